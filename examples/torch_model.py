@@ -1,0 +1,26 @@
+"""A network of your own: import it from torch, let it teach, save it, and give a student back to torch."""
+
+import tempfile
+from pathlib import Path
+
+import torch
+from torch import nn
+
+import tutelage as tt
+
+torch.manual_seed(0)
+mine = nn.Sequential(nn.Linear(10, 6), nn.BatchNorm1d(6), nn.ReLU(), nn.Linear(6, 3)).eval()
+teacher = tt.networks.from_module(mine)  # the batch norm is folded into the layer before it
+
+inputs = tt.inputs.Gaussian(train=2_000, evaluate=1_000).draw(teacher, seeds=[0])
+students = tt.networks.UniformFanIn(multiple=3).build(teacher, seeds=[0])
+run = tt.train(students, teacher, inputs, steps=5_000, learning_rate=0.05)
+
+path = Path(tempfile.mkdtemp()) / "student.safetensors"
+tt.networks.save(run.students, path)
+student = tt.networks.to_module(tt.networks.load(path))
+
+points = inputs.evaluate[0]
+error = (student(points) - mine(points)).square().sum(-1).mean() / 2
+print(f"loss of the student, asked through torch: {error:.6f}")
+print(f"loss of the student, measured here:       {tt.measure(run)['evaluate_loss'][-1, 0]:.6f}")

@@ -1,0 +1,25 @@
+"""A laboratory for teacher-student networks.
+
+A fixed teacher labels inputs, many students learn from it, and the laboratory says what each student became.
+"""
+
+from tutelage import inputs, measures, networks, teachers, training
+from tutelage.errors import Refusal
+from tutelage.measures import measure
+from tutelage.networks import Network
+from tutelage.training import Trajectory, train
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Network",
+    "Refusal",
+    "Trajectory",
+    "inputs",
+    "measure",
+    "measures",
+    "networks",
+    "teachers",
+    "train",
+    "training",
+]

@@ -1,0 +1,38 @@
+"""`tutelage`: studies, reproduce, run, report. Refusals are one sentence and exit code 2; Ctrl-C is 130."""
+
+import sys
+
+import typer
+from rich.console import Console
+
+from tutelage.cli import commands
+from tutelage.errors import Refusal
+
+app = typer.Typer(
+    name="tutelage",
+    help="A laboratory for teacher-student networks.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command()(commands.studies)
+app.command()(commands.reproduce)
+app.command()(commands.run)
+app.command()(commands.report)
+
+ERROR, INTERRUPTED = 2, 130
+
+
+def main() -> None:
+    """Run a command; say what went wrong in one sentence, without a traceback."""
+    console = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
+    try:
+        app()
+    except Refusal as refusal:
+        console.print(f"tutelage: {refusal}")
+        sys.exit(ERROR)
+    except (KeyboardInterrupt, SystemExit) as end:  # typer turns Ctrl-C into an exit with this code
+        if isinstance(end, SystemExit) and end.code != INTERRUPTED:
+            raise
+        console.print("tutelage: interrupted; finished packs are kept, and the same command goes on from there")
+        sys.exit(INTERRUPTED)

@@ -1,0 +1,95 @@
+"""What the commands print."""
+
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+from tutelage.report import short
+from tutelage.runs import Pack
+from tutelage.studies import SCALES, STUDIES, Outcome
+
+COLOURS = {"holds": "green", "fails": "red", "undecided": "yellow"}
+
+
+def study_rows() -> list[dict[str, Any]]:
+    """Every study with its source and, at each scale, the students and steps it trains."""
+    rows = []
+    for study in STUDIES.values():
+        sizes = {}
+        for scale in SCALES:
+            specs = study.plan(scale).specs
+            sizes[scale] = {
+                "packs": len(specs),
+                "students": sum(len(s.seeds) for s in specs),
+                "student_steps": sum(len(s.seeds) * s.training.steps for s in specs),
+            }
+        rows.append(
+            {"study": study.name, "seed": study.seed, "figure": study.figure, "title": study.title, "scales": sizes}
+        )
+    return rows
+
+
+def study_table() -> Table:
+    table = Table(title="Studies, and the student-steps they train at each scale", title_justify="left")
+    table.add_column("study", no_wrap=True)
+    table.add_column("after", no_wrap=True)
+    table.add_column("title")
+    for scale in SCALES:
+        table.add_column(scale, justify="right", no_wrap=True)
+    for row in study_rows():
+        sizes = [f"{s['student_steps'] / 1e6:.2g} M" for s in row["scales"].values()]
+        table.add_row(row["study"], f"{row['seed']} Fig. {row['figure']}", row["title"], *sizes)
+    return table
+
+
+def claims_table(outcome: Outcome) -> Table:
+    """The claims of a study, setting by setting."""
+    title = f"{outcome.study.name} (seed {outcome.study.seed}, Fig. {outcome.study.figure}; scale {outcome.scale})"
+    table = Table(title=title, title_justify="left")
+    for column, right in (
+        ("claim", 0),
+        ("setting", 0),
+        ("expected", 1),
+        ("measured", 1),
+        ("± s.e.", 1),
+        ("n", 1),
+        ("verdict", 0),
+    ):
+        table.add_column(column, justify="right" if right else "left", no_wrap=bool(right))
+    said = None
+    for v in outcome.verdicts:
+        table.add_row(
+            "" if v.claim == said else v.claim,
+            v.setting,
+            v.expected,
+            short(v.measured),
+            short(v.stderr),
+            str(v.n),
+            f"[{COLOURS[v.verdict]}]{v.verdict}[/]",
+        )
+        said = v.claim
+    return table
+
+
+def summary(pack: Pack) -> dict[str, dict[str, float | int | None]]:
+    """Mean and standard error over members of every measure at the last step, units averaged first."""
+    out = {}
+    for name, values in pack.report.values.items():
+        last = values[-1].astype(float)
+        if values.dtype.kind != "f":
+            continue
+        members = last.reshape(len(last), -1).mean(1)
+        members = members[np.isfinite(members)]
+        error = float(members.std(ddof=1) / len(members) ** 0.5) if len(members) > 1 else None
+        out[name] = {"mean": float(members.mean()) if len(members) else None, "stderr": error, "n": len(members)}
+    return out
+
+
+def summary_table(pack: Pack) -> Table:
+    table = Table(title=f"{pack.spec.hash}: at step {pack.report.steps[-1]}, over members", title_justify="left")
+    for column in ("measure", "mean", "± s.e.", "n"):
+        table.add_column(column, justify="left" if column == "measure" else "right")
+    for name, row in summary(pack).items():
+        table.add_row(name, short(row["mean"]), short(row["stderr"]), str(row["n"]))
+    return table

@@ -1,0 +1,33 @@
+"""What is seen on a network: one file a subject, every function stacked over members."""
+
+from tutelage.discover import import_all
+from tutelage.measures.correlation import RECOVERED, correlations
+from tutelage.measures.fan_out import fan_out_norms
+from tutelage.measures.losses import half_squares
+from tutelage.measures.observers import observations
+from tutelage.measures.registry import MEASURES, Measure, axis_shape, find, measure_of
+from tutelage.measures.report import STANDARD, Recorder, Report, measure
+from tutelage.measures.snapshot import Snapshot
+from tutelage.measures.unit_classes import CLASSES, classify
+
+import_all(__name__, __path__)
+
+__all__ = [
+    "CLASSES",
+    "MEASURES",
+    "RECOVERED",
+    "STANDARD",
+    "Measure",
+    "Recorder",
+    "Report",
+    "Snapshot",
+    "axis_shape",
+    "classify",
+    "correlations",
+    "fan_out_norms",
+    "find",
+    "half_squares",
+    "measure",
+    "measure_of",
+    "observations",
+]

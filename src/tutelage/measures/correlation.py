@@ -1,0 +1,80 @@
+"""Normalised correlation of student units with teacher units, and what follows from it (seed 000, eq. 9)."""
+
+import torch
+from torch import Tensor
+
+from tutelage.measures.registry import measure_of
+from tutelage.measures.snapshot import Snapshot
+
+RECOVERED = 0.95
+"""A teacher unit counts as recovered above this correlation with its best student (seed 000, section 7.1)."""
+
+
+def correlations(first: Tensor, second: Tensor) -> Tensor:
+    r"""Cosines of centred activations: [S, N, m], [S, N, n] -> [S, m, n] in [-1, 1].
+
+    .. math:: \rho_{jk} = \frac{\langle f_j - \bar f_j,\; f_k - \bar f_k\rangle}{\|f_j - \bar f_j\|\,\|f_k - \bar f_k\|}
+
+    A unit that is constant over the samples, up to rounding, has correlation 0 with everything.
+
+    >>> x = torch.tensor([[[1.0], [2.0], [4.0]]])
+    >>> correlations(x, torch.cat([3 * x, -x, torch.ones_like(x)], dim=-1)).round(decimals=6) + 0.0
+    tensor([[[ 1., -1.,  0.]]])
+    """
+    return torch.bmm(_normalised(first).mT, _normalised(second)).clamp_(-1, 1)
+
+
+def _normalised(f: Tensor) -> Tensor:
+    mean = f.mean(dim=1, keepdim=True)
+    centred = f - mean
+    norm = centred.norm(dim=1, keepdim=True)
+    # what rounding alone leaves of a constant: machine epsilon times its size, over N samples
+    constant = norm <= 8 * torch.finfo(f.dtype).eps * mean.abs() * f.shape[1] ** 0.5
+    return centred.mul_(torch.where(constant, 0, 1 / norm.clamp_min(torch.finfo(f.dtype).tiny)))
+
+
+def by_layer(s: Snapshot) -> list[Tensor]:
+    """The correlation matrix of every hidden layer, [S, m_l, n_l] each, on the evaluation points."""
+    return s.cached(
+        "correlations",
+        lambda: [
+            correlations(s.teacher_activity.features[layer], s.activity.features[layer]) for layer in s.hidden_layers
+        ],
+    )
+
+
+@measure_of("pair")
+def correlation(s: Snapshot) -> Tensor:
+    """rho_jk of every teacher unit j with every student unit k (000, eq. 9)."""
+    layers = by_layer(s)
+    return layers[0] if len(layers) == 1 else torch.cat([c.flatten(1) for c in layers], dim=1)
+
+
+@measure_of("unit")
+def specialisation(s: Snapshot) -> Tensor:
+    """max_j rho_jk: how well the best teacher unit explains student unit k."""
+    return torch.cat([c.amax(1) for c in by_layer(s)], dim=1)
+
+
+@measure_of("unit")
+def best_teacher(s: Snapshot) -> Tensor:
+    """argmax_j rho_jk: the teacher unit (counted from 0 in its layer) that student unit k resembles most."""
+    return torch.cat([c.argmax(1) for c in by_layer(s)], dim=1)
+
+
+@measure_of("teacher")
+def best_correlation(s: Snapshot) -> Tensor:
+    """max_k rho_jk: how well teacher unit j is found by its best student unit."""
+    return torch.cat([c.amax(2) for c in by_layer(s)], dim=1)
+
+
+@measure_of("teacher")
+def recovered(s: Snapshot) -> Tensor:
+    """Whether max_k rho_jk > 0.95; for other thresholds compare ``best_correlation``."""
+    return torch.cat([c.amax(2) > RECOVERED for c in by_layer(s)], dim=1)
+
+
+@measure_of("layer")
+def rho_mean(s: Snapshot) -> Tensor:
+    """mean_j max_k rho_jk of every hidden layer (000, eq. 9)."""
+    return torch.stack([c.amax(2).mean(1) for c in by_layer(s)], dim=1)

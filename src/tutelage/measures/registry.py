@@ -1,0 +1,70 @@
+"""What a measure is, and which there are. Adding a measure adds a file to this package and edits no other."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from torch import Tensor
+
+from tutelage.errors import unknown
+from tutelage.measures.snapshot import Snapshot
+from tutelage.networks import Network
+
+Axis = Literal["member", "layer", "teacher", "unit", "pair"]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A number, or one number a layer or unit, seen on every member of a snapshot.
+
+    axis says what the entries beyond the member axis are: nothing ("member", [S]), hidden layers ("layer", [S, L-1]),
+    teacher units ("teacher", [S, m]), student units ("unit", [S, n]) or pairs of both ("pair", [S, m, n]; deeper
+    networks [S, sum over layers of m_l n_l]). Units of several layers follow one another from below.
+    """
+
+    name: str
+    axis: Axis
+    function: Callable[[Snapshot], Tensor]
+
+    def __call__(self, snapshot: Snapshot) -> Tensor:
+        return self.function(snapshot)
+
+
+MEASURES: dict[str, Measure] = {}
+
+
+def measure_of(axis: Axis) -> Callable[[Callable[[Snapshot], Tensor]], Measure]:
+    """Register a function as the measure of its name; its docstring stays with it."""
+
+    def register(function: Callable[[Snapshot], Tensor]) -> Measure:
+        measure = Measure(function.__name__, axis, function)
+        measure_doc = function.__doc__
+        object.__setattr__(measure, "__doc__", measure_doc)
+        MEASURES[measure.name] = measure
+        return measure
+
+    return register
+
+
+def find(name: str) -> Measure:
+    """The measure of that name."""
+    if name not in MEASURES:
+        raise unknown("measure", name, MEASURES)
+    return MEASURES[name]
+
+
+def axis_shape(axis: Axis, teacher: Network | tuple[int, ...], students: Network | tuple[int, ...]) -> tuple[int, ...]:
+    """Shape of a measure's entries beyond the member axis, from the widths of teacher and students."""
+    m = (teacher.widths if isinstance(teacher, Network) else teacher)[1:-1]
+    n = (students.widths if isinstance(students, Network) else students)[1:-1]
+    match axis:
+        case "member":
+            return ()
+        case "layer":
+            return (len(n),)
+        case "teacher":
+            return (sum(m),)
+        case "unit":
+            return (sum(n),)
+        case "pair":
+            return (m[0], n[0]) if len(m) == 1 else (sum(a * b for a, b in zip(m, n, strict=True)),)

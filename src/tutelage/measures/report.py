@@ -1,0 +1,90 @@
+"""Measures over a whole training: arrays with the recorded step first and the member second."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tutelage.errors import Refusal
+from tutelage.inputs import Inputs
+from tutelage.measures.registry import Measure, find
+from tutelage.measures.snapshot import slices
+from tutelage.networks import Network
+from tutelage.training import Trajectory
+
+STANDARD = (
+    "evaluate_loss",
+    "rho_mean",
+    "strength",
+    "best_correlation",
+    "specialisation",
+    "best_teacher",
+    "fan_out",
+    "unit_class",
+)
+"""What is measured unless told otherwise."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """Values of measures at the recorded steps: ``report["rho_mean"]`` has shape [T, S, ...].
+
+    A member that diverged has NaN (whole numbers: -1) from the step at which it did.
+    """
+
+    steps: tuple[int, ...]
+    values: dict[str, np.ndarray]
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        if name not in self.values:
+            raise Refusal(f"'{name}' was not measured here: there are {', '.join(self.values)}")
+        return self.values[name]
+
+
+class Recorder:
+    """Measures students as they pass by; give its ``record`` to ``train(on_record=...)``, then ask for the report."""
+
+    def __init__(self, teacher: Network, inputs: Inputs, names: Sequence[str] = STANDARD) -> None:
+        self.teacher, self.inputs = teacher, inputs
+        self.measures = [find(name) for name in names]
+        self.steps: list[int] = []
+        self.rows: dict[str, list[np.ndarray]] = {m.name: [] for m in self.measures}
+
+    def record(self, step: int, students: Network, diverged_at: Tensor) -> None:
+        lost = ((diverged_at >= 0) & (diverged_at <= step)).numpy()
+        for measure, value in zip(
+            self.measures, observe(self.teacher, students, self.inputs, self.measures), strict=True
+        ):
+            self.rows[measure.name].append(_checked(measure, value, lost, step))
+        self.steps.append(step)
+
+    def report(self) -> Report:
+        return Report(tuple(self.steps), {name: np.stack(rows) for name, rows in self.rows.items()})
+
+
+def observe(teacher: Network, students: Network, inputs: Inputs, measures: Sequence[Measure]) -> list[np.ndarray]:
+    """All measures of one moment, [S, ...] each, worked through in slices of members."""
+    with torch.no_grad():
+        parts = [[m(snapshot).cpu() for m in measures] for snapshot in slices(teacher, students, inputs)]
+    return [torch.cat(values).numpy() for values in zip(*parts, strict=True)]
+
+
+def measure(trajectory: Trajectory, names: Sequence[str] = STANDARD) -> Report:
+    """Measures of a training at every recorded step whose weights were kept."""
+    recorder = Recorder(trajectory.teacher, trajectory.inputs, names)
+    for step, students in sorted(trajectory.recorded.items()):
+        recorder.record(step, students, trajectory.diverged_at)
+    return recorder.report()
+
+
+def _checked(measure: Measure, value: np.ndarray, lost: np.ndarray, step: int) -> np.ndarray:
+    """Blank the diverged members; a value that is not finite for any other is an error, not a result."""
+    if value.dtype == bool:
+        value = value.astype(np.int8)
+    value[lost] = np.nan if value.dtype.kind == "f" else -1
+    bad = ~np.isfinite(value) & ~lost.reshape(-1, *[1] * (value.ndim - 1))
+    if bad.any():
+        raise ArithmeticError(f"'{measure.name}' is not finite at step {step} for member {np.argwhere(bad)[0][0]}")
+    return value

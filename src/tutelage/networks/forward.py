@@ -1,0 +1,88 @@
+"""Forward pass of stacked networks with every activation and gate."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from tutelage.errors import Refusal
+from tutelage.networks.activations import gate
+from tutelage.networks.network import Network
+
+
+@dataclass(frozen=True)
+class Activity:
+    """What S networks do on N inputs each; layers 0 (the input) to L (the output).
+
+    features: f_l [S, N, n_l]; gates: z_l [S, N, n_l] of the hidden layers 1 .. L-1.
+    """
+
+    features: tuple[Tensor, ...]
+    gates: tuple[Tensor, ...]
+
+    @property
+    def outputs(self) -> Tensor:
+        return self.features[-1]
+
+
+def forward(network: Network, points: Tensor) -> Activity:
+    """All activations and gates.
+
+    points [S, N, d], or [N, d] or [1, N, d] for points that all members share.
+
+    >>> net = Network((torch.eye(2)[None], torch.ones(1, 2, 1)))
+    >>> forward(net, torch.tensor([[1.0, -3.0]])).outputs
+    tensor([[[1.]]])
+    """
+    features, gates = [stacked_points(network, points)], []
+    for layer in range(network.depth):
+        u = linear(network, layer, features[-1])
+        if layer < network.depth - 1:
+            gates.append(gate(network.activation, u, network.slope))
+            u = u * gates[-1]
+        features.append(u)
+    return Activity(tuple(features), tuple(gates))
+
+
+def outputs(network: Network, points: Tensor) -> Tensor:
+    """f_L alone, without keeping the layers below: [S, N, C]."""
+    f = stacked_points(network, points)
+    for layer in range(network.depth):
+        f = linear(network, layer, f)
+        if layer < network.depth - 1:
+            f = activate(network, f)
+    return f
+
+
+def activate(network: Network, u: Tensor) -> Tensor:
+    """sigma(u), in place where that saves memory."""
+    match network.activation:
+        case "relu":
+            return u.relu_()
+        case "abs":
+            return u.abs_()
+        case "leaky":
+            return torch.nn.functional.leaky_relu(u, network.slope)
+        case _:
+            return u
+
+
+def linear(network: Network, layer: int, f: Tensor) -> Tensor:
+    """f W + b of one layer (counted from 0): [S, N, in] -> [S, N, out]."""
+    w = network.weights[layer]
+    if network.biases is None:
+        return torch.bmm(f, w)
+    return torch.baddbmm(network.biases[layer].unsqueeze(1), f, w)
+
+
+def stacked_points(network: Network, points: Tensor) -> Tensor:
+    """Points as [S, N, d] for this network; refused when the shapes or precisions do not fit."""
+    if points.ndim == 2:
+        points = points.unsqueeze(0)
+    if points.ndim != 3 or points.shape[-1] != network.inputs:
+        raise Refusal(f"points have shape {list(points.shape)}: wanted [.., N, {network.inputs}] for this network")
+    if points.dtype != network.dtype:
+        raise Refusal(f"points are {points.dtype} and the network is {network.dtype}: convert one with .to(dtype=...)")
+    if points.shape[0] not in (1, network.members):
+        raise Refusal(f"points are stacked for {points.shape[0]} members and the network has {network.members}")
+    return points.expand(network.members, -1, -1)

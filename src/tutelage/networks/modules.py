@@ -1,0 +1,104 @@
+"""Networks from and to `torch.nn.Sequential`."""
+
+import torch
+from torch import Tensor, nn
+
+from tutelage.errors import Refusal
+from tutelage.networks.network import Network
+
+_INERT = (nn.Flatten, nn.Identity, nn.Dropout)  # change nothing for a stack of layers in evaluation
+
+
+def from_module(*modules: nn.Sequential) -> Network:
+    """A stack with one member a module; the modules must have one architecture.
+
+    Understood: Linear, ReLU, LeakyReLU, BatchNorm1d right after a Linear (folded in with its running statistics),
+    Flatten, Identity, Dropout. Anything else is refused by name.
+
+    >>> from_module(nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))).widths
+    (3, 4, 2)
+    """
+    if not modules:
+        raise Refusal("from_module needs at least one torch module")
+    read = [_read(module) for module in modules]
+    (_, activation, slope) = read[0]
+    shapes = [[w.shape for w, _ in layers] for layers, _, _ in read]
+    if any(s != shapes[0] for s in shapes) or any(r[1:] != (activation, slope) for r in read):
+        raise Refusal("the modules differ in widths or activations: import them one by one")
+    weights = tuple(torch.stack(ws) for ws in zip(*([w for w, _ in layers] for layers, _, _ in read), strict=True))
+    biases = tuple(torch.stack(bs) for bs in zip(*([b for _, b in layers] for layers, _, _ in read), strict=True))
+    if not any(b.any() for b in biases) and all(m.bias is None for s in modules for m in s if isinstance(m, nn.Linear)):
+        return Network(weights, None, activation, slope)
+    return Network(weights, biases, activation, slope)
+
+
+def to_module(network: Network, member: int = 0) -> nn.Sequential:
+    """One member as a `torch.nn.Sequential` of its own, with copied weights."""
+    one = network[member]
+    layers: list[nn.Module] = []
+    for layer, w in enumerate(one.weights):
+        module = nn.Linear(w.shape[1], w.shape[2], bias=one.biases is not None, dtype=w.dtype, device=w.device)
+        with torch.no_grad():
+            module.weight.copy_(w[0].T)
+            if one.biases is not None:
+                module.bias.copy_(one.biases[layer][0])
+        layers.append(module)
+        if layer < one.depth - 1:
+            layers.append(_activation(one))
+    return nn.Sequential(*layers)
+
+
+def _activation(network: Network) -> nn.Module:
+    match network.activation:
+        case "relu":
+            return nn.ReLU()
+        case "leaky":
+            return nn.LeakyReLU(network.slope)
+        case "linear":
+            return nn.Identity()
+        case other:
+            raise Refusal(f"torch.nn has no layer for the activation '{other}': only relu, leaky and linear convert")
+
+
+def _read(module: nn.Sequential) -> tuple[list[tuple[Tensor, Tensor]], str, float]:
+    """Layers as (W [in, out], b [out]), the hidden activation and its slope."""
+    if not isinstance(module, nn.Sequential):
+        raise Refusal(f"from_module takes a torch.nn.Sequential, not {type(module).__name__}")
+    layers: list[tuple[Tensor, Tensor]] = []
+    hidden: list[tuple[str, float]] = []  # what stands after each Linear but the last
+    for place, part in enumerate(module):
+        if isinstance(part, nn.Linear):
+            if len(hidden) < len(layers):
+                hidden.append(("linear", 0.01))
+            w = part.weight.detach().T.clone()
+            layers.append((w, w.new_zeros(w.shape[1]) if part.bias is None else part.bias.detach().clone()))
+        elif isinstance(part, nn.BatchNorm1d) and layers and len(hidden) < len(layers):
+            layers[-1] = _folded(*layers[-1], part)
+        elif isinstance(part, nn.LeakyReLU) and len(hidden) < len(layers):
+            hidden.append(("leaky", part.negative_slope))
+        elif isinstance(part, nn.ReLU) and len(hidden) < len(layers):
+            hidden.append(("relu", 0.01))
+        elif not isinstance(part, _INERT):
+            raise Refusal(
+                f"layer {place} is a {type(part).__name__}, which cannot be imported there: only Linear, ReLU, "
+                "LeakyReLU, BatchNorm1d after Linear, Flatten, Identity and Dropout are understood"
+            )
+    if not layers:
+        raise Refusal("the module has no Linear layer")
+    if len(hidden) == len(layers):
+        raise Refusal(f"the module ends in {hidden[-1][0]}: the top layer of a network here has no activation")
+    if len(set(hidden)) > 1:
+        raise Refusal(f"the module mixes activations ({', '.join(sorted({h[0] for h in hidden}))}): use one throughout")
+    activation, slope = hidden[0] if hidden else ("linear", 0.01)
+    return layers, activation, slope
+
+
+def _folded(w: Tensor, b: Tensor, norm: nn.BatchNorm1d) -> tuple[Tensor, Tensor]:
+    """A Linear and the BatchNorm1d after it as one Linear, in evaluation mode."""
+    if norm.running_mean is None or norm.running_var is None:
+        raise Refusal("a BatchNorm1d without running statistics cannot be folded in")
+    scale = torch.rsqrt(norm.running_var + norm.eps)
+    shift = -norm.running_mean * scale
+    if norm.affine:
+        scale, shift = scale * norm.weight.detach(), shift * norm.weight.detach() + norm.bias.detach()
+    return w * scale, b * scale + shift

@@ -1,0 +1,130 @@
+"""What a network is: stacked weights and an architecture, nothing else."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from tutelage.errors import Refusal
+from tutelage.networks.activations import ACTIVATIONS
+
+
+@dataclass(frozen=True)
+class Network:
+    """S fully connected networks of one architecture, side by side.
+
+    The first axis of every array is the member. Layer l maps f_{l-1} to f_l = sigma(f_{l-1} W_l + b_l); the top
+    layer has no activation (seed 000, section 3). Layers are numbered from 1 as in the seeds, so layer l uses
+    ``weights[l-1]``.
+
+    weights: W_l [S, in, out]; biases: b_l [S, out], or None for networks without biases;
+    activation: relu, leaky, abs or linear; slope: the leaky slope (0.01 unless told).
+
+    >>> net = Network((torch.ones(3, 2, 4), torch.ones(3, 4, 1)))
+    >>> net.members, net.widths
+    (3, (2, 4, 1))
+    """
+
+    weights: tuple[Tensor, ...]
+    biases: tuple[Tensor, ...] | None = None
+    activation: str = "relu"
+    slope: float = 0.01
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", tuple(self.weights))
+        if self.biases is not None:
+            object.__setattr__(self, "biases", tuple(self.biases))
+        _check(self)
+
+    @property
+    def members(self) -> int:
+        return self.weights[0].shape[0]
+
+    @property
+    def depth(self) -> int:
+        """Number of weight layers L; a two-layer network has one hidden layer."""
+        return len(self.weights)
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Input width, hidden widths, output width: (n_0, ..., n_L)."""
+        return (self.weights[0].shape[1], *(w.shape[2] for w in self.weights))
+
+    @property
+    def inputs(self) -> int:
+        return self.widths[0]
+
+    @property
+    def outputs(self) -> int:
+        return self.widths[-1]
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.weights[0].dtype
+
+    @property
+    def device(self) -> torch.device:
+        return self.weights[0].device
+
+    @property
+    def parameters(self) -> tuple[Tensor, ...]:
+        """All arrays: weights, then biases."""
+        return self.weights + (self.biases or ())
+
+    def map(self, function) -> "Network":
+        """The network whose every array is ``function`` of this one's, taken in the order of ``parameters``."""
+        weights = tuple(function(w) for w in self.weights)
+        biases = None if self.biases is None else tuple(function(b) for b in self.biases)
+        return replace(self, weights=weights, biases=biases)
+
+    def to(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> "Network":
+        return self.map(lambda a: a.to(device=device, dtype=dtype))
+
+    def __getitem__(self, members: int | slice | Sequence[int] | Tensor) -> "Network":
+        """The chosen members, as a stack: ``net[3]``, ``net[:8]``, ``net[[0, 5]]``."""
+        if isinstance(members, int):
+            if not -self.members <= members < self.members:
+                raise IndexError(f"member {members} of a network with {self.members} members")
+            members = [members]
+        return self.map(lambda a: a[members])
+
+
+def concatenate(networks: Sequence[Network]) -> Network:
+    """Stacks of one architecture joined along the member axis."""
+    first = networks[0]
+    for other in networks[1:]:
+        if (other.widths, other.activation, other.slope, other.biases is None) != (
+            first.widths, first.activation, first.slope, first.biases is None
+        ):  # fmt: skip
+            raise Refusal(
+                f"networks of different architecture cannot be stacked: widths {first.widths} ({first.activation}) "
+                f"and {other.widths} ({other.activation})"
+            )
+    weights = tuple(torch.cat(layers) for layers in zip(*(n.weights for n in networks), strict=True))
+    biases = None
+    if first.biases is not None:
+        biases = tuple(torch.cat(layers) for layers in zip(*(n.biases or () for n in networks), strict=True))
+    return replace(first, weights=weights, biases=biases)
+
+
+def _check(network: Network) -> None:
+    """Refuse arrays that do not fit together, naming the layer, what was met and what was wanted."""
+    if network.activation not in ACTIVATIONS:
+        raise Refusal(f"there is no activation '{network.activation}': choose one of {', '.join(ACTIVATIONS)}")
+    if not network.weights:
+        raise Refusal("a network needs at least one layer of weights")
+    members, width = network.weights[0].shape[:1] + network.weights[0].shape[1:2]
+    for layer, w in enumerate(network.weights, start=1):
+        if w.ndim != 3 or w.shape[0] != members or w.shape[1] != width:
+            raise Refusal(f"the weights of layer {layer} have shape {list(w.shape)}: wanted [{members}, {width}, out]")
+        width = w.shape[2]
+    if network.biases is None:
+        return
+    if len(network.biases) != len(network.weights):
+        raise Refusal(
+            f"{len(network.weights)} layers of weights came with {len(network.biases)} biases: give one a layer"
+        )
+    for layer, (w, b) in enumerate(zip(network.weights, network.biases, strict=True), start=1):
+        if b.shape != (members, w.shape[2]):
+            raise Refusal(f"the bias of layer {layer} has shape {list(b.shape)}: wanted [{members}, {w.shape[2]}]")

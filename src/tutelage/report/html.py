@@ -1,0 +1,80 @@
+"""One self-contained page of HTML: the claims first, then the figure, then where the numbers come from."""
+
+import base64
+import json
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from tutelage.errors import Refusal
+from tutelage.files import write_atomically
+from tutelage.studies import STUDIES
+
+
+def write_reports(out: str | Path) -> Path:
+    """A report.html beside every study found in a folder, and one of them all in the folder itself."""
+    out = Path(out)
+    found = sorted(path.parent for path in out.glob("*/claims.json"))
+    if not found:
+        raise Refusal(f"{out} holds no reproduced study (no STUDY/claims.json): run 'tutelage reproduce' first")
+    studies = [read_study(folder) for folder in found]
+    for folder, study in zip(found, studies, strict=True):
+        write_atomically(folder / "report.html", render(study["title"], [study]))
+    page = out / "report.html"
+    write_atomically(page, render("Reproduced studies", studies))
+    return page
+
+
+def read_study(folder: Path) -> dict[str, Any]:
+    """What a page needs to know of one study, from the files `reproduce` wrote."""
+    try:
+        verdicts = json.loads((folder / "claims.json").read_text())
+        provenance = json.loads((folder / "provenance.json").read_text())
+        picture = base64.b64encode((folder / "figure.png").read_bytes()).decode()
+        first = verdicts[0]
+        known = STUDIES.get(first["study"])
+        return {
+            "name": first["study"],
+            "seed": first["seed"],
+            "figure": first["figure"],
+            "scale": first["scale"],
+            "title": known.title if known else first["study"],
+            "shows": known.shows if known else "(this study is not part of the installed version)",
+            "claims": [(rows[0], rows) for rows in _by_claim(verdicts)],
+            "verdicts": verdicts,
+            "picture": picture,
+            "provenance": provenance,
+        }
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise Refusal(f"the study in {folder} is damaged ({error}): run 'tutelage reproduce' for it again") from None
+
+
+def render(title: str, studies: list[dict[str, Any]]) -> str:
+    """The page as text; nothing in it is fetched from elsewhere."""
+    environment = Environment(loader=PackageLoader("tutelage.report", "."), autoescape=True, undefined=StrictUndefined)
+    environment.filters["short"] = short
+    environment.filters["seeds"] = _seeds
+    verdicts = [v["verdict"] for study in studies for v in study["verdicts"]]
+    counts = {name: verdicts.count(name) for name in ("holds", "fails", "undecided")} | {"total": len(verdicts)}
+    return environment.get_template("page.html.j2").render(title=title, studies=studies, counts=counts)
+
+
+def short(value: float | None) -> str:
+    """A number for a table; nothing measured is a dash.
+
+    >>> short(0.123456), short(None)
+    ('0.123', '-')
+    """
+    return "-" if value is None else f"{value:.3g}"
+
+
+def _by_claim(verdicts: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    return [list(rows) for _, rows in groupby(verdicts, key=lambda v: v["claim"])]
+
+
+def _seeds(seeds: list[int]) -> str:
+    """Seeds in few words: "0 .. 31" or the list."""
+    consecutive = seeds == list(range(seeds[0], seeds[0] + len(seeds)))
+    return f"{seeds[0]} .. {seeds[-1]}" if consecutive else ", ".join(map(str, seeds))

@@ -1,0 +1,116 @@
+"""From the names of studies to their figures, claims and numbers on disk."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import yaml
+
+import tutelage
+from tutelage.errors import unknown
+from tutelage.figures import house_style, save
+from tutelage.files import write_atomically
+from tutelage.runs import Pack, Spec, Store, execute, parquet_bytes, plain
+from tutelage.studies.claims import Verdict, judge
+from tutelage.studies.packs import Packs
+from tutelage.studies.study import SCALES, Plan, Scale, Study, find
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A study that was carried out: where its files are and what became of its claims."""
+
+    study: Study
+    scale: Scale
+    folder: Path
+    verdicts: list[Verdict]
+
+    def claims(self) -> list[dict]:
+        """The verdicts as they stand in claims.json."""
+        about = {"study": self.study.name, "seed": self.study.seed, "figure": self.study.figure, "scale": self.scale}
+        return [about | asdict(v) for v in self.verdicts]
+
+
+def plans(names: Sequence[str], scale: str) -> dict[str, Plan]:
+    """The plans of the named studies; a wrong name or scale is refused before anything is computed."""
+    if scale not in SCALES:
+        raise unknown("scale", scale, SCALES)
+    return {name: find(name).plan(scale) for name in names}
+
+
+def distinct_specs(planned: dict[str, Plan]) -> list[Spec]:
+    """All packs that the plans need, each once: studies that share packs share their cost."""
+    return list({spec.hash: spec for plan in planned.values() for spec in plan.specs}.values())
+
+
+def reproduce(
+    names: Sequence[str],
+    scale: Scale = "quick",
+    out: str | Path = "reproduced",
+    *,
+    device: str = "auto",
+    engine: str = "auto",
+    on_progress: Callable[[float], None] | None = None,
+) -> list[Outcome]:
+    """Carry out studies: packs into OUT/results, then figure, claims and numbers of each study into OUT/STUDY."""
+    planned = plans(names, scale)
+    store = Store(Path(out) / "results")
+    specs = distinct_specs(planned)
+    finished = execute(specs, store, device=device, engine=engine, on_progress=on_progress)
+    packs = {pack.spec.hash: pack for pack in finished}
+    return [
+        _write(find(name), scale, plan, Packs(packs[s.hash] for s in plan.specs), Path(out))
+        for name, plan in planned.items()
+    ]
+
+
+def _write(study: Study, scale: Scale, plan: Plan, packs: Packs, out: Path) -> Outcome:
+    folder = out / study.name
+    verdicts = [verdict for claim in plan.claims for verdict in judge(claim, packs)]
+    outcome = Outcome(study, scale, folder, verdicts)
+    with house_style():
+        save(plan.figure(packs), folder)
+    write_atomically(folder / "claims.json", json.dumps(outcome.claims(), indent=1))
+    write_atomically(folder / "spec.yaml", yaml.safe_dump_all([plain(p.spec) for p in packs], sort_keys=False))
+    write_atomically(folder / "numbers.parquet", parquet_bytes(numbers(packs, plan.numbers)))
+    write_atomically(folder / "provenance.json", json.dumps(provenance(packs), indent=1))
+    return outcome
+
+
+def numbers(packs: Packs, axis: str) -> pa.Table:
+    """The tables of all packs one below the other, with the settings that tell them apart in columns."""
+    tables = []
+    for pack in packs:
+        table = pq.read_table(pack.folder / f"{axis}.parquet")
+        for name, value in _settings(pack).items():
+            table = table.append_column(name, pa.array([value] * len(table)))
+        tables.append(table)
+    return pa.concat_tables(tables)
+
+
+def _settings(pack: Pack) -> dict[str, object]:
+    spec = pack.spec
+    polarity = getattr(spec.teacher, "polarity", None)
+    return {
+        "pack": spec.hash,
+        "inputs": spec.inputs.kind,
+        "samples": spec.inputs.train,
+        "hidden": str(list(spec.teacher.widths()[1:-1])),
+        "multiple": spec.student.multiple,
+        "polarity": polarity if isinstance(polarity, float) else None,
+    }
+
+
+def provenance(packs: Packs) -> dict:
+    """Version, date, and the log line of every pack: device, engine, seeds, seconds."""
+    logs = [json.loads((p.folder / "log.jsonl").read_text().splitlines()[0]) for p in packs]
+    return {
+        "version": tutelage.__version__,
+        "written": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seconds": round(sum(line["seconds"] for line in logs), 1),
+        "packs": logs,
+    }

@@ -1,0 +1,65 @@
+"""What a study is, and which there are. Adding a study adds a file to this package and edits no other."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from matplotlib.figure import Figure
+
+from tutelage.errors import unknown
+from tutelage.measures.registry import Axis
+from tutelage.runs import Spec
+from tutelage.studies.claims import Claim
+from tutelage.studies.packs import Packs
+
+Scale = Literal["smoke", "quick", "paper"]
+SCALES: tuple[Scale, ...] = ("smoke", "quick", "paper")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A study at one scale: the packs to compute, the figure drawn from them, the claims judged on them.
+
+    numbers: the axis whose table, at every recorded step, holds the numbers behind the figure.
+    """
+
+    specs: Sequence[Spec]
+    figure: Callable[[Packs], Figure]
+    claims: Sequence[Claim]
+    numbers: Axis
+
+
+@dataclass(frozen=True)
+class Study:
+    """One figure of a seed: where it stands, what it shows, and the plan at each scale."""
+
+    name: str
+    seed: str
+    figure: str
+    title: str
+    shows: str
+    plan: Callable[[Scale], Plan]
+
+
+STUDIES: dict[str, Study] = {}
+
+
+def study(name: str, *, seed: str, figure: str, shows: str) -> Callable[[Callable[[Scale], Plan]], Study]:
+    """Register a function from scale to plan as a study; the first line of its docstring is the study's title.
+
+    shows: one sentence on what the seed's own figure shows.
+    """
+
+    def register(plan: Callable[[Scale], Plan]) -> Study:
+        title = (plan.__doc__ or name).strip().splitlines()[0].rstrip(".")
+        STUDIES[name] = Study(name, seed, figure, title, shows, plan)
+        return STUDIES[name]
+
+    return register
+
+
+def find(name: str) -> Study:
+    """The study of that name."""
+    if name not in STUDIES:
+        raise unknown("study", name, STUDIES)
+    return STUDIES[name]

@@ -1,0 +1,6 @@
+"""How a teacher is made."""
+
+from tutelage.teachers.levels import Levels
+from tutelage.teachers.teacher import Teacher
+
+__all__ = ["Levels", "Teacher"]

@@ -1,0 +1,142 @@
+"""Teachers whose weights take a few levels: those of seeds 000 and 001 (App. F, eq. 10)."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, Literal
+
+import torch
+from pydantic import Field, FiniteFloat, NonNegativeFloat, PositiveInt, field_validator
+from torch import Tensor
+
+from tutelage import draws
+from tutelage.errors import Refusal
+from tutelage.inputs import Law
+from tutelage.networks import Network
+from tutelage.networks.forward import activate
+from tutelage.settings import per_member
+from tutelage.teachers.teacher import Teacher
+
+_ATTEMPTS = 64  # redraws of a column that repeats an earlier one
+_MEDIAN_POINTS = 4096  # points a median pre-activation is taken over
+
+
+class Levels(Teacher):
+    r"""Entries drawn from a few levels, distinct columns of length 1, strengths that decay as 1/j^p.
+
+    Hidden layers: columns of entries from ``levels``, no two of them parallel, scaled to :math:`\|\tilde w\| = 1`;
+    biases ``bias``, or with ``bias="median"`` minus the median pre-activation, so that half the inputs activate a unit.
+    Top layer: entries from the same levels, row j divided by :math:`j^p`, so that the strength of unit j is
+
+    .. math:: \|v^*_j\| \sim 1/j^p \qquad (000, eq. 10)
+
+    with the polarity p of the member; output bias ``output_bias``.
+
+    >>> teacher = Levels(inputs=4, hidden=3, outputs=2, polarity=1.0).build(seeds=range(5))
+    >>> teacher.members, teacher.widths
+    (5, (4, 3, 2))
+    """
+
+    kind: Literal["levels"] = "levels"
+    inputs: PositiveInt
+    hidden: tuple[PositiveInt, ...] = Field(min_length=1)
+    outputs: PositiveInt
+    polarity: NonNegativeFloat | tuple[NonNegativeFloat, ...] = 0.0
+    levels: tuple[FiniteFloat, ...] = (-0.5, -0.25, 0.0, 0.25, 0.5)
+    bias: FiniteFloat | Literal["median"] = -0.1
+    output_bias: FiniteFloat = -0.1
+    activation: Literal["relu", "leaky", "abs", "linear"] = "relu"
+    slope: float = Field(default=0.01, ge=0, lt=1)
+
+    @field_validator("hidden", mode="before")
+    @classmethod
+    def _one_hidden_layer(cls, hidden: Any) -> Any:
+        return (hidden,) if isinstance(hidden, int) else hidden
+
+    @field_validator("levels")
+    @classmethod
+    def _some_level(cls, levels: tuple[float, ...]) -> tuple[float, ...]:
+        if not any(levels):
+            raise ValueError("at least one level must differ from 0")
+        return levels
+
+    def widths(self) -> tuple[int, ...]:
+        return (self.inputs, *self.hidden, self.outputs)
+
+    def build(
+        self,
+        seeds: Sequence[int],
+        law: Law | None = None,
+        dtype: torch.dtype = torch.float32,
+        device: torch.device | str = "cpu",
+    ) -> Network:
+        polarity = torch.tensor(per_member(self.polarity, len(seeds), "polarity"), dtype=torch.float64, device=device)
+        if self.bias == "median" and law is None:
+            raise Refusal("a teacher with bias 'median' needs the law of its inputs: build(seeds, law)")
+        widths, weights = self.widths(), []
+        for layer, (fan_in, fan_out) in enumerate(pairwise(widths), start=1):
+            last = layer == len(widths) - 1
+            if last:  # drawn transposed: a column is what one unit below sends out, its fan-out vector v*_j
+                rank = torch.arange(1, fan_in + 1, dtype=torch.float64, device=device)
+                columns = _columns(self, seeds, layer, fan_out, fan_in, device, distinct=False)
+                weights.append(columns.mT / rank.pow(polarity[:, None]).unsqueeze(-1))
+            else:
+                columns = _columns(self, seeds, layer, fan_in, fan_out, device, distinct=True)
+                weights.append(columns / columns.norm(dim=1, keepdim=True))
+        biases = [w.new_full((len(seeds), w.shape[2]), 0.0) for w in weights]
+        network = Network(tuple(weights), tuple(biases), self.activation, self.slope)
+        return _with_biases(self, network, seeds, law).to(dtype=dtype)
+
+
+def _columns(
+    recipe: Levels,
+    seeds: Sequence[int],
+    layer: int,
+    rows: int,
+    columns: int,
+    device: torch.device | str,
+    distinct: bool,
+) -> Tensor:
+    """Columns of levels, none zero and, if asked, no two of one member parallel: float64 [S, rows, columns].
+
+    A column that is not wanted is drawn again from the member's stream of the next attempt.
+    """
+    levels = torch.tensor(recipe.levels, dtype=torch.float64, device=device)
+    out, bad = torch.empty(0), None
+    for attempt in range(_ATTEMPTS):
+        key = draws.keys(seeds, f"teacher-{layer}-{attempt}", device)
+        drawn = levels[draws.indices(key, rows * columns, len(levels)).view(-1, columns, rows)].mT
+        out = drawn if bad is None else torch.where(bad.unsqueeze(1), drawn, out)
+        bad = _zero(out) | _repeats(out) if distinct else _zero(out)
+        if not bad.any():
+            return out
+    raise Refusal(
+        f"{columns} distinct columns of {rows} entries cannot be drawn from the levels {list(recipe.levels)}: "
+        "give more levels, more inputs or fewer units"
+    )
+
+
+def _zero(columns: Tensor) -> Tensor:
+    return columns.abs().sum(1) == 0
+
+
+def _repeats(columns: Tensor) -> Tensor:
+    """Whether a column is parallel to an earlier one: [S, rows, columns] -> bool [S, columns]."""
+    unit = columns / columns.norm(dim=1, keepdim=True).clamp_min(1e-300)
+    parallel = torch.bmm(unit.mT, unit) > 1 - 1e-9
+    return parallel.tril(-1).any(-1)
+
+
+def _with_biases(recipe: Levels, network: Network, seeds: Sequence[int], law: Law | None) -> Network:
+    """The network with its biases set, layer by layer from below for the median."""
+    biases = [b + recipe.output_bias for b in network.biases or ()]
+    if recipe.bias != "median":
+        biases[:-1] = [b - recipe.output_bias + recipe.bias for b in biases[:-1]]
+        return Network(network.weights, tuple(biases), network.activation, network.slope)
+    assert law is not None
+    key = draws.keys(seeds, "teacher-median", network.device)
+    f = law.points(key, _MEDIAN_POINTS, network.inputs, torch.float64)
+    for layer in range(network.depth - 1):
+        u = torch.bmm(f, network.weights[layer])
+        biases[layer] = -u.median(dim=1).values
+        f = activate(network, u + biases[layer].unsqueeze(1))
+    return Network(network.weights, tuple(biases), network.activation, network.slope)

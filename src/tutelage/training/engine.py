@@ -1,0 +1,60 @@
+"""The contract of an engine, and which engines there are."""
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+from tutelage.errors import Refusal, unknown
+from tutelage.networks import Network
+from tutelage.training.task import Task
+
+
+class Engine(ABC):
+    """Trains all members of a task from one step to another.
+
+    An engine may lay out the task's data once, when it is made. ``advance`` is a pure function of the students and
+    the two steps: advancing from a to c equals advancing from a to b and then from b to c, and no member's result
+    depends on who is trained beside it. Recording, divergence and resuming are built on that alone, outside.
+    """
+
+    name: ClassVar[str]
+    speed: ClassVar[int]
+    """Engines are tried from the highest speed down when the user leaves the choice open."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+
+    @classmethod
+    @abstractmethod
+    def refusal(cls, students: Network, task: Task) -> str | None:
+        """Why this engine cannot train these students on this task, or None when it can."""
+
+    @abstractmethod
+    def advance(self, students: Network, start: int, stop: int) -> Network:
+        """The students after steps start .. stop-1, given the students after steps 0 .. start-1."""
+
+
+ENGINES: dict[str, type[Engine]] = {}
+
+
+def engine(cls: type[Engine]) -> type[Engine]:
+    """Register an engine under its name."""
+    ENGINES[cls.name] = cls
+    return cls
+
+
+def choose(name: str, students: Network, task: Task) -> tuple[type[Engine], str]:
+    """The engine to use and why: the named one, or with "auto" the fastest that supports the task."""
+    if name != "auto":
+        if name not in ENGINES:
+            raise unknown("engine", name, [*ENGINES, "auto"])
+        why_not = ENGINES[name].refusal(students, task)
+        if why_not:
+            raise Refusal(f"the engine '{name}' cannot do this: {why_not}; use --engine auto")
+        return ENGINES[name], "named by the user"
+    passed: list[str] = []
+    for candidate in sorted(ENGINES.values(), key=lambda e: -e.speed):
+        why_not = candidate.refusal(students, task)
+        if why_not is None:
+            return candidate, "; ".join(passed) or "the fastest there is"
+        passed.append(f"not {candidate.name}: {why_not}")
+    raise Refusal("no engine can do this: " + "; ".join(passed))

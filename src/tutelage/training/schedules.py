@@ -1,0 +1,50 @@
+"""Schedules: the factor on every member's learning rate at each step."""
+
+from abc import abstractmethod
+from typing import Literal
+
+import numpy as np
+from pydantic import PositiveFloat, PositiveInt
+
+from tutelage.settings import Recipe
+
+
+class Schedule(Recipe):
+    """A recipe for the factor on the learning rate as a function of the step."""
+
+    @abstractmethod
+    def factors(self, steps: np.ndarray, total: int) -> np.ndarray:
+        """The factor at each of the given steps (counted from 0) of ``total``: [T] -> float64 [T]."""
+
+
+class Constant(Schedule):
+    """The learning rate stays as it is."""
+
+    kind: Literal["constant"] = "constant"
+
+    def factors(self, steps: np.ndarray, total: int) -> np.ndarray:
+        return np.ones(len(steps))
+
+
+class Drops(Schedule):
+    """The learning rate is multiplied by ``factor`` at each of the steps ``at``.
+
+    >>> Drops(at=(2, 4), factor=0.5).factors(np.arange(6), 6).tolist()
+    [1.0, 1.0, 0.5, 0.5, 0.25, 0.25]
+    """
+
+    kind: Literal["drops"] = "drops"
+    at: tuple[PositiveInt, ...]
+    factor: PositiveFloat = 0.1
+
+    def factors(self, steps: np.ndarray, total: int) -> np.ndarray:
+        return self.factor ** np.searchsorted(np.sort(self.at), steps, side="right").astype(float)
+
+
+class Cosine(Schedule):
+    """The learning rate falls to 0 along half a cosine over the whole training."""
+
+    kind: Literal["cosine"] = "cosine"
+
+    def factors(self, steps: np.ndarray, total: int) -> np.ndarray:
+        return 0.5 * (1 + np.cos(np.pi * steps / total))

@@ -1,0 +1,151 @@
+"""The training loop: from one recorded step to the next, whatever the engine, with divergence found to the step."""
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from tutelage.errors import Refusal
+from tutelage.inputs import Inputs
+from tutelage.networks import Network, outputs
+from tutelage.training.engine import Engine, choose
+from tutelage.training.task import Task, Training
+from tutelage.training.trajectory import Trajectory
+
+log = logging.getLogger(__name__)
+
+_SPAN = 2000  # steps between two looks at whether all is well
+
+OnRecord = Callable[[int, Network, Tensor], None]
+"""Called with the step, the students and diverged_at [S] at every recorded step."""
+
+
+def train(
+    students: Network,
+    teacher: Network,
+    inputs: Inputs,
+    settings: Training | None = None,
+    *,
+    record: Iterable[int] = (),
+    keep: Literal["all", "last"] = "all",
+    engine: str = "auto",
+    on_record: OnRecord | None = None,
+    on_progress: Callable[[int], None] | None = None,
+    **training: Any,
+) -> Trajectory:
+    """Train every student on its teacher's labels by SGD on the mean squared error (seed 000, eq. 2).
+
+    Settings are those of :class:`Training`, given as one or by name (steps=..., batch=..., learning_rate=...).
+    record: steps to record besides 0 and the last; keep: which of them keep their weights in the result;
+    on_record: called at every recorded step, so that measures need no stored weights.
+    """
+    settings = settings or Training(**training)
+    start = time.perf_counter()
+    task = make_task(students, teacher, inputs, settings)
+    kind, why = choose(engine, students, task)
+    log.info("engine %s on %s: %s", kind.name, students.device, why)
+    steps = tuple(sorted({0, settings.steps, *record}))
+    if steps[0] < 0 or steps[-1] > settings.steps:
+        raise Refusal(f"recorded steps must lie in 0 .. {settings.steps}, not {steps[0]} .. {steps[-1]}")
+    pack = _Pack(kind, task, students)
+    recorded: dict[int, Network] = {}
+    for step in steps:
+        while pack.step < step:
+            begin = pack.step
+            pack.advance(min(step, begin + _SPAN))
+            if on_progress:
+                on_progress(pack.step - begin)
+        if keep == "all" or step == steps[-1]:
+            recorded[step] = pack.students
+        if on_record:
+            on_record(step, pack.students, pack.diverged_at)
+    seconds = time.perf_counter() - start
+    return Trajectory(steps, recorded, teacher, inputs, pack.diverged_at, kind.name, seconds)
+
+
+def make_task(students: Network, teacher: Network, inputs: Inputs, settings: Training) -> Task:
+    """The task of learning this teacher from these inputs; refused when the shapes do not fit."""
+    if (students.inputs, students.outputs) != (teacher.inputs, teacher.outputs):
+        raise Refusal(
+            f"students map {students.inputs} inputs to {students.outputs} outputs and the teacher {teacher.inputs} to "
+            f"{teacher.outputs}: give both the same"
+        )
+    if not len(inputs.seeds) == teacher.members == students.members:
+        raise Refusal(
+            f"there are {students.members} students, {teacher.members} teachers and inputs for {len(inputs.seeds)} "
+            "members: build all three with the same seeds"
+        )
+    return Task(inputs.train, outputs(teacher, inputs.train), settings, inputs.seeds)
+
+
+class _Pack:
+    """Students on their way: those still bounded are trained, the diverged wait with their last bounded weights."""
+
+    def __init__(self, kind: type[Engine], task: Task, students: Network) -> None:
+        self.task, self.students, self.step = task, students, 0
+        self.engine = kind(task)
+        self.active = list(range(task.members))
+        self.diverged_at = torch.full((task.members,), -1, dtype=torch.int64)
+
+    def advance(self, stop: int) -> None:
+        if self.active:
+            everyone = len(self.active) == self.task.members
+            before = self.students if everyone else self.students[self.active]
+            after = self.engine.advance(before, self.step, stop)
+            lost = [i for i, fine in enumerate(bounded(after).tolist()) if not fine]
+            if lost:
+                last, when = locate(type(self.engine), self.engine.task[lost], before[lost], self.step, stop)
+                after = _replaced(after, lost, last)
+            self.students = after if everyone else _replaced(self.students, self.active, after)
+            if lost:
+                self._retire(lost, when)
+        self.step = stop
+
+    def _retire(self, lost: Sequence[int], when: Tensor) -> None:
+        self.diverged_at[[self.active[i] for i in lost]] = when
+        stays = [i for i in range(len(self.active)) if i not in set(lost)]
+        log.warning("%d of %d students diverged by step %d", len(lost), len(self.active), int(when.max()))
+        if stays:
+            self.engine = type(self.engine)(self.engine.task[stays])
+        self.active = [self.active[i] for i in stays]
+
+
+def bounded(network: Network) -> Tensor:
+    """Whether the weights of each member are small enough for its outputs and their squares to be finite: bool [S].
+
+    Outputs grow as the L-th power of the weights and losses as their square, so with some room for widths and inputs
+    no weight may exceed the largest number to the power 1/(2L + 4): 6.5e4 for two layers in float32. A student that
+    is learning stays many orders of magnitude below; one that has passed it is on its way to infinity.
+    """
+    bound = torch.finfo(network.dtype).max ** (1 / (2 * network.depth + 4))
+    return torch.stack([(a.flatten(1).abs() <= bound).all(-1) for a in network.parameters]).all(0)
+
+
+def locate(kind: type[Engine], task: Task, students: Network, start: int, stop: int) -> tuple[Network, Tensor]:
+    """The step after which each of these students, bounded at ``start`` and not at ``stop``, is no longer bounded.
+
+    Halving the interval replays it at most once more, because an engine's steps can be repeated at will.
+    Returns the last bounded weights and the steps int64 [S].
+    """
+    if stop - start == 1:
+        return students, torch.full((task.members,), stop, dtype=torch.int64)
+    middle = (start + stop) // 2
+    half = kind(task).advance(students, start, middle)
+    fine = bounded(half).tolist()
+    last, when = students, torch.empty(task.members, dtype=torch.int64)
+    for half_bounded, state, begin, end in ((False, students, start, middle), (True, half, middle, stop)):
+        members = [i for i, f in enumerate(fine) if f == half_bounded]
+        if members:
+            found, when[members] = locate(kind, task[members], state[members], begin, end)
+            last = _replaced(last, members, found)
+    return last, when
+
+
+def _replaced(network: Network, members: Sequence[int], by: Network) -> Network:
+    """The network with some members replaced by those of another."""
+    index = torch.as_tensor(members, device=network.device)
+    arrays = iter(by.parameters)
+    return network.map(lambda a: a.index_copy(0, index, next(arrays)))

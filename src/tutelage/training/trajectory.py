@@ -1,0 +1,32 @@
+"""What training recorded."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from tutelage.inputs import Inputs
+from tutelage.networks import Network
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """Students at the recorded steps, beside the teacher and the inputs they learned from.
+
+    steps: the recorded steps, in order (0 is before the first); recorded: the students at those steps, where they
+    were kept (the last one always is); diverged_at int64 [S]: the step after which a member's weights were no longer
+    bounded (see ``bounded`` in train.py), or -1. A diverged member keeps its last bounded weights in
+    everything recorded after that step.
+    """
+
+    steps: tuple[int, ...]
+    recorded: dict[int, Network]
+    teacher: Network
+    inputs: Inputs
+    diverged_at: Tensor
+    engine: str
+    seconds: float
+
+    @property
+    def students(self) -> Network:
+        """The students at the end."""
+        return self.recorded[self.steps[-1]]

@@ -1,0 +1,167 @@
+"""The command line as a user meets it, with its exit codes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+
+import pytest
+import yaml
+
+from tutelage.cli import main
+
+SPEC = {
+    "teacher": {"kind": "levels", "inputs": 6, "hidden": 3, "outputs": 2},
+    "student": {"kind": "small-normal", "multiple": 2, "scale": 0.1},
+    "inputs": {"kind": "gaussian", "train": 40, "evaluate": 30},
+    "training": {"steps": 30},
+    "seeds": 3,
+}
+
+
+@dataclass
+class Done:
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def tutelage(capsys, monkeypatch):
+    """Run a command as `main` does, in this process; the last test of this file starts one of its own."""
+
+    def run(*words, cwd=None):
+        monkeypatch.setattr(sys, "argv", ["tutelage", *map(str, words)])
+        if cwd:
+            monkeypatch.chdir(cwd)
+        with pytest.raises(SystemExit) as end:
+            main()
+        out, err = capsys.readouterr()
+        return Done(end.value.code or 0, out, err)
+
+    return run
+
+
+def spec_file(folder, **changes):
+    path = folder / "spec.yaml"
+    path.write_text(yaml.safe_dump(SPEC | changes))
+    return path
+
+
+def test_studies_lists_all_with_their_sizes(tutelage):
+    rows = json.loads(tutelage("studies", "--json").stdout)
+    assert {row["study"] for row in rows} >= {"l-shape", "success-rate", "loss-curves"}
+    assert all(row["scales"]["paper"]["students"] > 0 for row in rows)
+    table = tutelage("studies")
+    assert table.returncode == 0
+    assert "teacher-aware-data" in table.stdout
+
+
+def test_reproduce_writes_a_report_and_its_exit_code_tells_of_failed_claims(tutelage, tmp_path):
+    done = tutelage("reproduce", "focus-shifting", "boundaries-2d", "--scale", "smoke", "--out", tmp_path, "--json")
+    claims = json.loads(done.stdout)
+    assert done.returncode == (1 if any(c["verdict"] == "fails" for c in claims) else 0)
+    assert (tmp_path / "report.html").is_file()
+    assert (tmp_path / "focus-shifting" / "report.html").is_file()
+    assert {c["study"] for c in claims} == {"focus-shifting", "boundaries-2d"}
+    again = tutelage("report", tmp_path, "--json")
+    assert json.loads(again.stdout) == {"report": str(tmp_path / "report.html")}
+
+
+def test_reproduce_prints_the_claims_and_the_path_of_the_report(tutelage, tmp_path):
+    done = tutelage("reproduce", "focus-shifting", "--scale", "smoke", "--out", tmp_path)
+    assert "undecided" in done.stdout or "holds" in done.stdout or "fails" in done.stdout
+    assert f"report: {tmp_path / 'report.html'}" in done.stdout
+
+
+def test_run_computes_once_and_then_reads(tutelage, tmp_path):
+    path = spec_file(tmp_path)
+    first = json.loads(tutelage("run", path, "--json", "--out", tmp_path / "results").stdout)
+    second = json.loads(tutelage("run", path, "--json", "--out", tmp_path / "results").stdout)
+    assert (first["known"], second["known"]) == (False, True)
+    assert first["last"] == second["last"]
+    assert first["last"]["rho_mean"]["n"] == 3
+    shown = tutelage("run", path, "--out", tmp_path / "results", "--verbose")
+    assert "known already" in shown.stdout
+
+
+def test_verbose_logs_the_engine_and_the_device(tutelage, tmp_path):
+    done = tutelage("run", spec_file(tmp_path), "--out", tmp_path / "results", "--engine", "stacked", "-v")
+    assert "engine stacked on cpu" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["reproduce", "l-shap"], "there is no study 'l-shap': did you mean 'l-shape'?"),
+        (["reproduce", "l-shape", "--scale", "large"], "there is no scale 'large'"),
+        (["reproduce", "l-shape", "--scale", "smoke", "--engine", "warp"], "there is no engine 'warp'"),
+        (["reproduce", "l-shape", "--device", "tpu"], "there is no device 'tpu'"),
+        (["run", "nowhere.yaml"], "nowhere.yaml cannot be read"),
+        (["report", "nowhere"], "nowhere holds no reproduced study"),
+    ],
+)
+def test_bad_words_are_one_sentence_and_exit_code_2(tutelage, words, sentence, tmp_path):
+    done = tutelage(*words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"training": {"steps": 30, "learning_rate": -1}}, "'learning_rate'"),
+        ({"student": {"kind": "small-normal", "multiple": 0.2}}, "'multiple'"),
+        ({"sedes": 3}, "did you mean 'seeds'?"),
+    ],
+)
+def test_a_mistake_in_a_spec_names_the_file_and_the_setting(tutelage, tmp_path, changes, sentence):
+    done = tutelage("run", spec_file(tmp_path, **changes))
+    assert done.returncode == 2
+    assert "spec.yaml" in done.stderr
+    assert sentence in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_folder_that_cannot_be_written_is_refused(tutelage, tmp_path):
+    path = spec_file(tmp_path)
+    done = tutelage("run", path, "--out", path / "below-a-file")
+    assert done.returncode == 2
+    assert "cannot be written" in done.stderr
+
+
+def test_a_damaged_result_is_refused_and_named(tutelage, tmp_path):
+    path, out = spec_file(tmp_path), tmp_path / "results"
+    folder = json.loads(tutelage("run", path, "--json", "--out", out).stdout)["folder"]
+    with open(os.path.join(folder, "unit.parquet"), "ab") as file:
+        file.write(b"x")
+    done = tutelage("run", path, "--out", out)
+    assert done.returncode == 2
+    assert "unit.parquet does not match its checksum" in done.stderr
+
+
+def test_ctrl_c_ends_with_130_and_keeps_finished_packs(tutelage, tmp_path):
+    """Interrupt a study of many packs after its first: the packs that landed stay, whole, and are used again."""
+    words = ["reproduce", "success-rate", "--scale", "smoke", "--out", str(tmp_path), "--json"]
+    command = [sys.executable, "-c", "from tutelage.cli import main; main()", *words]
+    one_thread = os.environ | {"OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=one_thread)
+    results = tmp_path / "results"
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not (results.is_dir() and any(results.glob("[!.]*"))):
+        time.sleep(0.005)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    landed = {p.name: p.stat().st_mtime_ns for p in results.glob("[!.]*")}
+    assert process.returncode == 130
+    assert "interrupted; finished packs are kept" in errors
+    assert landed
+    assert not list(results.glob(".*.part"))
+    done = tutelage(*words)
+    assert done.returncode in (0, 1)
+    assert {name: (results / name).stat().st_mtime_ns for name in landed} == landed

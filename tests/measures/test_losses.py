@@ -1,0 +1,27 @@
+"""Losses are half the summed squared error."""
+
+import torch
+
+from tutelage.measures import Snapshot, find, half_squares
+from tutelage.networks import outputs
+
+
+def test_half_squares_of_a_worked_example():
+    wanted, got = torch.tensor([[[1.0, 2.0], [0.0, 0.0]]]), torch.tensor([[[0.0, 0.0], [0.0, 4.0]]])
+    assert half_squares(wanted, got).tolist() == [(5 + 16) / 2 / 2]
+
+
+def test_losses_are_taken_on_their_own_points(problem, dtype):
+    p = problem(dtype=dtype)
+    s = Snapshot(p.teacher, p.students, p.inputs.train, p.inputs.evaluate)
+    for name, points in (("train_loss", p.inputs.train), ("evaluate_loss", p.inputs.evaluate)):
+        error = outputs(p.teacher, points) - outputs(p.students, points)
+        torch.testing.assert_close(find(name)(s), error.square().sum(-1).mean(-1) / 2)
+
+
+def test_the_teacher_has_no_loss_and_the_best_constant_has_the_label_power(problem):
+    p = problem()
+    s = Snapshot(p.teacher, p.teacher, p.inputs.train, p.inputs.evaluate)
+    assert (find("evaluate_loss")(s) == 0).all()
+    labels = outputs(p.teacher, p.inputs.evaluate)
+    torch.testing.assert_close(find("label_power")(s), labels.var(1, correction=0).sum(-1) / 2)

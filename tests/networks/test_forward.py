@@ -1,0 +1,91 @@
+"""The forward pass is held to plain matrix products, with and without the layers between."""
+
+import pytest
+import torch
+
+from tutelage.errors import Refusal
+from tutelage.networks import forward, outputs
+
+ACTIVATIONS = ["relu", "leaky", "abs", "linear"]
+WIDTHS = [(4, 3), (4, 6, 3), (3, 5, 4, 6, 2)]
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("widths", WIDTHS)
+def test_forward_equals_plain_matrix_products(
+    random_network, random_points, by_hand, dtype, tolerance, activation, bias, widths
+):
+    net = random_network(widths, members=3, bias=bias, activation=activation, dtype=dtype)
+    x = random_points(3, 17, widths[0], dtype=dtype)
+    activity, pre = forward(net, x), by_hand(net, x)
+    assert [tuple(f.shape) for f in activity.features] == [(3, 17, width) for width in widths]
+    assert [tuple(z.shape) for z in activity.gates] == [(3, 17, width) for width in widths[1:-1]]
+    torch.testing.assert_close(activity.outputs, pre[-1], **tolerance)
+    for gated, feature, u in zip(activity.gates, activity.features[1:-1], pre, strict=False):
+        torch.testing.assert_close(feature, gated * u, **tolerance)
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("widths", WIDTHS)
+def test_outputs_are_those_of_forward(random_network, random_points, dtype, activation, bias, widths):
+    net = random_network(widths, bias=bias, activation=activation, dtype=dtype)
+    x = random_points(2, 9, widths[0], dtype=dtype)
+    assert torch.equal(outputs(net, x), forward(net, x).outputs)
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_neither_changes_points_nor_network(random_network, random_points, activation):
+    net, x = random_network((4, 5, 3, 2), activation=activation), random_points(2, 9, 4)
+    kept = [a.clone() for a in (x, *net.parameters)]
+    outputs(net, x)
+    forward(net, x)
+    assert all(torch.equal(a, b) for a, b in zip(kept, (x, *net.parameters), strict=True))
+
+
+@pytest.mark.parametrize("shape", [(7, 4), (1, 7, 4)])
+@pytest.mark.parametrize("bias", [True, False])
+def test_shared_points_are_as_good_as_copied_ones(random_network, random_points, tolerance, dtype, shape, bias):
+    net = random_network((4, 5, 3), members=3, bias=bias, dtype=dtype)
+    shared = random_points(1, 7, 4, dtype=dtype).view(shape)
+    copied = shared.reshape(1, 7, 4).repeat(3, 1, 1)
+    torch.testing.assert_close(outputs(net, shared), outputs(net, copied), **tolerance)
+    torch.testing.assert_close(forward(net, shared).outputs, forward(net, copied).outputs, **tolerance)
+
+
+def test_one_point_is_enough(random_network, random_points):
+    assert outputs(random_network((4, 5, 3)), random_points(2, 1, 4)).shape == (2, 1, 3)
+
+
+def test_outputs_carry_gradients(random_network, random_points):
+    """In-place activations must not spoil what autograd kept: both ways give one gradient."""
+    x = random_points(2, 9, 4)
+    for activation in ACTIVATIONS:
+        net = random_network((4, 5, 3, 2), activation=activation).map(lambda a: a.requires_grad_())
+        quick = torch.autograd.grad(outputs(net, x).square().sum(), net.parameters)
+        plain = torch.autograd.grad(forward(net, x).outputs.square().sum(), net.parameters)
+        for one, other in zip(quick, plain, strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("call", [forward, outputs])
+@pytest.mark.parametrize(
+    ("shape", "message"),
+    [
+        ((7, 5), r"5\]: wanted \[.., N, 4\]"),
+        ((2, 7, 3), r"\[2, 7, 3\]: wanted \[.., N, 4\]"),
+        ((4,), r"\[4\]: wanted"),
+        ((1, 2, 7, 4), r"\[1, 2, 7, 4\]: wanted"),
+        ((3, 7, 4), "3 members and the network has 2"),
+    ],
+)
+def test_points_of_another_shape_are_refused_with_it(random_network, call, shape, message):
+    with pytest.raises(Refusal, match=message):
+        call(random_network((4, 5, 3)), torch.zeros(shape, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("call", [forward, outputs])
+def test_points_of_another_precision_are_refused_with_both(random_network, call):
+    with pytest.raises(Refusal, match=r"float32.*float64"):
+        call(random_network((4, 5, 3)), torch.zeros(7, 4, dtype=torch.float32))

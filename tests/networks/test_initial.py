@@ -1,0 +1,113 @@
+"""Students start from their own seeds, with the scale and width their recipe names."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from tutelage import draws
+from tutelage.errors import Refusal
+from tutelage.networks import SmallNormal, Student, UniformFanIn
+
+RECIPES = [SmallNormal, UniformFanIn]
+
+
+def equal(one, other):
+    return all(torch.equal(a, b) for a, b in zip(one.parameters, other.parameters, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("multiple", "teacher", "expected"),
+    [
+        (1, (100, 10, 50), (100, 10, 50)),
+        (5, (100, 10, 50), (100, 50, 50)),
+        (2, (7, 3, 4, 5, 2), (7, 6, 8, 10, 2)),
+        (1.5, (9, 4, 5), (9, 6, 5)),
+        (1.3, (9, 3, 5), (9, 4, 5)),
+        (3, (9, 5), (9, 5)),
+    ],
+)
+def test_only_hidden_layers_are_widened(multiple, teacher, expected):
+    assert SmallNormal(multiple=multiple).widths(teacher) == expected
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+@pytest.mark.parametrize("bias", [True, False])
+def test_students_fit_their_teacher(random_network, dtype, recipe, bias):
+    teacher = random_network((6, 3, 4, 2), members=5, bias=not bias, dtype=dtype)
+    students = recipe(multiple=2, bias=bias, activation="leaky", slope=0.2).build(teacher, range(5))
+    assert (students.members, students.widths) == (5, (6, 6, 8, 2))
+    assert (students.dtype, students.activation, students.slope) == (dtype, "leaky", 0.2)
+    assert (students.biases is not None) == bias
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_the_choice_of_bias_does_not_move_the_weights(random_network, recipe):
+    teacher = random_network((6, 3, 2), members=2)
+    with_bias, without = (recipe(bias=bias).build(teacher, [3, 4]) for bias in (True, False))
+    assert all(torch.equal(a, b) for a, b in zip(with_bias.weights, without.weights, strict=True))
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+@given(seeds=st.lists(st.integers(-(2**40), 2**40), min_size=1, max_size=5), data=st.data())
+def test_a_student_does_not_depend_on_its_neighbours(random_network, recipe, seeds, data):
+    member = data.draw(st.integers(0, len(seeds) - 1))
+    teacher = random_network((6, 3, 4, 2), members=1, dtype=torch.float32)
+    together, alone = (recipe(multiple=2).build(teacher, part) for part in (seeds, seeds[member : member + 1]))
+    assert equal(together[member], alone)
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_students_of_different_seeds_and_layers_differ(random_network, recipe):
+    students = recipe().build(random_network((4, 4, 4)), [0, 1])
+    first, second = students.weights
+    assert not (first[0] == first[1]).any()
+    assert not (first / first.std() == second / second.std()).any()
+
+
+def test_small_normal_weights_are_normal_of_the_scale_and_biases_zero(random_network):
+    students = SmallNormal(multiple=10, scale=0.02).build(random_network((50, 10, 20)), [0, 1])
+    for w, b in zip(students.weights, students.biases, strict=True):
+        assert stats.kstest(w.flatten().numpy() / 0.02, "norm").pvalue > 1e-3
+        assert not b.any()
+
+
+def test_small_normal_weights_are_the_draws_of_their_stream(random_network):
+    """Weights of layer l, row by row, are draws 0, 1, ... of the stream `student-l`."""
+    students = SmallNormal(scale=0.5).build(random_network((3, 4, 2)), [7, 8])
+    for layer, w in enumerate(students.weights, start=1):
+        drawn = draws.normals(draws.keys([7, 8], f"student-{layer}"), w[0].numel())
+        assert torch.equal(w.flatten(1), drawn * 0.5)
+
+
+def test_uniform_weights_and_biases_fill_their_interval(random_network):
+    students = UniformFanIn(multiple=10).build(random_network((50, 10, 500)), [0, 1])
+    for w, b in zip(students.weights, students.biases, strict=True):
+        edge = w.shape[1] ** -0.5
+        for array in (w, b):
+            assert array.abs().max() <= edge
+            assert stats.kstest(array.flatten().numpy() / edge, "uniform", args=(-1, 2)).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_float32_students_are_float64_ones_to_its_precision(random_network, recipe):
+    """Two roundings at most: of the draw, and of its product with the scale."""
+    single, double = (
+        recipe().build(random_network((6, 3, 2), dtype=d), [0, 1]) for d in (torch.float32, torch.float64)
+    )
+    for a, b in zip(single.parameters, double.parameters, strict=True):
+        torch.testing.assert_close(a.double(), b, rtol=2.0**-23, atol=0)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"multiple": 0.5}, {"slope": 1.0}, {"activation": "tanh"}, {"scale": 0}, {"scale": -1}, {"width": 3}]
+)
+def test_settings_out_of_range_are_refused_by_name(settings):
+    with pytest.raises(Refusal, match=next(iter(settings))):
+        SmallNormal(**settings)
+
+
+def test_recipes_are_found_by_their_kind():
+    assert Student.parse({"kind": "small-normal", "multiple": 3}) == SmallNormal(multiple=3)
+    assert Student.parse({"kind": "uniform-fan-in"}) == UniformFanIn()

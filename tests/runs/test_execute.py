@@ -1,0 +1,69 @@
+"""From specs to packs: nothing twice, and a member's numbers are its own."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from tutelage import Refusal
+from tutelage.runs import Spec, Store, build, execute, pick_device, work
+
+
+def test_a_finished_pack_is_not_computed_again(values, tmp_path, monkeypatch):
+    spec, store = Spec(**values()), Store(tmp_path)
+    (first,) = execute([spec], store)
+    before = {f.name: f.stat().st_mtime_ns for f in first.folder.iterdir()}
+    module = sys.modules["tutelage.runs.execute"]
+    monkeypatch.setattr(module, "train", lambda *_, **__: pytest.fail("trained again"))
+    (second,) = execute([spec], store)
+    assert {f.name: f.stat().st_mtime_ns for f in second.folder.iterdir()} == before
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("kind", ["gaussian", "teacher-aware", "uniform", "sphere", "correlated-gaussian", "student-t"])
+def test_a_member_has_the_same_numbers_in_any_pack(values, tmp_path, precision, kind):
+    inputs = {"kind": kind, "train": 40, "evaluate": 30}
+    settings = values(precision=precision)
+    settings["inputs"] = inputs
+    many = Spec(**(settings | {"seeds": [4, 8, 15, 16]}))
+    few = Spec(**(settings | {"seeds": [16, 8]}))
+    packs = execute([many, few], Store(tmp_path))
+    for name in ("evaluate_loss", "specialisation", "fan_out"):
+        a, b = packs[0].report[name][:, [3, 1]], packs[1].report[name]
+        np.testing.assert_allclose(a, b, rtol=1e-9 if precision == "float64" else 1e-3, atol=1e-6)
+
+
+def test_progress_covers_the_work_of_all_packs(values, tmp_path):
+    specs = [Spec(**values()), Spec(**values(seeds=2))]
+    for _ in range(2):  # computed, then known
+        done = []
+        execute(specs, Store(tmp_path), on_progress=done.append)
+        assert sum(done) == pytest.approx(sum(map(work, specs)))
+
+
+def test_the_log_says_who_computed_what(values, tmp_path):
+    (pack,) = execute([Spec(**values(training={"learning_rate": [0.01, 1e4, 0.01]}))], Store(tmp_path))
+    (line,) = [json.loads(text) for text in (pack.folder / "log.jsonl").read_text().splitlines()]
+    assert line["engine"]
+    assert line["device"] == "cpu"
+    assert line["seeds"] == [0, 1, 2]
+    assert list(line["diverged"]) == ["1"]
+
+
+def test_build_is_a_pure_function_of_the_spec(values):
+    one, two = (build(Spec(**values(precision="float64"))) for _ in range(2))
+    assert torch.equal(one[0].weights[0], two[0].weights[0])
+    assert torch.equal(one[1].weights[1], two[1].weights[1])
+    assert torch.equal(one[2].train, two[2].train)
+    assert one[0].dtype == one[2].evaluate.dtype == torch.float64
+
+
+def test_devices_that_are_not_there_are_refused(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert pick_device().type == "cpu"
+    with pytest.raises(Refusal, match="no CUDA device is available here"):
+        pick_device("cuda")
+    with pytest.raises(Refusal, match="there is no device 'gpu'"):
+        pick_device("gpu")

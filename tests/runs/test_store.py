@@ -1,0 +1,102 @@
+"""Packs are complete or absent, and damage is noticed."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+from tutelage import Refusal
+from tutelage.runs import Spec, Store, execute
+
+
+@pytest.fixture
+def finished(values, tmp_path):
+    spec, store = Spec(**values(record={"weights": "all"})), Store(tmp_path / "results")
+    (pack,) = execute([spec], store)
+    return spec, store, pack
+
+
+def test_a_pack_holds_what_the_design_says(finished):
+    spec, store, pack = finished
+    assert spec in store
+    names = {f.name for f in pack.folder.iterdir()}
+    assert {"spec.yaml", "log.jsonl", "manifest.json", "unit.parquet", "teacher.safetensors"} <= names
+    assert {f"students-{s}.safetensors" for s in (0, 10, 20, 30)} <= names
+    assert [f for f in store.root.iterdir() if f.name.startswith(".")] == []
+
+
+def test_a_pack_comes_back_as_it_was(finished):
+    spec, store, pack = finished
+    again = Store(store.root).load(spec)
+    for name, value in pack.report.values.items():
+        np.testing.assert_array_equal(again.report[name], value)
+    assert again.weights(10).widths == (6, 6, 2)
+    assert again.teacher().members == 3
+
+
+@pytest.mark.parametrize("damage", ["truncate", "remove", "manifest", "empty manifest"])
+def test_a_damaged_pack_is_refused_and_named(finished, damage):
+    spec, store, pack = finished
+    match damage:
+        case "truncate":
+            file = pack.folder / "unit.parquet"
+            file.write_bytes(file.read_bytes()[:-10])
+        case "remove":
+            (pack.folder / "member.parquet").unlink()
+        case "manifest":
+            (pack.folder / "manifest.json").write_text("{")
+        case "empty manifest":
+            (pack.folder / "manifest.json").write_text("[]")
+    with pytest.raises(Refusal, match=f"the result {spec.hash} is damaged .*delete the folder"):
+        store.load(spec)
+
+
+def test_a_crash_while_writing_leaves_nothing_behind(values, tmp_path, monkeypatch):
+    from tutelage.runs import store as module
+
+    def fail(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module.networks, "save", fail)
+    spec, store = Spec(**values()), Store(tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        execute([spec], store)
+    assert spec not in store
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_writers_of_one_pack_do_not_disturb_each_other(finished):
+    spec, store, pack = finished
+    kept = {"teacher": pack.teacher()}
+    again = store.save(spec, pack.report, kept, [{"seconds": 0}])
+    assert (again.folder / "students-30.safetensors").is_file()  # the first writer's files stayed
+
+
+def test_a_full_disk_is_a_sentence(values, tmp_path, monkeypatch):
+    from tutelage.runs import store as module
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(module.os, "rename", full)
+    with pytest.raises(Refusal, match=r"cannot be written \(No space left on device\)"):
+        execute([Spec(**values())], Store(tmp_path))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written_is_refused(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(Refusal, match=r"cannot be written .*--out"):
+        Store(tmp_path / "file" / "results")
+
+
+def test_weights_that_were_not_kept_are_refused(finished):
+    _, _, pack = finished
+    with pytest.raises(Refusal, match="there is no file"):
+        pack.weights(11)
+
+
+def test_packs_can_be_moved(finished, tmp_path):
+    spec, store, pack = finished
+    shutil.copytree(store.root, tmp_path / "elsewhere")
+    assert Store(tmp_path / "elsewhere").load(spec).report.steps == pack.report.steps

@@ -1,0 +1,58 @@
+"""Every study runs at the smoke scale from start to report, and its files say the same as its verdicts."""
+
+import json
+import math
+
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from tutelage import Refusal
+from tutelage.runs import Spec
+from tutelage.studies import SCALES, STUDIES, reproduce
+from tutelage.studies.reproduce import distinct_specs, plans
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory):
+    return tmp_path_factory.mktemp("reproduced")
+
+
+@pytest.mark.parametrize("name", sorted(STUDIES))
+def test_a_study_at_smoke_scale(out, name):
+    (outcome,) = reproduce([name], "smoke", out)
+    folder = out / name
+    assert {f.name for f in folder.iterdir()} == {
+        "figure.png", "figure.pdf", "claims.json", "numbers.parquet", "spec.yaml", "provenance.json",
+    }  # fmt: skip
+    claims = json.loads((folder / "claims.json").read_text())
+    assert claims == outcome.claims()
+    for claim in claims:
+        assert claim["verdict"] in ("holds", "fails", "undecided")
+        assert claim["measured"] is None or math.isfinite(claim["measured"])
+    specs = [Spec(**values) for values in yaml.safe_load_all((folder / "spec.yaml").read_text())]
+    assert [s.hash for s in specs] == [s.hash for s in STUDIES[name].plan("smoke").specs]
+    numbers = pq.read_table(folder / "numbers.parquet")
+    assert set(numbers["pack"].to_pylist()) == {s.hash for s in specs}
+    assert (folder / "figure.png").stat().st_size > 10_000
+
+
+def test_the_same_study_again_gives_the_same_claims_and_figure(out):
+    name = "focus-shifting"
+    reproduce([name], "smoke", out)
+    before = {f: (out / name / f).read_bytes() for f in ("claims.json", "figure.png", "numbers.parquet")}
+    reproduce([name], "smoke", out)
+    assert {f: (out / name / f).read_bytes() for f in before} == before
+
+
+def test_studies_share_their_packs():
+    planned = plans(["success-rate", "loss-curves", "specialisation-dynamics"], "paper")
+    assert len(distinct_specs(planned)) == len(planned["loss-curves"].specs)
+
+
+def test_a_wrong_scale_or_study_is_refused_before_any_work(tmp_path):
+    with pytest.raises(Refusal, match="there is no scale 'big'"):
+        reproduce(["l-shape"], "big", tmp_path)
+    with pytest.raises(Refusal, match="there is no study"):
+        reproduce(["l-shape", "nothing"], SCALES[0], tmp_path)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,62 @@
+"""A walk over all registered studies: what each must say and have at every scale."""
+
+import pytest
+
+from tutelage import Refusal
+from tutelage.studies import SCALES, STUDIES, find
+
+NAMED_BY_THE_DESIGN = {
+    "boundaries-2d": ("000", "3"),
+    "l-shape": ("000", "5"),
+    "success-rate": ("000", "7"),
+    "specialisation-dynamics": ("000", "8"),
+    "focus-shifting": ("001", "8"),
+    "loss-curves": ("001", "11"),
+    "teacher-aware-data": ("000", "9"),
+}
+
+
+def test_all_studies_are_there():
+    assert {name: (s.seed, s.figure) for name, s in STUDIES.items()}.items() >= NAMED_BY_THE_DESIGN.items()
+
+
+@pytest.mark.parametrize("name", sorted(STUDIES))
+def test_a_study_says_what_it_shows_and_what_would_refute_it(name):
+    study = find(name)
+    assert study.title
+    assert study.shows.endswith(".")
+    for claim in study.plan("quick").claims:
+        assert claim.sentence
+        assert claim.statistic
+        assert claim.refuted_by
+
+
+@pytest.mark.parametrize("name", sorted(STUDIES))
+def test_scales_grow_and_claims_do_not_depend_on_them(name):
+    plans = [find(name).plan(scale) for scale in SCALES]
+    steps = [sum(len(s.seeds) * s.training.steps for s in plan.specs) for plan in plans]
+    assert steps[0] < steps[1] < steps[2]
+    said = [[(c.sentence, c.statistic, c.expected, c.refuted_by) for c in plan.claims] for plan in plans]
+    assert said[0] == said[1] == said[2]
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_packs_of_a_study_are_distinct(scale):
+    for study in STUDIES.values():
+        hashes = [s.hash for s in study.plan(scale).specs]
+        assert len(set(hashes)) == len(hashes)
+
+
+def test_the_paper_scale_is_the_seeds_own():
+    """32 seeds, 100 epochs of 1,000 batches of 16, 10,000 training and evaluation points, d = 100, C = 50."""
+    for name in ("l-shape", "success-rate", "loss-curves", "specialisation-dynamics"):
+        for spec in find(name).plan("paper").specs:
+            assert len(spec.seeds) == 32
+            assert (spec.training.steps, spec.training.batch, spec.training.learning_rate) == (100_000, 16, 0.01)
+            assert (spec.inputs.train, spec.inputs.evaluate) == (10_000, 10_000)
+            assert (spec.teacher.inputs, spec.teacher.outputs) == (100, 50)
+
+
+def test_an_unknown_study_is_refused_with_the_nearest_name():
+    with pytest.raises(Refusal, match="did you mean 'l-shape'"):
+        find("lshape")

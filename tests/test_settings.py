@@ -1,0 +1,160 @@
+"""Settings are frozen, and what is wrong with them is said in one sentence that names the field."""
+
+from typing import Literal
+
+import pytest
+from pydantic import Field, PositiveFloat, PositiveInt, ValidationError
+
+from tutelage.errors import Refusal
+from tutelage.settings import PerMember, Recipe, Settings, per_member
+
+
+class Oven(Settings):
+    heat: PositiveFloat
+    minutes: PositiveInt = 10
+    weights: PerMember = 1.0
+
+
+class Dish(Recipe):
+    portions: PositiveInt = 2
+
+
+class Soup(Dish):
+    kind: Literal["soup"] = "soup"
+    salt: float = Field(default=1.0, ge=0)
+
+
+class Stew(Soup):
+    kind: Literal["stew"] = "stew"
+
+
+class Drink(Recipe):
+    pass
+
+
+class Tea(Drink):
+    kind: Literal["tea"] = "tea"
+
+
+def refusal(make, *values, **settings) -> str:
+    with pytest.raises(Refusal) as caught:
+        make(*values, **settings)
+    text = str(caught.value)
+    assert "\n" not in text
+    assert "pydantic" not in text
+    return text
+
+
+def test_settings_are_frozen():
+    oven = Oven(heat=200)
+    with pytest.raises(ValidationError, match="frozen"):
+        oven.heat = 100
+    assert oven.heat == 200
+
+
+def test_equal_settings_have_equal_hashes():
+    assert hash(Oven(heat=200, weights=[1, 2])) == hash(Oven(heat=200.0, weights=(1.0, 2.0)))
+    assert Oven(heat=200) != Oven(heat=201)
+
+
+def test_an_unknown_name_suggests_the_nearest():
+    assert "'minuts': did you mean 'minutes'?" in refusal(Oven, heat=1, minuts=3)
+    assert "'oven'" in refusal(Oven, heat=1, minuts=3)
+    assert "'soup' 'sallt': did you mean 'salt'?" in refusal(Soup, sallt=2)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_numbers_that_are_not_finite_are_refused(value):
+    assert "'heat' in the oven" in refusal(Oven, heat=value)
+    assert "finite" in refusal(Oven, heat=value)
+    assert "'salt' in the soup" in refusal(Soup, salt=value)
+    assert "'weights" in refusal(Oven, heat=1, weights=(1.0, value))
+
+
+@pytest.mark.parametrize(
+    ("settings", "parts"),
+    [
+        ({"heat": -3}, ["'heat'", "greater than 0", "-3"]),
+        ({"heat": "warm"}, ["'heat'", "number", "'warm'"]),
+        ({"heat": 1, "minutes": 1.5}, ["'minutes'", "integer", "1.5"]),
+        ({}, ["'heat' is missing in the oven"]),
+    ],
+)
+def test_a_wrong_value_is_named_with_its_field_and_what_was_wanted(settings, parts):
+    text = refusal(Oven, **settings)
+    assert [part for part in parts if part not in text] == []
+
+
+def test_the_kind_of_a_recipe_cannot_be_another():
+    assert "'kind' in the soup" in refusal(Soup, kind="stew")
+
+
+def test_recipes_register_under_their_kind_in_their_own_family():
+    assert Dish.kinds == {"soup": Soup, "stew": Stew}
+    assert Drink.kinds == {"tea": Tea}
+
+
+def test_parse_builds_the_kind_that_is_named():
+    assert Dish.parse({"kind": "soup", "salt": 2}) == Soup(salt=2.0)
+    assert type(Dish.parse({"kind": "stew", "portions": 5})) is Stew
+
+
+def test_parse_takes_a_finished_recipe_as_it_is():
+    soup = Soup()
+    assert Dish.parse(soup) is soup
+
+
+def test_parse_inverts_the_dump():
+    soup = Soup(salt=0.5, portions=3)
+    assert Dish.parse(soup.model_dump()) == soup
+
+
+def test_parse_leaves_its_table_alone():
+    table = {"kind": "soup", "salt": 2}
+    Dish.parse(table)
+    assert table == {"kind": "soup", "salt": 2}
+
+
+@pytest.mark.parametrize("values", [{"salt": 1}, {}, "soup", None, 3, [("kind", "soup")], Tea()])
+def test_parse_wants_a_table_with_a_kind(values):
+    assert refusal(Dish.parse, values) == "'dish' must be a table with a kind (one of soup, stew)"
+
+
+def test_parse_suggests_the_nearest_kind():
+    assert "kind of dish 'sooup': did you mean 'soup'?" in refusal(Dish.parse, {"kind": "sooup"})
+
+
+@pytest.mark.parametrize("kind", [None, 3, True])
+def test_parse_refuses_a_kind_that_is_no_name(kind):
+    assert "known: soup, stew" in refusal(Dish.parse, {"kind": kind})
+
+
+@pytest.mark.parametrize("kind", [["soup"], {"soup": 1}])
+def test_parse_refuses_a_kind_that_cannot_be_looked_up(kind):
+    assert "soup, stew" in refusal(Dish.parse, {"kind": kind})
+
+
+@pytest.mark.parametrize("key", [1, True, None])
+def test_parse_refuses_a_setting_whose_name_is_no_string(key):
+    """As a YAML file may hold one: an unquoted `on`, `1` or `~` is not a string there."""
+    assert f"'{key}'" in refusal(Dish.parse, {"kind": "soup", key: 2})
+
+
+def test_parse_passes_on_what_is_wrong_inside():
+    assert "'salt' in the soup" in refusal(Dish.parse, {"kind": "soup", "salt": -1})
+
+
+@pytest.mark.parametrize("value", [0.5, 1, 0])
+def test_a_number_is_repeated_for_every_member(value):
+    assert per_member(value, 3, "rate") == (float(value),) * 3
+
+
+@pytest.mark.parametrize("value", [(1, 2.5, 3), [1, 2.5, 3]])
+def test_one_number_a_member_stays_as_it_is(value):
+    assert per_member(value, 3, "rate") == (1.0, 2.5, 3.0)
+
+
+@pytest.mark.parametrize("value", [(), (1.0,), (1.0, 2.0, 3.0, 4.0)])
+def test_a_wrong_number_of_entries_is_refused_with_both_counts(value):
+    text = refusal(per_member, value, 3, "rate")
+    assert text.startswith(f"'rate' has {len(value)} entries for 3 members")

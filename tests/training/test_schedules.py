@@ -1,0 +1,36 @@
+"""Schedules give the factor on the learning rate at every step."""
+
+import numpy as np
+import pytest
+
+from tutelage import Refusal
+from tutelage.training import Constant, Cosine, Drops, Schedule
+
+
+def test_constant_is_one_everywhere():
+    assert (Constant().factors(np.arange(7), 7) == 1).all()
+
+
+def test_drops_multiply_at_their_steps_in_any_order():
+    factors = Drops(at=(6, 3), factor=0.1).factors(np.arange(8), 8)
+    np.testing.assert_allclose(factors, [1, 1, 1, 0.1, 0.1, 0.1, 0.01, 0.01])
+
+
+def test_cosine_starts_at_one_and_ends_near_zero():
+    factors = Cosine().factors(np.arange(1000), 1000)
+    assert factors[0] == 1
+    assert factors[500] == pytest.approx(0.5)
+    assert 0 < factors[-1] < 1e-5
+    assert (np.diff(factors) < 0).all()
+
+
+@pytest.mark.parametrize("schedule", [Constant(), Drops(at=(4,)), Cosine()])
+def test_factors_do_not_depend_on_how_the_steps_are_cut(schedule):
+    whole = schedule.factors(np.arange(10), 10)
+    parts = [schedule.factors(np.arange(a, b), 10) for a, b in ((0, 3), (3, 4), (4, 10))]
+    np.testing.assert_array_equal(whole, np.concatenate(parts))
+
+
+def test_an_unknown_schedule_is_refused_with_the_nearest_name():
+    with pytest.raises(Refusal, match="did you mean 'cosine'"):
+        Schedule.parse({"kind": "cosin"})
