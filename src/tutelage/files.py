@@ -2,6 +2,7 @@
 
 import os
 import secrets
+from contextlib import suppress
 from pathlib import Path
 
 from tutelage.errors import Refusal
@@ -19,10 +20,16 @@ def write_atomically(path: Path, content: bytes | str) -> None:
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        _discard(temporary)
         raise Refusal(
             f"{path} cannot be written ({error.strerror}): choose another folder or free some space"
         ) from None
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        _discard(temporary)
         raise
+
+
+def _discard(file: Path) -> None:
+    """Remove a file if it is there and can be removed."""
+    with suppress(OSError):
+        file.unlink(missing_ok=True)

@@ -63,9 +63,9 @@ class Recipe(Settings):
             raise Refusal(
                 f"'{cls.__name__.lower()}' must be a table with a kind (one of {', '.join(sorted(cls.kinds))})"
             )
-        if values["kind"] not in cls.kinds:
+        if not isinstance(values["kind"], str) or values["kind"] not in cls.kinds:
             raise unknown(f"kind of {cls.__name__.lower()}", values["kind"], cls.kinds)
-        return cls.kinds[values["kind"]](**values)
+        return cls.kinds[values["kind"]](**{str(name): value for name, value in values.items()})
 
 
 def per_member(value: PerMember, members: int, name: str) -> tuple[float, ...]:

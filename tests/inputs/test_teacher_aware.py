@@ -157,3 +157,21 @@ def test_one_input_with_a_bias_is_possible(dtype):
     torch.testing.assert_close(
         x.abs(), torch.full((2, 6, 1), 2.0, dtype=dtype), rtol=2 * torch.finfo(dtype).eps, atol=0
     )
+
+
+def test_evaluation_points_are_built_like_training_points_when_told(dtype):
+    teacher = teacher_of([0, 1], dtype, bias=None)
+    law = TeacherAware(std=1.5, train=90, evaluate=91, evaluate_aware=True)
+    inputs = law.draw(teacher, [0, 1])
+    normal = teacher.weights[0].mT[:, torch.arange(31) % UNITS]
+    assert inputs.evaluate.shape == (2, 91, D)
+    assert along(inputs.evaluate[:, ::3], normal).abs().max() <= 20 * torch.finfo(dtype).eps * 1.5 * D**0.5
+    assert not torch.isclose(inputs.evaluate[:, :90], inputs.train).all(-1).any()
+
+
+def test_building_evaluation_points_around_the_teacher_leaves_training_points_alone():
+    teacher = teacher_of([0, 1])
+    plain, aware = (
+        TeacherAware(train=30, evaluate=30, evaluate_aware=told).draw(teacher, [0, 1]) for told in (False, True)
+    )
+    assert torch.equal(plain.train, aware.train)

@@ -86,7 +86,7 @@ def test_uniform_weights_and_biases_fill_their_interval(random_network):
     for w, b in zip(students.weights, students.biases, strict=True):
         edge = w.shape[1] ** -0.5
         for array in (w, b):
-            assert array.abs().max() <= edge
+            assert edge * (1 - 20 / array.numel()) < array.abs().max() <= edge  # missed from below once in e^20
             assert stats.kstest(array.flatten().numpy() / edge, "uniform", args=(-1, 2)).pvalue > 1e-3
 
 

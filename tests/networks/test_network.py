@@ -109,6 +109,8 @@ def test_to_converts_every_array(random_network):
         ([4, 0, 4], [4, 0, 4]),
         (range(3), [0, 1, 2]),
         (torch.tensor([3, 1]), [3, 1]),
+        (np.array([3, 1]), [3, 1]),
+        (torch.tensor([2]), [2]),
         (torch.tensor([True, False, False, True, False]), [0, 3]),
     ],
 )

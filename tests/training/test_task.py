@@ -83,8 +83,8 @@ def test_what_does_not_fit_is_refused_before_any_work(training, sentence):
 
 @pytest.mark.parametrize(
     "settings",
-    [{"steps": 0}, {"steps": 5, "learning_rate": -0.1}, {"steps": 5, "learning_rate": float("nan")}, {"steps": 5, "batch": 0},
-     {"steps": 5, "learning_rate": float("inf")}, {"steps": 5, "sampling": "sometimes"}],
+    [{"steps": 0}, {"steps": 5, "learning_rate": -0.1}, {"steps": 5, "learning_rate": float("nan")},
+     {"steps": 5, "batch": 0}, {"steps": 5, "learning_rate": float("inf")}, {"steps": 5, "sampling": "sometimes"}],
 )  # fmt: skip
 def test_settings_out_of_range_are_refused(settings):
     with pytest.raises(Refusal):

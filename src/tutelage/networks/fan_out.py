@@ -7,6 +7,7 @@ column more than the layer has units (the last one, which belongs to that consta
 import torch
 from torch import Tensor
 
+from tutelage.errors import Refusal
 from tutelage.networks.forward import Activity
 from tutelage.networks.network import Network
 
@@ -18,6 +19,10 @@ def fan_out(network: Network, activity: Activity, layer: int) -> Tensor:
 
     layer in 0 .. L -> [S, N, C, n_l], with one more column for the constant where the network has biases.
     """
+    if not 0 <= layer <= network.depth:
+        raise Refusal(
+            f"there is no layer {layer}: a network of {network.depth} layers has fan-outs 0 .. {network.depth}"
+        )
     samples = activity.outputs.shape[1]
     eye = torch.eye(network.outputs, dtype=network.dtype, device=network.device)
     v = eye.expand(network.members, samples, -1, -1)
@@ -57,6 +62,8 @@ def recursive_gradient(
 
     layer in 1 .. L -> [S, N, n_l]; equal to :func:`backward` for any depth and widths.
     """
+    if not 1 <= layer <= min(student.depth, teacher.depth):
+        raise Refusal(f"layer {layer} has no gradient: layers count from 1 to {min(student.depth, teacher.depth)}")
     v = fan_out(student, student_activity, layer)
     v_teacher = fan_out(teacher, teacher_activity, layer)
     f = with_constant(student, student_activity.features[layer]).unsqueeze(-1)

@@ -78,6 +78,10 @@ def _read(module: nn.Sequential) -> tuple[list[tuple[Tensor, Tensor]], str, floa
             hidden.append(("leaky", part.negative_slope))
         elif isinstance(part, nn.ReLU) and len(hidden) < len(layers):
             hidden.append(("relu", 0.01))
+        elif isinstance(part, nn.Flatten) and part.start_dim != 1:
+            raise Refusal(
+                f"layer {place} is a Flatten from axis {part.start_dim}: only Flatten(1) keeps a row a sample"
+            )
         elif not isinstance(part, _INERT):
             raise Refusal(
                 f"layer {place} is a {type(part).__name__}, which cannot be imported there: only Linear, ReLU, "

@@ -1,7 +1,9 @@
 """What a network is: stacked weights and an architecture, nothing else."""
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import SupportsIndex
 
 import torch
 from torch import Tensor
@@ -83,29 +85,34 @@ class Network:
 
     def __getitem__(self, members: int | slice | Sequence[int] | Tensor) -> "Network":
         """The chosen members, as a stack: ``net[3]``, ``net[:8]``, ``net[[0, 5]]``."""
-        if isinstance(members, int):
-            if not -self.members <= members < self.members:
-                raise IndexError(f"member {members} of a network with {self.members} members")
-            members = [members]
+        if isinstance(members, SupportsIndex) and not (isinstance(members, Tensor) and members.ndim):
+            member = operator.index(members)
+            if not -self.members <= member < self.members:
+                raise IndexError(f"member {member} of a network with {self.members} members")
+            members = [member]
         return self.map(lambda a: a[members])
 
 
 def concatenate(networks: Sequence[Network]) -> Network:
     """Stacks of one architecture joined along the member axis."""
+    if not networks:
+        raise Refusal("there is nothing to concatenate: give at least one network")
     first = networks[0]
     for other in networks[1:]:
-        if (other.widths, other.activation, other.slope, other.biases is None) != (
-            first.widths, first.activation, first.slope, first.biases is None
-        ):  # fmt: skip
-            raise Refusal(
-                f"networks of different architecture cannot be stacked: widths {first.widths} ({first.activation}) "
-                f"and {other.widths} ({other.activation})"
-            )
+        if _architecture(other) != _architecture(first):
+            kinds = f"{_architecture(first)} and {_architecture(other)}"
+            raise Refusal(f"networks of different architecture cannot be stacked: {kinds}")
     weights = tuple(torch.cat(layers) for layers in zip(*(n.weights for n in networks), strict=True))
     biases = None
     if first.biases is not None:
         biases = tuple(torch.cat(layers) for layers in zip(*(n.biases or () for n in networks), strict=True))
     return replace(first, weights=weights, biases=biases)
+
+
+def _architecture(network: Network) -> tuple:
+    """What two networks must share to be stacked."""
+    biases = "without biases" if network.biases is None else "with biases"
+    return network.widths, network.activation, network.slope, biases, str(network.dtype)
 
 
 def _check(network: Network) -> None:
@@ -114,11 +121,14 @@ def _check(network: Network) -> None:
         raise Refusal(f"there is no activation '{network.activation}': choose one of {', '.join(ACTIVATIONS)}")
     if not network.weights:
         raise Refusal("a network needs at least one layer of weights")
-    members, width = network.weights[0].shape[:1] + network.weights[0].shape[1:2]
+    members, width = (*network.weights[0].shape, 0, 0)[:2]
     for layer, w in enumerate(network.weights, start=1):
         if w.ndim != 3 or w.shape[0] != members or w.shape[1] != width:
             raise Refusal(f"the weights of layer {layer} have shape {list(w.shape)}: wanted [{members}, {width}, out]")
         width = w.shape[2]
+    if len({(a.dtype, a.device) for a in network.parameters}) > 1:
+        met = ", ".join(sorted({f"{a.dtype} on {a.device}" for a in network.parameters}))
+        raise Refusal(f"the arrays of a network must be of one precision on one device, not {met}")
     if network.biases is None:
         return
     if len(network.biases) != len(network.weights):

@@ -16,7 +16,7 @@ from tutelage.networks.forward import activate
 from tutelage.settings import per_member
 from tutelage.teachers.teacher import Teacher
 
-_ATTEMPTS = 64  # redraws of a column that repeats an earlier one
+_ATTEMPTS = 1000  # redraws of a column that repeats an earlier one
 _MEDIAN_POINTS = 4096  # points a median pre-activation is taken over
 
 
