@@ -22,7 +22,7 @@ def write_atomically(path: Path, content: bytes | str) -> None:
     except OSError as error:
         _discard(temporary)
         raise Refusal(
-            f"{path} cannot be written ({error.strerror}): choose another folder or free some space"
+            f"{path} cannot be written ({error.strerror or error}): choose another folder or free some space"
         ) from None
     except BaseException:
         _discard(temporary)

@@ -52,6 +52,10 @@ class Recipe(Settings):
     def __pydantic_init_subclass__(cls, **options: Any) -> None:
         default = cls.model_fields["kind"].default
         if isinstance(default, str):
+            if default in cls.kinds:
+                raise TypeError(
+                    f"two recipes of the kind '{default}': {cls.kinds[default].__name__} and {cls.__name__}"
+                )
             cls.kinds[default] = cls
 
     @classmethod
@@ -83,7 +87,8 @@ def per_member(value: PerMember, members: int, name: str) -> tuple[float, ...]:
 
 def _sentence(error: ValidationError, title: str) -> str:
     """The first thing wrong, in one sentence that names the field."""
-    first = error.errors(include_url=False)[0]
+    # of the branches of a union, the one that came furthest says best what is wrong
+    first = max(error.errors(include_url=False), key=lambda e: len(e["loc"]))
     # the branches of a union ("constrained-float") stand in the path beside the names of fields: leave them out
     path = [str(part) for part in first["loc"] if isinstance(part, int) or str(part).isidentifier()]
     where = ".".join(part for part in path if part not in ("float", "int", "tuple")) or title

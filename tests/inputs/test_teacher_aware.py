@@ -147,7 +147,7 @@ def test_moves_do_not_follow_the_points():
 @pytest.mark.parametrize("bias", [0.0, None])
 def test_one_input_without_a_bias_is_refused_instead_of_giving_nan(dtype, bias):
     """The boundary is then the origin itself, which has no direction to be rescaled along."""
-    teacher = teacher_of([0, 1], dtype, bias=bias, inputs=1, hidden=2)
+    teacher = teacher_of([0, 1], dtype, bias=bias, inputs=1, hidden=1)
     with pytest.raises(Refusal):
         TeacherAware(train=6, evaluate=1).draw(teacher, [0, 1])
 

@@ -136,7 +136,7 @@ def test_an_activation_torch_does_not_have_is_refused_by_name(random_network):
         (lambda: [nn.Linear(4, 5), nn.LeakyReLU(), nn.Dropout()], "ends in leaky"),
         (
             lambda: [nn.Linear(4, 5), nn.ReLU(), nn.Linear(5, 5), nn.LeakyReLU(), nn.Linear(5, 3)],
-            r"mixes activations \(leaky, relu\)",
+            r"mixes activations \(leaky with slope 0.01, relu\)",
         ),
         (lambda: [nn.Linear(4, 5), nn.Linear(5, 5), nn.ReLU(), nn.Linear(5, 3)], "mixes activations"),
         (

@@ -9,11 +9,12 @@ from pydantic import PositiveInt
 from torch import Tensor
 
 from tutelage import draws
+from tutelage.errors import Refusal
 from tutelage.networks import Network
 from tutelage.settings import Recipe
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Inputs:
     """Training and evaluation points of S members: train [S, N, d], evaluate [S, M, d], one seed a member.
 
@@ -42,6 +43,10 @@ class Law(Recipe):
 
     def draw(self, teacher: Network, seeds: Sequence[int]) -> Inputs:
         """Training and evaluation points for the members of a teacher, one seed a member."""
+        if teacher.members != len(seeds):
+            raise Refusal(
+                f"there are {teacher.members} teachers and {len(seeds)} seeds: build both from the same seeds"
+            )
         used = seeds[:1] if self.shared else seeds
         looked_at = teacher[:1] if self.shared else teacher
         train, evaluate = self.training_points(looked_at, used), self.evaluation_points(looked_at, used)

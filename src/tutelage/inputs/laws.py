@@ -70,7 +70,7 @@ class StudentT(Law):
     """
 
     kind: Literal["student-t"] = "student-t"
-    freedom: PositiveFloat = 3.0
+    freedom: float = Field(default=3.0, ge=1)
     scale: PositiveFloat = 1.0
 
     def points(self, key: Tensor, count: int, dimension: int, dtype: torch.dtype) -> Tensor:

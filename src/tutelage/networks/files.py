@@ -31,7 +31,11 @@ def load(path: str | Path) -> Network:
     try:
         layers = range(1, int(about["depth"]) + 1)
         weights = tuple(arrays[f"weights.{layer}"] for layer in layers)
-        biases = tuple(arrays[f"biases.{layer}"] for layer in layers) if any(n.startswith("biases.") for n in arrays) else None
+        biases = (
+            tuple(arrays[f"biases.{layer}"] for layer in layers)
+            if any(n.startswith("biases.") for n in arrays)
+            else None
+        )
         return Network(weights, biases, str(about["activation"]), float(about["slope"]))
     except KeyError as missing:
         raise Refusal(f"{path} lacks the entry {missing}: it is not a complete network file") from None

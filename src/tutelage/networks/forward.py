@@ -10,7 +10,7 @@ from tutelage.networks.activations import gate
 from tutelage.networks.network import Network
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Activity:
     """What S networks do on N inputs each; layers 0 (the input) to L (the output).
 
@@ -39,7 +39,7 @@ def forward(network: Network, points: Tensor) -> Activity:
         u = linear(network, layer, features[-1])
         if layer < network.depth - 1:
             gates.append(gate(network.activation, u, network.slope))
-            u = u * gates[-1]
+            u = activate(network, u)
         features.append(u)
     return Activity(tuple(features), tuple(gates))
 
@@ -77,10 +77,10 @@ def linear(network: Network, layer: int, f: Tensor) -> Tensor:
 
 def stacked_points(network: Network, points: Tensor) -> Tensor:
     """Points as [S, N, d] for this network; refused when the shapes or precisions do not fit."""
+    if points.ndim not in (2, 3) or points.shape[-1] != network.inputs:
+        raise Refusal(f"points have shape {list(points.shape)}: wanted [.., N, {network.inputs}] for this network")
     if points.ndim == 2:
         points = points.unsqueeze(0)
-    if points.ndim != 3 or points.shape[-1] != network.inputs:
-        raise Refusal(f"points have shape {list(points.shape)}: wanted [.., N, {network.inputs}] for this network")
     if points.dtype != network.dtype:
         raise Refusal(f"points are {points.dtype} and the network is {network.dtype}: convert one with .to(dtype=...)")
     if points.shape[0] not in (1, network.members):

@@ -78,10 +78,8 @@ def _read(module: nn.Sequential) -> tuple[list[tuple[Tensor, Tensor]], str, floa
             hidden.append(("leaky", part.negative_slope))
         elif isinstance(part, nn.ReLU) and len(hidden) < len(layers):
             hidden.append(("relu", 0.01))
-        elif isinstance(part, nn.Flatten) and part.start_dim != 1:
-            raise Refusal(
-                f"layer {place} is a Flatten from axis {part.start_dim}: only Flatten(1) keeps a row a sample"
-            )
+        elif isinstance(part, nn.Flatten) and (part.start_dim, part.end_dim) != (1, -1):
+            raise Refusal(f"layer {place} is a Flatten of some axes only: a plain Flatten() keeps a row a sample")
         elif not isinstance(part, _INERT):
             raise Refusal(
                 f"layer {place} is a {type(part).__name__}, which cannot be imported there: only Linear, ReLU, "
@@ -92,7 +90,10 @@ def _read(module: nn.Sequential) -> tuple[list[tuple[Tensor, Tensor]], str, floa
     if len(hidden) == len(layers):
         raise Refusal(f"the module ends in {hidden[-1][0]}: the top layer of a network here has no activation")
     if len(set(hidden)) > 1:
-        raise Refusal(f"the module mixes activations ({', '.join(sorted({h[0] for h in hidden}))}): use one throughout")
+        names = ", ".join(
+            sorted({f"{name} with slope {slope:g}" if name == "leaky" else name for name, slope in hidden})
+        )
+        raise Refusal(f"the module mixes activations ({names}): use one throughout")
     activation, slope = hidden[0] if hidden else ("linear", 0.01)
     return layers, activation, slope
 

@@ -12,7 +12,7 @@ from tutelage.errors import Refusal
 from tutelage.networks.activations import ACTIVATIONS
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Network:
     """S fully connected networks of one architecture, side by side.
 
@@ -85,7 +85,7 @@ class Network:
 
     def __getitem__(self, members: int | slice | Sequence[int] | Tensor) -> "Network":
         """The chosen members, as a stack: ``net[3]``, ``net[:8]``, ``net[[0, 5]]``."""
-        if isinstance(members, SupportsIndex) and not (isinstance(members, Tensor) and members.ndim):
+        if isinstance(members, SupportsIndex) and getattr(members, "ndim", 0) == 0:
             member = operator.index(members)
             if not -self.members <= member < self.members:
                 raise IndexError(f"member {member} of a network with {self.members} members")
@@ -119,9 +119,14 @@ def _check(network: Network) -> None:
     """Refuse arrays that do not fit together, naming the layer, what was met and what was wanted."""
     if network.activation not in ACTIVATIONS:
         raise Refusal(f"there is no activation '{network.activation}': choose one of {', '.join(ACTIVATIONS)}")
+    if not 0 <= network.slope < 1:
+        raise Refusal(f"a leaky slope lies in [0, 1), not at {network.slope}")
     if not network.weights:
         raise Refusal("a network needs at least one layer of weights")
-    members, width = (*network.weights[0].shape, 0, 0)[:2]
+    if network.weights[0].ndim != 3:
+        shape = list(network.weights[0].shape)
+        raise Refusal(f"the weights of layer 1 have shape {shape}: wanted [members, in, out]")
+    members, width = network.weights[0].shape[:2]
     for layer, w in enumerate(network.weights, start=1):
         if w.ndim != 3 or w.shape[0] != members or w.shape[1] != width:
             raise Refusal(f"the weights of layer {layer} have shape {list(w.shape)}: wanted [{members}, {width}, out]")

@@ -16,7 +16,7 @@ from tutelage.networks.forward import activate
 from tutelage.settings import per_member
 from tutelage.teachers.teacher import Teacher
 
-_ATTEMPTS = 1000  # redraws of a column that repeats an earlier one
+_ATTEMPTS = 400  # redraws of a column that repeats an earlier one
 _MEDIAN_POINTS = 4096  # points a median pre-activation is taken over
 
 
@@ -50,7 +50,7 @@ class Levels(Teacher):
     @field_validator("hidden", mode="before")
     @classmethod
     def _one_hidden_layer(cls, hidden: Any) -> Any:
-        return (hidden,) if isinstance(hidden, int) else hidden
+        return (hidden,) if isinstance(hidden, int) and not isinstance(hidden, bool) else hidden
 
     @field_validator("levels")
     @classmethod
@@ -82,9 +82,9 @@ class Levels(Teacher):
             else:
                 columns = _columns(self, seeds, layer, fan_in, fan_out, device, distinct=True)
                 weights.append(columns / columns.norm(dim=1, keepdim=True))
-        biases = [w.new_full((len(seeds), w.shape[2]), 0.0) for w in weights]
-        network = Network(tuple(weights), tuple(biases), self.activation, self.slope)
-        return _with_biases(self, network, seeds, law).to(dtype=dtype)
+        network = Network(tuple(weights), None, self.activation, self.slope)
+        biases = _biases(self, network, seeds, law)
+        return Network(network.weights, biases, self.activation, self.slope).to(dtype=dtype)
 
 
 def _columns(
@@ -102,11 +102,13 @@ def _columns(
     """
     levels = torch.tensor(recipe.levels, dtype=torch.float64, device=device)
     out, bad = torch.empty(0), None
+    # with biases of 0, or minus a median, opposite columns have one boundary
+    either_way = recipe.bias in (0, "median")
     for attempt in range(_ATTEMPTS):
         key = draws.keys(seeds, f"teacher-{layer}-{attempt}", device)
         drawn = levels[draws.indices(key, rows * columns, len(levels)).view(-1, columns, rows)].mT
         out = drawn if bad is None else torch.where(bad.unsqueeze(1), drawn, out)
-        bad = _zero(out) | _repeats(out) if distinct else _zero(out)
+        bad = _zero(out) | _repeats(out, either_way) if distinct else _zero(out)
         if not bad.any():
             return out
     raise Refusal(
@@ -119,24 +121,24 @@ def _zero(columns: Tensor) -> Tensor:
     return columns.abs().sum(1) == 0
 
 
-def _repeats(columns: Tensor) -> Tensor:
-    """Whether a column is parallel to an earlier one: [S, rows, columns] -> bool [S, columns]."""
+def _repeats(columns: Tensor, either_way: bool) -> Tensor:
+    """Whether a column is parallel, or opposite where that counts, to an earlier one: -> bool [S, columns]."""
     unit = columns / columns.norm(dim=1, keepdim=True).clamp_min(1e-300)
-    parallel = torch.bmm(unit.mT, unit) > 1 - 1e-9
+    cosine = torch.bmm(unit.mT, unit)
+    parallel = (cosine.abs() if either_way else cosine) > 1 - 1e-9
     return parallel.tril(-1).any(-1)
 
 
-def _with_biases(recipe: Levels, network: Network, seeds: Sequence[int], law: Law | None) -> Network:
-    """The network with its biases set, layer by layer from below for the median."""
-    biases = [b + recipe.output_bias for b in network.biases or ()]
+def _biases(recipe: Levels, network: Network, seeds: Sequence[int], law: Law | None) -> tuple[Tensor, ...]:
+    """The biases of every layer, found layer by layer from below where they are medians."""
+    top = network.weights[-1].new_full((network.members, network.outputs), recipe.output_bias)
     if recipe.bias != "median":
-        biases[:-1] = [b - recipe.output_bias + recipe.bias for b in biases[:-1]]
-        return Network(network.weights, tuple(biases), network.activation, network.slope)
+        return (*(w.new_full((network.members, w.shape[2]), recipe.bias) for w in network.weights[:-1]), top)
     assert law is not None
-    key = draws.keys(seeds, "teacher-median", network.device)
-    f = law.points(key, _MEDIAN_POINTS, network.inputs, torch.float64)
-    for layer in range(network.depth - 1):
-        u = torch.bmm(f, network.weights[layer])
-        biases[layer] = -u.median(dim=1).values
-        f = activate(network, u + biases[layer].unsqueeze(1))
-    return Network(network.weights, tuple(biases), network.activation, network.slope)
+    f = law.points(draws.keys(seeds, "teacher-median", network.device), _MEDIAN_POINTS, network.inputs, torch.float64)
+    biases = []
+    for w in network.weights[:-1]:
+        u = torch.bmm(f, w)
+        biases.append(-u.median(dim=1).values)
+        f = activate(network, u + biases[-1].unsqueeze(1))
+    return (*biases, top)
