@@ -5,14 +5,12 @@ python benchmarks/bench_stacked.py [--members 32] [--hidden 52] [--json FILE]
 
 import argparse
 import json
-import platform
-import subprocess
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 
 import torch
 
+from provenance import provenance
 from tutelage.inputs import Gaussian
 from tutelage.networks import Network, SmallNormal, outputs, to_module
 from tutelage.teachers import Levels
@@ -67,22 +65,6 @@ def measure(members: int, hidden: int, dtype: torch.dtype, steps: int) -> dict:
         "stacked_us": round(1e6 * stacked, 2),
         "eager_loop_us": round(1e6 * loop, 2),
         "ratio": round(loop / stacked, 1),
-    }
-
-
-def provenance() -> dict:
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
-    processor = platform.processor() or platform.machine()
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.is_file():
-        names = [line.split(":", 1)[1].strip() for line in cpuinfo.read_text().splitlines() if "model name" in line]
-        processor = f"{names[0]} x {len(names)}" if names else processor
-    return {
-        "commit": commit or "unknown",
-        "machine": processor,
-        "threads": torch.get_num_threads(),
-        "torch": torch.__version__,
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
     }
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 
 def import_all(package: str, path: Iterable[str]) -> None:
-    """Import all modules of a package, in the order of their names."""
+    """Import all modules of a package in the order of their names, but for private ones (``_name``)."""
     for module in pkgutil.iter_modules(path):
-        importlib.import_module(f"{package}.{module.name}")
+        if not module.name.startswith("_"):
+            importlib.import_module(f"{package}.{module.name}")

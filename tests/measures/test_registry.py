@@ -6,6 +6,7 @@ import pytest
 from tutelage import Refusal
 from tutelage.measures import MEASURES, axis_shape, find
 from tutelage.measures.report import observe
+from tutelage.measures.snapshot import slices
 
 
 @pytest.mark.parametrize("name", sorted(MEASURES))
@@ -14,12 +15,12 @@ def test_every_measure_keeps_its_word(problem, dtype, name, widths):
     """The shape its axis says, finite, documented, and for each member the same as alone."""
     measure = find(name)
     p = problem(dtype=dtype, widths=widths)
-    (value,) = observe(p.teacher, p.students, p.inputs, [measure])
+    (value,) = observe(list(slices(p.teacher, p.students, p.inputs)), p.students, [measure])
     assert value.shape == (3, *axis_shape(measure.axis, p.teacher, p.students))
     assert np.isfinite(value).all()
     assert measure.__doc__
     one = problem(seeds=[1], dtype=dtype, widths=widths)
-    (alone,) = observe(one.teacher, one.students, one.inputs, [measure])
+    (alone,) = observe(list(slices(one.teacher, one.students, one.inputs)), one.students, [measure])
     np.testing.assert_allclose(alone[0], value[1], rtol=1e-3 if dtype.itemsize == 4 else 1e-9, atol=1e-6)
 
 

@@ -12,11 +12,11 @@ from tutelage.measures.snapshot import slices
 def test_measures_do_not_depend_on_the_cut_into_slices(problem, dtype, monkeypatch):
     p = problem(seeds=range(5), dtype=dtype)
     measures = list(MEASURES.values())
-    whole = observe(p.teacher, p.students, p.inputs, measures)
-    assert len(list(slices(p.teacher, p.students, p.inputs))) == 1
-    monkeypatch.setattr(snapshot, "_ELEMENTS", 1)
-    assert len(list(slices(p.teacher, p.students, p.inputs))) == 5
-    cut = observe(p.teacher, p.students, p.inputs, measures)
+    one = list(slices(p.teacher, p.students, p.inputs))
+    monkeypatch.setitem(snapshot._ELEMENTS, "cpu", 1)
+    five = list(slices(p.teacher, p.students, p.inputs))
+    assert (len(one), len(five)) == (1, 5)
+    whole, cut = (observe(snapshots, p.students, measures) for snapshots in (one, five))
     for measure, a, b in zip(measures, whole, cut, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4 if dtype.itemsize == 4 else 1e-10, atol=1e-6, err_msg=measure.name)
 
@@ -27,10 +27,21 @@ def test_networks_of_different_depth_are_not_compared(problem):
         list(slices(p.teacher, deep.students, p.inputs))
 
 
+def test_a_later_snapshot_keeps_the_teachers_part_and_forgets_the_students(problem):
+    p = problem()
+    (s,) = slices(p.teacher, p.students, p.inputs)
+    taught, learnt = s.teacher_activity, s.activity
+    s.once("name", lambda: "value")
+    later = s.after(p.students.map(lambda a: 2 * a))
+    assert later.teacher_activity is taught
+    assert not (later.activity.outputs == learnt.outputs).all()
+    assert later.once("name", lambda: "another") == "another"
+
+
 def test_what_is_cached_is_computed_once(problem):
     p = problem()
     (s,) = slices(p.teacher, p.students, p.inputs)
     calls = []
     for _ in range(3):
-        assert s.cached("name", lambda: calls.append(1) or "value") == "value"
+        assert s.once("name", lambda: calls.append(1) or "value") == "value"
     assert calls == [1]

@@ -69,6 +69,19 @@ def test_some_members_of_shared_points_still_share_them():
     assert some.points.stride(0) == 0
 
 
+def test_joined_tasks_keep_their_rows_rates_and_order():
+    one, two = make_task([7, 8], learning_rate=0.1), make_task([9], learning_rate=(0.3,))
+    both = Task.join([one, two])
+    assert both.seeds == (7, 8, 9)
+    assert both.learning_rates == (0.1, 0.1, 0.3)
+    assert torch.equal(both.rows(0, 5), torch.cat([one.rows(0, 5), two.rows(0, 5)]))
+
+
+def test_tasks_of_different_trainings_are_not_joined():
+    with pytest.raises(Refusal, match="different trainings"):
+        Task.join([make_task([0]), make_task([1], batch=8)])
+
+
 @pytest.mark.parametrize(
     ("training", "sentence"),
     [

@@ -21,24 +21,34 @@ def correlations(first: Tensor, second: Tensor) -> Tensor:
     >>> correlations(x, torch.cat([3 * x, -x, torch.ones_like(x)], dim=-1)).round(decimals=6) + 0.0
     tensor([[[ 1., -1.,  0.]]])
     """
-    return torch.bmm(_normalised(first).mT, _normalised(second)).clamp_(-1, 1)
+    return _cosines(_centred(first), _centred(second))
 
 
-def _normalised(f: Tensor) -> Tensor:
+def _centred(f: Tensor) -> tuple[Tensor, Tensor]:
+    """Activations without their mean [S, N, n], and one over their norms [S, n], 0 for units that are constant."""
     mean = f.mean(dim=1, keepdim=True)
     centred = f - mean
-    norm = centred.norm(dim=1, keepdim=True)
+    ones = f.new_ones(1, 1, 1).expand(f.shape[0], 1, f.shape[1])
+    norm = torch.bmm(ones, centred.square()).sqrt()  # a product is the fastest sum over samples
     # what rounding alone leaves of a constant: machine epsilon times its size, over N samples
     constant = norm <= 8 * torch.finfo(f.dtype).eps * mean.abs() * f.shape[1] ** 0.5
-    return centred.mul_(torch.where(constant, 0, 1 / norm.clamp_min(torch.finfo(f.dtype).tiny)))
+    return centred, torch.where(constant, 0, 1 / norm.clamp_min(torch.finfo(f.dtype).tiny)).squeeze(1)
+
+
+def _cosines(first: tuple[Tensor, Tensor], second: tuple[Tensor, Tensor]) -> Tensor:
+    products = torch.bmm(first[0].mT, second[0])
+    return (products * first[1].unsqueeze(2) * second[1].unsqueeze(1)).clamp_(-1, 1)
 
 
 def by_layer(s: Snapshot) -> list[Tensor]:
     """The correlation matrix of every hidden layer, [S, m_l, n_l] each, on the evaluation points."""
-    return s.cached(
+    layers = s.hidden_layers
+    taught = s.once_for_all("centred", lambda: [_centred(s.teacher_activity.features[layer]) for layer in layers])
+    return s.once(
         "correlations",
         lambda: [
-            correlations(s.teacher_activity.features[layer], s.activity.features[layer]) for layer in s.hidden_layers
+            _cosines(teacher, _centred(s.activity.features[layer]))
+            for layer, teacher in zip(layers, taught, strict=True)
         ],
     )
 

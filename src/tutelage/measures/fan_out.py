@@ -23,8 +23,7 @@ def fan_out_norms(network: Network, activity: Activity) -> Tensor:
         size = max(1, _ELEMENTS // (network.members * network.outputs * max(network.widths[layer:])))
         for begin in range(0, samples, size):
             part = slice(begin, begin + size)
-            some = Activity(tuple(f[:, part] for f in activity.features), tuple(z[:, part] for z in activity.gates))
-            v = fan_out_matrices(network, some, layer)[..., : network.widths[layer]]
+            v = fan_out_matrices(network, activity.samples(part), layer)[..., : network.widths[layer]]
             total += v.square().sum((1, 2))
         layers.append((total / samples).sqrt())
     return torch.cat(layers[::-1], dim=1)

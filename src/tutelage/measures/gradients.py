@@ -11,7 +11,7 @@ from tutelage.networks import backward
 def _hidden_gradients(s: Snapshot) -> tuple[Tensor, ...]:
     """g_l(x) of the hidden layers on the training points, [S, N, n_l] each (000, eq. 15)."""
     top = s.teacher_training_activity.outputs - s.training_activity.outputs
-    return s.cached("gradients", lambda: backward(s.students, s.training_activity, top)[:-1])
+    return s.once("gradients", lambda: backward(s.students, s.training_activity, top)[:-1])
 
 
 @measure_of("layer")

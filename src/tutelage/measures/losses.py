@@ -8,7 +8,7 @@ from tutelage.measures.snapshot import Snapshot
 
 def half_squares(wanted: Tensor, got: Tensor) -> Tensor:
     r"""J = 1/2 E|f* - f|^2, the sum over outputs and the mean over samples (000, eq. 2): [S, N, C] twice -> [S]."""
-    return (wanted - got).square().sum(-1).mean(-1) / 2
+    return (wanted - got).square_().flatten(1).sum(1) / (2 * wanted.shape[1])
 
 
 @measure_of("member")

@@ -23,7 +23,7 @@ def observations(teacher: Tensor, students: Tensor) -> Tensor:
 
 def _by_layer(s: Snapshot) -> list[Tensor]:
     teacher, students = s.teacher_training_activity.features, s.training_activity.features
-    return s.cached("observations", lambda: [observations(teacher[i], students[i]) for i in s.hidden_layers])
+    return s.once("observations", lambda: [observations(teacher[i], students[i]) for i in s.hidden_layers])
 
 
 @measure_of("pair")

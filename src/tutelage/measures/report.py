@@ -10,7 +10,7 @@ from torch import Tensor
 from tutelage.errors import Refusal
 from tutelage.inputs import Inputs
 from tutelage.measures.registry import Measure, find
-from tutelage.measures.snapshot import slices
+from tutelage.measures.snapshot import Snapshot, slices
 from tutelage.networks import Network
 from tutelage.training import Trajectory
 
@@ -51,12 +51,12 @@ class Recorder:
         self.measures = [find(name) for name in names]
         self.steps: list[int] = []
         self.rows: dict[str, list[np.ndarray]] = {m.name: [] for m in self.measures}
+        self._snapshots: list[Snapshot] = []
 
     def record(self, step: int, students: Network, diverged_at: Tensor) -> None:
         lost = ((diverged_at >= 0) & (diverged_at <= step)).numpy()
-        for measure, value in zip(
-            self.measures, observe(self.teacher, students, self.inputs, self.measures), strict=True
-        ):
+        self._snapshots = self._snapshots or list(slices(self.teacher, students, self.inputs))
+        for measure, value in zip(self.measures, observe(self._snapshots, students, self.measures), strict=True):
             self.rows[measure.name].append(_checked(measure, value, lost, step))
         self.steps.append(step)
 
@@ -64,10 +64,19 @@ class Recorder:
         return Report(tuple(self.steps), {name: np.stack(rows) for name, rows in self.rows.items()})
 
 
-def observe(teacher: Network, students: Network, inputs: Inputs, measures: Sequence[Measure]) -> list[np.ndarray]:
-    """All measures of one moment, [S, ...] each, worked through in slices of members."""
+def observe(snapshots: list[Snapshot], students: Network, measures: Sequence[Measure]) -> list[np.ndarray]:
+    """All measures of these students, [S, ...] each, worked through in the slices that the snapshots were cut into.
+
+    The snapshots are renewed in place: they keep what the teacher does and forget what the students do.
+    """
+    parts, begin = [], 0
     with torch.no_grad():
-        parts = [[m(snapshot).cpu() for m in measures] for snapshot in slices(teacher, students, inputs)]
+        for i, before in enumerate(snapshots):
+            end = begin + before.students.members
+            now = before.after(students[begin:end])
+            parts.append([m(now).cpu() for m in measures])
+            snapshots[i] = now.after(now.students)
+            begin = end
     return [torch.cat(values).numpy() for values in zip(*parts, strict=True)]
 
 

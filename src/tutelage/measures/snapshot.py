@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, TypeVar
 
 from torch import Tensor
@@ -13,10 +12,11 @@ from tutelage.networks import Activity, Network, forward
 
 T = TypeVar("T")
 
-_ELEMENTS = 1 << 24  # activations held at a time; a larger pack is measured in slices of its members
+_ELEMENTS = {"cpu": 1 << 20, "cuda": 1 << 28}
+"""Activations of a layer looked at at once, on a CPU so many as stay in cache; larger packs are cut into slices."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Snapshot:
     """Students at one recorded step beside their teacher, with activities computed once and on demand."""
 
@@ -24,35 +24,46 @@ class Snapshot:
     students: Network
     train: Tensor
     evaluate: Tensor
-    _kept: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    _taught: dict[str, Any] = field(default_factory=dict, repr=False)
+    _learnt: dict[str, Any] = field(default_factory=dict, repr=False)
 
-    def cached(self, name: str, compute: Callable[[], T]) -> T:
+    def once(self, name: str, compute: Callable[[], T]) -> T:
         """What ``compute`` gives, computed once for this snapshot and shared by the measures that need it."""
-        if name not in self._kept:
-            self._kept[name] = compute()
-        return self._kept[name]
+        if name not in self._learnt:
+            self._learnt[name] = compute()
+        return self._learnt[name]
+
+    def once_for_all(self, name: str, compute: Callable[[], T]) -> T:
+        """The same for what depends on the teacher and the inputs alone: kept for later snapshots too."""
+        if name not in self._taught:
+            self._taught[name] = compute()
+        return self._taught[name]
+
+    def after(self, students: Network) -> "Snapshot":
+        """The same members later: what the teacher does has not changed and is not computed again."""
+        return Snapshot(self.teacher, students, self.train, self.evaluate, self._taught)
 
     @property
     def hidden_layers(self) -> range:
         return range(1, self.students.depth)
 
-    @cached_property
+    @property
     def teacher_activity(self) -> Activity:
         """The teacher on the evaluation points."""
-        return forward(self.teacher, self.evaluate)
+        return self.once_for_all("evaluation", lambda: forward(self.teacher, self.evaluate))
 
-    @cached_property
+    @property
     def activity(self) -> Activity:
         """The students on the evaluation points."""
-        return forward(self.students, self.evaluate)
+        return self.once("evaluation", lambda: forward(self.students, self.evaluate))
 
-    @cached_property
+    @property
     def teacher_training_activity(self) -> Activity:
-        return forward(self.teacher, self.train)
+        return self.once_for_all("training", lambda: forward(self.teacher, self.train))
 
-    @cached_property
+    @property
     def training_activity(self) -> Activity:
-        return forward(self.students, self.train)
+        return self.once("training", lambda: forward(self.students, self.train))
 
 
 def slices(teacher: Network, students: Network, inputs: Inputs) -> Iterator[Snapshot]:
@@ -62,8 +73,8 @@ def slices(teacher: Network, students: Network, inputs: Inputs) -> Iterator[Snap
             f"the teacher has {teacher.depth} layers and the students {students.depth}: measures compare like layers, "
             "so give both the same depth"
         )
-    width = sum(teacher.widths[1:]) + sum(students.widths[1:])
-    size = max(1, _ELEMENTS // (width * max(inputs.train.shape[1], inputs.evaluate.shape[1])))
+    width = max(teacher.widths[1:] + students.widths[1:])
+    size = max(1, _ELEMENTS[students.device.type] // (width * inputs.evaluate.shape[1]))
     for begin in range(0, students.members, size):
         part = slice(begin, begin + size)
         yield Snapshot(teacher[part], students[part], inputs.train[part], inputs.evaluate[part])

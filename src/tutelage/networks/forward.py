@@ -1,6 +1,7 @@
 """Forward pass of stacked networks with every activation and gate."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -14,19 +15,33 @@ from tutelage.networks.network import Network
 class Activity:
     """What S networks do on N inputs each; layers 0 (the input) to L (the output).
 
-    features: f_l [S, N, n_l]; gates: z_l [S, N, n_l] of the hidden layers 1 .. L-1.
+    features: f_l [S, N, n_l] of all layers; signs: of the pre-activations of the hidden layers, kept for abs alone,
+    since other activations let their gates be read off the features.
     """
 
     features: tuple[Tensor, ...]
-    gates: tuple[Tensor, ...]
+    activation: str
+    slope: float
+    signs: tuple[Tensor, ...] = ()
 
     @property
     def outputs(self) -> Tensor:
         return self.features[-1]
 
+    @cached_property
+    def gates(self) -> tuple[Tensor, ...]:
+        """z_l [S, N, n_l] of the hidden layers 1 .. L-1, worked out when first asked for."""
+        return self.signs or tuple(gate(self.activation, f, self.slope) for f in self.features[1:-1])
+
+    def samples(self, part: slice) -> "Activity":
+        """The activity on some of the samples."""
+        return replace(
+            self, features=tuple(f[:, part] for f in self.features), signs=tuple(z[:, part] for z in self.signs)
+        )
+
 
 def forward(network: Network, points: Tensor) -> Activity:
-    """All activations and gates.
+    """All activations, and gates on demand.
 
     points [S, N, d], or [N, d] or [1, N, d] for points that all members share.
 
@@ -34,14 +49,15 @@ def forward(network: Network, points: Tensor) -> Activity:
     >>> forward(net, torch.tensor([[1.0, -3.0]])).outputs
     tensor([[[1.]]])
     """
-    features, gates = [stacked_points(network, points)], []
+    features, signs = [stacked_points(network, points)], []
     for layer in range(network.depth):
         u = linear(network, layer, features[-1])
         if layer < network.depth - 1:
-            gates.append(gate(network.activation, u, network.slope))
+            if network.activation == "abs":
+                signs.append(torch.sign(u))
             u = activate(network, u)
         features.append(u)
-    return Activity(tuple(features), tuple(gates))
+    return Activity(tuple(features), network.activation, network.slope, tuple(signs))
 
 
 def outputs(network: Network, points: Tensor) -> Tensor:

@@ -4,22 +4,29 @@ import logging
 import platform
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
 from itertools import pairwise
 
+import numpy as np
 import torch
+from torch import Tensor
 
 import tutelage
 from tutelage.errors import Refusal
-from tutelage.inputs import Inputs, Law
-from tutelage.measures import Recorder
-from tutelage.networks import Network
+from tutelage.measures import Recorder, Report
+from tutelage.networks import Network, concatenate
+from tutelage.runs.build import build
+from tutelage.runs.loads import Piece, loads
+from tutelage.runs.memory import keep_freed_memory
 from tutelage.runs.spec import Spec
 from tutelage.runs.store import Pack, Store
-from tutelage.training import train
+from tutelage.training import Task, follow, make_task
 
 log = logging.getLogger(__name__)
+
+OnProgress = Callable[[float], None]
 
 
 def pick_device(name: str = "auto") -> torch.device:
@@ -33,27 +40,6 @@ def pick_device(name: str = "auto") -> torch.device:
     return torch.device(name)
 
 
-def execute(
-    specs: Sequence[Spec],
-    store: Store,
-    *,
-    device: str = "auto",
-    engine: str = "auto",
-    on_progress: Callable[[float], None] | None = None,
-) -> list[Pack]:
-    """Finished packs of all specs, in their order; ``on_progress`` is told of work done, in units of :func:`work`."""
-    where = pick_device(device)
-    packs = []
-    for spec in specs:
-        if spec in store:
-            packs.append(store.load(spec))
-            if on_progress:
-                on_progress(work(spec))
-        else:
-            packs.append(_compute(spec, store, where, engine, on_progress))
-    return packs
-
-
 def work(spec: Spec) -> float:
     """Multiplications of a pack, to weigh packs against each other in a progress bar."""
     widths = spec.student.widths(spec.teacher.widths())
@@ -62,60 +48,121 @@ def work(spec: Spec) -> float:
     return len(spec.seeds) * spec.training.steps * samples * per_sample
 
 
-def build(spec: Spec, device: torch.device | str = "cpu") -> tuple[Network, Network, Inputs]:
-    """Teachers, students and inputs of a spec: three pure functions of it."""
-    dtype = getattr(torch, spec.precision)
-    teacher = spec.teacher.build(spec.seeds, spec.inputs, dtype, device)
-    students = spec.student.build(teacher, spec.seeds)
-    return teacher, students, _inputs(spec, teacher)
+def execute(
+    specs: Sequence[Spec],
+    store: Store,
+    *,
+    device: str = "auto",
+    engine: str = "auto",
+    on_progress: OnProgress | None = None,
+) -> list[Pack]:
+    """Finished packs of all specs, in their order; ``on_progress`` is told of work done, in units of :func:`work`.
+
+    Packs are written by threads of their own while the next load trains; each lands as soon as it is whole.
+    """
+    where = pick_device(device)
+    if where.type == "cpu":
+        keep_freed_memory()
+    tell = on_progress or (lambda done: None)
+    packs: dict[str, Pack | Future[Pack]] = {}
+    pending: dict[str, Spec] = {}
+    for spec in specs:
+        if spec in store:
+            packs[spec.hash] = store.load(spec)
+            tell(work(spec))
+        else:
+            pending[spec.hash] = spec
+    finished: dict[str, list[_Part]] = {name: [] for name in pending}
+    with ThreadPoolExecutor(max_workers=4) as writers:
+        for load in loads(list(pending.values()), where):
+            for part in _train(load, where, engine, tell):
+                whole = part.piece.whole
+                finished[whole.hash].append(part)
+                if sum(len(p.piece.spec.seeds) for p in finished[whole.hash]) == len(whole.seeds):
+                    packs[whole.hash] = writers.submit(_save, whole, finished.pop(whole.hash), store, where)
+    return [pack.result() if isinstance(pack := packs[spec.hash], Future) else pack for spec in specs]
 
 
-def _inputs(spec: Spec, teacher: Network) -> Inputs:
-    if type(spec.inputs).training_points is Law.training_points:
-        return _same_inputs(spec.inputs, spec.seeds, teacher.inputs, teacher.dtype, str(teacher.device))
-    return spec.inputs.draw(teacher, spec.seeds)
+@dataclass
+class _Part:
+    """A piece on its way: what it was built of, its recorder, the weights it keeps, and where in the load it stands."""
+
+    piece: Piece
+    teacher: Network
+    students: Network
+    task: Task
+    recorder: Recorder
+    place: slice
+    kept: dict[int, Network]
+    engine: str = ""
+    diverged_at: Tensor | None = None
+    seconds: float = 0.0
+    training_seconds: float = 0.0
+
+    def record(self, step: int, students: Network, diverged_at: Tensor) -> None:
+        spec = self.piece.spec
+        mine = students[self.place]
+        self.recorder.record(step, mine, diverged_at[self.place])
+        if spec.record.weights == "all" or (spec.record.weights == "last" and step == spec.training.steps):
+            self.kept[step] = mine.to("cpu")
 
 
-@lru_cache(maxsize=1)
-def _same_inputs(law: Law, seeds: tuple[int, ...], dimension: int, dtype: torch.dtype, device: str) -> Inputs:
-    """Inputs that do not depend on the teacher, kept for the next pack of the same seeds."""
-    shape_only = Network((torch.zeros(len(seeds), dimension, 1, dtype=dtype, device=device),))
-    return law.draw(shape_only, seeds)
-
-
-def _compute(
-    spec: Spec, store: Store, device: torch.device, engine: str, on_progress: Callable[[float], None] | None
-) -> Pack:
+def _train(load: Sequence[Piece], device: torch.device, engine: str, tell: OnProgress) -> list[_Part]:
+    """Train and measure the pieces of a load, side by side in one stack."""
     start = time.perf_counter()
-    teacher, students, inputs = build(spec, device)
-    recorder = Recorder(teacher, inputs, spec.record.measures)
-    share = work(spec) / spec.training.steps
-    run = train(
-        students,
-        teacher,
-        inputs,
-        spec.training,
-        record=spec.record.steps(spec.training.steps),
-        keep="all" if spec.record.weights == "all" else "last",
-        engine=engine,
-        on_record=recorder.record,
-        on_progress=(lambda steps: on_progress(steps * share)) if on_progress else None,
+    parts: list[_Part] = []
+    for piece in load:
+        teacher, students, inputs = build(piece.spec, device)
+        begin = parts[-1].place.stop if parts else 0
+        task = make_task(students, teacher, inputs, piece.spec.training)
+        recorder = Recorder(teacher, inputs, piece.spec.record.measures)
+        parts.append(_Part(piece, teacher, students, task, recorder, slice(begin, begin + students.members), {}))
+    steps = load[0].spec.record.steps(load[0].spec.training.steps)
+    share = sum(work(piece.spec) for piece in load) / load[0].spec.training.steps
+
+    recording = 0.0
+
+    def record(step: int, students: Network, diverged_at: Tensor) -> None:
+        nonlocal recording
+        begin = time.perf_counter()
+        for part in parts:
+            part.record(step, students, diverged_at)
+        recording += time.perf_counter() - begin
+
+    students, task = concatenate([p.students for p in parts]), Task.join([p.task for p in parts])
+    begin = time.perf_counter()
+    diverged_at, used = follow(students, task, steps, record, engine, lambda done: tell(done * share))
+    now = time.perf_counter()
+    for part in parts:
+        own = work(part.piece.spec) / (share * part.piece.spec.training.steps)
+        part.engine, part.diverged_at = used, diverged_at[part.place]
+        part.seconds, part.training_seconds = own * (now - start), own * (now - begin - recording)
+    log.info(
+        "%d packs or pieces, %d students, on %s in %.1f s: building %.1f, training %.1f, recording %.1f",
+        *(len(parts), students.members, used, now - start, begin - start, now - begin - recording, recording),
     )
-    kept = {"teacher": teacher.to("cpu")}
-    if spec.record.weights != "none":
-        kept |= {f"students-{step}": network.to("cpu") for step, network in run.recorded.items()}
-    about: dict[str, object] = {
+    return parts
+
+
+def _save(spec: Spec, parts: Sequence[_Part], store: Store, device: torch.device) -> Pack:
+    """Write a finished pack, its pieces put together again."""
+    reports = [part.recorder.report() for part in parts]
+    names = reports[0].values
+    report = Report(reports[0].steps, {name: np.concatenate([r[name] for r in reports], axis=1) for name in names})
+    kept = {"teacher": concatenate([part.teacher.to("cpu") for part in parts])}
+    kept |= {f"students-{step}": concatenate([part.kept[step] for part in parts]) for step in parts[0].kept}
+    diverged = [step for part in parts if part.diverged_at is not None for step in part.diverged_at.tolist()]
+    about = {
         "spec": spec.hash,
         "version": tutelage.__version__,
         "torch": torch.__version__,
         "machine": platform.machine(),
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
-        "engine": run.engine,
+        "engine": parts[0].engine,
         "seeds": list(spec.seeds),
-        "diverged": {str(spec.seeds[i]): step for i, step in enumerate(run.diverged_at.tolist()) if step >= 0},
+        "diverged": {str(seed): step for seed, step in zip(spec.seeds, diverged, strict=True) if step >= 0},
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-        "seconds": round(time.perf_counter() - start, 3),
-        "training_seconds": round(run.seconds, 3),
+        "seconds": round(sum(part.seconds for part in parts), 3),
+        "training_seconds": round(sum(part.training_seconds for part in parts), 3),
     }
-    log.info("pack %s: %d members on %s in %.1f s", spec.hash, len(spec.seeds), run.engine, about["seconds"])
-    return store.save(spec, recorder.report(), kept, [about])
+    return store.save(spec, report, kept, [about])

@@ -95,7 +95,7 @@ class Store:
         except BaseException:
             shutil.rmtree(part, ignore_errors=True)
             raise
-        return self.load(spec)
+        return Pack(spec, report, final)
 
     def load(self, spec: Spec) -> Pack:
         """Read a pack back; a file that is missing or does not match its checksum is refused by name."""

@@ -15,6 +15,7 @@ from tutelage.teachers import Levels
 from tutelage.training import Training
 
 MULTIPLES = (1, 2, 5, 10)
+MEASURES = ("evaluate_loss", "rho_mean", "strength", "best_correlation", "specialisation", "best_teacher", "fan_out")
 EPOCH = 1000
 """Steps the seeds call an epoch."""
 
@@ -57,7 +58,7 @@ def sweep(scale: Scale, hidden: int, multiples: Sequence[int], polarities: Seque
             student=SmallNormal(multiple=multiple),
             inputs=Gaussian(std=1.5, train=size.train, evaluate=size.evaluate),
             training=Training(steps=size.steps),
-            record=Record(every=size.epoch, at=tuple(size.epoch * k // 10 for k in (1, 2, 5))),
+            record=Record(every=size.epoch, at=tuple(size.epoch * k // 10 for k in (1, 2, 5)), measures=MEASURES),
             seeds=size.seeds,
         )
         for multiple in multiples

@@ -1,11 +1,13 @@
 """How students learn: engines, schedules, the training loop and what it records."""
 
-from tutelage.training import stacked as _stacked  # noqa: F401  (registers itself)
+from tutelage.discover import import_all
 from tutelage.training.engine import ENGINES, Engine, choose, engine
 from tutelage.training.schedules import Constant, Cosine, Drops, Schedule
 from tutelage.training.task import Task, Training
-from tutelage.training.train import train
+from tutelage.training.train import follow, make_task, train
 from tutelage.training.trajectory import Trajectory
+
+import_all(__name__, __path__)
 
 __all__ = [
     "ENGINES",
@@ -19,5 +21,7 @@ __all__ = [
     "Trajectory",
     "choose",
     "engine",
+    "follow",
+    "make_task",
     "train",
 ]

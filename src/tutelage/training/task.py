@@ -99,6 +99,23 @@ class Task:
         skipped = (start - epochs[0] * per_epoch) * self.batch
         return rows[:, skipped : skipped + (stop - start) * self.batch].view(shape)
 
+    @staticmethod
+    def join(tasks: Sequence["Task"]) -> "Task":
+        """Tasks of one training (but for the learning rates) and one shape as a single one, members in order."""
+        if len(tasks) == 1:
+            return tasks[0]
+        first = tasks[0].training
+        rates = tuple(rate for task in tasks for rate in task.learning_rates)
+        same = {"learning_rate": first.learning_rate}
+        if any(task.training.model_copy(update=same) != first for task in tasks):
+            raise Refusal("tasks with different trainings cannot be joined")
+        return Task(
+            points=torch.cat([task.points for task in tasks]),
+            labels=torch.cat([task.labels for task in tasks]),
+            training=first.model_copy(update={"learning_rate": rates}),
+            seeds=tuple(seed for task in tasks for seed in task.seeds),
+        )
+
     def __getitem__(self, members: Sequence[int]) -> "Task":
         """The same task for some of its members."""
         training = self.training.model_copy(update={"learning_rate": tuple(self.learning_rates[i] for i in members)})

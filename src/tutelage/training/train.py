@@ -45,25 +45,44 @@ def train(
     settings = settings or Training(**training)
     start = time.perf_counter()
     task = make_task(students, teacher, inputs, settings)
+    recorded: dict[int, Network] = {}
+    steps = tuple(sorted({0, settings.steps, *record}))
+
+    def keep_and_tell(step: int, now: Network, diverged_at: Tensor) -> None:
+        if keep == "all" or step == settings.steps:
+            recorded[step] = now
+        if on_record:
+            on_record(step, now, diverged_at)
+
+    diverged_at, used = follow(students, task, steps, keep_and_tell, engine, on_progress)
+    return Trajectory(steps, recorded, teacher, inputs, diverged_at, used, time.perf_counter() - start)
+
+
+def follow(
+    students: Network,
+    task: Task,
+    steps: Sequence[int],
+    on_record: OnRecord,
+    engine: str = "auto",
+    on_progress: Callable[[int], None] | None = None,
+) -> tuple[Tensor, str]:
+    """Train students on a task and hand them over at each of the given steps, in order.
+
+    Returns diverged_at int64 [S] (see :class:`Trajectory`) and the name of the engine that was used.
+    """
+    if steps[0] < 0 or steps[-1] > task.training.steps:
+        raise Refusal(f"recorded steps must lie in 0 .. {task.training.steps}, not {steps[0]} .. {steps[-1]}")
     kind, why = choose(engine, students, task)
     log.info("engine %s on %s: %s", kind.name, students.device, why)
-    steps = tuple(sorted({0, settings.steps, *record}))
-    if steps[0] < 0 or steps[-1] > settings.steps:
-        raise Refusal(f"recorded steps must lie in 0 .. {settings.steps}, not {steps[0]} .. {steps[-1]}")
     pack = _Pack(kind, task, students)
-    recorded: dict[int, Network] = {}
     for step in steps:
         while pack.step < step:
             begin = pack.step
             pack.advance(min(step, begin + _SPAN))
             if on_progress:
                 on_progress(pack.step - begin)
-        if keep == "all" or step == steps[-1]:
-            recorded[step] = pack.students
-        if on_record:
-            on_record(step, pack.students, pack.diverged_at)
-    seconds = time.perf_counter() - start
-    return Trajectory(steps, recorded, teacher, inputs, pack.diverged_at, kind.name, seconds)
+        on_record(step, pack.students, pack.diverged_at)
+    return pack.diverged_at, kind.name
 
 
 def make_task(students: Network, teacher: Network, inputs: Inputs, settings: Training) -> Task:
@@ -105,6 +124,7 @@ class _Pack:
         self.step = stop
 
     def _retire(self, lost: Sequence[int], when: Tensor) -> None:
+        self.diverged_at = self.diverged_at.clone()  # those handed out before stay as they were
         self.diverged_at[[self.active[i] for i in lost]] = when
         stays = [i for i in range(len(self.active)) if i not in set(lost)]
         log.warning("%d of %d students diverged by step %d", len(lost), len(self.active), int(when.max()))

@@ -1,0 +1,31 @@
+"""From a spec to its teachers, students and inputs: three pure functions of it, member by member."""
+
+from functools import lru_cache
+
+import torch
+
+from tutelage.inputs import Inputs, Law
+from tutelage.networks import Network
+from tutelage.runs.spec import Spec
+
+
+def build(spec: Spec, device: torch.device | str = "cpu") -> tuple[Network, Network, Inputs]:
+    """Teachers, students and inputs of a spec, on a device."""
+    dtype = getattr(torch, spec.precision)
+    teacher = spec.teacher.build(spec.seeds, spec.inputs, dtype, device)
+    students = spec.student.build(teacher, spec.seeds)
+    return teacher, students, _inputs(spec, teacher)
+
+
+def _inputs(spec: Spec, teacher: Network) -> Inputs:
+    kind = type(spec.inputs)
+    if kind.training_points is Law.training_points and kind.evaluation_points is Law.evaluation_points:
+        return _same_inputs(spec.inputs, spec.seeds, teacher.inputs, teacher.dtype, str(teacher.device))
+    return spec.inputs.draw(teacher, spec.seeds)
+
+
+@lru_cache(maxsize=1)
+def _same_inputs(law: Law, seeds: tuple[int, ...], dimension: int, dtype: torch.dtype, device: str) -> Inputs:
+    """Inputs that do not depend on the teacher, kept for the next pack of the same seeds."""
+    shape_only = Network((torch.zeros(len(seeds), dimension, 1, dtype=dtype, device=device),))
+    return law.draw(shape_only, seeds)

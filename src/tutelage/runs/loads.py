@@ -1,0 +1,103 @@
+"""Loads: what is put on a device at once. Packs too large for it are cut, like-shaped small ones are joined.
+
+Both change nothing in the results, because a member's numbers depend on its own seed and settings alone.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from tutelage.runs.spec import Spec
+
+_SHARE = 0.4  # of the free memory of a device that the data of one load may take
+_CPU_BYTES = 2 << 30
+
+
+def capacity(device: torch.device) -> int:
+    """Bytes of data a load may hold on a device."""
+    if device.type == "cuda":
+        return int(_SHARE * torch.cuda.mem_get_info(device)[0])
+    return _CPU_BYTES
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some members of a pack, in order: ``spec`` is the spec of those alone, ``whole`` that of the pack."""
+
+    whole: Spec
+    spec: Spec
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the points, labels and teacher activations, in training and in evaluation."""
+        d, *hidden, c = self.spec.teacher.widths()
+        size = torch.finfo(getattr(torch, self.spec.precision)).bits // 8
+        train = self.spec.inputs.train * (d + c)
+        evaluate = self.spec.inputs.evaluate * (d + c + 2 * sum(hidden))
+        return len(self.spec.seeds) * size * (2 * train + evaluate)  # training data once more where pieces are joined
+
+    @property
+    def shape(self) -> tuple:
+        """What pieces must share to be trained in one stack: students, training but for the rates, recorded steps."""
+        student = self.spec.student
+        training = self.spec.training.model_copy(update={"learning_rate": 0.0})
+        return (
+            student.widths(self.spec.teacher.widths()),
+            (student.activation, student.slope, student.bias),
+            self.spec.inputs.train,
+            training,
+            self.spec.record.steps(training.steps),
+            self.spec.precision,
+        )
+
+
+def loads(specs: Sequence[Spec], device: torch.device) -> list[list[Piece]]:
+    """Specs as loads: each a list of pieces that are trained together and fit on the device.
+
+    On a GPU like-shaped pieces are joined, since a few dozen students leave most of it idle. On a CPU a load is one
+    piece, since students are worked through core by core anyway and results land sooner.
+    """
+    room = capacity(device)
+    pieces = [piece for spec in specs for piece in cut(spec, room)]
+    return join(pieces, room) if device.type == "cuda" else [[piece] for piece in pieces]
+
+
+def cut(spec: Spec, room: int) -> list[Piece]:
+    """A spec as pieces with fewer members, each small enough; the members of all pieces are those of the spec."""
+    members = len(spec.seeds)
+    most = max(1, room * members // Piece(spec, spec).bytes)
+    starts = range(0, members, most)
+    return [Piece(spec, some(spec, range(i, min(i + most, members)))) for i in starts]
+
+
+def join(pieces: Sequence[Piece], room: int) -> list[list[Piece]]:
+    """Like-shaped pieces together, as many as there is room for, pieces of one pack in their order."""
+    alike: dict[tuple, list[Piece]] = {}
+    for piece in pieces:
+        alike.setdefault(piece.shape, []).append(piece)
+    joined: list[list[Piece]] = []
+    for group in alike.values():
+        used = room
+        for piece in group:
+            if used + piece.bytes > room:
+                joined.append([])
+                used = 0
+            joined[-1].append(piece)
+            used += piece.bytes
+    return joined
+
+
+def some(spec: Spec, members: Sequence[int]) -> Spec:
+    """The spec of some of its members, with their own learning rates and polarities."""
+
+    def own(value: Any) -> Any:
+        return tuple(value[i] for i in members) if isinstance(value, tuple) else value
+
+    training = spec.training.model_copy(update={"learning_rate": own(spec.training.learning_rate)})
+    teacher = spec.teacher
+    if hasattr(teacher, "polarity"):
+        teacher = teacher.model_copy(update={"polarity": own(teacher.polarity)})
+    seeds = tuple(spec.seeds[i] for i in members)
+    return spec.model_copy(update={"seeds": seeds, "training": training, "teacher": teacher})

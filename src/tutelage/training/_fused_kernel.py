@@ -1,0 +1,255 @@
+"""The compiled training loop of the fused CPU engine: whole members, one after the other, many steps each.
+
+A step of SGD on J = 1/2 E|f* - f|^2 (seed 000, eq. 2) is five products (:mod:`._vector_tiles`) and three passes over
+activations. Hidden activations are kept with the batch as the fast axis, [unit][slot], so that any hidden width fills
+the vectors; errors are kept both ways. A member's weights, some tens of kilobytes, stay in the core's cache from the
+first step of a span to the last; the rows of the next batch are fetched from memory while the present one is worked on.
+"""
+
+import hashlib
+import logging
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from tutelage import draws
+from tutelage.training import _vector_tiles
+from tutelage.training._vector_tiles import OPTIONS, fetch_ahead, multiply, transpose
+
+_LOG = logging.getLogger(__name__)
+_GOLDEN, _MIX_1, _MIX_2 = (np.uint64(c) for c in (draws.GOLDEN, draws.MIX_1, draws.MIX_2))
+_ONE, _STORE, _ADD = np.int64(1), np.int64(0), np.int64(1)  # numba would compile anew for each plain constant
+_LINE = 64  # bytes of a cache line
+
+PART = {**OPTIONS, "inline": "always"}
+"""How parts of the loop are compiled: into their caller, since LLVM works through all tiles once a level of calls."""
+
+
+class Shape(NamedTuple):
+    """The integers the kernel needs; strides count elements and are padded to whole vector blocks."""
+
+    features: int
+    """Columns of the points, d."""
+    bias: int
+    """1 when there are biases (a constant column after the points, a constant unit after the hidden ones), else 0."""
+    hidden: int
+    outputs: int
+    samples: int
+    batch: int
+    input_row: int
+    """Stride between the hidden units' incoming weights: d + bias, padded."""
+    output_row: int
+    """Stride between the hidden units' outgoing weights: C, padded."""
+    batch_row: int
+    """Stride between hidden units' activations: B, padded."""
+
+
+class Data(NamedTuple):
+    """Flat arrays and how far apart members lie in them (0 when all members share one set)."""
+
+    points: np.ndarray
+    points_apart: int
+    labels: np.ndarray
+    labels_apart: int
+
+
+class Buffers(NamedTuple):
+    """Working memory of one thread, flat; [rows][stride] in the comments, B padded to whole blocks."""
+
+    points: np.ndarray  # [B][input_row], the batch and a column of ones
+    points_across: np.ndarray  # [input_row][batch_row]
+    hidden: np.ndarray  # [n + bias][batch_row], the last row is ones when there are biases
+    gates: np.ndarray  # [n][batch_row]
+    errors: np.ndarray  # [B][output_row]
+    errors_across: np.ndarray  # [output_row][batch_row]
+    back: np.ndarray  # [n][batch_row], errors at the hidden units
+
+
+@njit(**PART)
+def _mix(z):
+    """SplitMix64's finaliser on unsigned 64-bit integers; the same bits as :func:`tutelage.draws.mix`."""
+    z = (z ^ (z >> np.uint64(30))) * _MIX_1
+    z = (z ^ (z >> np.uint64(27))) * _MIX_2
+    return z ^ (z >> np.uint64(31))
+
+
+@njit(**PART)
+def _draw_rows(key, step, samples, out):
+    """Rows of one step, as :meth:`tutelage.training.task.Task.rows` draws them with replacement: out int64 [B]."""
+    for slot in range(out.shape[0]):
+        counter = np.uint64(step * out.shape[0] + slot)
+        bits = _mix(key + _mix(key + counter * _GOLDEN))
+        out[slot] = np.int64(((bits >> np.uint64(32)) * np.uint64(samples)) >> np.uint64(32))
+
+
+@njit(**PART)
+def _fetch_rows(array, first, width, rows):
+    """Ask for all cache lines of the given rows of a flat [N][width] array that begins at ``first``."""
+    per_line = _LINE // array.itemsize
+    for slot in range(rows.shape[0]):
+        begin = first + rows[slot] * width
+        for offset in range(begin - begin % per_line, begin + width, per_line):
+            fetch_ahead(array, offset)
+
+
+@njit(**PART)
+def _aligned_zeros(size, like):
+    """A flat array of zeros that begins at a cache line, so that no padded row straddles more lines than it must."""
+    per_line = _LINE // like.itemsize
+    array = np.zeros(size + per_line, like.dtype)
+    skip = (-array.ctypes.data % _LINE) // like.itemsize
+    return array[skip : skip + size]
+
+
+@njit(**PART)
+def _make_buffers(shape, like):
+    """Buffers of zeros, with the constant column and the constant unit when there are biases."""
+    slots = shape.batch_row
+    buffers = Buffers(
+        _aligned_zeros(slots * shape.input_row, like),
+        _aligned_zeros(shape.input_row * slots, like),
+        _aligned_zeros((shape.hidden + shape.bias) * slots, like),
+        _aligned_zeros(shape.hidden * slots, like),
+        _aligned_zeros(slots * shape.output_row, like),
+        _aligned_zeros(shape.output_row * slots, like),
+        _aligned_zeros(shape.hidden * slots, like),
+    )
+    if shape.bias:
+        for slot in range(shape.batch):
+            buffers.points[slot * shape.input_row + shape.features] = 1
+        for slot in range(slots):
+            buffers.hidden[shape.hidden * slots + slot] = 1
+    return buffers
+
+
+@njit(**PART)
+def _forward(incoming, outgoing, points, first, rows, gate, shape, buffers):
+    """Fill the buffers from the batch's points up to the outputs, which are left in ``buffers.errors``.
+
+    Rows are copied through slices because only indices that start from 0 are known not to be negative, and a loop
+    whose indices may be (numba then counts from the end) is not vectorised.
+    """
+    for slot in range(shape.batch):
+        begin = first + rows[slot] * shape.features
+        target = buffers.points[slot * shape.input_row : slot * shape.input_row + shape.features]
+        source = points[begin : begin + shape.features]
+        for c in range(shape.features):
+            target[c] = source[c]
+    wide, slots = shape.features + shape.bias, shape.batch_row
+    transpose(buffers.points, shape.input_row, buffers.points_across, slots, shape.batch, wide)
+    multiply(
+        incoming, shape.input_row, _ONE, buffers.points_across, slots, wide,
+        buffers.hidden, slots, shape.hidden, shape.batch, _STORE,
+    )  # fmt: skip
+    above, at, below = gate[0], gate[1], gate[2]
+    for i in range(shape.hidden * slots):
+        u = buffers.hidden[i]
+        z = above if u > 0 else (below if u < 0 else at)
+        buffers.gates[i] = z
+        buffers.hidden[i] = u * z
+    multiply(
+        buffers.hidden, _ONE, slots, outgoing, shape.output_row, shape.hidden + shape.bias,
+        buffers.errors, shape.output_row, shape.batch, shape.outputs, _STORE,
+    )  # fmt: skip
+
+
+@njit(**PART)
+def _backward(incoming, outgoing, labels, first, rows, rate, shape, buffers):
+    """Turn outputs into errors times the rate (the learning rate over B), send them back, and update the weights."""
+    for slot in range(shape.batch):
+        begin = first + rows[slot] * shape.outputs
+        label = labels[begin : begin + shape.outputs]
+        error = buffers.errors[slot * shape.output_row : slot * shape.output_row + shape.outputs]
+        for c in range(shape.outputs):
+            error[c] = (label[c] - error[c]) * rate
+    slots = shape.batch_row
+    transpose(buffers.errors, shape.output_row, buffers.errors_across, slots, shape.batch, shape.outputs)
+    multiply(
+        outgoing, shape.output_row, _ONE, buffers.errors_across, slots, shape.outputs,
+        buffers.back, slots, shape.hidden, shape.batch, _STORE,
+    )  # fmt: skip
+    for i in range(shape.hidden * slots):
+        buffers.back[i] *= buffers.gates[i]
+    multiply(
+        buffers.hidden, slots, _ONE, buffers.errors, shape.output_row, shape.batch,
+        outgoing, shape.output_row, shape.hidden + shape.bias, shape.outputs, _ADD,
+    )  # fmt: skip
+    multiply(
+        buffers.back, slots, _ONE, buffers.points, shape.input_row, shape.batch,
+        incoming, shape.input_row, shape.hidden, shape.features + shape.bias, _ADD,
+    )  # fmt: skip
+
+
+@njit(**PART)
+def _train_member(incoming, outgoing, data, member, rates, start, key, chosen, gate, shape, buffers):
+    """All steps of one member, in place: incoming [n * input_row], outgoing [(n + bias) * output_row], rates [T].
+
+    ``chosen`` holds the rows of all steps, int64 [T * B], or nothing when they are to be drawn.
+    """
+    first_point, first_label = member * data.points_apart, member * data.labels_apart
+    steps, batch = rates.shape[0], shape.batch
+    rows, following = np.zeros(batch, np.int64), np.zeros(batch, np.int64)
+    for t in range(-1, steps):
+        if t + 1 < steps:
+            if chosen.shape[0] > 0:
+                for slot in range(batch):
+                    following[slot] = chosen[(t + 1) * batch + slot]
+            else:
+                _draw_rows(key, start + t + 1, shape.samples, following)
+            _fetch_rows(data.points, first_point, shape.features, following)
+            _fetch_rows(data.labels, first_label, shape.outputs, following)
+        if t >= 0:
+            _forward(incoming, outgoing, data.points, first_point, rows, gate, shape, buffers)
+            _backward(incoming, outgoing, data.labels, first_label, rows, rates[t], shape, buffers)
+        rows, following = following, rows
+
+
+_told: list[str] = []
+
+
+def not_kept(error: Exception) -> None:
+    """Say, once, that the next start will have to compile again, and why."""
+    if not _told:
+        _told.append(str(error))
+        _LOG.warning("the compiled training loop could not be kept on disk and is compiled at every start: %s", error)
+
+
+def _make_train(stamp: int):
+    """The compiled entry point.
+
+    numba's disk cache looks only at the file of the function it keeps and at the variables of its closure. ``stamp``
+    is such a variable: it stands for the sources and the vector setting, so that a change of either compiles anew.
+    """
+
+    def train(first, last, incoming, outgoing, data, rates, start, keys, chosen, gate, shape):
+        """Train members first .. last-1 in place over steps start .. start+T-1; returns the stamp.
+
+        incoming [S, n * input_row], outgoing [S, (n + bias) * output_row], rates [S, T] (learning rate over B),
+        keys uint64 [S], chosen int64 [S, T * B] or [S, 0], gate [3] (above, at and below 0).
+        """
+        buffers = _make_buffers(shape, incoming)
+        for member in range(first, last):
+            _train_member(
+                incoming[member], outgoing[member], data, member, rates[member], start, keys[member],
+                chosen[member], gate, shape, buffers,
+            )  # fmt: skip
+        return stamp
+
+    try:
+        return njit(cache=True, **OPTIONS)(train)
+    except RuntimeError as error:  # numba found no folder it may write to
+        not_kept(error)
+        return njit(**OPTIONS)(train)
+
+
+def _stamp() -> int:
+    """A number made from the vector setting and the text of the compiled modules."""
+    digest = hashlib.blake2b(_vector_tiles.VECTOR.encode(), digest_size=7)
+    for path in (_vector_tiles.__file__, __file__):
+        digest.update(Path(path).read_bytes())
+    return int.from_bytes(digest.digest(), "little")
+
+
+train = _make_train(_stamp())

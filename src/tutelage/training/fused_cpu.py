@@ -1,0 +1,177 @@
+"""The engine for two-layer networks on the CPU: one student a core, its weights in cache for many steps."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tutelage.errors import Refusal
+from tutelage.networks import Network, gate
+from tutelage.training.engine import Engine, engine
+from tutelage.training.task import Task
+
+if TYPE_CHECKING:
+    from tutelage.training._fused_kernel import Shape
+
+_DTYPES = (torch.float32, torch.float64)
+_SPAN_NUMBERS = 1 << 21  # learning rates worked out at a time, over all members
+_SPAN_STEPS = 1 << 13  # and steps at most, so that an interrupt is not kept waiting
+_TURNS = 4  # pieces of work a thread takes on average, so that a thread that is held up leaves its share to others
+
+
+@engine
+class FusedCpu(Engine):
+    """Plain SGD of two-layer networks in a compiled loop; students are spread over torch's number of threads."""
+
+    name: ClassVar[str] = "fused-cpu"
+    speed: ClassVar[int] = 10
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(task)
+        # Imported here since loading the compiler takes a third of a second that other engines need not spend.
+        from tutelage.training import _fused_kernel
+
+        self._kernel = _fused_kernel
+        self._data = _fused_kernel.Data(*_flat(task.points), *_flat(task.labels))
+        self._keys = task.key.numpy().view(np.uint64)
+
+    @classmethod
+    def refusal(cls, students: Network, task: Task) -> str | None:
+        if students.depth != 2:
+            return f"it trains networks of two layers, not {students.depth}"
+        if students.device.type != "cpu" or task.points.device.type != "cpu" or task.labels.device.type != "cpu":
+            return "it works on the CPU alone"
+        if students.dtype not in _DTYPES:
+            return f"it computes in float32 and float64, not {str(students.dtype).removeprefix('torch.')}"
+        if {a.dtype for a in (*students.parameters, task.points, task.labels)} != {students.dtype}:
+            return "weights, points and labels must have one precision"
+        if task.training.batch == "all":
+            return "it trains on batches, not on all samples at once"
+        return None
+
+    def advance(self, students: Network, start: int, stop: int) -> Network:
+        self._check(students)
+        shape = self._shape(students)
+        incoming, outgoing = _pack(students, shape)
+        gates = gate(students.activation, torch.tensor([1.0, 0.0, -1.0], dtype=students.dtype), students.slope).numpy()
+        for begin, end in self._spans(start, stop):
+            rates = (self.task.rates(begin, end) / self.task.batch).astype(incoming.dtype, order="C")
+            self._train(incoming, outgoing, self._data, rates, begin, self._keys, self._rows(begin, end), gates, shape)
+        return _unpack(students, shape, incoming, outgoing)
+
+    def _check(self, students: Network) -> None:
+        """Refuse students that do not fit the task: compiled code would read beyond its arrays.
+
+        Shared points may come with any first axis, since only one set of them is read.
+        """
+        points, labels, members = self.task.points, self.task.labels, self.task.members
+        wanted_points = (members if points.stride(0) else points.shape[0], points.shape[1], students.inputs)
+        wanted_labels = (members if labels.stride(0) else labels.shape[0], points.shape[1], students.outputs)
+        why_not = self.refusal(students, self.task)
+        if (students.members, points.shape, labels.shape) != (members, wanted_points, wanted_labels):
+            why_not = why_not or (
+                f"{students.members} students of widths {students.widths} do not fit {members} members with points "
+                f"{list(points.shape)} and labels {list(labels.shape)}"
+            )
+        if not self.task.samples:
+            why_not = why_not or "there are no samples"
+        if why_not:
+            raise Refusal(f"the engine '{self.name}' cannot do this: {why_not}")
+
+    def _shape(self, students: Network) -> "Shape":
+        """The kernel's sizes, with rows padded to whole vector blocks."""
+        features, hidden, outputs = students.widths
+        bias = int(students.biases is not None)
+        block = self._kernel._vector_tiles.block(students.weights[0].element_size())
+        padded = [-(-width // block) * block for width in (features + bias, outputs, self.task.batch)]
+        return self._kernel.Shape(features, bias, hidden, outputs, self.task.samples, self.task.batch, *padded)
+
+    def _spans(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
+        """Cut start .. stop into spans whose rates and rows take little memory.
+
+        Without replacement a span ends with its epoch, so that each permutation is drawn once.
+        """
+        longest = min(_SPAN_STEPS, max(1, _SPAN_NUMBERS // self.task.members))
+        epochs = self.task.training.sampling == "epochs"
+        every = self.task.samples // self.task.batch if epochs else longest
+        while start < stop:
+            end = min(stop, (start // every + 1) * every if epochs else start + longest)
+            yield start, end
+            start = end
+
+    def _rows(self, start: int, stop: int) -> np.ndarray:
+        """The rows of a span, int64 [S, T * B], or [S, 0] when the kernel draws them itself."""
+        if self.task.training.sampling == "replacement":
+            return np.empty((self.task.members, 0), np.int64)
+        return self.task.rows(start, stop).contiguous().view(self.task.members, -1).numpy()
+
+    def _train(self, *arguments) -> None:
+        """Run the kernel on all members, in place, in as many threads as torch uses; it holds no lock meanwhile."""
+        train, members = self._kernel.train, self.task.members
+        self._compile(*arguments)
+        threads = min(torch.get_num_threads(), members)
+        if threads == 1:
+            train(0, members, *arguments)
+            return
+        size = max(1, members // (threads * _TURNS))
+        pool = ThreadPoolExecutor(threads, thread_name_prefix=self.name)
+        try:
+            pieces = [(first, min(first + size, members)) for first in range(0, members, size)]
+            for done in [pool.submit(train, first, last, *arguments) for first, last in pieces]:
+                done.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def _compile(self, *arguments) -> None:
+        """Compile, or load what was compiled before, by training no member; a full disk is no reason to fail."""
+        try:
+            self._kernel.train(0, 0, *arguments)
+        except OSError as error:
+            self._kernel.not_kept(error)
+            self._kernel.train(0, 0, *arguments)
+
+
+def _flat(array: Tensor) -> tuple[np.ndarray, int]:
+    """An array [S, N, columns] as a flat one, and how many elements members lie apart: 0 when they share their rows.
+
+    Nothing is copied unless the rows are not contiguous: the data of a large ensemble fill most of the memory.
+    """
+    shared = array.stride(0) == 0
+    rows = array[0] if shared else array
+    return rows.detach().contiguous().view(-1).numpy(), 0 if shared else array.shape[1] * array.shape[2]
+
+
+def _pack(students: Network, shape: "Shape") -> tuple[np.ndarray, np.ndarray]:
+    """Copies in the kernel's layout: incoming [S, n * input_row], outgoing [S, (n + bias) * output_row].
+
+    Copying is numpy's work: torch would spread it over threads that then wait, busily, on the cores the kernel wants.
+    Row j of ``incoming`` holds what unit j receives (W_1[:, j] and its bias), row j of ``outgoing`` what it sends
+    (W_2[j]); the last row of ``outgoing`` is the bias of the outputs.
+    """
+    first, second = (w.detach().numpy() for w in students.weights)
+    incoming = np.zeros((students.members, shape.hidden, shape.input_row), first.dtype)
+    outgoing = np.zeros((students.members, shape.hidden + shape.bias, shape.output_row), first.dtype)
+    incoming[:, :, : shape.features] = first.swapaxes(1, 2)
+    outgoing[:, : shape.hidden, : shape.outputs] = second
+    if students.biases is not None:
+        incoming[:, :, shape.features] = students.biases[0].detach().numpy()
+        outgoing[:, shape.hidden, : shape.outputs] = students.biases[1].detach().numpy()
+    return incoming.reshape(students.members, -1), outgoing.reshape(students.members, -1)
+
+
+def _unpack(students: Network, shape: "Shape", incoming: np.ndarray, outgoing: np.ndarray) -> Network:
+    """The network whose weights lie in the kernel's layout; its arrays are its own."""
+    first = incoming.reshape(students.members, shape.hidden, -1)
+    second = outgoing.reshape(students.members, shape.hidden + shape.bias, -1)
+    weights = (first[:, :, : shape.features].swapaxes(1, 2), second[:, : shape.hidden, : shape.outputs])
+    biases = (first[:, :, shape.features], second[:, shape.hidden, : shape.outputs]) if shape.bias else None
+    return replace(students, weights=_tensors(weights), biases=None if biases is None else _tensors(biases))
+
+
+def _tensors(arrays: tuple[np.ndarray, ...]) -> tuple[Tensor, ...]:
+    """Contiguous copies as tensors."""
+    return tuple(torch.from_numpy(array.copy(order="C")) for array in arrays)

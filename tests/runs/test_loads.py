@@ -1,0 +1,75 @@
+"""Loads: cutting and joining packs changes where they are computed, never what comes out."""
+
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from tutelage.runs import Spec, Store, execute
+from tutelage.runs.loads import Piece, cut, join, loads, some
+
+CPU = torch.device("cpu")
+
+
+def several(values):
+    """Specs that differ in polarity, width of the teacher and seeds; the first two have students of one shape."""
+    return [
+        Spec(**values(precision="float64", training={"learning_rate": [0.01, 0.02, 0.03]})),
+        Spec(**values(precision="float64", teacher={"polarity": [0, 1, 2]}, seeds=[7, 8, 9])),
+        Spec(**values(precision="float64", teacher={"hidden": 6}, student={"multiple": 1}, seeds=2)),
+        Spec(**values(precision="float64", student={"multiple": 3})),
+    ]
+
+
+def test_pieces_hold_the_members_of_the_pack_in_order(values):
+    spec = several(values)[0]
+    pieces = cut(spec, Piece(spec, spec).bytes // 2)
+    assert [p.spec.seeds for p in pieces] == [(0,), (1,), (2,)]
+    assert [p.spec.training.learning_rate for p in pieces] == [(0.01,), (0.02,), (0.03,)]
+    assert all(p.whole is spec for p in pieces)
+    assert len(cut(spec, Piece(spec, spec).bytes)) == 1
+
+
+def test_a_pack_that_fits_nowhere_is_cut_to_single_members(values):
+    assert len(cut(several(values)[0], 1)) == 3
+
+
+def test_only_like_shaped_pieces_are_joined_and_only_as_many_as_fit(values):
+    pieces = [Piece(s, s) for s in several(values)]
+    together = join(pieces, 10**9)
+    assert [len(load) for load in together] == [3, 1]  # 2 x 3 units and 1 x 6 units make students of one shape
+    room = max(p.bytes for p in pieces)
+    assert all(sum(p.bytes for p in load) <= room for load in join(pieces, room))
+    assert sorted(p.whole.hash for load in join(pieces, room) for p in load) == sorted(p.whole.hash for p in pieces)
+
+
+def test_on_a_cpu_every_pack_is_a_load(values):
+    assert [len(load) for load in loads(several(values), CPU)] == [1, 1, 1, 1]
+
+
+def test_some_members_are_a_spec_of_their_own(values):
+    spec = some(several(values)[1], [2, 0])
+    assert spec.seeds == (9, 7)
+    assert spec.teacher.polarity == (2.0, 0.0)
+
+
+@pytest.mark.parametrize("way", ["cut", "joined"])
+def test_results_do_not_depend_on_how_the_work_was_loaded(values, tmp_path, monkeypatch, way):
+    """Packs cut into single members, or joined across packs, have the numbers of packs computed one by one."""
+    specs = several(values)
+    plain = execute(specs, Store(tmp_path / "plain"))
+    if way == "cut":
+        monkeypatch.setattr(sys.modules["tutelage.runs.loads"], "_CPU_BYTES", 1)
+    else:
+        module = sys.modules["tutelage.runs.execute"]
+        monkeypatch.setattr(module, "loads", lambda specs, _: join([Piece(s, s) for s in specs], 10**9))
+    done = []
+    other = execute(specs, Store(tmp_path / way), on_progress=done.append)
+    for a, b in zip(plain, other, strict=True):
+        assert a.report.steps == b.report.steps
+        for name in a.report.values:
+            np.testing.assert_allclose(b.report[name], a.report[name], rtol=1e-10, atol=1e-12, err_msg=name)
+        assert b.weights().members == len(b.spec.seeds)
+        for x, y in zip(a.weights().parameters, b.weights().parameters, strict=True):
+            torch.testing.assert_close(x, y, rtol=1e-10, atol=1e-12)
