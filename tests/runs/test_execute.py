@@ -15,7 +15,7 @@ def test_a_finished_pack_is_not_computed_again(values, tmp_path, monkeypatch):
     spec, store = Spec(**values()), Store(tmp_path)
     (first,) = execute([spec], store)
     before = {f.name: f.stat().st_mtime_ns for f in first.folder.iterdir()}
-    module = sys.modules["tutelage.runs.execute"]
+    module = sys.modules["tutelage.runs.work"]
     monkeypatch.setattr(module, "follow", lambda *_, **__: pytest.fail("trained again"))
     (second,) = execute([spec], store)
     assert {f.name: f.stat().st_mtime_ns for f in second.folder.iterdir()} == before

@@ -1,5 +1,6 @@
 """From a spec to its teachers, students and inputs: three pure functions of it, member by member."""
 
+import threading
 from functools import lru_cache
 
 import torch
@@ -8,13 +9,19 @@ from tutelage.inputs import Inputs, Law
 from tutelage.networks import Network
 from tutelage.runs.spec import Spec
 
+_one_at_a_time = threading.Lock()
+
 
 def build(spec: Spec, device: torch.device | str = "cpu") -> tuple[Network, Network, Inputs]:
     """Teachers, students and inputs of a spec, on a device."""
     dtype = getattr(torch, spec.precision)
-    teacher = spec.teacher.build(spec.seeds, spec.inputs, dtype, device)
-    students = spec.student.build(teacher, spec.seeds)
-    return teacher, students, _inputs(spec, teacher)
+    with _one_at_a_time:
+        teacher = spec.teacher.build(spec.seeds, spec.inputs, dtype, device)
+        students = spec.student.build(teacher, spec.seeds)
+        inputs = _inputs(spec, teacher)
+        if teacher.device.type == "cuda":
+            torch.cuda.synchronize()  # what is kept here may be read on another stream
+    return teacher, students, inputs
 
 
 def _inputs(spec: Spec, teacher: Network) -> Inputs:

@@ -5,21 +5,33 @@ Both change nothing in the results, because a member's numbers depend on its own
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import torch
 
 from tutelage.runs.spec import Spec
 
-_SHARE = 0.4  # of the free memory of a device that the data of one load may take
+STREAMS = 3
+"""Loads that are at work on a GPU at the same time."""
+
+_SHARE = 0.6  # of the free memory of a GPU that the data of the loads at work may take together
 _CPU_BYTES = 2 << 30
 
 
 def capacity(device: torch.device) -> int:
     """Bytes of data a load may hold on a device."""
     if device.type == "cuda":
-        return int(_SHARE * torch.cuda.mem_get_info(device)[0])
+        return int(_SHARE * torch.cuda.mem_get_info(device)[0] / STREAMS)
     return _CPU_BYTES
+
+
+def work(spec: Spec) -> float:
+    """Multiplications of a pack, to weigh packs against each other."""
+    widths = spec.student.widths(spec.teacher.widths())
+    samples = spec.inputs.train if spec.training.batch == "all" else spec.training.batch
+    per_sample = 3.0 * sum(a * b for a, b in pairwise(widths))
+    return len(spec.seeds) * spec.training.steps * samples * per_sample
 
 
 @dataclass(frozen=True)
@@ -36,7 +48,7 @@ class Piece:
         size = torch.finfo(getattr(torch, self.spec.precision)).bits // 8
         train = self.spec.inputs.train * (d + c)
         evaluate = self.spec.inputs.evaluate * (d + c + 2 * sum(hidden))
-        return len(self.spec.seeds) * size * (2 * train + evaluate)  # training data once more where pieces are joined
+        return len(self.spec.seeds) * size * (2 * train + 2 * evaluate)  # twice, since pieces are joined
 
     @property
     def shape(self) -> tuple:

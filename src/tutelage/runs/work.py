@@ -1,0 +1,152 @@
+"""Loads at work: each is trained in one stack and measured as it goes; on a GPU a few loads share the device."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from itertools import groupby
+
+import torch
+from torch import Tensor
+
+from tutelage.inputs import Inputs
+from tutelage.measures import Recorder, Report
+from tutelage.networks import Network, concatenate
+from tutelage.runs.build import build
+from tutelage.runs.loads import STREAMS, Piece, work
+from tutelage.training import Task, follow, make_task
+
+log = logging.getLogger(__name__)
+
+OnProgress = Callable[[float], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A finished piece of a pack: its report, the networks it keeps, and how it was computed."""
+
+    piece: Piece
+    report: Report
+    kept: dict[str, Network]
+    diverged_at: Tensor
+    engine: str
+    seconds: float
+    training_seconds: float
+
+
+def train_loads(
+    loads: Sequence[Sequence[Piece]], device: torch.device, engine: str, tell: OnProgress
+) -> Iterator[Part]:
+    """The parts of all loads as they are finished: one load after another on a CPU, a few at a time on a GPU.
+
+    On a GPU one load's recordings then overlap another's training, and blocks of one fill the gaps of the other.
+    """
+    if device.type != "cuda":
+        for load in loads:
+            yield from _train(load, device, engine, tell)
+        return
+    stop = threading.Event()
+
+    def tell_or_stop(done: float) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        tell(done)
+
+    def on_a_stream(load: Sequence[Piece]) -> list[Part]:
+        with torch.cuda.stream(torch.cuda.Stream(device)):
+            return _train(load, device, engine, tell_or_stop)
+
+    with ThreadPoolExecutor(max_workers=STREAMS) as workers:
+        heaviest_first = sorted(loads, key=lambda load: -sum(work(piece.spec) for piece in load))
+        futures = [workers.submit(on_a_stream, load) for load in heaviest_first]
+        try:
+            for future in as_completed(futures):
+                yield from future.result()
+        except BaseException:
+            stop.set()
+            for future in futures:
+                future.cancel()
+            raise
+
+
+class _Group:
+    """Pieces of a load whose teachers have one shape: built side by side, and measured together."""
+
+    def __init__(self, pieces: Sequence[Piece], begin: int, device: torch.device) -> None:
+        self.pieces = pieces
+        built = [build(piece.spec, device) for piece in pieces]
+        self.teacher = concatenate([teacher for teacher, _, _ in built])
+        self.students = concatenate([students for _, students, _ in built])
+        self.task = Task.join([make_task(s, t, x, p.spec.training) for (t, s, x), p in zip(built, pieces, strict=True)])
+        evaluate = built[0][2].evaluate if len(built) == 1 else torch.cat([x.evaluate for _, _, x in built])
+        self.recorder = Recorder(
+            self.teacher, Inputs(self.task.points, evaluate, self.task.seeds), pieces[0].spec.record.measures
+        )
+        self.place = slice(begin, begin + self.students.members)
+        self.kept: dict[int, Network] = {}
+
+    def record(self, step: int, students: Network, diverged_at: Tensor) -> None:
+        mine, spec = students[self.place], self.pieces[0].spec
+        self.recorder.record(step, mine, diverged_at[self.place])
+        if spec.record.weights == "all" or (spec.record.weights == "last" and step == spec.training.steps):
+            self.kept[step] = mine.to("cpu")
+
+    def parts(self, diverged_at: Tensor, engine: str, seconds: float, training: float) -> Iterator[Part]:
+        """The group taken apart again; times are shared out by the work of each piece."""
+        report, teacher, begin = self.recorder.report(), self.teacher.to("cpu"), 0
+        for piece in self.pieces:
+            end = begin + len(piece.spec.seeds)
+            own = Report(report.steps, {name: value[:, begin:end] for name, value in report.values.items()})
+            kept = {"teacher": teacher[begin:end]}
+            kept |= {f"students-{step}": network[begin:end] for step, network in self.kept.items()}
+            lost = diverged_at[self.place][begin:end]
+            share = work(piece.spec)
+            yield Part(piece, own, kept, lost, engine, seconds * share, training * share)
+            begin = end
+
+
+def _train(load: Sequence[Piece], device: torch.device, engine: str, tell: OnProgress) -> list[Part]:
+    """Train and measure the pieces of a load, side by side in one stack."""
+    start, recording = time.perf_counter(), 0.0
+    groups: list[_Group] = []
+    for _, alike in groupby(sorted(load, key=_measured_alike), key=_measured_alike):
+        groups.append(_Group(list(alike), groups[-1].place.stop if groups else 0, device))
+    students, task = concatenate([g.students for g in groups]), Task.join([g.task for g in groups])
+    training = load[0].spec.training
+    total = sum(work(piece.spec) for piece in load)
+
+    def record(step: int, students: Network, diverged_at: Tensor) -> None:
+        nonlocal recording
+        begin = time.perf_counter()
+        for group in groups:
+            group.record(step, students, diverged_at)
+        recording += time.perf_counter() - begin
+
+    begin = time.perf_counter()
+    diverged_at, used = follow(
+        students,
+        task,
+        load[0].spec.record.steps(training.steps),
+        record,
+        engine,
+        lambda n: tell(n * total / training.steps),
+    )
+    end = time.perf_counter()
+    log.info(
+        "%d packs or pieces, %d students, on %s in %.1f s: building %.1f, training %.1f, recording %.1f",
+        *(len(load), students.members, used, end - start, begin - start, end - begin - recording, recording),
+    )
+    times = (end - start) / total, (end - begin - recording) / total
+    return [part for group in groups for part in group.parts(diverged_at, used, *times)]
+
+
+def _measured_alike(piece: Piece) -> tuple:
+    """Pieces that agree in this can be measured together."""
+    spec = piece.spec
+    return spec.teacher.widths(), _teacher_kind(spec), spec.inputs.evaluate, spec.record.measures, spec.record.weights
+
+
+def _teacher_kind(spec) -> tuple:
+    return (getattr(spec.teacher, "activation", ""), getattr(spec.teacher, "slope", 0.0), spec.teacher.kind)
