@@ -1,5 +1,6 @@
 """What a measurement must carry to mean anything later: commit, machine, versions, date."""
 
+import os
 import platform
 import subprocess
 from datetime import UTC, datetime
@@ -10,9 +11,11 @@ import torch
 
 def provenance() -> dict:
     """Commit, processor, GPU where there is one, threads, versions and the date, as plain data."""
-    commit = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True).stdout.strip()
+    described = subprocess.run(
+        ["git", "describe", "--always", "--dirty"], capture_output=True, text=True
+    ).stdout.strip()
     return {
-        "commit": commit or "unknown",
+        "commit": os.environ.get("TUTELAGE_COMMIT") or described or "unknown",  # a copy without .git is told its commit
         "machine": _processor(),
         "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
         "threads": torch.get_num_threads(),

@@ -9,6 +9,7 @@ estimated: what is done once (drawing the inputs, compiling) is counted once, th
 import argparse
 import json
 import logging
+import resource
 import tempfile
 import time
 from pathlib import Path
@@ -27,6 +28,18 @@ def specs(share: float) -> list[Spec]:
     whole = [spec for hidden in HIDDEN for spec in sweep("paper", hidden, MULTIPLES, POLARITIES)]
     steps = max(1000, round(share * whole[0].training.steps / 1000) * 1000)
     return [s.model_copy(update={"training": s.training.model_copy(update={"steps": steps})}) for s in whole]
+
+
+def unwatched(spec: Spec) -> Spec:
+    """The same training with the first and the last recording alone."""
+    return spec.model_copy(update={"record": spec.record.model_copy(update={"every": None, "at": ()})})
+
+
+def carried_out(packs: list[Spec], device: str, folder: Path | str) -> float:
+    """The seconds that all packs take, from specs to files."""
+    start = time.perf_counter()
+    execute(packs, Store(folder), device=device)
+    return time.perf_counter() - start
 
 
 def warm(device: str) -> float:
@@ -54,24 +67,20 @@ def main() -> None:
     once = warm(options.device)
     chosen = specs(options.share)
     with tempfile.TemporaryDirectory() as temporary:
-        start = time.perf_counter()
-        packs = execute(chosen, Store(options.out or temporary), device=options.device)
-        seconds = time.perf_counter() - start
-        logs = [json.loads((p.folder / "log.jsonl").read_text()) for p in packs]
+        seconds = carried_out(chosen, options.device, options.out or Path(temporary) / "watched")
+        alone = carried_out([unwatched(s) for s in chosen], options.device, Path(temporary) / "unwatched")
     share = chosen[0].training.steps / 100_000
-    training = sum(line["training_seconds"] for line in logs)
     result = {
         "provenance": provenance(),
-        "device": logs[0]["device"],
-        "engine": sorted({line["engine"] for line in logs}),
         "students": sum(len(s.seeds) for s in chosen),
         "steps": chosen[0].training.steps,
         "recordings": len(chosen[0].record.steps(chosen[0].training.steps)),
         "once_s": round(once, 1),
         "seconds": round(seconds, 1),
-        "training_s": round(training, 1),
+        "without_recordings_s": round(alone, 1),
         "whole_sweep_s": round(once + seconds / share, 1),
-        "whole_training_s": round(training / share, 1),
+        "whole_without_recordings_s": round(once + alone / share, 1),
+        "peak_memory_gib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 2),
     }
     print(json.dumps(result, indent=1))
     if options.json:

@@ -36,9 +36,10 @@ class Part:
     training_seconds: float
 
 
-def train_loads(
-    loads: Sequence[Sequence[Piece]], device: torch.device, engine: str, tell: OnProgress
-) -> Iterator[Part]:
+Load = Sequence[Piece]
+
+
+def train_loads(loads: Sequence[Load], device: torch.device, engine: str, tell: OnProgress) -> Iterator[Part]:
     """The parts of all loads as they are finished: one load after another on a CPU, a few at a time on a GPU.
 
     On a GPU one load's recordings then overlap another's training, and blocks of one fill the gaps of the other.
@@ -54,7 +55,7 @@ def train_loads(
             raise KeyboardInterrupt
         tell(done)
 
-    def on_a_stream(load: Sequence[Piece]) -> list[Part]:
+    def on_a_stream(load: Load) -> list[Part]:
         with torch.cuda.stream(torch.cuda.Stream(device)):
             return _train(load, device, engine, tell_or_stop)
 
@@ -107,7 +108,7 @@ class _Group:
             begin = end
 
 
-def _train(load: Sequence[Piece], device: torch.device, engine: str, tell: OnProgress) -> list[Part]:
+def _train(load: Load, device: torch.device, engine: str, tell: OnProgress) -> list[Part]:
     """Train and measure the pieces of a load, side by side in one stack."""
     start, recording = time.perf_counter(), 0.0
     groups: list[_Group] = []
@@ -124,15 +125,9 @@ def _train(load: Sequence[Piece], device: torch.device, engine: str, tell: OnPro
             group.record(step, students, diverged_at)
         recording += time.perf_counter() - begin
 
+    steps, per_step = load[0].spec.record.steps(training.steps), total / training.steps
     begin = time.perf_counter()
-    diverged_at, used = follow(
-        students,
-        task,
-        load[0].spec.record.steps(training.steps),
-        record,
-        engine,
-        lambda n: tell(n * total / training.steps),
-    )
+    diverged_at, used = follow(students, task, steps, record, engine, lambda done: tell(done * per_step))
     end = time.perf_counter()
     log.info(
         "%d packs or pieces, %d students, on %s in %.1f s: building %.1f, training %.1f, recording %.1f",
@@ -143,10 +138,8 @@ def _train(load: Sequence[Piece], device: torch.device, engine: str, tell: OnPro
 
 
 def _measured_alike(piece: Piece) -> tuple:
-    """Pieces that agree in this can be measured together."""
+    """Pieces that agree in this have teachers of one architecture and can be measured together."""
     spec = piece.spec
-    return spec.teacher.widths(), _teacher_kind(spec), spec.inputs.evaluate, spec.record.measures, spec.record.weights
-
-
-def _teacher_kind(spec) -> tuple:
-    return (getattr(spec.teacher, "activation", ""), getattr(spec.teacher, "slope", 0.0), spec.teacher.kind)
+    activation = getattr(spec.teacher, "activation", ""), getattr(spec.teacher, "slope", 0.0)
+    teacher = spec.teacher.kind, spec.teacher.widths(), activation
+    return teacher, spec.inputs.evaluate, spec.record.measures, spec.record.weights
