@@ -6,17 +6,23 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint types layers check-fast clean help
+.PHONY: demo test bench lint types layers clean help
 
 help:
 	@echo "make demo   quick L-shape and success-rate studies, claims table, HTML report"
 	@echo "make test   lint, types, import rules, all tests, doctests, examples"
+	@echo "make bench  speed of every engine here, and the time of the whole two-layer sweep from a tenth of it"
 
 demo: $(READY)
 	$(BIN)/tutelage reproduce l-shape success-rate --scale quick --out reproduced || [ $$? -eq 1 ]
 
 test: lint types layers
 	$(BIN)/python -m pytest -n 2
+
+bench: $(READY)
+	mkdir -p results
+	$(BIN)/python benchmarks/bench_engines.py --json results/engines.json
+	$(BIN)/python benchmarks/sweep.py --share 0.1 --json results/sweep.json
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -101,6 +101,15 @@ def report(
     print(json.dumps({"report": str(page)}) if as_json else f"report: {page}")
 
 
+def ledger(
+    folder: Annotated[Path, typer.Argument(help="Where studies are stored.")] = Path("docs/results"),
+    as_json: Json = False,
+) -> None:
+    """Write ledger.md: every claim of every study stored below a folder, with its verdict."""
+    path = html.write_ledger(folder)
+    print(json.dumps({"ledger": str(path)}) if as_json else f"ledger: {path}")
+
+
 @contextmanager
 def _progress(label: str, total: float, quiet: bool) -> Iterator[Callable[[float], None]]:
     """A progress bar on a terminal, nothing elsewhere."""

@@ -1,4 +1,4 @@
-"""`tutelage`: studies, reproduce, run, report. Refusals are one sentence and exit code 2; Ctrl-C is 130."""
+"""`tutelage` and its commands. Refusals are one sentence and exit code 2; Ctrl-C is 130."""
 
 import sys
 
@@ -6,6 +6,7 @@ import typer
 from rich.console import Console
 
 from tutelage.cli import commands
+from tutelage.cli.engines import engines
 from tutelage.errors import Refusal
 
 app = typer.Typer(
@@ -19,6 +20,8 @@ app.command()(commands.studies)
 app.command()(commands.reproduce)
 app.command()(commands.run)
 app.command()(commands.report)
+app.command()(commands.ledger)
+app.command()(engines)
 
 ERROR, INTERRUPTED = 2, 130
 

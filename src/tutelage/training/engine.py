@@ -17,11 +17,18 @@ class Engine(ABC):
     """
 
     name: ClassVar[str]
+    supports: ClassVar[str]
+    """What it can train, in a phrase."""
     speed: ClassVar[int]
     """Engines are tried from the highest speed down when the user leaves the choice open."""
 
     def __init__(self, task: Task) -> None:
         self.task = task
+
+    @classmethod
+    def missing(cls) -> str | None:
+        """What this engine lacks on this machine, whatever the task, or None when it can be used here."""
+        return None
 
     @classmethod
     @abstractmethod

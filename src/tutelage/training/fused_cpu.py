@@ -28,6 +28,7 @@ class FusedCpu(Engine):
     """Plain SGD of two-layer networks in a compiled loop; students are spread over torch's number of threads."""
 
     name: ClassVar[str] = "fused-cpu"
+    supports: ClassVar[str] = "two layers, batches of any size, float32 and float64, on a CPU"
     speed: ClassVar[int] = 10
 
     def __init__(self, task: Task) -> None:

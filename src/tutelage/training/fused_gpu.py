@@ -124,6 +124,7 @@ class FusedGpu(Engine):
     """
 
     name: ClassVar[str] = "fused-gpu"
+    supports: ClassVar[str] = f"two layers that fit on the chip, batches up to {BATCH}, float32, on a GPU"
     speed: ClassVar[int] = 20
 
     def __init__(self, task: Task, tabulate: bool = False) -> None:
@@ -138,6 +139,16 @@ class FusedGpu(Engine):
             self.ready = torch.cuda.current_stream().record_event()
 
     @classmethod
+    def missing(cls) -> str | None:
+        if not torch.cuda.is_available():
+            return "there is no CUDA device"
+        if importlib.util.find_spec("cupy") is None:
+            return "cupy is not installed (pip install tutelage[gpu])"
+        if torch.cuda.get_device_capability() < (8, 0):
+            return "the GPU is older than compute capability 8.0"
+        return None
+
+    @classmethod
     def refusal(cls, students: Network, task: Task) -> str | None:
         if students.depth != 2:
             return f"it trains two-layer networks, these have {students.depth} layers"
@@ -149,11 +160,7 @@ class FusedGpu(Engine):
             return f"its batch is at most {BATCH}, not {task.batch}"
         if not (students.weights[0].is_cuda and task.points.is_cuda and task.labels.is_cuda):
             return "the students and their data are not on a GPU"
-        if importlib.util.find_spec("cupy") is None:
-            return "cupy is not installed (pip install tutelage[gpu])"
-        if torch.cuda.get_device_capability(task.points.device) < (8, 0):
-            return "the GPU is older than compute capability 8.0"
-        return size_refusal(plan(students, task))
+        return cls.missing() or size_refusal(plan(students, task))
 
     def advance(self, students: Network, start: int, stop: int) -> Network:
         if stop <= start:

@@ -17,6 +17,7 @@ class Stacked(Engine):
     """Plain SGD with hand-written gradients and `torch.bmm`; the reference the other engines are held to."""
 
     name: ClassVar[str] = "stacked"
+    supports: ClassVar[str] = "any depth, batch and sampling, float32 and float64, CPU and GPU"
     speed: ClassVar[int] = 0
 
     def __init__(self, task: Task) -> None:

@@ -50,7 +50,12 @@ class StackedGraph(Stacked):
     """The stacked engine's steps, replayed from a CUDA graph."""
 
     name: ClassVar[str] = "stacked-graph"
+    supports: ClassVar[str] = "any depth, batch and sampling, float32 and float64, on a GPU"
     speed: ClassVar[int] = 5
+
+    @classmethod
+    def missing(cls) -> str | None:
+        return None if torch.cuda.is_available() else "there is no CUDA device"
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)
