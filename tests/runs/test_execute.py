@@ -44,7 +44,7 @@ def test_progress_covers_the_work_of_all_packs(values, tmp_path):
 
 
 def test_the_log_says_who_computed_what(values, tmp_path):
-    (pack,) = execute([Spec(**values(training={"learning_rate": [0.01, 1e4, 0.01]}))], Store(tmp_path))
+    (pack,) = execute([Spec(**values(training={"learning_rate": [0.01, 1e4, 0.01]}))], Store(tmp_path), device="cpu")
     (line,) = [json.loads(text) for text in (pack.folder / "log.jsonl").read_text().splitlines()]
     assert line["engine"]
     assert line["device"] == "cpu"
