@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tutelage.runs import from_yaml
+from tutelage.runs.experiment import read_experiment
 
 ROOT = Path(__file__).parents[1]
 
@@ -21,7 +21,7 @@ def test_an_example_runs_and_says_something(path, capsys):
 
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.yaml")), ids=lambda p: p.stem)
 def test_a_spec_in_the_examples_is_valid(path):
-    assert len(from_yaml(path).hash) == 16
+    assert all(len(spec.hash) == 16 for spec in read_experiment(path))
 
 
 def test_the_readmes_example_runs_as_printed(tmp_path):

@@ -3,16 +3,25 @@
 from typing import Literal
 
 import pytest
-from pydantic import Field, PositiveFloat, PositiveInt, ValidationError
+from pydantic import Field, PositiveFloat, PositiveInt, ValidationError, field_validator
 
 from tutelage.errors import Refusal
-from tutelage.settings import PerMember, Recipe, Settings, per_member
+from tutelage.settings import PerMember, Recipe, Settings, first_paragraph, per_member
 
 
 class Oven(Settings):
     heat: PositiveFloat
     minutes: PositiveInt = 10
     weights: PerMember = 1.0
+
+
+class Note(Settings):
+    text: str
+
+    @field_validator("text")
+    @classmethod
+    def _never(cls, text: str) -> str:
+        raise ValueError(f"not {text}")
 
 
 class Dish(Recipe):
@@ -158,3 +167,47 @@ def test_one_number_a_member_stays_as_it_is(value):
 def test_a_wrong_number_of_entries_is_refused_with_both_counts(value):
     text = refusal(per_member, value, 3, "rate")
     assert text.startswith(f"'rate' has {len(value)} entries for 3 members")
+
+
+@pytest.mark.parametrize("values", [{"heat": True}, {"heat": 1, "minutes": False}, {"heat": 1, "weights": [1, True]}])
+def test_true_and_false_do_not_pass_for_numbers(values):
+    assert "true and false are no values of it" in refusal(Oven, **values)
+
+
+@pytest.mark.parametrize("minutes", [2**63, 10**400, int("f" * 9000, 16), "1" + "0" * 30], ids=range(4))
+def test_whole_numbers_have_64_bits(minutes):
+    assert "'minutes' in the oven: whole numbers lie between -2^63 and 2^63" in refusal(Oven, heat=1, minutes=minutes)
+
+
+@pytest.mark.parametrize(
+    "value", ["x" * 100_000, list("x" * 100_000), [int("f" * 9000, 16)], {"x" * 5000: 1}], ids=range(4)
+)
+def test_what_was_given_is_cut_short_in_the_sentence(value):
+    assert len(refusal(Oven, heat=value)) < 250
+    assert len(refusal(Dish.parse, {"kind": value})) < 250
+
+
+@pytest.mark.parametrize("name", ["two\nlines", "\x1b[31m", "\u2028", "\ud800"], ids=ascii)
+def test_names_that_cannot_be_printed_are_spelt_out(name):
+    text = refusal(Oven, **{"heat": 1, name: 2})
+    assert text.isprintable()
+    assert repr(name) in text
+
+
+def test_half_a_character_is_refused():
+    assert "holds half a character" in refusal(Note, text="\ud800")
+
+
+def test_a_docstring_below_a_field_describes_it():
+    class Pot(Settings):
+        """A pot,
+        of iron.
+
+        And more.
+        """
+
+        lid: bool = True
+        """Whether it has a lid."""
+
+    assert Pot.model_fields["lid"].description == "Whether it has a lid."
+    assert first_paragraph(Pot) == "A pot, of iron."

@@ -1,7 +1,8 @@
 """The base of every recipe: frozen, checked, the same in Python and in YAML."""
 
+import inspect
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
@@ -10,26 +11,41 @@ from tutelage.errors import Refusal, unknown
 PerMember = float | tuple[float, ...]
 """A number for all members, or one number a member."""
 
+_LONGEST = 1000  # letters of a sentence: what a user gave is cut short, a list of names never is
+
 
 class Settings(BaseModel):
     """A frozen record of settings; a name it does not have, or a value out of range, is refused with a sentence."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
 
     def __init__(self, **values: Any) -> None:
         try:
             super().__init__(**values)
         except ValidationError as error:
             raise Refusal(_sentence(error, self._title())) from None
+        except UnicodeEncodeError:
+            raise Refusal(f"a name or text in the {self._title()} holds half a character: write it anew") from None
 
     @model_validator(mode="before")
     @classmethod
     def _only_known_names(cls, values: Any) -> Any:
         if isinstance(values, dict):
-            for name in values:
+            for name, value in values.items():
                 if name not in cls.model_fields:
-                    raise unknown(f"setting of '{cls._title()}'", name, cls.model_fields)
+                    raise unknown(f"setting of '{cls._title()}'", _named(name), cls.model_fields)
+                if _holds_truth(value) and not _takes(cls.model_fields[name].annotation, bool):
+                    raise Refusal(f"'{name}' in the {cls._title()}: true and false are no values of it, give another")
         return values
+
+    @model_validator(mode="after")
+    def _only_numbers_of_64_bits(self) -> "Settings":
+        for name in type(self).model_fields:
+            value = getattr(self, name)
+            for entry in value if isinstance(value, tuple) else (value,):
+                if isinstance(entry, int) and not -(2**63) <= entry < 2**63:
+                    raise Refusal(f"'{name}' in the {self._title()}: whole numbers lie between -2^63 and 2^63")
+        return self
 
     @classmethod
     def _title(cls) -> str:
@@ -68,7 +84,7 @@ class Recipe(Settings):
                 f"'{cls.__name__.lower()}' must be a table with a kind (one of {', '.join(sorted(cls.kinds))})"
             )
         if not isinstance(values["kind"], str) or values["kind"] not in cls.kinds:
-            raise unknown(f"kind of {cls.__name__.lower()}", values["kind"], cls.kinds)
+            raise unknown(f"kind of {cls.__name__.lower()}", _named(values["kind"]), cls.kinds)
         return cls.kinds[values["kind"]](**{str(name): value for name, value in values.items()})
 
 
@@ -85,6 +101,21 @@ def per_member(value: PerMember, members: int, name: str) -> tuple[float, ...]:
     return (float(value),) * members
 
 
+def _holds_truth(value: Any) -> bool:
+    return any(isinstance(entry, bool) for entry in (value if isinstance(value, list | tuple) else (value,)))
+
+
+def first_paragraph(model: type[Settings]) -> str:
+    """What settings say about themselves: the first paragraph of their docstring, in one line."""
+    said = inspect.cleandoc(model.__doc__ or model.__name__).split("\n\n")[0]
+    return " ".join(said.replace("``", "").split())
+
+
+def _takes(annotation: Any, wanted: type) -> bool:
+    """Whether a type is the wanted one or has it among its parts."""
+    return annotation is wanted or any(_takes(part, wanted) for part in get_args(annotation))
+
+
 def _sentence(error: ValidationError, title: str) -> str:
     """The first thing wrong, in one sentence that names the field."""
     # of the branches of a union, the one that came furthest says best what is wrong
@@ -96,5 +127,30 @@ def _sentence(error: ValidationError, title: str) -> str:
     if first["type"] == "missing":
         return f"'{where}' is missing in the {title}"
     if first["type"] == "value_error":
-        return text if not first["loc"] else f"'{where}': {text}"
-    return f"'{where}' in the {title}: {text[0].lower()}{text[1:]}, not {first['input']!r}"
+        return one_line(text if not first["loc"] else f"'{where}': {text}")
+    return one_line(f"'{where}' in the {title}: {text[0].lower()}{text[1:]}, not {_shown(first['input'])}")
+
+
+def one_line(text: str) -> str:
+    r"""Text as one line of letters that can be printed, not too long: what a user gave may hold anything.
+
+    >>> print(one_line("two\nlines"))
+    two\nlines
+    """
+    return _cut("".join(c if c.isprintable() else repr(c)[1:-1] for c in text), _LONGEST)
+
+
+def _shown(value: Any) -> str:
+    """A value as Python writes it, cut short where it is long; its type where it cannot be written."""
+    try:
+        return _cut(repr(value))
+    except (ValueError, RecursionError):  # a whole number of thousands of digits, a list inside itself
+        return f"this {type(value).__name__}"
+
+
+def _named(name: Any) -> str:
+    return one_line(_cut(name)) if isinstance(name, str) else _shown(name)
+
+
+def _cut(text: str, most: int = 100) -> str:
+    return text if len(text) <= most else f"{text[: most - 3]}..."

@@ -135,14 +135,17 @@ def test_a_folder_that_cannot_be_written_is_refused(tutelage, tmp_path):
     assert "cannot be written" in done.stderr
 
 
-def test_a_damaged_result_is_refused_and_named(tutelage, tmp_path):
+def test_a_damaged_result_is_set_aside_and_computed_again(tutelage, tmp_path):
     path, out = spec_file(tmp_path), tmp_path / "results"
-    folder = json.loads(tutelage("run", path, "--json", "--out", out).stdout)["folder"]
-    with open(os.path.join(folder, "unit.parquet"), "ab") as file:
+    first = json.loads(tutelage("run", path, "--json", "--out", out).stdout)
+    with open(os.path.join(first["folder"], "unit.parquet"), "ab") as file:
         file.write(b"x")
-    done = tutelage("run", path, "--out", out)
-    assert done.returncode == 2
-    assert "unit.parquet does not match its checksum" in done.stderr
+    done = tutelage("run", path, "--json", "--out", out)
+    assert done.returncode == 0
+    assert "unit.parquet" in done.stderr
+    assert "set aside" in " ".join(done.stderr.split())
+    assert json.loads(done.stdout)["last"] == first["last"]
+    assert len(list(out.glob(".*.damaged"))) == 1
 
 
 def test_ctrl_c_ends_with_130_and_keeps_finished_packs(tutelage, tmp_path):

@@ -35,6 +35,11 @@ def test_a_pack_that_fits_nowhere_is_cut_to_single_members(values):
     assert len(cut(several(values)[0], 1)) == 3
 
 
+def test_a_pack_that_shares_its_points_is_not_cut(values):
+    """Its points are those of the first seed, which every piece but the first would lack."""
+    assert len(cut(Spec(**values(inputs={"shared": True})), 1)) == 1
+
+
 def test_only_like_shaped_pieces_are_joined_and_only_as_many_as_fit(values):
     pieces = [Piece(s, s) for s in several(values)]
     together = join(pieces, 10**9)

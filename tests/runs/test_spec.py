@@ -56,7 +56,7 @@ def test_specs_are_frozen(values):
     ("change", "sentence"),
     [
         ({"seeds": 0}, "'seeds': at least one seed is needed"),
-        ({"seeds": [1, 1]}, "seeds must be distinct"),
+        ({"seeds": [1, 1]}, "'seeds' must be distinct"),
         ({"teachr": {}}, "no setting of 'spec' 'teachr': did you mean 'teacher'"),
         ({"training": {"learning_rat": 1}}, "did you mean 'learning_rate'"),
         ({"training": {"learning_rate": -1}}, "'learning_rate' in the training: .*greater than or equal to 0"),
@@ -72,6 +72,24 @@ def test_specs_are_frozen(values):
         ({"record": {"at": [31]}}, "a recorded step lies beyond the 30 steps"),
         ({"teacher": {"hidden": 0}}, "'hidden"),
         ({"precision": "float16"}, "'precision' in the spec"),
+        ({"seeds": []}, "'seeds': at least one seed is needed"),
+        ({"seeds": 10**9}, "'seeds': at least one seed is needed, and at most 1,000,000 in one pack"),
+        ({"seeds": range(10**12)}, "'seeds': .* at most 1,000,000"),
+        ({"seeds": [0, 2**64]}, "'seeds' in the spec: whole numbers lie between"),  # the same member: draws wrap
+        ({"seeds": [True, 2]}, "'seeds' in the spec: true and false are no values of it"),
+        ({"training": {"steps": True}}, "'steps' in the training: true and false are no values of it"),
+        ({"teacher": {"bias": False}}, "'bias' in the levels: true and false are no values of it"),
+        ({"training": {"steps": 10**400}}, "'steps' in the training: whole numbers lie between"),
+        ({"training": {"steps": "1" + "0" * 30}}, "'steps' in the training: whole numbers lie between"),
+        ({"training": {"steps": 10**18}, "record": {"every": 1}}, "'record.every': more than 1,000,000 steps"),
+        ({"student": {"multiple": 1e308}}, "'student': its layers are too wide to be counted"),
+        ({"student": {"multiple": 1e12}}, "'student': a network of .* weights is too large"),
+        ({"teacher": {"hidden": [10**6, 10**6]}}, "'teacher': a network of 1e.12 weights is too large"),
+        ({"inputs": {"train": 10**12}}, "'inputs': the points and labels of one member are"),
+        ({"record": {"measures": []}}, "'measures': at least one measure is needed"),
+        ({"record": {"measures": ["fan_out", "rho_mean", "fan_out"]}}, "'fan_out' is named twice"),
+        ({"two\nlines": 3}, r"'two\\nlines'"),
+        ({"record": {"measures": ["two\nlines"]}}, r"'two\\nlines'"),
     ],
 )
 def test_mistakes_are_refused_in_a_sentence_that_names_them(values, change, sentence):

@@ -1,12 +1,15 @@
 """Packs are complete or absent, and damage is noticed."""
 
+import multiprocessing
+import os
 import shutil
 
 import numpy as np
 import pytest
 
 from tutelage import Refusal
-from tutelage.runs import Spec, Store, execute
+from tutelage.measures import Report
+from tutelage.runs import Spec, Store, execute, store_tools
 
 
 @pytest.fixture
@@ -100,3 +103,73 @@ def test_packs_can_be_moved(finished, tmp_path):
     spec, store, pack = finished
     shutil.copytree(store.root, tmp_path / "elsewhere")
     assert Store(tmp_path / "elsewhere").load(spec).report.steps == pack.report.steps
+
+
+@pytest.mark.parametrize("what", ["link", "file"])
+def test_something_else_under_the_name_of_a_pack_is_refused(values, tmp_path, what):
+    spec, store = Spec(**values()), Store(tmp_path / "results")
+    (tmp_path / "outside").mkdir()
+    if what == "link":
+        store.folder(spec).symlink_to(tmp_path / "outside")
+    else:
+        store.folder(spec).touch()
+    assert spec not in store
+    with pytest.raises(Refusal, match=f"{spec.hash} cannot be written"):
+        execute([spec], store)
+    with pytest.raises(Refusal, match=f"{spec.hash} is damaged"):
+        store.load(spec)
+    assert list((tmp_path / "outside").iterdir()) == []
+    assert [f.name for f in store.root.iterdir()] == [spec.hash]
+
+
+def test_an_empty_folder_under_the_name_of_a_pack_is_filled(values, tmp_path):
+    spec, store = Spec(**values()), Store(tmp_path)
+    (pack,) = execute([spec], store)
+    shutil.rmtree(pack.folder)
+    pack.folder.mkdir()
+    store.save(spec, pack.report, {}, [])
+    assert store.load(spec).report.steps == pack.report.steps
+
+
+def test_weights_that_are_a_link_are_refused(finished, tmp_path):
+    _, _, pack = finished
+    shutil.copy(pack.folder / "students-10.safetensors", tmp_path / "outside")
+    (pack.folder / "students-11.safetensors").symlink_to(tmp_path / "outside")
+    with pytest.raises(Refusal, match=r"students-11\.safetensors is a link"):
+        pack.weights(11)
+
+
+def write_packs(root, values, order, ready, go):
+    """In a process of its own: save packs that other processes save at the same time."""
+    store = Store(root)
+    ready.release()
+    go.wait()
+    for seed in order:
+        report = Report((0, 30), {"evaluate_loss": np.full((2, 1), float(seed), np.float32)})
+        store.save(Spec(**(values | {"seeds": [seed]})), report, {}, [{"engine": "none", "seconds": 0.0}])
+
+
+def test_several_writers_and_a_reader_share_a_folder(values, tmp_path):
+    """Two processes write the same packs in opposite orders; whatever is seen meanwhile is whole."""
+    settings = values(record={"measures": ["evaluate_loss"]})
+    specs = {Spec(**(settings | {"seeds": [seed]})).hash: seed for seed in range(10)}
+    spawn = multiprocessing.get_context("spawn")
+    ready, go = spawn.Semaphore(0), spawn.Event()
+    orders = list(range(10)), list(range(9, -1, -1))
+    writers = [spawn.Process(target=write_packs, args=(tmp_path, settings, order, ready, go)) for order in orders]
+    for writer in writers:
+        writer.start()
+    for _ in writers:
+        assert ready.acquire(timeout=60)
+    go.set()
+    store, looks = Store(tmp_path), 0
+    while any(writer.is_alive() for writer in writers):
+        seen = dict(store_tools.check(tmp_path))
+        assert not any(seen.values())
+        assert all(row["damage"] is None for row in store_tools.list_packs(tmp_path))
+        looks += 1
+    assert [writer.exitcode for writer in writers] == [0, 0]
+    assert looks > 0
+    assert {name for name in os.listdir(tmp_path) if name != ".index"} == set(specs)
+    for seed in specs.values():
+        assert store.load(Spec(**(settings | {"seeds": [seed]}))).report["evaluate_loss"][0, 0] == seed

@@ -3,26 +3,31 @@
 import json
 import logging
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.logging import RichHandler
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from tutelage import report as html
 from tutelage.cli import tables
+from tutelage.cli.progress import shown
+from tutelage.cli.specs import LIMIT, Limit, With, read
 from tutelage.errors import unknown
-from tutelage.runs import Store, execute, from_yaml, work
-from tutelage.studies import SCALES, STUDIES
+from tutelage.runs import Pack, Store, schedule, work
+from tutelage.runs.experiment import size
+from tutelage.studies import SCALES, STUDIES, Outcome
+from tutelage.studies.live import Landing
 from tutelage.studies.reproduce import distinct_specs, plans
 from tutelage.studies.reproduce import reproduce as carry_out
+from tutelage.tracking import Tracker, open_tracker
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of tables.")]
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
+On = Annotated[str, typer.Option(help="local, processes[:N], ray[://HOST:PORT] or slurm[:PARTITION].")]
+Track = Annotated[str | None, typer.Option(help="mlflow[:URI] or tensorboard[:FOLDER]: log what is computed there.")]
 Engine = Annotated[str, typer.Option(help="auto, or an engine by name.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Log engine, device and seeds of every pack.")]
 
@@ -40,9 +45,11 @@ def studies(as_json: Json = False) -> None:
 def reproduce(
     names: Annotated[list[str], typer.Argument(metavar="STUDY...", help="Names of studies, or 'all'.")],
     scale: Annotated[str, typer.Option(help="smoke (seconds), quick (a minute or two) or paper.")] = "quick",
+    on: On = "local",
     device: Device = "auto",
     engine: Engine = "auto",
     out: Annotated[Path, typer.Option(help="Folder for figures, claims, numbers and results.")] = Path("reproduced"),
+    track: Track = None,
     as_json: Json = False,
     verbose: Verbose = False,
 ) -> None:
@@ -51,10 +58,16 @@ def reproduce(
     chosen = list(STUDIES) if names == ["all"] else list(dict.fromkeys(names))
     if scale not in SCALES:
         raise unknown("scale", scale, SCALES)
-    specs = distinct_specs(plans(chosen, scale))
-    with _progress(f"{len(specs)} packs", sum(map(work, specs)), quiet=as_json) as advance:
-        outcomes = carry_out(chosen, scale, out, device=device, engine=engine, on_progress=advance)
+    planned = plans(chosen, scale)
+    specs = distinct_specs(planned)
+    tracker = open_tracker(track) if track else None
+    landing = Landing(planned)
+    with shown(f"{len(specs)} packs", sum(map(work, specs)), as_json, landing) as (done, landed):
+        where = {"on": on, "device": device, "engine": engine}
+        outcomes = carry_out(chosen, scale, out, **where, on_progress=done, on_landed=landed)
     page = html.write_reports(out)
+    if tracker:
+        _tell(tracker, landing.packs(), outcomes)
     if as_json:
         print(json.dumps([claim for outcome in outcomes for claim in outcome.claims()], indent=1))
     else:
@@ -67,30 +80,38 @@ def reproduce(
 
 
 def run(
-    spec: Annotated[Path, typer.Argument(metavar="SPEC.yaml", help="An experiment of your own.")],
+    experiment: Annotated[Path, typer.Argument(metavar="EXPERIMENT.yaml", help="An experiment of your own.")],
+    plugins: With = None,
+    on: On = "local",
     device: Device = "auto",
     engine: Engine = "auto",
-    out: Annotated[Path, typer.Option(help="Folder for the result.")] = Path("results"),
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results"),
+    limit: Limit = LIMIT,
+    track: Track = None,
     as_json: Json = False,
     verbose: Verbose = False,
 ) -> None:
-    """Train and measure one pack as a YAML file says; what was computed before is only read."""
+    """Train and measure the packs of a YAML file; what was computed before is only read. JSON has a line a pack."""
     _log_to_terminal(verbose)
-    settings = from_yaml(spec)
+    specs = read(experiment, plugins, limit)
+    tracker = open_tracker(track) if track else None
     store = Store(out)
-    known = settings in store
-    with _progress(settings.hash, work(settings), quiet=as_json) as advance:
-        (pack,) = execute([settings], store, device=device, engine=engine, on_progress=advance)
-    if as_json:
-        print(
-            json.dumps(
-                {"hash": settings.hash, "folder": str(pack.folder), "known": known, "last": tables.summary(pack)}
-            )
-        )
-    else:
-        console = Console()
-        console.print(tables.summary_table(pack))
-        console.print(f"{'known already' if known else 'written'}: {pack.folder}", soft_wrap=True, highlight=False)
+    known = [spec in store for spec in specs]
+    label = specs[0].hash if len(specs) == 1 else f"{len(specs)} packs"
+    with shown(label, sum(map(work, specs)), as_json) as (done, landed):
+        packs = schedule(specs, store, on, device=device, engine=engine, on_progress=done, on_landed=landed)
+    if tracker:
+        _tell(tracker, packs, [])
+    console = Console()
+    for pack, before in zip(packs, known, strict=True):
+        if as_json:
+            last = {"hash": pack.spec.hash, "folder": str(pack.folder), "known": before, "last": tables.summary(pack)}
+            print(json.dumps(last))
+        else:
+            console.print(tables.summary_table(pack))
+            console.print(f"{'known already' if before else 'written'}: {pack.folder}", soft_wrap=True, highlight=False)
+    if len(packs) > 1 and not as_json:
+        console.print(f"{size(specs)}, {sum(known)} of the packs known already", highlight=False)
 
 
 def report(
@@ -110,15 +131,12 @@ def ledger(
     print(json.dumps({"ledger": str(path)}) if as_json else f"ledger: {path}")
 
 
-@contextmanager
-def _progress(label: str, total: float, quiet: bool) -> Iterator[Callable[[float], None]]:
-    """A progress bar on a terminal, nothing elsewhere."""
-    columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%")
-    console = Console(stderr=True)
-    off = quiet or not console.is_terminal
-    with Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console, disable=off) as progress:
-        task = progress.add_task(label, total=total)
-        yield lambda done: progress.update(task, advance=done)
+def _tell(tracker: Tracker, packs: Sequence[Pack], outcomes: Sequence[Outcome]) -> None:
+    """Tell a tracker of everything that was computed or found."""
+    for pack in packs:
+        tracker.pack(pack)
+    for outcome in outcomes:
+        tracker.study(outcome)
 
 
 def _log_to_terminal(verbose: bool) -> None:

@@ -1,11 +1,13 @@
 """`tutelage` and its commands. Refusals are one sentence and exit code 2; Ctrl-C is 130."""
 
+import signal
 import sys
+from contextlib import suppress
 
 import typer
 from rich.console import Console
 
-from tutelage.cli import commands
+from tutelage.cli import commands, specs
 from tutelage.cli.engines import engines
 from tutelage.errors import Refusal
 
@@ -22,13 +24,21 @@ app.command()(commands.run)
 app.command()(commands.report)
 app.command()(commands.ledger)
 app.command()(engines)
+app.add_typer(specs.app)
 
 ERROR, INTERRUPTED = 2, 130
+
+
+def _interrupt(number: int, frame: object) -> None:
+    """A polite kill ends a command as Ctrl-C does."""
+    raise KeyboardInterrupt
 
 
 def main() -> None:
     """Run a command; say what went wrong in one sentence, without a traceback."""
     console = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
+    with suppress(ValueError):  # outside the main thread there are no signals to handle
+        signal.signal(signal.SIGTERM, _interrupt)
     try:
         app()
     except Refusal as refusal:

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from tutelage.measures import moments
 from tutelage.measures.registry import measure_of
 from tutelage.measures.snapshot import Snapshot
 
@@ -42,6 +43,8 @@ def _cosines(first: tuple[Tensor, Tensor], second: tuple[Tensor, Tensor]) -> Ten
 
 def by_layer(s: Snapshot) -> list[Tensor]:
     """The correlation matrix of every hidden layer, [S, m_l, n_l] each, on the evaluation points."""
+    if moments.applies(s):
+        return [moments.correlations(s, lambda: _centred(s.teacher_activity.features[1]))]
     layers = s.hidden_layers
     taught = s.once_for_all("centred", lambda: [_centred(s.teacher_activity.features[layer]) for layer in layers])
     return s.once(

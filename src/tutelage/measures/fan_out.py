@@ -32,10 +32,14 @@ def fan_out_norms(network: Network, activity: Activity) -> Tensor:
 @measure_of("unit")
 def fan_out(s: Snapshot) -> Tensor:
     r"""Fan-out norm :math:`\|v_k\|` of every student unit, sqrt(E beta_kk) in deep networks (001, Fig. 9)."""
+    if s.students.depth == 2:  # V_1 is the same at every sample, and no activity is needed
+        return s.students.weights[-1].norm(dim=2)
     return fan_out_norms(s.students, s.activity)
 
 
 @measure_of("teacher")
 def strength(s: Snapshot) -> Tensor:
     r"""Fan-out norm :math:`\|v^*_j\|` of every teacher unit: strong units are learned first."""
+    if s.teacher.depth == 2:
+        return s.teacher.weights[-1].norm(dim=2)
     return fan_out_norms(s.teacher, s.teacher_activity)

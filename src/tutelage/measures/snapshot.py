@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+import torch
 from torch import Tensor
 
 from tutelage.errors import Refusal
@@ -14,6 +15,9 @@ T = TypeVar("T")
 
 _ELEMENTS = {"cpu": 1 << 20, "cuda": 1 << 28}
 """Activations of a layer looked at at once, on a CPU so many as stay in cache; larger packs are cut into slices."""
+_FUSED = 16
+"""How many times as many a thread, of two layers on a CPU: most measures form no activations there (:mod:`.moments`)
+and keep one member a thread at work."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +77,10 @@ def slices(teacher: Network, students: Network, inputs: Inputs) -> Iterator[Snap
             f"the teacher has {teacher.depth} layers and the students {students.depth}: measures compare like layers, "
             "so give both the same depth"
         )
-    width = max(teacher.widths[1:] + students.widths[1:])
-    size = max(1, _ELEMENTS[students.device.type] // (width * inputs.evaluate.shape[1]))
+    width, kind = max(teacher.widths[1:] + students.widths[1:]), students.device.type
+    fused = kind == "cpu" and students.depth == 2
+    elements = _ELEMENTS[kind] * (_FUSED * torch.get_num_threads() if fused else 1)
+    size = max(1, elements // (width * inputs.evaluate.shape[1]))
     for begin in range(0, students.members, size):
         part = slice(begin, begin + size)
         yield Snapshot(teacher[part], students[part], inputs.train[part], inputs.evaluate[part])

@@ -2,12 +2,17 @@
 
 from tutelage.runs.build import build
 from tutelage.runs.execute import execute, pick_device
+from tutelage.runs.jobs import BACKENDS, schedule
 from tutelage.runs.loads import work
+from tutelage.runs.on_processes import processes
+from tutelage.runs.on_ray import on_ray
+from tutelage.runs.on_slurm import on_slurm
 from tutelage.runs.spec import Record, Spec, from_yaml, plain, to_yaml
 from tutelage.runs.store import Pack, Store, parquet_bytes
 from tutelage.runs.tables import to_report, to_tables
 
 __all__ = [
+    "BACKENDS",
     "Pack",
     "Record",
     "Spec",
@@ -15,9 +20,13 @@ __all__ = [
     "build",
     "execute",
     "from_yaml",
+    "on_ray",
+    "on_slurm",
     "parquet_bytes",
     "pick_device",
     "plain",
+    "processes",
+    "schedule",
     "to_report",
     "to_tables",
     "to_yaml",

@@ -1,7 +1,10 @@
 """From specs to finished packs: build, train, measure, store; what is stored already is not computed again."""
 
+import logging
+import os
 import platform
-from collections.abc import Sequence
+import secrets
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
 
@@ -13,10 +16,15 @@ from tutelage.errors import Refusal
 from tutelage.measures import Report
 from tutelage.networks import concatenate
 from tutelage.runs.loads import loads, work
+from tutelage.runs.manifest import Damage
 from tutelage.runs.memory import keep_freed_memory
 from tutelage.runs.spec import Spec
 from tutelage.runs.store import Pack, Store
 from tutelage.runs.work import OnProgress, Part, train_loads
+
+log = logging.getLogger(__name__)
+
+OnLanded = Callable[[Pack], None]
 
 
 def pick_device(name: str = "auto") -> torch.device:
@@ -37,21 +45,28 @@ def execute(
     device: str = "auto",
     engine: str = "auto",
     on_progress: OnProgress | None = None,
+    on_landed: OnLanded | None = None,
 ) -> list[Pack]:
-    """Finished packs of all specs, in their order; ``on_progress`` is told of work done, in units of :func:`work`.
+    """Finished packs of all specs, in their order.
 
+    on_progress is told of work done, in units of :func:`work`; on_landed of every pack as it lands, or is found.
     Packs are written by threads of their own while the next load trains; each lands as soon as it is whole.
     """
     where = pick_device(device)
     if where.type == "cpu":
         keep_freed_memory()
     tell = on_progress or (lambda done: None)
+    show = on_landed or (lambda pack: None)
     packs: dict[str, Pack | Future[Pack]] = {}
     pending: dict[str, Spec] = {}
     for spec in specs:
-        if spec in store:
-            packs[spec.hash] = store.load(spec)
+        if spec.hash in packs or spec.hash in pending:
+            continue
+        known = find(spec, store)
+        if known:
+            packs[spec.hash] = known
             tell(work(spec))
+            show(known)
         else:
             pending[spec.hash] = spec
     finished: dict[str, list[Part]] = {name: [] for name in pending}
@@ -60,11 +75,24 @@ def execute(
             whole = part.piece.whole
             finished[whole.hash].append(part)
             if sum(len(p.piece.spec.seeds) for p in finished[whole.hash]) == len(whole.seeds):
-                packs[whole.hash] = writers.submit(_save, whole, finished.pop(whole.hash), store, where)
+                packs[whole.hash] = writers.submit(_save, whole, finished.pop(whole.hash), store, where, show)
     return [pack.result() if isinstance(pack := packs[spec.hash], Future) else pack for spec in specs]
 
 
-def _save(spec: Spec, parts: Sequence[Part], store: Store, device: torch.device) -> Pack:
+def find(spec: Spec, store: Store) -> Pack | None:
+    """The pack of a spec if it is there and whole; a damaged one is set aside, to be computed again."""
+    if spec not in store:
+        return None
+    try:
+        return store.load(spec)
+    except Damage as damage:
+        aside = store.root / f".{spec.hash}.{secrets.token_hex(4)}.damaged"
+        os.rename(store.folder(spec), aside)
+        log.warning("%s; it is set aside as %s and computed again", str(damage).partition(":")[0], aside.name)
+        return None
+
+
+def _save(spec: Spec, parts: Sequence[Part], store: Store, device: torch.device, show: OnLanded) -> Pack:
     """Write a finished pack, its pieces put together again in the order of its seeds."""
     parts = sorted(parts, key=lambda part: spec.seeds.index(part.piece.spec.seeds[0]))
     first = parts[0].report
@@ -84,4 +112,6 @@ def _save(spec: Spec, parts: Sequence[Part], store: Store, device: torch.device)
         "seconds": round(sum(part.seconds for part in parts), 3),
         "training_seconds": round(sum(part.training_seconds for part in parts), 3),
     }
-    return store.save(spec, Report(first.steps, values), kept, [about])
+    pack = store.save(spec, Report(first.steps, values), kept, [about])
+    show(pack)
+    return pack

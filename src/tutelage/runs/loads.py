@@ -79,6 +79,8 @@ def loads(specs: Sequence[Spec], device: torch.device) -> list[list[Piece]]:
 def cut(spec: Spec, room: int) -> list[Piece]:
     """A spec as pieces with fewer members, each small enough; the members of all pieces are those of the spec."""
     members = len(spec.seeds)
+    if spec.inputs.shared:  # one set of points, that of the first seed: it takes no more room for many members
+        return [Piece(spec, spec)]
     most = max(1, room * members // Piece(spec, spec).bytes)
     starts = range(0, members, most)
     return [Piece(spec, some(spec, range(i, min(i + most, members)))) for i in starts]

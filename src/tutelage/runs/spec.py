@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,11 +11,19 @@ from pydantic import NonNegativeInt, PositiveInt, field_validator, model_validat
 
 from tutelage.errors import Refusal
 from tutelage.inputs import Law
-from tutelage.measures import STANDARD, find
+from tutelage.measures import MEASURES, STANDARD, find
 from tutelage.networks import Student
-from tutelage.settings import Settings, per_member
+from tutelage.plugins import describe, digests
+from tutelage.runs.yaml_file import read_table
+from tutelage.settings import Recipe, Settings, per_member
 from tutelage.teachers import Teacher
 from tutelage.training import Training
+
+MEMBERS = 1_000_000
+"""The most members of one pack."""
+
+_RECORDED = 1_000_000  # the most recorded steps
+_NUMBERS = 2**36  # the most numbers of one student or one set of points, 256 GiB in single precision
 
 
 class Record(Settings):
@@ -28,8 +37,12 @@ class Record(Settings):
     @field_validator("measures")
     @classmethod
     def _known(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        if not names:
+            raise ValueError(f"at least one measure is needed (one of {', '.join(sorted(MEASURES))})")
         for name in names:
             find(name)
+            if names.count(name) > 1:
+                raise ValueError(f"the measure '{name}' is named twice: name it once")
         return names
 
     def steps(self, total: int) -> tuple[int, ...]:
@@ -75,31 +88,60 @@ class Spec(Settings):
     @field_validator("seeds", mode="before")
     @classmethod
     def _seeds(cls, value: Any) -> Any:
+        count = len(value) if isinstance(value, list | tuple | range) else value
+        if isinstance(count, int) and not isinstance(count, bool) and not 1 <= count <= MEMBERS:
+            raise ValueError(f"at least one seed is needed, and at most {MEMBERS:,} in one pack")
         if isinstance(value, int) and not isinstance(value, bool):
-            if value < 1:
-                raise ValueError(f"at least one seed is needed, not {value}")
             return tuple(range(value))
         return tuple(value) if isinstance(value, range) else value
 
     @model_validator(mode="after")
     def _fits(self) -> "Spec":
         if len(set(self.seeds)) < len(self.seeds):
-            raise ValueError("seeds must be distinct: a repeated seed is the same member twice")
+            raise ValueError("'seeds' must be distinct: a repeated seed is the same member twice")
         for settings, name in ((self.training, "learning_rate"), (self.teacher, "polarity")):
             if hasattr(settings, name):
                 per_member(getattr(settings, name), len(self.seeds), name)
-        if any(step > self.training.steps for step in self.record.at):
-            raise ValueError(f"a recorded step lies beyond the {self.training.steps} steps of training")
+        steps, record = self.training.steps, self.record
+        if any(step > steps for step in record.at):
+            raise ValueError(f"'record.at': a recorded step lies beyond the {steps} steps of training")
+        if record.every and steps // record.every > _RECORDED:
+            raise ValueError(f"'record.every': more than {_RECORDED:,} steps would be recorded, give a larger number")
+        return self
+
+    @model_validator(mode="after")
+    def _can_be_held(self) -> "Spec":
+        """Numbers that no machine holds are a slip of the keyboard, and refused before they are asked for."""
+        teacher = self.teacher.widths()
+        points = max(self.inputs.train, self.inputs.evaluate) * (teacher[0] + teacher[-1])
+        if points > _NUMBERS:
+            raise ValueError(f"'inputs': the points and labels of one member are {points:.2g} numbers, give fewer")
+        try:
+            widths = self.student.widths(teacher)
+        except OverflowError:  # the rounded width is infinite
+            raise ValueError("'student': its layers are too wide to be counted, give a smaller multiple") from None
+        for name, layers in (("teacher", teacher), ("student", widths)):
+            weights = sum((a + 1) * b for a, b in pairwise(layers))
+            if weights > _NUMBERS:
+                raise ValueError(f"'{name}': a network of {weights:.2g} weights is too large, give smaller widths")
         return self
 
     @property
     def hash(self) -> str:
         """Sixteen hexadecimal digits that name the result; settings at their default do not enter.
 
-        So a setting added later, whose default changes nothing, leaves the hash of every older spec as it was.
+        So a setting added later, whose default changes nothing, leaves the hash of every older spec as it was. Where
+        a kind or a measure comes from a user's own file, what that file holds enters as well (:mod:`tutelage.plugins`).
         """
-        text = json.dumps(plain(self), sort_keys=True, separators=(",", ":"))
+        decides = plain(self)
+        if used := digests(self.recipes(), self.record.measures):
+            decides["plugins"] = used
+        text = json.dumps(decides, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def recipes(self) -> tuple[Recipe, ...]:
+        """The four recipes of a spec: teacher, student, law of the inputs, schedule of the learning rate."""
+        return self.teacher, self.student, self.inputs, self.training.schedule
 
 
 def plain(settings: Settings) -> dict[str, Any]:
@@ -118,24 +160,16 @@ def _listed(value: Any) -> Any:
 
 
 def to_yaml(spec: Spec) -> str:
-    """The spec as YAML that :func:`from_yaml` reads back to the same hash."""
-    return yaml.safe_dump(plain(spec), sort_keys=False)
+    """The spec as YAML that :func:`from_yaml` reads back to the same hash; plugins it needs stand in a comment."""
+    needs = "".join(f"# needs --with {name}\n" for name in describe(digests(spec.recipes(), spec.record.measures)))
+    return needs + yaml.safe_dump(plain(spec), sort_keys=False)
 
 
 def from_yaml(path: str | Path) -> Spec:
     """Read a spec; anything wrong is one sentence that names the file and the setting."""
-    path = Path(path)
-    try:
-        values = yaml.safe_load(path.read_text())
-    except OSError as error:
-        raise Refusal(f"{path} cannot be read ({error.strerror})") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        where = getattr(error, "problem_mark", None)
-        raise Refusal(f"{path} is not valid YAML{f' at line {where.line + 1}' if where else ''}") from None
-    if not isinstance(values, dict):
-        raise Refusal(f"{path} must hold a table with teacher, student, inputs, training and seeds")
-    if not all(isinstance(name, str) for name in values):
-        raise Refusal(f"{path} has a setting whose name is not text")
+    values = read_table(path)
+    if "grid" in values or "zip" in values:
+        raise Refusal(f"{path} makes several packs, with its grid or zip: read it with read_experiment")
     try:
         return Spec(**values)
     except Refusal as refusal:

@@ -1,6 +1,5 @@
 """The store: one folder a pack, named by the hash of its spec, complete or absent."""
 
-import hashlib
 import io
 import json
 import os
@@ -18,10 +17,9 @@ from tutelage.errors import Refusal
 from tutelage.files import write_atomically
 from tutelage.measures import Report
 from tutelage.networks import Network
+from tutelage.runs.manifest import MANIFEST, SPEC, Damage, compose, is_pack, verify
 from tutelage.runs.spec import Spec, to_yaml
 from tutelage.runs.tables import INDEX, to_report, to_tables
-
-MANIFEST = "manifest.json"
 
 
 @dataclass(frozen=True)
@@ -35,11 +33,16 @@ class Pack:
     def weights(self, step: int | None = None) -> Network:
         """The students at a recorded step whose weights were kept (the last one unless told)."""
         step = self.spec.training.steps if step is None else step
-        return networks.load(self.folder / f"students-{step}.safetensors")
+        return self._network(f"students-{step}.safetensors")
 
     def teacher(self) -> Network:
         """The teachers of this pack."""
-        return networks.load(self.folder / "teacher.safetensors")
+        return self._network("teacher.safetensors")
+
+    def _network(self, name: str) -> Network:
+        if (self.folder / name).is_symlink():
+            raise Damage(self.folder, name, "is a link, not a file")
+        return networks.load(self.folder / name)
 
     def widths(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Widths of the teacher and of the students."""
@@ -63,7 +66,7 @@ class Store:
             ) from None
 
     def __contains__(self, spec: Spec) -> bool:
-        return (self.root / spec.hash).is_dir()
+        return is_pack(self.folder(spec))
 
     def folder(self, spec: Spec) -> Path:
         return self.root / spec.hash
@@ -75,23 +78,17 @@ class Store:
         teacher = spec.teacher.widths()
         try:
             part.mkdir()
-            write_atomically(part / "spec.yaml", to_yaml(spec))
+            write_atomically(part / SPEC, to_yaml(spec))
             write_atomically(part / "log.jsonl", "".join(json.dumps(line) + "\n" for line in log))
             for axis, table in to_tables(report, spec.seeds, teacher, spec.student.widths(teacher)).items():
                 write_atomically(part / f"{axis}.parquet", parquet_bytes(table))
             for name, network in kept.items():
                 networks.save(network, part / f"{name}.safetensors")
-            sums = {file.name: _checksum(file) for file in sorted(part.iterdir())}
-            write_atomically(part / MANIFEST, json.dumps({"files": sums}, indent=1))
-            if final.exists():  # another writer was first, with the same result
-                shutil.rmtree(part)
-            else:
-                os.rename(part, final)
-                _sync_folder(self.root)
+            write_atomically(part / MANIFEST, compose(spec, part, log))
+            land(part, final)
         except OSError as error:
             shutil.rmtree(part, ignore_errors=True)
-            if not final.is_dir():
-                raise Refusal(f"{final} cannot be written ({error.strerror}): free some space or use --out") from None
+            raise Refusal(f"{final} cannot be written ({error.strerror}): free some space or use --out") from None
         except BaseException:
             shutil.rmtree(part, ignore_errors=True)
             raise
@@ -100,12 +97,35 @@ class Store:
     def load(self, spec: Spec) -> Pack:
         """Read a pack back; a file that is missing or does not match its checksum is refused by name."""
         folder = self.folder(spec)
-        _verify(folder)
-        teacher = spec.teacher.widths()
-        tables = {
-            axis: pq.read_table(folder / f"{axis}.parquet") for axis in INDEX if (folder / f"{axis}.parquet").is_file()
-        }
-        return Pack(spec, to_report(tables, teacher, spec.student.widths(teacher)), folder)
+        manifest = verify(folder)
+        teacher, tables = spec.teacher.widths(), {}
+        for axis in INDEX:
+            if (name := f"{axis}.parquet") in manifest.files:
+                try:
+                    tables[axis] = pq.read_table(folder / name)
+                except (pa.ArrowException, OSError):
+                    raise Damage(folder, name, "is not a Parquet table") from None
+        try:
+            return Pack(spec, to_report(tables, teacher, spec.student.widths(teacher)), folder)
+        except (KeyError, ValueError):
+            raise Damage(folder, MANIFEST, "belongs to tables of another shape") from None
+
+
+def land(part: Path, final: Path) -> bool:
+    """Give a finished folder its final name at one stroke; False where another writer was first, with the same result.
+
+    Whoever reads the store finds the whole folder or none; of two writers at once one is first, the other gives way.
+    """
+    sync_folder(part)
+    try:
+        os.rename(part, final)
+    except OSError:
+        if not is_pack(final):
+            raise
+        shutil.rmtree(part)
+        return False
+    sync_folder(final.parent)
+    return True
 
 
 def parquet_bytes(table: pa.Table) -> bytes:
@@ -115,28 +135,8 @@ def parquet_bytes(table: pa.Table) -> bytes:
     return buffer.getvalue()
 
 
-def _checksum(file: Path) -> str:
-    with open(file, "rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def _verify(folder: Path) -> None:
-    advice = f"delete the folder {folder} and run the same command again"
-    try:
-        sums = json.loads((folder / MANIFEST).read_text())["files"]
-        for name, wanted in sums.items():
-            if _checksum(folder / name) != wanted:
-                raise Refusal(f"the result {folder.name} is damaged ({name} does not match its checksum): {advice}")
-    except OSError as error:
-        missing = Path(error.filename or MANIFEST).name
-        raise Refusal(f"the result {folder.name} is damaged ({missing} cannot be read): {advice}") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        if isinstance(error, Refusal):
-            raise
-        raise Refusal(f"the result {folder.name} is damaged ({MANIFEST} is not readable): {advice}") from None
-
-
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Make sure that the names in a folder are on the disk, not only in memory."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

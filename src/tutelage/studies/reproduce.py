@@ -14,7 +14,7 @@ import tutelage
 from tutelage.errors import unknown
 from tutelage.figures import house_style, save
 from tutelage.files import write_atomically
-from tutelage.runs import Pack, Spec, Store, execute, parquet_bytes, plain
+from tutelage.runs import Pack, Spec, Store, parquet_bytes, plain, schedule
 from tutelage.studies.claims import Verdict, judge
 from tutelage.studies.packs import Packs
 from tutelage.studies.study import SCALES, Plan, Scale, Study, find
@@ -52,15 +52,20 @@ def reproduce(
     scale: Scale = "quick",
     out: str | Path = "reproduced",
     *,
+    on: str = "local",
     device: str = "auto",
     engine: str = "auto",
     on_progress: Callable[[float], None] | None = None,
+    on_landed: Callable[[Pack], None] | None = None,
 ) -> list[Outcome]:
-    """Carry out studies: packs into OUT/results, then figure, claims and numbers of each study into OUT/STUDY."""
+    """Carry out studies: packs into OUT/results, then figure, claims and numbers of each study into OUT/STUDY.
+
+    on: where packs are computed, see :func:`tutelage.runs.schedule`.
+    """
     planned = plans(names, scale)
     store = Store(Path(out) / "results")
     specs = distinct_specs(planned)
-    finished = execute(specs, store, device=device, engine=engine, on_progress=on_progress)
+    finished = schedule(specs, store, on, device=device, engine=engine, on_progress=on_progress, on_landed=on_landed)
     packs = {pack.spec.hash: pack for pack in finished}
     return [
         _write(find(name), scale, plan, Packs(packs[s.hash] for s in plan.specs), Path(out))

@@ -4,7 +4,7 @@ from abc import abstractmethod
 from typing import Literal
 
 import numpy as np
-from pydantic import PositiveFloat, PositiveInt
+from pydantic import Field, PositiveInt
 
 from tutelage.settings import Recipe
 
@@ -35,7 +35,7 @@ class Drops(Schedule):
 
     kind: Literal["drops"] = "drops"
     at: tuple[PositiveInt, ...]
-    factor: PositiveFloat = 0.1
+    factor: float = Field(default=0.1, gt=0, le=1)
 
     def factors(self, steps: np.ndarray, total: int) -> np.ndarray:
         return self.factor ** np.searchsorted(np.sort(self.at), steps, side="right").astype(float)

@@ -1,0 +1,115 @@
+"""`tutelage spec`: look at an experiment before it is run."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from tutelage.plugins import load_plugin
+from tutelage.runs.experiment import LIMIT, read_experiment, size
+from tutelage.runs.explain import difference, explain_experiment, facts, flat, variations
+from tutelage.runs.schema import schema as experiment_schema
+from tutelage.runs.spec import Spec, plain
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of text.")]
+With = Annotated[
+    list[Path] | None,
+    typer.Option("--with", metavar="FILE.py", help="A Python file of yours with measures or kinds; may be repeated."),
+]
+Limit = Annotated[int, typer.Option(min=1, help="The most packs an experiment may make.")]
+Experiment = Annotated[Path, typer.Argument(metavar="FILE", help="An experiment, or a spec, as YAML.")]
+
+app = typer.Typer(
+    name="spec",
+    help="Look at experiments before they are run: explain, list, diff, schema.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def read(path: Path, plugins: list[Path] | None, limit: int) -> list[Spec]:
+    """The specs of an experiment, after the plugins it may need are loaded."""
+    for plugin in plugins or ():
+        load_plugin(plugin)
+    return read_experiment(path, limit)
+
+
+@app.command()
+def schema(plugins: With = None, as_json: Json = False) -> None:
+    """Print the JSON schema of experiment files, for editors; --json puts it on one line."""
+    for plugin in plugins or ():
+        load_plugin(plugin)
+    print(json.dumps(experiment_schema(), indent=None if as_json else 1))
+
+
+@app.command()
+def explain(file: Experiment, plugins: With = None, limit: Limit = LIMIT, as_json: Json = False) -> None:
+    """Say in plain words what an experiment does and what it costs."""
+    specs = read(file, plugins, limit)
+    if as_json:
+        first = {"settings": plain(specs[0]), **facts(specs[0])}
+        print(json.dumps({**vars(size(specs)), "varied": variations(specs), "first": first}, indent=1))
+    else:
+        _say(explain_experiment(specs))
+
+
+@app.command(name="list")
+def list_packs(file: Experiment, plugins: With = None, limit: Limit = LIMIT, as_json: Json = False) -> None:
+    """List the packs an experiment makes, with their hashes and sizes."""
+    specs = read(file, plugins, limit)
+    varied = list(variations(specs))
+    rows = [_row(spec, varied) for spec in specs]
+    if as_json:
+        print(json.dumps(rows, indent=1))
+        return
+    table = Table(title=str(size(specs)), title_justify="left")
+    table.add_column("hash", no_wrap=True)
+    for column in (*varied, "students", "student-steps", "multiplications"):
+        table.add_column(column.replace(".", ".\n"), justify="right", overflow="fold")
+    for row in rows:
+        settings = [str(row["settings"].get(name, "")) for name in varied]
+        counts = f"{row['students']:,}", f"{row['student_steps']:,}", f"{row['multiplications']:.2g}"
+        table.add_row(row["hash"], *settings, *counts)
+    Console().print(table)
+
+
+@app.command()
+def diff(
+    a: Annotated[Path, typer.Argument(metavar="A")],
+    b: Annotated[Path, typer.Argument(metavar="B")],
+    plugins: With = None,
+    limit: Limit = LIMIT,
+    as_json: Json = False,
+) -> None:
+    """Say which settings differ between two specs, or which packs between two experiments."""
+    old, new = read(a, plugins, limit), read(b, plugins, limit)
+    if len(old) == len(new) == 1:
+        found = difference(old[0], new[0])
+        print(json.dumps(found.data(), indent=1)) if as_json else _say(str(found))
+        return
+    before, after = dict.fromkeys(spec.hash for spec in old), dict.fromkeys(spec.hash for spec in new)
+    packs = {
+        "only_in_a": [name for name in before if name not in after],
+        "only_in_b": [name for name in after if name not in before],
+        "in_both": [name for name in before if name in after],
+    }
+    if as_json:
+        print(json.dumps(packs, indent=1))
+    else:
+        words = zip((f"only in {a}", f"only in {b}", "in both"), packs.values(), strict=True)
+        _say("\n".join(f"{len(names)} packs {where}{': ' if names else ''}{' '.join(names)}" for where, names in words))
+
+
+def _row(spec: Spec, varied: list[str]) -> dict[str, Any]:
+    known, own = facts(spec), flat(spec)
+    counts = {name: known[name] for name in ("student_steps", "multiplications", "data_bytes", "result_bytes")}
+    settings = {name: own[name] for name in varied if name in own}
+    return {"hash": spec.hash, "settings": settings, "students": known["members"], **counts}
+
+
+def _say(text: str) -> None:
+    Console(soft_wrap=True, highlight=False, markup=False).print(text)

@@ -1,0 +1,186 @@
+"""`tutelage store` and `tutelage query`: care of a results folder, and questions to it."""
+
+import json
+import math
+import sys
+from collections.abc import Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated, Any
+
+import pyarrow as pa
+import typer
+from pyarrow import csv
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import track
+from rich.table import Table
+
+from tutelage.errors import Refusal
+from tutelage.report import short
+from tutelage.runs import archive, store_tools
+from tutelage.runs.query import query as answer
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of tables.")]
+Out = Annotated[Path, typer.Option(help="Folder of the results.")]
+Packs = Annotated[list[str] | None, typer.Argument(metavar="[PACK]...", help="Hashes of packs; all unless named.")]
+
+DAMAGED = 1
+_SHOWN = 200  # rows of a table on a terminal
+_DAY = 24.0
+
+app = typer.Typer(name="store", help="Look after a results folder.", no_args_is_help=True)
+
+
+@app.command("list")
+def list_(out: Out = Path("results"), as_json: Json = False) -> None:
+    """List packs: date, members, steps, engine, device, time, size; whether every file is there with its size."""
+    rows = store_tools.list_packs(out)
+    if as_json:
+        print(json.dumps(rows))
+        return
+    rows.sort(key=lambda row: row["finished"] or "")
+    note = f"the newest {_SHOWN} of {len(rows)} packs: --json prints all" if len(rows) > _SHOWN else ""
+    for row in rows:
+        row["finished"], row["damage"] = (row["finished"] or "")[:16].replace("T", " "), row["damage"] or "whole"
+    cells = [[*row.values()] for row in rows[-_SHOWN:]]
+    _print_table([*store_tools.LISTED[:-1], "state"], cells, note)
+
+
+@app.command()
+def check(packs: Packs = None, out: Out = Path("results"), as_json: Json = False) -> None:
+    """Read every byte of all packs and name what is damaged, and what was left over; exit code 1 for damage."""
+    chosen = store_tools.select(out, packs or ())
+    console = Console(stderr=True)
+    quiet = as_json or not console.is_terminal
+    found = store_tools.check(out, chosen)
+    steps = track(found, "checking", len(chosen), console=console, transient=True, disable=quiet) if chosen else ()
+    damage = [one for _, several in steps for one in several]
+    left = store_tools.leftovers(out)
+    if as_json:
+        print(
+            json.dumps(
+                {
+                    "packs": len(chosen),
+                    "damaged": [{"pack": d.folder.name, "file": d.file, "what": d.what} for d in damage],
+                    "left_over": [{"path": str(one.path), "seconds": round(one.age)} for one in left],
+                }
+            )
+        )
+    else:
+        for one in damage:
+            print(f"damaged: {one.folder.name}/{one.file} {one.what}")
+        for part in left:
+            print(f"left over: {part.path} ({part.age / 3600:.1f} hours old)")
+        print(f"{len(chosen)} packs, {len({d.folder for d in damage})} damaged, {len(left)} left over")
+    if damage:
+        raise typer.Exit(DAMAGED)
+
+
+@app.command()
+def gc(
+    packs: Annotated[list[str] | None, typer.Argument(metavar="[PACK]...", help="Whole packs to remove.")] = None,
+    older: Annotated[float, typer.Option(help="Hours since a leftover last changed.", min=0)] = _DAY,
+    damaged: Annotated[bool, typer.Option("--damaged", help="Remove damaged packs too.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go; remove nothing.")] = False,
+    out: Out = Path("results"),
+    as_json: Json = False,
+) -> None:
+    """Remove old leftovers, damaged packs if asked, and packs that are named; never another whole one."""
+    removals = store_tools.garbage(out, older * 3600, damaged, packs or ())
+    for removal in removals if not dry_run else ():
+        store_tools.remove(removal)
+    if as_json:
+        print(json.dumps({"removed": not dry_run, "what": [{"path": str(r.path), "why": r.why} for r in removals]}))
+        return
+    for removal in removals:
+        print(f"{'would remove' if dry_run else 'removed'} {removal.path} ({removal.why})")
+    if not removals:
+        print("nothing to remove")
+
+
+@app.command()
+def export(
+    file: Annotated[Path, typer.Argument(help="The tar file to write.")],
+    packs: Packs = None,
+    out: Out = Path("results"),
+    as_json: Json = False,
+) -> None:
+    """Write packs as one tar file, to be taken in elsewhere with 'store import'."""
+    names = archive.export(out, file, packs or ())
+    print(json.dumps({"file": str(file), "packs": names}) if as_json else f"{len(names)} packs written: {file}")
+
+
+@app.command("import")
+def import_(
+    file: Annotated[Path, typer.Argument(help="A tar file that 'store export' wrote.")],
+    out: Out = Path("results"),
+    as_json: Json = False,
+) -> None:
+    """Take in the packs of a tar file: all, or none if anything in it is damaged or no file of a pack."""
+    taken = archive.import_packs(out, file)
+    if as_json:
+        print(json.dumps({"new": taken.new, "known": taken.known}))
+    else:
+        print(f"{len(taken.new)} packs taken in, {len(taken.known)} known already: {out}")
+
+
+def query(
+    sql: Annotated[str, typer.Argument(metavar="SQL", help="One SELECT.")],
+    out: Out = Path("results"),
+    as_json: Json = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")] = False,
+) -> None:
+    """Ask the results with SQL: views packs, members, layers, teachers, units, pairs, settings as columns.
+
+    For example: SELECT p, multiple, avg(recovered) FROM units WHERE step = steps GROUP BY ALL
+    """
+    if as_json and as_csv:
+        raise Refusal("an answer is printed as JSON or as CSV: choose one of --json and --csv")
+    table = answer(out, sql)
+    if as_csv:
+        _print_csv(table)
+    elif as_json:
+        print(json.dumps([{name: _plain(v) for name, v in row.items()} for row in table.to_pylist()]))
+    else:
+        rows = table.slice(0, _SHOWN).to_pylist()
+        note = f"the first {_SHOWN} of {len(table)} rows: --json and --csv print all" if len(table) > _SHOWN else ""
+        _print_table(table.column_names, [[*row.values()] for row in rows], note)
+
+
+def _print_table(names: Sequence[str], rows: Sequence[Sequence[Any]], note: str = "") -> None:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for name in names:
+        table.add_column(name, overflow="fold", min_width=16 if name == "pack" else None)
+    for row in rows:
+        table.add_row(*("" if v is None else short(v) if isinstance(v, float) else escape(str(v)) for v in row))
+    console = Console()
+    console.print(table)
+    if note:
+        console.print(note, highlight=False)
+
+
+def _print_csv(table: pa.Table) -> None:
+    """Comma-separated values; what a cell cannot hold, such as a list, as text."""
+    simple = [
+        column
+        if not pa.types.is_nested(column.type)
+        else pa.array([json.dumps(v, default=str) for v in column.to_pylist()])
+        for column in table.columns
+    ]
+    buffer = pa.BufferOutputStream()
+    csv.write_csv(pa.table(simple, names=table.column_names), buffer)
+    sys.stdout.write(buffer.getvalue().to_pybytes().decode())
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON knows it: numbers that are not finite become null, dates become text."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, list):
+        return [_plain(v) for v in value]
+    if isinstance(value, dict):
+        return {str(name): _plain(v) for name, v in value.items()}
+    if isinstance(value, Decimal):
+        return int(value) if value == int(value) else float(value)
+    return value if value is None or isinstance(value, int | str) else str(value)

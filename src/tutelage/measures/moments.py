@@ -1,0 +1,129 @@
+"""Losses and correlations of two-layer networks on a CPU, in one compiled pass over the evaluation points.
+
+What these measures need of the points, a number a member and a small matrix, is summed up block by block
+(:mod:`._fused_moments`): the students' activations are never in memory as a whole.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tutelage.measures.snapshot import Snapshot
+from tutelage.networks import Network, gate
+
+Arrays = tuple[np.ndarray, ...]
+_TURNS = 4  # pieces of work a thread takes on average, so that a thread that is held up leaves its share to others
+
+
+def applies(s: Snapshot) -> bool:
+    """Whether this module can do the work: two layers, on a CPU, in one precision, no gradients asked for."""
+    arrays = (*s.teacher.parameters, *s.students.parameters, s.evaluate)
+    ends = [(network.members, network.inputs, network.outputs) for network in (s.teacher, s.students)]
+    return (
+        s.teacher.depth == s.students.depth == 2
+        and {a.device.type for a in arrays} == {"cpu"}
+        and {a.dtype for a in arrays} in ({torch.float32}, {torch.float64})
+        and not (torch.is_grad_enabled() and any(a.requires_grad for a in arrays))
+        and (ends[0], s.evaluate.shape) == (ends[1], (ends[0][0], s.evaluate.shape[-2], ends[0][1]))
+        and 0 not in (*s.teacher.widths, *s.students.widths, *s.evaluate.shape)
+    )
+
+
+def losses(s: Snapshot) -> Tensor:
+    """J = 1/2 E|f* - f|^2 on the evaluation points: [S].
+
+    The teacher's outputs come from the same routine as the students', so that a student that is the teacher has J = 0.
+    """
+    return _moment(s, "losses", lambda: (_outputs(s.teacher, s.evaluate),))
+
+
+def correlations(s: Snapshot, centred: Callable[[], tuple[Tensor, Tensor]]) -> Tensor:
+    """Correlations of teacher and student units on the evaluation points: [S, m, n].
+
+    ``centred`` is asked once for all steps for the teacher's activations without their means [S, N, m], and one over
+    their norms [S, m].
+    """
+
+    def arrays() -> Arrays:
+        activations, inverse = centred()
+        norms = torch.linalg.vector_norm(activations, dim=1, dtype=torch.float64)
+        sums = activations.sum(1, dtype=torch.float64)
+        return _rows(activations), _rows(torch.where(inverse == 0, 0, 1 / norms)), _rows(sums)
+
+    return _moment(s, "correlations", arrays)
+
+
+def _moment(s: Snapshot, name: str, teacher: Callable[[], Arrays]) -> Tensor:
+    """One of the moments; ``teacher`` gives what must be known of the teacher for it.
+
+    What was asked for at an earlier step will be asked for again: it is computed in the same pass.
+    """
+    taught: dict[str, Arrays] = s.once_for_all("moments", dict)
+    if name not in taught:
+        taught[name] = teacher()
+    found: dict[str, Tensor] = s.once("moments", dict)
+    if name not in found:
+        found |= _scan(s.students, s.evaluate, {key: arrays for key, arrays in taught.items() if key not in found})
+    return found[name]
+
+
+def _outputs(network: Network, points: Tensor) -> np.ndarray:
+    """Outputs on the points in the kernel's layout, [S, N * padded C]."""
+    labels = np.empty((network.members, points.shape[1] * _padded(network.outputs, points)), points.numpy().dtype)
+    _scan(network, points, {"losses": (labels,)}, write=True)
+    return labels
+
+
+def _scan(network: Network, points: Tensor, taught: dict[str, Arrays], write: bool = False) -> dict[str, Tensor]:
+    """The moments whose teacher's arrays are given; with ``write`` the labels are filled in instead."""
+    from tutelage.measures import _fused_moments as kernel  # loading the compiler takes a third of a second
+
+    shared = points.stride(0) == 0
+    flat = _rows(points[:1] if shared else points).reshape(-1)
+    nothing = np.empty((network.members, 0), flat.dtype)
+    centred, inverse, sums = taught.get("correlations", (nothing, *[nothing.astype(np.float64)] * 2))
+    teacher = kernel.Teacher(taught.get("losses", (nothing,))[0], centred, inverse, sums)
+    (features, hidden, outputs), samples, taught_units = network.widths, points.shape[1], inverse.shape[1]
+    rows = _padded(hidden, points), _padded(outputs, points)
+    shape = kernel.Shape(features, hidden, outputs, taught_units, samples, *rows, 0 if shared else samples * features)
+    below = gate(network.activation, torch.tensor([-1.0], dtype=network.dtype), network.slope).numpy()[0]
+    losses, rho = np.empty(network.members), np.empty((network.members, taught_units, hidden), flat.dtype)
+    biases = network.biases or tuple(w.new_zeros(w[:, 0].shape) for w in network.weights)
+    students = kernel.Students(*(_rows(a) for layer in zip(network.weights, biases, strict=True) for a in layer))
+    _spread(kernel, students, flat, teacher, below, torch.finfo(points.dtype).eps, write, shape, losses, rho)
+    found = {"losses": torch.from_numpy(losses).to(points.dtype), "correlations": torch.from_numpy(rho)}
+    return {name: found[name] for name in taught}
+
+
+def _spread(kernel, *arguments) -> None:
+    """Run the kernel on all members in as many threads as torch uses; it holds no lock meanwhile."""
+    members = len(arguments[-1])
+    try:
+        kernel.scan(0, 0, *arguments)  # compile, or load what was compiled before, by looking at no member
+    except OSError as error:  # a full disk is no reason to fail
+        kernel.not_kept(error)
+    threads = min(torch.get_num_threads(), members)
+    if threads == 1:
+        kernel.scan(0, members, *arguments)
+        return
+    size = max(1, members // (threads * _TURNS))
+    with ThreadPoolExecutor(threads, thread_name_prefix="moments") as pool:
+        pieces = [(first, min(first + size, members)) for first in range(0, members, size)]
+        for done in [pool.submit(kernel.scan, first, last, *arguments) for first, last in pieces]:
+            done.result()
+
+
+def _padded(width: int, points: Tensor) -> int:
+    """A width as the kernel lays it out."""
+    from tutelage.training._vector_tiles import block
+
+    size = block(points.element_size())
+    return -(-width // size) * size
+
+
+def _rows(array: Tensor) -> np.ndarray:
+    """An array [S, ...] as a contiguous one [S, :]."""
+    return array.detach().contiguous().numpy().reshape(array.shape[0], -1)

@@ -1,0 +1,142 @@
+"""Plugins: a measure, a teacher, a student, a law or a schedule from a user's own Python file.
+
+A plugin is a Python file that uses the same decorators and base classes as the package. It is named on the command
+line (``--with FILE.py``) or loaded with :func:`load_plugin`, never named inside a spec: specs cannot run code.
+
+Results computed with a plugin never stand in for others: the digest of the file enters the hash of every spec that
+uses a kind or a measure the file registers. So a change of the file, were it of a comment, makes new results; specs
+that use nothing of it keep their hash. The digest covers that one file: what decides a result belongs inside it.
+"""
+
+import hashlib
+import inspect
+import sys
+import traceback
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from tutelage.errors import Refusal
+from tutelage.measures.registry import MEASURES, Measure
+from tutelage.settings import Recipe, one_line
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """A loaded file: where it lay, what it held, the digest of that, and what it registered ("teacher orthogonal")."""
+
+    path: Path
+    source: bytes = field(repr=False)
+    digest: str
+    names: tuple[str, ...]
+
+
+PLUGINS: dict[str, Plugin] = {}
+"""Plugins of this process by digest; a worker is sent their sources and loads them before it reads a spec."""
+
+_ORIGINS: dict[Any, str] = {}  # from a registered class or measure to the digest of its plugin
+
+
+def load_plugin(path: str | Path) -> Plugin:
+    """Run a file once, under a module name of its own, and register what it holds: all of it, or nothing."""
+    try:
+        return load_source(Path(path).read_bytes(), path)
+    except OSError as error:
+        raise Refusal(f"{path} cannot be read ({error.strerror})") from None
+
+
+def load_source(source: bytes, path: str | Path) -> Plugin:
+    """The same for what a file held, on a machine that may not have it; ``path`` is its name in sentences."""
+    path = Path(path)
+    digest = hashlib.sha256(source).hexdigest()[:16]
+    if digest in PLUGINS:
+        return PLUGINS[digest]
+    before = _registered()
+    try:
+        _run(path, source, f"_tutelage_plugin_{digest}")
+        new = _new(path, before)
+    except BaseException:
+        _restore(before)
+        sys.modules.pop(f"_tutelage_plugin_{digest}", None)
+        raise
+    _ORIGINS.update((thing, digest) for thing in new.values())
+    PLUGINS[digest] = Plugin(path, source, digest, tuple(new))
+    return PLUGINS[digest]
+
+
+def digests(recipes: Iterable[Recipe], measures: Sequence[str]) -> list[str]:
+    """Digests of the plugins that these recipes and measures come from, in order; none for those of the package."""
+    if not _ORIGINS:
+        return []
+    things: list[Any] = [base for recipe in recipes for base in type(recipe).__mro__]
+    things += [MEASURES[name] for name in measures if name in MEASURES]
+    return sorted({_ORIGINS[thing] for thing in things if thing in _ORIGINS})
+
+
+def describe(used: Iterable[str]) -> list[str]:
+    """Name and digest of plugins, for people."""
+    return [f"{PLUGINS[digest].path.name} (digest {digest})" for digest in used]
+
+
+def _run(path: Path, source: bytes, name: str) -> None:
+    """Run the source as a module; whatever it raises becomes one sentence with the line it came from."""
+    module = ModuleType(name)
+    module.__file__ = str(path)
+    sys.modules[name] = module
+    try:
+        exec(compile(source, str(path), "exec"), module.__dict__)
+    except SyntaxError as error:
+        raise Refusal(one_line(f"{path} has a syntax error at line {error.lineno}: {error.msg}")) from None
+    except (Exception, SystemExit) as error:
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+        where = f" at line {lines[-1]}" if lines else ""
+        raise Refusal(one_line(f"{path} fails{where} ({type(error).__name__}: {error}): mend it there")) from None
+
+
+def _families() -> list[type[Recipe]]:
+    """What has kinds: teachers, students, laws, schedules."""
+    return [family for family in Recipe.__subclasses__() if not family.__module__.startswith("_tutelage_plugin_")]
+
+
+def _registries() -> dict[str, dict[str, Any]]:
+    """Every registry a plugin may add to, under the word that says what it holds."""
+    return {"measure": MEASURES} | {family.__name__.lower(): family.kinds for family in _families()}
+
+
+def _registered() -> dict[str, dict[str, Any]]:
+    return {word: dict(registry) for word, registry in _registries().items()}
+
+
+def _restore(before: dict[str, dict[str, Any]]) -> None:
+    for word, registry in _registries().items():
+        for name, thing in list(registry.items()):
+            if not _of_the_package(thing):
+                del registry[name]
+        registry.update(before.get(word, {}))
+
+
+def _of_the_package(thing: Any) -> bool:
+    """Whether a class or measure is the package's own, though it may be that the plugin was first to import it."""
+    module = thing.function.__module__ if isinstance(thing, Measure) else thing.__module__
+    return module.startswith("tutelage.")
+
+
+def _new(path: Path, before: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """What was added to the registries, by name; refused where it replaces something, is unfinished, or is nothing."""
+    new = {}
+    for word, registry in _registries().items():
+        for name, thing in registry.items():
+            known = before.get(word, {})
+            if thing is known.get(name) or _of_the_package(thing):
+                continue
+            if name in known:
+                raise Refusal(f"{path} registers the {word} '{name}', which exists already: give it another name")
+            if inspect.isabstract(thing):
+                missing = ", ".join(sorted(thing.__abstractmethods__))
+                raise Refusal(f"{path}: the {word} '{name}' does not define {missing}: add it")
+            new[f"{word} {name}"] = thing
+    if not new:
+        raise Refusal(f"{path} registers no measure, teacher, student, law or schedule: see the decorator measure_of")
+    return new

@@ -1,0 +1,175 @@
+"""Which packs a results folder has, with settings and origin of each as columns of one table.
+
+What was read of a pack is kept in ``.index/packs.parquet`` and used again as long as the folder and its manifest are
+untouched. The folders alone decide: an index that is missing, old or damaged costs time and nothing else.
+"""
+
+import hashlib
+import io
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tutelage.errors import Refusal
+from tutelage.files import write_atomically
+from tutelage.runs.columns import DETAILS, SETTINGS, columns, number, text
+from tutelage.runs.manifest import HASH, MANIFEST, Damage, Manifest, damage, read, regular
+from tutelage.runs.tables import INDEX
+
+ABOUT = pa.schema(
+    {
+        "version": pa.string(),
+        "commit": pa.string(),
+        "device": pa.string(),
+        "engine": pa.string(),
+        "seconds": pa.float64(),
+        "finished": pa.string(),
+        "bytes": pa.int64(),
+    }
+)
+"""Where a pack came from."""
+
+_LOOK = {
+    "pack": pa.string(),
+    "stamp": pa.string(),
+    "damage": pa.string(),
+    "files": pa.string(),
+    "settings": pa.string(),
+}
+_TABLES = {f"{axis}_key": pa.uint64() for axis in INDEX} | {f"{axis}_bytes": pa.int64() for axis in INDEX}
+SCHEMA = pa.schema([*pa.schema(_LOOK), *SETTINGS, *ABOUT, *DETAILS, *pa.schema(_TABLES)])
+
+_SAID = ("version", "commit", "device", "engine", "finished")
+
+
+def packs(root: Path, every_file: bool = False) -> pa.Table:
+    """One row a pack of a results folder, in the order of their hashes; ``damage`` says what is wrong with a pack.
+
+    Kinds and sizes of files are compared with the manifest when a pack is met for the first time and, with
+    ``every_file``, each time; checksums are a matter for :func:`tutelage.runs.store_tools.check`.
+    """
+    stamps = dict(sorted(_stamps(root)))
+    known = _known(root)
+    names = known["pack"].to_pylist()
+    good = [stamps.get(name) == stamp for name, stamp in zip(names, known["stamp"].to_pylist(), strict=True)]
+    kept = known.filter(pa.array(good, pa.bool_()))
+    missing = stamps.keys() - set(kept["pack"].to_pylist())
+    rows = [row for name in sorted(missing) if (row := _row(root / name, stamps[name]))]
+    table = pa.concat_tables([kept, pa.Table.from_pylist(rows, SCHEMA)]) if rows else kept
+    if rows or len(kept) < len(known):
+        table = table.sort_by("pack")
+        _keep(root, table.filter(table["damage"].is_null()))
+    return _looked_at(root, table) if every_file else table
+
+
+def index_folder(root: Path) -> Path | None:
+    """The folder of what was read before, None where it is not to be used because it leads elsewhere."""
+    folder = root / ".index"
+    return None if folder.is_symlink() else folder
+
+
+def hashes(root: Path) -> list[str]:
+    """Names of all packs, whole or not."""
+    try:
+        with os.scandir(root) as entries:
+            return sorted(entry.name for entry in entries if HASH.fullmatch(entry.name))
+    except OSError as error:
+        raise Refusal(
+            f"the results in {root} cannot be read ({error.strerror}): name their folder with --out"
+        ) from None
+
+
+def _stamps(root: Path) -> Iterator[tuple[str, str]]:
+    """Name of every pack and what changes whenever its files or its manifest are replaced."""
+    for name in hashes(root):
+        try:
+            folder = os.lstat(f"{root}/{name}")
+            file = os.lstat(f"{root}/{name}/{MANIFEST}")
+            yield name, f"{folder.st_ino} {folder.st_ctime_ns} {file.st_ino} {file.st_ctime_ns} {file.st_size}"
+        except OSError:
+            yield name, ""
+
+
+def _known(root: Path) -> pa.Table:
+    """The index as it was left, empty where there is none that can be used."""
+    folder = index_folder(root)
+    if folder is not None and not (file := folder / "packs.parquet").is_symlink():
+        try:
+            table = pq.read_table(file, page_checksum_verification=True)
+            if table.schema.equals(SCHEMA):
+                return table
+        except (OSError, pa.ArrowException):
+            pass
+    return SCHEMA.empty_table()
+
+
+def _keep(root: Path, table: pa.Table) -> None:
+    """Write the index for the next time; a folder that cannot be written is read anew each time."""
+    if (folder := index_folder(root)) is None:
+        return
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer, compression="zstd", write_page_checksum=True)
+    with suppress(Refusal):
+        write_atomically(folder / "packs.parquet", buffer.getvalue())
+
+
+def _row(folder: Path, stamp: str) -> dict[str, Any]:
+    """What the index says of one pack, nothing where it has been removed in the meantime."""
+    row: dict[str, Any] = {"pack": folder.name, "stamp": stamp}
+    try:
+        manifest = read(folder)
+        for found in damage(folder, manifest, checksums=False):
+            raise found
+        sizes = manifest.bytes or {name: regular(folder, name) for name in manifest.files}
+        row |= columns(manifest.settings) | _about(manifest) | {"settings": manifest.text}
+    except Damage as found:
+        return row | {"damage": f"{found.file} {found.what}"} if os.path.lexists(folder) else {}
+    row["bytes"] = sum(sizes.values())
+    row["files"] = " ".join(f"{name}/{size}" for name, size in sizes.items())
+    for axis in INDEX:
+        if (name := f"{axis}.parquet") in manifest.files:
+            row |= {f"{axis}_key": _key(folder.name, manifest.files[name]), f"{axis}_bytes": sizes[name]}
+    return row
+
+
+def _about(manifest: Manifest) -> dict[str, Any]:
+    """Origin of a pack; entries that are not of the kind they should be stay empty."""
+    about = manifest.about
+    return {name: text(about.get(name)) for name in _SAID} | {"seconds": number(about.get("seconds"))}
+
+
+def _key(pack: str, checksum: str) -> int:
+    """A number that names the content of a table of a pack."""
+    return int.from_bytes(hashlib.sha256(f"{pack} {checksum}".encode()).digest()[:8])
+
+
+def _looked_at(root: Path, table: pa.Table) -> pa.Table:
+    """The same rows after a look at every file of every pack that was thought to be whole."""
+    states = table["damage"].to_pylist()
+    rows = zip(table["pack"].to_pylist(), table["files"].to_pylist(), strict=True)
+    for i, (pack, files) in enumerate(rows):
+        if states[i] is None:
+            states[i] = _changed(root / pack, files)
+    place = table.schema.get_field_index("damage")
+    return table.set_column(place, "damage", pa.array(states, pa.string()))
+
+
+def _changed(folder: Path, files: str) -> str | None:
+    """What is wrong with the first file that is not what it was when the index was written."""
+    start = f"{folder}/"
+    for entry in files.split(" "):
+        name, size = entry.split("/")
+        try:
+            about = os.lstat(start + name)
+        except OSError:
+            about = None
+        if about is None or about.st_size != int(size) or not stat.S_ISREG(about.st_mode):
+            found = next(damage(folder, Manifest({}, "", {name: ""}, {}, {name: int(size)}), checksums=False), None)
+            return f"{name} {found.what if found else 'has changed'}"
+    return None

@@ -1,0 +1,161 @@
+"""Tables that users write as YAML: plain data and nothing else, or a sentence that names the file and the line.
+
+Reading runs no code, follows no tag, and costs no more than the file's size: aliases that unfold into more than that,
+and tables nested deeper than any spec, are refused before they are built.
+"""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from tutelage.errors import Refusal
+from tutelage.settings import one_line
+
+LARGEST = 1 << 20
+"""Bytes of a file."""
+
+_DEEPEST = 16  # tables and lists inside each other
+_VALUES = 1_000_000  # with aliases unfolded
+_PLAIN = {f"tag:yaml.org,2002:{kind}" for kind in ("str", "int", "float", "bool", "null", "seq", "map")}
+_MERGE = "tag:yaml.org,2002:merge"
+
+
+class _Loader(yaml.SafeLoader):
+    """The safe loader; besides, 1e-3 is a number (as in YAML 1.2), and depth has an end."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.path: list[str] = []  # names of the tables around the node being read, "" inside a list
+
+    def compose_node(self, parent: Node | None, index: Any) -> Node | None:
+        self.path.append(index.value if isinstance(index, ScalarNode) else "")
+        if len(self.path) > _DEEPEST:
+            where = _place(self.path, self.line + 1)
+            raise Refusal(f"nests tables or lists more than {_DEEPEST} deep{where}: no spec does")
+        node = super().compose_node(parent, index)
+        self.path.pop()
+        return node
+
+    def construct_object(self, node: Node, deep: bool = False) -> Any:
+        try:
+            return super().construct_object(node, deep)
+        except (ValueError, LookupError):
+            if not isinstance(node, ScalarNode):
+                raise
+            kind = _kind(node.tag)
+            raise Refusal(f"is not valid YAML at line {node.start_mark.line + 1}: a value is no '{kind}'") from None
+
+
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$"), list("-+0123456789")
+)
+
+
+def read_table(path: str | Path) -> dict[str, Any]:
+    """The one table a YAML file holds, with names that are text and values that are plain data."""
+    try:
+        with open(path, "rb") as file:
+            content = file.read(LARGEST + 1)
+    except OSError as error:
+        raise Refusal(f"{path} cannot be read ({error.strerror})") from None
+    if len(content) > LARGEST:
+        raise Refusal(f"{path} is larger than {LARGEST >> 20} MiB: a spec is a short text")
+    try:
+        values = _values(content.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise Refusal(f"{path} is not valid YAML: it is not text in UTF-8") from None
+    except (yaml.YAMLError, ValueError, OverflowError) as error:
+        raise Refusal(f"{path}{_what(error)}") from None
+    if not isinstance(values, dict):
+        raise Refusal(f"{path} must hold a table with teacher, student, inputs, training and seeds")
+    return values
+
+
+def _what(error: Exception) -> str:
+    """What is wrong with a file, to follow its name."""
+    if isinstance(error, Refusal):
+        return one_line(f" {error}")
+    where = getattr(error, "problem_mark", None)
+    why = getattr(error, "problem", None) or getattr(error, "reason", None) or (error.args[:1] or [""])[0]
+    if str(why).startswith("but"):  # the parser's sentence began in its context
+        why = f"{getattr(error, 'context', '')}, {why}"
+    return one_line(f" is not valid YAML{f' at line {where.line + 1}' if where else ''}" + (f": {why}" if why else ""))
+
+
+def _values(text: str) -> Any:
+    loader = _Loader(text)
+    try:
+        node = loader.get_single_node()
+        if node is None:
+            return None
+        _measure(node, {})
+        return loader.construct_document(node)
+    finally:
+        loader.dispose()
+
+
+def _measure(node: Node, known: dict[int, tuple[int, int] | None], path: Sequence[str] = ()) -> tuple[int, int]:
+    """Number of values and depth of a node with its aliases unfolded; refused where they are not those of plain data.
+
+    A node met again is an alias: it was measured already, or else it lies inside itself.
+    """
+    where = _place(path, node.start_mark.line + 1)
+    if id(node) in known:
+        size = known[id(node)]
+        if size is None:
+            raise Refusal(f"holds a value inside itself{where}: write it out")
+        return size
+    known[id(node)] = None
+    if node.tag not in _PLAIN:
+        kinds = f"text, numbers, lists and tables, not '{_kind(node.tag)}'"
+        raise Refusal(f"is not valid YAML{where}: values are {kinds}")
+    if isinstance(node, ScalarNode):
+        _whole_characters(node, where)
+    sizes = []
+    if isinstance(node, MappingNode):
+        sizes = [_measure(part, known, (*path, name)) for name, part in _parts(node, path)]
+    elif isinstance(node, SequenceNode):
+        sizes = [_measure(part, known, path) for part in node.value]
+    values, depth = 1 + sum(s for s, _ in sizes), 1 + max((d for _, d in sizes), default=0)
+    if values > _VALUES or depth > _DEEPEST:
+        raise Refusal(f"unfolds aliases into too many values{where}: write them out")
+    known[id(node)] = values, depth
+    return values, depth
+
+
+def _whole_characters(text: ScalarNode, where: str) -> None:
+    """An escape may name half of a surrogate pair, which no file and no terminal takes."""
+    try:
+        text.value.encode()
+    except UnicodeEncodeError:
+        raise Refusal(f"is not valid YAML{where}: it holds half a character") from None
+
+
+def _place(path: Sequence[str], line: int) -> str:
+    """Where in a file something stands: the setting, if it has a name, and the line."""
+    name = ".".join(part for part in path if part)[:100]
+    return f"{f' in {name!r}' if name else ''} at line {line}"
+
+
+def _kind(tag: str) -> str:
+    return tag.removeprefix("tag:yaml.org,2002:")[:60]
+
+
+def _parts(table: MappingNode, path: Sequence[str]) -> list[tuple[str, Node]]:
+    """Names and values of a table; names are text and do not repeat."""
+    names = set()
+    for name, _ in table.value:
+        where = _place(path, name.start_mark.line + 1)
+        if name.tag == _MERGE:
+            continue
+        if not isinstance(name, ScalarNode) or name.tag != "tag:yaml.org,2002:str":
+            raise Refusal(f"has a setting whose name is not text{where}: put quotes around it")
+        _whole_characters(name, where)
+        if name.value in names:
+            raise Refusal(f"has '{name.value[:100]}' twice in one table{where}: remove one of them")
+        names.add(name.value)
+    return [(name.value, value) for name, value in table.value]

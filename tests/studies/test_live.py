@@ -1,0 +1,42 @@
+"""How studies stand while their packs land."""
+
+import pytest
+
+from tutelage.runs import Store, execute
+from tutelage.studies.live import Landing
+from tutelage.studies.reproduce import plans
+
+
+@pytest.fixture(scope="module")
+def landed(tmp_path_factory):
+    planned = plans(["l-shape", "focus-shifting"], "smoke")
+    specs = [s for plan in planned.values() for s in plan.specs]
+    return planned, execute(specs, Store(tmp_path_factory.mktemp("results")))
+
+
+def test_nothing_landed_means_every_claim_waits(landed):
+    planned, _ = landed
+    for standing in Landing(planned).standings():
+        assert standing.landed == 0
+        assert standing.waiting == len(planned[standing.study].claims)
+        assert not standing.verdicts
+
+
+def test_claims_by_setting_are_judged_as_their_packs_land(landed):
+    planned, packs = landed
+    landing = Landing(planned)
+    landing.add(packs[0])
+    first = landing.standings()[0]
+    assert (first.study, first.landed, first.packs) == ("l-shape", 1, 12)
+    assert sum(first.verdicts.values()) == 2  # the two claims made of every setting by itself
+    assert first.waiting == 2  # those that compare settings
+
+
+def test_in_the_end_everything_is_judged(landed):
+    planned, packs = landed
+    landing = Landing(planned)
+    for pack in packs:
+        landing.add(pack)
+    for standing in landing.standings():
+        assert standing.landed == standing.packs
+        assert standing.waiting == 0

@@ -1,0 +1,221 @@
+"""Plugins: registered whole or not at all, refused in a sentence, and told apart by their content."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from tutelage import Refusal, plugins
+from tutelage.inputs import Law
+from tutelage.measures import MEASURES
+from tutelage.plugins import load_plugin, load_source
+from tutelage.runs import Spec, Store, execute, from_yaml, to_yaml
+from tutelage.teachers import Teacher
+
+EXAMPLE = Path(__file__).parents[1] / "examples" / "own_measure.py"
+
+MEASURE = """
+from tutelage.measures import measure_of
+
+@measure_of("member")
+def own_number(s):
+    \"\"\"One, for every member.\"\"\"
+    return s.students.weights[0].new_ones(s.students.members)
+"""
+
+LAW = """
+from typing import Literal
+from tutelage.inputs import Gaussian
+
+class Doubled(Gaussian):
+    \"\"\"A Gaussian of twice the deviation.\"\"\"
+    kind: Literal["doubled"] = "doubled"
+
+    def points(self, key, count, dimension, dtype):
+        return 2 * super().points(key, count, dimension, dtype)
+"""
+
+SPEC = {
+    "teacher": {"kind": "levels", "inputs": 6, "hidden": 3, "outputs": 2, "polarity": 1},
+    "student": {"kind": "small-normal", "multiple": 2, "scale": 0.1},
+    "inputs": {"kind": "gaussian", "std": 1.5, "train": 40, "evaluate": 30},
+    "training": {"steps": 30},
+    "record": {"every": 10},
+    "seeds": 3,
+}
+PINNED = "3c95cf554935ee03"
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays_registered():
+    """Each test begins with the package's own names (an example run as a script may have left its) and leaves none."""
+    before = plugins._registered()
+    own = {word: {n: t for n, t in known.items() if plugins._of_the_package(t)} for word, known in before.items()}
+    plugins._restore(own)
+    yield
+    for digest in plugins.PLUGINS:
+        sys.modules.pop(f"_tutelage_plugin_{digest}", None)
+    plugins.PLUGINS.clear()
+    plugins._ORIGINS.clear()
+    plugins._restore(own)
+    plugins._restore(before)
+
+
+@pytest.fixture
+def write(tmp_path):
+    def writer(text, name="mine.py"):
+        (tmp_path / name).write_text(text)
+        return tmp_path / name
+
+    return writer
+
+
+def with_own(**changes):
+    return Spec(**SPEC | {name: SPEC[name] | change for name, change in changes.items()})
+
+
+def test_a_measure_of_a_plugin_can_be_asked_for(write, tmp_path):
+    plugin = load_plugin(write(MEASURE))
+    assert plugin.names == ("measure own_number",)
+    assert MEASURES["own_number"].__doc__ == "One, for every member."
+    spec = with_own(record={"measures": ["own_number", "rho_mean"]})
+    (pack,) = execute([spec], Store(tmp_path / "results"), device="cpu")
+    assert (pack.report["own_number"] == 1).all()
+
+
+def test_a_kind_of_a_plugin_can_be_used(write, tmp_path):
+    assert load_plugin(write(LAW)).names == ("law doubled",)
+    spec = with_own(inputs={"kind": "doubled"})
+    (pack,) = execute([spec], Store(tmp_path / "results"), device="cpu")
+    assert pack.folder.name == spec.hash
+    path = tmp_path / "again.yaml"
+    path.write_text(to_yaml(spec))
+    assert path.read_text().startswith("# needs --with mine.py (digest ")
+    assert from_yaml(path).hash == spec.hash
+
+
+def test_only_specs_that_use_a_plugin_have_another_hash(write):
+    measures = {"measures": ["rho_mean"]}
+    before = with_own().hash, with_own(record=measures).hash
+    load_plugin(write(MEASURE + LAW))
+    assert (with_own().hash, with_own(record=measures).hash) == before
+    assert before[0] == PINNED
+    assert to_yaml(with_own()).startswith("teacher:")
+
+
+@pytest.mark.parametrize("change", [{"record": {"measures": ["own_number"]}}, {"inputs": {"kind": "doubled"}}])
+def test_the_hash_depends_on_what_the_plugin_holds(write, change):
+    hashes = set()
+    for text in (MEASURE + LAW, MEASURE + LAW + "\n# another remark\n"):
+        before = plugins._registered()
+        load_plugin(write(text))
+        hashes.add(with_own(**change).hash)
+        plugins._restore(before)
+    assert len(hashes) == 2
+
+
+def test_the_hash_is_that_of_the_content_wherever_the_file_lies(write):
+    one = load_plugin(write(MEASURE))
+    assert load_plugin(write(MEASURE)) is one
+    assert load_plugin(write(MEASURE, "copy.py")) is one
+
+
+def test_a_worker_loads_what_it_was_sent(write):
+    path = write(LAW)
+    sent = load_plugin(path)
+    hashed = with_own(inputs={"kind": "doubled"}).hash
+    del plugins.PLUGINS[sent.digest], sys.modules[f"_tutelage_plugin_{sent.digest}"]
+    plugins._ORIGINS.clear()
+    Law.kinds.pop("doubled")
+    path.unlink()
+    assert load_source(sent.source, path).digest == sent.digest
+    assert with_own(inputs={"kind": "doubled"}).hash == hashed
+
+
+def test_a_subclass_of_a_plugins_class_counts_as_the_plugins(write):
+    plugin = load_plugin(write(LAW))
+    own = sys.modules[f"_tutelage_plugin_{plugin.digest}"].Doubled
+
+    class Redoubled(own):
+        kind: Literal["redoubled"] = "redoubled"
+
+    assert plugins.digests([Redoubled()], []) == [plugin.digest]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("x = (1,\ny = 2\n", r"mine\.py has a syntax error at line 1: '\(' was never closed"),
+        ("x = 1\n\x00", r"mine\.py .*null bytes"),
+        (MEASURE + "\n1 / 0\n", r"mine\.py fails at line 9 \(ZeroDivisionError: division by zero\)"),
+        ("import nothing_of_this_name\n", r"mine\.py fails at line 1 \(ModuleNotFoundError: No module"),
+        ("raise RuntimeError('two\\nlines')\n", r"mine\.py fails at line 1 \(RuntimeError: two\\nlines\)"),
+        ("import sys\nsys.exit(3)\n", r"mine\.py fails at line 2 \(SystemExit: 3\)"),
+        ("x = 1\n", r"mine\.py registers no measure, teacher, student, law or schedule"),
+        (MEASURE.replace("own_number", "rho_mean"), r"registers the measure 'rho_mean', which exists already"),
+        (LAW.replace('"doubled"', '"sphere"'), r"fails at line 5 .*kind 'sphere'.*Sphere and Doubled"),
+        (
+            "from typing import Literal\nfrom tutelage.teachers import Teacher\n"
+            'class Half(Teacher):\n    kind: Literal["half"] = "half"\n',
+            r"mine\.py: the teacher 'half' does not define build, widths",
+        ),
+    ],
+)
+def test_a_bad_plugin_is_refused_in_a_sentence_and_leaves_nothing_behind(write, text, sentence):
+    before, modules = plugins._registered(), set(sys.modules)
+    with pytest.raises(Refusal, match=sentence) as caught:
+        load_plugin(write(text))
+    assert str(caught.value).isprintable()
+    assert plugins._registered() == before
+    assert not [name for name in set(sys.modules) - modules if "plugin" in name]
+    assert plugins.PLUGINS == {}
+
+
+def test_a_missing_file_is_refused(tmp_path):
+    for path in (tmp_path / "none.py", tmp_path):
+        with pytest.raises(Refusal, match="cannot be read"):
+            load_plugin(path)
+
+
+def test_two_plugins_cannot_share_a_name(write):
+    load_plugin(write(MEASURE))
+    with pytest.raises(Refusal, match=r"other\.py registers the measure 'own_number', which exists already"):
+        load_plugin(write(MEASURE + "\n", "other.py"))
+    assert MEASURES["own_number"].function.__module__.startswith("_tutelage_plugin_")
+
+
+def test_a_mended_plugin_can_be_loaded_after_it_was_refused(write):
+    with pytest.raises(Refusal):
+        load_plugin(write(MEASURE + "\n1 / 0\n"))
+    assert load_plugin(write(MEASURE)).names == ("measure own_number",)
+
+
+def test_the_example_is_a_plugin(tmp_path):
+    assert set(load_plugin(EXAMPLE).names) == {"measure relative_loss", "teacher orthogonal"}
+    assert "orthogonal" in Teacher.kinds
+    teacher = {"kind": "orthogonal", "inputs": 6, "hidden": 3, "outputs": 2}
+    spec = Spec(**SPEC | {"teacher": teacher, "record": {"measures": ["relative_loss"]}})
+    (pack,) = execute([spec], Store(tmp_path), device="cpu")
+    assert pack.report["relative_loss"].shape == (2, 3)
+
+
+def test_a_spec_cannot_name_a_plugin(tmp_path):
+    path = tmp_path / "spec.yaml"
+    path.write_text(f"with: {EXAMPLE}\nplugins: [{EXAMPLE}]\n")
+    with pytest.raises(Refusal, match="there is no setting of 'spec' 'with'"):
+        from_yaml(path)
+
+
+def test_the_hash_with_a_plugin_is_the_same_in_another_process(write):
+    load_plugin(write(LAW))
+    code = (
+        "import json, sys; from tutelage.plugins import load_plugin; from tutelage.runs import Spec\n"
+        "load_plugin(sys.argv[1]); print(Spec(**json.loads(sys.argv[2])).hash)"
+    )
+    values = SPEC | {"inputs": {"kind": "doubled"}}
+    words = [sys.executable, "-c", code, str(write(LAW)), json.dumps(values)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == Spec(**values).hash
