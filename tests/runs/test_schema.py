@@ -51,6 +51,7 @@ CHECKS = {
     "const": lambda value, rule, whole: value == rule["const"],
     "enum": lambda value, rule, whole: value in rule["enum"],
     "minimum": number(lambda value, rule: value >= rule["minimum"]),
+    "maximum": number(lambda value, rule: value <= rule["maximum"]),
     "exclusiveMinimum": number(lambda value, rule: value > rule["exclusiveMinimum"]),
     "exclusiveMaximum": number(lambda value, rule: value < rule["exclusiveMaximum"]),
     "minItems": lambda value, rule, whole: not isinstance(value, list) or len(value) >= rule["minItems"],

@@ -7,7 +7,7 @@ from contextlib import suppress
 import typer
 from rich.console import Console
 
-from tutelage.cli import commands, specs
+from tutelage.cli import commands, specs, store
 from tutelage.cli.engines import engines
 from tutelage.errors import Refusal
 
@@ -25,6 +25,8 @@ app.command()(commands.report)
 app.command()(commands.ledger)
 app.command()(engines)
 app.add_typer(specs.app)
+app.add_typer(store.app)
+app.command()(store.query)
 
 ERROR, INTERRUPTED = 2, 130
 

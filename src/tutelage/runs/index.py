@@ -8,7 +8,8 @@ import hashlib
 import io
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,7 @@ _LOOK = {
 _TABLES = {f"{axis}_key": pa.uint64() for axis in INDEX} | {f"{axis}_bytes": pa.int64() for axis in INDEX}
 SCHEMA = pa.schema([*pa.schema(_LOOK), *SETTINGS, *ABOUT, *DETAILS, *pa.schema(_TABLES)])
 
+_READERS, _AT_A_TIME = 4, 200
 _SAID = ("version", "commit", "device", "engine", "finished")
 
 
@@ -60,12 +62,12 @@ def packs(root: Path, every_file: bool = False) -> pa.Table:
     good = [stamps.get(name) == stamp for name, stamp in zip(names, known["stamp"].to_pylist(), strict=True)]
     kept = known.filter(pa.array(good, pa.bool_()))
     missing = stamps.keys() - set(kept["pack"].to_pylist())
-    rows = [row for name in sorted(missing) if (row := _row(root / name, stamps[name]))]
+    rows = _rows(root, {name: stamps[name] for name in sorted(missing)})
     table = pa.concat_tables([kept, pa.Table.from_pylist(rows, SCHEMA)]) if rows else kept
     if rows or len(kept) < len(known):
         table = table.sort_by("pack")
         _keep(root, table.filter(table["damage"].is_null()))
-    return _looked_at(root, table) if every_file else table
+    return _looked_at(root, table, missing) if every_file else table
 
 
 def index_folder(root: Path) -> Path | None:
@@ -119,6 +121,18 @@ def _keep(root: Path, table: pa.Table) -> None:
         write_atomically(folder / "packs.parquet", buffer.getvalue())
 
 
+def _rows(root: Path, stamps: dict[str, str]) -> list[dict[str, Any]]:
+    """What the index says of packs; several are read at a time, which a folder on another machine needs."""
+    names = list(stamps)
+
+    def some(start: int) -> list[dict[str, Any]]:
+        return [_row(root / name, stamps[name]) for name in names[start : start + _AT_A_TIME]]
+
+    with ThreadPoolExecutor(max_workers=_READERS) as readers:
+        chunks = readers.map(some, range(0, len(names), _AT_A_TIME))
+        return [row for chunk in chunks for row in chunk if row]
+
+
 def _row(folder: Path, stamp: str) -> dict[str, Any]:
     """What the index says of one pack, nothing where it has been removed in the meantime."""
     row: dict[str, Any] = {"pack": folder.name, "stamp": stamp}
@@ -149,27 +163,27 @@ def _key(pack: str, checksum: str) -> int:
     return int.from_bytes(hashlib.sha256(f"{pack} {checksum}".encode()).digest()[:8])
 
 
-def _looked_at(root: Path, table: pa.Table) -> pa.Table:
-    """The same rows after a look at every file of every pack that was thought to be whole."""
+def _looked_at(root: Path, table: pa.Table, just_read: Set[str]) -> pa.Table:
+    """The same rows after a look at every file of every pack that was thought to be whole and was not just read."""
     states = table["damage"].to_pylist()
     rows = zip(table["pack"].to_pylist(), table["files"].to_pylist(), strict=True)
     for i, (pack, files) in enumerate(rows):
-        if states[i] is None:
-            states[i] = _changed(root / pack, files)
+        if states[i] is None and pack not in just_read:
+            states[i] = _changed(f"{root}/{pack}", files)
     place = table.schema.get_field_index("damage")
     return table.set_column(place, "damage", pa.array(states, pa.string()))
 
 
-def _changed(folder: Path, files: str) -> str | None:
+def _changed(folder: str, files: str) -> str | None:
     """What is wrong with the first file that is not what it was when the index was written."""
-    start = f"{folder}/"
     for entry in files.split(" "):
         name, size = entry.split("/")
         try:
-            about = os.lstat(start + name)
+            about = os.lstat(f"{folder}/{name}")
         except OSError:
             about = None
         if about is None or about.st_size != int(size) or not stat.S_ISREG(about.st_mode):
-            found = next(damage(folder, Manifest({}, "", {name: ""}, {}, {name: int(size)}), checksums=False), None)
+            said = Manifest({}, "", {name: ""}, {}, {name: int(size)})
+            found = next(damage(Path(folder), said, checksums=False), None)
             return f"{name} {found.what if found else 'has changed'}"
     return None

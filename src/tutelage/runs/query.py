@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 VIEWS = {"member": "members", "layer": "layers", "teacher": "teachers", "unit": "units", "pair": "pairs"}
 _DERIVED = {"teacher": "best_correlation", "unit": "specialisation"}  # what "recovered" follows from
-_UNREADABLE = ("IOException", "InvalidInputException", "SerializationException", "InternalException", "FatalException")
+_MISTAKES = ("Parser", "Binder", "Catalog", "Permission", "Conversion", "OutOfRange", "NotImplemented", "Interrupt")
 
 
 def query(root: str | Path, sql: str) -> pa.Table:
@@ -41,7 +41,7 @@ def query(root: str | Path, sql: str) -> pa.Table:
         try:
             return _answer(duckdb, root, table, sql)
         except duckdb.Error as error:
-            if type(error).__name__ not in _UNREADABLE or not forget(root):
+            if _is_mistake(error) or not forget(root):
                 raise
             return _answer(duckdb, root, table, sql)  # a copy of the tables was damaged, perhaps
     except duckdb.Error as error:
@@ -133,6 +133,11 @@ def _lock(connection: Any, files: list[str]) -> None:
     connection.execute("SET lock_configuration = true")
 
 
+def _is_mistake(error: Exception) -> bool:
+    """Whether the query is to blame; what is wrong with a Parquet file comes as an error of almost any other kind."""
+    return type(error).__name__.removesuffix("Exception") in _MISTAKES
+
+
 def _axes(sql: str) -> list[str]:
     """The axes whose views a query may mean: only those are prepared."""
     return [axis for axis, view in VIEWS.items() if view in sql.lower()]
@@ -140,7 +145,7 @@ def _axes(sql: str) -> list[str]:
 
 def _refusal(error: Exception, root: Path, table: pa.Table, axes: list[str]) -> Refusal:
     """Which damaged pack could not be read, or else what is wrong with the query."""
-    if type(error).__name__ in _UNREADABLE:
+    if not _is_mistake(error):
         named = re.search(re.escape(str(root)) + r"/([0-9a-f]{16})/", str(error))
         for pack in [named[1]] if named else table["pack"].to_pylist():
             if found := _damaged_table(root / pack, axes):
