@@ -1,4 +1,4 @@
-"""Jobs on Ray: `--on ray` for this machine, `--on ray://HOST:PORT` or `--on ray:auto` for a cluster.
+"""Jobs on Ray: `--on ray` or `--on ray:2` for this machine, `--on ray://HOST:PORT` or `--on ray:auto` for a cluster.
 
 The folder of results must be one that all nodes see. Results travel through it and never through Ray's object store,
 so nothing is spilled, and a driver that dies loses nothing that has landed.
@@ -14,7 +14,7 @@ from tutelage.runs.jobs import ATTEMPTS, Backend, Job, backend, carry_out, log
 
 @backend("ray")
 def on_ray(rest: str) -> Backend:
-    """``rest`` is empty for a cluster on this machine, "auto" for the one around, or "//HOST:PORT"."""
+    """``rest`` is empty or a number of workers for this machine, "auto" for the cluster around, or "//HOST:PORT"."""
 
     def run(jobs: Sequence[Job], landed: Callable[[str], None]) -> None:
         ray = _started(rest)
@@ -23,7 +23,7 @@ def on_ray(rest: str) -> Backend:
         try:
             _collect(ray, [task.remote(replace(job, threads=1)) for job in jobs], landed)
         finally:
-            if not rest:
+            if not rest or rest.isdecimal():
                 ray.shutdown()
 
     return run
@@ -35,9 +35,11 @@ def _started(rest: str) -> Any:
         import ray
     except ImportError:
         raise Refusal("Ray is not installed: pip install 'tutelage[cluster]'") from None
-    address = f"ray:{rest}" if rest.startswith("//") else rest or None
+    here = not rest or rest.isdecimal()
+    address = "local" if here else f"ray:{rest}" if rest.startswith("//") else rest
+    own = {"include_dashboard": False, "num_cpus": int(rest) if rest else None} if here else {}
     try:
-        ray.init(address=address or "local", include_dashboard=False if address is None else None, log_to_driver=False)
+        ray.init(address=address, log_to_driver=False, **own)
     except (ConnectionError, ValueError, RuntimeError) as error:
         raise Refusal(
             f"no Ray cluster answers at '{address}' ({str(error).splitlines()[0]}): check the address"
