@@ -1,6 +1,6 @@
 """Kill a running sweep again and again, at random moments, and see that nothing is lost and nothing changes.
 
-    python tests/faults.py --kills 100 --on processes:2 [--seed 0] [--json FILE]
+    python tests/faults.py --kills 100 --on processes:2 [--seed 0] [--within 6] [--json FILE]
 
 A round runs a sweep of small packs in a folder of its own. The driver, or one of its workers, is killed with -9 after a
 random time; the same command is then started again, until the sweep is whole; then the next round begins, until all
@@ -93,7 +93,7 @@ def kill_something(driver: subprocess.Popen, chance: random.Random) -> str:
     return "driver"
 
 
-def run(kills: int, on: str, seed: int = 0) -> dict:
+def run(kills: int, on: str, seed: int = 0, within: float = 6.0) -> dict:
     """Spend all kills; the counts of what was killed, lost, damaged and different."""
     chance = random.Random(seed)
     counts = {"driver": 0, "worker": 0, "rounds": 0, "lost": 0, "changed": 0, "damaged": 0, "different": 0, "landed": 0}
@@ -102,14 +102,14 @@ def run(kills: int, on: str, seed: int = 0) -> dict:
         wanted = fingerprint(Path(temporary) / "undisturbed")
         while counts["driver"] + counts["worker"] < kills:
             folder = Path(temporary) / f"round-{counts['rounds']}"
-            _round(folder, on, kills, chance, counts)
+            _round(folder, on, kills, chance, counts, within)
             counts["different"] += sum(fingerprint(folder)[name] != digest for name, digest in wanted.items())
             counts["rounds"] += 1
             counts["landed"] += len(wanted)
     return counts
 
 
-def _round(folder: Path, on: str, kills: int, chance: random.Random, counts: dict) -> None:
+def _round(folder: Path, on: str, kills: int, chance: random.Random, counts: dict, within: float) -> None:
     """One sweep, disturbed until it is whole; the last start is left alone when the kills are spent."""
     seen: dict[str, str] = {}
     driver = start(folder, on)
@@ -119,7 +119,7 @@ def _round(folder: Path, on: str, kills: int, chance: random.Random, counts: dic
         if counts["driver"] + counts["worker"] >= kills:
             driver.wait(300)
             continue
-        time.sleep(chance.uniform(0.5, 6.0))
+        time.sleep(chance.uniform(0.5, within))
         if driver.poll() is None:
             counts[kill_something(driver, chance)] += 1
             seen = _look(folder, seen, counts)
@@ -144,6 +144,9 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--on", default="processes:2")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--within", type=float, default=6.0, help="seconds after which at the latest something is killed"
+    )
     parser.add_argument("--json", type=Path)
     parser.add_argument("--drive", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -151,7 +154,7 @@ def main() -> None:
         drive(options.drive, options.on)
         return
     begin = time.time()
-    result = {"on": options.on, "seed": options.seed, **run(options.kills, options.on, options.seed)}
+    result = {"on": options.on, "seed": options.seed, **run(options.kills, options.on, options.seed, options.within)}
     result |= {"seconds": round(time.time() - begin), "date": time.strftime("%Y-%m-%d", time.gmtime())}
     print(json.dumps(result, indent=1))
     if options.json:
