@@ -18,6 +18,7 @@ from tutelage.runs import Pack, Spec, Store, parquet_bytes, plain, schedule
 from tutelage.studies.claims import Verdict, judge
 from tutelage.studies.packs import Packs
 from tutelage.studies.study import SCALES, Plan, Scale, Study, find
+from tutelage.version import commit
 
 
 @dataclass(frozen=True)
@@ -111,10 +112,11 @@ def _settings(pack: Pack) -> dict[str, object]:
 
 
 def provenance(packs: Packs) -> dict:
-    """Version, date, and the log line of every pack: device, engine, seeds, seconds."""
+    """Version, commit, date, and the log line of every pack: device, engine, seeds, seconds."""
     logs = [json.loads((p.folder / "log.jsonl").read_text().splitlines()[0]) for p in packs]
     return {
         "version": tutelage.__version__,
+        "commit": commit(),
         "written": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(sum(line["seconds"] for line in logs), 1),
         "packs": logs,
