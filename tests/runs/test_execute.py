@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -67,3 +68,23 @@ def test_devices_that_are_not_there_are_refused(monkeypatch):
         pick_device("cuda")
     with pytest.raises(Refusal, match="there is no device 'gpu'"):
         pick_device("gpu")
+
+
+def test_a_pack_that_cannot_be_written_ends_the_run_before_all_is_computed(values, tmp_path, monkeypatch):
+    specs, computed = [Spec(**values(seeds=[i])) for i in range(12)], []
+    module = sys.modules["tutelage.runs.work"]
+    train = module.follow
+
+    def slow(*arguments):
+        computed.append(1)
+        time.sleep(0.1)
+        return train(*arguments)
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(module, "follow", slow)
+    monkeypatch.setattr(sys.modules["tutelage.runs.store"], "land", full)
+    with pytest.raises(Refusal, match="No space left on device"):
+        execute(specs, Store(tmp_path), device="cpu")
+    assert len(computed) < 12

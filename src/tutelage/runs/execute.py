@@ -4,7 +4,7 @@ import logging
 import os
 import platform
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
 
@@ -72,11 +72,19 @@ def execute(
     finished: dict[str, list[Part]] = {name: [] for name in pending}
     with ThreadPoolExecutor(max_workers=4) as writers:
         for part in train_loads(loads(list(pending.values()), where), where, engine, tell):
+            _raise_failures(packs.values())
             whole = part.piece.whole
             finished[whole.hash].append(part)
             if sum(len(p.piece.spec.seeds) for p in finished[whole.hash]) == len(whole.seeds):
                 packs[whole.hash] = writers.submit(_save, whole, finished.pop(whole.hash), store, where, show)
     return [pack.result() if isinstance(pack := packs[spec.hash], Future) else pack for spec in specs]
+
+
+def _raise_failures(packs: Iterable[Pack | Future[Pack]]) -> None:
+    """Stop at once when a pack could not be written, instead of computing more that cannot be kept either."""
+    for pack in packs:
+        if isinstance(pack, Future) and pack.done():
+            pack.result()
 
 
 def find(spec: Spec, store: Store) -> Pack | None:

@@ -93,19 +93,23 @@ def schedule(
     if word not in BACKENDS:
         raise unknown("place to run", word, ["local", *BACKENDS])
     distinct = {spec.hash: spec for spec in specs}
-    waiting = {name: spec for name, spec in distinct.items() if find(spec, store) is None}
     tell = on_progress or (lambda done: None)
+    show = on_landed or (lambda pack: None)
+    waiting: dict[str, Spec] = {}
     for name, spec in distinct.items():
-        if name not in waiting:
+        known = find(spec, store)
+        if known:
             tell(work(spec))
+            show(known)
+        else:
+            waiting[name] = spec
     folder = str(Path(store.root).resolve())
     plugins = tuple((str(plugin.path), plugin.source) for plugin in PLUGINS.values())
     jobs = [Job(to_yaml(spec), folder, device, engine, threads, plugins) for spec in waiting.values()]
 
     def landed(name: str) -> None:
         tell(work(waiting[name]))
-        if on_landed:
-            on_landed(store.load(waiting[name]))
+        show(store.load(waiting[name]))
 
     if jobs:
         log.info("%d packs for %s", len(jobs), on)
