@@ -16,15 +16,13 @@ the order of the points. Outputs are f W + b = e W + (c W + b). Sums run in the 
 in float64 over blocks.
 """
 
-import hashlib
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
-from tutelage.training import _fused_kernel, _vector_tiles
-from tutelage.training._fused_kernel import PART, _aligned_zeros, not_kept
+from tutelage.training import _fused_kernel
+from tutelage.training._fused_kernel import PART, _aligned_zeros, compiled, stamp_of
 from tutelage.training._vector_tiles import OPTIONS, TILE_ROWS, fetch_ahead, multiply
 
 _TILE = TILE_ROWS or 8  # points looked at between requests for others
@@ -266,19 +264,7 @@ def _make_scan(stamp: int):
                 _conclude(teacher.inverse[member], teacher.sums[member], rounding, shape, buffers, rho[member])
         return stamp
 
-    try:
-        return njit(cache=True, **OPTIONS)(scan)
-    except RuntimeError as error:  # numba found no folder it may write to
-        not_kept(error)
-        return njit(**OPTIONS)(scan)
+    return compiled(scan)
 
 
-def _stamp() -> int:
-    """A number made from the vector setting and the text of the compiled modules."""
-    digest = hashlib.blake2b(_vector_tiles.VECTOR.encode(), digest_size=7)
-    for path in (_vector_tiles.__file__, _fused_kernel.__file__, __file__):
-        digest.update(Path(path).read_bytes())
-    return int.from_bytes(digest.digest(), "little")
-
-
-scan = _make_scan(_stamp())
+scan = _make_scan(stamp_of(_fused_kernel.__file__, __file__))

@@ -213,7 +213,24 @@ def not_kept(error: Exception) -> None:
     """Say, once, that the next start will have to compile again, and why."""
     if not _told:
         _told.append(str(error))
-        _LOG.warning("the compiled training loop could not be kept on disk and is compiled at every start: %s", error)
+        _LOG.warning("compiled code could not be kept on disk and is compiled at every start: %s", error)
+
+
+def compiled(function):
+    """An entry point, compiled when it is first called and kept on disk where there is a folder for it."""
+    try:
+        return njit(cache=True, **OPTIONS)(function)
+    except RuntimeError as error:  # numba found no folder it may write to
+        not_kept(error)
+        return njit(**OPTIONS)(function)
+
+
+def stamp_of(*files: str) -> int:
+    """A number made from the vector setting and the text of compiled modules, the tiles among them."""
+    digest = hashlib.blake2b(_vector_tiles.VECTOR.encode(), digest_size=7)
+    for path in (_vector_tiles.__file__, *files):
+        digest.update(Path(path).read_bytes())
+    return int.from_bytes(digest.digest(), "little")
 
 
 def _make_train(stamp: int):
@@ -237,19 +254,7 @@ def _make_train(stamp: int):
             )  # fmt: skip
         return stamp
 
-    try:
-        return njit(cache=True, **OPTIONS)(train)
-    except RuntimeError as error:  # numba found no folder it may write to
-        not_kept(error)
-        return njit(**OPTIONS)(train)
+    return compiled(train)
 
 
-def _stamp() -> int:
-    """A number made from the vector setting and the text of the compiled modules."""
-    digest = hashlib.blake2b(_vector_tiles.VECTOR.encode(), digest_size=7)
-    for path in (_vector_tiles.__file__, __file__):
-        digest.update(Path(path).read_bytes())
-    return int.from_bytes(digest.digest(), "little")
-
-
-train = _make_train(_stamp())
+train = _make_train(stamp_of(__file__))
