@@ -17,7 +17,8 @@ def test_a_row_a_study_with_its_verdicts_so_far():
 
 
 def test_nothing_is_drawn_without_a_terminal(capsys):
-    with shown("label", 10.0, quiet=False) as (done, landed):
+    with shown("label", 10.0, quiet=False) as (done, landed, evidence):
         done(5.0)
         landed(None)
+        evidence("a study", 0.5)
     assert capsys.readouterr() == ("", "")

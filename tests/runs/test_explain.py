@@ -86,7 +86,9 @@ def test_an_experiment_says_what_varies(values):
     specs = [Spec(**values(student={"multiple": k}, teacher={"polarity": p})) for k in (1, 2) for p in (0, 1)]
     assert variations(specs) == {"teacher.polarity": [0.0, 1.0], "student.multiple": [1.0, 2.0]}
     text = explain_experiment(specs)
-    assert text.startswith("4 packs, 12 students, 360 student-steps. Among the packs vary\n  teacher.polarity: 0, 1\n")
+    first, second, *_ = text.splitlines()
+    assert first == "4 packs, 12 students, 360 student-steps. Among the 4 specs vary"
+    assert second == "  teacher.polarity: 0, 1"
     assert text.endswith(explain(specs[0]))
     assert explain_experiment(specs[:1]) == explain(specs[0])
 

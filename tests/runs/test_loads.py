@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tutelage.runs import Spec, Store, execute
-from tutelage.runs.loads import Piece, cut, join, loads, some
+from tutelage.runs.loads import PACK_MEMBERS, PACK_WORK, Piece, cut, join, loads, packs_of, some, work
 
 CPU = torch.device("cpu")
 
@@ -78,3 +78,29 @@ def test_results_do_not_depend_on_how_the_work_was_loaded(values, tmp_path, monk
         assert b.weights().members == len(b.spec.seeds)
         for x, y in zip(a.weights().parameters, b.weights().parameters, strict=True):
             torch.testing.assert_close(x, y, rtol=1e-10, atol=1e-12)
+
+
+def test_a_small_spec_is_one_pack_with_its_own_hash(values):
+    spec = several(values)[0]
+    assert [p.hash for p in packs_of(spec)] == [spec.hash]
+
+
+@pytest.mark.parametrize("steps", [1, 10**5, 10**8, 10**11])
+def test_many_seeds_are_cut_into_packs_of_a_minute_from_the_spec_alone(values, steps):
+    """The members of all packs are those of the spec, in order; a pack is cut no further."""
+    rates = [0.01 + i * 1e-6 for i in range(25_000)]
+    spec = Spec(
+        **values(training={"steps": steps, "learning_rate": rates}, record={"every": max(1, steps // 2)}, seeds=25_000)
+    )
+    packs = packs_of(spec)
+    assert sum((p.seeds for p in packs), ()) == spec.seeds
+    assert sum((p.training.learning_rate for p in packs), ()) == spec.training.learning_rate
+    assert all(len(p.seeds) == 1 or (work(p) <= PACK_WORK and len(p.seeds) <= PACK_MEMBERS) for p in packs)
+    assert max(len(p.seeds) for p in packs) - min(len(p.seeds) for p in packs) <= 1
+    assert len({p.hash for p in packs}) == len(packs) > 1
+    assert [p.hash for pack in packs[:5] for p in packs_of(pack)] == [p.hash for p in packs[:5]]
+
+
+def test_shared_points_keep_a_spec_whole(values):
+    spec = Spec(**values(inputs={"shared": True}, seeds=3 * PACK_MEMBERS))
+    assert packs_of(spec) == [spec]

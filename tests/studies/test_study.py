@@ -35,7 +35,7 @@ def test_a_study_says_what_it_shows_and_what_would_refute_it(name):
 def test_scales_grow_and_claims_do_not_depend_on_them(name):
     plans = [find(name).plan(scale) for scale in SCALES]
     steps = [sum(len(s.seeds) * s.training.steps for s in plan.specs) for plan in plans]
-    assert steps[0] < steps[1] < steps[2]
+    assert steps[0] < steps[1] < steps[2] or (plans[0].evidence and steps == [0, 0, 0])
     said = [[(c.sentence, c.statistic, c.expected, c.refuted_by) for c in plan.claims] for plan in plans]
     assert said[0] == said[1] == said[2]
 

@@ -16,7 +16,7 @@ from tutelage.cli import tables
 from tutelage.cli.progress import shown
 from tutelage.cli.specs import LIMIT, Limit, With, read
 from tutelage.errors import unknown
-from tutelage.runs import Pack, Store, schedule, work
+from tutelage.runs import Pack, Store, packs_of, schedule, work
 from tutelage.runs.experiment import size
 from tutelage.studies import SCALES, STUDIES, Outcome
 from tutelage.studies.live import Landing
@@ -32,6 +32,7 @@ Engine = Annotated[str, typer.Option(help="auto, or an engine by name.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Log engine, device and seeds of every pack.")]
 
 FAILED = 1
+_SHOWN = 12  # packs whose tables a run prints; beyond that `tutelage query` serves better
 
 
 def studies(as_json: Json = False) -> None:
@@ -62,9 +63,10 @@ def reproduce(
     specs = distinct_specs(planned)
     tracker = open_tracker(track) if track else None
     landing = Landing(planned)
-    with shown(f"{len(specs)} packs", sum(map(work, specs)), as_json, landing) as (done, landed):
+    with shown(f"{len(specs)} packs", sum(map(work, specs)), as_json, landing) as (done, landed, evidence):
         where = {"on": on, "device": device, "engine": engine}
-        outcomes = carry_out(chosen, scale, out, **where, on_progress=done, on_landed=landed)
+        told = {"on_progress": done, "on_landed": landed, "on_evidence": evidence}
+        outcomes = carry_out(chosen, scale, out, **where, **told)
     page = html.write_reports(out)
     if tracker:
         _tell(tracker, landing.packs(), outcomes)
@@ -93,12 +95,12 @@ def run(
 ) -> None:
     """Train and measure the packs of a YAML file; what was computed before is only read. JSON has a line a pack."""
     _log_to_terminal(verbose)
-    specs = read(experiment, plugins, limit)
+    specs = [pack for spec in read(experiment, plugins, limit) for pack in packs_of(spec)]
     tracker = open_tracker(track) if track else None
     store = Store(out)
     known = [spec in store for spec in specs]
     label = specs[0].hash if len(specs) == 1 else f"{len(specs)} packs"
-    with shown(label, sum(map(work, specs)), as_json) as (done, landed):
+    with shown(label, sum(map(work, specs)), as_json) as (done, landed, _):
         packs = schedule(specs, store, on, device=device, engine=engine, on_progress=done, on_landed=landed)
     if tracker:
         _tell(tracker, packs, [])
@@ -107,11 +109,11 @@ def run(
         if as_json:
             last = {"hash": pack.spec.hash, "folder": str(pack.folder), "known": before, "last": tables.summary(pack)}
             print(json.dumps(last))
-        else:
+        elif len(packs) <= _SHOWN:
             console.print(tables.summary_table(pack))
             console.print(f"{'known already' if before else 'written'}: {pack.folder}", soft_wrap=True, highlight=False)
     if len(packs) > 1 and not as_json:
-        console.print(f"{size(specs)}, {sum(known)} of the packs known already", highlight=False)
+        console.print(f"{size(specs)}, {sum(known)} of the packs known already; all are in {out}", highlight=False)
 
 
 def report(

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from rich.console import Console, Group
 from rich.live import Live
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
 from tutelage.runs import Pack
@@ -13,20 +13,24 @@ from tutelage.studies.live import Landing, Standing
 
 OnProgress = Callable[[float], None]
 OnLanded = Callable[[Pack], None]
+OnEvidence = Callable[[str, float], None]
 
 
 @contextmanager
 def shown(
     label: str, total: float, quiet: bool, landing: Landing | None = None
-) -> Iterator[tuple[OnProgress, OnLanded]]:
-    """Two functions to tell of work done and of packs landed; they draw on a terminal and are silent elsewhere."""
+) -> Iterator[tuple[OnProgress, OnLanded, OnEvidence]]:
+    """Functions to tell of work done, of packs landed and of the share of a study's evidence worked out.
+
+    They draw on a terminal and are silent elsewhere.
+    """
     console = Console(stderr=True)
     columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%")
     bar = Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console)
     task = bar.add_task(label, total=total)
     add = landing.add if landing else lambda pack: None
     if quiet or not console.is_terminal:
-        yield lambda done: None, add
+        yield lambda done: None, add, lambda study, share: None
         return
     with Live(bar, console=console, refresh_per_second=4, transient=True) as live:
 
@@ -35,7 +39,14 @@ def shown(
             if landing:
                 live.update(Group(bar, standings_table(landing.standings())))
 
-        yield lambda done: bar.update(task, advance=done), landed
+        tasks: dict[str, TaskID] = {}
+
+        def evidence(study: str, share: float) -> None:
+            if study not in tasks:
+                tasks[study] = bar.add_task(study, total=1.0)
+            bar.update(tasks[study], completed=share)
+
+        yield lambda done: bar.update(task, advance=done), landed, evidence
 
 
 def standings_table(standings: list[Standing]) -> Table:

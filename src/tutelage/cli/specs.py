@@ -11,6 +11,7 @@ from rich.table import Table
 from tutelage.plugins import load_plugin
 from tutelage.runs.experiment import LIMIT, read_experiment, size
 from tutelage.runs.explain import difference, explain_experiment, facts, flat, variations
+from tutelage.runs.loads import packs_of
 from tutelage.runs.schema import schema as experiment_schema
 from tutelage.runs.spec import Spec, plain
 
@@ -60,7 +61,7 @@ def explain(file: Experiment, plugins: With = None, limit: Limit = LIMIT, as_jso
 @app.command(name="list")
 def list_packs(file: Experiment, plugins: With = None, limit: Limit = LIMIT, as_json: Json = False) -> None:
     """List the packs an experiment makes, with their hashes and sizes."""
-    specs = read(file, plugins, limit)
+    specs = [pack for spec in read(file, plugins, limit) for pack in packs_of(spec)]
     varied = list(variations(specs))
     rows = [_row(spec, varied) for spec in specs]
     if as_json:

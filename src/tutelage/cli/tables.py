@@ -7,7 +7,7 @@ from rich.table import Table
 
 from tutelage.report import short
 from tutelage.runs import Pack
-from tutelage.studies import SCALES, STUDIES, Outcome
+from tutelage.studies import SCALES, STUDIES, Outcome, source
 
 COLOURS = {"holds": "green", "fails": "red", "undecided": "yellow"}
 
@@ -38,14 +38,14 @@ def study_table() -> Table:
     for scale in SCALES:
         table.add_column(scale, justify="right", no_wrap=True)
     for row in study_rows():
-        sizes = [f"{s['student_steps'] / 1e6:.2g} M" for s in row["scales"].values()]
-        table.add_row(row["study"], f"{row['seed']} Fig. {row['figure']}", row["title"], *sizes)
+        sizes = [f"{s['student_steps'] / 1e6:.2g} M" if s["packs"] else "-" for s in row["scales"].values()]
+        table.add_row(row["study"], source(row["seed"], row["figure"]), row["title"], *sizes)
     return table
 
 
 def claims_table(outcome: Outcome) -> Table:
     """The claims of a study, setting by setting."""
-    title = f"{outcome.study.name} (seed {outcome.study.seed}, Fig. {outcome.study.figure}; scale {outcome.scale})"
+    title = f"{outcome.study.name} (seed {source(outcome.study.seed, outcome.study.figure)}; scale {outcome.scale})"
     table = Table(title=title, title_justify="left")
     for column, right in (
         ("claim", 0),

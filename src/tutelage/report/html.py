@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from tutelage.errors import Refusal
 from tutelage.files import write_atomically
-from tutelage.studies import STUDIES
+from tutelage.studies import STUDIES, source
 
 
 def write_reports(out: str | Path) -> Path:
@@ -37,8 +37,7 @@ def read_study(folder: Path) -> dict[str, Any]:
         known = STUDIES.get(first["study"])
         return {
             "name": first["study"],
-            "seed": first["seed"],
-            "figure": first["figure"],
+            "source": source(first["seed"], first["figure"]),
             "scale": first["scale"],
             "title": known.title if known else first["study"],
             "shows": known.shows if known else "(this study is not part of the installed version)",

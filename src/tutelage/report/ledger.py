@@ -8,6 +8,7 @@ from typing import Any
 from tutelage.errors import Refusal
 from tutelage.files import write_atomically
 from tutelage.report.html import short
+from tutelage.studies import source
 
 _HEAD = """# Ledger of claims
 
@@ -46,7 +47,7 @@ def _counts(root: Path, found: list[Path]) -> str:
         first, verdicts = claims[0], [c["verdict"] for c in claims]
         name = f"[{first['study']}]({path.parent.relative_to(root).as_posix()}/)"
         counts = " | ".join(str(verdicts.count(v)) for v in ("holds", "fails", "undecided"))
-        rows.append(f"| {name} | {first['seed']} Fig. {first['figure']} | {first['scale']} | {counts} |")
+        rows.append(f"| {name} | {source(first['seed'], first['figure'])} | {first['scale']} | {counts} |")
     return "\n".join(rows) + "\n"
 
 

@@ -3,7 +3,7 @@
 from tutelage.runs.build import build
 from tutelage.runs.execute import execute, pick_device
 from tutelage.runs.jobs import BACKENDS, schedule
-from tutelage.runs.loads import work
+from tutelage.runs.loads import packs_of, work
 from tutelage.runs.on_processes import processes
 from tutelage.runs.on_ray import on_ray
 from tutelage.runs.on_slurm import on_slurm
@@ -22,6 +22,7 @@ __all__ = [
     "from_yaml",
     "on_ray",
     "on_slurm",
+    "packs_of",
     "parquet_bytes",
     "pick_device",
     "plain",

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tutelage.errors import Refusal, unknown
+from tutelage.runs.loads import packs_of
 from tutelage.runs.spec import Spec
 from tutelage.runs.yaml_file import read_table
 from tutelage.settings import Recipe, Settings, one_line
@@ -43,9 +44,10 @@ class Size:
 
 
 def size(specs: Sequence[Spec]) -> Size:
-    """The size of all specs together."""
+    """The size of all specs together, cut into packs."""
     students = [len(spec.seeds) for spec in specs]
-    return Size(len(specs), sum(students), sum(n * s.training.steps for n, s in zip(students, specs, strict=True)))
+    steps = sum(n * s.training.steps for n, s in zip(students, specs, strict=True))
+    return Size(sum(len(packs_of(s)) for s in specs), sum(students), steps)
 
 
 def read_experiment(path: str | Path, limit: int = LIMIT) -> list[Spec]:

@@ -12,7 +12,7 @@ import torch
 from tutelage.measures import axis_shape, find
 from tutelage.plugins import describe, digests
 from tutelage.runs.experiment import size
-from tutelage.runs.loads import Piece, work
+from tutelage.runs.loads import Piece, packs_of, work
 from tutelage.runs.spec import Spec, plain
 from tutelage.settings import Recipe, Settings, first_paragraph
 
@@ -25,11 +25,11 @@ def explain(spec: Spec) -> str:
 
 
 def explain_experiment(specs: Sequence[Spec]) -> str:
-    """What the packs of an experiment share and what varies among them, then the first of them in full."""
+    """What varies among the specs of an experiment, then the first of them in full."""
     if len(specs) == 1:
         return explain(specs[0])
     varied = "\n".join(f"  {name}: {', '.join(map(_shown, values))}" for name, values in variations(specs).items())
-    return f"{size(specs)}. Among the packs vary\n{varied}\n\nThe first pack:\n\n{explain(specs[0])}"
+    return f"{size(specs)}. Among the {len(specs)} specs vary\n{varied}\n\nThe first:\n\n{explain(specs[0])}"
 
 
 def variations(specs: Sequence[Spec]) -> dict[str, list[Any]]:
@@ -55,6 +55,7 @@ def facts(spec: Spec) -> dict[str, Any]:
         "teacher_widths": list(teacher),
         "student_widths": list(student),
         "members": len(spec.seeds),
+        "packs": len(packs_of(spec)),
         "steps": spec.training.steps,
         "epochs": spec.training.steps * _batch(spec) / spec.inputs.train,
         "recorded_steps": len(spec.record.steps(spec.training.steps)),
@@ -182,10 +183,12 @@ def _members(spec: Spec) -> str:
 
 def _cost(spec: Spec) -> str:
     known = facts(spec)
+    cut = f" It is cut into {known['packs']:,} packs, of about a minute of work each." if known["packs"] > 1 else ""
     used = "".join(f" It needs {plugin}." for plugin in describe(known["plugins"]))
     return (
         f"Cost: about {known['multiplications']:.2g} multiplications, {_bytes(known['data_bytes'])} of points, labels "
-        f"and activations while it runs, at most {_bytes(known['result_bytes'])} of results. Hash {spec.hash}.{used}"
+        f"and activations while it runs, at most {_bytes(known['result_bytes'])} of results. "
+        f"Hash {spec.hash}.{cut}{used}"
     )
 
 

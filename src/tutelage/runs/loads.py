@@ -1,8 +1,11 @@
-"""Loads: what is put on a device at once. Packs too large for it are cut, like-shaped small ones are joined.
+"""Packs and loads: what is stored at once, and what is put on a device at once.
 
-Both change nothing in the results, because a member's numbers depend on its own seed and settings alone.
+An experiment with very many seeds is cut into packs by :func:`packs_of`, from its spec alone. When they are computed,
+packs too large for a device are cut further into pieces, and like-shaped small ones are joined. None of this changes a
+number in the results, because a member's numbers depend on its own seed and settings alone.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -18,6 +21,12 @@ STREAMS = 3
 _SHARE = 0.6  # of the free memory of a GPU that the data of the loads at work may take together
 _CPU_BYTES = 2 << 30
 
+PACK_WORK = 6e12
+"""Multiplications of the largest pack an experiment makes: about a minute of one core (see docs/speed.md)."""
+
+PACK_MEMBERS = 10_000
+"""Members of the largest pack an experiment makes, so that tables of short trainings stay of a size to handle."""
+
 
 def capacity(device: torch.device) -> int:
     """Bytes of data a load may hold on a device."""
@@ -32,6 +41,19 @@ def work(spec: Spec) -> float:
     samples = spec.inputs.train if spec.training.batch == "all" else spec.training.batch
     per_sample = 3.0 * sum(a * b for a, b in pairwise(widths))
     return len(spec.seeds) * spec.training.steps * samples * per_sample
+
+
+def packs_of(spec: Spec) -> list[Spec]:
+    """A spec as the packs an experiment stores: itself, or specs of some of its members where it is more than a
+    minute of work. They follow from the spec alone, so every run of an experiment, anywhere, meets the same ones.
+    """
+    members = len(spec.seeds)
+    most = max(1, min(PACK_MEMBERS, int(PACK_WORK * members / work(spec))))
+    if members <= most or spec.inputs.shared:  # shared points are those of the first seed, which other packs would lack
+        return [spec]
+    parts = math.ceil(members / most)
+    ends = [members * part // parts for part in range(parts + 1)]
+    return [some(spec, range(*bounds)) for bounds in pairwise(ends)]
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from tutelage.discover import import_all
 from tutelage.studies.claims import Claim, Verdict, judge
 from tutelage.studies.packs import Packs, at_step, setting
 from tutelage.studies.reproduce import Outcome, reproduce
-from tutelage.studies.study import SCALES, STUDIES, Plan, Scale, Study, find, study
+from tutelage.studies.study import SCALES, STUDIES, Plan, Scale, Study, find, source, study
 
 import_all(__name__, __path__)
 
@@ -23,5 +23,6 @@ __all__ = [
     "judge",
     "reproduce",
     "setting",
+    "source",
     "study",
 ]

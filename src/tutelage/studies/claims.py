@@ -3,12 +3,10 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy import stats
-
-from tutelage.studies.packs import Packs
 
 CONFIDENCE = 0.95
 """Of the interval that has to lie on one side of the threshold."""
@@ -18,8 +16,9 @@ CONFIDENCE = 0.95
 class Claim:
     """What a seed says, what is computed to check it, and what would refute it.
 
-    values: from the finished packs to one array a setting, with one value a member (NaN where the statistic is not
-    defined for a member). Each setting is judged by itself, so a setting where the sentence fails is seen.
+    values: from the finished packs (or the plan's evidence) to one array a setting, with one value a member (NaN
+    where the statistic is not defined for a member). Each setting is judged by itself, so a setting where the
+    sentence fails is seen.
     expected: "> 0.3" or "< 0.5", a bound on the mean over members.
     """
 
@@ -27,7 +26,7 @@ class Claim:
     statistic: str
     expected: str
     refuted_by: str
-    values: Callable[[Packs], Mapping[str, np.ndarray]]
+    values: Callable[[Any], Mapping[str, np.ndarray]]
 
 
 @dataclass(frozen=True)
@@ -45,9 +44,9 @@ class Verdict:
     refuted_by: str
 
 
-def judge(claim: Claim, packs: Packs) -> list[Verdict]:
+def judge(claim: Claim, evidence: Any) -> list[Verdict]:
     """The verdict of a claim in each of its settings."""
-    return [_judge(claim, setting, values) for setting, values in claim.values(packs).items()]
+    return [_judge(claim, setting, values) for setting, values in claim.values(evidence).items()]
 
 
 def _judge(claim: Claim, setting: str, values: np.ndarray) -> Verdict:

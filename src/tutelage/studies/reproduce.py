@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from time import perf_counter
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -58,32 +59,40 @@ def reproduce(
     engine: str = "auto",
     on_progress: Callable[[float], None] | None = None,
     on_landed: Callable[[Pack], None] | None = None,
+    on_evidence: Callable[[str, float], None] | None = None,
 ) -> list[Outcome]:
     """Carry out studies: packs into OUT/results, then figure, claims and numbers of each study into OUT/STUDY.
 
-    on: where packs are computed, see :func:`tutelage.runs.schedule`.
+    on: where packs are computed, see :func:`tutelage.runs.schedule`; on_evidence: told of a study's name and the
+    share done while its evidence is worked out here, after the packs.
     """
     planned = plans(names, scale)
     store = Store(Path(out) / "results")
     specs = distinct_specs(planned)
     finished = schedule(specs, store, on, device=device, engine=engine, on_progress=on_progress, on_landed=on_landed)
     packs = {pack.spec.hash: pack for pack in finished}
+    tell = on_evidence or (lambda name, share: None)
     return [
-        _write(find(name), scale, plan, Packs(packs[s.hash] for s in plan.specs), Path(out))
+        _write(find(name), scale, plan, Packs(packs[s.hash] for s in plan.specs), Path(out), tell)
         for name, plan in planned.items()
     ]
 
 
-def _write(study: Study, scale: Scale, plan: Plan, packs: Packs, out: Path) -> Outcome:
-    folder = out / study.name
-    verdicts = [verdict for claim in plan.claims for verdict in judge(claim, packs)]
+def _write(
+    study: Study, scale: Scale, plan: Plan, packs: Packs, out: Path, tell: Callable[[str, float], None]
+) -> Outcome:
+    folder, began = out / study.name, perf_counter()
+    evidence = plan.evidence(packs, lambda share: tell(study.name, share)) if plan.evidence else packs
+    origin = provenance(packs, perf_counter() - began)
+    verdicts = [verdict for claim in plan.claims for verdict in judge(claim, evidence)]
     outcome = Outcome(study, scale, folder, verdicts)
     with house_style():
-        save(plan.figure(packs), folder)
+        save(plan.figure(evidence), folder)
+    table = plan.numbers(evidence) if callable(plan.numbers) else numbers(packs, plan.numbers)
     write_atomically(folder / "claims.json", json.dumps(outcome.claims(), indent=1))
     write_atomically(folder / "spec.yaml", yaml.safe_dump_all([plain(p.spec) for p in packs], sort_keys=False))
-    write_atomically(folder / "numbers.parquet", parquet_bytes(numbers(packs, plan.numbers)))
-    write_atomically(folder / "provenance.json", json.dumps(provenance(packs), indent=1))
+    write_atomically(folder / "numbers.parquet", parquet_bytes(table))
+    write_atomically(folder / "provenance.json", json.dumps(origin, indent=1))
     return outcome
 
 
@@ -111,13 +120,13 @@ def _settings(pack: Pack) -> dict[str, object]:
     }
 
 
-def provenance(packs: Packs) -> dict:
-    """Version, commit, date, and the log line of every pack: device, engine, seeds, seconds."""
+def provenance(packs: Packs, evidence_seconds: float = 0.0) -> dict:
+    """Version, commit, date, seconds of work, and the log line of every pack: device, engine, seeds, seconds."""
     logs = [json.loads((p.folder / "log.jsonl").read_text().splitlines()[0]) for p in packs]
     return {
         "version": tutelage.__version__,
         "commit": commit(),
         "written": datetime.now(UTC).isoformat(timespec="seconds"),
-        "seconds": round(sum(line["seconds"] for line in logs), 1),
+        "seconds": round(sum(line["seconds"] for line in logs) + evidence_seconds, 1),
         "packs": logs,
     }

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
+import pyarrow as pa
 from matplotlib.figure import Figure
 
 from tutelage.errors import unknown
@@ -21,12 +22,17 @@ class Plan:
     """A study at one scale: the packs to compute, the figure drawn from them, the claims judged on them.
 
     numbers: the axis whose table, at every recorded step, holds the numbers behind the figure.
+
+    A study that needs more than what packs record, or no packs at all, names its ``evidence``: a function of the
+    packs and of a callback that takes the share done. What it returns goes to the figure, to the claims and to
+    ``numbers`` (then a function that makes one table of it) in the place of the packs.
     """
 
     specs: Sequence[Spec]
-    figure: Callable[[Packs], Figure]
+    figure: Callable[[Any], Figure]
     claims: Sequence[Claim]
-    numbers: Axis
+    numbers: Axis | Callable[[Any], pa.Table]
+    evidence: Callable[[Packs, Callable[[float], None]], Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,15 @@ class Study:
 
 
 STUDIES: dict[str, Study] = {}
+
+
+def source(seed: str, figure: str) -> str:
+    """Where a study stands in its seed: a bare number is a figure's, anything else is said as it is.
+
+    >>> source("000", "5"), source("001", "Thm 5")
+    ('000 Fig. 5', '001 Thm 5')
+    """
+    return f"{seed} {'Fig. ' if figure[0].isdigit() else ''}{figure}"
 
 
 def study(name: str, *, seed: str, figure: str, shows: str) -> Callable[[Callable[[Scale], Plan]], Study]:
