@@ -17,8 +17,8 @@ PLACES = ("local", "ray:1", "ray:2")
 
 
 def timed(on: str, folder: Path) -> dict:
-    """Seconds of a quick sweep of eight packs, and how many of them went into the packs themselves."""
-    specs = sweep("quick", 20, (2, 5), (0.5, 1.0, 1.5, 2.0))
+    """Seconds of a quick sweep of 24 packs, and how many of them went into the packs themselves."""
+    specs = sweep("quick", 20, (1, 2, 5, 10), (0.0, 0.5, 1.0, 1.5, 2.0, 2.5))
     start = time.perf_counter()
     packs = schedule(specs, Store(folder), on, device="cpu")
     seconds = time.perf_counter() - start

@@ -1,11 +1,15 @@
 """Kill a running sweep again and again, at random moments, and see that nothing is lost and nothing changes.
 
     python tests/faults.py --kills 100 --on processes:2 [--seed 0] [--within 6] [--json FILE]
+    python tests/faults.py --full-disk --on processes:2 [--json FILE]
 
 A round runs a sweep of small packs in a folder of its own. The driver, or one of its workers, is killed with -9 after a
 random time; the same command is then started again, until the sweep is whole; then the next round begins, until all
 kills are spent. After every kill each pack in the folder must be whole, and none that had landed may be gone or have
 changed; at the end of a round the numbers must be those of an undisturbed run, byte for byte.
+
+With --full-disk (as root, since it mounts one) the folder is a small disk that runs full: every start must end with one
+refusal that says so; then the disk grows a little and the same command is started again, until the sweep is whole.
 """
 
 import argparse
@@ -139,6 +143,34 @@ def _look(folder: Path, seen: dict[str, str], counts: dict) -> dict[str, str]:
     return now
 
 
+def fill(on: str) -> dict:
+    """Run the sweep on a disk that is too small and grows; the counts of what was refused, lost and different."""
+    counts = {"refused": 0, "other_ends": 0, "lost": 0, "changed": 0, "damaged": 0, "different": 0, "landed": 0}
+    with tempfile.TemporaryDirectory() as temporary:
+        drive(Path(temporary) / "undisturbed", "local")
+        wanted, disk = fingerprint(Path(temporary) / "undisturbed"), Path(temporary) / "disk"
+        disk.mkdir()
+        size, seen = 64, {}
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}k", "tutelage", disk], check=True)
+        try:
+            while True:
+                words = [sys.executable, __file__, "--drive", str(disk / "results"), "--on", on]
+                ended = subprocess.run(words, capture_output=True, text=True, check=False)
+                if ended.returncode == 0:
+                    break
+                said = "No space left on device" in ended.stderr and "Refusal" in ended.stderr.splitlines()[-1]
+                counts["refused" if said else "other_ends"] += 1
+                seen = _look(disk / "results", seen, counts)
+                size = size * 5 // 4
+                subprocess.run(["mount", "-o", f"remount,size={size}k", disk], check=True)
+            found = fingerprint(disk / "results")
+            counts["different"] += sum(found[name] != digest for name, digest in wanted.items())
+            counts["landed"] += len(found)
+        finally:
+            subprocess.run(["umount", disk], check=True)
+    return counts
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=100)
@@ -147,6 +179,7 @@ def main() -> None:
     parser.add_argument(
         "--within", type=float, default=6.0, help="seconds after which at the latest something is killed"
     )
+    parser.add_argument("--full-disk", action="store_true", help="fill a small disk instead of killing")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--drive", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -154,12 +187,16 @@ def main() -> None:
         drive(options.drive, options.on)
         return
     begin = time.time()
-    result = {"on": options.on, "seed": options.seed, **run(options.kills, options.on, options.seed, options.within)}
+    if options.full_disk:
+        result = {"on": options.on, **fill(options.on)}
+    else:
+        result = {"on": options.on, "seed": options.seed}
+        result |= run(options.kills, options.on, options.seed, options.within)
     result |= {"seconds": round(time.time() - begin), "date": time.strftime("%Y-%m-%d", time.gmtime())}
     print(json.dumps(result, indent=1))
     if options.json:
         options.json.write_text(json.dumps(result, indent=1) + "\n")
-    sys.exit(any(result[name] for name in ("lost", "changed", "damaged", "different")))
+    sys.exit(any(result.get(name) for name in ("other_ends", "lost", "changed", "damaged", "different")))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from tutelage import Refusal, plugins
 from tutelage.inputs import Law
 from tutelage.measures import MEASURES
 from tutelage.plugins import load_plugin, load_source
-from tutelage.runs import Spec, Store, execute, from_yaml, to_yaml
+from tutelage.runs import Spec, Store, execute, from_yaml, schedule, to_yaml
 from tutelage.teachers import Teacher
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "own_measure.py"
@@ -84,6 +84,14 @@ def test_a_measure_of_a_plugin_can_be_asked_for(write, tmp_path):
     spec = with_own(record={"measures": ["own_number", "rho_mean"]})
     (pack,) = execute([spec], Store(tmp_path / "results"), device="cpu")
     assert (pack.report["own_number"] == 1).all()
+
+
+@pytest.mark.parametrize("on", ["local", "processes:1"])
+def test_a_measure_that_fails_while_it_is_used_is_blamed_with_its_line(write, tmp_path, on):
+    load_plugin(write(MEASURE.replace("return s", "return 1 / 0 * s")))
+    spec = Spec(**SPEC | {"record": {"every": 10, "measures": ["own_number"]}})
+    with pytest.raises(Refusal, match=r"mine.py fails at line 7 \(ZeroDivisionError: .*\): mend it there"):
+        schedule([spec], Store(tmp_path / "results"), on)
 
 
 def test_a_kind_of_a_plugin_can_be_used(write, tmp_path):

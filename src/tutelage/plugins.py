@@ -12,7 +12,8 @@ import hashlib
 import inspect
 import sys
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -90,9 +91,28 @@ def _run(path: Path, source: bytes, name: str) -> None:
     except SyntaxError as error:
         raise Refusal(one_line(f"{path} has a syntax error at line {error.lineno}: {error.msg}")) from None
     except (Exception, SystemExit) as error:
-        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
-        where = f" at line {lines[-1]}" if lines else ""
-        raise Refusal(one_line(f"{path} fails{where} ({type(error).__name__}: {error}): mend it there")) from None
+        raise _failure(path, error) from None
+
+
+@contextmanager
+def blamed() -> Iterator[None]:
+    """Whatever goes wrong inside in a line of a plugin becomes one sentence with its file and line."""
+    try:
+        yield
+    except Refusal:
+        raise
+    except Exception as error:
+        met = {frame.filename for frame in traceback.extract_tb(error.__traceback__)}
+        for plugin in PLUGINS.values():
+            if str(plugin.path) in met:
+                raise _failure(plugin.path, error) from None
+        raise
+
+
+def _failure(path: Path, error: BaseException) -> Refusal:
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    where = f" at line {lines[-1]}" if lines else ""
+    return Refusal(one_line(f"{path} fails{where} ({type(error).__name__}: {error}): mend it there"))
 
 
 def _families() -> list[type[Recipe]]:

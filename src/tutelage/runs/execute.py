@@ -15,6 +15,7 @@ import tutelage
 from tutelage.errors import Refusal
 from tutelage.measures import Report
 from tutelage.networks import concatenate
+from tutelage.plugins import blamed
 from tutelage.runs.loads import loads, work
 from tutelage.runs.manifest import Damage
 from tutelage.runs.memory import keep_freed_memory
@@ -70,7 +71,7 @@ def execute(
         else:
             pending[spec.hash] = spec
     finished: dict[str, list[Part]] = {name: [] for name in pending}
-    with ThreadPoolExecutor(max_workers=4) as writers:
+    with blamed(), ThreadPoolExecutor(max_workers=4) as writers:
         for part in train_loads(loads(list(pending.values()), where), where, engine, tell):
             _raise_failures(packs.values())
             whole = part.piece.whole
