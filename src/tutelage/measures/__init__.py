@@ -7,6 +7,8 @@ from tutelage.measures.losses import half_squares
 from tutelage.measures.observers import observations
 from tutelage.measures.registry import MEASURES, Measure, axis_shape, find, measure_of
 from tutelage.measures.report import STANDARD, Recorder, Report, measure
+from tutelage.measures.second_moments import SecondMoments, second_moments
+from tutelage.measures.similarity import INDICES, similarity
 from tutelage.measures.snapshot import Snapshot
 from tutelage.measures.unit_classes import CLASSES, classify
 
@@ -14,12 +16,14 @@ import_all(__name__, __path__)
 
 __all__ = [
     "CLASSES",
+    "INDICES",
     "MEASURES",
     "RECOVERED",
     "STANDARD",
     "Measure",
     "Recorder",
     "Report",
+    "SecondMoments",
     "Snapshot",
     "axis_shape",
     "classify",
@@ -30,4 +34,6 @@ __all__ = [
     "measure",
     "measure_of",
     "observations",
+    "second_moments",
+    "similarity",
 ]

@@ -1,0 +1,87 @@
+"""Second moments of two layers' activations, summed up in one pass over samples that may come in pieces."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from tutelage.errors import Refusal
+
+_BLOCK = 2048
+"""Samples multiplied at once, in float64 whatever their own precision: ranks are read off the sums."""
+
+
+@dataclass(frozen=True, eq=False)
+class SecondMoments:
+    """Centred sums over ``count`` samples, in float64: xx [S, p, p], yy [S, q, q], xy [S, p, q]."""
+
+    count: int
+    xx: Tensor
+    yy: Tensor
+    xy: Tensor
+
+
+def second_moments(pieces: Iterable[tuple[Tensor, Tensor]]) -> SecondMoments:
+    r"""Moments of activations that come in pieces ([S, N_i, p], [S, N_i, q]), or [N_i, p], [N_i, q] for one member.
+
+    Activations are taken relative to the means of the first block, so that a large mean costs no digits:
+    :math:`\sum (x - \bar x)(y - \bar y)^T = \sum (x - c)(y - d)^T - N (\bar x - c)(\bar y - d)^T`.
+    Beyond the pieces themselves, memory is that of the sums and of one block.
+
+    >>> x, y = torch.tensor([[1.0], [3.0]]), torch.tensor([[5.0], [1.0]])
+    >>> second_moments([(x[:1], y[:1]), (x[1:], y[1:])]).xy
+    tensor([[[-4.]]], dtype=torch.float64)
+    """
+    sums: _Sums | None = None
+    for x, y in pieces:
+        x, y = _stacked(x), _stacked(y)
+        if x.shape[:2] != y.shape[:2]:
+            raise Refusal(
+                f"layers must be seen on the same samples: activations have shapes {list(x.shape)} and {list(y.shape)}"
+            )
+        for begin in range(0, x.shape[1], _BLOCK):
+            a, b = x[:, begin : begin + _BLOCK], y[:, begin : begin + _BLOCK]
+            sums = sums or _Sums(a, b)
+            sums.add(a, b)
+    if sums is None:
+        raise Refusal("there are no samples to compare layers on: give at least two")
+    return sums.centred()
+
+
+class _Sums:
+    """Running sums relative to the means of the first block."""
+
+    def __init__(self, x: Tensor, y: Tensor) -> None:
+        self.shift_x, self.shift_y = (a.mean(1, keepdim=True, dtype=torch.float64) for a in (x, y))
+        self.count = 0
+        members, p, q = x.shape[0], x.shape[2], y.shape[2]
+        zeros = self.shift_x.new_zeros
+        self.x, self.y = zeros(members, p), zeros(members, q)
+        self.xx, self.yy, self.xy = zeros(members, p, p), zeros(members, q, q), zeros(members, p, q)
+
+    def add(self, x: Tensor, y: Tensor) -> None:
+        if (x.shape[0], x.shape[2], y.shape[0], y.shape[2]) != (*self.xy.shape[:2], *self.xy.shape[::2]):
+            raise Refusal("all pieces must have the members and units of the first one")
+        x, y = x - self.shift_x, y - self.shift_y
+        self.count += x.shape[1]
+        self.x += x.sum(1)
+        self.y += y.sum(1)
+        self.xx += x.mT @ x
+        self.yy += y.mT @ y
+        self.xy += x.mT @ y
+
+    def centred(self) -> SecondMoments:
+        def less(products: Tensor, first: Tensor, second: Tensor) -> Tensor:
+            return products - first.unsqueeze(2) * second.unsqueeze(1) / self.count
+
+        parts = less(self.xx, self.x, self.x), less(self.yy, self.y, self.y), less(self.xy, self.x, self.y)
+        if not all(part.isfinite().all() for part in parts):
+            raise Refusal("activations are not finite: layers with NaN or infinity cannot be compared")
+        return SecondMoments(self.count, *parts)
+
+
+def _stacked(x: Tensor) -> Tensor:
+    if x.ndim not in (2, 3):
+        raise Refusal(f"activations have shape {list(x.shape)}: wanted [S, N, units] or [N, units]")
+    return x if x.ndim == 3 else x.unsqueeze(0)

@@ -1,0 +1,186 @@
+"""Every index keeps its word: range, value on identical layers, what leaves it unchanged, and its textbook formula."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tutelage import Refusal, measure, train
+from tutelage.inputs import Gaussian
+from tutelage.measures.second_moments import second_moments
+from tutelage.measures.similarity import INDICES, kept_directions, similarity
+from tutelage.networks import SmallNormal
+from tutelage.teachers import Levels
+from tutelage.training import Training
+
+NAMES = sorted(INDICES)
+OPTIONS = {"svcca": {"keep": 0.8}}  # few directions, so that it differs from CCA on small layers
+
+
+def layer(samples=400, units=6, seed=0, members=1):
+    """Correlated activations with a mean, as ReLU units have."""
+    generator = torch.Generator().manual_seed(seed)
+    mixing = torch.randn(units, units, generator=generator, dtype=torch.float64)
+    return (torch.randn(members, samples, units, generator=generator, dtype=torch.float64) @ mixing + 0.3).relu()
+
+
+def rotation(units, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.linalg.qr(torch.randn(units, units, generator=generator, dtype=torch.float64))[0]
+
+
+MAPS = {
+    "permutation": lambda x, seed: x[..., torch.randperm(x.shape[-1], generator=torch.Generator().manual_seed(seed))],
+    "scale": lambda x, seed: 3.7 * x,
+    "rotation": lambda x, seed: x @ rotation(x.shape[-1], seed),
+    "invertible": lambda x, seed: MAPS["rotation"](x * torch.linspace(1, 4, x.shape[-1]).double(), seed),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(seed=st.integers(0, 10**6), p=st.integers(1, 6), q=st.integers(1, 6))
+def test_values_lie_in_the_stated_range(name, seed, p, q):
+    index = INDICES[name]
+    value = similarity(layer(60, p, seed), layer(60, q, seed + 1), by=name).item()
+    assert index.low <= value <= index.high
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_layer_and_itself(name):
+    x = layer()
+    assert similarity(x, x, by=name).item() == pytest.approx(INDICES[name].identical, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("change", sorted(MAPS))
+@pytest.mark.parametrize("side", [0, 1])
+def test_what_leaves_an_index_unchanged_and_what_does_not(name, change, side):
+    """The stated maps of either layer change nothing; the others do (PWCCA lets any map of the second pass)."""
+    x, y = layer(seed=1), layer(seed=1)[..., :4] + layer(units=4, seed=2)
+    mapped = (MAPS[change](x, 5), y) if side == 0 else (x, MAPS[change](y, 5))
+    options = OPTIONS.get(name, {})
+    before, after = (similarity(*layers, by=name, **options).item() for layers in ((x, y), mapped))
+    allowed = change in INDICES[name].unchanged_by or (name == "pwcca" and side == 1)
+    assert (abs(before - after) < 1e-9) == allowed
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_symmetry_is_as_stated(name):
+    x, y = layer(seed=1), layer(seed=1)[..., :4] + layer(units=4, seed=2)
+    there, back = similarity(x, y, by=name).item(), similarity(y, x, by=name).item()
+    assert (abs(there - back) < 1e-9) == INDICES[name].symmetric
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_members_are_compared_each_by_itself(name):
+    x, y = layer(members=3, seed=1), layer(members=3, units=4, seed=2)
+    together = similarity(x, y, by=name)
+    alone = torch.cat([similarity(x[s], y[s], by=name) for s in range(3)])
+    assert torch.allclose(together, alone, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_duplicates_and_constants_are_directions_of_no_weight_to_cca(name, dtype):
+    """Copies of units (to any positive scale), as over-realised students have, do not change what CCA sees."""
+    x, y = layer(seed=1), layer(seed=2)
+    wide = torch.cat([y, 2 * y[..., :3], torch.ones_like(y[..., :1])], dim=-1)
+    options = OPTIONS.get(name, {})
+    before, after = (similarity(x.to(dtype), b.to(dtype), by=name, **options).item() for b in (y, wide))
+    assert (abs(before - after) < 1e-5) == (name in ("cca", "pwcca"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_constant_layer_has_nothing_in_common(name):
+    index, x = INDICES[name], layer()
+    value = similarity(x, torch.full_like(x, 2.5), by=name).item()
+    assert value == pytest.approx(index.low if index.identical == index.high else index.high)
+
+
+def test_cca_is_that_of_the_textbook():
+    """Canonical correlations as cosines of principal angles between the centred column spaces."""
+    from scipy.linalg import subspace_angles
+
+    x, y = layer(seed=1)[0].numpy(), (layer(seed=1)[..., :4] + layer(units=4, seed=2))[0].numpy()
+    angles = subspace_angles(x - x.mean(0), y - y.mean(0))
+    assert similarity(torch.tensor(x), torch.tensor(y), by="cca").item() == pytest.approx(np.cos(angles).mean())
+
+
+def test_procrustes_is_scipys_disparity():
+    """scipy's disparity of two sets of unit size is sin^2 of our angle."""
+    from scipy.spatial import procrustes
+
+    x, y = layer(seed=1)[0].numpy(), layer(seed=2)[0].numpy()
+    angle = similarity(torch.tensor(x), torch.tensor(y), by="procrustes").item()
+    assert np.sin(angle) ** 2 == pytest.approx(procrustes(x, y)[2], abs=1e-10)
+
+
+def test_cka_is_that_of_its_kernels():
+    """HSIC with linear kernels, from the N x N Gram matrices."""
+    x, y = layer(60, seed=1)[0], layer(60, units=4, seed=2)[0]
+    centre = torch.eye(60, dtype=torch.float64) - 1 / 60
+    k, m = centre @ x @ x.T @ centre, centre @ y @ y.T @ centre
+    wanted = (k * m).sum() / (k.norm() * m.norm())
+    assert similarity(x, y, by="cka").item() == pytest.approx(wanted.item())
+
+
+def test_svcca_drops_directions_beyond_its_share():
+    """Noise of a hundredth of the deviation disappears; keeping everything is CCA."""
+    x = layer(seed=1)
+    noisy = torch.cat([x, 1e-2 * layer(units=5, seed=7)], dim=-1)
+    moments = second_moments([(x, noisy)])
+    teacher, student = kept_directions(moments)
+    assert student.item() <= teacher.item()
+    assert similarity(moments, by="svcca").item() > 0.999
+    assert similarity(moments, by="svcca", keep=1.0).item() == pytest.approx(similarity(moments, by="cca").item())
+
+
+@pytest.mark.parametrize("keep", [0.5, 0.9, 0.99])
+def test_kept_directions_are_the_fewest_that_hold_the_share(keep):
+    x = layer(units=8, seed=3)
+    values = np.linalg.eigvalsh(np.cov(x[0].numpy().T))[::-1]
+    wanted = int(np.argmax(np.cumsum(values) / values.sum() >= keep)) + 1
+    assert kept_directions(second_moments([(x, x)]), keep)[0].item() == wanted
+
+
+def test_too_few_samples_for_canonical_correlations_are_refused():
+    x, y = layer(10, 6, 1), layer(10, 6, 2)
+    for name in ("cca", "svcca", "pwcca"):
+        with pytest.raises(Refusal, match="need more than"):
+            similarity(x, y, by=name, **({"keep": 1.0} if name == "svcca" else {}))
+    assert similarity(x, y, by="cka").item() < 1
+
+
+def test_wrong_requests_are_refused():
+    x = layer()
+    with pytest.raises(Refusal, match="index of similarity"):
+        similarity(x, x, by="ccka")
+    with pytest.raises(Refusal, match="two layers"):
+        similarity(x)
+    with pytest.raises(Refusal, match="share of the variance"):
+        similarity(x, x, by="svcca", keep=0.0)
+
+
+def test_every_index_can_be_recorded():
+    """A student that is its teacher has the value of identical layers at step 0, layer by layer."""
+    seeds = [0, 1]
+    law = Gaussian(std=1.5, train=300, evaluate=300)
+    teacher = Levels(inputs=8, hidden=(5, 4), outputs=3).build(seeds, law, torch.float64, "cpu")
+    run = train(teacher, teacher, law.draw(teacher, seeds), Training(steps=2, learning_rate=0.0))
+    report = measure(run, NAMES)
+    for name in NAMES:
+        assert report[name].shape[1:] == (2, 2)
+        assert np.allclose(report[name][0], INDICES[name].identical, atol=1e-7)
+
+
+def test_students_grow_more_alike_as_they_learn():
+    seeds = [0, 1, 2]
+    law = Gaussian(std=1.5, train=500, evaluate=500)
+    teacher = Levels(inputs=10, hidden=4, outputs=8).build(seeds, law, torch.float64, "cpu")
+    students = SmallNormal(multiple=3, scale=0.1).build(teacher, seeds)
+    run = train(students, teacher, law.draw(teacher, seeds), Training(steps=3000, learning_rate=0.02))
+    report = measure(run, NAMES)
+    for name in NAMES:
+        rise = report[name][-1] - report[name][0]
+        assert (rise * (1 if INDICES[name].identical == 1 else -1) > 0).all()
