@@ -64,9 +64,17 @@ def reproduce(
     tracker = open_tracker(track) if track else None
     landing = Landing(planned)
     with shown(f"{len(specs)} packs", sum(map(work, specs)), as_json, landing) as (done, landed, evidence):
-        where = {"on": on, "device": device, "engine": engine}
-        told = {"on_progress": done, "on_landed": landed, "on_evidence": evidence}
-        outcomes = carry_out(chosen, scale, out, **where, **told)
+        outcomes = carry_out(
+            chosen,
+            scale,
+            out,
+            on=on,
+            device=device,
+            engine=engine,
+            on_progress=done,
+            on_landed=landed,
+            on_evidence=evidence,
+        )
     page = html.write_reports(out)
     if tracker:
         _tell(tracker, landing.packs(), outcomes)

@@ -9,6 +9,8 @@ from rich.console import Console
 
 from tutelage.cli import commands, specs, store
 from tutelage.cli.engines import engines
+from tutelage.cli.explain import explain
+from tutelage.cli.prune import prune
 from tutelage.errors import Refusal
 
 app = typer.Typer(
@@ -23,7 +25,9 @@ app.command()(commands.reproduce)
 app.command()(commands.run)
 app.command()(commands.report)
 app.command()(commands.ledger)
+app.command()(explain)
 app.command()(engines)
+app.command()(prune)
 app.add_typer(specs.app)
 app.add_typer(store.app)
 app.command()(store.query)

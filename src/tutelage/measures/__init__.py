@@ -2,6 +2,7 @@
 
 from tutelage.discover import import_all
 from tutelage.measures.correlation import RECOVERED, correlations
+from tutelage.measures.diagnosis import Diagnosis, diagnose
 from tutelage.measures.fan_out import fan_out_norms
 from tutelage.measures.losses import half_squares
 from tutelage.measures.observers import observations
@@ -20,6 +21,7 @@ __all__ = [
     "MEASURES",
     "RECOVERED",
     "STANDARD",
+    "Diagnosis",
     "Measure",
     "Recorder",
     "Report",
@@ -28,6 +30,7 @@ __all__ = [
     "axis_shape",
     "classify",
     "correlations",
+    "diagnose",
     "fan_out_norms",
     "find",
     "half_squares",

@@ -8,7 +8,7 @@ from tutelage.runs.on_processes import processes
 from tutelage.runs.on_ray import on_ray
 from tutelage.runs.on_slurm import on_slurm
 from tutelage.runs.spec import Record, Spec, from_yaml, plain, to_yaml
-from tutelage.runs.store import Pack, Store, parquet_bytes
+from tutelage.runs.store import Pack, Store, load_pack, parquet_bytes
 from tutelage.runs.tables import to_report, to_tables
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "build",
     "execute",
     "from_yaml",
+    "load_pack",
     "on_ray",
     "on_slurm",
     "packs_of",

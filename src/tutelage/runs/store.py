@@ -18,7 +18,7 @@ from tutelage.files import write_atomically
 from tutelage.measures import Report
 from tutelage.networks import Network
 from tutelage.runs.manifest import MANIFEST, SPEC, Damage, compose, is_pack, verify
-from tutelage.runs.spec import Spec, to_yaml
+from tutelage.runs.spec import Spec, from_yaml, to_yaml
 from tutelage.runs.tables import INDEX, to_report, to_tables
 
 
@@ -96,19 +96,24 @@ class Store:
 
     def load(self, spec: Spec) -> Pack:
         """Read a pack back; a file that is missing or does not match its checksum is refused by name."""
-        folder = self.folder(spec)
-        manifest = verify(folder)
-        teacher, tables = spec.teacher.widths(), {}
-        for axis in INDEX:
-            if (name := f"{axis}.parquet") in manifest.files:
-                try:
-                    tables[axis] = pq.read_table(folder / name)
-                except (pa.ArrowException, OSError):
-                    raise Damage(folder, name, "is not a Parquet table") from None
-        try:
-            return Pack(spec, to_report(tables, teacher, spec.student.widths(teacher)), folder)
-        except (KeyError, ValueError):
-            raise Damage(folder, MANIFEST, "belongs to tables of another shape") from None
+        return load_pack(self.folder(spec), spec)
+
+
+def load_pack(folder: Path, spec: Spec | None = None) -> Pack:
+    """The pack in a folder, of the spec it names itself unless one is given; nothing is written there."""
+    manifest = verify(folder)
+    spec = from_yaml(folder / SPEC) if spec is None else spec
+    teacher, tables = spec.teacher.widths(), {}
+    for axis in INDEX:
+        if (name := f"{axis}.parquet") in manifest.files:
+            try:
+                tables[axis] = pq.read_table(folder / name)
+            except (pa.ArrowException, OSError):
+                raise Damage(folder, name, "is not a Parquet table") from None
+    try:
+        return Pack(spec, to_report(tables, teacher, spec.student.widths(teacher)), folder)
+    except (KeyError, ValueError):
+        raise Damage(folder, MANIFEST, "belongs to tables of another shape") from None
 
 
 def land(part: Path, final: Path) -> bool:
