@@ -1,0 +1,184 @@
+r"""Expected products of two units under Gaussian inputs, without bias: k(w, v) = E[sigma(w.x) sigma(v.x)], x ~ N(0, I).
+
+Every activation that is a gate times its argument is an odd and an even part, :math:`\sigma(u) = a\,u + b\,|u|` (relu:
+a = b = 1/2; leaky with slope c: a = (1 + c)/2, b = (1 - c)/2; abs: 0, 1; linear: 1, 0). Mixed terms vanish, so with
+the angle :math:`\theta` between w and v one formula serves them all:
+
+.. math::
+    k(w, v) = a^2\, w \cdot v + b^2\, \tfrac{2}{\pi} \|w\| \|v\| \left(\sin\theta +
+    (\tfrac{\pi}{2} - \theta)\cos\theta\right)
+
+For relu this is :math:`\|w\|\|v\| f(\theta) / (2\pi)` with :math:`f(\theta) = \sin\theta + (\pi - \theta)\cos\theta`
+(002, section 2). erf(u / sqrt 2) is :math:`\tfrac{2}{\pi} \arcsin(w \cdot v / \sqrt{(1 + \|w\|^2)(1 + \|v\|^2)})`
+(Williams 1997; Saad and Solla 1995).
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from tutelage.errors import unknown
+
+KINDS = ("relu", "leaky", "abs", "linear", "erf")
+"""Activations with a kernel here; erf stands for u -> erf(u / sqrt 2)."""
+
+_CLOSE = 0.99
+"""Above this cosine, up to sign, an angle is computed from differences of unit vectors and not from the cosine."""
+
+
+def odd_and_even(activation: str, slope: float) -> tuple[float, float]:
+    """(a, b) with sigma(u) = a u + b |u|.
+
+    >>> odd_and_even("leaky", 0.5)
+    (0.75, 0.25)
+    """
+    match activation:
+        case "relu":
+            return 0.5, 0.5
+        case "leaky":
+            return (1 + slope) / 2, (1 - slope) / 2
+        case "abs":
+            return 0.0, 1.0
+        case "linear":
+            return 1.0, 0.0
+        case _:
+            raise unknown("activation with a closed form", activation, KINDS)
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Lengths and angles of all pairs of two sets of vectors: first [S, p], second [S, q], angle and sine [S, p, q].
+
+    A zero vector has angle pi / 2 with everything, so that its kernel is 0.
+    """
+
+    first: Tensor
+    second: Tensor
+    angle: Tensor
+    sine: Tensor
+    cosine: Tensor
+
+
+def pairs(x: Tensor, y: Tensor) -> Pairs:
+    r"""Angles of x [S, p, d] with y [S, q, d], to full relative precision near 0 and pi.
+
+    Near the ends :math:`\theta = 2 \operatorname{atan2}(|u - v|, |u + v|)` with unit vectors u, v is formed from the
+    vectors themselves; elsewhere from their product, which is accurate there and costs far less.
+    """
+    lengths_x, lengths_y = (torch.linalg.vector_norm(a, dim=-1) for a in (x, y))
+    u, v = (_units(a, n) for a, n in ((x, lengths_x), (y, lengths_y)))
+    cosine = (u @ v.mT).clamp_(-1, 1)
+    angle, sine = torch.arccos(cosine), ((1 - cosine) * (1 + cosine)).sqrt_()
+    close = (cosine.abs() > _CLOSE).nonzero(as_tuple=True)
+    if len(close[0]):
+        s, i, j = close
+        a, b = u[s if u.shape[0] > 1 else 0, i], v[s if v.shape[0] > 1 else 0, j]
+        apart, along = (torch.linalg.vector_norm(c, dim=-1) for c in (a - b, a + b))
+        angle[close] = 2 * torch.atan2(apart, along)
+        sine[close] = apart * along / 2
+        cosine[close] = torch.where(cosine[close] > 0, 1 - apart**2 / 2, along**2 / 2 - 1)
+    return Pairs(lengths_x, lengths_y, angle, sine, cosine)
+
+
+def kernel(x: Tensor, y: Tensor, activation: str = "relu", slope: float = 0.01) -> Tensor:
+    """k(w, v) for all pairs: x [S, p, d], y [S, q, d] -> [S, p, q].
+
+    >>> w = torch.tensor([[[3.0, 4.0]]], dtype=torch.float64)
+    >>> kernel(w, w).item()  # E relu(w.x)^2 is half of |w|^2
+    12.5
+    """
+    if activation == "erf":
+        return 2 / math.pi * torch.asin(_overlap(x, y))
+    a, b = odd_and_even(activation, slope)
+    p = pairs(x, y)
+    shape = p.sine + (math.pi / 2 - p.angle) * p.cosine
+    return p.first.unsqueeze(2) * p.second.unsqueeze(1) * (a * a * p.cosine + b * b * 2 / math.pi * shape)
+
+
+def weighted_gradient(coefficients: Tensor, x: Tensor, y: Tensor, activation: str = "relu", slope: float = 0.01):
+    r"""sum_q g_pq dk(x_p, y_q)/dx_p of all p: coefficients g [S, p, q] -> [S, p, d].
+
+    .. math:: \nabla_w k = a^2 v + b^2 \tfrac{2}{\pi} \left((\tfrac{\pi}{2} - \theta)\, v + \|v\| \sin\theta\,
+        \tfrac{w}{\|w\|}\right)
+
+    For relu, (1 / 2 pi) ((pi - theta) v + |v| sin(theta) w / |w|) (002, eq. 1, whose printed 1 / 4 pi is half of it).
+    The gradient with respect to a zero vector is taken as its odd part alone.
+    """
+    if activation == "erf":
+        return _erf_gradient(coefficients, x, y)
+    a, b = odd_and_even(activation, slope)
+    p = pairs(x, y)
+    along = coefficients * (a * a + b * b * (1 - 2 / math.pi * p.angle))
+    outward = (coefficients * p.sine @ p.second.unsqueeze(2)) * (b * b * 2 / math.pi)
+    return along @ y + outward * _units(x, p.first)
+
+
+def kernel_hessians(x: Tensor, y: Tensor, activation: str = "relu", slope: float = 0.01) -> tuple[Tensor, Tensor]:
+    r"""Second derivatives of k(w, v) for all pairs: d2k/dw dw and d2k/dw dv, [S, p, q, d, d] each.
+
+    With u = w/|w|, v' = v/|v|, s = |v| sin(theta), n and m the units of v - (v.u) u and of u - (u.v') v':
+
+    .. math::
+        \nabla_{ww} k = b^2 \tfrac{2}{\pi} \tfrac{s}{\|w\|} (n n^T + I - u u^T), \qquad
+        \nabla_{wv} k = a^2 I + b^2 \tfrac{2}{\pi} \left((\tfrac{\pi}{2} - \theta) I + v' m^T + u n^T\right)
+    """
+    if activation == "erf":
+        return _erf_hessians(x, y)
+    a, b = odd_and_even(activation, slope)
+    p, eye = pairs(x, y), torch.eye(x.shape[-1], dtype=x.dtype, device=x.device)
+    u, v = _units(x, p.first).unsqueeze(2), _units(y, p.second).unsqueeze(1)
+    n, m = _perpendicular(v, u, p), _perpendicular(u, v, p)
+    u, v = u.expand_as(n), v.expand_as(n)
+    lengths = torch.where(p.first == 0, torch.inf, p.first).unsqueeze(2)
+    s = (p.second.unsqueeze(1) * p.sine / lengths)[..., None, None]
+    turn = (math.pi / 2 - p.angle)[..., None, None] * eye
+    ww = b * b * 2 / math.pi * s * (_outer(n, n) + eye - _outer(u, u))
+    wv = a * a * eye + b * b * 2 / math.pi * (turn + _outer(v, m) + _outer(u, n))
+    return ww, wv
+
+
+def _units(x: Tensor, lengths: Tensor) -> Tensor:
+    """Vectors over their lengths; zero stays zero."""
+    return x / torch.where(lengths == 0, 1, lengths).unsqueeze(-1)
+
+
+def _perpendicular(v: Tensor, u: Tensor, p: Pairs) -> Tensor:
+    """The unit of what v has beside u: [S, p, q, d]; 0 where both are parallel, which is its limit in the formulas."""
+    rest = v - p.cosine.unsqueeze(-1) * u
+    sine = p.sine.unsqueeze(-1)
+    return torch.where(sine == 0, 0, rest / torch.where(sine == 0, 1, sine))
+
+
+def _outer(a: Tensor, b: Tensor) -> Tensor:
+    return a.unsqueeze(-1) * b.unsqueeze(-2)
+
+
+def _overlap(x: Tensor, y: Tensor) -> Tensor:
+    """w.v / sqrt((1 + |w|^2)(1 + |v|^2)): [S, p, q]."""
+    size_x, size_y = (1 + a.square().sum(-1) for a in (x, y))
+    return x @ y.mT / (size_x.unsqueeze(2) * size_y.unsqueeze(1)).sqrt()
+
+
+def _erf_gradient(coefficients: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    z = _overlap(x, y)
+    size_x, size_y = (1 + a.square().sum(-1) for a in (x, y))
+    outer = coefficients * 2 / math.pi / (1 - z * z).sqrt()
+    along = outer / (size_x.unsqueeze(2) * size_y.unsqueeze(1)).sqrt()
+    return along @ y - ((outer * z).sum(2) / size_x).unsqueeze(2) * x
+
+
+def _erf_hessians(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    r"""From z = w.v / sqrt(A B): d2k = (2 / pi) (z / (1 - z^2)^{3/2} dz dz^T + d2z / sqrt(1 - z^2))."""
+    eye = torch.eye(x.shape[-1], dtype=x.dtype, device=x.device)
+    big_a, big_b = (1 + x.square().sum(-1))[:, :, None, None], (1 + y.square().sum(-1))[:, None, :, None]
+    z, (w, v) = _overlap(x, y).unsqueeze(-1), torch.broadcast_tensors(x.unsqueeze(2), y.unsqueeze(1))
+    root = (big_a * big_b).sqrt()
+    zw, zv = v / root - z * w / big_a, w / root - z * v / big_b
+    z, a, b, r = (c.unsqueeze(-1) for c in (z, big_a, big_b, root))
+    zww = -(_outer(w, v) + _outer(v, w)) / (a * r) + 3 * z * _outer(w, w) / a**2 - z * eye / a
+    zwv = eye / r - _outer(v, v) / (b * r) - _outer(w, w) / (a * r) + z * _outer(w, v) / (a * b)
+    first, second = z / (1 - z * z) ** 1.5, (1 - z * z) ** -0.5
+    scale = 2 / math.pi
+    return scale * (first * _outer(zw, zw) + second * zww), scale * (first * _outer(zw, zv) + second * zwv)
