@@ -51,7 +51,7 @@ def test_the_kernel_of_erf_is_its_integral(angle):
     nodes = np.linspace(-9, 9, 361)  # for such functions equal steps converge faster than any power
     x, y = np.meshgrid(nodes, nodes)
     density = 0.05**2 * np.exp(-(x**2 + y**2) / 2) / (2 * math.pi)
-    w, v = torch.tensor([1.3, 0.0]).double(), 0.7 * torch.tensor([math.cos(angle), math.sin(angle)]).double()
+    w, v = torch.tensor([[1.3, 0.0], [0.7 * math.cos(angle), 0.7 * math.sin(angle)]], dtype=torch.float64)
     wanted = (density * sigma("erf", 1.3 * x) * sigma("erf", v[0].item() * x + v[1].item() * y)).sum()
     assert kernel(w[None, None], v[None, None], "erf").item() == pytest.approx(wanted, abs=1e-9)
 
