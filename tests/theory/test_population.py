@@ -8,7 +8,7 @@ import torch
 
 from tutelage import Refusal
 from tutelage.networks import Network, outputs
-from tutelage.theory.kernels import KINDS
+from tutelage.theory.kernels import KINDS, kernel, weighted_gradient
 from tutelage.theory.population import Units, first_layer_gradient, gradient, hessian, loss, units_of
 
 
@@ -101,3 +101,24 @@ def test_what_has_no_closed_form_here_is_refused():
         loss(Units(teacher.w[:2], teacher.c[:2]), students)
     with pytest.raises(Refusal, match="not finite"):
         Units(teacher.w / 0, teacher.c)
+
+
+@pytest.mark.parametrize("kind", ["relu", "leaky", "abs", "linear"])
+@pytest.mark.parametrize("shared", [True, False])
+def test_the_compiled_loop_is_the_formula(kind, shared):
+    """Also for zero vectors, nearly parallel or opposite pairs, and many members on several threads."""
+    teacher, students = pair(kind, members=400, n=7, m=3, d=5)
+    if shared:
+        teacher = Units(teacher.w[:1], teacher.c[:1], kind, 0.1)
+    w = students.w.clone()
+    w[0, 0] = 0
+    w[1, 1] = 2 * w[1, 0] + 1e-9
+    w[2, 1] = -w[2, 0] + 1e-7
+    w[3, 2] = 3 * teacher.w[0, 0]
+    students = students.moved(w)
+    c_both = torch.cat([students.c, -teacher.c.expand(400, -1, -1)], dim=1)
+    w_both = torch.cat([students.w, teacher.w.expand(400, -1, -1)], dim=1)
+    dw, dc = gradient(teacher, students)
+    wanted = weighted_gradient(students.c @ c_both.mT, students.w, w_both, kind, 0.1)
+    assert torch.allclose(dw, wanted, rtol=1e-12, atol=1e-12)
+    assert torch.allclose(dc, kernel(students.w, w_both, kind, 0.1) @ c_both, rtol=1e-12, atol=1e-12)
