@@ -3,8 +3,10 @@
 A fixed teacher labels inputs, many students learn from it, and the laboratory says what each student became.
 """
 
-from tutelage import inputs, measures, networks, teachers, training
+from tutelage import certificates, geometry, inputs, measures, networks, teachers, training
+from tutelage.certificates import certify
 from tutelage.errors import Refusal
+from tutelage.geometry import connect, match, prune
 from tutelage.measures import measure
 from tutelage.networks import Network
 from tutelage.training import Trajectory, train
@@ -15,10 +17,16 @@ __all__ = [
     "Network",
     "Refusal",
     "Trajectory",
+    "certificates",
+    "certify",
+    "connect",
+    "geometry",
     "inputs",
+    "match",
     "measure",
     "measures",
     "networks",
+    "prune",
     "teachers",
     "train",
     "training",

@@ -85,3 +85,13 @@ def test_a_rate_that_diverges_is_refused():
         descend(teacher, students, 50.0, [100])
     with pytest.raises(Refusal, match="above 0"):
         descend(teacher, students, 0.0, [1])
+
+
+def test_a_unit_that_nobody_needs_shrinks_to_nothing_and_stays():
+    """Opposite to the teacher and beside a student that overshoots: every direction would make the loss larger."""
+    teacher = Units(torch.tensor([[[1.0, 0.0]]]), torch.ones(1, 1, 1))
+    students = Units(torch.tensor([[[1.5, 0.0], [0.3, 0.1]]]), torch.ones(1, 2, 1))
+    course = flow(teacher, students, [0.05, 0.2, 0.5])
+    lengths = course.w[:, 0, 1].norm(dim=1)
+    assert lengths[-1] < lengths[0] < 0.32
+    assert course.w.isfinite().all()

@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 
 from tutelage.cli import commands, specs, store
+from tutelage.cli.certify import certify
 from tutelage.cli.engines import engines
 from tutelage.cli.explain import explain
 from tutelage.cli.prune import prune
@@ -26,6 +27,7 @@ app.command()(commands.run)
 app.command()(commands.report)
 app.command()(commands.ledger)
 app.command()(explain)
+app.command()(certify)
 app.command()(engines)
 app.command()(prune)
 app.add_typer(specs.app)

@@ -18,6 +18,8 @@ from tutelage.theory.integrate import integrate
 from tutelage.theory.kernels import pairs
 from tutelage.theory.population import Units, first_layer_gradient, gradient, hessian, loss
 
+_FLOOR = 1e-7
+
 
 @dataclass(frozen=True, eq=False)
 class Course:
@@ -57,7 +59,12 @@ def flow(
     absolute: float = 1e-10,
     on_progress: Callable[[float], None] | None = None,
 ) -> Course:
-    """Gradient flow from the students, recorded at the given times; fan-outs stay as they are unless told."""
+    """Gradient flow from the students, recorded at the given times; fan-outs stay as they are unless told.
+
+    A unit that shrinks below a ten-millionth of the mean length of the teachers stays where it is. Near the origin its
+    direction turns ever faster to where it shrinks least, so a unit that gets there still shrinking would arrive at 0.
+    """
+    floor = _FLOOR * teacher.w.norm(dim=2).mean()
     shape_w, shape_c = students.w.shape[1:], students.c.shape[1:]
     cut = shape_w.numel()
 
@@ -70,9 +77,11 @@ def flow(
             if teacher.w.shape[0] == 1
             else Units(teacher.w[who], teacher.c[who], teacher.activation, teacher.slope)
         )
+        moving = now.w.norm(dim=2, keepdim=True) > floor
         if both_layers:
-            return -torch.cat([part.flatten(1) for part in gradient(mine, now)], dim=1)
-        return -first_layer_gradient(mine, now).flatten(1)
+            dw, dc = gradient(mine, now)
+            return -torch.cat([(moving * dw).flatten(1), dc.flatten(1)], dim=1)
+        return -(moving * first_layer_gradient(mine, now)).flatten(1)
 
     start = torch.cat([students.w.flatten(1), students.c.flatten(1)], dim=1) if both_layers else students.w.flatten(1)
     states = integrate(slope, start, times, relative=relative, absolute=absolute, on_progress=on_progress)

@@ -5,7 +5,8 @@ r"""The simplified training dynamics of seed 001, section 5: what is left when o
     - \sum_{k'} \beta_{k'k} \psi(\theta_{k'k}) w_{k'} - \nu w_k \qquad (001, eq. 8)
 
 with :math:`\psi(\pi) = 0`; for spherical inputs :math:`\psi(\theta) = \pi - \theta` up to a factor (Theorem 6).
-Whatever the residues are, :math:`\frac{d}{dt} \ln (\|w_k\| / \|w_{k'}\|) = \bar w_k r_k - \bar w_{k'} r_{k'}` (Theorem 7).
+Whatever the residues are, :math:`\frac{d}{dt} \ln (\|w_k\| / \|w_{k'}\|) = \bar w_k r_k - \bar w_{k'} r_{k'}`
+(Theorem 7).
 """
 
 import math

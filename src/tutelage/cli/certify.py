@@ -1,0 +1,162 @@
+"""`tutelage certify`: hold trained networks against the theorems of the seeds."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import torch
+import typer
+from rich.console import Console
+from rich.table import Table
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from tutelage.certificates import THEOREMS, Certificate, certify_all, find
+from tutelage.certificates import certify as carry_out
+from tutelage.cli.commands import Json
+from tutelage.errors import Refusal
+from tutelage.inputs import Law
+from tutelage.networks import Network, load
+from tutelage.runs import build, load_pack
+from tutelage.runs.manifest import MANIFEST, is_pack
+
+COLOURS = {"holds": "green", "fails": "red", "not applicable": "yellow", "not decided": "yellow"}
+FAILED = 1
+ALL = "all"
+
+
+def certify(
+    theorem: Annotated[str, typer.Argument(metavar="THEOREM", help="A theorem by name, 'all', or 'list'.")],
+    teacher: Annotated[
+        Path | None, typer.Argument(metavar="TEACHER.safetensors|PACK", help="A saved teacher, or a pack of a store.")
+    ] = None,
+    student: Annotated[Path | None, typer.Argument(metavar="STUDENT.safetensors", help="Saved students.")] = None,
+    points: Annotated[Path | None, typer.Option(help="Samples in a safetensors file; [N, d] or [S, N, d].")] = None,
+    law: Annotated[str | None, typer.Option(help="Draw samples instead: gaussian, uniform, sphere, ...")] = None,
+    std: Annotated[float | None, typer.Option(help="Standard deviation of a gaussian law.")] = None,
+    samples: Annotated[int, typer.Option(help="How many samples to draw.")] = 10_000,
+    seed: Annotated[int, typer.Option(help="Seed of the samples.")] = 0,
+    option: Annotated[list[str] | None, typer.Option(help="An option of the theorem, NAME=NUMBER; repeatable.")] = None,
+    brief: Annotated[bool, typer.Option("--brief", help="One line a member.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Check every condition of a theorem on trained networks, and its conclusion; exit code 1 when one fails.
+
+    For example: tutelage certify alignment teacher.safetensors student.safetensors --law gaussian --std 1.5
+    """
+    if theorem == "list":
+        _print_theorems(as_json)
+        return
+    if theorem != ALL:
+        find(theorem)
+    chosen = _options(option or [])
+    taught, learnt, x, members = _networks(teacher, student)
+    if x is None or points is not None or law is not None:
+        x = _points(learnt, points, law, std, samples, seed)
+    if theorem == ALL:
+        found = certify_all(taught, learnt, x, **chosen)
+    else:
+        found = {theorem: carry_out(theorem, taught, learnt, x, **chosen)}
+    every = [replace(c, member=members[c.member]) for certificates in found.values() for c in certificates]
+    if as_json:
+        print(json.dumps([certificate.plain() for certificate in every], allow_nan=False))
+    elif brief or theorem == ALL:
+        Console().print(_table(every))
+    else:
+        print("\n\n".join(map(str, every)))
+    if any(certificate.verdict == "fails" for certificate in every):
+        raise typer.Exit(FAILED)
+
+
+def _networks(teacher: Path | None, student: Path | None) -> tuple[Network, Network, Tensor | None, list[int]]:
+    """Teacher, students, from a pack the samples they were trained on, and which members these are.
+
+    Members of a pack that diverged are left out.
+    """
+    if teacher is None:
+        raise Refusal("give a teacher and a student, or a pack: tutelage certify THEOREM TEACHER STUDENT --points FILE")
+    if student is not None:
+        students = load(student)
+        return load(teacher), students, None, list(range(students.members))
+    if not (is_pack(teacher) and (teacher / MANIFEST).is_file()):
+        raise Refusal(f"{teacher} is no pack of a store: give a pack, or a teacher and a student")
+    pack = load_pack(teacher)
+    if pack.spec.record.weights == "none":
+        raise Refusal(f"pack {pack.spec.hash} kept no weights to look at: run it with record.weights set to last")
+    students = pack.weights()
+    whole = [i for i in range(students.members) if all(a[i].isfinite().all() for a in students.parameters)]
+    if not whole:
+        raise Refusal(f"all students of pack {pack.spec.hash} diverged: lower the learning rate")
+    return pack.teacher()[whole], students[whole], build(pack.spec)[2].train[whole], whole
+
+
+def _points(
+    students: Network, file: Path | None, law: str | None, std: float | None, samples: int, seed: int
+) -> Tensor:
+    """Samples from a file, or drawn from a law, the same for all members."""
+    if (file is None) == (law is None):
+        raise Refusal("the samples come from a file or from a law: give one of --points and --law")
+    if file is not None:
+        return _read(file)
+    settings: dict[str, Any] = {"kind": law, "train": samples, "evaluate": 1}
+    if std is not None:
+        settings["std"] = std
+    shape = Network((torch.zeros(1, students.inputs, 1, dtype=students.dtype),))
+    return Law.parse(settings).training_points(shape, [seed])
+
+
+def _read(file: Path) -> Tensor:
+    """The only array of a safetensors file, or the one called points."""
+    if not file.is_file():
+        raise Refusal(f"there is no file {file}")
+    try:
+        with safe_open(file, framework="pt") as arrays:
+            names = list(arrays.keys())
+            name = "points" if "points" in names else names[0] if len(names) == 1 else None
+            if name is None:
+                raise Refusal(f"{file} holds {len(names)} arrays and none is called 'points': name the samples so")
+            return arrays.get_tensor(name)
+    except (SafetensorError, OSError) as error:
+        raise Refusal(f"{file} is not a safetensors file ({error})") from None
+
+
+def _options(words: list[str]) -> dict[str, float | int]:
+    """NAME=NUMBER as a table; whole numbers stay whole."""
+    out: dict[str, float | int] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        try:
+            number = float(value)
+        except ValueError:
+            number = None
+        if not equals or number is None:
+            raise Refusal(f"'{word}' is no option of a theorem: write NAME=NUMBER, such as epsilon=0.1")
+        out[name] = int(number) if number.is_integer() and "." not in value and "e" not in value.lower() else number
+    return out
+
+
+def _table(certificates: list[Certificate]) -> Table:
+    table = Table(title="Certificates", title_justify="left")
+    for column in ("theorem", "member", "verdict", "conditions that are not met"):
+        table.add_column(column, justify="right" if column == "member" else "left", no_wrap=column == "theorem")
+    for c in certificates:
+        colour = COLOURS[c.verdict]
+        table.add_row(c.theorem, str(c.member), f"[{colour}]{c.summary}[/]", "; ".join(c.unmet))
+    return table
+
+
+def _print_theorems(as_json: bool) -> None:
+    rows = [
+        {"theorem": t.name, "source": t.source, "statement": t.statement, "layers": t.layers, "options": t.options}
+        for t in THEOREMS.values()
+    ]
+    if as_json:
+        print(json.dumps(rows))
+        return
+    table = Table(title="Theorems", title_justify="left")
+    for column in ("theorem", "source", "statement", "options"):
+        table.add_column(column, no_wrap=column == "theorem")
+    for row in rows:
+        table.add_row(*(str(row[c]) for c in ("theorem", "source", "statement")), ", ".join(row["options"]))
+    Console().print(table)

@@ -1,0 +1,115 @@
+"""`tutelage prune`: a smaller network of the same function, and what went and why."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from tutelage.errors import Refusal
+from tutelage.geometry import Pruning
+from tutelage.geometry import prune as carry_out
+from tutelage.networks import load, save
+
+_SHOWN = 200  # rows of the table on a terminal
+
+
+def prune(
+    network: Annotated[Path, typer.Argument(metavar="NET.safetensors", help="A network that tutelage saved.")],
+    out: Annotated[Path | None, typer.Option(help="Where to save the smaller network.")] = None,
+    box: Annotated[
+        tuple[float, float] | None, typer.Option(metavar="LOW HIGH", help="Ends of every input; all inputs without.")
+    ] = None,
+    points: Annotated[
+        Path | None, typer.Option(metavar="POINTS.safetensors", help="Inputs [N, d] or [members, N, d] to look at.")
+    ] = None,
+    on_samples: Annotated[
+        bool, typer.Option("--on-samples", help="Remove what is only seen on the points, without proof.")
+    ] = False,
+    tolerance: Annotated[
+        float, typer.Option(help="0 keeps the function; more removes and merges what is close.")
+    ] = 0.0,
+    member: Annotated[int | None, typer.Option(help="One member of the stack; all unless told.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of a table.")] = False,
+) -> None:
+    """Make a network smaller without changing its function, and say what went and why."""
+    net = load(network)
+    if member is not None:
+        if not 0 <= member < net.members:
+            raise Refusal(f"there is no member {member}: {network} holds members 0 .. {net.members - 1}")
+        net = net[member]
+    found = carry_out(net, None if points is None else _points(points), box, tolerance, on_samples=on_samples)
+    if out is not None:
+        save(found.network, out)
+    if as_json:
+        print(json.dumps(_data(net.widths, found, out)))
+        return
+    console = Console()
+    if found.steps or found.seen:
+        console.print(_table(found))
+    for line in _words(net.widths, found, out):
+        console.print(line, soft_wrap=True, highlight=False, markup=False)
+
+
+def _points(path: Path) -> Tensor:
+    """The only array of a safetensors file, or the one called points."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            names = list(file.keys())
+            name = "points" if "points" in names else names[0] if len(names) == 1 else None
+            if name is None:
+                raise Refusal(
+                    f"{path} holds the arrays {', '.join(sorted(names)) or 'none'}: call one of them 'points'"
+                )
+            return file.get_tensor(name)
+    except (SafetensorError, OSError) as error:
+        raise Refusal(f"{path} is not a safetensors file with points ({error})") from None
+
+
+def _table(found: Pruning) -> Table:
+    rows = [*found.steps, *found.seen]
+    title = "What went and why" if len(rows) <= _SHOWN else f"What went and why: the first {_SHOWN} of {len(rows)}"
+    table = Table(title=title, title_justify="left")
+    for column, right in (("member", 1), ("layer", 1), ("unit", 1), ("what", 0), ("why", 0), ("holds for", 0)):
+        table.add_column(column, justify="right" if right else "left", no_wrap=bool(right))
+    table.add_column("moves an output by at most", justify="right")
+    for s in rows[:_SHOWN]:
+        what = {"removed": "removed", "seen": "left"}.get(s.action, f"{s.action} into {', '.join(map(str, s.into))}")
+        bound = "" if s.action == "seen" else "unknown" if s.bound is None else f"{s.bound:.1e}" if s.bound else "0"
+        table.add_row(str(s.member), str(s.layer), str(s.unit), what, s.reason, s.valid, bound)
+    return table
+
+
+def _words(before: tuple[int, ...], found: Pruning, out: Path | None) -> list[str]:
+    widths = sorted({tuple(row) for row in found.widths.tolist()})
+    now = " or ".join("-".join(map(str, row)) for row in widths[:4]) + (" or more" if len(widths) > 4 else "")
+    worst = int(found.deviation.value.argmax())
+    lines = [
+        f"hidden units: {'-'.join(map(str, before[1:-1]))} before, {now} now",
+        f"proof: {found.proof}",
+        f"largest difference found by search: {found.deviation.value[worst]:.2g}",
+    ]
+    return lines + ([f"written: {out}"] if out else [])
+
+
+def _data(before: tuple[int, ...], found: Pruning, out: Path | None) -> dict[str, Any]:
+    bound = found.proof.bound
+    return {
+        "hidden_before": list(before[1:-1]),
+        "hidden_now": found.widths.tolist(),
+        "steps": [asdict(s) for s in found.steps],
+        "seen": [asdict(s) for s in found.seen],
+        "proof": {
+            "domain": found.proof.domain,
+            "exact": found.proof.exact,
+            "bound": None if bound is None else bound.tolist(),
+            "over": "the box" if found.proof.boxed else "all inputs, times max(1, |x|)",
+        },
+        "deviation": {"value": found.deviation.value.tolist(), "at": found.deviation.at.tolist()},
+        "written": None if out is None else str(out),
+    }

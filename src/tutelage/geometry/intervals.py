@@ -1,0 +1,123 @@
+"""Boxes of inputs, intervals of values and the lines around an activation, rounded outwards.
+
+All activations here are convex with their kink at 0: the chord lies above, either branch below. A box may be without
+ends; intervals then tell what the signs of weights and biases tell.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from tutelage import draws
+from tutelage.errors import Refusal
+from tutelage.networks import Network
+
+Interval = tuple[Tensor, Tensor]
+
+_EPS = torch.finfo(torch.float64).eps
+
+
+@dataclass(frozen=True, eq=False)
+class Box:
+    """low <= x <= high, in every coordinate: float64 [S, d] each; infinite for a box without ends."""
+
+    low: Tensor
+    high: Tensor
+
+    @property
+    def bounded(self) -> bool:
+        return bool(self.low.isfinite().all() and self.high.isfinite().all())
+
+    def sample(self, count: int, seed: int = 0) -> Tensor:
+        """Points drawn uniformly from a bounded box: [S, count, d]."""
+        key = draws.keys([seed], "box")
+        unit = draws.uniforms(key, count * self.low.shape[1]).view(1, count, -1)
+        return self.low.unsqueeze(1) + unit * (self.high - self.low).unsqueeze(1)
+
+
+def box_for(network: Network, box: tuple | Box | None) -> Box:
+    """The box of a network's inputs: None for all inputs, or (low, high), each a number, [d] or [S, d].
+
+    >>> box_for(Network((torch.ones(1, 2, 1),)), (0, 1)).high.tolist()
+    [[1.0, 1.0]]
+    """
+    if isinstance(box, Box):
+        return box
+    low, high = (-torch.inf, torch.inf) if box is None else box
+    ends = []
+    for end in (low, high):
+        end = torch.as_tensor(end, dtype=torch.float64)
+        if end.ndim > 2 or (end.ndim and end.shape[-1] != network.inputs):
+            raise Refusal(f"an end of the box has shape {list(end.shape)}: wanted a number or [{network.inputs}]")
+        if end.isnan().any():
+            raise Refusal("an end of the box is not a number")
+        ends.append(end.expand(network.members, network.inputs))
+    if (ends[0] > ends[1]).any():
+        raise Refusal("the box has a low end above its high end: give (low, high) with low <= high")
+    if box is not None and not (ends[0].isfinite().all() and ends[1].isfinite().all()):
+        raise Refusal("the box has no end somewhere: give finite ends, or no box for all inputs")
+    return Box(ends[0], ends[1])
+
+
+def gamma(terms: int) -> float:
+    """What rounding can do, relatively, to a sum of so many products."""
+    return (terms + 8) * _EPS
+
+
+def affine(f: Interval, w: Tensor, b: Tensor) -> Interval:
+    """Ends of f W + b for f between its ends, rounded outwards: [S, in], [S, in, out], [S, out] -> [S, out] twice."""
+    plus, minus = w.clamp_min(0), w.clamp_max(0)
+    return _end(f[0], plus, f[1], minus, b, -1), _end(f[1], plus, f[0], minus, b, +1)
+
+
+def _end(f: Tensor, w: Tensor, g: Tensor, v: Tensor, b: Tensor, side: int) -> Tensor:
+    """f W + g V + b, moved outwards by what rounding can do; infinite where an infinite end enters."""
+
+    def times(x: Tensor, y: Tensor) -> Tensor:
+        return torch.bmm(x.unsqueeze(1), y).squeeze(1)
+
+    finite_f, finite_g = torch.where(f.isinf(), 0, f), torch.where(g.isinf(), 0, g)
+    value = times(finite_f, w) + times(finite_g, v) + b
+    size = times(finite_f.abs(), w.abs()) + times(finite_g.abs(), v.abs()) + b.abs()
+    open_end = times(f.isinf().to(w), (w != 0).to(w)) + times(g.isinf().to(w), (v != 0).to(w)) > 0
+    return torch.where(open_end, side * torch.inf, value + side * gamma(2 * w.shape[1]) * size)
+
+
+def activated(network: Network, u: Interval) -> Interval:
+    """Ends of the activation for pre-activations between theirs."""
+    low, high = u
+    match network.activation:
+        case "relu":
+            return low.clamp_min(0), high.clamp_min(0)
+        case "leaky":
+            low, high = (torch.where(e < 0, network.slope * e if network.slope else 0, e) for e in u)
+            return low, high
+        case "abs":
+            nearer, further = torch.minimum(low.abs(), high.abs()), torch.maximum(low.abs(), high.abs())
+            return torch.where((low < 0) & (high > 0), 0, nearer), further
+        case _:
+            return u
+
+
+def slopes(network: Network) -> tuple[float, float]:
+    """The gates below and above the kink.
+
+    >>> slopes(Network((torch.ones(1, 1, 1),), activation="abs"))
+    (-1.0, 1.0)
+    """
+    return {"relu": 0.0, "leaky": network.slope, "abs": -1.0, "linear": 1.0}[network.activation], 1.0
+
+
+def lines(network: Network, u: Interval) -> tuple[Tensor, Tensor, Tensor]:
+    """Slope of a line below, slope and offset of the chord above every activation on its interval: [S, n] each."""
+    low, high = u
+    left, right = slopes(network)
+    width = torch.where(high > low, high - low, 1)
+    chord = (right * high - left * low) / width
+    offset = (left - chord) * low + 4 * _EPS * (low.abs() + high.abs())
+    below = torch.where(high > -low, right, left)
+    for decided, slope in ((low >= 0, right), (high <= 0, left)):
+        chord, below = torch.where(decided, slope, chord), torch.where(decided, slope, below)
+        offset = torch.where(decided, 0, offset)
+    return below, chord, offset

@@ -1,0 +1,140 @@
+"""Students in the plane turn until they lie on teachers (seed 002, Fig. 1), by the exact population gradient."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import torch
+from matplotlib.figure import Figure
+
+from tutelage import draws
+from tutelage.figures import PALETTE
+from tutelage.studies.claims import Claim
+from tutelage.studies.packs import Packs
+from tutelage.studies.study import Plan, Scale, study
+from tutelage.theory.flow import Course, flow
+from tutelage.theory.population import Units
+
+TEACHERS, STUDENTS = 5, 10
+SEEDS: dict[Scale, int] = {"smoke": 3, "quick": 64, "paper": 512}
+TIMES: dict[Scale, tuple[float, ...]] = {
+    "smoke": (0.0, 1.0, 10.0, 50.0),
+    "quick": (0.0, 1.0, 100.0, 5_000.0),
+    "paper": (0.0, 1.0, 100.0, 50_000.0),
+}
+ALIGNED = 0.05
+"""Radians within which a student counts as lying on a teacher."""
+LIVE = 1e-3
+"""A student shorter than this share of the mean length of the teachers adds next to nothing, and does not count."""
+
+
+@study(
+    "alignment-2d",
+    seed="002",
+    figure="1",
+    shows="Weight vectors of five teacher units (dotted) and of the students (solid) in the plane over training: every "
+    "student ends on the direction of a teacher.",
+)
+def alignment_2d(scale: Scale) -> Plan:
+    """Students in the plane turn onto teachers."""
+    return Plan([], draw, [on_a_teacher, every_teacher, loss_vanishes], table, lambda p, tell: look(p, tell, scale))
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The course of all members, and the last angle of every student with its nearest teacher: [S, n]."""
+
+    course: Course
+
+    @property
+    def angles(self) -> np.ndarray:
+        return self.course.angles()[-1].amin(2).numpy()
+
+    @property
+    def live(self) -> np.ndarray:
+        lengths = self.course.end.w.norm(dim=2)
+        return (lengths > LIVE * self.course.teacher.w.norm(dim=2).mean(1, keepdim=True)).numpy()
+
+
+def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> Seen:
+    """Teachers of length 1/2 to 3/2 in random directions, students from a small Gaussian, all fan-outs 1."""
+    seeds = range(SEEDS[scale])
+    turn, length = (draws.uniforms(draws.keys(seeds, name), TEACHERS) for name in ("direction", "length"))
+    directions = torch.stack([torch.cos(2 * math.pi * turn), torch.sin(2 * math.pi * turn)], dim=2)
+    teacher = Units(directions * (0.5 + length).unsqueeze(2), torch.ones(len(seeds), TEACHERS, 1))
+    start = 0.3 * draws.normals(draws.keys(seeds, "students"), 2 * STUDENTS).view(-1, STUDENTS, 2)
+    students = Units(start, torch.ones(len(seeds), STUDENTS, 1))
+    return Seen(flow(teacher, students, TIMES[scale], on_progress=progress))
+
+
+def table(seen: Seen) -> pa.Table:
+    course, angles = seen.course, seen.course.angles()
+    lengths = course.w.norm(dim=3)
+    rows = [
+        {
+            "time": time,
+            "seed": s,
+            "unit": k + 1,
+            "teacher": int(angles[i, s, k].argmin()) + 1,
+            "angle": angles[i, s, k].min().item(),
+            "length": lengths[i, s, k].item(),
+        }
+        for i, time in enumerate(course.times)
+        for s in range(course.w.shape[1])
+        for k in range(course.w.shape[2])
+    ]
+    return pa.Table.from_pylist(rows)
+
+
+def draw(seen: Seen) -> Figure:
+    """Weight vectors of the first two seeds at four times."""
+    course, rows = seen.course, min(2, seen.course.w.shape[1])
+    figure = Figure(figsize=(2.1 * len(course.times) + 0.4, 2.2 * rows + 0.3), layout="constrained")
+    axes = figure.subplots(rows, len(course.times), squeeze=False, sharex=True, sharey=True)
+    for row in range(rows):
+        for column, time in enumerate(course.times):
+            panel = axes[row, column]
+            for x, y in course.teacher.w[row].tolist():
+                panel.plot([0, x], [0, y], ":", color="#000000", linewidth=1.6)
+            for k, (x, y) in enumerate(course.w[column, row].tolist()):
+                panel.plot([0, x], [0, y], color=PALETTE[k % len(PALETTE)], linewidth=1.2)
+            panel.set(aspect="equal", xlim=(-1.6, 1.6), ylim=(-1.6, 1.6))
+            if row == 0:
+                panel.set_title(f"time {time:g}")
+        axes[row, 0].set_ylabel(f"seed {row}")
+    return figure
+
+
+def _settled(values: np.ndarray) -> dict[str, np.ndarray]:
+    return {f"{TEACHERS} teachers, {STUDENTS} students": values}
+
+
+on_a_teacher = Claim(
+    "every student ends on the direction of a teacher",
+    statistic="share of students (those longer than a thousandth of a teacher) within 0.05 rad of a teacher at the end",
+    expected="> 0.95",
+    refuted_by="an interval over seeds below 0.95",
+    values=lambda seen: _settled(
+        np.where(seen.live, seen.angles < ALIGNED, 0).sum(1) / np.maximum(seen.live.sum(1), 1)
+    ),
+)
+
+every_teacher = Claim(
+    "and every teacher is covered by some student",
+    statistic="share of teachers with a student within 0.05 rad at the end",
+    expected="> 0.95",
+    refuted_by="an interval over seeds below 0.95",
+    values=lambda seen: _settled((seen.course.angles()[-1].amin(1) < ALIGNED).double().mean(1).numpy()),
+)
+
+loss_vanishes = Claim(
+    "the loss goes to zero",
+    statistic="log10 of the loss at the end over that at the start",
+    expected="< -6",
+    refuted_by="an interval over seeds above -6",
+    values=lambda seen: _settled(
+        np.log10((seen.course.losses()[-1].clamp_min(1e-30) / seen.course.losses()[0]).numpy())
+    ),
+)

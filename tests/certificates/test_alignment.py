@@ -1,0 +1,129 @@
+"""Theorem 1 of seed 000 holds where its conditions do, and each condition is missed by name."""
+
+import pytest
+import torch
+
+from tutelage.certificates import certify
+from tutelage.networks import Network
+
+GRADIENT, RESOLVED = "gradient is zero", "the gradient is too small to hide the unit"
+
+
+@pytest.fixture
+def setting(build):
+    b = build(1)
+    teacher = b.teacher(inputs=4, hidden=3, outputs=3)
+    return b, teacher, b.points(300, 4)
+
+
+@pytest.mark.parametrize("way", ["itself", "permuted", "split", "idle", "cancelling"])
+@pytest.mark.parametrize("activation", ["relu", "leaky"])
+def test_it_holds_for_every_way_to_be_the_teacher(build, one, way, activation):
+    b = build(1)
+    teacher = b.teacher(inputs=4, hidden=3, outputs=3, activation=activation)
+    student = teacher if way == "itself" else getattr(b, way)(teacher)
+    certificate = one("alignment", teacher, student, b.points(300, 4))
+    assert certificate.verdict == "holds"
+    assert all(part.conclusion.value < 1e-13 for part in certificate.parts)
+
+
+def test_a_witness_is_a_point_of_the_boundary_where_the_observer_is_active(setting, one):
+    b, teacher, points = setting
+    student = b.permuted(teacher)
+    part = one("alignment", teacher, student, points).parts[1]
+    [observed] = [c for c in part.conditions if c.name == "observed by a student unit"]
+    x = torch.tensor(observed.data["point"], dtype=torch.float64)
+    u = x @ teacher.weights[0][0] + teacher.biases[0][0]
+    assert abs(float(u[1])) < 1e-12
+    k = observed.data["student"]
+    assert float(x @ student.weights[0][0, :, k] + student.biases[0][0, k]) > 0
+
+
+def test_a_gradient_is_named(setting, one):
+    b, teacher, points = setting
+    certificate = one("alignment", teacher, b.perturbed(teacher, 1e-4), points)
+    assert certificate.verdict == "not applicable"
+    assert certificate.unmet == (GRADIENT,)
+    assert certificate.parts[0].conclusion.holds is False
+    looser = one("alignment", teacher, b.perturbed(teacher, 1e-5), points, tolerance=1e-2, alignment=1e-2)
+    assert looser.settings == {"tolerance": 1e-2, "alignment": 1e-2}
+    assert looser.verdict == "holds"
+
+
+def test_a_gradient_that_could_hide_the_unit_leaves_it_undecided_although_the_user_allows_it(setting, one):
+    _, teacher, points = setting
+    weights, biases = teacher.weights, teacher.biases
+    student = Network((weights[0][:, :, 1:], weights[1][:, 1:]), (biases[0][:, 1:], biases[1]))
+    certificate = one("alignment", teacher, student, points, tolerance=100.0)
+    assert certificate.verdict_of(certificate.parts[0]) == "not decided"
+    assert RESOLVED in [c.name for c in certificate.parts[0].conditions if c.holds is None]
+    assert certificate.unmet == ()
+
+
+def test_co_linear_teachers_are_named(setting, one):
+    b, teacher, points = setting
+    certificate = one("alignment", b.split(teacher), b.split(teacher), points)
+    assert certificate.unmet == ("teacher units are not co-linear",)
+    assert certificate.conditions[1].data["units"] == [0, 3]
+
+
+def test_a_unit_without_weights_is_named(setting, one):
+    _, teacher, points = setting
+    teacher.weights[0][:, :, 0] = 0
+    certificate = one("alignment", teacher, teacher, points)
+    assert certificate.verdicts == ("not applicable", "holds", "holds")
+    assert "the unit has weights" in certificate.unmet
+
+
+def test_a_boundary_out_of_sight_is_named(build, one):
+    b = build()
+    teacher = b.two_layers([[1.0, 1.0]], [0.0, 50.0], [[1.0], [1.0]], [0.0])
+    certificate = one("alignment", teacher, teacher, b.points(50, 1))
+    assert certificate.verdicts == ("holds", "not applicable")
+    assert "boundary is visible in the data" in certificate.unmet
+
+
+def test_a_boundary_that_no_student_sees_is_named(build, one):
+    b = build()
+    teacher = b.two_layers([[1.0]], [0.0], [[1.0]], [0.0])
+    certificate = one("alignment", teacher, teacher, b.points(50, 1))
+    assert "observed by a student unit" in certificate.unmet
+    assert certificate.verdict == "not applicable"
+
+
+def test_alpha_zero_is_named(build, one):
+    b = build()
+    teacher = b.two_layers([[1.0, 0.0], [0.0, 1.0]], [0.1, 0.2], [[1.0, 0.0], [0.0, 1.0]], [0.0, 0.0])
+    certificate = one("alignment", teacher, teacher, b.points(50, 2))
+    assert certificate.unmet == ("alpha is not zero",)
+
+
+def test_a_student_that_fits_the_samples_alone_is_not_taken_for_a_zero_gradient(build, one):
+    """Zero loss on every sample, no unit where the teacher's is: the seed asks for an open set of samples."""
+    b = build()
+    teacher = b.two_layers([[1.0, 1.0]], [0.0, 5.0], [[1.0], [0.1]], [0.0])
+    student = b.two_layers([[1.0, 1.0]], [1.0, 5.0], [[0.5], [0.1]], [0.0])
+    points = torch.tensor([[-1.0], [1.0]], dtype=torch.float64)
+    certificate = one("alignment", teacher, student, points)
+    assert certificate.conditions[0].data["on_samples"] < 1e-15
+    assert certificate.conditions[0].witness == "a point of the proof between two samples"
+    assert certificate.verdict == "not applicable"
+
+
+def test_the_seeds_own_conclusion_is_false_for_a_student_that_is_turned_over(build, one):
+    """relu(u) = u + relu(-u): a unit turned over and one that is always active are the teacher, with w_k = -w_j."""
+    b = build()
+    teacher = b.two_layers([[1.0]], [0.3], [[1.0]], [0.0])
+    student = b.two_layers([[-1.0, 1.0]], [-0.3, 9.0], [[1.0], [1.0]], [-8.7])
+    certificate = one("alignment", teacher, student, b.points(50, 1).clamp(-5, 5))
+    assert certificate.verdict == "holds"
+    assert certificate.parts[0].conclusion.data["reversed"] is True
+
+
+def test_members_have_certificates_of_their_own(build):
+    b = build()
+    teacher = b.teacher(members=3)
+    student = b.idle(teacher).map(lambda a: a.clone())
+    student.weights[1][1] += 0.1
+    found = certify("alignment", teacher, student, b.points(100, 3))
+    assert [c.verdict == "holds" for c in found] == [True, False, True]

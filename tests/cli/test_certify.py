@@ -1,0 +1,164 @@
+"""`tutelage certify` as a user meets it."""
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+from safetensors.torch import save_file
+
+import tutelage as tt
+from tutelage.cli import main
+from tutelage.networks import Network, save
+from tutelage.runs import Pack
+
+NAMES = 13
+
+
+@dataclass
+class Done:
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def tutelage(capsys, monkeypatch):
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["tutelage", *map(str, words)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        out, err = capsys.readouterr()
+        return Done(end.value.code or 0, out, err)
+
+    return run
+
+
+@pytest.fixture
+def files(tmp_path):
+    """A teacher, a student that is the teacher and an idle unit, and samples."""
+    teacher = tt.teachers.Levels(inputs=3, hidden=2, outputs=2).build([0], dtype=torch.float64)
+    idle = torch.ones(1, 3, 1, dtype=torch.float64)
+    student = Network(
+        (torch.cat([teacher.weights[0], idle], 2), torch.cat([teacher.weights[1], 0 * teacher.weights[1][:, :1]], 1)),
+        (torch.cat([teacher.biases[0], idle[:, 0] / 3], 1), teacher.biases[1]),
+    )
+    paths = [tmp_path / f"{name}.safetensors" for name in ("teacher", "student", "points")]
+    save(teacher, paths[0])
+    save(student, paths[1])
+    save_file({"points": torch.randn(200, 3, generator=torch.Generator().manual_seed(0)).double()}, paths[2])
+    return paths
+
+
+def test_a_certificate_is_printed_in_words_and_as_json(tutelage, files):
+    teacher, student, points = files
+    done = tutelage("certify", "pruning", teacher, student, "--points", points)
+    assert done.code == 0
+    assert "pruning (seed 000, Theorem 2; seed 001, Theorem 3), member 0: holds" in done.out
+    [plain] = json.loads(tutelage("certify", "pruning", teacher, student, "--points", points, "--json").out)
+    assert plain["verdict"] == "holds"
+    assert plain["parts"][0]["about"] == "student unit 2"
+
+
+def test_samples_are_drawn_from_a_law_and_options_reach_the_theorem(tutelage, files):
+    teacher, student, _ = files
+    words = ("certify", "free-point", teacher, student, "--law", "gaussian", "--std", 1.5, "--samples", 50, "--json")
+    [plain] = json.loads(tutelage(*words, "--option", "epsilon=0.25", "--option", "gamma=3").out)
+    assert plain["settings"]["epsilon"] == 0.25
+    assert plain["settings"]["gamma"] == 3
+    [again] = json.loads(tutelage(*words, "--option", "epsilon=0.25", "--option", "gamma=3", "--seed", 1).out)
+    assert again != plain
+
+
+def test_all_theorems_stand_in_a_table(tutelage, files):
+    teacher, student, points = files
+    done = tutelage("certify", "all", teacher, student, "--points", points)
+    assert done.code == 0
+    assert "alignment" in done.out
+    assert "lemma-1" in done.out
+    rows = json.loads(tutelage("certify", "all", teacher, student, "--points", points, "--json").out)
+    assert len(rows) == NAMES - 2
+    assert "holds" in tutelage("certify", "lemma-1", teacher, student, "--points", points, "--brief").out
+
+
+def test_theorems_are_listed(tutelage):
+    assert "teacher-aware-samples" in tutelage("certify", "list").out
+    rows = json.loads(tutelage("certify", "list", "--json").out)
+    assert len(rows) == NAMES
+    assert {"theorem", "source", "statement", "layers", "options"} == set(rows[0])
+
+
+@pytest.fixture
+def pack(tutelage, tmp_path):
+    spec = {
+        "teacher": {"kind": "levels", "inputs": 4, "hidden": 2, "outputs": 2},
+        "student": {"kind": "small-normal", "multiple": 2, "scale": 0.1},
+        "inputs": {"kind": "gaussian", "train": 40, "evaluate": 30},
+        "training": {"steps": 20},
+        "seeds": 2,
+    }
+    (tmp_path / "spec.yaml").write_text(yaml.safe_dump(spec))
+    done = tutelage("run", tmp_path / "spec.yaml", "--out", tmp_path / "results", "--json")
+    return Path(json.loads(done.out)["folder"])
+
+
+def test_a_pack_is_certified_on_the_samples_it_was_trained_on(tutelage, pack):
+    found = json.loads(tutelage("certify", "zero-gradient", pack, "--json").out)
+    assert [c["member"] for c in found] == [0, 1]
+    assert found[0]["settings"]["samples"] == 40
+    students = sorted(pack.glob("students-*.safetensors"))[-1]
+    words = ("certify", "zero-gradient", pack / "teacher.safetensors", students, "--law", "sphere", "--samples", 7)
+    assert [c["settings"]["samples"] for c in json.loads(tutelage(*words, "--json").out)] == [7, 7]
+
+
+def test_members_of_a_pack_whose_weights_are_not_finite_are_left_out(tutelage, pack, monkeypatch):
+    whole = Pack.weights
+
+    def spoilt(self, step=None):
+        students = whole(self, step).map(torch.clone)
+        students.weights[0][lost] = torch.nan
+        return students
+
+    monkeypatch.setattr(Pack, "weights", spoilt)
+    lost = [0]
+    assert [c["member"] for c in json.loads(tutelage("certify", "alignment", pack, "--json").out)] == [1]
+    lost = [0, 1]
+    assert "diverged: lower the learning rate" in " ".join(tutelage("certify", "alignment", pack).err.split())
+
+
+def test_exit_code_1_when_a_theorem_fails(tutelage, files, monkeypatch):
+    from tutelage.certificates import recursive_gradient
+
+    right = recursive_gradient.recursive_gradient
+    monkeypatch.setattr(recursive_gradient, "recursive_gradient", lambda *a: right(*a) + 1)
+    done = tutelage("certify", "lemma-1", files[0], files[1], "--points", files[2])
+    assert done.code == 1
+    assert "would refute the theorem" in done.out
+
+
+def test_refusals_are_one_sentence_with_exit_code_2(tutelage, files, tmp_path):
+    teacher, student, points = files
+    two = tmp_path / "two.safetensors"
+    save_file({"a": torch.zeros(2, 3), "b": torch.zeros(2, 3)}, two)
+    junk = tmp_path / "junk.safetensors"
+    junk.write_bytes(b"nothing")
+    cases = {
+        "did you mean 'pruning'": ("pruned", teacher, student, "--points", points),
+        "give a teacher and a student": ("pruning",),
+        "is no pack of a store": ("pruning", tmp_path),
+        "give one of --points and --law": ("pruning", teacher, student),
+        "there is no file": ("pruning", teacher, student, "--points", tmp_path / "none"),
+        "none is called 'points'": ("pruning", teacher, student, "--points", two),
+        "is not a safetensors file": ("pruning", teacher, student, "--points", junk),
+        "write NAME=NUMBER": ("pruning", teacher, student, "--points", points, "--option", "tolerance"),
+        "it takes tolerance, alignment": ("pruning", teacher, student, "--points", points, "--option", "batch=3"),
+        "there is no kind of law 'gauss'": ("pruning", teacher, student, "--law", "gauss"),
+    }
+    for sentence, words in cases.items():
+        done = tutelage("certify", *words)
+        assert done.code == 2, (sentence, done)
+        assert sentence in " ".join(done.err.split()), done.err
+        assert "Traceback" not in done.err

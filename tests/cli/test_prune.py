@@ -1,0 +1,96 @@
+"""`tutelage prune` writes the smaller network and says what went and why."""
+
+import json
+import sys
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from tutelage.cli import main
+from tutelage.networks import Network, load, outputs, save
+
+
+def run(capsys, monkeypatch, *words):
+    monkeypatch.setattr(sys, "argv", ["tutelage", "prune", *map(str, words)])
+    with pytest.raises(SystemExit) as end:
+        main()
+    return end.value.code or 0, capsys.readouterr()
+
+
+@pytest.fixture
+def file(tmp_path):
+    """Two members; units 0 and 1 are co-linear, unit 2 is idle in the first, unit 3 never fires on -1 .. 1."""
+    w = torch.tensor([[1.0, 2.0, 1.0, 0.5], [-1.0, -2.0, 1.0, 0.5]], dtype=torch.float64).expand(2, -1, -1)
+    v = torch.tensor([[[1.0], [1.0], [0.0], [2.0]], [[1.0], [1.0], [1.0], [2.0]]], dtype=torch.float64)
+    b = torch.tensor([[0.5, 1.0, 0.0, -3.0]] * 2, dtype=torch.float64)
+    save(Network((w.clone(), v), (b, torch.zeros(2, 1, dtype=torch.float64))), tmp_path / "net.safetensors")
+    return tmp_path / "net.safetensors"
+
+
+def test_a_smaller_network_is_written_and_the_table_says_why(capsys, monkeypatch, file, tmp_path):
+    small = tmp_path / "small.safetensors"
+    code, said = run(capsys, monkeypatch, file, "--out", small, "--member", 0)
+    assert code == 0
+    assert load(small).widths == (2, 2, 1)
+    x = torch.randn(1, 50, 2, dtype=torch.float64)
+    assert torch.allclose(outputs(load(small), x), outputs(load(file)[0], x))
+    words = " ".join(said.out.split())
+    for wanted in (
+        "merged",
+        "no fan-out",
+        "hidden units: 4 before, 2 now",
+        "equal but for rounding",
+        f"written: {small}",
+    ):
+        assert wanted in words
+
+
+def test_json_holds_every_step(capsys, monkeypatch, file):
+    code, said = run(capsys, monkeypatch, file, "--box", "-1", "1", "--json")
+    found = json.loads(said.out)
+    assert code == 0
+    assert found["hidden_before"] == [4]
+    assert found["hidden_now"] == [[1], [2]]
+    assert found["proof"]["domain"] == "the box"
+    assert found["proof"]["exact"]
+    assert max(found["proof"]["bound"]) < 1e-12
+    assert {(s["member"], s["unit"]) for s in found["steps"]} >= {(0, 2), (0, 3), (1, 3)}
+    assert found["written"] is None
+
+
+def test_points_are_looked_at(capsys, monkeypatch, file, tmp_path):
+    points = tmp_path / "points.safetensors"
+    save_file({"points": torch.zeros(3, 2)}, points)
+    code, said = run(capsys, monkeypatch, file, "--points", points, "--json")
+    assert code == 0
+    assert "never active on the points" in {s["reason"] for s in json.loads(said.out)["seen"]}
+    code, said = run(capsys, monkeypatch, file, "--points", points, "--on-samples", "--json")
+    assert json.loads(said.out)["proof"]["bound"] is None
+    code, said = run(capsys, monkeypatch, file, "--points", points, "--on-samples")
+    assert "nothing is proved" in said.out
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--member", "7"], "there is no member 7"),
+        (["--box", "1", "-1"], "low end above its high end"),
+        (["--tolerance", "3"], "share in"),
+        (["--points", "nowhere.safetensors"], "not a safetensors file"),
+        (["--on-samples"], "needs points"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_code_2(capsys, monkeypatch, file, words, sentence):
+    code, said = run(capsys, monkeypatch, file, *words)
+    assert code == 2
+    assert sentence in said.err
+    assert len(said.err.strip().splitlines()) == 1
+
+
+def test_a_file_of_several_arrays_needs_one_called_points(capsys, monkeypatch, file, tmp_path):
+    points = tmp_path / "two.safetensors"
+    save_file({"a": torch.zeros(3, 2), "b": torch.zeros(3, 2)}, points)
+    code, said = run(capsys, monkeypatch, file, "--points", points)
+    assert code == 2
+    assert "call one of them 'points'" in said.err
