@@ -39,7 +39,13 @@ LIVE = 1e-3
 )
 def alignment_2d(scale: Scale) -> Plan:
     """Students in the plane turn onto teachers."""
-    return Plan([], draw, [on_a_teacher, every_teacher, loss_vanishes], table, lambda p, tell: look(p, tell, scale))
+    return Plan(
+        [],
+        draw,
+        [on_a_teacher, on_the_line_of_a_teacher, every_teacher, loss_vanishes],
+        table,
+        lambda p, tell: look(p, tell, scale),
+    )
 
 
 @dataclass(frozen=True)
@@ -51,6 +57,12 @@ class Seen:
     @property
     def angles(self) -> np.ndarray:
         return self.course.angles()[-1].amin(2).numpy()
+
+    @property
+    def line_angles(self) -> np.ndarray:
+        """The same with a teacher or its opposite."""
+        angles = self.course.angles()[-1]
+        return torch.minimum(angles, math.pi - angles).amin(2).numpy()
 
     @property
     def live(self) -> np.ndarray:
@@ -111,14 +123,25 @@ def _settled(values: np.ndarray) -> dict[str, np.ndarray]:
     return {f"{TEACHERS} teachers, {STUDENTS} students": values}
 
 
+def _share(chosen: np.ndarray, among: np.ndarray) -> np.ndarray:
+    return np.where(among, chosen, False).sum(1) / np.maximum(among.sum(1), 1)
+
+
 on_a_teacher = Claim(
     "every student ends on the direction of a teacher",
     statistic="share of students (those longer than a thousandth of a teacher) within 0.05 rad of a teacher at the end",
     expected="> 0.95",
     refuted_by="an interval over seeds below 0.95",
-    values=lambda seen: _settled(
-        np.where(seen.live, seen.angles < ALIGNED, 0).sum(1) / np.maximum(seen.live.sum(1), 1)
-    ),
+    values=lambda seen: _settled(_share(seen.angles < ALIGNED, seen.live)),
+)
+
+on_the_line_of_a_teacher = Claim(
+    "the same for the line through a teacher (added after the first reading was seen to fail: relu(u) = u + relu(-u), "
+    "so a student may end opposite to a teacher, with others making up the linear part)",
+    statistic="share of the same students within 0.05 rad of a teacher or of its opposite at the end",
+    expected="> 0.95",
+    refuted_by="an interval over seeds below 0.95",
+    values=lambda seen: _settled(_share(seen.line_angles < ALIGNED, seen.live)),
 )
 
 every_teacher = Claim(
