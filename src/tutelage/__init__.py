@@ -6,7 +6,7 @@ A fixed teacher labels inputs, many students learn from it, and the laboratory s
 from tutelage import certificates, geometry, inputs, measures, networks, teachers, training
 from tutelage.certificates import certify
 from tutelage.errors import Refusal
-from tutelage.geometry import connect, match, prune
+from tutelage.geometry import canonical, connect, match, prune, same_function
 from tutelage.measures import measure
 from tutelage.networks import Network
 from tutelage.training import Trajectory, train
@@ -17,6 +17,7 @@ __all__ = [
     "Network",
     "Refusal",
     "Trajectory",
+    "canonical",
     "certificates",
     "certify",
     "connect",
@@ -27,6 +28,7 @@ __all__ = [
     "measures",
     "networks",
     "prune",
+    "same_function",
     "teachers",
     "train",
     "training",

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from tutelage.cli import commands, specs, store
 from tutelage.cli.certify import certify
+from tutelage.cli.compare import compare
 from tutelage.cli.engines import engines
 from tutelage.cli.explain import explain
 from tutelage.cli.prune import prune
@@ -28,6 +29,7 @@ app.command()(commands.report)
 app.command()(commands.ledger)
 app.command()(explain)
 app.command()(certify)
+app.command()(compare)
 app.command()(engines)
 app.command()(prune)
 app.add_typer(specs.app)

@@ -308,7 +308,9 @@ def in_words(domain: Domain | None) -> str:
         return "all inputs"
     if not domain.is_box:
         return f"a polytope of {domain.facets} constraints in {domain.dimension} dimensions"
-    ends = [f"{end.unique().item():g}" if len(end.unique()) == 1 else "several ends" for end in (domain.low, domain.high)]
+    ends = [
+        f"{end.unique().item():g}" if len(end.unique()) == 1 else "several ends" for end in (domain.low, domain.high)
+    ]
     return f"the box from {ends[0]} to {ends[1]} in {domain.dimension} dimensions"
 
 

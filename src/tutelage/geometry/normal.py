@@ -73,7 +73,8 @@ def normal_form(network: Network, box: Box, eps: float) -> tuple[Form, tuple[Red
         found += more
         form, changed = _lower(without_empty_layers(form))
         changed |= bool(more)
-    return form, tuple(found)
+    first = {(r.layer, r.unit): r for r in reversed(found)}
+    return form, tuple(r for r in found if first[r.layer, r.unit] is r)
 
 
 def _as_relu(form: Form, layer: int, network: Network, on: Tensor, off: Tensor) -> tuple[Form, list[Redundancy]]:
@@ -84,9 +85,7 @@ def _as_relu(form: Form, layer: int, network: Network, on: Tensor, off: Tensor) 
     alpha = torch.where(on, right, torch.where(off, left, alpha))
     beta = torch.where(on | off, 0, beta)
     kinds: list[tuple[Tensor, Kind]] = [((beta == 0) & (alpha != 0), "linear"), ((beta == 0) & (alpha == 0), "dead")]
-    found = [
-        Redundancy(*form.units[layer][k], kind) for mask, kind in kinds for k in mask.nonzero().flatten().tolist()
-    ]
+    found = [Redundancy(*form.units[layer][k], kind) for mask, kind in kinds for k in mask.nonzero().flatten().tolist()]
     return without(rewritten(form, layer, alpha, beta, torch.ones_like(alpha)), layer, beta == 0), found
 
 
@@ -110,7 +109,7 @@ def _lower(form: Form) -> tuple[Form, bool]:
 def _named(form: Form, layer: int, gone: Tensor, kind: Kind, other: Tensor | None = None) -> list[Redundancy]:
     names = form.units[layer]
     return [
-        Redundancy(*names[k], kind, None if other is None else names[int(other[k])][1])
+        Redundancy(names[k][0], names[k][1], kind, None if other is None else names[int(other[k])][1])
         for k in gone.nonzero().flatten().tolist()
     ]
 
@@ -122,7 +121,8 @@ def _constant(form: Form, layer: int) -> tuple[Form, list[Redundancy]]:
     if not gone.any():
         return form, []
     value = torch.where(gone, own[0].clamp_min(0), 0)
-    layers, changes = list(form.layers), [None] * form.depth
+    layers: list[Tensor] = list(form.layers)
+    changes: list[Tensor | None] = [None] * form.depth
     for m in range(layer + 1, form.depth):
         e = form.layers[m].clone()
         change = torch.zeros_like(e)

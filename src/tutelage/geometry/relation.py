@@ -64,8 +64,7 @@ def match_parameters(first: Network, second: Network) -> Relation:
     orders, signs = _assigned(a, b, eps)
     placed = _placed(b, orders, signs)
     scales = tuple(
-        sign * la / lb.gather(1, order)
-        for sign, la, lb, order in zip(signs, lengths_a, lengths_b, orders, strict=True)
+        sign * la / lb.gather(1, order) for sign, la, lb, order in zip(signs, lengths_a, lengths_b, orders, strict=True)
     )
     aligned = _placed(in_double(second), orders, tuple(torch.ones_like(s) for s in signs))
     for layer, scale in enumerate(scales):
@@ -82,7 +81,9 @@ def _one_architecture(first: Network, second: Network) -> None:
     same_function_space(first, second)
     if first.widths != second.widths:
         widths = " and ".join("-".join(map(str, n.widths)) for n in (first, second))
-        raise Refusal(f"the networks have widths {widths}: parameters of one architecture are matched; see same_function")
+        raise Refusal(
+            f"the networks have widths {widths}: parameters of one architecture are matched; see same_function"
+        )
     if kind(first) != kind(second):
         raise Refusal(f"the networks have {kind(first)} and {kind(second)} units: parameters of one kind are matched")
 

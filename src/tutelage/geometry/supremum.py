@@ -1,8 +1,8 @@
 r"""The exact largest difference of two networks, over a bounded domain or over all inputs.
 
 Over all inputs the measure is :math:`|a(x) - b(x)| / \max(1, |x|_\infty)`. With x = y / t the difference becomes
-:math:`t\,(a - b)(y/t)`, which is a network of (y, t) without biases that is also defined at infinity, t = 0; the measure
-is its size where max(t, |y|) = 1: on 2 d + 1 faces of a box, each a bounded domain in d dimensions.
+:math:`t\,(a - b)(y/t)`, which is a network of (y, t) without biases that is also defined at infinity, t = 0; the
+measure is its size where max(t, |y|) = 1: on 2 d + 1 faces of a box, each a bounded domain in d dimensions.
 """
 
 from collections.abc import Iterator

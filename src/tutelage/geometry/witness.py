@@ -44,9 +44,7 @@ def sampled(first: Network, second: Network, domain: Domain | None, seed: int = 
     return _best(first, second, _draw(first.inputs, domain, seed), domain is not None)
 
 
-def searched(
-    first: Network, second: Network, domain: Domain | None, seed: int = 0, boundaries: bool = True
-) -> Witness:
+def searched(first: Network, second: Network, domain: Domain | None, seed: int = 0, boundaries: bool = True) -> Witness:
     """The largest difference on samples, corners, boundaries and both sides of these, and after a local ascent."""
     points = torch.cat([_draw(first.inputs, domain, seed), *_corners((first, second), domain)])
     if boundaries:

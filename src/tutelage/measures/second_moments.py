@@ -14,7 +14,10 @@ _BLOCK = 2048
 
 @dataclass(frozen=True, eq=False)
 class SecondMoments:
-    """Centred sums over ``count`` samples, in float64: xx [S, p, p], yy [S, q, q], xy [S, p, q]."""
+    """Centred sums over ``count`` samples, in float64: xx [S, p, p], yy [S, q, q], xy [S, p, q].
+
+    They are small and lie in main memory, wherever the activations were.
+    """
 
     count: int
     xx: Tensor
@@ -78,7 +81,7 @@ class _Sums:
         parts = less(self.xx, self.x, self.x), less(self.yy, self.y, self.y), less(self.xy, self.x, self.y)
         if not all(part.isfinite().all() for part in parts):
             raise Refusal("activations are not finite: layers with NaN or infinity cannot be compared")
-        return SecondMoments(self.count, *parts)
+        return SecondMoments(self.count, *(part.cpu() for part in parts))
 
 
 def _stacked(x: Tensor) -> Tensor:

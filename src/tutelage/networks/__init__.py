@@ -4,9 +4,12 @@ from tutelage.networks.activations import ACTIVATIONS, gate
 from tutelage.networks.fan_out import alpha, backward, beta, fan_out, recursive_gradient
 from tutelage.networks.files import load, save
 from tutelage.networks.forward import Activity, forward, outputs
+from tutelage.networks.importing import read_network
 from tutelage.networks.initial import SmallNormal, Student, UniformFanIn
 from tutelage.networks.modules import from_module, to_module
 from tutelage.networks.network import Network, concatenate
+from tutelage.networks.onnx_files import load_onnx
+from tutelage.networks.state_dict import from_state_dict
 
 __all__ = [
     "ACTIVATIONS",
@@ -22,9 +25,12 @@ __all__ = [
     "fan_out",
     "forward",
     "from_module",
+    "from_state_dict",
     "gate",
     "load",
+    "load_onnx",
     "outputs",
+    "read_network",
     "recursive_gradient",
     "save",
     "to_module",
