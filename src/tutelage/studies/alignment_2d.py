@@ -18,11 +18,11 @@ from tutelage.theory.flow import Course, flow
 from tutelage.theory.population import Units
 
 TEACHERS, STUDENTS = 5, 10
-SEEDS: dict[Scale, int] = {"smoke": 3, "quick": 64, "paper": 512}
+SEEDS: dict[Scale, int] = {"smoke": 3, "quick": 64, "paper": 256}
 TIMES: dict[Scale, tuple[float, ...]] = {
     "smoke": (0.0, 1.0, 10.0, 50.0),
     "quick": (0.0, 1.0, 100.0, 5_000.0),
-    "paper": (0.0, 1.0, 100.0, 50_000.0),
+    "paper": (0.0, 1.0, 100.0, 5_000.0),
 }
 ALIGNED = 0.05
 """Radians within which a student counts as lying on a teacher."""
