@@ -14,7 +14,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutelage import Refusal
+from tutelage import Refusal, compiling
 from tutelage.networks import Network, outputs
 from tutelage.training.fused_cpu import FusedCpu
 from tutelage.training.schedules import Cosine, Drops
@@ -326,7 +326,7 @@ def test_a_disk_that_fills_up_is_no_reason_to_fail(caplog, monkeypatch):
     students, task = problem((5, 4, 3))
     engine, calls = FusedCpu(task), []
     kernel = engine._kernel
-    monkeypatch.setattr(kernel, "_told", [])
+    monkeypatch.setattr(compiling, "_told", [])
 
     def train(first, last, *arguments):
         calls.append((first, last))

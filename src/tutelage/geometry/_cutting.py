@@ -3,6 +3,7 @@
 import numpy as np
 from numba import njit
 
+from tutelage.compiling import OPTIONS, compiled, stamp_of
 from tutelage.geometry import _skeleton
 from tutelage.geometry._skeleton import (
     DONE,
@@ -21,8 +22,6 @@ from tutelage.geometry._skeleton import (
     rows,
     vertex_signs,
 )
-from tutelage.training._fused_kernel import compiled, stamp_of
-from tutelage.training._vector_tiles import OPTIONS
 
 
 @njit(**OPTIONS)
@@ -161,7 +160,7 @@ def _trimmed(state, size):
 
 
 def _make_cut(stamp: int):
-    """The compiled entry point; for ``stamp`` see :mod:`tutelage.training._fused_kernel`."""
+    """The compiled entry point; for ``stamp`` see :mod:`tutelage.compiling`."""
 
     def cut(state, offset, facets, tolerances, budget, keep_positive):
         """Cut all cells by every unit of ``state.values``: (complex, pieces bool [R before, n], end, unit, stamp).

@@ -3,8 +3,7 @@
 import numpy as np
 from numba import njit
 
-from tutelage.training._fused_kernel import compiled
-from tutelage.training._vector_tiles import OPTIONS
+from tutelage.compiling import OPTIONS, compiled
 
 
 @njit(**OPTIONS)

@@ -19,7 +19,7 @@ import numpy as np
 from numba import njit, types
 from numba.extending import intrinsic
 
-from tutelage.training._vector_tiles import OPTIONS
+from tutelage.compiling import OPTIONS
 
 DONE, TOO_MANY, TOO_CLOSE = 0, 1, 2
 """How a cut ended: well, beyond its budget, or at a unit too close to vertices to tell on which side they lie."""

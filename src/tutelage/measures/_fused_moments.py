@@ -21,9 +21,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from tutelage.compiling import OPTIONS, PART, compiled
 from tutelage.training import _fused_kernel
-from tutelage.training._fused_kernel import PART, _aligned_zeros, compiled, stamp_of
-from tutelage.training._vector_tiles import OPTIONS, TILE_ROWS, fetch_ahead, multiply
+from tutelage.training._fused_kernel import _aligned_zeros, tiles_stamp
+from tutelage.training._vector_tiles import TILE_ROWS, fetch_ahead, multiply
 
 _TILE = TILE_ROWS or 8  # points looked at between requests for others
 _POINTS = 8 * _TILE  # of a block: with all its activations it stays in the nearest caches
@@ -238,7 +239,7 @@ def _conclude(inverse, teacher_sums, rounding, shape, buffers, rho):
 
 
 def _make_scan(stamp: int):
-    """The compiled entry point; for ``stamp`` see :mod:`tutelage.training._fused_kernel`."""
+    """The compiled entry point; for ``stamp`` see :mod:`tutelage.compiling`."""
 
     def scan(first, last, students, points, teacher, below, rounding, write, shape, losses, rho):
         """Moments of members first .. last-1 on flat points: losses float64 [S] and rho [S, m, n]; returns the stamp.
@@ -267,4 +268,4 @@ def _make_scan(stamp: int):
     return compiled(scan)
 
 
-scan = _make_scan(stamp_of(_fused_kernel.__file__, __file__))
+scan = _make_scan(tiles_stamp(_fused_kernel.__file__, __file__))

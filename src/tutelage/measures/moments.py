@@ -104,7 +104,9 @@ def _spread(kernel, *arguments) -> None:
     try:
         kernel.scan(0, 0, *arguments)  # compile, or load what was compiled before, by looking at no member
     except OSError as error:  # a full disk is no reason to fail
-        kernel._fused_kernel.not_kept(error)
+        from tutelage.compiling import not_kept
+
+        not_kept(error)
     threads = min(torch.get_num_threads(), members)
     if threads == 1:
         kernel.scan(0, members, *arguments)

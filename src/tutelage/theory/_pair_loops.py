@@ -9,9 +9,7 @@ import math
 import numpy as np
 from numba import njit
 
-from tutelage.training import _fused_kernel
-from tutelage.training._fused_kernel import compiled, stamp_of
-from tutelage.training._vector_tiles import OPTIONS
+from tutelage.compiling import OPTIONS, compiled, stamp_of
 
 _CLOSE = 0.99  # as in kernels
 
@@ -111,4 +109,4 @@ def _make_gradients(stamp: int):
     return compiled(gradients)
 
 
-gradients = _make_gradients(stamp_of(_fused_kernel.__file__, __file__))
+gradients = _make_gradients(stamp_of(__file__))

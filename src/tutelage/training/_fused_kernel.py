@@ -6,25 +6,19 @@ the vectors; errors are kept both ways. A member's weights, some tens of kilobyt
 first step of a span to the last; the rows of the next batch are fetched from memory while the present one is worked on.
 """
 
-import hashlib
-import logging
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from tutelage import draws
+from tutelage.compiling import PART, compiled, stamp_of
 from tutelage.training import _vector_tiles
-from tutelage.training._vector_tiles import OPTIONS, fetch_ahead, multiply, transpose
+from tutelage.training._vector_tiles import fetch_ahead, multiply, transpose
 
-_LOG = logging.getLogger(__name__)
 _GOLDEN, _MIX_1, _MIX_2 = (np.uint64(c) for c in (draws.GOLDEN, draws.MIX_1, draws.MIX_2))
 _ONE, _STORE, _ADD = np.int64(1), np.int64(0), np.int64(1)  # numba would compile anew for each plain constant
 _LINE = 64  # bytes of a cache line
-
-PART = {**OPTIONS, "inline": "always"}
-"""How parts of the loop are compiled: into their caller, since LLVM works through all tiles once a level of calls."""
 
 
 class Shape(NamedTuple):
@@ -206,39 +200,13 @@ def _train_member(incoming, outgoing, data, member, rates, start, key, chosen, g
         rows, following = following, rows
 
 
-_told: list[str] = []
-
-
-def not_kept(error: Exception) -> None:
-    """Say, once, that the next start will have to compile again, and why."""
-    if not _told:
-        _told.append(str(error))
-        _LOG.warning("compiled code could not be kept on disk and is compiled at every start: %s", error)
-
-
-def compiled(function):
-    """An entry point, compiled when it is first called and kept on disk where there is a folder for it."""
-    try:
-        return njit(cache=True, **OPTIONS)(function)
-    except RuntimeError as error:  # numba found no folder it may write to
-        not_kept(error)
-        return njit(**OPTIONS)(function)
-
-
-def stamp_of(*files: str) -> int:
-    """A number made from the vector setting and the text of compiled modules, the tiles among them."""
-    digest = hashlib.blake2b(_vector_tiles.VECTOR.encode(), digest_size=7)
-    for path in (_vector_tiles.__file__, *files):
-        digest.update(Path(path).read_bytes())
-    return int.from_bytes(digest.digest(), "little")
+def tiles_stamp(*files: str) -> int:
+    """The stamp of modules that are built on the tiles: their text, that of the tiles, and the vector setting."""
+    return stamp_of(_vector_tiles.__file__, *files, setting=_vector_tiles.VECTOR)
 
 
 def _make_train(stamp: int):
-    """The compiled entry point.
-
-    numba's disk cache looks only at the file of the function it keeps and at the variables of its closure. ``stamp``
-    is such a variable: it stands for the sources and the vector setting, so that a change of either compiles anew.
-    """
+    """The compiled entry point; for ``stamp`` see :mod:`tutelage.compiling`."""
 
     def train(first, last, incoming, outgoing, data, rates, start, keys, chosen, gate, shape):
         """Train members first .. last-1 in place over steps start .. start+T-1; returns the stamp.
@@ -257,4 +225,4 @@ def _make_train(stamp: int):
     return compiled(train)
 
 
-train = _make_train(stamp_of(__file__))
+train = _make_train(tiles_stamp(__file__))

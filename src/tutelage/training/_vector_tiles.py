@@ -26,15 +26,13 @@ from llvmlite import binding, ir
 from numba import njit, types
 from numba.extending import intrinsic
 
+from tutelage.compiling import OPTIONS
 from tutelage.errors import unknown
 
 VECTORS = {"avx512": (64, 8), "avx2": (32, 6), "narrow": (16, 6), "plain": (0, 0)}
 """Bytes of a vector register, and the rows of the largest tile. With two vectors a row these need 16 of 32 and 12 of
 16 registers for sums; higher tiles were not faster with 512 bits, and every height costs time to compile. ``narrow``
 is what other processors have (SSE, NEON). ``plain`` is the same arithmetic as loops, slow, to compare with."""
-
-OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}, "no_cfunc_wrapper": True}
-"""How the routines are compiled; products and sums may be fused, nothing is assumed about their values."""
 
 
 def choose_vector() -> str:

@@ -132,7 +132,9 @@ class FusedCpu(Engine):
         try:
             self._kernel.train(0, 0, *arguments)
         except OSError as error:
-            self._kernel.not_kept(error)
+            from tutelage.compiling import not_kept
+
+            not_kept(error)
             self._kernel.train(0, 0, *arguments)
 
 

@@ -1,0 +1,45 @@
+"""How loops are compiled with numba, and kept on disk from one start to the next."""
+
+import hashlib
+import logging
+from pathlib import Path
+
+from numba import njit
+
+_LOG = logging.getLogger(__name__)
+
+OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}, "no_cfunc_wrapper": True}
+"""How routines are compiled; products and sums may be fused, nothing is assumed about their values."""
+
+PART = {**OPTIONS, "inline": "always"}
+"""How parts of a loop are compiled: into their caller, since LLVM works through all of them once a level of calls."""
+
+_told: list[str] = []
+
+
+def not_kept(error: Exception) -> None:
+    """Say, once, that the next start will have to compile again, and why."""
+    if not _told:
+        _told.append(str(error))
+        _LOG.warning("compiled code could not be kept on disk and is compiled at every start: %s", error)
+
+
+def compiled(function):
+    """An entry point, compiled when it is first called and kept on disk where there is a folder for it."""
+    try:
+        return njit(cache=True, **OPTIONS)(function)
+    except RuntimeError as error:  # numba found no folder it may write to
+        not_kept(error)
+        return njit(**OPTIONS)(function)
+
+
+def stamp_of(*files: str, setting: str = "") -> int:
+    """A number made from a setting and the text of the modules that an entry point is compiled from.
+
+    numba's disk cache looks only at the file of the function it keeps and at the variables of its closure. An entry
+    point made by a function of this number has it in its closure, so a change of any of them compiles anew.
+    """
+    digest = hashlib.blake2b(setting.encode(), digest_size=7)
+    for path in files:
+        digest.update(Path(path).read_bytes())
+    return int.from_bytes(digest.digest(), "little")
