@@ -1,0 +1,138 @@
+r"""Expected products of two units with biases under Gaussian inputs, in closed form through the bivariate normal.
+
+For U = w.x + b and V = v.x + c with x ~ N(0, I), deviations s = |w|, t = |v|, correlation r, h = b/s, k = c/t and
+:math:`q = \sqrt{1 - r^2}` (Rosenbaum 1961 gives the moments of a truncated bivariate normal):
+
+.. math::
+    E[U_+ V_+] = (bc + rst)\, \Phi_2(h, k; r) + cs\, \varphi(h)\, \Phi\!\left(\tfrac{k - rh}{q}\right)
+    + bt\, \varphi(k)\, \Phi\!\left(\tfrac{h - rk}{q}\right) + st\, q^2\, \varphi_2(h, k; r)
+
+:math:`\Phi_2` is had from Owen's T. Leaky and abs follow from :math:`\sigma(u) = u_+ - \text{slope}\,(-u)_+`. A unit
+without weights is a constant, so an output bias is the fan-out of a unit with w = 0, b = 1.
+"""
+
+import math
+
+import numpy as np
+import torch
+from scipy.special import ndtr, owens_t
+from torch import Tensor
+
+from tutelage.errors import Refusal
+from tutelage.networks import Network
+
+_PARALLEL = 1e-12
+"""Units whose correlation is this near to 1 or -1 are taken as parallel, where one normal variable is left."""
+
+SLOPES = {"relu": 0.0, "abs": -1.0, "linear": 1.0}
+
+
+def product(w: Tensor, b: Tensor, v: Tensor, c: Tensor, activation: str = "relu", slope: float = 0.01) -> Tensor:
+    """E[sigma(w.x + b) sigma(v.x + c)] of all pairs: w [S, p, d], b [S, p], v [S, q, d], c [S, q] -> [S, p, q].
+
+    Exact but for rounding of about 1e-10 of the product of the units' sizes.
+
+    >>> one, zero = torch.ones(1, 1, 1, dtype=torch.float64), torch.zeros(1, 1, dtype=torch.float64)
+    >>> round(product(one, zero, one, zero).item(), 12)
+    0.5
+    """
+    if activation not in ("relu", "leaky", "abs", "linear"):
+        raise Refusal(f"there is no closed form with biases for '{activation}': choose relu, leaky, abs or linear")
+    leak = slope if activation == "leaky" else SLOPES[activation]
+    arrays = [a.detach().double().cpu().numpy() for a in (w, b, v, c)]
+    total = _rectified(*arrays)
+    if leak:
+        x, y, z, u = arrays
+        total = total - leak * (_rectified(-x, -y, z, u) + _rectified(x, y, -z, -u))
+        total = total + leak * leak * _rectified(-x, -y, -z, -u)
+    return torch.from_numpy(total)
+
+
+def loss(teacher: Network, students: Network) -> Tensor:
+    """J = 1/2 E|f* - f|^2 of two-layer networks with biases, x ~ N(0, I): [S].
+
+    A difference of large terms: losses below about 1e-9 of the outputs' size are lost in rounding.
+    """
+    for network, who in ((teacher, "teacher"), (students, "students")):
+        if network.depth != 2:
+            raise Refusal(f"exact losses are known for two layers, and the {who} has {network.depth}")
+    if (teacher.inputs, teacher.outputs) != (students.inputs, students.outputs):
+        raise Refusal("teacher and students have different numbers of inputs or outputs: give both the same")
+    kinds = [(n.activation, n.slope if n.activation == "leaky" else None) for n in (teacher, students)]
+    if kinds[0] != kinds[1]:
+        raise Refusal(f"teacher and students have different activations ({kinds[0][0]} and {kinds[1][0]})")
+    w, b, c = (torch.cat(pair, dim=1) for pair in zip(_units(students, 1.0), _units(teacher, -1.0), strict=True))
+    kernel = product(w, b, w, b, students.activation, students.slope)
+    return ((c @ c.mT) * kernel).sum((1, 2)) / 2
+
+
+def _units(network: Network, sign: float) -> tuple[Tensor, Tensor, Tensor]:
+    """Directions, biases and signed fan-outs of the units, the output bias as one more."""
+    w, c = network.weights[0].double().mT, sign * network.weights[1].double()
+    if network.biases is None:
+        return w, w.new_zeros(w.shape[:2]), c
+    b, top = (a.double() for a in network.biases)
+    constant = w.new_zeros(len(w), 1, w.shape[2])
+    ones = b.new_ones(len(w), 1)
+    return torch.cat([w, constant], 1), torch.cat([b, ones], 1), torch.cat([c, sign * top.unsqueeze(1)], 1)
+
+
+def _rectified(w: np.ndarray, b: np.ndarray, v: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """E[U_+ V_+] of all pairs: [S, p, q]."""
+    s, t = np.linalg.norm(w, axis=2)[:, :, None], np.linalg.norm(v, axis=2)[:, None, :]
+    b, c = b[:, :, None], c[:, None, :]
+    flat_u, flat_v = s == 0, t == 0
+    st = np.where(flat_u | flat_v, 1, s * t)
+    r = np.clip((w @ v.swapaxes(1, 2)) / st, -1, 1)
+    h, k = b / np.where(flat_u, 1, s), c / np.where(flat_v, 1, t)
+    h, k, r = np.broadcast_arrays(h, k, r)
+    usual = np.abs(r) <= 1 - _PARALLEL
+    inner = np.where(usual, r, 0.0)
+    general = s * t * _standard(h, k, inner)
+    parallel = s * t * np.where(r > 0, _same_way(h, k), _opposite(h, k))
+    both = np.where(usual, general, parallel)
+    only_v = np.maximum(b, 0) * _mean(c, t)
+    only_u = np.maximum(c, 0) * _mean(b, s)
+    return np.where(flat_u, only_v, np.where(flat_v, only_u, both))
+
+
+def _standard(h: np.ndarray, k: np.ndarray, r: np.ndarray) -> np.ndarray:
+    """E[(X + h)_+ (Y + k)_+] of standard normal X, Y with correlation r, |r| < 1."""
+    q = np.sqrt((1 - r) * (1 + r))
+    density = np.exp(-(h * h - 2 * r * h * k + k * k) / (2 * q * q)) / (2 * math.pi * q)
+    out = (h * k + r) * _both_below(h, k, r, q) + q * q * density
+    return out + k * _phi(h) * ndtr((k - r * h) / q) + h * _phi(k) * ndtr((h - r * k) / q)
+
+
+def _both_below(h: np.ndarray, k: np.ndarray, r: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """P(X < h, Y < k), by Owen (1956)."""
+    h, k = h + 0.0, k + 0.0  # minus zero would be taken from the other side
+    with np.errstate(divide="ignore", invalid="ignore"):
+        a, b = (k - r * h) / (h * q), (h - r * k) / (k * q)
+    origin = (h == 0) & (k == 0)
+    a, b = (np.where(np.isnan(x), 0, x) for x in (a, b))
+    half = np.where((h * k < 0) | ((h * k == 0) & (h + k < 0)), 0.5, 0.0)
+    out = (ndtr(h) + ndtr(k)) / 2 - owens_t(h, a) - owens_t(k, b) - half
+    return np.where(origin, 0.25 + np.arcsin(r) / (2 * math.pi), out)
+
+
+def _same_way(h: np.ndarray, k: np.ndarray) -> np.ndarray:
+    """E[(X + h)_+ (X + k)_+]."""
+    start = np.maximum(-h, -k)
+    return (1 + h * k) * ndtr(-start) + (start + h + k) * _phi(start)
+
+
+def _opposite(h: np.ndarray, k: np.ndarray) -> np.ndarray:
+    """E[(X + h)_+ (-X + k)_+]: only -h < X < k counts."""
+    inside = (h * k - 1) * (ndtr(k) - ndtr(-h)) + h * _phi(k) + k * _phi(h)
+    return np.where(h + k > 0, inside, 0.0)
+
+
+def _mean(mean: np.ndarray, deviation: np.ndarray) -> np.ndarray:
+    """E[V_+] of a normal variable, or of a constant where the deviation is 0."""
+    z = mean / np.where(deviation == 0, 1, deviation)
+    return np.where(deviation == 0, np.maximum(mean, 0), mean * ndtr(z) + deviation * _phi(z))
+
+
+def _phi(x: np.ndarray) -> np.ndarray:
+    return np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
