@@ -8,21 +8,19 @@ from torch import Tensor
 
 from tutelage.errors import Refusal
 from tutelage.geometry.bounds import bounds
-from tutelage.geometry.checks import bias, in_double, same_function_space
-from tutelage.geometry.deviation import gains, reach, rounding
-from tutelage.geometry.domain import ROUNDING, Domain, Ends, box
+from tutelage.geometry.checks import in_double, same_function_space
+from tutelage.geometry.deviation import reach, rounding
+from tutelage.geometry.domain import Domain, Ends, box
 from tutelage.geometry.intervals import Box, box_for, gamma
 from tutelage.geometry.normal import WORDS, Redundancy, forms_apart, normal_form
 from tutelage.geometry.regions import BUDGET
 from tutelage.geometry.relation import Relation, kind, match_parameters
-from tutelage.geometry.supremum import supremum, upper_bound
+from tutelage.geometry.supremum import Supremum, supremum, upper_bound
+from tutelage.geometry.tolerance import rounding_at, rounding_tolerance
 from tutelage.geometry.witness import Witness, difference_at, sampled, searched
-from tutelage.networks import Network, gate
-from tutelage.networks.forward import activate, linear
+from tutelage.networks import Network
 
 Verdict = Literal["same and related", "same, not related", "different", "not decided"]
-
-_ROUNDINGS = 4  # roundings, in the precision of the file, that every weight may have gone through
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +65,8 @@ def same_function(
     """Decide whether two networks, of any widths, depths and activations, are the same function (004, section 2).
 
     domain: a box or polytope, or the ends of a box; all inputs without. tolerance: the largest difference that counts
-    as none; unless told, what rounding of the weights in the precision they are stored in can do to the outputs.
+    as none; unless told, what rounding of the weights in the precision they are stored in can do to the outputs, and
+    never less than that in float64.
     budget: the most regions and vertices of an exact comparison.
 
     >>> a = Network((torch.tensor([[[3.0, 0.0], [0.0, 0.5]]]), torch.tensor([[[1.0], [4.0]]])))
@@ -78,53 +77,6 @@ def same_function(
     question = _Question(first, second, domain, tolerance, budget, seed)
     found = question.related() or question.seen() or question.normal() or question.found() or question.bounded_by()
     return found or question.exact()
-
-
-def rounding_tolerance(network: Network, around: Box) -> float:
-    r"""What rounding can do to the outputs of one network: every weight's relative error times what it can move.
-
-    .. math:: c \sum_l (s_{l-1} |W_l| + |b_l|)\, G_l, \qquad c = 4\,\epsilon_{file} + 4 L \max(64\,\epsilon, \gamma_n)
-
-    s: the largest sizes of features on the box, or for inputs up to 1 where it has no ends (then times max(1, |x|));
-    G: the gains of units; the second part of c is that of the arithmetic, in float64.
-    """
-    c, network = _relative(network), in_double(network)
-    sizes = reach(network, around, bounds(network, around) if around.bounded else ())
-    total = torch.zeros(network.members, network.outputs, dtype=torch.float64)
-    for layer, gain in enumerate(gains(network)):
-        moved = torch.bmm(sizes[layer].unsqueeze(1), network.weights[layer].abs())
-        total = total + torch.bmm(moved + bias(network, layer).abs().unsqueeze(1), gain).squeeze(1)
-    return c * total.max().item()
-
-
-def rounding_at(network: Network, at: Tensor) -> float:
-    r"""What rounding of the weights can do to the outputs at one input [d], to first order.
-
-    .. math:: c \sum_l (|f_{l-1}| |W_l| + |b_l|)\, |J_l|
-
-    with the features f and the derivatives J of the outputs by the pre-activations at this input, c as above; where
-    rounding decides on which side of its kink a unit is, the steeper side counts.
-    """
-    c, network = _relative(network), in_double(network)
-    f, sizes, gates = at.to(torch.float64).view(1, 1, -1), [], []
-    for layer in range(network.depth):
-        sizes.append((torch.bmm(f.abs(), network.weights[layer].abs()) + bias(network, layer).abs().unsqueeze(1))[0, 0])
-        u = linear(network, layer, f)
-        z = gate(network.activation, u, network.slope)[0, 0]
-        gates.append(torch.where(u[0, 0].abs() <= c * sizes[-1], 1.0, z))
-        f = activate(network, u)
-    slope, total = torch.eye(network.outputs, dtype=torch.float64), torch.zeros(network.outputs, dtype=torch.float64)
-    for layer in reversed(range(network.depth)):
-        total = total + sizes[layer] @ slope.abs()
-        if layer:
-            slope = gates[layer - 1].unsqueeze(1) * (network.weights[layer][0] @ slope)
-    return c * total.max().item()
-
-
-def _relative(network: Network) -> float:
-    """The relative error of a weight: of its storage, and of the arithmetic in float64."""
-    arithmetic = 4 * network.depth * max(ROUNDING, gamma(max(network.widths)))
-    return _ROUNDINGS * torch.finfo(network.dtype).eps + arithmetic
 
 
 class _Question:
@@ -151,13 +103,18 @@ class _Question:
         self.first, self.second = in_double(first, "first network"), in_double(second, "second network")
         self.domain, self.budget, self.seed = domain, budget, seed
         self.around = box_for(first, None) if domain is None else Box(domain.low[None], domain.high[None])
-        least = sum(rounding_tolerance(n, self.around) for n in self.pair)
-        self.tolerance = least if tolerance is None else tolerance
         self.told = tolerance
+        self.tolerance = max(tolerance or 0.0, sum(rounding_tolerance(n, self.around) for n in self.rounded))
         self.relation: Relation | None = None
         self.redundancies: tuple[tuple[Redundancy, ...], tuple[Redundancy, ...]] = ((), ())
         self.witness: Witness | None = None
         self.at_most: float | None = None
+        self.supremum: Supremum | None = None
+
+    @property
+    def rounded(self) -> tuple[Network, Network]:
+        """The networks whose rounding counts: as they are stored or, where a tolerance is told, in the arithmetic."""
+        return self.pair if self.told is None else (self.first, self.second)
 
     def related(self) -> Comparison | None:
         """Same by permutation and scaling: a proof over all inputs, whatever the domain."""
@@ -168,13 +125,13 @@ class _Question:
             return None
         aligned = self.relation.aligned
         sizes = reach(aligned, self.around, bounds(aligned, self.around) if self.around.bounded else ())
-        apart = rounding(self.first, aligned, sizes).max().item()
+        scaling = rounding(aligned, aligned.map(lambda a: a * (1 + gamma(0))), sizes)
+        apart = (rounding(self.first, aligned, sizes) + scaling).max().item()
         if apart > self.tolerance:
             return None
         residual = self.relation.residual.max().item()
-        return self._same(
-            "same and related", apart, f"permuting and scaling hidden units makes them equal to {residual:.1g}"
-        )
+        words = f"one is the other with hidden units permuted and scaled (a residual of {residual:.1g} is rounding)"
+        return self._same("same and related", apart, words)
 
     def seen(self) -> Comparison | None:
         """Different on random points."""
@@ -209,6 +166,7 @@ class _Question:
             found = supremum(self.first, self.second, self.domain, self.budget, self.tolerance)
         except Refusal as refusal:
             return self._undecided(str(refusal))
+        self.supremum = found
         different = self._different(Witness(found.value, found.at))
         if different:
             return different
@@ -235,10 +193,9 @@ class _Question:
         return witness.value > self._explained_at(witness.at)
 
     def _explained_at(self, at: Tensor) -> float:
-        if self.told is not None:
-            return self.told
-        explained = sum(rounding_at(n, at) for n in self.pair)
-        return explained if self.domain is not None else explained / max(1.0, at.abs().max().item())
+        rounded = sum(rounding_at(n, at) for n in self.rounded)
+        size = 1.0 if self.domain is not None else max(1.0, at.abs().max().item())
+        return max(self.told or 0.0, rounded / size)
 
     def _different(self, witness: Witness) -> Comparison | None:
         """Different if the witness shows it; then with the supremum on a bounded domain where that can be had."""
@@ -262,7 +219,7 @@ class _Question:
         if self.domain is None:
             return best.value, best.at, "over all inputs the largest difference found is given"
         try:
-            found = supremum(self.first, self.second, self.domain, self.budget)
+            found = self.supremum or supremum(self.first, self.second, self.domain, self.budget)
         except Refusal as refusal:
             return best.value, best.at, f"the largest difference found is given, since {refusal}"
         return found.value, found.at, None
@@ -270,7 +227,7 @@ class _Question:
     def _undecided(self, why: str) -> Comparison:
         value = self.witness.value if self.witness else 0.0
         reason = (
-            f"no input with a difference above the tolerance was found, and equality was not proved: {why}; "
+            f"the largest difference found, {value:.2g}, is within the tolerance, but equality was not proved: {why}; "
             "possible are a smaller domain, a slice of few dimensions, a larger budget or tolerance"
         )
         return self._record("not decided", reason, value, self.at_most, False, None)

@@ -85,10 +85,14 @@ def gains(form: Form) -> list[Tensor]:
     return found
 
 
-def cost(form: Form, changes: Sequence[Tensor | None]) -> Tensor:
-    """By how much outputs move at most when each E_l changes by at most so much: [C]."""
+def cost(form: Form, changes: Sequence[Tensor | None], changed: Form | None = None) -> Tensor:
+    """By how much outputs move at most when each E_l changes by at most so much: [C].
+
+    Layers are changed one by one from above: below them they are those of the form, above them those of the changed
+    one, which is nearly the form itself unless it is given.
+    """
     total = torch.zeros_like(form.moved)
-    for change, reach, gain in zip(changes, reaches(form), gains(form), strict=True):
+    for change, reach, gain in zip(changes, reaches(form), gains(changed or form), strict=True):
         if change is not None:
             total = total + (reach @ change) @ gain
     return _SECOND_ORDER * total

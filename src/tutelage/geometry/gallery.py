@@ -93,7 +93,7 @@ def _invertible_mixture(seed: int) -> Pair:
     (w1, w2, w3), (_, _, b3) = _random(seed, 2, 2, 3, 1)
     b1 = w1.abs().sum(1) + 0.5  # layer 1 is above 0 on the whole box, and layer 2 has its kinks in the middle of it
     b2 = -torch.bmm(b1.unsqueeze(1), w2).squeeze(1)
-    mix = torch.eye(2, dtype=torch.float64) + 0.1 * _normals(seed, "mixture", 2, 2).clamp(-1, 1)
+    mix = torch.eye(2, dtype=torch.float64) + 0.3 * _normals(seed, "mixture", 2, 2).abs().clamp_max(1)  # stays above 0
     second = Network((w1 @ mix, torch.linalg.inv(mix) @ w2, w3), (b1 @ mix, b2, b3))
     why = "no unit of layer 1 has its kink in the box, so that any invertible mixture of them near the identity serves"
     return Network((w1, w2, w3), (b1, b2, b3)), second, box(-1, 1, dimension=2), why

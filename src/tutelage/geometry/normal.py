@@ -85,7 +85,7 @@ def _as_relu(form: Form, layer: int, network: Network, on: Tensor, off: Tensor) 
     alpha = torch.where(on, right, torch.where(off, left, alpha))
     beta = torch.where(on | off, 0, beta)
     kinds: list[tuple[Tensor, Kind]] = [((beta == 0) & (alpha != 0), "linear"), ((beta == 0) & (alpha == 0), "dead")]
-    found = [Redundancy(*form.units[layer][k], kind) for mask, kind in kinds for k in mask.nonzero().flatten().tolist()]
+    found = [r for mask, kind in kinds for r in _named(form, layer, mask, kind)]
     return without(rewritten(form, layer, alpha, beta, torch.ones_like(alpha)), layer, beta == 0), found
 
 
@@ -215,7 +215,7 @@ def forms_apart(first: Form, second: Form) -> tuple[float, tuple[Redundancy, ...
         second = _turn(second, layer, turn) if turn.any() else second
         second = _ordered(second, layer, order, lengths[0] / lengths[1][order])
     change = [(e - g).abs() for e, g in zip(first.layers, second.layers, strict=True)]
-    apart = cost(second, change) + first.moved + second.moved
+    apart = cost(first, change, second) + first.moved + second.moved
     return apart.max().item(), tuple(turned)
 
 

@@ -162,7 +162,7 @@ def _over(both: Network, domain: Domain, budget: int) -> tuple[float, Tensor, fl
     found = extreme_values(regions)
     size = torch.cat([-found.low, found.high])
     at = torch.cat([found.at_low, found.at_high])[size.argmax()]
-    return size.max().item(), at, _room(both, domain, times * ROUNDING), len(regions)
+    return float(size.max()), at, _room(both, domain, times * ROUNDING), len(regions)
 
 
 def _regions(both: Network, domain: Domain, budget: int) -> tuple[Regions, int]:

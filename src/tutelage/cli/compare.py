@@ -1,0 +1,162 @@
+"""`tutelage compare`: whether two networks are the same function, and where they differ."""
+
+import io
+import json
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+import torch
+import typer
+import yaml
+from rich.console import Console
+from torch import Tensor
+
+from tutelage.errors import Refusal
+from tutelage.figures import house_style
+from tutelage.figures.comparison import draw_comparison
+from tutelage.files import write_atomically
+from tutelage.geometry import BUDGET, Comparison, Domain, polytope, same_function
+from tutelage.geometry import box as make_box
+from tutelage.networks import Network, outputs, read_network
+
+SAME, DIFFERENT, NOT_DECIDED = 0, 1, 3
+
+_FILE = "A network that tutelage saved, a torch state dict as safetensors, or an ONNX file."
+
+
+def compare(
+    a: Annotated[Path, typer.Argument(metavar="A", help=_FILE)],
+    b: Annotated[Path, typer.Argument(metavar="B", help="The other one.")],
+    box: Annotated[
+        tuple[float, float] | None, typer.Option(metavar="LOW HIGH", help="Ends of every input; all inputs without.")
+    ] = None,
+    on: Annotated[
+        Path | None,
+        typer.Option(metavar="DOMAIN.yaml", help="normals and offsets of a polytope, or low and high ends of a box."),
+    ] = None,
+    member_a: Annotated[int | None, typer.Option(help="Which member of A, where it is a stack.")] = None,
+    member_b: Annotated[int | None, typer.Option(help="Which member of B, where it is a stack.")] = None,
+    tolerance: Annotated[
+        float | None, typer.Option(help="A difference that counts as none; what rounding explains, unless told.")
+    ] = None,
+    budget: Annotated[int, typer.Option(help="The most regions of an exact comparison.")] = BUDGET,
+    activation: Annotated[str, typer.Option(help="Between the layers of a torch state dict.")] = "relu",
+    slope: Annotated[float, typer.Option(help="Of leaky units of a torch state dict.")] = 0.01,
+    picture: Annotated[
+        Path | None, typer.Option("--slice", metavar="FILE.png", help="Draw both on a plane through the witness.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+) -> None:
+    """Say whether two networks are the same function, why, or where they differ.
+
+    Exit code 0: the same; 1: different; 3: not decided; 2: bad input.
+    """
+    first = _member(read_network(a, activation, slope), a, member_a, "--member-a")
+    second = _member(read_network(b, activation, slope), b, member_b, "--member-b")
+    domain = _domain(first.inputs, box, on)
+    found = same_function(first, second, domain, tolerance=tolerance, budget=budget)
+    if picture is not None:
+        _draw(picture, first, second, domain, found.witness)
+    if as_json:
+        print(json.dumps(_data(first, second, found, picture)))
+    else:
+        console = Console()
+        for line in _words(first, second, found, picture):
+            console.print(line, soft_wrap=True, highlight=False, markup=False)
+    raise typer.Exit(SAME if found.same else DIFFERENT if found.verdict == "different" else NOT_DECIDED)
+
+
+def _draw(path: Path, first: Network, second: Network, domain: Domain | None, witness: Tensor | None) -> None:
+    buffer, kind = io.BytesIO(), path.suffix.removeprefix(".")
+    if kind not in ("png", "pdf", "svg"):
+        raise Refusal(f"a slice is drawn as .png, .pdf or .svg, not as {path.name}")
+    with house_style():
+        draw_comparison(first, second, domain, witness).savefig(buffer, format=kind)
+    write_atomically(path, buffer.getvalue())
+
+
+def _member(network: Network, path: Path, member: int | None, option: str) -> Network:
+    if member is None:
+        if network.members > 1:
+            raise Refusal(
+                f"{path} holds {network.members} networks: choose one with {option} 0 .. {network.members - 1}"
+            )
+        return network
+    if not 0 <= member < network.members:
+        raise Refusal(f"there is no member {member}: {path} holds members 0 .. {network.members - 1}")
+    return network[member]
+
+
+def _domain(inputs: int, ends: tuple[float, float] | None, path: Path | None) -> Domain | None:
+    if ends is not None and path is not None:
+        raise Refusal("--box and --on each give a domain: choose one of them")
+    if ends is not None:
+        return make_box(*ends, dimension=inputs)
+    if path is None:
+        return None
+    try:
+        given = yaml.safe_load(path.read_text())
+        if set(given) == {"normals", "offsets"}:
+            return polytope(*(_array(given[name]) for name in ("normals", "offsets")))
+        if set(given) == {"low", "high"}:
+            return make_box(_array(given["low"]), _array(given["high"]), dimension=inputs)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise Refusal(f"{path} cannot be read as YAML ({str(error).splitlines()[0]})") from None
+    except (TypeError, ValueError) as error:
+        if isinstance(error, Refusal):
+            raise
+        raise Refusal(f"{path} does not hold arrays of numbers ({error})") from None
+    raise Refusal(f"{path} holds {', '.join(sorted(map(str, given)))}: wanted normals and offsets, or low and high")
+
+
+def _array(numbers: Any) -> Tensor:
+    return torch.tensor(numbers, dtype=torch.float64)
+
+
+def _both(first: Network, second: Network, at: Tensor) -> tuple[list[float], list[float]]:
+    """Outputs of both networks at an input, in float64."""
+    a, b = (outputs(n.to(dtype=torch.float64), at[None])[0, 0].tolist() for n in (first, second))
+    return a, b
+
+
+def _words(first: Network, second: Network, found: Comparison, picture: Path | None) -> list[str]:
+    over = "" if found.bounded else " times max(1, |x|)"
+    lines = [f"{found.verdict} on {found.domain}", f"why: {found.reason}"]
+    if found.witness is not None:
+        shown = ", ".join(f"{v:.6g}" for v in found.witness[:8].tolist()) + (" ..." if len(found.witness) > 8 else "")
+        kind = "largest difference, exactly" if found.exact else "largest difference found"
+        lines += [f"witness: {shown}", f"{kind}: {found.difference:.6g}{over}"]
+    if found.at_most is not None and not found.exact:
+        lines.append(f"no difference exceeds {found.at_most:.3g}{over}")
+    lines.append(f"what rounding explains, or tolerance: {found.tolerance:.3g}{over}")
+    return lines + ([f"drawn: {picture}"] if picture else [])
+
+
+def _data(first: Network, second: Network, found: Comparison, picture: Path | None) -> dict[str, Any]:
+    relation, witness = found.relation, found.witness
+    values = None if witness is None else dict(zip(("a", "b"), _both(first, second, witness), strict=True))
+    return {
+        "verdict": found.verdict,
+        "domain": found.domain,
+        "measure": "|a - b|" if found.bounded else "|a - b| / max(1, |x|)",
+        "max_difference": found.difference,
+        "exact": found.exact,
+        "at_most": found.at_most if found.at_most is not None and math.isfinite(found.at_most) else None,
+        "tolerance": found.tolerance,
+        "witness": None if witness is None else witness.tolist(),
+        "outputs_at_witness": values,
+        "related": None
+        if relation is None
+        else {
+            "permutations": [p[0].tolist() for p in relation.permutations],
+            "scales": [s[0].tolist() for s in relation.scales],
+            "residual": relation.residual[0].tolist(),
+        },
+        "redundancies": {
+            name: [{"layer": r.layer, "unit": r.unit, "kind": r.kind, "other": r.other} for r in each]
+            for name, each in zip(("a", "b"), found.redundancies, strict=True)
+        },
+        "reason": found.reason,
+        "slice": None if picture is None else str(picture),
+    }

@@ -1,0 +1,41 @@
+"""A network from a file of any kind that is understood; nothing is ever unpickled."""
+
+from pathlib import Path
+
+from safetensors import SafetensorError, safe_open
+
+from tutelage.errors import Refusal
+from tutelage.networks.files import load
+from tutelage.networks.network import Network
+from tutelage.networks.onnx_files import load_onnx
+from tutelage.networks.state_dict import from_state_dict
+
+PICKLES = (".pt", ".pth", ".bin", ".ckpt", ".pkl")
+
+
+def read_network(path: str | Path, activation: str = "relu", slope: float = 0.01) -> Network:
+    """Read a network that tutelage saved, the arrays of a torch model in safetensors, or an ONNX file.
+
+    activation, slope: what stands between the layers of a torch model, which its arrays do not tell.
+    """
+    path = Path(path)
+    if path.suffix == ".onnx":
+        return load_onnx(path)
+    if path.suffix in PICKLES:
+        raise Refusal(
+            f"{path} is a pickle, which can run any code when it is read: save the model's state_dict with "
+            "safetensors.torch.save_file, or export the model to ONNX"
+        )
+    if not path.is_file():
+        raise Refusal(f"there is no file {path}")
+    try:
+        with safe_open(path, framework="pt") as file:
+            if "tutelage" in (file.metadata() or {}):
+                return load(path)
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError) as error:
+        raise Refusal(f"{path} is neither a safetensors nor an ONNX file ({error})") from None
+    try:
+        return from_state_dict(arrays, activation, slope)
+    except Refusal as refusal:
+        raise Refusal(f"{path}: {refusal}") from None

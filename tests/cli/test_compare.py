@@ -1,0 +1,187 @@
+"""`tutelage compare` gives the verdict by words, JSON and exit code."""
+
+import json
+import sys
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from tutelage.cli import main
+from tutelage.geometry import exhibit
+from tutelage.networks import Network, save
+
+
+def run(capsys, monkeypatch, *words):
+    monkeypatch.setattr(sys, "argv", ["tutelage", "compare", *map(str, words)])
+    with pytest.raises(SystemExit) as end:
+        main()
+    return end.value.code or 0, capsys.readouterr()
+
+
+@pytest.fixture
+def files(tmp_path):
+    """a: two units; copy: permuted and scaled; other: another function; stack: both; wide: one unit split in two."""
+    w = torch.tensor([[[3.0, 0.0], [0.0, 0.5]]], dtype=torch.float64)
+    v = torch.tensor([[[1.0], [4.0]]], dtype=torch.float64)
+    a = Network((w, v))
+    nets = {
+        "a": a,
+        "copy": Network((w.flip(2) * 2, v.flip(1) / 2)),
+        "other": Network((w, v + 0.25)),
+        "stack": Network((torch.cat([w, w]), torch.cat([v, v + 0.25]))),
+        "wide": Network((torch.cat([w, w[:, :, :1]], 2), torch.tensor([[[0.5], [4.0], [0.5]]], dtype=torch.float64))),
+        "three": Network((torch.ones(1, 3, 1, dtype=torch.float64),)),
+    }
+    for name, network in nets.items():
+        save(network, tmp_path / f"{name}.safetensors")
+    save_file({"0.weight": w[0].T.contiguous(), "2.weight": v[0].T.contiguous()}, tmp_path / "torch.safetensors")
+    return {path.stem: path for path in tmp_path.glob("*.safetensors")}
+
+
+def test_copies_are_the_same_with_code_0(capsys, monkeypatch, files):
+    code, said = run(capsys, monkeypatch, files["a"], files["copy"])
+    assert code == 0
+    assert "same and related on all inputs" in said.out
+    code, said = run(capsys, monkeypatch, files["a"], files["copy"], "--json")
+    found = json.loads(said.out)
+    assert found["related"]["permutations"] == [[1, 0]]
+    assert found["related"]["scales"] == [[0.5, 0.5]]
+    assert max(found["related"]["residual"]) < 1e-12
+    assert found["witness"] is None
+
+
+def test_a_torch_state_dict_is_read(capsys, monkeypatch, files):
+    assert run(capsys, monkeypatch, files["a"], files["torch"])[0] == 0
+    assert run(capsys, monkeypatch, files["a"], files["torch"], "--activation", "abs")[0] == 1
+
+
+def test_a_redundancy_is_named(capsys, monkeypatch, files):
+    code, said = run(capsys, monkeypatch, files["a"], files["wide"], "--json")
+    found = json.loads(said.out)
+    assert code == 0
+    assert found["verdict"] == "same, not related"
+    assert found["related"] is None
+    assert found["redundancies"] == {"a": [], "b": [{"layer": 1, "unit": 2, "kind": "duplicate", "other": 0}]}
+
+
+def test_a_difference_has_a_witness_and_code_1(capsys, monkeypatch, files):
+    code, said = run(capsys, monkeypatch, files["a"], files["other"], "--box", "-1", "1", "--json")
+    found = json.loads(said.out)
+    assert code == 1
+    assert found["verdict"] == "different"
+    assert found["domain"] == "the box from -1 to 1 in 2 dimensions"
+    assert found["exact"]
+    assert found["max_difference"] == pytest.approx(0.25 * 3.5)
+    assert found["witness"] == pytest.approx([1.0, 1.0])
+    at = found["outputs_at_witness"]
+    assert abs(at["a"][0] - at["b"][0]) == pytest.approx(found["max_difference"])
+    code, said = run(capsys, monkeypatch, files["a"], files["other"])
+    assert code == 1
+    assert "largest difference found" in said.out
+    assert "witness:" in said.out
+    assert run(capsys, monkeypatch, files["a"], files["other"], "--box", "-1", "1", "--tolerance", "2")[0] == 0
+
+
+def test_members_of_stacks_are_chosen(capsys, monkeypatch, files):
+    assert run(capsys, monkeypatch, files["stack"], files["a"], "--member-a", "0")[0] == 0
+    assert run(capsys, monkeypatch, files["a"], files["stack"], "--member-b", "1")[0] == 1
+
+
+def test_a_domain_from_a_file(capsys, monkeypatch, files, tmp_path):
+    domain = tmp_path / "domain.yaml"
+    domain.write_text("normals: [[-1, 0], [0, -1], [1, 1]]\noffsets: [0, 0, 1]\n")
+    code, said = run(capsys, monkeypatch, files["a"], files["other"], "--on", domain, "--json")
+    found = json.loads(said.out)
+    assert code == 1
+    assert found["domain"] == "a polytope of 3 constraints in 2 dimensions"
+    assert found["max_difference"] == pytest.approx(0.75)
+    domain.write_text("low: [-1, -1]\nhigh: [-0.5, -0.5]\n")
+    assert run(capsys, monkeypatch, files["a"], files["other"], "--on", domain)[0] == 0
+
+
+def test_not_decided_is_code_3(capsys, monkeypatch, tmp_path):
+    draw = torch.Generator().manual_seed(0)
+
+    def normal(*shape):
+        return torch.randn(shape, generator=draw, dtype=torch.float64)
+
+    first = [normal(1, 4, 10), normal(1, 10, 10), normal(1, 10, 1)]
+    more = [torch.cat([first[0], normal(1, 4, 1)], 2), torch.zeros(1, 11, 12, dtype=torch.float64)]
+    more[1][:, :10, :10] = first[1]
+    more[1][:, 10, 10], more[1][:, 10, 11] = 1, 1
+    more[1][:, 0, 10], more[1][:, 0, 11] = -1, -1  # units 10 and 11 of layer 2 are equal but for their constants,
+    biases = [torch.zeros(1, n, dtype=torch.float64) for n in (11, 12, 1)]
+    biases[1][0, 10:] = torch.tensor([0.0, 1e-11])  # and cancel but for these
+    top = torch.cat([first[2], torch.tensor([[[1.0], [-1.0]]], dtype=torch.float64)], 1)
+    save(Network(tuple(first)), tmp_path / "a.safetensors")
+    save(Network((*more, top), tuple(biases)), tmp_path / "b.safetensors")
+    words = (tmp_path / "a.safetensors", tmp_path / "b.safetensors", "--box", "-1", "1", "--budget", "20")
+    code, said = run(capsys, monkeypatch, *words, "--tolerance", "1e-10")
+    assert code == 3
+    assert "not decided" in said.out
+    assert "was not proved" in said.out
+
+
+@pytest.mark.parametrize(("inputs", "domain"), [(2, ["--box", "-1", "1"]), (2, []), (3, ["--box", "-1", "1"])])
+def test_a_slice_is_drawn(capsys, monkeypatch, tmp_path, inputs, domain):
+    draw = torch.Generator().manual_seed(1)
+    for name in ("a", "b"):
+        weights = [torch.randn(1, i, o, generator=draw) for i, o in ((inputs, 5), (5, 4), (4, 1))]
+        save(Network(tuple(weights)), tmp_path / f"{name}.safetensors")
+    picture = tmp_path / "slice.png"
+    files = tmp_path / "a.safetensors", tmp_path / "b.safetensors"
+    code, said = run(capsys, monkeypatch, *files, *domain, "--slice", picture)
+    assert code == 1
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert f"drawn: {picture}" in said.out
+
+
+def test_a_slice_of_equal_networks_has_no_witness(capsys, monkeypatch, tmp_path):
+    shown = exhibit("dead-unit")
+    save(shown.first, tmp_path / "a.safetensors")
+    save(shown.second, tmp_path / "b.safetensors")
+    words = (tmp_path / "a.safetensors", tmp_path / "b.safetensors", "--box", "-1", "1", "--slice", tmp_path / "s.png")
+    assert run(capsys, monkeypatch, *words)[0] == 0
+    assert (tmp_path / "s.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["a", "three"], "2 and 3 inputs"),
+        (["a", "stack"], "choose one with --member-b 0 .. 1"),
+        (["a", "copy", "--member-a", "4"], "there is no member 4"),
+        (["a", "copy", "--box", "1", "-1"], "no inside"),
+        (["a", "nowhere"], "there is no file"),
+        (["a", "copy", "--tolerance", "-1"], "a tolerance is a number"),
+        (["three", "three", "--on", "missing.yaml"], "cannot be read as YAML"),
+        (["a", "copy", "--on", "missing.yaml", "--box", "0", "1"], "choose one of them"),
+        (["model.pt", "a"], "is a pickle"),
+        (["a", "other", "--slice", "slice.doc"], "drawn as .png"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_code_2(capsys, monkeypatch, files, tmp_path, words, sentence):
+    given = [files.get(w, tmp_path / w if w in ("nowhere", "model.pt") else w) for w in words]
+    code, said = run(capsys, monkeypatch, *given)
+    assert code == 2
+    assert sentence in said.err
+    assert len(said.err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("a: 1", "wanted normals and offsets, or low and high"),
+        ("normals: [[1, 0]]\noffsets: [1]", "goes on for ever"),
+        ("normals: [[1, x]]\noffsets: [1]", "does not hold arrays of numbers"),
+        ("low: [0, 0]\nhigh: [0, 1]", "no inside"),
+        ("- 1", "wanted normals and offsets"),
+        ("normals: [[1, 0], [-1, 0], [0, 1], [0, -1]]\noffsets: [-2, 1, 1, 1]", "no inside"),
+    ],
+)
+def test_a_domain_file_that_is_none_is_refused(capsys, monkeypatch, files, tmp_path, text, sentence):
+    (tmp_path / "domain.yaml").write_text(text)
+    code, said = run(capsys, monkeypatch, files["a"], files["copy"], "--on", tmp_path / "domain.yaml")
+    assert code == 2
+    assert sentence in said.err

@@ -1,0 +1,45 @@
+"""Files of every kind are told apart, and pickles are never opened."""
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from tutelage.errors import Refusal
+from tutelage.networks import Network, read_network, save
+
+
+def test_files_are_told_apart(tmp_path):
+    ours = tmp_path / "ours.safetensors"
+    save(Network((torch.ones(2, 3, 4), torch.ones(2, 4, 1)), activation="abs"), ours)
+    assert read_network(ours).activation == "abs"
+    theirs = tmp_path / "theirs.safetensors"
+    save_file({"0.weight": torch.ones(4, 3), "2.weight": torch.ones(1, 4)}, theirs)
+    assert read_network(theirs, "leaky", 0.3).slope == 0.3
+    onnx = pytest.importorskip("onnx")
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("MatMul", ["x", "w"], ["y"])],
+        "g",
+        [onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["N", 3])],
+        [onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)],
+        [onnx.numpy_helper.from_array(np.ones((3, 2), np.float32), "w")],
+    )
+    onnx.save(onnx.helper.make_model(graph), tmp_path / "net.onnx")
+    assert read_network(tmp_path / "net.onnx").widths == (3, 2)
+
+
+@pytest.mark.parametrize("suffix", [".pt", ".pth", ".bin"])
+def test_a_pickle_is_never_opened(tmp_path, suffix):
+    with pytest.raises(Refusal, match="is a pickle"):
+        read_network(tmp_path / f"model{suffix}")
+
+
+def test_other_files_are_refused_with_their_path(tmp_path):
+    with pytest.raises(Refusal, match="there is no file"):
+        read_network(tmp_path / "nothing.safetensors")
+    (tmp_path / "text.safetensors").write_text("words")
+    with pytest.raises(Refusal, match="neither a safetensors nor an ONNX file"):
+        read_network(tmp_path / "text.safetensors")
+    save_file({"x": torch.ones(2)}, tmp_path / "other.safetensors")
+    with pytest.raises(Refusal, match=r"other.safetensors: there is no array"):
+        read_network(tmp_path / "other.safetensors")
