@@ -88,6 +88,12 @@ def test_beyond_the_budget_nothing_is_proved_but_much_is_still_refuted(random_ne
     assert many.holds is None
 
 
+def test_wide_networks_are_sampled_within_memory(random_net):
+    first, second, third = generality(random_net((100, 60, 30, 1)), (-1, 1), patterns=1 << 10)
+    assert holds([first, second, third]) == [None, None, None]
+    assert "too many" in first.witness or "corners" in first.witness
+
+
 def test_what_float32_cannot_tell_is_left_open(random_net):
     network = random_net((2, 2, 1), seed=5, dtype=torch.float32)
     network.weights[0][0, :, 1] = network.weights[0][0, :, 0] * torch.tensor([1.0, 1 + 1e-6])

@@ -9,7 +9,7 @@ from tutelage.geometry.breakpoints import Bends, bends
 from tutelage.geometry.oracle import Oracle
 
 _STEPS = (0.5, 0.1, 0.02, 0.004)  # of a difference, as shares of the room on one side of a fold, tried in turn
-_SHRUNK = (1.0, 0.5, 0.25, 0.125)  # boxes that chords are drawn in, in turn
+_SHRUNK = (1.0, 1.0, 0.5, 0.25)  # boxes that chords are drawn in, in turn
 _COARSEST = 1e-2  # normals with a larger error are not used
 
 
@@ -50,7 +50,7 @@ def join(first: FoldPoints, second: FoldPoints) -> FoldPoints:
 
 def sample(low: np.ndarray, high: np.ndarray, count: int, seed: int, stream: str, start: int = 0) -> np.ndarray:
     """Points start .. start+count-1 of a stream, uniform in a box, and in turn in the same box shrunk around its
-    middle to a half, a quarter and an eighth, so that what happens near the middle is seen too: [count, d].
+    middle to a half and a quarter, so that what happens near the middle is seen too: [count, d].
     """
     d = len(low)
     unit = draws.uniforms(draws.keys([seed], stream), count * d, start * d).numpy().reshape(count, d)

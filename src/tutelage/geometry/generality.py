@@ -19,6 +19,9 @@ Mode = Literal["formal", "realised"]
 PATTERNS = 1 << 16
 """The most patterns of active units looked at for one condition; beyond, as many are drawn, and none is proved."""
 
+ENTRIES = 1 << 24
+"""The most numbers in an array of products or pieces: networks with wide layers have fewer patterns looked at."""
+
 G1 = "zero is no local optimum of a unit (G1)"
 G2 = "products of weights have full rank (G2)"
 G3 = "no two affine pieces are multiples (G3)"
@@ -155,7 +158,7 @@ def _masks(network: Network, k: int, l: int, patterns: int, regions: Regions | N
         hidden = _distinct(regions.signs[:, first : first + sum(widths)] > 0)
         missing = sum(widths) - hidden.shape[1]  # the output units, which are looked at whole
         return torch.cat([hidden, hidden.new_ones(len(hidden), missing)], 1), True
-    return _all_or_some(sum(widths), patterns, f"rank {k} {l}", seed)
+    return _all_or_some(sum(widths), _most(patterns, network.widths[k - 1] * max(widths)), f"rank {k} {l}", seed)
 
 
 def _signs_below(
@@ -166,7 +169,8 @@ def _signs_below(
     if regions is not None:
         signs, whole = _distinct(regions.signs[:, : sum(widths)] > 0), True
     else:
-        signs, whole = _all_or_some(sum(widths), patterns, f"pieces {layer}", seed)
+        most = _most(patterns, network.inputs * max(network.widths[1 : layer + 1]))
+        signs, whole = _all_or_some(sum(widths), most, f"pieces {layer}", seed)
     if not widths:
         return signs[:1], whole
     alive = torch.stack([part.any(1) for part in signs.split(widths, dim=1)]).all(0)
@@ -179,6 +183,11 @@ def _all_or_some(bits: int, patterns: int, name: str, seed: int) -> tuple[Tensor
         return (torch.arange(1 << bits).unsqueeze(1) >> torch.arange(bits)) & 1 > 0, True
     drawn = draws.uniforms(draws.keys([seed], f"general {name}"), patterns * bits).view(patterns, bits) > 0.5
     return _distinct(drawn), False
+
+
+def _most(patterns: int, numbers: int) -> int:
+    """How many patterns are looked at when each takes so many numbers."""
+    return max(1, min(patterns, ENTRIES // numbers))
 
 
 def _distinct(rows: Tensor) -> Tensor:

@@ -8,9 +8,11 @@ from tutelage.geometry.fold_equations import Known, Layer, features
 from tutelage.geometry.fold_points import FoldPoints, sample
 from tutelage.geometry.oracle import Oracle
 from tutelage.geometry.orientation import by_gradients, by_readers
+from tutelage.geometry.polish import outputs, polished
 from tutelage.geometry.unit_search import Setting, find_units
 
 _ATTEMPTS = 24  # starting points without a new unit before a layer is taken for complete
+_HOPELESS = 0.3  # a larger unexplained share is not polished
 _FITTED = 4_000  # values the output layer is fitted to
 
 
@@ -46,6 +48,9 @@ def peel(
             known, state, theta = _oriented(known, state, theta, setting)
             more, left = find_units(oracle, known, left, setting, draw, _ATTEMPTS)
             theta = np.concatenate([theta, more])
+        if known.below:
+            more, left = find_units(oracle, known, left, setting, draw, _ATTEMPTS // 2, partly=True)
+            theta = np.concatenate([theta, more])
         if not len(theta):
             break
         size = np.linalg.norm(theta[:, :-1], axis=1)
@@ -56,6 +61,10 @@ def peel(
             known = known.oriented(signs)
         now = _with_output(known, state, points, values, setting, oracle.rounding)
         best = now if now.unexplained <= best.unexplained else best
+    if enough < best.unexplained < _HOPELESS:
+        layers = polished(best.layers, points, values)
+        share = _share(values - outputs(layers, points), values, oracle.rounding)
+        best = replace(best, layers=layers, unexplained=share)
     return replace(best, left=left)
 
 
@@ -106,11 +115,15 @@ def _with_output(
     """The layers with the output layer that fits the values best, and what it leaves unexplained."""
     phi = features(known, points)
     theta = np.linalg.lstsq(phi, values, rcond=1e-13)[0]
-    rest = values - phi @ theta
-    spread = max(float((values - values.mean(0)).std()), rounding, 1e-300)
-    unexplained = float(np.sqrt(np.square(rest).mean())) / spread
+    unexplained = _share(values - phi @ theta, values, rounding)
     coefficients = theta.T
     if known.top is not None:
         known, state, coefficients = _oriented(known, state, coefficients, setting)
     output = (coefficients[:, :-1].T, coefficients[:, -1])
     return replace(state, layers=(*known.below, output), unexplained=unexplained)
+
+
+def _share(rest: np.ndarray, values: np.ndarray, rounding: float) -> float:
+    """Root mean square of what is left over the standard deviation of the values."""
+    spread = max(float((values - values.mean(0)).std()), rounding, 1e-300)
+    return float(np.sqrt(np.square(rest).mean())) / spread

@@ -4,7 +4,7 @@ import numpy as np
 
 from tutelage.geometry.fold_equations import Layer
 
-_STEPS = 6
+_STEPS = 25
 
 
 def polished(layers: tuple[Layer, ...], points: np.ndarray, values: np.ndarray) -> tuple[Layer, ...]:
@@ -12,19 +12,29 @@ def polished(layers: tuple[Layer, ...], points: np.ndarray, values: np.ndarray) 
 
     The scale of every unit is free, so the step of least length is taken.
     """
-    best, error = layers, _error(layers, points, values)
+    best, error, damping = layers, _error(layers, points, values), 0.0
     for _ in range(_STEPS):
         rest, jacobian = _linearised(best, points, values)
-        step = np.linalg.lstsq(jacobian, rest, rcond=1e-11)[0]
-        trial = _moved(best, step)
+        trial = _moved(best, _step(jacobian, rest, damping))
         now = _error(trial, points, values)
-        if not now < error:
+        if now < error:
+            done = now > 0.5 * error and damping == 0.0
+            best, error, damping = trial, now, damping / 10 if damping > 1e-10 else 0.0
+            if done:
+                break
+        elif damping >= 1e-2:
             break
-        best, small = trial, now > 0.5 * error
-        error = now
-        if small:
-            break
+        else:
+            damping = max(10 * damping, 1e-8)
     return best
+
+
+def _step(jacobian: np.ndarray, rest: np.ndarray, damping: float) -> np.ndarray:
+    """The shortest least-squares step, damped by a share of the largest squared singular value."""
+    if damping:
+        values, vectors = np.linalg.eigh(jacobian.T @ jacobian)
+        return vectors @ ((vectors.T @ (jacobian.T @ rest)) / (values + damping * values[-1]))
+    return np.linalg.lstsq(jacobian, rest, rcond=1e-11)[0]
 
 
 def outputs(layers: tuple[Layer, ...], points: np.ndarray) -> np.ndarray:

@@ -22,7 +22,7 @@ from tutelage.geometry.polish import polished
 from tutelage.geometry.unit_search import Setting
 from tutelage.networks import Network, outputs
 
-LINES = (48, 144, 432)
+LINES = (64, 192, 576)
 """Lines asked for in turn, until the function is explained."""
 
 _EXACT = 1e-7  # a smaller unexplained share means that all folds are found

@@ -26,9 +26,19 @@ class Setting:
 
 
 def find_units(
-    oracle: Oracle, known: Known, folds: FoldPoints, setting: Setting, draw: np.random.Generator, attempts: int
+    oracle: Oracle,
+    known: Known,
+    folds: FoldPoints,
+    setting: Setting,
+    draw: np.random.Generator,
+    attempts: int,
+    partly: bool = False,
 ) -> tuple[np.ndarray, FoldPoints]:
-    """Coefficients [K, m] of the units found over the features of the known layers, and the fold points left over."""
+    """Coefficients [K, m] of the units found over the features of the known layers, and the fold points left over.
+
+    attempts: starting points in a row without a new unit before the search ends; partly: take also units whose fold
+    leaves some coefficients open, with the shortest coefficients.
+    """
     found: list[np.ndarray] = []
     free = np.ones(len(folds), bool)
     barren = 0
@@ -36,7 +46,7 @@ def find_units(
     while barren < attempts and (free & ~tried).any():
         start = int(draw.choice(np.flatnonzero(free & ~tried)))
         tried[start] = True
-        theta = _unit(oracle, known, folds[np.flatnonzero(free)], folds[np.array([start])], setting, draw)
+        theta = _unit(oracle, known, folds[np.flatnonzero(free)], folds[np.array([start])], setting, draw, partly)
         mine = None if theta is None else _accepted(oracle, known, folds, theta, setting)
         if theta is None or mine is None:
             barren += 1
@@ -58,7 +68,13 @@ def folds_left(folds: FoldPoints, free: np.ndarray) -> FoldPoints:
 
 
 def _unit(
-    oracle: Oracle, known: Known, pool: FoldPoints, group: FoldPoints, setting: Setting, draw: np.random.Generator
+    oracle: Oracle,
+    known: Known,
+    pool: FoldPoints,
+    group: FoldPoints,
+    setting: Setting,
+    draw: np.random.Generator,
+    partly: bool,
 ) -> np.ndarray | None:
     """Coefficients of the unit whose fold passes through the first point of a group, or None if they stay open."""
     some = pool[draw.permutation(len(pool))[:_COMPARED]]
@@ -84,7 +100,7 @@ def _unit(
             break
         crossed |= units
         group = gather(group, more)
-    return _simplest(known, group[np.array([0])], basis, setting) if known.top is None else None
+    return _simplest(known, group[np.array([0])], basis, setting) if partly else None
 
 
 def _simplest(known: Known, start: FoldPoints, basis: np.ndarray, setting: Setting) -> np.ndarray:

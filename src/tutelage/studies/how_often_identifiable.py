@@ -170,16 +170,18 @@ def _shares(panel: Axes, values: list[np.ndarray], colour: str, mark: str, label
 
 
 def _students(panel: Axes, found: list[Seen], name: str) -> None:
-    for colour, kind in zip(PALETTE[3:], ("random", "identifiable"), strict=False):
-        for style, widths in zip(("-", "--"), TAUGHT, strict=True):
+    """Shares at the start and at the end of training; the two kinds of teacher are drawn a little apart."""
+    for aside, colour, kind in zip((-0.04, 0.04), PALETTE[3:], ("random", "identifiable"), strict=False):
+        for style, mark, widths in zip(("-", "--"), "os", TAUGHT, strict=True):
             own = [s.values[name] for s in found if s.kind.startswith(f"students of {kind}") and s.widths == widths]
             share, error = [v.mean() for v in own], [v.std() / len(v) ** 0.5 for v in own]
             label = f"{kind} teachers, {len(widths) - 2} hidden"
-            panel.errorbar([0, 1], share, error, color=colour, linestyle=style, marker="o", markersize=4, label=label)
+            at = [aside, 1 + aside]
+            panel.errorbar(at, share, error, color=colour, linestyle=style, marker=mark, markersize=4, label=label)
     panel.set_xticks([0, 1], ["start", "end"])
     panel.set_xlim(-0.3, 1.3)
     if name == "identifiable":
-        panel.legend(loc="upper left", fontsize=6.5)
+        panel.legend(loc="upper left", fontsize=6.5, handlelength=3.2)
 
 
 # ----------------------------------------------------------------------------------------------------------------
