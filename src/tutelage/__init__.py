@@ -7,6 +7,7 @@ from tutelage import certificates, geometry, inputs, measures, networks, teacher
 from tutelage.certificates import certify
 from tutelage.errors import Refusal
 from tutelage.geometry import canonical, connect, match, prune, same_function
+from tutelage.geometry.reconstruction import identify
 from tutelage.measures import measure
 from tutelage.networks import Network
 from tutelage.training import Trajectory, train
@@ -22,6 +23,7 @@ __all__ = [
     "certify",
     "connect",
     "geometry",
+    "identify",
     "inputs",
     "match",
     "measure",

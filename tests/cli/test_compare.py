@@ -185,3 +185,14 @@ def test_a_domain_file_that_is_none_is_refused(capsys, monkeypatch, files, tmp_p
     code, said = run(capsys, monkeypatch, files["a"], files["copy"], "--on", tmp_path / "domain.yaml")
     assert code == 2
     assert sentence in said.err
+
+
+def test_a_report_holds_verdict_picture_and_reason(capsys, monkeypatch, files, tmp_path):
+    page = tmp_path / "page.html"
+    code, _ = run(capsys, monkeypatch, files["a"], files["other"], "--box", "-1", "1", "--report", page)
+    text = page.read_text()
+    assert code == 1
+    assert "<h1>Different</h1>" in text
+    assert "data:image/png;base64," in text
+    assert "witness:" in text
+    assert "http" not in text

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tutelage.errors import Refusal
-from tutelage.geometry.generality import full_rank, generality, no_multiples
+from tutelage.geometry.generality import AXES, _nearest, full_rank, generality, no_multiples
 from tutelage.geometry.regions import enumerate_regions
 from tutelage.networks import Network
 
@@ -86,6 +86,22 @@ def test_beyond_the_budget_nothing_is_proved_but_much_is_still_refuted(random_ne
     assert no_multiples(network, 1e-10, 64).holds is False
     many = generality(random_net((4, 12, 12, 1)), (-1, 1), budget=50)[0]
     assert many.holds is None
+
+
+@settings(max_examples=20)
+@given(st.integers(2, 30), st.integers(2, 14), st.integers(0, 10**6), st.sampled_from([0.0, 1e-12, 1e-3]))
+def test_the_nearest_pair_is_that_of_all_pairs(count, dimension, seed, apart):
+    """Two vectors are planted close together, or opposite; in many dimensions the value is a lower bound."""
+    draw = torch.Generator().manual_seed(seed)
+    unit = torch.nn.functional.normalize(torch.randn(count, dimension, generator=draw, dtype=torch.float64))
+    unit[-1] = -torch.nn.functional.normalize(unit[0] + apart * unit[-1], dim=0)
+    far = torch.minimum(*(torch.cdist(unit, s * unit, compute_mode="donot_use_mm_for_euclid_dist") for s in (1, -1)))
+    far.fill_diagonal_(torch.inf)
+    value, i, j = _nearest(unit, 1e-10)
+    if dimension <= AXES or apart < 1e-10:
+        assert value == pytest.approx(far.min().item(), rel=1e-9, abs=1e-15)
+        assert far[i, j].item() == pytest.approx(value, rel=1e-9, abs=1e-15)
+    assert value <= far.min().item() * (1 + 1e-9) + 1e-15
 
 
 def test_wide_networks_are_sampled_within_memory(random_net):

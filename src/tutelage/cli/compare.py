@@ -19,6 +19,7 @@ from tutelage.files import write_atomically
 from tutelage.geometry import BUDGET, Comparison, Domain, polytope, same_function
 from tutelage.geometry import box as make_box
 from tutelage.networks import Network, outputs, read_network
+from tutelage.report.comparison import comparison_page
 
 SAME, DIFFERENT, NOT_DECIDED = 0, 1, 3
 
@@ -46,6 +47,9 @@ def compare(
     picture: Annotated[
         Path | None, typer.Option("--slice", metavar="FILE.png", help="Draw both on a plane through the witness.")
     ] = None,
+    page: Annotated[
+        Path | None, typer.Option("--report", metavar="FILE.html", help="Write a page with the verdict and the slice.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
 ) -> None:
     """Say whether two networks are the same function, why, or where they differ.
@@ -58,6 +62,10 @@ def compare(
     found = same_function(first, second, domain, tolerance=tolerance, budget=budget)
     if picture is not None:
         _draw(picture, first, second, domain, found.witness)
+    if page is not None:
+        drawn = _slice("png", first, second, domain, found.witness) if first.inputs > 1 else None
+        words = _words(first, second, found, None)
+        write_atomically(page, comparison_page((a.name, b.name), words, _data(first, second, found, None), drawn))
     if as_json:
         print(json.dumps(_data(first, second, found, picture)))
     else:
@@ -68,12 +76,18 @@ def compare(
 
 
 def _draw(path: Path, first: Network, second: Network, domain: Domain | None, witness: Tensor | None) -> None:
-    buffer, kind = io.BytesIO(), path.suffix.removeprefix(".")
+    kind = path.suffix.removeprefix(".")
     if kind not in ("png", "pdf", "svg"):
         raise Refusal(f"a slice is drawn as .png, .pdf or .svg, not as {path.name}")
+    write_atomically(path, _slice(kind, first, second, domain, witness))
+
+
+def _slice(kind: str, first: Network, second: Network, domain: Domain | None, witness: Tensor | None) -> bytes:
+    """The picture as the bytes of a file."""
+    buffer = io.BytesIO()
     with house_style():
         draw_comparison(first, second, domain, witness).savefig(buffer, format=kind)
-    write_atomically(path, buffer.getvalue())
+    return buffer.getvalue()
 
 
 def _member(network: Network, path: Path, member: int | None, option: str) -> Network:

@@ -12,6 +12,7 @@ from tutelage.cli.certify import certify
 from tutelage.cli.compare import compare
 from tutelage.cli.engines import engines
 from tutelage.cli.explain import explain
+from tutelage.cli.identify import identify
 from tutelage.cli.prune import prune
 from tutelage.errors import Refusal
 
@@ -32,6 +33,7 @@ app.command()(certify)
 app.command()(compare)
 app.command()(engines)
 app.command()(prune)
+app.command()(identify)
 app.add_typer(specs.app)
 app.add_typer(store.app)
 app.command()(store.query)

@@ -2,13 +2,18 @@
 
 from tutelage.geometry.bounds import bounds
 from tutelage.geometry.canonical import Orbit, canonical, orbit_size
+from tutelage.geometry.construction import construct
 from tutelage.geometry.counts import Estimate, estimate, zaslavsky
+from tutelage.geometry.dependency import Graph, dependency_graph
 from tutelage.geometry.deviation import Deviation, largest_deviation
 from tutelage.geometry.difference import Extremes, deepen, exact_deviation, extreme_values, side_by_side
 from tutelage.geometry.domain import Domain, box, polytope
 from tutelage.geometry.equivalence import Comparison, same_function
 from tutelage.geometry.faces import Facets, facets, polygons, segments, volumes
+from tutelage.geometry.folds import FoldSet, fold_set
 from tutelage.geometry.gallery import Exhibit, exhibit
+from tutelage.geometry.generality import generality
+from tutelage.geometry.identifiability import Identifiability, identifiability
 from tutelage.geometry.intervals import Box, box_for
 from tutelage.geometry.matching import Matching, match
 from tutelage.geometry.normal import Redundancy
@@ -18,7 +23,9 @@ from tutelage.geometry.regions import BUDGET, Regions, enumerate_regions, local_
 from tutelage.geometry.relation import Relation, match_parameters
 from tutelage.geometry.slices import slice_network
 from tutelage.geometry.supremum import Supremum, as_relu, homogeneous, supremum
+from tutelage.geometry.surfaces import Surface, canonical_surface
 from tutelage.geometry.surgery import Proof, Pruning, prune
+from tutelage.geometry.transparency import Transparency, transparency
 
 __all__ = [
     "BUDGET",
@@ -30,6 +37,9 @@ __all__ = [
     "Exhibit",
     "Extremes",
     "Facets",
+    "FoldSet",
+    "Graph",
+    "Identifiability",
     "Matching",
     "Orbit",
     "Path",
@@ -40,20 +50,28 @@ __all__ = [
     "Relation",
     "Step",
     "Supremum",
+    "Surface",
+    "Transparency",
     "as_relu",
     "bounds",
     "box",
     "box_for",
     "canonical",
+    "canonical_surface",
     "connect",
+    "construct",
     "deepen",
+    "dependency_graph",
     "enumerate_regions",
     "estimate",
     "exact_deviation",
     "exhibit",
     "extreme_values",
     "facets",
+    "fold_set",
+    "generality",
     "homogeneous",
+    "identifiability",
     "largest_deviation",
     "local_maps",
     "loss_along",
@@ -70,6 +88,7 @@ __all__ = [
     "straight",
     "straight_after_matching",
     "supremum",
+    "transparency",
     "volumes",
     "zaslavsky",
 ]

@@ -16,11 +16,15 @@ from tutelage.geometry.regions import BUDGET, Regions, enumerate_regions, local_
 from tutelage.networks import Network
 
 Mode = Literal["formal", "realised"]
-PATTERNS = 1 << 16
-"""The most patterns of active units looked at for one condition; beyond, as many are drawn, and none is proved."""
+PATTERNS, SAMPLED = 1 << 16, 1 << 12
+"""The most patterns of active units looked at for one condition; if there are more, so many are drawn, which proves
+nothing."""
 
 ENTRIES = 1 << 24
 """The most numbers in an array of products or pieces: networks with wide layers have fewer patterns looked at."""
+
+AXES = 8
+"""Dimensions beyond which nearest pieces are looked for in projections."""
 
 G1 = "zero is no local optimum of a unit (G1)"
 G2 = "products of weights have full rank (G2)"
@@ -86,7 +90,8 @@ def no_multiples(
 ) -> Condition:
     """G3: the smallest distance between two affine pieces [w, b] of units, as unit vectors up to sign (004, A.11).
 
-    A piece that vanishes is a multiple of every other, and its distance is 0.
+    In many dimensions it is a lower bound of that distance. A piece that vanishes is a multiple of every other, and its
+    distance is 0.
     """
     forms, names, whole = [], [], True
     for layer in range(1, network.depth + 1):
@@ -101,16 +106,39 @@ def no_multiples(
         at = int(lengths.argmin())
         data = {"units": [names[at][:2]]}
         return _judged(G3, 0.0, tol, whole, f"unit {names[at][1]} of layer {names[at][0]} vanishes on a piece", data)
-    unit = (every / lengths.unsqueeze(1)).numpy()
-    tree = KDTree(unit)
-    near, other = (np.atleast_2d(a.T).T for a in map(np.asarray, tree.query(unit, k=min(2, len(unit)))))
-    far, opposite = map(np.asarray, tree.query(-unit, k=1))
-    same, turned = (near[:, 1].min() if len(unit) > 1 else 2.0), far.min()
-    i = int(near[:, 1].argmin()) if same < turned else int(far.argmin())
-    j = int(other[i, 0] if other[i, 1] == i else other[i, 1]) if same < turned else int(opposite[i])
+    value, i, j = _nearest(every / lengths.unsqueeze(1), tol)
     pair = [names[i][:2], names[j][:2]]
     witness = f"unit {pair[0][1]} of layer {pair[0][0]} and unit {pair[1][1]} of layer {pair[1][0]}"
-    return _judged(G3, float(min(same, turned)), tol, whole, witness, {"units": pair})
+    return _judged(G3, value, tol, whole, witness, {"units": pair})
+
+
+def _nearest(unit: Tensor, tol: float) -> tuple[float, int, int]:
+    """The smallest distance of two unit vectors [N, m] up to sign, and which two they are.
+
+    In many dimensions vectors are first projected onto a few, which only brings them closer: if that leaves them
+    apart, so they are, and the value is that of the projections; else all pairs that it brings together are looked at.
+    """
+    low = unit.shape[1] <= AXES
+    seen = (unit if low else unit @ _few_axes(unit.shape[1])).numpy()
+    both = np.concatenate([seen, -seen])
+    count = len(seen)
+    if not low:
+        pairs = KDTree(both).query_pairs(tol, output_type="ndarray")
+        pairs = pairs[(pairs[:, 0] % count != pairs[:, 1] % count)]
+        if len(pairs):
+            full = np.concatenate([unit.numpy(), -unit.numpy()])
+            apart = np.linalg.norm(full[pairs[:, 0]] - full[pairs[:, 1]], axis=1)
+            at = int(apart.argmin())
+            return float(apart[at]), int(pairs[at, 0] % count), int(pairs[at, 1] % count)
+    near, other = (np.asarray(a) for a in KDTree(both).query(seen, k=min(3, 2 * count)))
+    near = np.where(other % count == np.arange(count)[:, None], np.inf, near)
+    i, k = np.unravel_index(int(near.argmin()), near.shape)
+    return float(min(near[i, k], 2.0)), int(i), int(other[i, k] % count)
+
+
+def _few_axes(dimension: int) -> Tensor:
+    """Orthonormal columns in fixed random directions: [dimension, AXES]."""
+    return torch.linalg.qr(draws.normals(draws.keys([0], "few axes"), dimension * AXES).view(dimension, AXES))[0]
 
 
 def _judged(name: str, value: float, tol: float, whole: bool, witness: str, data: dict) -> Condition:
@@ -181,7 +209,8 @@ def _all_or_some(bits: int, patterns: int, name: str, seed: int) -> tuple[Tensor
     """All 0/1 patterns of so many bits where they are few enough, else random ones: bool [N, bits]."""
     if bits < 63 and 1 << bits <= patterns:
         return (torch.arange(1 << bits).unsqueeze(1) >> torch.arange(bits)) & 1 > 0, True
-    drawn = draws.uniforms(draws.keys([seed], f"general {name}"), patterns * bits).view(patterns, bits) > 0.5
+    count = min(patterns, SAMPLED)
+    drawn = draws.uniforms(draws.keys([seed], f"general {name}"), count * bits).view(count, bits) > 0.5
     return _distinct(drawn), False
 
 

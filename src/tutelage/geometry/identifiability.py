@@ -201,7 +201,9 @@ def _cell(network: Network, domain: Domain, layer: int, signs: Tensor) -> Domain
 def _enough(folds: LayerFolds, width: int) -> Condition:
     missing = [unit for unit in range(width) if unit not in folds.found]
     words = f"{folds.pieces} pieces of orders {folds.levels}, {folds.edges} edges"
-    if missing:
+    if not folds.levels:
+        words = f"no fold, or no inputs that fill the input space of layer {folds.layer}"
+    elif missing:
         words = f"no path of length {folds.length} from unit {missing[0]} of layer {folds.layer}; {words}"
     holds = not missing if folds.whole or not missing else None
     data = {"layer": folds.layer, "missing": missing}

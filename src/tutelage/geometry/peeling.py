@@ -8,7 +8,7 @@ from tutelage.geometry.fold_equations import Known, Layer, features
 from tutelage.geometry.fold_points import FoldPoints, sample
 from tutelage.geometry.oracle import Oracle
 from tutelage.geometry.orientation import by_gradients, by_readers
-from tutelage.geometry.polish import outputs, polished
+from tutelage.geometry.polish import least_squares, outputs, polished
 from tutelage.geometry.unit_search import Setting, find_units
 
 _ATTEMPTS = 24  # starting points without a new unit before a layer is taken for complete
@@ -56,13 +56,13 @@ def peel(
         size = np.linalg.norm(theta[:, :-1], axis=1)
         known = replace(known, top=((theta[:, :-1] / size[:, None]).T, theta[:, -1] / size))
         state = replace(state, layers=known.below, passing=(*state.passing, 0))
-        signs = by_gradients(known, folds, setting.size, 100 * setting.tolerance)
+        signs = by_gradients(known, folds, setting.size, setting.near)
         if signs is not None:
             known = known.oriented(signs)
         now = _with_output(known, state, points, values, setting, oracle.rounding)
         best = now if now.unexplained <= best.unexplained else best
     if enough < best.unexplained < _HOPELESS:
-        layers = polished(best.layers, points, values)
+        layers = polished(best.layers, points, values, 0.05 * oracle.rounding)
         share = _share(values - outputs(layers, points), values, oracle.rounding)
         best = replace(best, layers=layers, unexplained=share)
     return replace(best, left=left)
@@ -114,7 +114,7 @@ def _with_output(
 ) -> Peeled:
     """The layers with the output layer that fits the values best, and what it leaves unexplained."""
     phi = features(known, points)
-    theta = np.linalg.lstsq(phi, values, rcond=1e-13)[0]
+    theta = least_squares(phi, values, 1e-13)
     unexplained = _share(values - phi @ theta, values, rounding)
     coefficients = theta.T
     if known.top is not None:

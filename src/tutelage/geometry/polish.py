@@ -1,19 +1,23 @@
 """The last digits: Gauss-Newton steps on all weights of a network that already has the right folds."""
 
 import numpy as np
+import torch
 
 from tutelage.geometry.fold_equations import Layer
 
 _STEPS = 25
 
 
-def polished(layers: tuple[Layer, ...], points: np.ndarray, values: np.ndarray) -> tuple[Layer, ...]:
+def polished(layers: tuple[Layer, ...], points: np.ndarray, values: np.ndarray, floor: float) -> tuple[Layer, ...]:
     """Layers that fit values [N, C] at points [N, d] at least as well; steps that do not help are not taken.
 
-    The scale of every unit is free, so the step of least length is taken.
+    The scale of every unit is free, so the step of least length is taken. floor: the root mean square error at which
+    nothing is left to gain.
     """
     best, error, damping = layers, _error(layers, points, values), 0.0
     for _ in range(_STEPS):
+        if error <= floor**2 * values.size:
+            break
         rest, jacobian = _linearised(best, points, values)
         trial = _moved(best, _step(jacobian, rest, damping))
         now = _error(trial, points, values)
@@ -34,7 +38,12 @@ def _step(jacobian: np.ndarray, rest: np.ndarray, damping: float) -> np.ndarray:
     if damping:
         values, vectors = np.linalg.eigh(jacobian.T @ jacobian)
         return vectors @ ((vectors.T @ (jacobian.T @ rest)) / (values + damping * values[-1]))
-    return np.linalg.lstsq(jacobian, rest, rcond=1e-11)[0]
+    return least_squares(jacobian, rest[:, None])[:, 0]
+
+
+def least_squares(matrix: np.ndarray, right: np.ndarray, rcond: float = 1e-11) -> np.ndarray:
+    """The shortest solution [m, C] of matrix [N, m] x = right [N, C] in least squares."""
+    return torch.linalg.lstsq(torch.from_numpy(matrix), torch.from_numpy(right), rcond=rcond, driver="gelsd")[0].numpy()
 
 
 def outputs(layers: tuple[Layer, ...], points: np.ndarray) -> np.ndarray:

@@ -22,8 +22,8 @@ from tutelage.geometry.polish import polished
 from tutelage.geometry.unit_search import Setting
 from tutelage.networks import Network, outputs
 
-LINES = (64, 192, 576)
-"""Lines asked for in turn, until the function is explained."""
+LINES = 576
+"""Lines along which bends are looked for at most; a ninth, then a third of them are tried first."""
 
 _EXACT = 1e-7  # a smaller unexplained share means that all folds are found
 _DEEPEST = 8  # hidden layers looked for unless told
@@ -68,6 +68,7 @@ def identify(
     depth: int | None = None,
     gradients: bool = False,
     noise: float = 0.0,
+    lines: int = LINES,
     seed: int = 0,
     checkpoint: str | Path | None = None,
     progress: Callable[[float], None] | None = None,
@@ -77,7 +78,7 @@ def identify(
     oracle: a function of a float64 tensor [N, d] that returns values [N, C] (with ``gradients`` a pair of values and
     gradients [N, C, d]), or a network of one member; inputs, outputs: d and C; box: where to look, (low, high);
     widths: hidden widths, if known, to say what is missing; depth: the largest number of hidden layers, if known;
-    noise: a bound on the error of a value; checkpoint: a file that keeps what was asked, so that a later call with the
+    noise: a bound on the error of a value; lines: along how many lines to look at most; checkpoint: a file that keeps what was asked, so that a later call with the
     same settings does not ask again. Folds outside the box cannot be seen; the notes say what was not found.
 
     >>> teacher = Network((torch.eye(2, dtype=torch.float64)[None], torch.ones(1, 2, 1, dtype=torch.float64)))
@@ -90,29 +91,39 @@ def identify(
     most = _most(widths, depth)
     about = {"inputs": asked.inputs, "outputs": asked.outputs, "low": low.tolist(), "high": high.tolist()}
     about |= {"seed": seed, "noise": noise, "gradients": gradients}
-    pool, lines = _resumed(checkpoint, about, asked)
+    pool, asked_lines = _resumed(checkpoint, about, asked)
     draw = np.random.default_rng(seed)
     peeled = None
-    for count, target in enumerate(LINES):
-        if target > lines:
-            start, end = _chords(asked, peeled, low, high, target - lines, lines, seed)
+    turns = _turns(lines, asked_lines)
+    for turn, target in enumerate(turns, start=1):
+        if target > asked_lines:
+            start, end = _chords(asked, peeled, low, high, target - asked_lines, asked_lines, seed)
             more = on_lines(asked, start, end - start)
-            pool, lines = more if pool is None else join(pool, more), target
-            _keep(checkpoint, about, pool, lines, asked)
-        elif count + 1 < len(LINES) and LINES[count + 1] <= lines:
-            continue
+            pool, asked_lines = more if pool is None else join(pool, more), target
+            _keep(checkpoint, about, pool, asked_lines, asked)
         assert pool is not None
         now = peel(asked, pool, _setting(asked, pool, low, high), draw, _enough(asked), most, seed)
         peeled = now if peeled is None or now.unexplained < peeled.unexplained else peeled
         if progress:
-            progress((count + 1) / (len(LINES) + 1))
+            progress(turn / (len(turns) + 1))
         if peeled.unexplained <= _enough(asked) and _wide_enough(peeled, widths):
             break
     assert peeled is not None and pool is not None
-    found = _finished(asked, peeled, pool, low, high, lines, seed, widths)
+    found = _finished(asked, peeled, pool, low, high, asked_lines, seed, widths)
     if progress:
         progress(1.0)
     return found
+
+
+def _turns(lines: int, done: int) -> list[int]:
+    """How many lines to have looked along in turn, those of an earlier call included.
+
+    >>> _turns(90, 0), _turns(90, 30), _turns(90, 200)
+    ([10, 30, 90], [30, 90], [200])
+    """
+    if lines < 1:
+        raise Refusal(f"bends are looked for along 1 line or more, not {lines}")
+    return sorted({max(done, lines // 9, 1), max(done, lines // 3, 1), max(done, lines)})
 
 
 def _chords(asked: Oracle, peeled: Peeled | None, low, high, count: int, first: int, seed: int):
@@ -122,12 +133,13 @@ def _chords(asked: Oracle, peeled: Peeled | None, low, high, count: int, first: 
     if peeled is not None:
         trial = sample(low, high, 20 * count, seed, "worst", first)
         rest = np.abs(asked.values(trial) - outputs_of(peeled.layers, trial)).max(1)
-        worst = trial[np.argsort(rest)[-(count // 2) :]]
+        worst = trial[np.argsort(-rest)[: count // 2]]
         start[: len(worst)] = worst
     return start, end
 
 
 def _oracle(oracle, inputs: int | None, outs: int | None, gradients: bool, noise: float) -> Oracle:
+    """The black box as something to ask."""
     if isinstance(oracle, Network):
         if oracle.members != 1 or oracle.activation != "relu":
             raise Refusal(
@@ -186,7 +198,7 @@ def _finished(asked, peeled: Peeled, pool, low, high, lines: int, seed: int, wid
     values = asked.values(points)
     layers = peeled.layers
     if peeled.unexplained <= 100 * _enough(asked):
-        layers = polished(layers, points[half:], values[half:])
+        layers = polished(layers, points[half:], values[half:], 0.05 * asked.rounding)
     rest = values[:half] - outputs_of(layers, points[:half])
     spread = max(float((values - values.mean(0)).std()), asked.rounding, 1e-300)
     unexplained = float(np.sqrt(np.square(rest).mean())) / spread

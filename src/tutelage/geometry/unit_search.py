@@ -24,6 +24,11 @@ class Setting:
     size: float
     tolerance: float
 
+    @property
+    def near(self) -> float:
+        """How near a fold a point must be, as a share of the size, and how well its normal must fit."""
+        return min(100 * self.tolerance, 5e-3)
+
 
 def find_units(
     oracle: Oracle,
@@ -140,9 +145,8 @@ def _accepted(
     oracle: Oracle, known: Known, folds: FoldPoints, theta: np.ndarray, setting: Setting
 ) -> np.ndarray | None:
     """The fold points of a unit, or None where its fold is not there all along, as a deeper unit's is not."""
-    near = 100 * setting.tolerance
-    mine = explained(known, folds, theta, setting.size, near)
-    hits, misses = crossings(known, folds, theta, setting.size, near, 100 * oracle.rounding)
+    mine = explained(known, folds, theta, setting.size, setting.near)
+    hits, misses = crossings(known, folds, theta, setting.size, setting.near, 100 * oracle.rounding)
     enough = mine.sum() >= 3 and misses <= _MISSES * (hits + misses)
     return mine if enough else None
 

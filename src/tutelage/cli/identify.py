@@ -1,0 +1,105 @@
+"""`tutelage identify`: a stored network taken for a black box, its weights recovered from queries."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import torch
+import typer
+from rich.console import Console
+
+from tutelage.cli.progress import shown
+from tutelage.errors import Refusal
+from tutelage.geometry import match
+from tutelage.geometry.reconstruction import Reconstruction
+from tutelage.geometry.reconstruction import identify as carry_out
+from tutelage.networks import Network, load, outputs, save
+
+
+def identify(
+    network: Annotated[Path, typer.Argument(metavar="NET.safetensors", help="A network that tutelage saved.")],
+    box: Annotated[tuple[float, float], typer.Option(metavar="LOW HIGH", help="Ends of every input.")] = (-4.0, 4.0),
+    noise: Annotated[float, typer.Option(help="Answer with errors drawn uniformly up to this bound.")] = 0.0,
+    gradients: Annotated[bool, typer.Option("--gradients", help="Answer with gradients as well.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Where to save the network found.")] = None,
+    checkpoint: Annotated[Path | None, typer.Option(help="A file that keeps what was asked, to go on from.")] = None,
+    member: Annotated[int, typer.Option(help="Which member of the stack.")] = 0,
+    seed: Annotated[int, typer.Option(help="Of the lines to look along.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of lines.")] = False,
+) -> None:
+    """Recover the weights of a network from its values alone, and say what could not be found."""
+    net = load(network)
+    if not 0 <= member < net.members:
+        raise Refusal(f"there is no member {member}: {network} holds members 0 .. {net.members - 1}")
+    if net.activation != "relu":
+        raise Refusal(f"{network} has activation {net.activation}: only ReLU networks can be identified")
+    truth = net[member].to("cpu", torch.float64)
+    ask = _answers(truth, noise, gradients, seed)
+    with shown("identify", 1.0, as_json) as (_, _, evidence):
+        found = carry_out(
+            ask,
+            truth.inputs,
+            truth.outputs,
+            box=box,
+            gradients=gradients,
+            noise=noise,
+            seed=seed,
+            checkpoint=checkpoint,
+            progress=lambda share: evidence("identify", share),
+        )
+    if out is not None:
+        save(found.network, out)
+    said = _data(truth, found, out)
+    if as_json:
+        print(json.dumps(said))
+        return
+    console = Console()
+    for line in _words(said, found):
+        console.print(line, soft_wrap=True, highlight=False, markup=False)
+
+
+def _answers(truth: Network, noise: float, gradients: bool, seed: int):
+    """The stored network as a function of points, with noise and gradients where asked for."""
+    draw = torch.Generator().manual_seed(seed)
+
+    def values(x: torch.Tensor) -> torch.Tensor:
+        exact = outputs(truth, x)[0]
+        return exact + noise * (2 * torch.rand(exact.shape, generator=draw, dtype=torch.float64) - 1) if noise else exact
+
+    def both(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        x = x.clone().requires_grad_()
+        exact = outputs(truth, x)[0]
+        rows = [torch.autograd.grad(exact[:, c].sum(), x, retain_graph=True)[0] for c in range(truth.outputs)]
+        return values(x.detach()), torch.stack(rows, dim=1)
+
+    return both if gradients else values
+
+
+def _data(truth: Network, found: Reconstruction, out: Path | None) -> dict[str, Any]:
+    same = found.network.widths == truth.widths and not found.open_signs
+    return {
+        "hidden": list(truth.widths[1:-1]),
+        "found": list(found.units),
+        "always_active_added": list(found.passing),
+        "unexplained": found.unexplained,
+        "largest_error": found.largest,
+        "weight_error": float(match(truth, found.network).residual.max()) if same else None,
+        "queries": found.queries,
+        "lines": found.lines,
+        "notes": list(found.notes),
+        "written": None if out is None else str(out),
+    }
+
+
+def _words(said: dict[str, Any], found: Reconstruction) -> list[str]:
+    error = said["weight_error"]
+    lines = [
+        f"hidden units: {'-'.join(map(str, said['hidden'])) or 'none'} in the network, "
+        f"{'-'.join(map(str, said['found'])) or 'none'} found",
+        f"unexplained share of the function: {found.unexplained:.2g}; largest error on fresh points: {found.largest:.2g}",
+        f"queries: {found.queries:,} along {found.lines} lines",
+    ]
+    if error is not None:
+        lines.append(f"largest relative error of a layer's weights, up to order and positive scale: {error:.2g}")
+    lines += [f"not found: {note}" for note in found.notes]
+    return lines + ([f"written: {said['written']}"] if said["written"] else [])
