@@ -58,7 +58,9 @@ def measured(name: str, network: Network, box: tuple[float, float]) -> dict:
     row = {"network": name, "seconds": seconds, "units": found.units, "added": found.passing, "weight_error": error}
     row |= {"unexplained": found.unexplained, "queries": found.queries, "lines": found.lines}
     said = "not all units" if error is None else f"{error:8.1e}"
-    print(f"{name:<28} {seconds:7.2f} s  {found.queries:>10,} queries  weights {said:>13}  rest {found.unexplained:.1e}")
+    print(
+        f"{name:<28} {seconds:7.2f} s  {found.queries:>10,} queries  weights {said:>13}  rest {found.unexplained:.1e}"
+    )
     return row
 
 

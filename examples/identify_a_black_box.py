@@ -1,12 +1,14 @@
 """Recover the weights of a network from answers alone: any function of points [N, d] will do as the black box."""
 
+from itertools import pairwise
+
 import torch
 
 import tutelage as tt
 
 draw = torch.Generator().manual_seed(3)
 widths = (8, 10, 6, 2)
-weights = tuple(torch.randn(1, a, b, generator=draw, dtype=torch.float64) for a, b in zip(widths, widths[1:]))
+weights = tuple(torch.randn(1, a, b, generator=draw, dtype=torch.float64) for a, b in pairwise(widths))
 biases = tuple(torch.randn(1, b, generator=draw, dtype=torch.float64) for b in widths[1:])
 secret = tt.Network(weights, biases)
 

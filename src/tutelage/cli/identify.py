@@ -64,7 +64,9 @@ def _answers(truth: Network, noise: float, gradients: bool, seed: int):
 
     def values(x: torch.Tensor) -> torch.Tensor:
         exact = outputs(truth, x)[0]
-        return exact + noise * (2 * torch.rand(exact.shape, generator=draw, dtype=torch.float64) - 1) if noise else exact
+        return (
+            exact + noise * (2 * torch.rand(exact.shape, generator=draw, dtype=torch.float64) - 1) if noise else exact
+        )
 
     def both(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         x = x.clone().requires_grad_()
@@ -96,7 +98,8 @@ def _words(said: dict[str, Any], found: Reconstruction) -> list[str]:
     lines = [
         f"hidden units: {'-'.join(map(str, said['hidden'])) or 'none'} in the network, "
         f"{'-'.join(map(str, said['found'])) or 'none'} found",
-        f"unexplained share of the function: {found.unexplained:.2g}; largest error on fresh points: {found.largest:.2g}",
+        f"unexplained share of the function: {found.unexplained:.2g}",
+        f"largest error on fresh points: {found.largest:.2g}",
         f"queries: {found.queries:,} along {found.lines} lines",
     ]
     if error is not None:

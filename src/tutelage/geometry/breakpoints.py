@@ -1,7 +1,7 @@
 """Where a piecewise linear black box bends along straight lines, from values alone.
 
 A piece of a line with two or more equally spaced values on either side of a bend gives both linear parts, and so the
-bend, to rounding; pieces with several bends are halved until each has one.
+bend, to rounding; pieces with several bends are cut in two until each has one.
 """
 
 from dataclasses import dataclass
@@ -14,6 +14,7 @@ from tutelage.geometry.oracle import Oracle
 _POINTS = 9  # values on one piece of a line
 _PIECES = 16  # pieces a line is first cut into
 _MOST = 2048  # unresolved pieces a line beyond which the function is not taken for piecewise linear
+_ASIDE = 0.1415926535  # cuts lie beside round numbers, where bends are more likely than elsewhere
 _SHORTEST = 1e-10  # pieces below this share of the line are left alone
 
 
@@ -33,26 +34,25 @@ class Bends:
 def bends(oracle: Oracle, start: np.ndarray, direction: np.ndarray) -> Bends:
     """Find all bends along lines start + t direction, t in [0, 1]; start, direction: [M, d]."""
     lines = len(start)
-    cuts = np.arange(_PIECES) / _PIECES
-    line, low = np.repeat(np.arange(lines), _PIECES), np.tile(cuts, lines)
-    length, found = 1.0 / _PIECES, []
+    cuts = np.r_[0.0, (np.arange(1, _PIECES) + _ASIDE) / _PIECES, 1.0]
+    line, low = np.repeat(np.arange(lines), _PIECES), np.tile(cuts[:-1], lines)
+    length, found = np.tile(np.diff(cuts), lines), []
     while len(line):
-        t = low[:, None] + length * np.linspace(0, 1, _POINTS)
+        t = low[:, None] + length[:, None] * np.linspace(0, 1, _POINTS)
         values = _along(oracle, start, direction, line, t)
         at, ends, single, several = _judge(values, 8 * oracle.rounding)
         wrong = np.flatnonzero(single)[_hidden(oracle, start, direction, line, low, length, at, ends, single)]
         single[wrong], several[wrong] = False, True
-        found.append((line[single], low[single] + length * at[single]))
+        found.append((line[single], (low + length * at)[single]))
         if several.sum() > _MOST * lines:
             raise Refusal(
                 "the black box is not piecewise linear, or has more bends than can be told apart: along a line it "
                 f"bends in more than {_MOST} places"
             )
-        length /= 2
-        if length < _SHORTEST:
-            break
-        line = np.repeat(line[several], 2)
-        low = (low[several][:, None] + [0, length]).ravel()
+        several &= length > _SHORTEST
+        line, first = np.repeat(line[several], 2), length[several] * (0.5 + _ASIDE / 8)
+        low = np.stack([low[several], low[several] + first], axis=1).ravel()
+        length = np.stack([first, length[several] - first], axis=1).ravel()
     return _refined(oracle, start, direction, *(np.concatenate(part) for part in zip(*found, strict=True)))
 
 
@@ -86,7 +86,8 @@ def _hidden(oracle, start, direction, line, low, length, at, ends, single) -> np
     cell = at[single] * (_POINTS - 1) % 1.0
     to_left, to_right = -cell / (_POINTS - 1), (1 - cell) / (_POINTS - 1)
     steps = np.stack([0.6 * to_left, 0.2 * to_left, 0.03 * to_left, 0.03 * to_right, 0.2 * to_right, 0.6 * to_right], 1)
-    seen = _along(oracle, start, direction, line[single], low[single][:, None] + length * (at[single][:, None] + steps))
+    places = low[single][:, None] + length[single][:, None] * (at[single][:, None] + steps)
+    seen = _along(oracle, start, direction, line[single], places)
     meeting, left, right = (ends[single][:, j : j + 1] for j in range(3))
     expected = meeting + steps[..., None] * np.where(steps[..., None] < 0, left, right)
     return (np.abs(seen - expected) > 16 * _POINTS * oracle.rounding).any((1, 2))

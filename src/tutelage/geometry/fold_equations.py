@@ -23,13 +23,6 @@ class Known:
     below: tuple[Layer, ...] = ()
     top: Layer | None = None
 
-    @property
-    def basis(self) -> np.ndarray:
-        """Orthonormal directions of z on which the top layer depends: [in, r]."""
-        assert self.top is not None
-        q, s, _ = np.linalg.svd(self.top[0], full_matrices=False)
-        return q[:, s > 1e-9 * s[0]]
-
     def oriented(self, signs: np.ndarray) -> "Known":
         """The same with the signs [n] of the top layer known."""
         assert self.top is not None
@@ -57,7 +50,7 @@ def features(known: Known, points: np.ndarray) -> np.ndarray:
     ones = np.ones((len(z), 1))
     if known.top is None:
         return np.concatenate([z, ones], axis=1)
-    return np.concatenate([np.abs(z @ known.top[0] + known.top[1]), z @ known.basis, ones], axis=1)
+    return np.concatenate([np.abs(z @ known.top[0] + known.top[1]), z, ones], axis=1)
 
 
 def local(known: Known, points: np.ndarray) -> Local:
@@ -73,10 +66,10 @@ def local(known: Known, points: np.ndarray) -> Local:
     parts, grads = [z, np.ones((n, 1))], [slope, np.zeros((n, 1, d))]
     if known.top is not None:
         w, b = known.top
-        u, du, q = z @ w + b, w.T @ slope, known.basis
+        u, du = z @ w + b, w.T @ slope
         units.append(u)
         unit_slopes.append(du)
-        parts, grads = [np.abs(u), z @ q, parts[1]], [np.sign(u)[..., None] * du, q.T @ slope, grads[1]]
+        parts, grads = [np.abs(u), z, parts[1]], [np.sign(u)[..., None] * du, slope, grads[1]]
     return Local(*(np.concatenate(p, axis=1) for p in (parts, grads, units, unit_slopes)))
 
 

@@ -10,6 +10,7 @@ from tutelage.geometry.oracle import Oracle
 
 _STEPS = (0.5, 0.1, 0.02, 0.004)  # of a difference, as shares of the room on one side of a fold, tried in turn
 _SHRUNK = (1.0, 1.0, 0.5, 0.25)  # boxes that chords are drawn in, in turn
+_ASIDE = 0.41  # of the way to the next bend; halfway, folds on both sides could cancel out
 _COARSEST = 1e-2  # normals with a larger error are not used
 
 
@@ -36,8 +37,9 @@ class FoldPoints:
 
     def __getitem__(self, chosen: np.ndarray) -> "FoldPoints":
         """Some of the points, without knots."""
-        mine = (a[chosen] for a in (self.points, self.normals, self.error, self.below, self.above))
-        return FoldPoints(*mine, self.knots[:0], self.knot_line[:0], self.knot_values[:0])
+        none = np.zeros(0, dtype=int)
+        names = (f.name for f in fields(self))
+        return FoldPoints(**{n: getattr(self, n)[none if n.startswith("knot") else chosen] for n in names})
 
 
 def join(first: FoldPoints, second: FoldPoints) -> FoldPoints:
@@ -65,8 +67,8 @@ def on_lines(oracle: Oracle, start: np.ndarray, direction: np.ndarray) -> FoldPo
     t = np.r_[met.t, np.zeros(len(start)), np.ones(len(start))]
     order = np.lexsort((t, line))
     knots = start[line[order]] + t[order][:, None] * direction[line[order]]
-    found = _with_normals(oracle, start, direction, met)
-    return FoldPoints(*found, knots, line[order], oracle.values(knots))
+    points, normals, error, below, above = _with_normals(oracle, start, direction, met)
+    return FoldPoints(points, normals, error, below, above, knots, line[order], oracle.values(knots))
 
 
 def _with_normals(oracle: Oracle, start: np.ndarray, direction: np.ndarray, met: Bends) -> tuple[np.ndarray, ...]:
@@ -74,7 +76,7 @@ def _with_normals(oracle: Oracle, start: np.ndarray, direction: np.ndarray, met:
     length = np.linalg.norm(direction, axis=1)[met.line]
     forward = direction[met.line] / length[:, None]
     points = start[met.line] + met.t[:, None] * direction[met.line]
-    room = np.stack([met.t - met.before, met.after - met.t], axis=1) * length[:, None] / 2
+    room = np.stack([met.t - met.before, met.after - met.t], axis=1) * length[:, None] * _ASIDE
     room = np.minimum(room, room.min(1, keepdims=True) * 4)
     sides, worst = [], np.zeros(len(points))
     for side, sign in ((0, -1.0), (1, 1.0)):

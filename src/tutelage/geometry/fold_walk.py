@@ -6,6 +6,7 @@ and the two parts meet on the known fold. A fold that is found there belongs to 
 
 import numpy as np
 
+from tutelage.geometry._stream import Stream
 from tutelage.geometry.fold_equations import Known, Local, local
 from tutelage.geometry.fold_points import FoldPoints, join, on_lines
 from tutelage.geometry.oracle import Oracle
@@ -22,13 +23,13 @@ def follow(
     low: np.ndarray,
     high: np.ndarray,
     tolerance: float,
-    draw: np.random.Generator,
+    draw: Stream,
 ) -> tuple[FoldPoints, set[int]]:
     """Points of the same fold beyond known folds not crossed so far, and the known units whose folds were crossed."""
     here = local(known, folds.points)
     origin, direction, unit, first, beyond = _plan(here, folds, crossed, low, high, draw)
     if not len(origin):
-        return folds[:0], set()
+        return folds[np.zeros(0, dtype=int)], set()
     x, n = folds.points[origin], folds.normals[origin]
     at = x + (first + beyond)[:, None] * direction
     reach = np.minimum(_REACH * beyond, _room(at, n, low, high))
@@ -51,12 +52,12 @@ def follow(
     return found[good], set(unit[line[good]].tolist())
 
 
-def _plan(here: Local, folds: FoldPoints, crossed: set[int], low, high, draw) -> tuple[np.ndarray, ...]:
+def _plan(here: Local, folds: FoldPoints, crossed: set[int], low: np.ndarray, high: np.ndarray, draw: Stream):
     """For every known unit not crossed so far the best point and direction to cross its fold first, with most room:
     origin int [B], direction [B, d], unit int [B], distance to the fold [B], step to take beyond it [B].
     """
     p, d = folds.points.shape
-    move = draw.standard_normal((p, _TRIES, d))
+    move = draw.normals(p, _TRIES, d)
     move -= (move * folds.normals[:, None]).sum(-1, keepdims=True) * folds.normals[:, None]
     move /= np.maximum(np.linalg.norm(move, axis=-1, keepdims=True), 1e-300)
     rate = np.einsum("ptd,pkd->ptk", move, here.unit_slopes)

@@ -11,6 +11,7 @@ from scipy.linalg import qr
 from tutelage.geometry.fold_equations import Known, explained, local
 from tutelage.geometry.fold_points import FoldPoints
 
+_OUTSIDE = 1e-2  # share of the gradients that units without a fold may not exceed
 _SEARCHED = 18  # signs left open by linear equations that are tried out
 
 
@@ -20,12 +21,9 @@ def by_gradients(known: Known, folds: FoldPoints, size: float, tolerance: float)
     n = known.top[0].shape[1]
     if n > folds.points.shape[1]:
         return None
-    m = n + known.basis.shape[1] + 1
     signs = np.zeros(n)
     for i in range(n):
-        unit = np.linalg.lstsq(known.basis, known.top[0][:, i], rcond=None)[0]
-        theta = np.zeros(m)
-        theta[n:-1], theta[-1] = unit, known.top[1][i]
+        theta = np.r_[np.zeros(n), known.top[0][:, i], known.top[1][i]]
         mine = folds[np.flatnonzero(explained(known, folds, theta, size, tolerance))[:100]]
         if len(mine):
             signs[i] = _vote(local(known, mine.points).unit_slopes[:, -n:], mine, i)
@@ -39,7 +37,13 @@ def _vote(slopes: np.ndarray, mine: FoldPoints, unit: int) -> float:
     if not sound.any():
         return 0.0
     back = np.linalg.pinv(slopes[sound])
-    below, above = (np.linalg.norm((g[sound] @ back)[:, :, unit], axis=1) for g in (mine.below, mine.above))
+    written = [g[sound] @ back for g in (mine.below, mine.above)]
+    rest = sum(
+        np.linalg.norm(c @ slopes[sound] - g[sound]) for c, g in zip(written, (mine.below, mine.above), strict=True)
+    )
+    if rest > _OUTSIDE * (np.linalg.norm(mine.below[sound]) + np.linalg.norm(mine.above[sound])):
+        return 0.0  # some units of the layer show no fold
+    below, above = (np.linalg.norm(c[:, :, unit], axis=1) for c in written)
     turned = np.sign((slopes[sound, unit] * mine.normals[sound]).sum(1))
     ratio = (above - below) / np.maximum(above + below, 1e-300)
     votes = np.where(np.abs(ratio) > 0.9, np.sign(ratio) * turned, 0.0)

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from tutelage.geometry._stream import Stream
 from tutelage.geometry.fold_equations import Known, Layer, features
 from tutelage.geometry.fold_points import FoldPoints, sample
 from tutelage.geometry.oracle import Oracle
@@ -30,7 +31,7 @@ class Peeled:
 
 
 def peel(
-    oracle: Oracle, folds: FoldPoints, setting: Setting, draw: np.random.Generator, enough: float, most: int, seed: int
+    oracle: Oracle, folds: FoldPoints, setting: Setting, draw: Stream, enough: float, most: int, seed: int
 ) -> Peeled:
     """Find hidden layers, at most so many, until what is left unexplained of the values is at most ``enough``."""
     points = sample(setting.low, setting.high, _FITTED, seed, "fit")
@@ -38,7 +39,7 @@ def peel(
     known, state = Known(), Peeled(())
     best = _with_output(known, state, points, values, setting, oracle.rounding)
     left = folds
-    for layer in range(1, most + 1):
+    for _ in range(most):
         if best.unexplained <= enough:
             break
         theta, left = find_units(oracle, known, left, setting, draw, _ATTEMPTS)
@@ -61,10 +62,12 @@ def peel(
             known = known.oriented(signs)
         now = _with_output(known, state, points, values, setting, oracle.rounding)
         best = now if now.unexplained <= best.unexplained else best
-    if enough < best.unexplained < _HOPELESS:
+    if best.unexplained < _HOPELESS and (best.unexplained > enough or any(best.passing)):
         layers = polished(best.layers, points, values, 0.05 * oracle.rounding)
         share = _share(values - outputs(layers, points), values, oracle.rounding)
         best = replace(best, layers=layers, unexplained=share)
+        again = _without_passing(best, points, values, setting, oracle.rounding)
+        best = again if again.unexplained <= max(best.unexplained, enough) else best
     return replace(best, left=left)
 
 
@@ -75,17 +78,17 @@ def _oriented(known: Known, state: Peeled, theta: np.ndarray, setting: Setting) 
     on the whole box.
     """
     assert known.top is not None
-    (w, b), q = known.top, known.basis
+    w, b = known.top
     n = w.shape[1]
     alpha, beta, gamma = theta[:, :n], theta[:, n:-1], theta[:, -1]
-    signs, rest = by_readers(q.T @ w, alpha, beta, 100 * setting.tolerance)
+    signs, rest = by_readers(w, alpha, beta, 100 * setting.tolerance)
     gamma = gamma - (alpha * signs) @ b
-    coefficients, state = 2 * alpha, state
+    coefficients = 2 * alpha
     w, b = w * signs, b * signs
     u, s, v = np.linalg.svd(rest, full_matrices=False)
     rank = int((s > 100 * setting.tolerance * np.linalg.norm(beta)).sum())
     if rank:
-        ways = q @ v[:rank].T
+        ways = v[:rank].T
         shift = 1.0 - _least(known.below, ways, setting)
         carried = u[:, :rank] * s[:rank]
         w, b = np.concatenate([w, ways], axis=1), np.r_[b, shift]
@@ -96,6 +99,18 @@ def _oriented(known: Known, state: Peeled, theta: np.ndarray, setting: Setting) 
             open_signs=(*state.open_signs, len(known.below) + 1),
         )
     return Known((*known.below, (w, b))), state, np.concatenate([coefficients, gamma[:, None]], axis=1)
+
+
+def _without_passing(best: Peeled, points: np.ndarray, values: np.ndarray, setting: Setting, rounding: float) -> Peeled:
+    """The last hidden layer oriented anew, now that its folds are exact, without the units added to carry the rest."""
+    if not best.passing or not best.passing[-1]:
+        return best
+    *below, (w, b), _ = best.layers
+    kept = w.shape[1] - best.passing[-1]
+    known = Known(tuple(below), (w[:, :kept], b[:kept]))
+    signs = tuple(layer for layer in best.open_signs if layer <= len(below))
+    state = Peeled(known.below, (*best.passing[:-1], 0), signs)
+    return _with_output(known, state, points, values, setting, rounding)
 
 
 def _least(below: tuple[Layer, ...], ways: np.ndarray, setting: Setting) -> np.ndarray:

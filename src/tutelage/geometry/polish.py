@@ -41,6 +41,15 @@ def _step(jacobian: np.ndarray, rest: np.ndarray, damping: float) -> np.ndarray:
     return least_squares(jacobian, rest[:, None])[:, 0]
 
 
+def undetermined(layers: tuple[Layer, ...], points: np.ndarray) -> int:
+    """How many weights values at these points leave open, to first order, beyond the free scale of hidden units."""
+    jacobian = _linearised(layers, points, outputs(layers, points))[1]
+    size = np.linalg.norm(jacobian, axis=0)
+    s = np.linalg.svd(jacobian / np.where(size > 0, size, 1.0), compute_uv=False)
+    hidden = sum(len(b) for _, b in layers[:-1])
+    return max(0, jacobian.shape[1] - int((s > 1e-9 * s[0]).sum()) - hidden)
+
+
 def least_squares(matrix: np.ndarray, right: np.ndarray, rcond: float = 1e-11) -> np.ndarray:
     """The shortest solution [m, C] of matrix [N, m] x = right [N, C] in least squares."""
     return torch.linalg.lstsq(torch.from_numpy(matrix), torch.from_numpy(right), rcond=rcond, driver="gelsd")[0].numpy()

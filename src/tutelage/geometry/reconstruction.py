@@ -13,12 +13,13 @@ from safetensors.numpy import save as to_bytes
 
 from tutelage.errors import Refusal
 from tutelage.files import write_atomically
+from tutelage.geometry._stream import Stream
 from tutelage.geometry.fold_equations import Layer
 from tutelage.geometry.fold_points import FoldPoints, join, on_lines, sample
 from tutelage.geometry.oracle import Oracle
 from tutelage.geometry.peeling import Peeled, peel
 from tutelage.geometry.polish import outputs as outputs_of
-from tutelage.geometry.polish import polished
+from tutelage.geometry.polish import polished, undetermined
 from tutelage.geometry.unit_search import Setting
 from tutelage.networks import Network, outputs
 
@@ -26,6 +27,7 @@ LINES = 576
 """Lines along which bends are looked for at most; a ninth, then a third of them are tried first."""
 
 _EXACT = 1e-7  # a smaller unexplained share means that all folds are found
+_SEEN = 8_000  # points on which every weight should have an effect
 _DEEPEST = 8  # hidden layers looked for unless told
 _FORMAT = "tutelage-identification-1"
 
@@ -78,8 +80,9 @@ def identify(
     oracle: a function of a float64 tensor [N, d] that returns values [N, C] (with ``gradients`` a pair of values and
     gradients [N, C, d]), or a network of one member; inputs, outputs: d and C; box: where to look, (low, high);
     widths: hidden widths, if known, to say what is missing; depth: the largest number of hidden layers, if known;
-    noise: a bound on the error of a value; lines: along how many lines to look at most; checkpoint: a file that keeps what was asked, so that a later call with the
-    same settings does not ask again. Folds outside the box cannot be seen; the notes say what was not found.
+    noise: a bound on the error of a value; lines: along how many to look at most; checkpoint: a file that keeps what
+    was asked, so that a later call with the same settings does not ask again. Folds outside
+    the box cannot be seen; the notes say what was not found.
 
     >>> teacher = Network((torch.eye(2, dtype=torch.float64)[None], torch.ones(1, 2, 1, dtype=torch.float64)))
     >>> found = identify(teacher)
@@ -92,7 +95,7 @@ def identify(
     about = {"inputs": asked.inputs, "outputs": asked.outputs, "low": low.tolist(), "high": high.tolist()}
     about |= {"seed": seed, "noise": noise, "gradients": gradients}
     pool, asked_lines = _resumed(checkpoint, about, asked)
-    draw = np.random.default_rng(seed)
+    draw = Stream(seed)
     peeled = None
     turns = _turns(lines, asked_lines)
     for turn, target in enumerate(turns, start=1):
@@ -108,7 +111,8 @@ def identify(
             progress(turn / (len(turns) + 1))
         if peeled.unexplained <= _enough(asked) and _wide_enough(peeled, widths):
             break
-    assert peeled is not None and pool is not None
+    assert peeled is not None
+    assert pool is not None
     found = _finished(asked, peeled, pool, low, high, asked_lines, seed, widths)
     if progress:
         progress(1.0)
@@ -205,6 +209,8 @@ def _finished(asked, peeled: Peeled, pool, low, high, lines: int, seed: int, wid
     units = tuple(w.shape[1] - p for (w, _), p in zip(layers[:-1], peeled.passing, strict=True))
     unplaced = len(peeled.left) / max(1, len(pool)) if peeled.left is not None else 0.0
     notes = _notes(unexplained, _enough(asked), units, peeled, widths)
+    if not any(peeled.passing) and (count := undetermined(layers, sample(low, high, _SEEN, seed, "seen"))):
+        notes += (f"{count} weights of the units found have no effect seen on {_SEEN} points, and may be wrong",)
     largest = float(np.abs(rest).max())
     network = _network(layers)
     return Reconstruction(
@@ -216,11 +222,11 @@ def _notes(unexplained: float, enough: float, units, peeled: Peeled, widths) -> 
     notes = []
     if unexplained > 10 * enough:
         notes.append(f"a share {unexplained:.2g} of the function is not explained by the units found")
-    for layer in peeled.open_signs:
-        notes.append(
-            f"in hidden layer {layer} some units never switch in the box, or their orientation is open: "
-            f"{peeled.passing[layer - 1]} always active units carry what they do"
-        )
+    notes += [
+        f"in hidden layer {layer} some units never switch in the box, or their orientation is open: added units, "
+        f"{peeled.passing[layer - 1]} of them, that are always active carry what they do"
+        for layer in peeled.open_signs
+    ]
     for layer, width in enumerate(widths or (), start=1):
         met = units[layer - 1] if layer <= len(units) else 0
         if met < width:

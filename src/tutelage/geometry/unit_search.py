@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tutelage.geometry._stream import Stream
 from tutelage.geometry.fold_equations import Known, crossings, equations, explained, local, null_space, singular
 from tutelage.geometry.fold_points import FoldPoints
 from tutelage.geometry.fold_walk import follow, gather
@@ -35,7 +36,7 @@ def find_units(
     known: Known,
     folds: FoldPoints,
     setting: Setting,
-    draw: np.random.Generator,
+    draw: Stream,
     attempts: int,
     partly: bool = False,
 ) -> tuple[np.ndarray, FoldPoints]:
@@ -49,7 +50,8 @@ def find_units(
     barren = 0
     tried = np.zeros(len(folds), bool)
     while barren < attempts and (free & ~tried).any():
-        start = int(draw.choice(np.flatnonzero(free & ~tried)))
+        waiting = np.flatnonzero(free & ~tried)
+        start = int(waiting[draw.index(len(waiting))])
         tried[start] = True
         theta = _unit(oracle, known, folds[np.flatnonzero(free)], folds[np.array([start])], setting, draw, partly)
         mine = None if theta is None else _accepted(oracle, known, folds, theta, setting)
@@ -78,7 +80,7 @@ def _unit(
     pool: FoldPoints,
     group: FoldPoints,
     setting: Setting,
-    draw: np.random.Generator,
+    draw: Stream,
     partly: bool,
 ) -> np.ndarray | None:
     """Coefficients of the unit whose fold passes through the first point of a group, or None if they stay open."""

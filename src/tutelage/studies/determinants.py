@@ -13,7 +13,6 @@ from scipy import stats
 from tutelage import draws
 from tutelage.figures import PALETTE
 from tutelage.studies.claims import Claim
-from tutelage.studies.packs import Packs
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.theory.determinants import DEGENERATE, Signs, determinants, separation, signs
 

@@ -68,7 +68,9 @@ def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> list[
     seeds = range(FIRST, FIRST + SEEDS[scale])
     jobs: list[tuple[str, tuple[int, ...], int, float, int]] = []
     for seed in seeds:
-        jobs += [("identifiable", widths, seed, 0.0, LINES[-1]) for widths in CONSTRUCTED[: 3 if scale == "smoke" else 7]]
+        jobs += [
+            ("identifiable", widths, seed, 0.0, LINES[-1]) for widths in CONSTRUCTED[: 3 if scale == "smoke" else 7]
+        ]
         jobs += [("random", widths, seed, 0.0, LINES[-1]) for widths in RANDOM[scale]]
         jobs += [("noisy", NOISY, seed, noise, LINES[-1]) for noise in NOISES[: 2 if scale == "smoke" else 4]]
         jobs += [("few lines", NOISY, seed, 0.0, lines) for lines in LINES]
@@ -120,7 +122,14 @@ def draw(found: list[Seen]) -> Figure:
     for colour, kind in zip(PALETTE, ("identifiable", "random"), strict=False):
         some = [s for s in found if s.kind == kind]
         left.scatter([s.queries for s in some], [s.error for s in some], s=12, color=colour, alpha=0.6, label=kind)
-    left.set(xscale="log", yscale="log", xlabel="queries", ylabel="largest relative error of a layer", ylim=(1e-17, 3))
+    left.set(
+        xscale="log",
+        yscale="log",
+        xlabel="queries",
+        xlim=(1e4, 1e7),
+        ylabel="largest relative error of a layer (1: not found)",
+        ylim=(1e-17, 3),
+    )
     left.legend(frameon=False, loc="center right")
     noisy = [s for s in found if s.kind == "noisy"]
     middle.scatter([s.noise for s in noisy], [s.error for s in noisy], s=12, color=PALETTE[2], alpha=0.6)

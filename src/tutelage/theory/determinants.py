@@ -12,7 +12,7 @@ interval arithmetic with ever more digits. Angles are taken as the exact numbers
 import math
 from dataclasses import dataclass
 
-import mpmath
+import mpmath  # type: ignore[import-untyped]
 import numpy as np
 
 from tutelage.errors import Refusal
@@ -107,12 +107,12 @@ class Signs:
     @property
     def nonpositive(self) -> np.ndarray:
         """Sets in which some det M_i is proved to be below 0: bool [S]."""
-        return (self.each < 0).any(1)
+        return np.any(self.each < 0, axis=1)
 
     @property
     def counterexample(self) -> np.ndarray:
         """Sets in which all det M_i are proved to be positive, which would refute Conjecture 5.5: bool [S]."""
-        return (self.each > 0).all(1)
+        return np.all(self.each > 0, axis=1)
 
 
 def signs(angles: np.ndarray, kernel: AngularKernel | None = None, complete: bool = False) -> Signs:

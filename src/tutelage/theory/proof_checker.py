@@ -1,20 +1,23 @@
-r"""Checks a proof of :mod:`.interval_proof` anew: whole numbers of any size instead of float64, mpmath instead of NumPy.
+r"""Checks a proof of :mod:`.interval_proof` anew: whole numbers instead of float64, mpmath instead of NumPy.
 
-f and f' are enclosed once at every multiple of half the finest box or less by mpmath's interval arithmetic with 40 digits, in
-whole multiples of :math:`2^{-60}`; everything after is exact arithmetic on Python's integers. Between multiples f is
+f and f' are enclosed once at all multiples of half the finest box, or less, by mpmath's interval arithmetic (40 digits)
+in whole multiples of :math:`2^{-60}`; everything after is exact arithmetic on Python's integers. Between them f is
 enclosed by its being decreasing on [0, pi]. f' falls up to the one root of :math:`f'' = \sin\theta -
 (\pi - \theta)\cos\theta` (below pi/2 the root is that of :math:`\tan\theta = \pi - \theta`, above f'' is positive)
 and rises after, so that only an interval around the least entry of the table needs more than its ends: that entry
-less 3 squares of a step, since f'' is 0 within a step of it and the third derivative is at most 2 + pi < 6. Determinants are expanded by permutations, and derivatives by cofactors.
+less 3 squares of a step, since f'' is 0 within a step of it and the third derivative is at most 2 + pi < 6.
+Determinants are expanded by permutations, and derivatives by cofactors.
 
 The checker walks the boxes from the whole cube itself, so it also sees that they leave nothing out.
 """
 
+import functools
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import mpmath
+import mpmath  # type: ignore[import-untyped]
 import numpy as np
 
 from tutelage.errors import Refusal
@@ -51,37 +54,38 @@ def check(proof: Proof, on_progress: Callable[[float], None] = lambda share: Non
     >>> check(prove(3, 7)).valid
     True
     """
-    tables = Tables(max(FINEST, len(proof.levels) - 1))
-    boxes: list[tuple[int, int, int]] = [(0, 0, 0)]
-    corners = np.array(boxes, dtype=np.int64)
+    tables = _tables(max(FINEST, len(proof.levels) - 1))
+    corners = np.zeros((1, 3), np.int64)
     proved = refused = seen = 0
     covers, total = True, sum(len(codes) for codes in proof.levels)
     for level, codes in enumerate(proof.levels):
         if len(codes) != len(corners):
             raise Refusal(f"level {level} of the proof has {len(codes)} codes for {len(corners)} boxes: it is damaged")
-        covers &= bool((codes <= 5).all()) and _set_aside(corners, codes, level, proof.margin)
+        covers &= bool((codes <= 5).all()) and _set_aside(corners, codes, level, proof)
         for i in (1, 2, 3):
             own = corners[codes == i]
             for k in range(0, len(own), CHUNK):
-                good = tables.negative(own[k : k + CHUNK], level, i - 1)
+                some = own[k : k + CHUNK]
+                good = tables.falling(some, level) if proof.slab else tables.negative(some, level, i - 1)
                 proved, refused = proved + int(good.sum()), refused + int((~good).sum())
         seen += len(codes)
         on_progress(seen / total)
         split = corners[codes == 0] * 2
-        corners = np.concatenate([split + [a, b, c] for a in (0, 1) for b in (0, 1) for c in (0, 1)])
+        corners = np.concatenate([split + np.array([a, b, c]) for a in (0, 1) for b in (0, 1) for c in (0, 1)])
         order = np.arange(len(corners)).reshape(8, -1).T.ravel()  # a parent's children one after the other
         corners = corners[order]
     return Checked(proved, refused, covers and len(corners) == 0)
 
 
-def _set_aside(corners: np.ndarray, codes: np.ndarray, level: int, margin: int) -> bool:
+def _set_aside(corners: np.ndarray, codes: np.ndarray, level: int, proof: Proof) -> bool:
     """Whether boxes called excluded (4) or outside (5) are so, in exact whole numbers."""
     circle = 2**level
     for (p, q, r), code in zip(corners[codes >= 4].tolist(), codes[codes >= 4].tolist(), strict=True):
         widest = (p + 1, q + 1 - p, r + 1 - q, circle - r)  # the most by which neighbours can be apart
-        if code == 4 and not any(gap * 2**margin <= circle for gap in widest):
+        if code == 4 and not any(gap * 2**proof.margin <= circle for gap in widest[1 if proof.slab else 0 :]):
             return False
-        if code == 5 and not (p >= q + 1 or q >= r + 1 or 2 * q >= circle):
+        beyond = p * 2**proof.slab >= circle if proof.slab else 2 * q >= circle
+        if code == 5 and not (p >= q + 1 or q >= r + 1 or beyond):
             return False
     return True
 
@@ -93,17 +97,22 @@ class Tables:
         self.half = 1 << finest  # steps from 0 to pi
         iv = mpmath.iv.__class__()
         iv.dps = 40
-        value, slope = [], []
+        value, slope, curve = [], [], []
         for k in range(self.half + 1):
             t = iv.pi * k / self.half
             value.append(_whole(iv.sin(t) + (iv.pi - t) * iv.cos(t)))
             slope.append(_whole((t - iv.pi) * iv.sin(t)))
+            curve.append(_whole(iv.sin(t) - (iv.pi - t) * iv.cos(t)))
         self.value = _both(value + value[-2::-1])
         self.slope = _both(slope + [(-high, -low) for low, high in slope[-2::-1]])
+        self.curve = _both(curve + curve[-2::-1])
         self.pi, self.step = _whole(iv.pi * 1), _whole(iv.pi / self.half)
         lowest = min(range(self.half + 1), key=lambda k: slope[k][0])
         self.turning = (lowest - 1, lowest + 1)
         self.least = slope[lowest][0] - (3 * self.step[1] ** 2 >> BITS) - 1
+        highest = max(range(self.half + 1), key=lambda k: curve[k][1])
+        self.bend = (highest - 1, highest + 1)
+        self.most = curve[highest][1] + (4 * self.step[1] ** 2 >> BITS) + 1
 
     def negative(self, corners: np.ndarray, level: int, i: int) -> np.ndarray:
         """Whether det M_i is negative all over boxes: bool [B]."""
@@ -143,6 +152,35 @@ class Tables:
             upper = upper + np.maximum(abs(total[0]), abs(total[1])) * (self.step[1] * unit)
         return (upper < 0).astype(bool)
 
+    def falling(self, corners: np.ndarray, level: int) -> np.ndarray:
+        """Whether the derivative of det M_2 by theta_1 is negative all over boxes: bool [B]."""
+        unit = self.half >> level
+        low, high = (np.concatenate([0 * c[:, :1], c * 2 * unit], axis=1) for c in (corners, corners + 1))
+        middle = (low + high) // 2
+        centre: dict[str, Any] = {"p": self.pi}
+        around: dict[str, Any] = {"p": self.pi}
+        rises: dict[str, Any] = {}
+        for name, (a, b) in _ENDS.items():
+            at = middle[:, a] - middle[:, b]
+            start, end = np.maximum(low[:, a] - high[:, b], 0), high[:, a] - low[:, b]
+            centre[name], around[name] = (self.value[0][at], self.value[1][at]), self.values(start, end)
+            rises[name] = ((self.slope[0][at], self.slope[1][at]), self.slopes(start, end), self.curves(start, end))
+        upper = _first({n: r[0] for n, r in rises.items()}, centre)[1] << BITS
+        for moved in (1, 2, 3):
+            total = _second({n: r[1] for n, r in rises.items()}, {n: r[2] for n, r in rises.items()}, around, moved)
+            upper = upper + np.maximum(abs(total[0]), abs(total[1])) * (self.step[1] * unit)
+        return (upper < 0).astype(bool)
+
+    def curves(self, start: np.ndarray, end: np.ndarray) -> Pair:
+        """f'' rises from 0 to the one root of its slope (s tan s = 2 with s = pi - theta), falls to pi, and is mirrored."""
+        least = np.minimum(self.curve[0][start], self.curve[0][end])
+        most = np.maximum(self.curve[1][start], self.curve[1][end])
+        least = np.where((start <= self.half) & (end >= self.half), np.minimum(least, self.curve[0][self.half]), least)
+        near, far = self.bend
+        tops = [(near, far), (2 * self.half - far, 2 * self.half - near)]
+        meets = np.logical_or.reduce([(start <= b) & (end >= a) for a, b in tops])
+        return least, np.where(meets, np.maximum(most, self.most), most)
+
     def values(self, start: np.ndarray, end: np.ndarray) -> Pair:
         """f falls from 0 to pi and rises to 2 pi: its range between two places."""
         lowest = np.where((start <= self.half) & (self.half <= end), self.half, start)
@@ -157,6 +195,11 @@ class Tables:
         least = np.where((start <= far) & (end >= near), np.minimum(least, self.least), least)
         mirrored = (start <= 2 * self.half - near) & (end >= 2 * self.half - far)
         return least, np.where(mirrored, np.maximum(most, -self.least), most)
+
+
+@functools.lru_cache(maxsize=1)
+def _tables(finest: int) -> Tables:
+    return Tables(finest)
 
 
 def _whole(x) -> tuple[int, int]:
@@ -197,3 +240,79 @@ def _determinant(rows):
     plus = _plus(_times(a, _times(e, i)), _plus(_times(b, _times(f, g)), _times(c, _times(d, h))))
     minus = _plus(_times(c, _times(e, g)), _plus(_times(b, _times(d, i)), _times(a, _times(f, h))))
     return _minus(plus, minus)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Derivatives of det M_2 as a polynomial in distances, found by formal differentiation
+
+_ENDS = {"x": (1, 0), "y": (2, 0), "z": (3, 0), "a": (2, 1), "b": (3, 1), "c": (3, 2)}
+"""Which units a distance is between; it grows with the angle of the first and falls with that of the second."""
+_SECOND = (("p", "x", "b"), ("a", "y", "c"), ("b", "z", "p"))
+
+Polynomial = dict[tuple[str, ...], int]
+
+
+def _expanded(rows) -> Polynomial:
+    out: Polynomial = {}
+    for order in itertools.permutations(range(3)):
+        sign = (-1) ** sum(order[i] > order[j] for i in range(3) for j in range(i + 1, 3))
+        term = tuple(sorted(rows[r][c] for r, c in enumerate(order)))
+        out[term] = out.get(term, 0) + sign
+    return {term: factor for term, factor in out.items() if factor}
+
+
+def _by(polynomial: Polynomial, name: str) -> Polynomial:
+    """The derivative by one distance."""
+    out: Polynomial = {}
+    for term, factor in polynomial.items():
+        if name in term:
+            rest = list(term)
+            rest.remove(name)
+            out[tuple(rest)] = out.get(tuple(rest), 0) + factor * term.count(name)
+    return {term: factor for term, factor in out.items() if factor}
+
+
+def _at(polynomial: Polynomial, values: dict[str, Any]):
+    total = (0, 0)
+    for term, factor in polynomial.items():
+        product = functools.reduce(_times, [values[name] for name in term])
+        scaled = (product[0] * abs(factor), product[1] * abs(factor))
+        total = _plus(total, scaled) if factor > 0 else _minus(total, scaled)
+    return total
+
+
+def _direction(name: str, moved: int) -> int:
+    return (_ENDS[name][0] == moved) - (_ENDS[name][1] == moved)
+
+
+def _signed(x, sign: int):
+    return x if sign > 0 else (-x[1], -x[0])
+
+
+_WHOLE = _expanded(_SECOND)
+
+
+def _first(slopes: dict[str, Any], values: dict[str, Any]):
+    """The derivative of det M_2 by theta_1."""
+    total = (0, 0)
+    for name in _ENDS:
+        if sign := _direction(name, 1):
+            total = _plus(total, _signed(_times(_at(_by(_WHOLE, name), values), slopes[name]), sign))
+    return total
+
+
+def _second(slopes: dict[str, Any], curves: dict[str, Any], values: dict[str, Any], moved: int):
+    """The derivative of that by theta_moved."""
+    total = (0, 0)
+    for name in _ENDS:
+        if sign := _direction(name, 1):
+            partial = _by(_WHOLE, name)
+            change = (0, 0)
+            for other in _ENDS:
+                if (way := _direction(other, moved)) and (again := _by(partial, other)):
+                    change = _plus(change, _signed(_times(_at(again, values), slopes[other]), way))
+            part = _times(change, slopes[name])
+            if way := _direction(name, moved):
+                part = _plus(part, _signed(_times(_at(partial, values), curves[name]), way))
+            total = _plus(total, _signed(part, sign))
+    return total

@@ -1,0 +1,31 @@
+"""Can several students stand still away from one teacher? Seed 002's determinant condition, by proof and by search."""
+
+import math
+
+import numpy as np
+
+from tutelage.theory.angular import angularity, from_formula, named
+from tutelage.theory.conjecture_search import climb, random_search
+from tutelage.theory.determinants import signs
+from tutelage.theory.interval_proof import prove
+from tutelage.theory.proof_checker import check
+
+# Is a kernel an angular distance function? A negative Fourier coefficient says no, and which test function shows it.
+for kernel in (named("relu"), from_formula(lambda t: math.pi - t - 0.5 * np.cos(2 * t), "bent", variation=8.0)):
+    found = angularity(kernel)
+    print(f"{kernel.name:6s} AD: {found.holds} ({found.reason})")
+
+# Signs of determinants, proved: the last set has two angles that coincide, of which nothing is computed.
+found = signs(np.array([[1.0, 3.0, 5.0], [0.5, 1.0, 4.0], [1.0, 1.0, 4.0]]))
+for row, degenerate in zip(found.each.tolist(), found.degenerate.tolist(), strict=True):
+    print("signs of det M_i:", "degenerate" if degenerate else row)
+
+# No counterexample at random; uphill, the best set is still proved to be negative.
+for m in (3, 6, 9):
+    tried, top = random_search(m, 20_000), climb(m, starts=32, steps=100)
+    print(f"m = {m}: {len(tried.positive)} of {tried.sets} positive; highest min rho {top.value:.2g}, ", end="")
+    print("proved negative" if top.proved_negative else "open")
+
+# For three students a proof on boxes, away from coincident angles, and a checker that shares no arithmetic with it.
+proof = prove(margin=4, finest=8)
+print(f"proved on {100 * proof.share:.1f} % of all ordered angle sets, confirmed: {check(proof).valid}")

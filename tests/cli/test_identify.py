@@ -1,0 +1,56 @@
+"""`tutelage identify` recovers a stored network and says what it found."""
+
+import json
+import sys
+
+import pytest
+import torch
+
+from tutelage.cli import main
+from tutelage.geometry import match
+from tutelage.networks import Network, load, save
+
+
+def run(capsys, monkeypatch, *words):
+    monkeypatch.setattr(sys, "argv", ["tutelage", "identify", *map(str, words)])
+    with pytest.raises(SystemExit) as end:
+        main()
+    return end.value.code or 0, capsys.readouterr()
+
+
+@pytest.fixture
+def file(tmp_path):
+    draw = torch.Generator().manual_seed(0)
+    shapes = ((5, 4), (4, 1))
+    weights = tuple(torch.randn(2, *shape, generator=draw, dtype=torch.float64) for shape in shapes)
+    biases = tuple(torch.randn(2, shape[1], generator=draw, dtype=torch.float64) for shape in shapes)
+    save(Network(weights, biases), tmp_path / "net.safetensors")
+    return tmp_path / "net.safetensors"
+
+
+def test_the_network_found_is_written_and_described(capsys, monkeypatch, file, tmp_path):
+    out = tmp_path / "found.safetensors"
+    code, said = run(capsys, monkeypatch, file, "--member", 1, "--out", out)
+    assert code == 0
+    assert match(load(file)[1], load(out)).residual.max() < 1e-10
+    for wanted in ("4 in the network, 4 found", "queries:", "largest relative error", f"written: {out}"):
+        assert wanted in said.out
+
+
+@pytest.mark.parametrize("more", [(), ("--gradients",), ("--noise", "1e-9"), ("--box", "-3", "3")])
+def test_json_holds_the_same(capsys, monkeypatch, file, more):
+    code, said = run(capsys, monkeypatch, file, "--json", *more)
+    data = json.loads(said.out)
+    assert code == 0
+    assert data["hidden"] == data["found"] == [4]
+    assert data["weight_error"] < 1e-7
+    assert data["notes"] == []
+
+
+def test_bad_input_is_one_sentence(capsys, monkeypatch, file, tmp_path):
+    assert run(capsys, monkeypatch, file, "--member", 2)[0] == 2
+    net = load(file)
+    save(Network(net.weights, net.biases, "abs"), tmp_path / "abs.safetensors")
+    code, said = run(capsys, monkeypatch, tmp_path / "abs.safetensors")
+    assert code == 2
+    assert "only ReLU networks" in said.err
