@@ -20,7 +20,7 @@ from torch import nn
 
 from provenance import provenance
 from tutelage.geometry import as_relu, same_function
-from tutelage.geometry.canonical import reordered, scaled
+from tutelage.geometry.comparing.canonical import reordered, scaled
 from tutelage.networks import Network, from_module
 
 REPEATS = 5

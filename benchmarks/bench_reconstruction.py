@@ -13,8 +13,8 @@ import torch
 
 from provenance import provenance
 from tutelage.geometry import match
-from tutelage.geometry.construction import construct
-from tutelage.geometry.reconstruction import identify
+from tutelage.geometry.identifying.construction import construct
+from tutelage.geometry.querying.reconstruction import identify
 from tutelage.networks import Network, from_module
 
 CONSTRUCTED = (

@@ -18,7 +18,6 @@ without = online(overlaps(teacher, students), rate / 1000, [1000 * t for t in ti
 print(f"overlap of a student with its teacher, SGD in {d} dimensions, mean over {members} seeds and standard error")
 for i, t in enumerate(times):
     met = run.r[i, :, 0, 0]
-    print(
-        f"steps/d = {t:4.0f}:  SGD {met.mean():.3f} +- {met.std() / members**0.5:.3f}   equations {limit.r[i, 0, 0, 0]:.3f}"
-        f"   gradient flow {without.r[i, 0, 0, 0]:.3f}"
-    )
+    simulated = f"SGD {met.mean():.3f} +- {met.std() / members**0.5:.3f}"
+    by_theory = f"equations {limit.r[i, 0, 0, 0]:.3f}   gradient flow {without.r[i, 0, 0, 0]:.3f}"
+    print(f"steps/d = {t:4.0f}:  {simulated}   {by_theory}")

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tutelage.geometry.construction import construct
+from tutelage.geometry.identifying.construction import construct
 from tutelage.networks import concatenate
 from tutelage.studies._random_relu import random_relu
 from tutelage.studies.how_often_identifiable import Seen, by_training, judged, learnt_alike, rarer_with_depth, taught

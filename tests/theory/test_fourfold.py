@@ -1,4 +1,4 @@
-"""Products of two slopes and two units: against samples, against quadrature, and where they are known in closed form."""
+"""Products of two slopes and two units: against samples, quadrature and closed forms where there are some."""
 
 import math
 

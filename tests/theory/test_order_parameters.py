@@ -68,7 +68,7 @@ def test_every_term_against_samples_of_one_step(kind):
 @pytest.mark.parametrize("kind", ["relu", "erf"])
 @pytest.mark.parametrize("both", [False, True])
 def test_small_rates_are_gradient_flow(kind, both):
-    """At the rate eta the gap from gradient flow at time eta t is of order eta: a tenth of it has a tenth of the gap."""
+    """The gap from gradient flow at time eta t is of order eta: a tenth of the rate has a tenth of the gap."""
     teacher, students = drawn(kind, members=2)
     moments, gaps = [0.5, 2.0], []
     course = flow(teacher, students, moments, both_layers=both)
@@ -131,5 +131,7 @@ def test_what_cannot_be_asked_is_refused():
         online(now, -1.0, [1.0])
     with pytest.raises(Refusal, match="label noise"):
         online(now, 0.1, [1.0], label_noise=-0.1)
+    with pytest.raises(Refusal, match="grow without bound: lower the rate"):
+        online(now, 20.0, [100.0])
     with pytest.raises(Refusal, match="a student unit is 0"):
         overlaps(teacher, students.moved(students.w * 0))

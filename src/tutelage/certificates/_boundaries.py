@@ -8,8 +8,8 @@ from tutelage.certificates._small_gradient import BOUNDARIES, Surroundings
 from tutelage.certificates.records import check
 from tutelage.certificates.scene import Scene
 from tutelage.errors import Refusal
-from tutelage.geometry.domain import box
-from tutelage.geometry.regions import enumerate_regions, local_maps
+from tutelage.geometry.pieces.domain import box
+from tutelage.geometry.pieces.regions import enumerate_regions, local_maps
 from tutelage.networks import Network, alpha, fan_out, forward
 
 

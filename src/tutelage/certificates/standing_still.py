@@ -1,8 +1,8 @@
 """Students of one teacher in the plane cannot stand still unless aligned (seed 002, Theorems 3.1, 4.1 and 5.1).
 
 These theorems speak of weights alone and of x ~ N(0, I), so they take no samples, and are functions of their own beside
-the theorems that :func:`.registry.certify` holds against samples. Theorem 4.4 asks whether angles are rational multiples
-of pi, which no float64 can tell, and is not here.
+the theorems that :func:`.registry.certify` holds against samples. Theorem 4.4 asks whether angles are rational
+multiples of pi, which no float64 can tell, and is not here.
 """
 
 import math
@@ -88,9 +88,7 @@ def _determinants(proved: Signs, s: int) -> tuple[Condition, ...]:
     m = proved.each.shape[1]
     several = check("students", m, ">=", 3)
     if proved.degenerate[s]:
-        return several, unknown(
-            "some det M_i <= 0", "two units coincide or are antipodal, which the theorem leaves out"
-        )
+        return several, unknown("some det M_i <= 0", "two units coincide or are antipodal, which is left out")
     least = int(np.where(proved.each[s] < 0, proved.ratio[s], np.inf).argmin())
     if not proved.nonpositive[s]:
         least = int(proved.ratio[s].argmin())

@@ -11,8 +11,8 @@ from rich.console import Console
 from tutelage.cli.progress import shown
 from tutelage.errors import Refusal
 from tutelage.geometry import match
-from tutelage.geometry.reconstruction import Reconstruction
-from tutelage.geometry.reconstruction import identify as carry_out
+from tutelage.geometry.querying.reconstruction import Reconstruction
+from tutelage.geometry.querying.reconstruction import identify as carry_out
 from tutelage.networks import Network, load, outputs, save
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from tutelage.errors import Refusal
 from tutelage.figures.style import PALETTE
 from tutelage.geometry import Domain, box, enumerate_regions, polygons, polytope, segments, slice_network
-from tutelage.geometry.supremum import as_relu
+from tutelage.geometry.comparing.supremum import as_relu
 from tutelage.networks import Network, outputs
 
 _FEW, _MANY = 150, 1000  # pieces up to which lines are of full width, and drawn over the difference

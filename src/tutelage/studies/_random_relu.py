@@ -6,8 +6,8 @@ from itertools import pairwise
 import torch
 
 from tutelage import draws
-from tutelage.geometry.domain import Domain
-from tutelage.geometry.transparency import sample, transparency
+from tutelage.geometry.identifying.transparency import sample, transparency
+from tutelage.geometry.pieces.domain import Domain
 from tutelage.networks import Network, forward
 
 ATTEMPTS = 512

@@ -11,13 +11,13 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
 from tutelage.figures import PALETTE
-from tutelage.geometry.construction import construct
-from tutelage.geometry.dependency import Graph, dependency_graph
-from tutelage.geometry.domain import box
-from tutelage.geometry.faces import facets, segments
-from tutelage.geometry.identifiability import layer_folds
-from tutelage.geometry.regions import Regions, enumerate_regions
-from tutelage.geometry.surfaces import Surface, canonical_surface
+from tutelage.geometry.identifying.construction import construct
+from tutelage.geometry.identifying.dependency import Graph, dependency_graph
+from tutelage.geometry.identifying.identifiability import layer_folds
+from tutelage.geometry.identifying.surfaces import Surface, canonical_surface
+from tutelage.geometry.pieces.domain import box
+from tutelage.geometry.pieces.faces import facets, segments
+from tutelage.geometry.pieces.regions import Regions, enumerate_regions
 from tutelage.networks import Network, outputs
 from tutelage.studies._random_relu import with_transparency
 from tutelage.studies.claims import Claim

@@ -13,10 +13,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tutelage.figures import PALETTE
-from tutelage.geometry.conditions import all_of
-from tutelage.geometry.construction import construct
-from tutelage.geometry.generality import generality
-from tutelage.geometry.identifiability import identifiability
+from tutelage.geometry.identifying.conditions import all_of
+from tutelage.geometry.identifying.construction import construct
+from tutelage.geometry.identifying.generality import generality
+from tutelage.geometry.identifying.identifiability import identifiability
 from tutelage.inputs import Uniform
 from tutelage.networks import Network, UniformFanIn, concatenate, outputs
 from tutelage.studies._random_relu import random_relu

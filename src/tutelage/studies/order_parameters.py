@@ -11,7 +11,6 @@ from torch import Tensor
 
 from tutelage.figures import PALETTE, panel_grid
 from tutelage.studies.claims import Claim
-from tutelage.studies.packs import Packs
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.theory.flow import flow
 from tutelage.theory.online import online_sgd
@@ -32,8 +31,8 @@ FRAMES = 20
     "order-parameters",
     seed="000",
     figure="sec. 2",
-    shows="No figure: the seed sets finite dimensions against the limit of Saad and Solla (1995), where the overlaps of "
-    "students and teachers under online SGD follow differential equations.",
+    shows="No figure: the seed sets finite dimensions against the limit of Saad and Solla (1995), where the overlaps "
+    "of students and teachers under online SGD follow differential equations.",
 )
 def order_parameters(scale: Scale) -> Plan:
     """Online SGD against its limit of many dimensions."""
@@ -81,8 +80,8 @@ def look(progress: Callable[[float], None], scale: Scale) -> list[Seen]:
             run = online_sgd(*_pair(activation, d, SEEDS[scale]), rate, times.tolist(), range(SEEDS[scale]))
             simulated.append(_seven(run.q, run.r))
             progress((done + (i + 1) / len(DIMENSIONS[scale])) / len(RATES))
-        both = (_seven(*pair)[:, 0] for pair in ((limit.q, limit.r), still))
-        found.append(Seen(activation, times, DIMENSIONS[scale], *both, np.stack(simulated)))
+        with_term, without = _seven(limit.q, limit.r)[:, 0], _seven(*still)[:, 0]
+        found.append(Seen(activation, times, DIMENSIONS[scale], with_term, without, np.stack(simulated)))
     return found
 
 

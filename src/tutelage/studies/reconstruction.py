@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from tutelage import draws
 from tutelage.figures import PALETTE, panel_grid
 from tutelage.geometry import match
-from tutelage.geometry.construction import construct
-from tutelage.geometry.reconstruction import identify
+from tutelage.geometry.identifying.construction import construct
+from tutelage.geometry.querying.reconstruction import identify
 from tutelage.networks import Network, outputs
 from tutelage.studies._random_relu import random_relu
 from tutelage.studies.claims import Claim

@@ -41,16 +41,14 @@ FRAMES: dict[Scale, int] = {"smoke": 12, "quick": 60, "paper": 60}
 )
 def strong_first_theory(scale: Scale) -> Plan:
     """Strong teacher units first, by the exact flow and from samples."""
-    steps = STEPS[scale]
+    steps, measures = STEPS[scale], ("evaluate_loss", "strength")
     specs = [
         Spec(
             teacher=Levels(inputs=20, hidden=UNITS, outputs=10, polarity=polarity, bias=0.0, output_bias=0.0),
             student=SmallNormal(multiple=4, bias=False),
             inputs=Gaussian(std=1.0, train=10_000, evaluate=1_000),
             training=Training(steps=steps, learning_rate=RATE),
-            record=Record(
-                at=spread(steps, FRAMES[scale], first=50), weights="all", measures=("evaluate_loss", "strength")
-            ),
+            record=Record(at=spread(steps, FRAMES[scale], first=50), weights="all", measures=measures),
             seeds=SEEDS[scale],
         )
         for polarity in POLARITIES

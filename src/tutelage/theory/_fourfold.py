@@ -96,7 +96,7 @@ def _first_with_first(c: Tensor, count: int, s: Tensor, a: float, b: float) -> T
 
 def _threefold(xx: Tensor, yy: Tensor, zz: Tensor, xy: Tensor, xz: Tensor, yz: Tensor, a: float, b: float) -> Tensor:
     """E[sigma'(x) sigma'(y) sigma(z)] from the covariance of the three, whose variances are shares of 1."""
-    total: Tensor | float = 0.0
+    total = torch.zeros((), dtype=xx.dtype, device=xx.device)
     for vv, zv, one, other, both, with_one, with_other in (
         (zz, zz, xx, yy, xy, xz, yz),
         (xx, xz, yy, zz, yz, xy, xz),

@@ -97,9 +97,8 @@ def _stream(
             more = min(span, steps - step)
             held["x"] = draws.normals(points, more * d, step * d).view(len(seeds), more, d)
             if deviation:
-                held["noise"] = deviation * draws.normals(noises, more * outputs, step * outputs).view(
-                    -1, more, outputs
-                )
+                drawn = draws.normals(noises, more * outputs, step * outputs)
+                held["noise"] = deviation * drawn.view(-1, more, outputs)
         return held["x"][:, step % span], held["noise"][:, step % span] if deviation else none
 
     return draw

@@ -29,6 +29,9 @@ from tutelage.theory.integrate import integrate
 from tutelage.theory.kernels import odd_and_even
 from tutelage.theory.population import Units, gradient, loss
 
+_FAR = 1e9
+"""So many times the largest overlap at the start, or fan-out, and a member counts as diverged."""
+
 
 @dataclass(frozen=True, eq=False)
 class Overlaps:
@@ -141,7 +144,8 @@ def online(
     """Follow the overlaps of online SGD in the limit of many dimensions, at times steps / d.
 
     rate: eta, that is d times the learning rate of the first layer, for all members or one each; second_rate: the same
-    for the fan-outs, which stay as they are at 0; label_noise: the deviation of the noise in every output.
+    for the fan-outs, which stay as they are at 0; label_noise: the deviation of the noise in every output. Two students that coincide do
+    so for ever under SGD; here rounding parts them where their coincidence is unstable.
     """
     members, k, m = start.r.shape
     outputs = start.c.shape[2]
@@ -155,13 +159,25 @@ def online(
         lead = y.shape[:-1]
         return q.reshape(*lead, k, k), r.reshape(*lead, k, m), c.reshape(*lead, k, outputs)
 
-    def slope(t: Tensor, y: Tensor, who: Tensor) -> Tensor:
-        q, r, c = unpacked(y)
-        now = Overlaps(q, r, start.t[who], c, start.taught[who], start.activation, start.slope)
-        return torch.cat([a.flatten(1) for a in change(now, rates[0][who], rates[1][who], label_noise)], 1)
-
     first = torch.cat([a.flatten(1) for a in (start.q, start.r, start.c)], 1)
-    states = integrate(slope, first, times, relative=relative, absolute=absolute, on_progress=on_progress)
+    bound = _FAR * torch.maximum(first.abs().amax(1), start.t.flatten(1).abs().amax(1)).clamp_min(1)
+    lost = torch.zeros(members, dtype=torch.bool)
+
+    def slope(t: Tensor, y: Tensor, who: Tensor) -> Tensor:
+        fine = (y.abs() < bound[who, None]).all(1, keepdim=True)
+        lost[who] |= ~fine[:, 0]
+        q, r, c = unpacked(torch.where(fine, y, first[who]))
+        now = Overlaps(q, r, start.t[who], c, start.taught[who], start.activation, start.slope)
+        moves = torch.cat([a.flatten(1) for a in change(now, rates[0][who], rates[1][who], label_noise)], 1)
+        return torch.where(fine, moves, torch.inf)  # a step that leads there is taken back
+
+    try:
+        states = integrate(slope, first, times, relative=relative, absolute=absolute, on_progress=on_progress)
+    except Refusal as why:
+        if not lost.any():
+            raise
+        member = int(lost.nonzero()[0, 0])
+        raise Refusal(f"the overlaps of member {member} grow without bound: lower the rate") from why
     return Passage(start, tuple(map(float, times)), *unpacked(states))
 
 

@@ -172,7 +172,7 @@ class Tables:
         return (upper < 0).astype(bool)
 
     def curves(self, start: np.ndarray, end: np.ndarray) -> Pair:
-        """f'' rises from 0 to the one root of its slope (s tan s = 2 with s = pi - theta), falls to pi, and is mirrored."""
+        """f'' rises from 0 to the root of its slope (s tan s = 2 with s = pi - theta), falls to pi, and is mirrored."""
         least = np.minimum(self.curve[0][start], self.curve[0][end])
         most = np.maximum(self.curve[1][start], self.curve[1][end])
         least = np.where((start <= self.half) & (end >= self.half), np.minimum(least, self.curve[0][self.half]), least)

@@ -1,0 +1,1 @@
+"""Whether two networks are the same function, why, or where they differ."""

@@ -1,0 +1,1 @@
+"""Whether a function determines its parameters: generality, fold-sets, certificates, constructions."""

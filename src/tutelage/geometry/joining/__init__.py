@@ -1,0 +1,1 @@
+"""Matching the units of two networks, and paths between them."""

@@ -1,0 +1,1 @@
+"""Removing what a network does not need, and bounds on what that changes."""

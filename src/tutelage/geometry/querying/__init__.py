@@ -1,0 +1,1 @@
+"""The weights of a black box from its values."""
