@@ -37,8 +37,8 @@ def test_the_readmes_example_runs_as_printed(tmp_path):
 
 
 def test_the_readmes_table_names_every_study():
-    from tutelage.studies import STUDIES
+    from tutelage.studies import STUDIES, source
 
     text = (ROOT / "README.md").read_text()
     for study in STUDIES.values():
-        assert re.search(rf"\| `{study.name}` +\| {study.seed} Fig. {study.figure} ", text), study.name
+        assert f"| `{study.name}` | {source(study.seed, study.figure)} |" in text, study.name

@@ -6,12 +6,12 @@ import torch
 from tutelage.geometry.identifying.conditions import all_of
 from tutelage.geometry.identifying.construction import construct
 from tutelage.geometry.identifying.dependency import dependency_graph
-from tutelage.geometry.pieces.domain import box
 from tutelage.geometry.identifying.generality import generality
 from tutelage.geometry.identifying.identifiability import folds_name, identifiability
-from tutelage.geometry.pieces.regions import enumerate_regions
 from tutelage.geometry.identifying.surfaces import canonical_surface
 from tutelage.geometry.identifying.transparency import transparency
+from tutelage.geometry.pieces.domain import box
+from tutelage.geometry.pieces.regions import enumerate_regions
 from tutelage.networks import Network
 from tutelage.studies._random_relu import random_relu, with_transparency
 from tutelage.studies.folds import Seen, few_crossings, measured, order_is_bounded, some_are_hidden

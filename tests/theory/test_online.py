@@ -24,7 +24,7 @@ def test_one_step_is_the_gradient_of_half_the_squared_error():
     taught = (torch.relu(teacher.w @ x[..., None]).mT @ teacher.c).squeeze(1)
     ((f - taught) ** 2).sum().div(2).backward()
     moved, fans = w - 0.3 / d * w.grad, c - 0.2 / d * c.grad
-    run = online_sgd(teacher, students, 0.3, [1 / d], seeds, second_rate=0.2)
+    run = online_sgd(teacher, students, [0.3, 0.3], [1 / d], seeds, second_rate=0.2)
     assert torch.allclose(run.q[0], moved @ moved.mT)
     assert torch.allclose(run.r[0], moved @ teacher.w.mT)
     assert torch.allclose(run.c[0], fans)
@@ -45,5 +45,7 @@ def test_what_cannot_be_asked_is_refused():
         online_sgd(teacher, students, 0.1, [1.0], (1,))
     with pytest.raises(Refusal, match="at least a step"):
         online_sgd(teacher, students, 0.1, [1.0, 1.01], (1, 2))
+    with pytest.raises(Refusal, match="rate is a finite number"):
+        online_sgd(teacher, students, -0.1, [1.0], (1, 2))
     with pytest.raises(Refusal, match="diverged"):
         online_sgd(teacher, students, 1e6, [100.0], (1, 2))

@@ -14,7 +14,7 @@ from torch import Tensor
 from tutelage import draws
 from tutelage.errors import Refusal
 from tutelage.theory.kernels import odd_and_even
-from tutelage.theory.order_parameters import Passage, overlaps
+from tutelage.theory.order_parameters import Passage, overlaps, rates_of
 from tutelage.theory.population import Units
 
 _DRAWN = 1 << 22  # numbers drawn at a time
@@ -23,11 +23,11 @@ _DRAWN = 1 << 22  # numbers drawn at a time
 def online_sgd(
     teacher: Units,
     students: Units,
-    rate: float,
+    rate: float | Sequence[float],
     times: Sequence[float],
     seeds: Sequence[int],
     *,
-    second_rate: float = 0.0,
+    second_rate: float | Sequence[float] = 0.0,
     label_noise: float = 0.0,
     on_progress: Callable[[float], None] | None = None,
 ) -> Passage:
@@ -42,6 +42,8 @@ def online_sgd(
     record = [round(t * d) for t in times]
     if record != sorted(set(record)) or not record or record[0] < 0:
         raise Refusal(f"times must grow from 0 on by at least a step, 1 / {d}")
+    both = ((rate, "rate"), (second_rate, "second_rate"))
+    per_step = [rates_of(value, members, name)[:, None, None] / d for value, name in both]
     taught = teacher.w.expand(members, -1, -1)
     w, c = torch.cat([students.w, taught], 1).clone(), torch.cat([students.c, -start.taught], 1).clone()
     wanted, kept = set(record), []
@@ -53,7 +55,7 @@ def online_sgd(
             if on_progress:
                 on_progress(step / max(record[-1], 1))
         if step < record[-1]:
-            _step(w, c, count, draw(step), rate / d, second_rate / d, students.activation, students.slope)
+            _step(w, c, count, draw(step), per_step, students)
     q, r, c_kept = (torch.stack(a) for a in zip(*kept, strict=True))
     if not (q.isfinite().all() and c_kept.isfinite().all()):
         raise Refusal(f"online SGD at the rate {rate} has diverged: lower the rate")
@@ -61,17 +63,16 @@ def online_sgd(
 
 
 def _step(
-    w: Tensor, c: Tensor, count: int, sample: tuple[Tensor, Tensor], rate: float, second: float, kind: str, slope: float
+    w: Tensor, c: Tensor, count: int, sample: tuple[Tensor, Tensor], rates: Sequence[Tensor], kind: Units
 ) -> None:
     """One sample for every member, in place: w [S, K + M, d] and c [S, K + M, C], the teacher's last with -c."""
     x, noise = sample
     u = w @ x.unsqueeze(2)
-    active, bend = _activated(u, kind, slope)
+    active, bend = _activated(u, kind.activation, kind.slope)
     error = (active.mT @ c).squeeze(1) - noise
     back = bend[:, :count] * (c[:, :count] @ error.unsqueeze(2))
-    w[:, :count].baddbmm_(back, x.unsqueeze(1), alpha=-rate)
-    if second:
-        c[:, :count].baddbmm_(active[:, :count], error.unsqueeze(1), alpha=-second)
+    w[:, :count].baddbmm_(rates[0] * back, x.unsqueeze(1), alpha=-1)
+    c[:, :count].baddbmm_(rates[1] * active[:, :count], error.unsqueeze(1), alpha=-1)
 
 
 def _activated(u: Tensor, kind: str, slope: float) -> tuple[Tensor, Tensor]:

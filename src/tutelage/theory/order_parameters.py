@@ -144,12 +144,13 @@ def online(
     """Follow the overlaps of online SGD in the limit of many dimensions, at times steps / d.
 
     rate: eta, that is d times the learning rate of the first layer, for all members or one each; second_rate: the same
-    for the fan-outs, which stay as they are at 0; label_noise: the deviation of the noise in every output. Two students that coincide do
-    so for ever under SGD; here rounding parts them where their coincidence is unstable.
+    for the fan-outs, which stay as they are at 0; label_noise: the deviation of the noise in every output.
+
+    Two students that coincide do so for ever under SGD; here rounding parts them where their coincidence is unstable.
     """
     members, k, m = start.r.shape
     outputs = start.c.shape[2]
-    rates = [_per_member(value, members, name) for value, name in ((rate, "rate"), (second_rate, "second_rate"))]
+    rates = [rates_of(value, members, name) for value, name in ((rate, "rate"), (second_rate, "second_rate"))]
     if not label_noise >= 0:
         raise Refusal(f"the deviation of the label noise is not below 0, so it cannot be {label_noise}")
     cuts = [k * k, k * m, k * outputs]
@@ -181,7 +182,8 @@ def online(
     return Passage(start, tuple(map(float, times)), *unpacked(states))
 
 
-def _per_member(value: float | Sequence[float], members: int, name: str) -> Tensor:
+def rates_of(value: float | Sequence[float], members: int, name: str) -> Tensor:
+    """One rate a member, float64 [S], from one for all or one each."""
     rates = torch.as_tensor(value, dtype=torch.float64)
     if rates.ndim > 1 or rates.numel() not in (1, members):
         raise Refusal(f"{name} has {rates.numel()} values for {members} members: give one, or one each")
