@@ -92,6 +92,42 @@ def test_losses_of_networks_with_biases_are_those_of_samples(activation):
     assert biased.loss(teacher, teacher).abs().max() < 1e-9
 
 
+@pytest.mark.parametrize("activation", ["relu", "leaky", "abs", "linear"])
+@pytest.mark.parametrize("biased_units", [True, False])
+def test_gradients_are_finite_differences_of_the_loss(activation, biased_units):
+    """Every array moved in a random direction; one student is a teacher unit turned over, one has no weights."""
+
+    def network(n, seed):
+        weights = [randn(2, 3, n, seed=seed), randn(2, n, 2, seed=seed + 1)]
+        biases = (randn(2, n, seed=seed + 2), randn(2, 2, seed=seed + 3)) if biased_units else None
+        return Network(tuple(weights), biases, activation, 0.3)
+
+    teacher, students = network(2, 10), network(5, 20)
+    students.weights[0][:, :, 0] = -2 * teacher.weights[0][:, :, 0]
+    if biased_units:
+        students.weights[0][0, :, 1] = 0
+    found, h = biased.gradient(teacher, students), 1e-5
+    for array, slope in zip(students.parameters, found.parameters, strict=True):
+        direction = randn(*array.shape, seed=7)
+        if array is students.weights[0] and biased_units:
+            direction[0, :, 1] = 0  # the loss has a kink there
+        array += h * direction
+        there = biased.loss(teacher, students)
+        array -= 2 * h * direction
+        back = biased.loss(teacher, students)
+        array += h * direction
+        wanted = ((there - back) / (2 * h)).tolist()
+        assert (slope * direction).flatten(1).sum(1).tolist() == pytest.approx(wanted, abs=2e-6)
+
+
+def test_without_biases_gradients_agree():
+    teacher, students = (Network((randn(2, 3, n, seed=n), randn(2, n, 1, seed=n + 1))) for n in (2, 4))
+    dw, dc = population.gradient(population.units_of(teacher), population.units_of(students))
+    found = biased.gradient(teacher, students)
+    assert torch.allclose(found.weights[0], dw.mT, atol=1e-10)
+    assert torch.allclose(found.weights[1], dc, atol=1e-10)
+
+
 def test_without_biases_losses_agree():
     teacher, students = (Network((randn(2, 3, n, seed=n), randn(2, n, 1, seed=n + 1))) for n in (2, 4))
     wanted = population.loss(population.units_of(teacher), population.units_of(students))

@@ -36,9 +36,7 @@ def product(w: Tensor, b: Tensor, v: Tensor, c: Tensor, activation: str = "relu"
     >>> round(product(one, zero, one, zero).item(), 12)
     0.5
     """
-    if activation not in ("relu", "leaky", "abs", "linear"):
-        raise Refusal(f"there is no closed form with biases for '{activation}': choose relu, leaky, abs or linear")
-    leak = slope if activation == "leaky" else SLOPES[activation]
+    leak = _leak(activation, slope)
     arrays = [a.detach().double().cpu().numpy() for a in (w, b, v, c)]
     total = _rectified(*arrays)
     if leak:
@@ -53,17 +51,88 @@ def loss(teacher: Network, students: Network) -> Tensor:
 
     A difference of large terms: losses below about 1e-9 of the outputs' size are lost in rounding.
     """
-    for network, who in ((teacher, "teacher"), (students, "students")):
-        if network.depth != 2:
-            raise Refusal(f"exact losses are known for two layers, and the {who} has {network.depth}")
-    if (teacher.inputs, teacher.outputs) != (students.inputs, students.outputs):
-        raise Refusal("teacher and students have different numbers of inputs or outputs: give both the same")
-    kinds = [(n.activation, n.slope if n.activation == "leaky" else None) for n in (teacher, students)]
-    if kinds[0] != kinds[1]:
-        raise Refusal(f"teacher and students have different activations ({kinds[0][0]} and {kinds[1][0]})")
+    _check(teacher, students)
     w, b, c = (torch.cat(pair, dim=1) for pair in zip(_units(students, 1.0), _units(teacher, -1.0), strict=True))
     kernel = product(w, b, w, b, students.activation, students.slope)
     return ((c @ c.mT) * kernel).sum((1, 2)) / 2
+
+
+def gradient(teacher: Network, students: Network) -> Network:
+    r"""dJ with respect to every weight and bias of the students, in the arrays of a network: [S, ...] each.
+
+    With h, k, r, q as above, and the normal density of U at 0 times what V then is on average:
+
+    .. math::
+        E[1_{U>0} V_+ x] = v\, \Phi_2(h, k; r) + w\, \tfrac{\varphi(h)}{s}\, E[V_+ | U = 0], \quad
+        E[1_{U>0} V_+] = t\left(k \Phi_2 + \varphi(k) \Phi(\tfrac{h - rk}{q}) +
+        r \varphi(h) \Phi(\tfrac{k - rh}{q})\right)
+    """
+    _check(teacher, students)
+    w, b, c = (torch.cat(pair, dim=1) for pair in zip(_units(students, 1.0), _units(teacher, -1.0), strict=True))
+    n, leak = students.widths[1], _leak(students.activation, students.slope)
+    own_w, own_b = w[:, :n], b[:, :n]
+    along, outward, level = _slopes(own_w.numpy(), own_b.numpy(), w.numpy(), b.numpy(), leak)
+    g = (c[:, :n] @ c.mT).numpy()
+    dw = torch.from_numpy((g * along) @ w.numpy() + (g * outward).sum(2)[..., None] * own_w.numpy())
+    dc = product(w, b, w, b, students.activation, students.slope)[:, : n + (students.biases is not None)] @ c
+    weights = (dw.mT, dc[:, :n])
+    biases = None if students.biases is None else (torch.from_numpy((g * level).sum(2)), dc[:, n])
+    return Network(weights, biases, students.activation, students.slope)
+
+
+def _slopes(
+    w: np.ndarray, b: np.ndarray, v: np.ndarray, c: np.ndarray, leak: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of all pairs, the coefficients of v and of w in E[sigma'(U) sigma(V) x], and E[sigma'(U) sigma(V)]: [S, p, q]."""
+    both, ahead = _half(w, b, v, c)
+    along, level = both, ahead
+    if leak:
+        for sign_u, sign_v in ((1, -1), (-1, 1), (-1, -1)):
+            chance, mean = _half(sign_u * w, sign_u * b, sign_v * v, sign_v * c)
+            power = leak * leak if sign_u == sign_v else leak
+            along = along + power * chance
+            level = level + (power if sign_v > 0 else -power) * mean
+    up, down = _at_boundary(w, b, v, c), _at_boundary(w, b, -v, -c)
+    return along, (1 - leak) * (up - leak * down), level
+
+
+def _half(w: np.ndarray, b: np.ndarray, v: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """P(U > 0, V > 0) and E[1(U > 0) V_+] of all pairs: [S, p, q] each."""
+    s, t, b, c, h, k, r = _standardised(w, b, v, c)
+    usual = np.abs(r) <= 1 - _PARALLEL
+    inner = np.where(usual, r, 0.0)
+    q = np.sqrt((1 - inner) * (1 + inner))
+    chance = _both_below(h, k, inner, q)
+    mean = k * chance + _phi(k) * ndtr((h - inner * k) / q) + inner * _phi(h) * ndtr((k - inner * h) / q)
+    start, gap = np.minimum(h, k), np.maximum(ndtr(k) - ndtr(-h), 0)
+    beside = np.where(h + k > 0, _phi(k) - _phi(h) + k * gap, 0.0)
+    chance = np.where(usual, chance, np.where(r > 0, ndtr(start), gap))
+    mean = t * np.where(usual, mean, np.where(r > 0, _phi(start) + k * ndtr(start), beside))
+    on, level = b > 0, np.maximum(c, 0)
+    chance = np.where(s == 0, on * np.where(t == 0, c > 0, ndtr(k)), np.where(t == 0, (c > 0) * ndtr(h), chance))
+    return chance, np.where(s == 0, on * _mean(c, t), np.where(t == 0, ndtr(h) * level, mean))
+
+
+def _at_boundary(w: np.ndarray, b: np.ndarray, v: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """phi(h)/s E[V_+ | U = 0] of all pairs, 0 for a unit without weights: [S, p, q]."""
+    s, t, _, c, h, _, r = _standardised(w, b, v, c)
+    spread = t * np.sqrt(np.maximum((1 - r) * (1 + r), 0))
+    return np.where(s == 0, 0.0, _phi(h) / np.where(s == 0, 1, s) * _mean(c - r * t * h, spread))
+
+
+def _standardised(w: np.ndarray, b: np.ndarray, v: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, ...]:
+    """s, t, b, c, h, k, r of all pairs: [S, p, q] each."""
+    s, t = np.linalg.norm(w, axis=2)[:, :, None], np.linalg.norm(v, axis=2)[:, None, :]
+    b, c = b[:, :, None], c[:, None, :]
+    r = np.clip((w @ v.swapaxes(1, 2)) / np.where(s * t == 0, 1, s * t), -1, 1)
+    return tuple(np.broadcast_arrays(s, t, b, c, b / np.where(s == 0, 1, s), c / np.where(t == 0, 1, t), r))
+
+
+def _leak(activation: str, slope: float) -> float:
+    """The slope below 0."""
+    if activation not in ("relu", "leaky", "abs", "linear"):
+        raise Refusal(f"there is no closed form with biases for '{activation}': choose relu, leaky, abs or linear")
+    return slope if activation == "leaky" else SLOPES[activation]
 
 
 def _units(network: Network, sign: float) -> tuple[Tensor, Tensor, Tensor]:
@@ -77,15 +146,21 @@ def _units(network: Network, sign: float) -> tuple[Tensor, Tensor, Tensor]:
     return torch.cat([w, constant], 1), torch.cat([b, ones], 1), torch.cat([c, sign * top.unsqueeze(1)], 1)
 
 
+def _check(teacher: Network, students: Network) -> None:
+    for network, who in ((teacher, "teacher"), (students, "students")):
+        if network.depth != 2:
+            raise Refusal(f"exact losses are known for two layers, and the {who} has {network.depth}")
+    if (teacher.inputs, teacher.outputs) != (students.inputs, students.outputs):
+        raise Refusal("teacher and students have different numbers of inputs or outputs: give both the same")
+    kinds = [(n.activation, n.slope if n.activation == "leaky" else None) for n in (teacher, students)]
+    if kinds[0] != kinds[1]:
+        raise Refusal(f"teacher and students have different activations ({kinds[0][0]} and {kinds[1][0]})")
+
+
 def _rectified(w: np.ndarray, b: np.ndarray, v: np.ndarray, c: np.ndarray) -> np.ndarray:
     """E[U_+ V_+] of all pairs: [S, p, q]."""
-    s, t = np.linalg.norm(w, axis=2)[:, :, None], np.linalg.norm(v, axis=2)[:, None, :]
-    b, c = b[:, :, None], c[:, None, :]
+    s, t, b, c, h, k, r = _standardised(w, b, v, c)
     flat_u, flat_v = s == 0, t == 0
-    st = np.where(flat_u | flat_v, 1, s * t)
-    r = np.clip((w @ v.swapaxes(1, 2)) / st, -1, 1)
-    h, k = b / np.where(flat_u, 1, s), c / np.where(flat_v, 1, t)
-    h, k, r = np.broadcast_arrays(h, k, r)
     usual = np.abs(r) <= 1 - _PARALLEL
     inner = np.where(usual, r, 0.0)
     general = s * t * _standard(h, k, inner)
