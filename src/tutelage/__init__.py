@@ -6,9 +6,7 @@ A fixed teacher labels inputs, many students learn from it, and the laboratory s
 from tutelage import certificates, geometry, inputs, measures, networks, teachers, training
 from tutelage.certificates import certify
 from tutelage.errors import Refusal
-from tutelage.geometry import connect, match, prune, same_function
-from tutelage.geometry.comparing import canonical
-from tutelage.geometry.querying.reconstruction import identify
+from tutelage.geometry import canonical, connect, identify, match, prune, same_function
 from tutelage.measures import measure
 from tutelage.networks import Network
 from tutelage.training import Trajectory, train

@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from tutelage.cli import main
+from tutelage.studies import find
 
 SPEC = {
     "teacher": {"kind": "levels", "inputs": 6, "hidden": 3, "outputs": 2},
@@ -54,7 +55,8 @@ def spec_file(folder, **changes):
 def test_studies_lists_all_with_their_sizes(tutelage):
     rows = json.loads(tutelage("studies", "--json").stdout)
     assert {row["study"] for row in rows} >= {"l-shape", "success-rate", "loss-curves"}
-    assert all(row["scales"]["paper"]["students"] > 0 for row in rows)
+    sizes = {row["study"]: row["scales"]["paper"]["students"] for row in rows}
+    assert all((sizes[name] > 0) == bool(find(name).plan("paper").specs) for name in sizes)
     table = tutelage("studies")
     assert table.returncode == 0
     assert "teacher-aware-data" in table.stdout

@@ -1,0 +1,13 @@
+"""What ``import tutelage as tt`` offers: nouns, verbs and packages, nothing else."""
+
+import inspect
+
+import tutelage as tt
+
+VERBS = {"canonical", "certify", "connect", "identify", "match", "measure", "prune", "same_function", "train"}
+
+
+def test_verbs_are_functions_and_the_rest_are_nouns_or_packages():
+    found = {name: getattr(tt, name) for name in tt.__all__}
+    assert {name for name, thing in found.items() if inspect.isfunction(thing)} == VERBS
+    assert all(inspect.isclass(t) or inspect.ismodule(t) for name, t in found.items() if name not in VERBS)
