@@ -36,7 +36,7 @@ def peak() -> float:
 
 
 def beside_scipy(samples: int) -> dict[str, float]:
-    """scipy's own routines, which want all samples at once, beside ours on the same ones; netrep is on no index."""
+    """scipy's own routines, which want all samples at once, beside ours on the same ones."""
     kept = [(x.double(), y.double()) for x, y in pieces(samples)]
     x, y = (torch.cat([pair[i] for pair in kept]) for i in (0, 1))
     a, b = ((z - z.mean(0)).numpy() for z in (x, y))
