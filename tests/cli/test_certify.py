@@ -151,7 +151,7 @@ def test_refusals_are_one_sentence_with_exit_code_2(tutelage, files, tmp_path):
         "is no pack of a store": ("pruning", tmp_path),
         "give one of --points and --law": ("pruning", teacher, student),
         "there is no file": ("pruning", teacher, student, "--points", tmp_path / "none"),
-        "none is called 'points'": ("pruning", teacher, student, "--points", two),
+        "call the samples 'points'": ("pruning", teacher, student, "--points", two),
         "is not a safetensors file": ("pruning", teacher, student, "--points", junk),
         "write NAME=NUMBER": ("pruning", teacher, student, "--points", points, "--option", "tolerance"),
         "it takes tolerance, alignment": ("pruning", teacher, student, "--points", points, "--option", "batch=3"),

@@ -77,7 +77,7 @@ def test_points_are_looked_at(capsys, monkeypatch, file, tmp_path):
         (["--member", "7"], "there is no member 7"),
         (["--box", "1", "-1"], "low end above its high end"),
         (["--tolerance", "3"], "share in"),
-        (["--points", "nowhere.safetensors"], "not a safetensors file"),
+        (["--points", "nowhere.safetensors"], "there is no file"),
         (["--on-samples"], "needs points"),
     ],
 )
@@ -93,4 +93,4 @@ def test_a_file_of_several_arrays_needs_one_called_points(capsys, monkeypatch, f
     save_file({"a": torch.zeros(3, 2), "b": torch.zeros(3, 2)}, points)
     code, said = run(capsys, monkeypatch, file, "--points", points)
     assert code == 2
-    assert "call one of them 'points'" in said.err
+    assert "call the samples 'points'" in said.err

@@ -9,12 +9,12 @@ import torch
 import typer
 from rich.console import Console
 from rich.table import Table
-from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from tutelage.certificates import THEOREMS, Certificate, certify_all, find
 from tutelage.certificates import certify as carry_out
 from tutelage.cli.commands import Json
+from tutelage.cli.points import read_points
 from tutelage.errors import Refusal
 from tutelage.inputs import Law
 from tutelage.networks import Network, load
@@ -98,27 +98,12 @@ def _points(
     if (file is None) == (law is None):
         raise Refusal("the samples come from a file or from a law: give one of --points and --law")
     if file is not None:
-        return _read(file)
+        return read_points(file)
     settings: dict[str, Any] = {"kind": law, "train": samples, "evaluate": 1}
     if std is not None:
         settings["std"] = std
     shape = Network((torch.zeros(1, students.inputs, 1, dtype=students.dtype),))
     return Law.parse(settings).training_points(shape, [seed])
-
-
-def _read(file: Path) -> Tensor:
-    """The only array of a safetensors file, or the one called points."""
-    if not file.is_file():
-        raise Refusal(f"there is no file {file}")
-    try:
-        with safe_open(file, framework="pt") as arrays:
-            names = list(arrays.keys())
-            name = "points" if "points" in names else names[0] if len(names) == 1 else None
-            if name is None:
-                raise Refusal(f"{file} holds {len(names)} arrays and none is called 'points': name the samples so")
-            return arrays.get_tensor(name)
-    except (SafetensorError, OSError) as error:
-        raise Refusal(f"{file} is not a safetensors file ({error})") from None
 
 
 def _options(words: list[str]) -> dict[str, float | int]:

@@ -8,9 +8,8 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.table import Table
-from safetensors import SafetensorError, safe_open
-from torch import Tensor
 
+from tutelage.cli.points import read_points
 from tutelage.errors import Refusal
 from tutelage.geometry import Pruning
 from tutelage.geometry import prune as carry_out
@@ -43,7 +42,7 @@ def prune(
         if not 0 <= member < net.members:
             raise Refusal(f"there is no member {member}: {network} holds members 0 .. {net.members - 1}")
         net = net[member]
-    found = carry_out(net, None if points is None else _points(points), box, tolerance, on_samples=on_samples)
+    found = carry_out(net, None if points is None else read_points(points), box, tolerance, on_samples=on_samples)
     if out is not None:
         save(found.network, out)
     if as_json:
@@ -54,21 +53,6 @@ def prune(
         console.print(_table(found))
     for line in _words(net.widths, found, out):
         console.print(line, soft_wrap=True, highlight=False, markup=False)
-
-
-def _points(path: Path) -> Tensor:
-    """The only array of a safetensors file, or the one called points."""
-    try:
-        with safe_open(path, framework="pt") as file:
-            names = list(file.keys())
-            name = "points" if "points" in names else names[0] if len(names) == 1 else None
-            if name is None:
-                raise Refusal(
-                    f"{path} holds the arrays {', '.join(sorted(names)) or 'none'}: call one of them 'points'"
-                )
-            return file.get_tensor(name)
-    except (SafetensorError, OSError) as error:
-        raise Refusal(f"{path} is not a safetensors file with points ({error})") from None
 
 
 def _table(found: Pruning) -> Table:
