@@ -11,7 +11,7 @@ from pathlib import Path
 
 from provenance import provenance
 from tutelage.runs import Store, schedule
-from tutelage.studies.two_layer import sweep
+from tutelage.studies.specialisation.two_layer import sweep
 
 PLACES = ("local", "ray:1", "ray:2")
 

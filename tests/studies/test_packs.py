@@ -8,7 +8,7 @@ import pytest
 from tutelage.measures import Report
 from tutelage.runs import Pack
 from tutelage.studies import Packs, at_step, setting
-from tutelage.studies.two_layer import sweep
+from tutelage.studies.specialisation.two_layer import sweep
 
 
 @pytest.fixture

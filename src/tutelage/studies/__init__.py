@@ -1,4 +1,4 @@
-"""The figures of the seeds, one file a study, with their claims."""
+"""The figures of the seeds with their claims: one folder a subject, one file a study."""
 
 from tutelage.discover import import_all
 from tutelage.studies.claims import Claim, Verdict, judge

@@ -1,4 +1,4 @@
-"""What a study is, and which there are. Adding a study adds a file to this package and edits no other."""
+"""What a study is, and which there are. Adding a study adds a file to a group and edits no other."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

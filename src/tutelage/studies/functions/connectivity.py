@@ -1,0 +1,163 @@
+"""Two students of one teacher are joined by a path of low loss, though not by a straight line (seed 000, App. E)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from matplotlib.figure import Figure
+
+from tutelage.figures import PALETTE, panel_grid
+from tutelage.geometry import Path, connect, loss_along, straight, straight_after_matching
+from tutelage.inputs import Inputs
+from tutelage.networks import Network, outputs
+from tutelage.runs import Pack
+from tutelage.runs.build import build
+from tutelage.studies.claims import Claim
+from tutelage.studies.packs import Packs, setting
+from tutelage.studies.specialisation.two_layer import sweep
+from tutelage.studies.study import Plan, Scale, study
+from tutelage.training import train
+
+MULTIPLES = (2, 5, 10)
+ROADS = ("constructed", "straight", "straight after matching")
+OTHER = 1_000_000  # added to a member's seed for the second student and its batches
+STEPS = 8  # places between two knots at which the loss is looked at
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """Loss between the two students of every member, on the evaluation points: share and loss [T, S] of each road."""
+
+    multiple: float
+    seeds: tuple[int, ...]
+    roads: dict[str, tuple[np.ndarray, np.ndarray]]
+
+    @property
+    def label(self) -> str:
+        return f"p = 1, {self.multiple:g}x"
+
+    def peak(self, road: str) -> np.ndarray:
+        """The largest loss on a road: [S]."""
+        return self.roads[road][1].max(0)
+
+    def end(self) -> np.ndarray:
+        """The larger loss of the two students: [S]."""
+        return np.maximum(self.roads["straight"][1][0], self.roads["straight"][1][-1])
+
+
+@study(
+    "connectivity",
+    seed="000",
+    figure="13",
+    shows="Two solutions with three units for a teacher of two, and the four pieces of a path between them: blend a "
+    "teacher's weights into an idle unit, move the fan-out, free the old unit. Here with trained students.",
+)
+def connectivity(scale: Scale) -> Plan:
+    """Two students are joined by a path of low loss, not by a straight line."""
+    return Plan(
+        specs=sweep(scale, hidden=10, multiples=MULTIPLES, polarities=(1.0,)),
+        figure=draw,
+        claims=[low_on_the_path, high_on_the_line, matching_helps, matching_is_not_enough],
+        numbers=table,
+        evidence=cross,
+    )
+
+
+def cross(packs: Packs, progress: Callable[[float], None]) -> list[Crossing]:
+    """Train a second student for every teacher of the packs and walk from the first to it."""
+    found = []
+    for number, pack in enumerate(packs):
+        found.append(_cross(pack))
+        progress((number + 1) / len(packs))
+    return found
+
+
+def second_students(pack: Pack) -> tuple[Network, Network, Inputs]:
+    """Students of the same teachers and points with another start and other batches; teachers and inputs with them."""
+    teacher, _, inputs = build(pack.spec)
+    seeds = tuple(seed + OTHER for seed in pack.spec.seeds)
+    students = pack.spec.student.build(teacher, seeds)
+    run = train(students, teacher, Inputs(inputs.train, inputs.evaluate, seeds), pack.spec.training, keep="last")
+    return run.students, teacher, inputs
+
+
+def _cross(pack: Pack) -> Crossing:
+    first, (second, teacher, inputs) = pack.weights(), second_students(pack)
+    labels = outputs(teacher, inputs.evaluate)
+    paths: Sequence[Path] = (
+        connect(first, second, inputs.train, teacher, excess=None),
+        straight(first, second),
+        straight_after_matching(first, second, inputs.train),
+    )
+    roads = {}
+    for road, path in zip(ROADS, paths, strict=True):
+        share, loss = loss_along(path, inputs.evaluate, labels, STEPS if len(path.knots) > 2 else 5 * STEPS)
+        roads[road] = share.numpy(), loss.numpy()
+    return Crossing(setting(pack, "multiple"), pack.spec.seeds, roads)
+
+
+def draw(crossings: list[Crossing]) -> Figure:
+    """Loss along the three roads; a thin line a member, a thick one for the median."""
+    figure, axes = panel_grid(
+        [""], [f"{c.multiple:g}x" for c in crossings], "share of the way", "loss on evaluation points", size=(2.6, 2.6)
+    )
+    grid = np.linspace(0, 1, 201)
+    for panel, crossing in zip(axes[0], crossings, strict=True):
+        for colour, road in zip(PALETTE, ROADS, strict=False):
+            share, loss = crossing.roads[road]
+            lines = [np.interp(grid, x, np.log10(y)) for x, y in zip(share.T, loss.T, strict=True)]
+            for line in lines:
+                panel.plot(grid, 10**line, color=colour, linewidth=0.5, alpha=0.35)
+            panel.plot(grid, 10 ** np.median(lines, axis=0), color=colour, linewidth=2, label=road)
+        panel.set_yscale("log")
+    axes[0, -1].legend(loc="center left", bbox_to_anchor=(1.02, 0.5))
+    return figure
+
+
+def table(crossings: list[Crossing]) -> pa.Table:
+    """Every loss that was looked at."""
+    columns: dict[str, list] = {name: [] for name in ("multiple", "seed", "road", "share", "loss")}
+    for crossing in crossings:
+        for road, (share, loss) in crossing.roads.items():
+            for member, seed in enumerate(crossing.seeds):
+                count = len(share)
+                columns["multiple"] += [crossing.multiple] * count
+                columns["seed"] += [seed] * count
+                columns["road"] += [road] * count
+                columns["share"] += share[:, member].tolist()
+                columns["loss"] += loss[:, member].tolist()
+    return pa.table(columns)
+
+
+low_on_the_path = Claim(
+    "each piece of the constructed path has low loss",
+    statistic="largest loss along the path over the larger loss of the two students, on evaluation points",
+    expected="< 1.1",
+    refuted_by="an interval over seeds above 1.1 in that setting",
+    values=lambda found: {c.label: c.peak("constructed") / c.end() for c in found},
+)
+
+high_on_the_line = Claim(
+    "on the straight line between two solutions the loss is high",
+    statistic="log10 of the largest loss along the straight line over the larger loss of the two students",
+    expected="> 1",
+    refuted_by="an interval over seeds below 1 in that setting",
+    values=lambda found: {c.label: np.log10(c.peak("straight") / c.end()) for c in found},
+)
+
+matching_helps = Claim(
+    "the straight line is lower once the units of one student are put in the order of the other's (not in the seed)",
+    statistic="log10 of the largest loss along the straight line over that after matching",
+    expected="> 0",
+    refuted_by="an interval over seeds below 0 in that setting",
+    values=lambda found: {c.label: np.log10(c.peak("straight") / c.peak(ROADS[2])) for c in found},
+)
+
+matching_is_not_enough = Claim(
+    "and still higher than the constructed path (not in the seed)",
+    statistic="log10 of the largest loss along the straight line after matching over that along the constructed path",
+    expected="> 0",
+    refuted_by="an interval over seeds below 0 in that setting",
+    values=lambda found: {c.label: np.log10(c.peak(ROADS[2]) / c.peak("constructed")) for c in found},
+)

@@ -1,0 +1,324 @@
+"""Folds of real networks, their layers and the order in which a reader of the folds alone can sort them (seed 004)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import torch
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+
+from tutelage.figures import PALETTE
+from tutelage.geometry.identifying.construction import construct
+from tutelage.geometry.identifying.dependency import Graph, dependency_graph
+from tutelage.geometry.identifying.identifiability import layer_folds
+from tutelage.geometry.identifying.surfaces import Surface, canonical_surface
+from tutelage.geometry.pieces.domain import box
+from tutelage.geometry.pieces.faces import facets, segments
+from tutelage.geometry.pieces.regions import Regions, enumerate_regions
+from tutelage.networks import Network, outputs
+from tutelage.studies.claims import Claim
+from tutelage.studies.functions._random_relu import with_transparency
+from tutelage.studies.packs import Packs
+from tutelage.studies.study import Plan, Scale, study
+
+SEEDS: dict[Scale, int] = {"smoke": 3, "quick": 24, "paper": 128}
+BIAS = 0.5
+RANDOM = ((2, 3, 3, 1), (2, 3, 3, 3, 1), (3, 3, 3, 1))
+CONSTRUCTED = ((2, 2, 2, 2, 1), (3, 3, 2, 2, 1))
+SHOWN = (2, 3, 3, 3, 1)
+DRAWS = 40
+"""Networks from which the example of the figure is chosen."""
+LAYER_COLOURS = (PALETTE[0], PALETTE[1], PALETTE[6])
+JUMP = 1e-9
+"""Of the steepest slope: gradients on two sides of a fold that differ by less do not differ."""
+
+
+@study(
+    "folds",
+    seed="004",
+    figure="2.1-2.4",
+    shows="Drawings, without numbers: folds coloured by layer (2.1), a fold-set whose layers cannot be told apart "
+    "(2.2), the folds sorted greedily (2.3), and a canonical form with its dependency graph (2.4).",
+)
+def folds(scale: Scale) -> Plan:
+    """Folds of real networks, by layer and by canonical order."""
+    claims = [
+        all_are_seen, none_elsewhere, some_are_hidden, order_is_bounded, paths_tell_layers, bends_tell_layers,
+        sorted_too_low, all_are_told,
+    ]  # fmt: skip
+    return Plan([], draw, claims, table, lambda packs, tell: look(packs, tell, scale))
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The numbers of one network under their names, and what kind of network it is."""
+
+    kind: str
+    widths: tuple[int, ...]
+    seed: int
+    values: dict[str, float]
+
+    @property
+    def label(self) -> str:
+        return f"{self.kind} {self.widths}"
+
+
+def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> list[Seen]:
+    """Random networks that are transparent and that are not, and constructed ones, on the box from -1 to 1."""
+    work = [("transparent", widths) for widths in RANDOM] + [("not transparent", widths) for widths in RANDOM]
+    work += [("constructed", widths) for widths in CONSTRUCTED]
+    seen = []
+    for done, (kind, widths) in enumerate(work, start=1):
+        for seed in range(SEEDS[scale]):
+            network = _network(kind, widths, seed)
+            if network is not None:
+                seen.append(Seen(kind, widths, seed, measured(network, found=kind == "constructed")))
+        progress(done / len(work))
+    return seen
+
+
+def _network(kind: str, widths: tuple[int, ...], seed: int) -> Network | None:
+    domain = box(-1, 1, dimension=widths[0])
+    if kind == "constructed":
+        return construct(widths, domain, seed)
+    return with_transparency(widths, BIAS, seed, domain, kind == "transparent")
+
+
+def measured(network: Network, found: bool = False) -> dict[str, float]:
+    """Shares of folds, regions and canonical pieces of one network for which the lemmas hold.
+
+    found: whether to look at how many units of each layer are told by their paths.
+    """
+    regions = enumerate_regions(network, (-1, 1))
+    surface = canonical_surface(regions)
+    graph = dependency_graph(surface)
+    deepest = network.depth - 1
+    layer = regions.layers[facets(regions).unit]
+    above = surface.order <= surface.owner_layer
+    values = {
+        "seen": _share(_jumps(network, regions)),
+        "bent": 1 - _share(_affine(network, regions)),
+        "order": float(len(surface.levels)),
+        "layers": float(deepest),
+        "between": _share(above & (surface.owner_layer <= deepest - graph.longest_of_all)),
+        "between_by_bends": _share(above & (surface.owner_layer <= deepest - graph.longest)),
+        "too_low": _share(surface.order[surface.facet_piece] < layer),
+        "folds": float(len(layer)),
+        "pieces": float(len(surface)),
+        "edges": float(len(graph.edges)),
+    }
+    if found:
+        told = [layer_folds(network, regions.domain, l) for l in range(1, network.depth)]
+        values["told"] = sum(len(t.found) for t in told) / sum(network.widths[1:-1])
+    return values
+
+
+def _share(mask: torch.Tensor) -> float:
+    """The share that is true; NaN of nothing."""
+    return mask.double().mean().item() if len(mask) else float("nan")
+
+
+def _jumps(network: Network, regions: Regions) -> torch.Tensor:
+    """Whether the network's gradient, by differentiating it, differs on the two sides of each fold: bool [F]."""
+    x = regions.interior.clone().requires_grad_()
+    (slope,) = torch.autograd.grad(outputs(network, x).sum(), x)
+    ends = slope[facets(regions).regions]
+    return (ends[:, 0] - ends[:, 1]).norm(dim=1) > JUMP * slope.norm(dim=1).max()
+
+
+def _affine(network: Network, regions: Regions) -> torch.Tensor:
+    """Whether the network at the middle of each region is the mean of its values at the corners: bool [R]."""
+    at_corners = outputs(network, regions.vertices)[0, regions.corners.long(), 0]
+    mean = torch.segment_reduce(at_corners, "mean", offsets=regions.corner_from)
+    return (outputs(network, regions.interior)[0, :, 0] - mean).abs() <= JUMP * at_corners.abs().max()
+
+
+def table(seen: list[Seen]) -> pa.Table:
+    rows = [{"kind": s.kind, "widths": str(list(s.widths)), "seed": s.seed, "told": None, **s.values} for s in seen]
+    return pa.Table.from_pylist(rows)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# The figure
+
+
+def few_crossings() -> Network:
+    """Two layers whose folds do not meet, as in 004, Fig. 2.2: those of layer 2 cut off a corner that layer 1 leaves.
+
+    In each layer one unit is active wherever the other is not, so that the network is transparent.
+    """
+    weights = [[1.0, -0.5], [0.15, -1.0]], [[-1.0, 1.03], [-0.5, 0.48]], [[1.0], [-0.7]]
+    biases = [0.7, 1.1], [2.1, -1.95], [0.1]
+    w, b = (tuple(torch.tensor([a], dtype=torch.float64) for a in kind) for kind in (weights, biases))
+    return Network(w, b)
+
+
+def example() -> Surface:
+    """What is shown: a transparent random network whose folds have three orders, some of them lower than their layer.
+
+    Of a few draws the one whose smallest piece is the largest.
+    """
+    domain = box(-1, 1, dimension=2)
+    networks = [with_transparency(SHOWN, BIAS, seed, domain, True) for seed in range(DRAWS)]
+    surfaces = [canonical_surface(enumerate_regions(network, domain)) for network in networks if network is not None]
+    telling = [s for s in surfaces if len(s.levels) == 3 and (s.order < s.owner_layer).any()]
+    return max(telling or surfaces, key=_smallest)
+
+
+def _smallest(surface: Surface) -> float:
+    """The length of the shortest piece of a surface in the plane."""
+    length = segments(surface.regions)[0].diff(dim=1)[:, 0].norm(dim=1)
+    return torch.zeros(len(surface)).double().index_add(0, surface.facet_piece, length).min().item()
+
+
+def draw(seen: list[Seen]) -> Figure:
+    """Above: folds up to layer 1, 2, 3, and sorted greedily. Below: layers that cannot be told; a dependency graph."""
+    figure = Figure(figsize=(10.4, 5.6), layout="constrained")
+    axes = figure.subplots(2, 4)
+    shown = example()
+    for last, panel in zip((1, 2, 3), axes[0], strict=False):
+        _lines(panel, shown, shown.regions.layers[facets(shown.regions).unit], last)
+        panel.set_title(f"folds up to layer {last}")
+    _lines(axes[0, 3], shown, shown.order[shown.facet_piece])
+    axes[0, 3].set_title("the same folds by order")
+    few = canonical_surface(enumerate_regions(few_crossings(), (-1, 1)))
+    _lines(axes[1, 0], few, few.regions.layers[facets(few.regions).unit])
+    axes[1, 0].set_title("few crossings, by layer")
+    _lines(axes[1, 1], few, few.order[few.facet_piece], colours=("#777777",) * 3)
+    axes[1, 1].set_title("the layers cannot be told")
+    _lines(axes[1, 2], shown, shown.order[shown.facet_piece])
+    _numbers(axes[1, 2], shown)
+    axes[1, 2].set_title("canonical form of the folds above")
+    _graph(axes[1, 3], shown, dependency_graph(shown))
+    axes[1, 3].set_title("its dependency graph")
+    handles = [axes[0, 3].plot([], [], color=c)[0] for c in LAYER_COLOURS]
+    figure.legend(handles, ["layer or order 1", "2", "3"], loc="outside lower center", ncols=3)
+    return figure
+
+
+def _lines(
+    panel: Axes, surface: Surface, group: torch.Tensor, last: int = 3, colours: tuple[str, ...] = LAYER_COLOURS
+) -> None:
+    lines, _ = segments(surface.regions)
+    for k in range(1, last + 1):
+        panel.add_collection(LineCollection(list(lines[group == k].numpy()), colors=colours[k - 1], linewidths=1.3))
+    panel.set(xlim=(-1, 1), ylim=(-1, 1), aspect="equal", xticks=[], yticks=[])
+    panel.grid(visible=False)
+    for spine in panel.spines.values():
+        spine.set(visible=True, color="#bbbbbb")
+
+
+def _numbers(panel: Axes, surface: Surface) -> None:
+    """The number of each piece at the middle of its longest part."""
+    lines, _ = segments(surface.regions)
+    length = lines.diff(dim=1)[:, 0].norm(dim=1)
+    for p in range(len(surface)):
+        own = (surface.facet_piece == p).nonzero().flatten()
+        x, y = lines[own[length[own].argmax()]].mean(0).tolist()
+        style = {"boxstyle": "circle,pad=0.12", "facecolor": "white", "edgecolor": "none", "alpha": 0.85}
+        colour = LAYER_COLOURS[int(surface.order[p]) - 1]
+        panel.text(x, y, str(p + 1), fontsize=7, color=colour, ha="center", va="center", bbox=style)
+
+
+def _graph(panel: Axes, surface: Surface, graph: Graph) -> None:
+    """Pieces as numbered dots, a column an order, with arrows to those that bend at one, dotted where they cross it."""
+    place = np.zeros((len(surface), 2))
+    for k in range(1, len(surface.levels) + 1):
+        own = (surface.order == k).nonzero().flatten().numpy()
+        place[own, 0] = k
+        place[own, 1] = -(np.arange(len(own)) + 0.5) / len(own)
+    arrow = {"arrowstyle": "-|>", "color": "#999999", "linewidth": 0.6, "mutation_scale": 6, "shrinkA": 5, "shrinkB": 5}
+    for (i, j), bends in zip(graph.edges.tolist(), graph.bends.tolist(), strict=True):
+        curve = "arc3" if place[j, 0] == place[i, 0] + 1 else "arc3,rad=-0.19"  # between the dots
+        line = {"linestyle": "-" if bends else ":", "connectionstyle": curve}
+        panel.annotate("", place[j], place[i], arrowprops=arrow | line)
+    colours = [LAYER_COLOURS[k - 1] for k in surface.order.tolist()]
+    panel.scatter(place[:, 0], place[:, 1], s=110, c=colours, zorder=3)
+    for p, (x, y) in enumerate(place):
+        panel.text(x, y, str(p + 1), fontsize=7, color="white", ha="center", va="center", zorder=4)
+    panel.set(xlim=(0.6, len(surface.levels) + 0.4), ylim=(-1.02, 0.02), xticks=[1, 2, 3], yticks=[], xlabel="order")
+    panel.grid(visible=False)
+    panel.spines[:].set_visible(False)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# The claims
+
+
+def _by_setting(seen: list[Seen], name: str, kinds: tuple[str, ...]) -> dict[str, np.ndarray]:
+    labels = dict.fromkeys(s.label for s in seen if s.kind in kinds)
+    return {label: np.array([s.values[name] for s in seen if s.label == label]) for label in labels}
+
+
+all_are_seen = Claim(
+    "of a general and transparent network every unit's zero set is a fold of the function (Lemma 2.1)",
+    statistic="share of the facets on units' boundaries across which the network's gradient jumps",
+    expected="> 0.999",
+    refuted_by="an interval over seeds below 0.999",
+    values=lambda seen: _by_setting(seen, "seen", ("transparent", "constructed")),
+)
+
+none_elsewhere = Claim(
+    "no network has folds anywhere else (Lemma A.15)",
+    statistic="share of the regions between units' boundaries on which the network is not affine",
+    expected="< 0.001",
+    refuted_by="an interval over seeds above 0.001",
+    values=lambda seen: _by_setting(seen, "bent", ("transparent", "not transparent", "constructed")),
+)
+
+some_are_hidden = Claim(
+    "of a network that is not transparent some folds of units are not seen in the function",
+    statistic="share of the facets on units' boundaries across which the network's gradient does not jump",
+    expected="> 0.01",
+    refuted_by="an interval over seeds below 0.01",
+    values=lambda seen: {k: 1 - v for k, v in _by_setting(seen, "seen", ("not transparent",)).items()},
+)
+
+order_is_bounded = Claim(
+    "the fold-set is a piece-wise linear surface of order at most L - 1 (Lemma 2.2)",
+    statistic="order of the surface minus the number of hidden layers",
+    expected="< 0.5",
+    refuted_by="an interval over seeds above 0.5",
+    values=lambda seen: {
+        label: np.array([s.values["order"] - s.values["layers"] for s in seen if s.label == label])
+        for label in dict.fromkeys(s.label for s in seen)
+    },
+)
+
+paths_tell_layers = Claim(
+    "a canonical piece of order k from which a path of length m starts lies on a unit of layer k .. L - 1 - m "
+    "(Lemma 2.3)",
+    statistic="share of the canonical pieces for which this is so",
+    expected="> 0.999",
+    refuted_by="an interval over seeds below 0.999",
+    values=lambda seen: _by_setting(seen, "between", ("transparent", "not transparent", "constructed")),
+)
+
+bends_tell_layers = Claim(
+    "the same with paths along bends alone, without edges to pieces that go on straight behind a crossing (not the "
+    "seed's: added once its lemma had been seen to fail)",
+    statistic="share of the canonical pieces for which this is so",
+    expected="> 0.999",
+    refuted_by="an interval over seeds below 0.999",
+    values=lambda seen: _by_setting(seen, "between_by_bends", ("transparent", "not transparent", "constructed")),
+)
+
+sorted_too_low = Claim(
+    "sorting folds greedily is not guaranteed to give all of them their own layer (Fig. 2.3)",
+    statistic="share of the facets whose canonical order is lower than the layer of their unit",
+    expected="> 0.01",
+    refuted_by="an interval over seeds below 0.01",
+    values=lambda seen: _by_setting(seen, "too_low", ("transparent",)),
+)
+
+all_are_told = Claim(
+    "there are networks in which a path of length L - 1 - l starts at the fold of every unit of each layer l "
+    "(Lemma 2.4)",
+    statistic="share of the units of constructed networks from which such a path starts",
+    expected="> 0.999",
+    refuted_by="an interval over seeds below 0.999",
+    values=lambda seen: _by_setting(seen, "told", ("constructed",)),
+)

@@ -1,0 +1,186 @@
+"""Weights recovered from queries: how exact, with how many queries, under how much noise (004, Theorem 2.1)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import torch
+from matplotlib.figure import Figure
+
+from tutelage import draws
+from tutelage.figures import PALETTE, panel_grid
+from tutelage.geometry import match
+from tutelage.geometry.identifying.construction import construct
+from tutelage.geometry.querying.reconstruction import identify
+from tutelage.networks import Network, outputs
+from tutelage.studies.claims import Claim
+from tutelage.studies.functions._random_relu import random_relu
+from tutelage.studies.packs import Packs
+from tutelage.studies.study import Plan, Scale, study
+
+SEEDS: dict[Scale, int] = {"smoke": 2, "quick": 8, "paper": 32}
+CONSTRUCTED = ((2, 2, 1), (2, 2, 2, 1), (3, 2, 2, 1), (3, 3, 2, 1), (3, 3, 3, 1), (2, 2, 2, 2, 1), (4, 3, 3, 2, 1))
+RANDOM = {"smoke": ((8, 6, 1),), "quick": ((20, 10, 1), (10, 15, 15, 1)), "paper": ((20, 10, 1), (10, 15, 15, 1))}
+NOISY = (6, 6, 6, 1)
+NOISES = (1e-12, 1e-10, 1e-8, 1e-6)
+LINES = (8, 32, 128, 512)
+BIAS = 0.3
+FIRST = 1_000
+"""Seeds begin here; those below served to choose the settings of the search."""
+LEAST = 1e-16
+"""Errors below are shown and counted as this."""
+
+
+@study(
+    "reconstruction",
+    seed="004",
+    figure="Thm 2.1",
+    shows="No figure: networks exist whose function tells their weights up to order and positive scale of the units; "
+    "the proof finds layer after layer from the folds of the function.",
+)
+def reconstruction(scale: Scale) -> Plan:
+    """Weights recovered from queries alone."""
+    claims = [exact, typical, proportional, enough_lines]
+    return Plan([], draw, claims, table, lambda packs, tell: look(packs, tell, scale))
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One black box: error is the largest relative error of a layer, 1 where not all units were found."""
+
+    kind: str
+    widths: tuple[int, ...]
+    seed: int
+    noise: float
+    lines: int
+    error: float
+    unexplained: float
+    queries: int
+
+    @property
+    def label(self) -> str:
+        return f"{self.kind} {'-'.join(map(str, self.widths))}"
+
+
+def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> list[Seen]:
+    """Identifiable networks, random ones, random ones with noise, and random ones with few lines."""
+    seeds = range(FIRST, FIRST + SEEDS[scale])
+    jobs: list[tuple[str, tuple[int, ...], int, float, int]] = []
+    for seed in seeds:
+        jobs += [
+            ("identifiable", widths, seed, 0.0, LINES[-1]) for widths in CONSTRUCTED[: 3 if scale == "smoke" else 7]
+        ]
+        jobs += [("random", widths, seed, 0.0, LINES[-1]) for widths in RANDOM[scale]]
+        jobs += [("noisy", NOISY, seed, noise, LINES[-1]) for noise in NOISES[: 2 if scale == "smoke" else 4]]
+        jobs += [("few lines", NOISY, seed, 0.0, lines) for lines in LINES]
+    found = []
+    for done, job in enumerate(jobs, start=1):
+        found.append(tried(*job))
+        progress(done / len(jobs))
+    return found
+
+
+def tried(kind: str, widths: tuple[int, ...], seed: int, noise: float, lines: int) -> Seen:
+    """Identify one network from values and compare."""
+    inside = kind == "identifiable"
+    truth = construct(widths, (-1, 1), seed) if inside else random_relu(widths, BIAS, [seed])
+    box = (-1.0, 1.0) if inside else (-4.0, 4.0)
+    ask = answers(truth.to("cpu", torch.float64), noise, seed)
+    found = identify(ask, truth.inputs, truth.outputs, box=box, noise=noise, seed=seed, lines=lines)
+    same = found.network.widths == truth.widths and not found.open_signs
+    error = float(match(truth, found.network).residual.max()) if same else 1.0
+    return Seen(kind, widths, seed, noise, lines, min(max(error, LEAST), 1.0), found.unexplained, found.queries)
+
+
+def answers(truth: Network, noise: float, seed: int) -> Callable[[torch.Tensor], torch.Tensor]:
+    """A network as a function of points [N, d], with errors uniform within the noise."""
+    key, asked = draws.keys([seed], "noise of answers"), [0]
+
+    def ask(points: torch.Tensor) -> torch.Tensor:
+        exact = outputs(truth, points)[0]
+        if not noise:
+            return exact
+        unit = draws.uniforms(key, exact.numel(), asked[0])[0].view_as(exact)
+        asked[0] += exact.numel()
+        return exact + noise * (2 * unit - 1)
+
+    return ask
+
+
+def table(found: list[Seen]) -> pa.Table:
+    return pa.Table.from_pylist(
+        [{**{k: v for k, v in vars(seen).items() if k != "widths"}, "widths": str(list(seen.widths))} for seen in found]
+    )
+
+
+def draw(found: list[Seen]) -> Figure:
+    """Errors against queries, noise, and lines."""
+    titles = ["exact answers", f"noisy answers, {'-'.join(map(str, NOISY))}", "few lines"]
+    figure, axes = panel_grid([""], titles, "", "", size=(3.2, 3.0), sharex=False, sharey=False)
+    left, middle, right = axes[0]
+    for colour, kind in zip(PALETTE, ("identifiable", "random"), strict=False):
+        some = [s for s in found if s.kind == kind]
+        left.scatter([s.queries for s in some], [s.error for s in some], s=12, color=colour, alpha=0.6, label=kind)
+    left.set(
+        xscale="log",
+        yscale="log",
+        xlabel="queries",
+        xlim=(1e4, 1e7),
+        ylabel="largest relative error of a layer (1: not found)",
+        ylim=(1e-17, 3),
+    )
+    left.legend(frameon=False, loc="center right")
+    noisy = [s for s in found if s.kind == "noisy"]
+    middle.scatter([s.noise for s in noisy], [s.error for s in noisy], s=12, color=PALETTE[2], alpha=0.6)
+    span = [min(s.noise for s in noisy), max(s.noise for s in noisy)]
+    middle.plot(span, span, color="#999999", linewidth=0.7, linestyle=":")
+    middle.set(xscale="log", yscale="log", xlabel="bound on the noise", ylim=(1e-14, 3))
+    few = [s for s in found if s.kind == "few lines"]
+    right.scatter([s.lines for s in few], [s.error for s in few], s=12, color=PALETTE[3], alpha=0.6)
+    right.set(xscale="log", yscale="log", xlabel="lines at most", ylim=(1e-17, 3))
+    return figure
+
+
+def _of(found: list[Seen], kind: str, value: Callable[[Seen], float], label: Callable[[Seen], str]):
+    """One array a setting."""
+    groups: dict[str, list[float]] = {}
+    for seen in found:
+        if seen.kind == kind:
+            groups.setdefault(label(seen), []).append(value(seen))
+    return {name: np.array(values) for name, values in groups.items()}
+
+
+exact = Claim(
+    "the function of an identifiable network tells its weights up to order and positive scale (Theorem 2.1)",
+    statistic="log10 of the largest relative error of a layer's weights, found from values alone",
+    expected="< -10",
+    refuted_by="an interval over seeds above -10",
+    values=lambda found: _of(found, "identifiable", lambda s: np.log10(s.error), lambda s: s.label),
+)
+
+typical = Claim(
+    "random networks, of which the theorem does not speak, are recovered as well",
+    statistic="share of seeds whose weights are found to 1e-9",
+    expected="> 0.5",
+    refuted_by="an interval over seeds below 0.5",
+    values=lambda found: _of(found, "random", lambda s: float(s.error < 1e-9), lambda s: s.label),
+)
+
+proportional = Claim(
+    "noise in the answers spoils the weights in proportion, no more than a hundredfold",
+    statistic="log10 of the largest relative error of a layer over the noise",
+    expected="< 2",
+    refuted_by="an interval over seeds above 2",
+    values=lambda found: _of(found, "noisy", lambda s: np.log10(s.error / s.noise), lambda s: f"noise {s.noise:.0e}"),
+)
+
+enough_lines = Claim(
+    "a hundred lines tell the weights of a network with two hidden layers of six units",
+    statistic="share of seeds whose weights are found to 1e-9 with at most 128 lines",
+    expected="> 0.5",
+    refuted_by="an interval over seeds below 0.5",
+    values=lambda found: _of(
+        [s for s in found if s.lines == 128], "few lines", lambda s: float(s.error < 1e-9), lambda s: s.label
+    ),
+)

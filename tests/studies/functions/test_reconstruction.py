@@ -1,0 +1,47 @@
+"""The study's black boxes, and its claims on invented errors."""
+
+import numpy as np
+import torch
+from matplotlib.figure import Figure
+
+from tutelage.networks import outputs
+from tutelage.studies.functions._random_relu import random_relu
+from tutelage.studies.functions.reconstruction import (
+    Seen,
+    answers,
+    draw,
+    enough_lines,
+    exact,
+    proportional,
+    table,
+    tried,
+    typical,
+)
+
+
+def seen(kind, error, noise=0.0, lines=512):
+    return Seen(kind, (6, 6, 6, 1), 0, noise, lines, error, 0.0, 1000)
+
+
+def test_answers_are_within_the_noise_and_depend_on_the_seed_alone():
+    truth, x = random_relu((3, 4, 1), 0.3, [0]), torch.ones(50, 3, dtype=torch.float64)
+    one, two = answers(truth, 1e-3, 7)(x), answers(truth, 1e-3, 7)(x)
+    assert (one == two).all()
+    off = (one - outputs(truth, x)[0]).abs()
+    assert 0 < off.max() <= 1e-3
+    assert (answers(truth, 0.0, 7)(x) == outputs(truth, x)[0]).all()
+
+
+def test_an_identifiable_network_is_recovered():
+    assert tried("identifiable", (2, 2, 1), 1, 0.0, 64).error < 1e-10
+
+
+def test_claims_are_judged_by_kind_and_setting():
+    found = [seen("identifiable", 1e-14), seen("random", 1e-12), seen("random", 1.0), seen("noisy", 1e-7, 1e-8)]
+    found += [seen("few lines", 1e-12, lines=n) for n in (8, 128)]
+    assert np.allclose(exact.values(found)["identifiable 6-6-6-1"], -14)
+    assert typical.values(found)["random 6-6-6-1"].tolist() == [1, 0]
+    assert np.allclose(proportional.values(found)["noise 1e-08"], 1)
+    assert enough_lines.values(found)["few lines 6-6-6-1"].tolist() == [1]
+    assert table(found).num_rows == 6
+    assert isinstance(draw(found), Figure)
