@@ -7,7 +7,7 @@ from contextlib import suppress
 import typer
 from rich.console import Console
 
-from tutelage.cli import commands, specs, store
+from tutelage.cli import commands, data, specs, store
 from tutelage.cli.certify import certify
 from tutelage.cli.compare import compare
 from tutelage.cli.engines import engines
@@ -36,6 +36,7 @@ app.command()(prune)
 app.command()(identify)
 app.add_typer(specs.app)
 app.add_typer(store.app)
+app.add_typer(data.app)
 app.command()(store.query)
 
 ERROR, INTERRUPTED = 2, 130

