@@ -25,3 +25,15 @@ def test_the_teacher_has_no_loss_and_the_best_constant_has_the_label_power(probl
     assert (find("evaluate_loss")(s) == 0).all()
     labels = outputs(p.teacher, p.inputs.evaluate)
     torch.testing.assert_close(find("label_power")(s), labels.var(1, correction=0).sum(-1) / 2)
+
+
+def test_cross_entropy_and_agreement_are_torchs(problem, dtype):
+    p = problem(dtype=dtype)
+    s = Snapshot(p.teacher, p.students, p.inputs.train, p.inputs.evaluate)
+    wanted = outputs(p.teacher, p.inputs.evaluate).argmax(-1)
+    got = outputs(p.students, p.inputs.evaluate)
+    for member in range(3):
+        loss = torch.nn.functional.cross_entropy(got[member], wanted[member])
+        torch.testing.assert_close(find("cross_entropy")(s)[member], loss)
+        share = (got[member].argmax(-1) == wanted[member]).to(dtype).mean()
+        torch.testing.assert_close(find("agreement")(s)[member], share)

@@ -31,3 +31,17 @@ def label_power(s: Snapshot) -> Tensor:
     """1/2 E|f* - E f*|^2 on the evaluation points: the loss of the best constant, a yardstick for the others."""
     wanted = s.teacher_activity.outputs
     return half_squares(wanted, wanted.mean(1, keepdim=True))
+
+
+@measure_of("member")
+def cross_entropy(s: Snapshot) -> Tensor:
+    """-E log p_y on the evaluation points, y the teacher's largest output and p the softmax of the student's."""
+    wanted = s.teacher_activity.outputs.argmax(-1, keepdim=True)
+    return -s.activity.outputs.log_softmax(-1).gather(-1, wanted).squeeze(-1).mean(1)
+
+
+@measure_of("member")
+def agreement(s: Snapshot) -> Tensor:
+    """Share of the evaluation points on which the student's largest output is the teacher's."""
+    same = s.teacher_activity.outputs.argmax(-1) == s.activity.outputs.argmax(-1)
+    return same.to(s.evaluate.dtype).mean(1)

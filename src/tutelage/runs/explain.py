@@ -148,10 +148,18 @@ def _training(spec: Spec) -> str:
     points = f"all {spec.inputs.train:,} points" if training.batch == "all" else f"{training.batch:,} points {drawn}"
     epochs = training.steps * _batch(spec) / spec.inputs.train
     rate = _shown(training.learning_rate) + (" (one a member)" if isinstance(training.learning_rate, tuple) else "")
+    loss = "" if training.loss == "mse" else f" on the loss {training.loss}"
     return (
-        f"Training: {training.steps:,} steps of gradient descent on {points}, {epochs:,.4g} times through the data. "
-        f"The learning rate is {rate}{_schedule(spec)}"
+        f"Training: {training.steps:,} steps of {_optimiser(spec)}{loss} on {points}, {epochs:,.4g} times through the "
+        f"data. The learning rate is {rate}{_schedule(spec)}"
     )
+
+
+def _optimiser(spec: Spec) -> str:
+    optimiser = spec.training.optimiser
+    if optimiser.plain:
+        return "gradient descent"
+    return f"{optimiser.kind} (" + ", ".join(f"{n} {_shown(v)}" for n, v in optimiser if n != "kind") + ")"
 
 
 def _schedule(spec: Spec) -> str:

@@ -140,8 +140,8 @@ class Spec(Settings):
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def recipes(self) -> tuple[Recipe, ...]:
-        """The four recipes of a spec: teacher, student, law of the inputs, schedule of the learning rate."""
-        return self.teacher, self.student, self.inputs, self.training.schedule
+        """The recipes of a spec: teacher, student, law of the inputs, schedule of the learning rate, optimiser."""
+        return self.teacher, self.student, self.inputs, self.training.schedule, self.training.optimiser
 
 
 def plain(settings: Settings) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from tutelage.discover import import_all
 from tutelage.training.engine import ENGINES, Engine, choose, engine
+from tutelage.training.optimisers import Adam, Learner, Optimiser, Sgd
 from tutelage.training.schedules import Constant, Cosine, Drops, Schedule
 from tutelage.training.task import Task, Training
 from tutelage.training.train import follow, make_task, train
@@ -11,11 +12,15 @@ import_all(__name__, __path__)
 
 __all__ = [
     "ENGINES",
+    "Adam",
     "Constant",
     "Cosine",
     "Drops",
     "Engine",
+    "Learner",
+    "Optimiser",
     "Schedule",
+    "Sgd",
     "Task",
     "Training",
     "Trajectory",

@@ -42,6 +42,8 @@ class FusedCpu(Engine):
 
     @classmethod
     def refusal(cls, students: Network, task: Task) -> str | None:
+        if task.training.unusual:
+            return f"it does plain SGD on the squared error, not {task.training.unusual}"
         if students.depth != 2:
             return f"it trains networks of two layers, not {students.depth}"
         if students.device.type != "cpu" or task.points.device.type != "cpu" or task.labels.device.type != "cpu":

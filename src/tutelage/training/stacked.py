@@ -5,8 +5,11 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from tutelage.errors import Refusal
 from tutelage.networks import Network, gate
 from tutelage.training.engine import Engine, engine
+from tutelage.training.losses import Loss, descent
+from tutelage.training.optimisers import Learner, Optimiser
 from tutelage.training.task import Task
 
 _SPAN = 256  # steps whose rows are drawn at a time
@@ -14,10 +17,10 @@ _SPAN = 256  # steps whose rows are drawn at a time
 
 @engine
 class Stacked(Engine):
-    """Plain SGD with hand-written gradients and `torch.bmm`; the reference the other engines are held to."""
+    """Hand-written gradients and `torch.bmm`; the reference the other engines are held to."""
 
     name: ClassVar[str] = "stacked"
-    supports: ClassVar[str] = "any depth, batch and sampling, float32 and float64, CPU and GPU"
+    supports: ClassVar[str] = "any depth, loss, optimiser, batch and sampling, float32 and float64, CPU and GPU"
     speed: ClassVar[int] = 0
 
     def __init__(self, task: Task) -> None:
@@ -34,16 +37,24 @@ class Stacked(Engine):
         return None
 
     def advance(self, students: Network, start: int, stop: int) -> Network:
-        students = students.map(torch.clone)
+        if not self.task.training.optimiser.plain:
+            raise Refusal(f"{self.task.training.unusual} goes on from what it remembers: call learn instead of advance")
+        return self.learn(Learner(students), start, stop).students
+
+    def learn(self, learner: Learner, start: int, stop: int) -> Learner:
+        learner, loss, optimiser = learner.clone(), self.task.training.loss, self.task.training.optimiser
         for begin in range(start, stop, _SPAN):
             end = min(begin + _SPAN, stop)
             rows = self.task.rows(begin, end)
-            rates = torch.as_tensor(self.task.rates(begin, end) / self.task.batch)
-            rates = rates.to(students.device, students.dtype)[:, :, None, None]
+            rates = torch.as_tensor(self.task.rates(begin, end) / (self.task.batch if optimiser.plain else 1))
+            rates = rates.to(learner.students.device, learner.students.dtype)[:, :, None, None]
             for t in range(end - begin):
                 x, y = self._batch(rows[:, t])
-                step(students, x, y, rates[:, t])
-        return students
+                if optimiser.plain:
+                    step(learner.students, x, y, rates[:, t], loss)
+                else:
+                    optimise(learner, x, y, rates[:, t], loss, optimiser, begin + t)
+        return learner
 
     def _batch(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         """Points and labels of rows [S, B], as [S, B, d] and [S, B, C]."""
@@ -55,11 +66,43 @@ class Stacked(Engine):
         return x, y
 
 
-def step(students: Network, x: Tensor, y: Tensor, rates: Tensor) -> None:
+def step(students: Network, x: Tensor, y: Tensor, rates: Tensor, loss: Loss = "mse") -> None:
     """One step of gradient descent, in place: W_l += rate * sum over the batch of f_{l-1} g_l^T (000, eq. 1).
 
     x [S, B, d], y [S, B, C], rates [S, 1, 1] (the learning rate divided by B).
     """
+    features, gates = _upwards(students, x)
+    g = descent(loss, y, features[-1]) * rates
+    for layer in range(students.depth - 1, -1, -1):
+        w = students.weights[layer]
+        below = torch.bmm(g, w.mT).mul_(gates[layer - 1]) if layer > 0 else g
+        w.baddbmm_(features[layer].mT, g)
+        if students.biases is not None:
+            students.biases[layer].add_(g.sum(1))
+        g = below
+
+
+def optimise(
+    learner: Learner, x: Tensor, y: Tensor, rates: Tensor, loss: Loss, optimiser: Optimiser, number: int
+) -> None:
+    """One step of an optimiser that remembers, in place; rates [S, 1, 1], number: the step counted from 0."""
+    students = learner.students
+    features, gates = _upwards(students, x)
+    g = descent(loss, y, features[-1]) / -x.shape[1]
+    weights, biases = [], []
+    for layer in range(students.depth - 1, -1, -1):
+        weights.append(torch.bmm(features[layer].mT, g))
+        biases.append(g.sum(1))
+        if layer > 0:
+            g = torch.bmm(g, students.weights[layer].mT).mul_(gates[layer - 1])
+    gradients = weights[::-1] + (biases[::-1] if students.biases is not None else [])
+    slots = zip(*(slot.parameters for slot in learner.memory), strict=True)
+    for array, gradient, memory in zip(students.parameters, gradients, slots, strict=True):
+        optimiser.change(array, gradient, memory, rates if array.ndim == 3 else rates[:, 0], number)
+
+
+def _upwards(students: Network, x: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+    """Features of all layers, the input first, and gates of the hidden ones."""
     features, gates = [x], []
     for layer, w in enumerate(students.weights):
         u = torch.bmm(features[-1], w)
@@ -69,11 +112,4 @@ def step(students: Network, x: Tensor, y: Tensor, rates: Tensor) -> None:
             gates.append(gate(students.activation, u, students.slope))
             u *= gates[-1]
         features.append(u)
-    g = (y - features[-1]) * rates
-    for layer in range(students.depth - 1, -1, -1):
-        w = students.weights[layer]
-        below = torch.bmm(g, w.mT).mul_(gates[layer - 1]) if layer > 0 else g
-        w.baddbmm_(features[layer].mT, g)
-        if students.biases is not None:
-            students.biases[layer].add_(g.sum(1))
-        g = below
+    return features, gates

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from tutelage.networks import Network
 from tutelage.training.engine import engine
+from tutelage.training.optimisers import Learner
 from tutelage.training.stacked import Stacked, step
 from tutelage.training.task import Task
 
@@ -68,7 +69,12 @@ class StackedGraph(Stacked):
     def refusal(cls, students: Network, task: Task) -> str | None:
         if not (students.weights[0].is_cuda and task.points.is_cuda and task.labels.is_cuda):
             return "the students and their data are not on a GPU"
+        if not task.training.optimiser.plain:
+            return f"it replays plain SGD, not {task.training.unusual}"
         return None
+
+    def learn(self, learner: Learner, start: int, stop: int) -> Learner:
+        return Learner(self.advance(learner.students, start, stop))
 
     def advance(self, students: Network, start: int, stop: int) -> Network:
         with torch.cuda.device(students.device):
@@ -126,7 +132,7 @@ class StackedGraph(Stacked):
             if self.task.training.batch != "all":
                 x = self.points.index_select(0, points[t]).view(shape)
                 y = self.labels.index_select(0, labels[t]).view(shape)
-            step(students, x, y, rates[t])
+            step(students, x, y, rates[t], self.task.training.loss)
 
 
 def _assign(target: Network, source: Network) -> None:

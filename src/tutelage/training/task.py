@@ -13,11 +13,13 @@ from torch import Tensor
 from tutelage import draws
 from tutelage.errors import Refusal
 from tutelage.settings import Settings, per_member
+from tutelage.training.losses import Loss
+from tutelage.training.optimisers import Optimiser, Sgd
 from tutelage.training.schedules import Constant, Schedule
 
 
 class Training(Settings):
-    """How students learn: stochastic gradient descent on J = 1/2 E|f* - f|^2 (seed 000, eq. 2).
+    """How students learn: stochastic gradient descent on J = 1/2 E|f* - f|^2 (seed 000, eq. 2), or on cross-entropy.
 
     The gradient of a step is the mean over its batch of the sum over outputs. ``batch="all"`` is full-batch gradient
     descent; ``sampling="epochs"`` draws without replacement (an incomplete last batch of an epoch is left out).
@@ -28,11 +30,25 @@ class Training(Settings):
     sampling: Literal["replacement", "epochs"] = "replacement"
     learning_rate: NonNegativeFloat | tuple[NonNegativeFloat, ...] = 0.01
     schedule: Schedule = Field(default_factory=Constant)
+    loss: Loss = "mse"
+    optimiser: Optimiser = Field(default_factory=Sgd)
 
     @field_validator("schedule", mode="before")
     @classmethod
     def _schedule(cls, value: Any) -> Any:
         return Schedule.parse(value)
+
+    @field_validator("optimiser", mode="before")
+    @classmethod
+    def _optimiser(cls, value: Any) -> Any:
+        return Optimiser.parse(value)
+
+    @property
+    def unusual(self) -> str | None:
+        """What sets this training apart from plain SGD on the squared error, in a phrase."""
+        if self.loss != "mse":
+            return f"the loss {self.loss}"
+        return None if self.optimiser.plain else f"{self.optimiser.kind} with momentum, decay or memory"
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,8 @@ from tutelage.errors import Refusal
 from tutelage.inputs import Inputs
 from tutelage.networks import Network, outputs
 from tutelage.training.engine import Engine, choose
+from tutelage.training.losses import labels
+from tutelage.training.optimisers import Learner
 from tutelage.training.task import Task, Training
 from tutelage.training.trajectory import Trajectory
 
@@ -36,7 +38,7 @@ def train(
     on_progress: Callable[[int], None] | None = None,
     **training: Any,
 ) -> Trajectory:
-    """Train every student on its teacher's labels by SGD on the mean squared error (seed 000, eq. 2).
+    """Train every student on its teacher's labels, by SGD on the squared error (seed 000, eq. 2) unless told otherwise.
 
     Settings are those of :class:`Training`, given as one or by name (steps=..., batch=..., learning_rate=...).
     record: steps to record besides 0 and the last; keep: which of them keep their weights in the result;
@@ -97,28 +99,34 @@ def make_task(students: Network, teacher: Network, inputs: Inputs, settings: Tra
             f"there are {students.members} students, {teacher.members} teachers and inputs for {len(inputs.seeds)} "
             "members: build all three with the same seeds"
         )
-    return Task(inputs.train, outputs(teacher, inputs.train), settings, inputs.seeds)
+    return Task(inputs.train, labels(settings.loss, outputs(teacher, inputs.train)), settings, inputs.seeds)
 
 
 class _Pack:
-    """Students on their way: those still bounded are trained, the diverged wait with their last bounded weights."""
+    """Students on their way: those still bounded are trained, the diverged wait as they last were."""
 
     def __init__(self, kind: type[Engine], task: Task, students: Network) -> None:
-        self.task, self.students, self.step = task, students, 0
+        self.task, self.step = task, 0
+        optimiser = task.training.optimiser
+        self.learner = Learner(students) if optimiser.plain else optimiser.start(students)
         self.engine = kind(task)
         self.active = list(range(task.members))
         self.diverged_at = torch.full((task.members,), -1, dtype=torch.int64)
 
+    @property
+    def students(self) -> Network:
+        return self.learner.students
+
     def advance(self, stop: int) -> None:
         if self.active:
             everyone = len(self.active) == self.task.members
-            before = self.students if everyone else self.students[self.active]
-            after = self.engine.advance(before, self.step, stop)
-            lost = [i for i, fine in enumerate(bounded(after).tolist()) if not fine]
+            before = self.learner if everyone else self.learner[self.active]
+            after = self.engine.learn(before, self.step, stop)
+            lost = [i for i, fine in enumerate(bounded(after.students).tolist()) if not fine]
             if lost:
                 last, when = locate(type(self.engine), self.engine.task[lost], before[lost], self.step, stop)
-                after = _replaced(after, lost, last)
-            self.students = after if everyone else _replaced(self.students, self.active, after)
+                after = after.replaced(lost, last)
+            self.learner = after if everyone else self.learner.replaced(self.active, after)
             if lost:
                 self._retire(lost, when)
         self.step = stop
@@ -144,28 +152,21 @@ def bounded(network: Network) -> Tensor:
     return torch.stack([(a.flatten(1).abs() <= bound).all(-1) for a in network.parameters]).all(0)
 
 
-def locate(kind: type[Engine], task: Task, students: Network, start: int, stop: int) -> tuple[Network, Tensor]:
+def locate(kind: type[Engine], task: Task, learner: Learner, start: int, stop: int) -> tuple[Learner, Tensor]:
     """The step after which each of these students, bounded at ``start`` and not at ``stop``, is no longer bounded.
 
     Halving the interval replays it at most once more, because an engine's steps can be repeated at will.
-    Returns the last bounded weights and the steps int64 [S].
+    Returns the last bounded state and the steps int64 [S].
     """
     if stop - start == 1:
-        return students, torch.full((task.members,), stop, dtype=torch.int64)
+        return learner, torch.full((task.members,), stop, dtype=torch.int64)
     middle = (start + stop) // 2
-    half = kind(task).advance(students, start, middle)
-    fine = bounded(half).tolist()
-    last, when = students, torch.empty(task.members, dtype=torch.int64)
-    for half_bounded, state, begin, end in ((False, students, start, middle), (True, half, middle, stop)):
+    half = kind(task).learn(learner, start, middle)
+    fine = bounded(half.students).tolist()
+    last, when = learner, torch.empty(task.members, dtype=torch.int64)
+    for half_bounded, state, begin, end in ((False, learner, start, middle), (True, half, middle, stop)):
         members = [i for i, f in enumerate(fine) if f == half_bounded]
         if members:
             found, when[members] = locate(kind, task[members], state[members], begin, end)
-            last = _replaced(last, members, found)
+            last = last.replaced(members, found)
     return last, when
-
-
-def _replaced(network: Network, members: Sequence[int], by: Network) -> Network:
-    """The network with some members replaced by those of another."""
-    index = torch.as_tensor(members, device=network.device)
-    arrays = iter(by.parameters)
-    return network.map(lambda a: a.index_copy(0, index, next(arrays)))

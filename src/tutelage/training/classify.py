@@ -1,0 +1,115 @@
+r"""SGD with cross-entropy on labelled points, as seed 004 (section 3.4) does it: two-layer and residual networks, stacked.
+
+.. math:: h_1 = W_1 x, \quad h_l = h_{l-1} + W_l \rho(h_{l-1}), \quad h = W_L \rho(h_{L-1})
+
+(004, eq. 3.30); L = 2 is the plain two-layer network. Without biases, in float32, every member on its own points from its
+own start and in its own order: permutations drawn afresh each epoch, the last batch smaller where it must be.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tutelage import draws
+from tutelage.errors import Refusal
+from tutelage.networks import Network
+
+_EPOCHS = 25  # whose orders are drawn at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Residual:
+    """S residual networks without biases (004, eq. 3.30): weights W_l [S, in, out], hidden widths all the same."""
+
+    weights: tuple[Tensor, ...]
+
+    @property
+    def members(self) -> int:
+        return self.weights[0].shape[0]
+
+    @property
+    def network(self) -> Network:
+        """The same as a Network, which two layers are; refused for more."""
+        if len(self.weights) != 2:
+            raise Refusal(f"a residual network of {len(self.weights)} layers is no plain stack of layers")
+        return Network(self.weights)
+
+    def outputs(self, points: Tensor) -> Tensor:
+        """h(x) at points [S, N, d] or [N, d]: [S, N]."""
+        h = points.to(self.weights[0].dtype) @ self.weights[0]
+        for w in self.weights[1:-1]:
+            h = h + h.relu() @ w
+        return (h.relu() @ self.weights[-1]).squeeze(-1)
+
+
+def small_uniform(
+    seeds: Sequence[int], inputs: int, hidden: int, layers: int = 2, multiple: float = 0.05, dtype=torch.float32
+) -> Residual:
+    """Weights uniform in +-1/sqrt(in), times ``multiple``: torch's own scale, made small as in 004, section 3.4.1."""
+    if layers < 2:
+        raise Refusal(f"a network to train here has at least 2 layers, not {layers}")
+    widths = [inputs, *[hidden] * (layers - 1), 1]
+    weights = []
+    for layer, (a, b) in enumerate(pairwise(widths), start=1):
+        unit = draws.uniforms(draws.keys(seeds, f"classifier layer {layer}"), a * b).view(-1, a, b)
+        weights.append(((2 * unit - 1) * (multiple / math.sqrt(a))).to(dtype))
+    return Residual(tuple(weights))
+
+
+def classify(
+    start: Residual,
+    x: Tensor,
+    y: Tensor,
+    seeds: Sequence[int],
+    *,
+    epochs: int = 500,
+    batch: int = 50,
+    learning_rate: float = 0.1,
+    on_progress: Callable[[float], None] | None = None,
+) -> Residual:
+    """Train every member on its own points x [S, n, d] with labels y [S, n] of +1 and -1; mean loss over the batch."""
+    members, n = y.shape
+    if x.shape[:2] != y.shape or members != start.members or len(seeds) != members:
+        raise Refusal(
+            f"{start.members} networks came with points {list(x.shape)}, labels {list(y.shape)} and {len(seeds)} seeds: "
+            "wanted [S, n, d], [S, n] and S of them"
+        )
+    if not (y.abs() == 1).all():
+        raise Refusal("labels are +1 and -1: recode them")
+    if epochs < 0 or not 1 <= batch <= n or not learning_rate > 0:
+        raise Refusal(
+            f"epochs {epochs}, batch {batch} and learning rate {learning_rate} do not fit {n} samples: wanted at least "
+            "0, from 1 to the samples, and above 0"
+        )
+    weights = tuple(np.ascontiguousarray(w.mT.numpy(), np.float32) for w in start.weights)  # [S, out, in]
+    points, labels = (np.ascontiguousarray(v.numpy(), np.float32) for v in (x, y))
+    keys = draws.keys(seeds, "classifier batches")
+    for first in range(0, epochs, _EPOCHS):
+        span = range(first, min(first + _EPOCHS, epochs))
+        rows = torch.stack([draws.permutations(keys, n, epoch) for epoch in span], dim=1).flatten(1).numpy()
+        _train(weights, points, labels, rows, n, batch, learning_rate)
+        if on_progress:
+            on_progress(span.stop / epochs)
+    if not all(np.isfinite(w).all() for w in weights):
+        raise Refusal(f"training at the rate {learning_rate} has diverged: lower the rate")
+    return Residual(tuple(torch.from_numpy(w).mT.contiguous().to(start.weights[0].dtype) for w in weights))
+
+
+def _train(
+    weights: tuple[np.ndarray, ...], x: np.ndarray, y: np.ndarray, rows: np.ndarray, n: int, batch: int, rate: float
+) -> None:
+    from tutelage.training._classify_loops import descend  # loading the compiler takes a while
+
+    arguments = (weights, x, y, rows, n, batch, np.float32(rate))
+    descend(0, 0, *arguments)  # compiled, or loaded, by one thread alone
+    threads = min(torch.get_num_threads(), len(y))
+    cuts = [len(y) * i // threads for i in range(threads + 1)]
+    with ThreadPoolExecutor(threads) as pool:
+        for done in [pool.submit(descend, *part, *arguments) for part in pairwise(cuts)]:
+            done.result()

@@ -1,0 +1,108 @@
+"""Optimisers: from the gradient of a step to the change of the weights, members side by side.
+
+Every rule here acts on each weight alone, so members do not touch one another.
+"""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import torch
+from pydantic import Field, NonNegativeFloat, PositiveFloat
+from torch import Tensor
+
+from tutelage.networks import Network
+from tutelage.settings import Recipe
+
+
+class Optimiser(Recipe):
+    """A recipe for the change of the weights, given the gradients and what is remembered of earlier ones."""
+
+    slots: ClassVar[int] = 0
+    """How many numbers are remembered for each weight."""
+    weight_decay: NonNegativeFloat = 0.0
+
+    @property
+    def plain(self) -> bool:
+        """Whether a step is nothing but the gradient times the learning rate."""
+        return False
+
+    def start(self, students: Network) -> "Learner":
+        """Students that remember nothing yet: zeros."""
+        return Learner(students, tuple(students.map(torch.zeros_like) for _ in range(self.slots)))
+
+    @abstractmethod
+    def change(self, weight: Tensor, gradient: Tensor, memory: Sequence[Tensor], rate: Tensor, step: int) -> None:
+        """Change one array of weights in place, and its memory with it.
+
+        weight, gradient [S, ...]; memory: one array of that shape a slot; rate [S, 1, ...]; step counts from 0.
+        """
+
+
+class Sgd(Optimiser):
+    r"""Gradient descent with momentum and weight decay, as torch has it.
+
+    .. math:: h = g + \lambda w, \qquad m \leftarrow \mu m + h, \qquad w \leftarrow w - \eta m
+    """
+
+    kind: Literal["sgd"] = "sgd"
+    momentum: float = Field(default=0.0, ge=0, lt=1)
+    slots: ClassVar[int] = 1
+
+    @property
+    def plain(self) -> bool:
+        return self.momentum == 0 and self.weight_decay == 0
+
+    def change(self, weight: Tensor, gradient: Tensor, memory: Sequence[Tensor], rate: Tensor, step: int) -> None:
+        h = gradient + self.weight_decay * weight if self.weight_decay else gradient
+        if self.momentum:
+            h = memory[0].mul_(self.momentum).add_(h)
+        weight.sub_(rate * h)
+
+
+class Adam(Optimiser):
+    r"""Adam (Kingma and Ba 2015), the decay added to the gradient.
+
+    .. math::
+        m \leftarrow \beta_1 m + (1 - \beta_1) h, \quad v \leftarrow \beta_2 v + (1 - \beta_2) h^2, \quad
+        w \leftarrow w - \eta\, \frac{m / (1 - \beta_1^t)}{\sqrt{v / (1 - \beta_2^t)} + \epsilon}
+    """
+
+    kind: Literal["adam"] = "adam"
+    beta_1: float = Field(default=0.9, ge=0, lt=1)
+    beta_2: float = Field(default=0.999, ge=0, lt=1)
+    epsilon: PositiveFloat = 1e-8
+    slots: ClassVar[int] = 2
+
+    def change(self, weight: Tensor, gradient: Tensor, memory: Sequence[Tensor], rate: Tensor, step: int) -> None:
+        h = gradient + self.weight_decay * weight if self.weight_decay else gradient
+        m = memory[0].lerp_(h, 1 - self.beta_1)
+        v = memory[1].mul_(self.beta_2).addcmul_(h, h, value=1 - self.beta_2)
+        size = (v / (1 - self.beta_2 ** (step + 1))).sqrt_().add_(self.epsilon)
+        weight.sub_(rate / (1 - self.beta_1 ** (step + 1)) * m / size)
+
+
+@dataclass(frozen=True, eq=False)
+class Learner:
+    """Students and what their optimiser remembers: networks of the same shapes, one a slot."""
+
+    students: Network
+    memory: tuple[Network, ...] = ()
+
+    def __getitem__(self, members: Sequence[int]) -> "Learner":
+        return Learner(self.students[members], tuple(slot[members] for slot in self.memory))
+
+    def replaced(self, members: Sequence[int], by: "Learner") -> "Learner":
+        """The same learners with some members replaced by those of another."""
+        memory = tuple(_replaced(a, members, b) for a, b in zip(self.memory, by.memory, strict=True))
+        return Learner(_replaced(self.students, members, by.students), memory)
+
+    def clone(self) -> "Learner":
+        return Learner(self.students.map(torch.clone), tuple(slot.map(torch.clone) for slot in self.memory))
+
+
+def _replaced(network: Network, members: Sequence[int], by: Network) -> Network:
+    index = torch.as_tensor(members, device=network.device)
+    arrays = iter(by.parameters)
+    return network.map(lambda a: a.index_copy(0, index, next(arrays)))
