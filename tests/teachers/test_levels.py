@@ -8,7 +8,7 @@ from scipy import stats
 
 from tutelage.errors import Refusal
 from tutelage.inputs import CorrelatedGaussian, Gaussian, StudentT
-from tutelage.networks import forward
+from tutelage.networks import forward, outputs
 from tutelage.teachers import Levels
 
 DEFAULT = (-0.5, -0.25, 0.0, 0.25, 0.5)
@@ -233,3 +233,16 @@ def test_teachers_of_different_seeds_differ():
 def test_layers_are_drawn_apart():
     first, second, _ = build(inputs=8, hidden=(8, 8)).weights
     assert not torch.equal(first, second)
+
+
+def test_standardised_outputs_have_mean_0_and_deviation_1():
+    law = Gaussian(std=10.0, train=20_000)
+    plain = Levels(inputs=12, hidden=(8, 6), outputs=4, bias="median", polarity=1.0)
+    teacher = plain.model_copy(update={"standardised": True}).build(range(3), law, torch.float64)
+    y = outputs(teacher, law.draw(teacher, range(3)).train)
+    assert y.mean(1).abs().max() < 0.1  # 4,096 points fix the mean to 1/64
+    assert (y.std(1) - 1).abs().max() < 0.1
+    before = plain.build(range(3), law, torch.float64)
+    assert all(torch.equal(a, b) for a, b in zip(teacher.weights[:-1], before.weights[:-1], strict=True))
+    with pytest.raises(Refusal, match="standardised outputs needs the law"):
+        Levels(inputs=12, hidden=8, outputs=4, standardised=True).build(range(3))

@@ -5,6 +5,7 @@ from tutelage.measures.correlation import RECOVERED, correlations
 from tutelage.measures.diagnosis import Diagnosis, diagnose
 from tutelage.measures.fan_out import fan_out_norms
 from tutelage.measures.losses import half_squares
+from tutelage.measures.modules import LayerMatch, match_modules
 from tutelage.measures.observers import observations
 from tutelage.measures.registry import MEASURES, Measure, axis_shape, find, measure_of
 from tutelage.measures.report import STANDARD, Recorder, Report, measure
@@ -22,6 +23,7 @@ __all__ = [
     "RECOVERED",
     "STANDARD",
     "Diagnosis",
+    "LayerMatch",
     "Measure",
     "Recorder",
     "Report",
@@ -34,6 +36,7 @@ __all__ = [
     "fan_out_norms",
     "find",
     "half_squares",
+    "match_modules",
     "measure",
     "measure_of",
     "observations",

@@ -1,6 +1,7 @@
 """Teachers whose weights take a few levels: those of seeds 000 and 001 (App. F, eq. 10)."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -12,7 +13,7 @@ from tutelage import draws
 from tutelage.errors import Refusal
 from tutelage.inputs import Law
 from tutelage.networks import Network
-from tutelage.networks.forward import activate
+from tutelage.networks.forward import activate, outputs
 from tutelage.settings import per_member
 from tutelage.teachers.teacher import Teacher
 
@@ -29,7 +30,8 @@ class Levels(Teacher):
 
     .. math:: \|v^*_j\| \sim 1/j^p \qquad (000, eq. 10)
 
-    with the polarity p of the member; output bias ``output_bias``.
+    with the polarity p of the member; output bias ``output_bias``. With ``standardised`` the top layer is then moved
+    and scaled so that every output has mean 0 and deviation 1 over the inputs.
 
     >>> teacher = Levels(inputs=4, hidden=3, outputs=2, polarity=1.0).build(seeds=range(5))
     >>> teacher.members, teacher.widths
@@ -44,6 +46,7 @@ class Levels(Teacher):
     levels: tuple[FiniteFloat, ...] = (-0.5, -0.25, 0.0, 0.25, 0.5)
     bias: FiniteFloat | Literal["median"] = -0.1
     output_bias: FiniteFloat = -0.1
+    standardised: bool = False
     activation: Literal["relu", "leaky", "abs", "linear"] = "relu"
     slope: float = Field(default=0.01, ge=0, lt=1)
 
@@ -70,8 +73,9 @@ class Levels(Teacher):
         device: torch.device | str = "cpu",
     ) -> Network:
         polarity = torch.tensor(per_member(self.polarity, len(seeds), "polarity"), dtype=torch.float64, device=device)
-        if self.bias == "median" and law is None:
-            raise Refusal("a teacher with bias 'median' needs the law of its inputs: build(seeds, law)")
+        if (self.bias == "median" or self.standardised) and law is None:
+            what = "bias 'median'" if self.bias == "median" else "standardised outputs"
+            raise Refusal(f"a teacher with {what} needs the law of its inputs: build(seeds, law)")
         widths, weights = self.widths(), []
         for layer, (fan_in, fan_out) in enumerate(pairwise(widths), start=1):
             last = layer == len(widths) - 1
@@ -84,7 +88,10 @@ class Levels(Teacher):
                 weights.append(columns / columns.norm(dim=1, keepdim=True))
         network = Network(tuple(weights), None, self.activation, self.slope)
         biases = _biases(self, network, seeds, law)
-        return Network(network.weights, biases, self.activation, self.slope).to(dtype=dtype)
+        network = Network(network.weights, biases, self.activation, self.slope)
+        if self.standardised and law is not None:
+            network = _standardised(network, _looked_at(network, seeds, law))
+        return network.to(dtype=dtype)
 
 
 def _columns(
@@ -135,10 +142,27 @@ def _biases(recipe: Levels, network: Network, seeds: Sequence[int], law: Law | N
     if recipe.bias != "median":
         return (*(w.new_full((network.members, w.shape[2]), recipe.bias) for w in network.weights[:-1]), top)
     assert law is not None
-    f = law.points(draws.keys(seeds, "teacher-median", network.device), _MEDIAN_POINTS, network.inputs, torch.float64)
+    f = _looked_at(network, seeds, law)
     biases = []
     for w in network.weights[:-1]:
         u = torch.bmm(f, w)
         biases.append(-u.median(dim=1).values)
         f = activate(network, u + biases[-1].unsqueeze(1))
     return (*biases, top)
+
+
+def _looked_at(network: Network, seeds: Sequence[int], law: Law) -> Tensor:
+    """The points over which medians, means and deviations are taken: [S, N, d]."""
+    key = draws.keys(seeds, "teacher-median", network.device)
+    return law.points(key, _MEDIAN_POINTS, network.inputs, torch.float64)
+
+
+def _standardised(network: Network, points: Tensor) -> Network:
+    """The network with a top layer that gives every output mean 0 and deviation 1 over these points."""
+    assert network.biases is not None
+    y = outputs(network, points)
+    deviation = y.std(1, correction=0)
+    if (deviation == 0).any():
+        raise Refusal("an output of the teacher is constant over the inputs and cannot be standardised: widen it")
+    top = network.weights[-1] / deviation.unsqueeze(1), (network.biases[-1] - y.mean(1)) / deviation
+    return replace(network, weights=(*network.weights[:-1], top[0]), biases=(*network.biases[:-1], top[1]))

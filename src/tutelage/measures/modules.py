@@ -1,0 +1,188 @@
+"""Any two torch modules side by side: which of my units found which of the teacher's (seed 000, eq. 9).
+
+Nothing is asked of the modules but that both take the same batches. Their layers are watched from outside, by forward
+hooks, and what is needed of the activations is summed up batch by batch: memory does not grow with the samples.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from tutelage.errors import Refusal, unknown
+from tutelage.measures.correlation import RECOVERED
+from tutelage.measures.streaming import StreamedCorrelation
+
+_WATCHED = (nn.ReLU, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Tanh, nn.Sigmoid, nn.ReLU6, nn.Hardswish, nn.Softplus)
+
+
+@dataclass(frozen=True, eq=False)
+class LayerMatch:
+    """One layer of the teacher beside one of the student.
+
+    correlation [m, n]: of every teacher unit with every student unit over all samples, a pixel of a feature map being a
+    sample; 0 where a unit is constant. idle_teacher, idle_student: units that were constant, by number.
+    """
+
+    teacher: str
+    student: str
+    correlation: np.ndarray
+    idle_teacher: tuple[int, ...]
+    idle_student: tuple[int, ...]
+    samples: int
+
+    @property
+    def rho_mean(self) -> float:
+        """mean_j max_k rho_jk over the teacher units that are not constant (000, eq. 9)."""
+        return float(np.delete(self.correlation, self.idle_teacher, axis=0).max(1).mean())
+
+    @property
+    def best_student(self) -> np.ndarray:
+        """The student unit that found each teacher unit best: [m]."""
+        return self.correlation.argmax(1)
+
+    @property
+    def best_correlation(self) -> np.ndarray:
+        """How well each teacher unit is found: [m]."""
+        return self.correlation.max(1)
+
+    @property
+    def recovered(self) -> np.ndarray:
+        """Which teacher units are found with a correlation above 0.95: bool [m]."""
+        return self.best_correlation > RECOVERED
+
+    def __str__(self) -> str:
+        found, units = int(self.recovered.sum()), len(self.correlation)
+        idle = f", {len(self.idle_student)} student units idle" if self.idle_student else ""
+        return (
+            f"{self.teacher} -> {self.student}: rho_mean {self.rho_mean:.3f}, {found} of {units} teacher units found"
+            f"{idle} ({self.samples:,} samples)"
+        )
+
+
+def match_modules(
+    teacher: nn.Module,
+    student: nn.Module,
+    batches: Tensor | Iterable[Tensor],
+    layers: Sequence[str] | Sequence[tuple[str, str]] | None = None,
+) -> list[LayerMatch]:
+    """Compare layers of two modules on the same inputs, one match a pair of layers.
+
+    batches: one tensor, or several (a DataLoader's, without labels); layers: names as ``named_modules`` gives them, one
+    for both modules or a pair each. Without it, activation layers (ReLU and its relatives) are compared in the order
+    in which they run, and both modules must have as many. Modules are run in evaluation mode and left as they were.
+    """
+    pairs = _named(teacher, student, layers) if layers is not None else None
+    sums: list[StreamedCorrelation] = []
+    for batch in [batches] if isinstance(batches, Tensor) else batches:
+        taught = _seen(teacher, batch, None if pairs is None else [a for a, _ in pairs], "teacher")
+        learnt = _seen(student, batch, None if pairs is None else [b for _, b in pairs], "student")
+        if pairs is None:
+            pairs = _in_order(list(taught), list(learnt))
+        sums = sums or [StreamedCorrelation() for _ in pairs]
+        for (a, b), running in zip(pairs, sums, strict=True):
+            running.add(*_samples(a, taught[a], b, learnt[b]))
+    if not sums or pairs is None:
+        raise Refusal("there are no inputs to compare the modules on: give at least one batch")
+    return [_match(*pair, running) for pair, running in zip(pairs, sums, strict=True)]
+
+
+def _named(teacher: nn.Module, student: nn.Module, layers: Sequence) -> list[tuple[str, str]]:
+    """Pairs of names, each checked to be a layer."""
+    pairs = [(name, name) if isinstance(name, str) else tuple(name) for name in layers]
+    if not pairs:
+        raise Refusal("no layers were named: leave 'layers' out to compare all activation layers in order")
+    for side, (whose, module) in enumerate((("teacher", teacher), ("student", student))):
+        known = dict(module.named_modules())
+        for pair in pairs:
+            if pair[side] not in known:
+                raise unknown(f"layer of the {whose}", pair[side], [name for name in known if name])
+    return pairs
+
+
+def _in_order(taught: list[str], learnt: list[str]) -> list[tuple[str, str]]:
+    if len(taught) != len(learnt):
+        raise Refusal(
+            f"the teacher has {len(taught)} activation layers ({', '.join(taught)}) and the student {len(learnt)} "
+            f"({', '.join(learnt)}): say which to compare, layers=[(teacher's, student's), ...]"
+        )
+    return list(zip(taught, learnt, strict=True))
+
+
+def _seen(module: nn.Module, batch: Tensor, names: Sequence[str] | None, whose: str) -> dict[str, Tensor]:
+    """Outputs of the watched layers on a batch, in the order in which they ran."""
+    watched = {
+        name: layer
+        for name, layer in module.named_modules()
+        if (isinstance(layer, _WATCHED) if names is None else name in names)
+    }
+    if not watched:
+        raise Refusal(f"the {whose} has no activation layers to watch: name layers of it, layers=[...]")
+    seen: dict[str, Tensor] = {}
+
+    def hook(name: str) -> Any:
+        def keep(layer: nn.Module, given: Any, out: Any) -> None:
+            if name in seen:
+                raise Refusal(f"the layer '{name}' of the {whose} runs more than once: give it a layer for each use")
+            if not isinstance(out, Tensor):
+                kind = type(layer).__name__
+                raise Refusal(f"the layer '{name}' ({kind}) of the {whose} gives no tensor: name another layer")
+            seen[name] = out.detach().clone()  # what follows may change it in place
+
+        return keep
+
+    handles = [layer.register_forward_hook(hook(name)) for name, layer in watched.items()]
+    training = {layer: layer.training for layer in module.modules()}
+    module.eval()
+    try:
+        with torch.no_grad():
+            module(batch)
+    except (RuntimeError, ValueError, TypeError) as error:
+        if isinstance(error, Refusal):
+            raise
+        shape, first = list(batch.shape), str(error).splitlines()[0]
+        raise Refusal(
+            f"the {whose} cannot take inputs of shape {shape} ({first}): give both modules the same"
+        ) from None
+    finally:
+        for handle in handles:
+            handle.remove()
+        for layer, was in training.items():
+            layer.training = was
+    absent = [name for name in watched if name not in seen]
+    if absent:
+        raise Refusal(f"the layer '{absent[0]}' of the {whose} did not run on these inputs: name another layer")
+    return seen
+
+
+def _samples(a: str, first: Tensor, b: str, second: Tensor) -> tuple[Tensor, Tensor]:
+    """Activations of two layers as [1, N, units]; pixels are samples, and maps must then have one size."""
+    units = [_units(name, x) for name, x in ((a, first), (b, second))]
+    if units[0].shape[1] != units[1].shape[1]:
+        raise Refusal(
+            f"the layers '{a}' and '{b}' have outputs {list(first.shape)} and {list(second.shape)}: units are compared "
+            "place by place, so name layers with feature maps of one size"
+        )
+    return units[0], units[1]
+
+
+def _units(name: str, x: Tensor) -> Tensor:
+    """[N, units], or feature maps [N, channels, ...] with every place a sample: -> [1, samples, units]."""
+    if x.ndim < 2 or not x.is_floating_point():
+        raise Refusal(f"the layer '{name}' gives {x.dtype} {list(x.shape)}: wanted [samples, units] or feature maps")
+    return x.flatten(2).transpose(1, 2).reshape(1, -1, x.shape[1]) if x.ndim > 2 else x.unsqueeze(0)
+
+
+def _match(teacher: str, student: str, running: StreamedCorrelation) -> LayerMatch:
+    idle = [tuple(torch.nonzero(norm[0] == 0)[:, 0].tolist()) for norm in running.norms()]
+    correlation = running.correlations()[0].cpu().numpy()
+    for whose, name, which, units in (
+        ("teacher", teacher, idle[0], correlation.shape[0]),
+        ("student", student, idle[1], correlation.shape[1]),
+    ):
+        if len(which) == units:
+            raise Refusal(f"every unit of the layer '{name}' of the {whose} is constant on these inputs: it is dead")
+    return LayerMatch(teacher, student, correlation, idle[0], idle[1], running.count)
