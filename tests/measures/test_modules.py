@@ -1,5 +1,7 @@
 """Any two torch modules: the correlations are those of their activations, whatever the layers are."""
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -12,7 +14,7 @@ from tutelage.measures import correlations, match_modules
 def mlp(*widths, seed=0):
     torch.manual_seed(seed)
     layers = []
-    for a, b in zip(widths, widths[1:-1], strict=False):
+    for a, b in itertools.pairwise(widths):
         layers += [nn.Linear(a, b), nn.ReLU()]
     return nn.Sequential(*layers, nn.Linear(*widths[-2:]))
 
