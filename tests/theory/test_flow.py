@@ -95,3 +95,28 @@ def test_a_unit_that_nobody_needs_shrinks_to_nothing_and_stays():
     lengths = course.w[:, 0, 1].norm(dim=1)
     assert lengths[-1] < lengths[0] < 0.32
     assert course.w.isfinite().all()
+
+
+def test_a_unit_that_shrinks_away_stays_however_loose_the_tolerance():
+    """Of 0.0002 at time 12 and on its way to 0 by 13: what a step may be wrong by must not hold it up for ever."""
+    teacher = Units(torch.tensor([[[0.83749, 0.54518, -0.03733], [0.81389, 0.57912, 0.04694]]]), torch.ones(1, 2, 1))
+    start = [
+        [-0.61868, -0.39217, 0.25139],
+        [-0.11396, 0.06837, -0.04188],
+        [0.05687, 0.10577, -0.2514],
+        [-0.2219, 0.22274, 0.54635],
+    ]
+    students = Units(torch.tensor([start]), torch.ones(1, 4, 1))
+    exact = flow(teacher, students, [12.0, 13.0, 14.0])
+    for absolute in (1e-6, 1e-7, 1e-8):
+        loose = flow(teacher, students, [12.0, 13.0, 14.0], relative=1e-6, absolute=absolute)
+        assert torch.equal(loose.w[1, 0, 0], loose.w[2, 0, 0])
+        assert loose.w[1, 0, 0].norm() < 1000 * absolute
+        assert torch.allclose(loose.w, exact.w, atol=2000 * absolute)
+
+
+def test_a_unit_that_starts_short_grows():
+    teacher = Units(torch.tensor([[[1.0, 0.0]]]), torch.ones(1, 1, 1))
+    students = Units(torch.tensor([[[1e-6, 1e-6]]]), torch.ones(1, 1, 1))
+    end = flow(teacher, students, [60.0], relative=1e-6, absolute=1e-8).end
+    assert torch.allclose(end.w, teacher.w, atol=1e-4)

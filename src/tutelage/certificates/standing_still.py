@@ -2,7 +2,7 @@
 
 These theorems speak of weights alone and of x ~ N(0, I), so they take no samples, and are functions of their own beside
 the theorems that :func:`.registry.certify` holds against samples. Theorem 4.4 asks whether angles are rational
-multiples of pi, which no float64 can tell, and is not here.
+multiples of pi, which no float64 can tell: see :mod:`.rational_angles`.
 """
 
 import math

@@ -20,7 +20,7 @@ def build(spec: Spec, device: torch.device | str = "cpu") -> tuple[Network, Netw
         students = spec.student.build(teacher, spec.seeds)
         inputs = _inputs(spec, teacher)
         if teacher.device.type == "cuda":
-            torch.cuda.synchronize()  # what is kept here may be read on another stream
+            torch.cuda.current_stream().synchronize()  # what is kept here may be read on another stream
     return teacher, students, inputs
 
 

@@ -34,7 +34,8 @@ class AngularKernel:
 
     variation: total variation of f' over the whole circle, jumps included, which bounds |c_n| by V / (2 pi n^2), or
     None where it is not known; coefficient: n -> c_n where there is a closed form whose first signs show all of them;
-    error: bound on the rounding of f.
+    error: bound on the rounding of f; pieces: number of equal steps between which f is straight, 0 where it is not;
+    shaped: whether a closed form shows that f falls strictly and is log-concave where it is positive.
     """
 
     name: str
@@ -42,6 +43,8 @@ class AngularKernel:
     variation: float | None = None
     coefficient: Callable[[np.ndarray], np.ndarray] | None = None
     error: float = 1e-14
+    pieces: int = 0
+    shaped: bool = False
 
     def __call__(self, angles: np.ndarray) -> np.ndarray:
         return self.function(np.asarray(angles, dtype=np.float64))
@@ -60,10 +63,13 @@ def named(kind: str = "relu", slope: float = 0.01) -> AngularKernel:
     r"""The kernel of an activation at unit lengths times 2 pi, or "arc": pi - theta (002, Lemma 4.5).
 
     :math:`2\pi a^2 \cos\theta + 4 b^2 (\sin\theta + (\pi/2 - \theta)\cos\theta)` with a, b of :mod:`.kernels`, which
-    for relu is f; for erf :math:`4 \arcsin(\cos\theta / 2)`.
+    for relu is f; for erf :math:`4 \arcsin(\cos\theta / 2)`. With :math:`B = 4b^2` and :math:`L = 2\pi a^2 +
+    B(\pi/2 - \theta)` it is :math:`f = B \sin\theta + L \cos\theta`, so :math:`f' = -L \sin\theta` and
+    :math:`f f'' - f'^2 = B^2 \sin^2\theta - L^2`: with :math:`a^2 \ge b^2` both are negative between 0 and pi.
     """
     if kind == "arc":
-        return AngularKernel(kind, lambda t: math.pi - t, 4.0, lambda n: np.where(n == 0, math.pi / 2, _odd(n)))
+        odd_alone = lambda n: np.where(n == 0, math.pi / 2, _odd(n))  # noqa: E731
+        return AngularKernel(kind, lambda t: math.pi - t, 4.0, odd_alone, shaped=True)
     if kind == "erf":
         return AngularKernel(kind, lambda t: 4 * np.arcsin(np.cos(t) / 2), 8.0)
     if kind not in KINDS:
@@ -81,7 +87,7 @@ def named(kind: str = "relu", slope: float = 0.01) -> AngularKernel:
         return np.where(n % 2 == 0, even, 0) + np.where(n == 1, math.pi * a * a, 0)
 
     # f' is 2 pi a^2 times a sine (variation 4) and 4 b^2 times -(pi/2 - theta) sin theta (variation below 2 pi)
-    return AngularKernel(kind, shape, 8 * math.pi * a * a + 8 * math.pi * b * b, coefficient)
+    return AngularKernel(kind, shape, 8 * math.pi * a * a + 8 * math.pi * b * b, coefficient, shaped=a * a >= b * b)
 
 
 def _odd(n: np.ndarray) -> np.ndarray:
@@ -156,7 +162,9 @@ def from_samples(values: np.ndarray, name: str = "samples", *, circle: bool = Fa
     slopes = np.diff(values) / step
     turns = 2 * np.abs(np.diff(slopes)).sum() + 2 * abs(slopes[0]) + 2 * abs(slopes[-1])
     nodes = np.linspace(0, math.pi, len(values))
-    return AngularKernel(name, lambda t: np.interp(t, nodes, values), float(turns), None, 1e-14 * max(1, turns))
+    return AngularKernel(
+        name, lambda t: np.interp(t, nodes, values), float(turns), None, 1e-14 * max(1, turns), pieces=len(values) - 1
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,6 +23,8 @@ from tutelage.networks import Network
 
 _PARALLEL = 1e-12
 """Units whose correlation is this near to 1 or -1 are taken as parallel, where one normal variable is left."""
+_CLOSE = 0.99
+"""Above this correlation, up to sign, its sine is taken from differences of unit vectors."""
 
 SLOPES = {"relu": 0.0, "abs": -1.0, "linear": 1.0}
 
@@ -116,7 +118,7 @@ def _half(w: np.ndarray, b: np.ndarray, v: np.ndarray, c: np.ndarray) -> tuple[n
 def _at_boundary(w: np.ndarray, b: np.ndarray, v: np.ndarray, c: np.ndarray) -> np.ndarray:
     """phi(h)/s E[V_+ | U = 0] of all pairs, 0 for a unit without weights: [S, p, q]."""
     s, t, _, c, h, _, r = _standardised(w, b, v, c)
-    spread = t * np.sqrt(np.maximum((1 - r) * (1 + r), 0))
+    spread = t * _sine(w, v, r)
     return np.where(s == 0, 0.0, _phi(h) / np.where(s == 0, 1, s) * _mean(c - r * t * h, spread))
 
 
@@ -126,6 +128,21 @@ def _standardised(w: np.ndarray, b: np.ndarray, v: np.ndarray, c: np.ndarray) ->
     b, c = b[:, :, None], c[:, None, :]
     r = np.clip((w @ v.swapaxes(1, 2)) / np.where(s * t == 0, 1, s * t), -1, 1)
     return tuple(np.broadcast_arrays(s, t, b, c, b / np.where(s == 0, 1, s), c / np.where(t == 0, 1, t), r))
+
+
+def _sine(w: np.ndarray, v: np.ndarray, r: np.ndarray) -> np.ndarray:
+    """sqrt(1 - r^2) of all pairs [S, p, q], from the vectors where r would leave half of its digits."""
+    sine = np.sqrt((1 - r) * (1 + r))
+    s, i, j = np.nonzero(np.abs(r) > _CLOSE)
+    u, z = directions(w)[s, i], directions(v)[s, j]
+    sine[s, i, j] = np.linalg.norm(u - z, axis=1) * np.linalg.norm(u + z, axis=1) / 2
+    return sine
+
+
+def directions(w: np.ndarray) -> np.ndarray:
+    """Vectors over their lengths; zero stays zero."""
+    size = np.linalg.norm(w, axis=-1, keepdims=True)
+    return w / np.where(size == 0, 1, size)
 
 
 def _leak(activation: str, slope: float) -> float:
@@ -186,7 +203,8 @@ def _both_below(h: np.ndarray, k: np.ndarray, r: np.ndarray, q: np.ndarray) -> n
         a, b = (k - r * h) / (h * q), (h - r * k) / (k * q)
     origin = (h == 0) & (k == 0)
     a, b = (np.where(np.isnan(x), 0, x) for x in (a, b))
-    half = np.where((h * k < 0) | ((h * k == 0) & (h + k < 0)), 0.5, 0.0)
+    sides = np.sign(h) * np.sign(k)  # h k itself may underflow
+    half = np.where((sides < 0) | ((sides == 0) & (h + k < 0)), 0.5, 0.0)
     out = (ndtr(h) + ndtr(k)) / 2 - owens_t(h, a) - owens_t(k, b) - half
     return np.where(origin, 0.25 + np.arcsin(r) / (2 * math.pi), out)
 

@@ -19,6 +19,10 @@ from tutelage.theory.kernels import pairs
 from tutelage.theory.population import Units, first_layer_gradient, gradient, hessian, loss
 
 _FLOOR = 1e-7
+"""Of the teachers' mean length: a unit shorter than that stays where it is."""
+_ABOVE_NOISE = 1000
+"""So does one shorter than this many times the absolute tolerance. Errors of the steps turn a unit to and fro, which
+makes it longer: where it shrinks slowly they were seen to hold it up at 45 tolerances, with ever more steps."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,10 +65,12 @@ def flow(
 ) -> Course:
     """Gradient flow from the students, recorded at the given times; fan-outs stay as they are unless told.
 
-    A unit that shrinks below a ten-millionth of the mean length of the teachers stays where it is. Near the origin its
-    direction turns ever faster to where it shrinks least, so a unit that gets there still shrinking would arrive at 0.
+    A unit that shrinks below a ten-millionth of the mean length of the teachers, or below a thousand times the absolute
+    tolerance, stays where it is. Near the origin its direction turns ever faster to where it shrinks least, so a unit
+    that gets there still shrinking would arrive at 0.
     """
-    floor = _FLOOR * teacher.w.norm(dim=2).mean()
+    floor = max(_FLOOR * float(teacher.w.norm(dim=2).mean()), _ABOVE_NOISE * absolute)
+    floors = (students.w.norm(dim=2, keepdim=True) / 10).clamp_max(floor)  # one that starts short may grow
     shape_w, shape_c = students.w.shape[1:], students.c.shape[1:]
     cut = shape_w.numel()
 
@@ -77,7 +83,7 @@ def flow(
             if teacher.w.shape[0] == 1
             else Units(teacher.w[who], teacher.c[who], teacher.activation, teacher.slope)
         )
-        moving = now.w.norm(dim=2, keepdim=True) > floor
+        moving = now.w.norm(dim=2, keepdim=True) > floors[who]
         if both_layers:
             dw, dc = gradient(mine, now)
             return -torch.cat([(moving * dw).flatten(1), dc.flatten(1)], dim=1)

@@ -12,7 +12,6 @@ The checker walks the boxes from the whole cube itself, so it also sees that the
 """
 
 import functools
-import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +20,7 @@ import mpmath  # type: ignore[import-untyped]
 import numpy as np
 
 from tutelage.errors import Refusal
+from tutelage.theory._distance_polynomials import _ENDS, _first, _minus, _plus, _second, _times
 from tutelage.theory.interval_proof import Proof
 
 BITS = 60
@@ -66,7 +66,7 @@ def check(proof: Proof, on_progress: Callable[[float], None] = lambda share: Non
             own = corners[codes == i]
             for k in range(0, len(own), CHUNK):
                 some = own[k : k + CHUNK]
-                good = tables.falling(some, level) if proof.slab else tables.negative(some, level, i - 1)
+                good = tables.confirmed(some, level, i, proof)
                 proved, refused = proved + int(good.sum()), refused + int((~good).sum())
         seen += len(codes)
         on_progress(seen / total)
@@ -79,15 +79,22 @@ def check(proof: Proof, on_progress: Callable[[float], None] = lambda share: Non
 
 def _set_aside(corners: np.ndarray, codes: np.ndarray, level: int, proof: Proof) -> bool:
     """Whether boxes called excluded (4) or outside (5) are so, in exact whole numbers."""
-    circle = 2**level
+    circle, small = 2**level, _SMALL[proof.edge if proof.edge else -1 if proof.slab else 0]
     for (p, q, r), code in zip(corners[codes >= 4].tolist(), codes[codes >= 4].tolist(), strict=True):
         widest = (p + 1, q + 1 - p, r + 1 - q, circle - r)  # the most by which neighbours can be apart
-        if code == 4 and not any(gap * 2**proof.margin <= circle for gap in widest[1 if proof.slab else 0 :]):
+        if code == 4 and not any(widest[g] * 2**proof.margin <= circle for g in range(4) if g not in small):
             return False
-        beyond = p * 2**proof.slab >= circle if proof.slab else 2 * q >= circle
+        least = (p, q - p - 1, r - q - 1)
+        beyond = any(least[g] * 2**proof.slab >= circle for g in small) if small else 2 * q >= circle
         if code == 5 and not (p >= q + 1 or q >= r + 1 or beyond):
             return False
     return True
+
+
+_SMALL = {0: (), -1: (0,), 1: (0, 2), 2: (0, 1)}
+"""Gaps that are to be small: for no slab, one, and the two kinds of edges."""
+_CROSSED = {1: (1, 3, 1), 2: (0, 2, -1)}
+"""Of an edge, the two units that move, and the sign with which gaps grow with both."""
 
 
 class Tables:
@@ -113,6 +120,14 @@ class Tables:
         highest = max(range(self.half + 1), key=lambda k: curve[k][1])
         self.bend = (highest - 1, highest + 1)
         self.most = curve[highest][1] + (4 * self.step[1] ** 2 >> BITS) + 1
+
+    def confirmed(self, corners: np.ndarray, level: int, i: int, proof: Proof) -> np.ndarray:
+        """Whether boxes show what the proof says of them by det M_i, which is det M_2 near vanishing gaps: bool [B]."""
+        if proof.slab and i != 2:
+            return np.zeros(len(corners), np.bool_)
+        if proof.edge:
+            return self.crossing(corners, level, proof.edge)
+        return self.falling(corners, level) if proof.slab else self.negative(corners, level, i - 1)
 
     def negative(self, corners: np.ndarray, level: int, i: int) -> np.ndarray:
         """Whether det M_i is negative all over boxes: bool [B]."""
@@ -171,6 +186,31 @@ class Tables:
             upper = upper + np.maximum(abs(total[0]), abs(total[1])) * (self.step[1] * unit)
         return (upper < 0).astype(bool)
 
+    def crossing(self, corners: np.ndarray, level: int, edge: int) -> np.ndarray:
+        """Whether the derivative of det M_2 by both gaps of an edge is negative all over boxes: bool [B].
+
+        Where theta_1 and theta_3 are opposite but for s, |s| <= r < 1/2, f, f' and f'' of b over s are in [0, r^2],
+        [-r, r] and [2 - r^2, 2]: tan s > s, |sin s| <= |s|, and sin s / s + cos s >= 2 - (2/3) s^2.
+        """
+        unit = self.half >> level
+        low, high = (np.concatenate([0 * c[:, :1], c * 2 * unit], axis=1) for c in (corners, corners + 1))
+        values: dict[str, Any] = {"p": _both([self.pi])}
+        slopes: dict[str, Any] = {}
+        curves: dict[str, Any] = {}
+        for name, (a, b) in _ENDS.items():
+            start, end = np.maximum(low[:, a] - high[:, b], 0), high[:, a] - low[:, b]
+            values[name], slopes[name] = self.values(start, end), self.slopes(start, end)
+            curves[name] = self.curves(start, end)
+        first, moved, sign = _CROSSED[edge]
+        good = _second(slopes, curves, values, moved, first)[1 if sign > 0 else 0] * sign < 0
+        if edge == 1:
+            start, end = np.maximum(low[:, 3] - high[:, 1], 0), high[:, 3] - low[:, 1]
+            far = np.maximum(abs(start - self.half), abs(end - self.half)).astype(object) * self.step[1]
+            square = (far * far >> BITS) + 1
+            thin = (0 * far, square), (-far, far), ((2 << BITS) - square, 0 * far + (2 << BITS))
+            good |= (_second(slopes, curves, values, moved, first, thin)[1] < 0) & (2 * far < 1 << BITS)
+        return good.astype(bool)
+
     def curves(self, start: np.ndarray, end: np.ndarray) -> Pair:
         """f'' rises from 0 to the root of its slope (s tan s = 2 with s = pi - theta), falls to pi, and is mirrored."""
         least = np.minimum(self.curve[0][start], self.curve[0][end])
@@ -212,19 +252,6 @@ def _both(pairs: list[tuple[int, int]]) -> Pair:
     return np.array([p[0] for p in pairs], dtype=object), np.array([p[1] for p in pairs], dtype=object)
 
 
-def _plus(x, y):
-    return x[0] + y[0], x[1] + y[1]
-
-
-def _minus(x, y):
-    return x[0] - y[1], x[1] - y[0]
-
-
-def _times(x, y):
-    a, b, c, d = x[0] * y[0], x[0] * y[1], x[1] * y[0], x[1] * y[1]
-    return np.minimum(np.minimum(a, b), np.minimum(c, d)), np.maximum(np.maximum(a, b), np.maximum(c, d))
-
-
 def _minor(rows, r: int, c: int):
     (a, b), (d, e) = ([row[j] for j in range(3) if j != c] for k, row in enumerate(rows) if k != r)
     return _minus(_times(a, e), _times(b, d))
@@ -240,79 +267,3 @@ def _determinant(rows):
     plus = _plus(_times(a, _times(e, i)), _plus(_times(b, _times(f, g)), _times(c, _times(d, h))))
     minus = _plus(_times(c, _times(e, g)), _plus(_times(b, _times(d, i)), _times(a, _times(f, h))))
     return _minus(plus, minus)
-
-
-# ----------------------------------------------------------------------------------------------------------------
-# Derivatives of det M_2 as a polynomial in distances, found by formal differentiation
-
-_ENDS = {"x": (1, 0), "y": (2, 0), "z": (3, 0), "a": (2, 1), "b": (3, 1), "c": (3, 2)}
-"""Which units a distance is between; it grows with the angle of the first and falls with that of the second."""
-_SECOND = (("p", "x", "b"), ("a", "y", "c"), ("b", "z", "p"))
-
-Polynomial = dict[tuple[str, ...], int]
-
-
-def _expanded(rows) -> Polynomial:
-    out: Polynomial = {}
-    for order in itertools.permutations(range(3)):
-        sign = (-1) ** sum(order[i] > order[j] for i in range(3) for j in range(i + 1, 3))
-        term = tuple(sorted(rows[r][c] for r, c in enumerate(order)))
-        out[term] = out.get(term, 0) + sign
-    return {term: factor for term, factor in out.items() if factor}
-
-
-def _by(polynomial: Polynomial, name: str) -> Polynomial:
-    """The derivative by one distance."""
-    out: Polynomial = {}
-    for term, factor in polynomial.items():
-        if name in term:
-            rest = list(term)
-            rest.remove(name)
-            out[tuple(rest)] = out.get(tuple(rest), 0) + factor * term.count(name)
-    return {term: factor for term, factor in out.items() if factor}
-
-
-def _at(polynomial: Polynomial, values: dict[str, Any]):
-    total = (0, 0)
-    for term, factor in polynomial.items():
-        product = functools.reduce(_times, [values[name] for name in term])
-        scaled = (product[0] * abs(factor), product[1] * abs(factor))
-        total = _plus(total, scaled) if factor > 0 else _minus(total, scaled)
-    return total
-
-
-def _direction(name: str, moved: int) -> int:
-    return (_ENDS[name][0] == moved) - (_ENDS[name][1] == moved)
-
-
-def _signed(x, sign: int):
-    return x if sign > 0 else (-x[1], -x[0])
-
-
-_WHOLE = _expanded(_SECOND)
-
-
-def _first(slopes: dict[str, Any], values: dict[str, Any]):
-    """The derivative of det M_2 by theta_1."""
-    total = (0, 0)
-    for name in _ENDS:
-        if sign := _direction(name, 1):
-            total = _plus(total, _signed(_times(_at(_by(_WHOLE, name), values), slopes[name]), sign))
-    return total
-
-
-def _second(slopes: dict[str, Any], curves: dict[str, Any], values: dict[str, Any], moved: int):
-    """The derivative of that by theta_moved."""
-    total = (0, 0)
-    for name in _ENDS:
-        if sign := _direction(name, 1):
-            partial = _by(_WHOLE, name)
-            change = (0, 0)
-            for other in _ENDS:
-                if (way := _direction(other, moved)) and (again := _by(partial, other)):
-                    change = _plus(change, _signed(_times(_at(again, values), slopes[other]), way))
-            part = _times(change, slopes[name])
-            if way := _direction(name, moved):
-                part = _plus(part, _signed(_times(_at(partial, values), curves[name]), way))
-            total = _plus(total, _signed(part, sign))
-    return total

@@ -3,6 +3,7 @@
 A step is a dozen small kernels; launched one by one, the launches cost more than the work of a small ensemble.
 """
 
+import threading
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -17,6 +18,7 @@ from tutelage.training.task import Task
 
 _SPAN = 256  # steps whose rows are drawn at a time
 _STEPS = 32  # steps of the long graph
+_one_at_a_time = threading.Lock()  # a recording waits for the whole device first, which no other may be recording on
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,8 @@ class StackedGraph(Stacked):
         """The recording for students of this architecture, made at the first call."""
         kind = (students.widths, students.activation, students.slope, students.biases is None, students.dtype)
         if kind not in self._recordings:
-            self._recordings[kind] = self._record(students)
+            with _one_at_a_time:
+                self._recordings[kind] = self._record(students)
         return self._recordings[kind]
 
     def _record(self, students: Network) -> _Recording:
