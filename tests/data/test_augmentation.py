@@ -36,3 +36,10 @@ def test_what_happens_to_an_image_does_not_depend_on_its_batch():
 def test_no_margin_and_no_flip_changes_nothing():
     images = torch.randn(3, 1, 4, 4)
     assert torch.equal(shifted_and_flipped(images, draws.keys([0], "a"), margin=0, flip=False), images)
+
+
+def test_members_have_streams_of_their_own():
+    images, key = torch.randn(3, 8, 2, 5, 4), draws.keys([4, 9, 2], "augmentation")
+    together = shifted_and_flipped(images, key, start=2, margin=1)
+    for s in range(3):
+        assert torch.equal(together[s], shifted_and_flipped(images[s], key[s : s + 1], start=2, margin=1))

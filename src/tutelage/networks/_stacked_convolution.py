@@ -4,10 +4,17 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+_WIDE = 96
+
 
 def convolve(x: Tensor, weight: Tensor, bias: Tensor, stride: int, padding: int) -> Tensor:
-    """x [S, B, in, H, W], weight [S, out, in, k, k], bias [S, out] -> [S, B, out, H', W']."""
-    return by_groups(x, weight, bias, stride, padding)
+    """x [S, B, in, H, W], weight [S, out, in, k, k], bias [S, out] -> [S, B, out, H', W'].
+
+    The fastest of the ways below, as measured on an H200 in float32: groups for up to 64 channels, and for many
+    channels, each enough to fill the device, one member after another.
+    """
+    wide = x.is_cuda and min(weight.shape[1:3]) >= _WIDE
+    return (by_turns if wide else by_groups)(x, weight, bias, stride, padding)
 
 
 def by_groups(x: Tensor, weight: Tensor, bias: Tensor, stride: int, padding: int) -> Tensor:

@@ -1,9 +1,9 @@
-r"""SGD with cross-entropy on labelled points, as seed 004 (section 3.4) does it: two-layer and residual networks, stacked.
+r"""SGD with cross-entropy on labelled points as in seed 004, section 3.4: two-layer and residual networks, stacked.
 
 .. math:: h_1 = W_1 x, \quad h_l = h_{l-1} + W_l \rho(h_{l-1}), \quad h = W_L \rho(h_{L-1})
 
-(004, eq. 3.30); L = 2 is the plain two-layer network. Without biases, in float32, every member on its own points from its
-own start and in its own order: permutations drawn afresh each epoch, the last batch smaller where it must be.
+(004, eq. 3.30); L = 2 is the plain two-layer network. Without biases, in float32, every member on its own points from
+its own start and in its own order: permutations drawn afresh each epoch, the last batch smaller where it must be.
 """
 
 import math
@@ -77,8 +77,8 @@ def classify(
     members, n = y.shape
     if x.shape[:2] != y.shape or members != start.members or len(seeds) != members:
         raise Refusal(
-            f"{start.members} networks came with points {list(x.shape)}, labels {list(y.shape)} and {len(seeds)} seeds: "
-            "wanted [S, n, d], [S, n] and S of them"
+            f"{start.members} networks came with points {list(x.shape)}, labels {list(y.shape)} and {len(seeds)} "
+            "seeds: wanted [S, n, d], [S, n] and S of them"
         )
     if not (y.abs() == 1).all():
         raise Refusal("labels are +1 and -1: recode them")
@@ -111,5 +111,5 @@ def _train(
     threads = min(torch.get_num_threads(), len(y))
     cuts = [len(y) * i // threads for i in range(threads + 1)]
     with ThreadPoolExecutor(threads) as pool:
-        for done in [pool.submit(descend, *part, *arguments) for part in pairwise(cuts)]:
+        for done in [pool.submit(descend, a, b, *arguments) for a, b in pairwise(cuts)]:
             done.result()

@@ -52,8 +52,8 @@ def fit(
     """Train all members in place; returns the mean training loss of every epoch [epochs, S].
 
     points [N, ...], shared by all members; labels [N] (classes) or [S or 1, N, C] (outputs or probabilities).
-    augment: (points of a batch, key of a member's stream, place of the first) -> points; teach: labels of the augmented
-    points [S, B, ...] -> [S, B, C], in the place of ``labels``. A member's batches, augmentation and start depend on
+    augment: (points of a batch [S, B, ...], keys of the members' streams [S], place of the first) -> points; teach:
+    labels of the augmented points [S, B, ...] -> [S, B, C], in the place of ``labels``. A member's batches, augmentation and start depend on
     its seed alone. An epoch is once through the points, an incomplete last batch left out.
     """
     if len(points) < settings.batch:
@@ -77,8 +77,7 @@ def fit(
             rows = order[:, step * settings.batch : (step + 1) * settings.batch]
             x = points[rows]
             if augment:
-                place = (epoch * steps + step) * settings.batch
-                x = torch.stack([augment(x[s], moves[s : s + 1], place) for s in range(model.members)])
+                x = augment(x, moves, (epoch * steps + step) * settings.batch)
             wanted = teach(x) if teach else _labels(labels, rows)
             each = member_losses(model(x), wanted, settings.loss)
             optimiser.zero_grad(set_to_none=True)

@@ -21,6 +21,7 @@ from tutelage.studies.study import Plan, Scale, study
 from tutelage.training.layered import Fit, accuracy, fit
 
 MULTIPLES = (1, 1.5, 2, 4)
+BATCH = 256
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Size:
 SIZES: dict[Scale, Size] = {
     "smoke": Size("blobs", 240, 60, 6, 2, 2, 1, 2, (0, 1, 2)),
     "quick": Size("fashion-mnist", 6_000, 500, 16, 3, 5, 2, 8, (0, 1, 2, 4, 6, 8)),
-    "paper": Size("cifar10", 50_000, 2_000, 64, 4, 30, 10, 40, (0, 1, 2, 5, 10, 15, 20, 25, 30, 35, 40)),
+    "paper": Size("cifar10", 50_000, 2_000, 64, 4, 30, 10, 30, (0, 1, 2, 5, 10, 15, 20, 25, 30)),
 }
 
 
@@ -104,7 +105,7 @@ def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> Evide
             widths = [max(1, round(multiple * w)) for w in plan.widths()]
             wider = Architecture(plan.inputs, plan.with_widths(widths).hidden, plan.outputs, norm="before")
             students = Layered(wider, teacher.seeds, stream=f"student-{multiple}").to(device)
-            batch = min(128, size.train // 2)
+            batch = min(BATCH, size.train // 4)
             settings = Fit(size.epochs, batch, loss="mse", optimiser="adam", learning_rate=1e-3)
             fit(
                 students, x, y, settings, augment=shifted_and_flipped, on_epoch=record,
@@ -139,7 +140,7 @@ def _teacher(size: Size, x: Tensor, y: Tensor, test: Tensor, labels: Tensor) -> 
     width = size.channels
     hidden = Conv(width), Conv(width, stride=2), Conv(width), Conv(width, stride=2)
     plan = Architecture(tuple(x.shape[1:]), hidden, int(labels.max()) + 1, norm="before")
-    full, batch = Layered(plan, range(size.members), stream="teacher").to(x.device), min(128, size.train // 2)
+    full, batch = Layered(plan, range(size.members), stream="teacher").to(x.device), min(BATCH, size.train // 4)
     fit(full, x, y, Fit(size.teacher_epochs, batch, weight_decay=5e-4), augment=shifted_and_flipped)
     plain = folded(full.eval())
     kept = strongest(unit_strengths(plain, x[:2000].split(500)), [width // 2] * len(hidden))
