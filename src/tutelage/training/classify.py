@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import torch
@@ -87,7 +88,7 @@ def classify(
             f"epochs {epochs}, batch {batch} and learning rate {learning_rate} do not fit {n} samples: wanted at least "
             "0, from 1 to the samples, and above 0"
         )
-    weights = tuple(np.ascontiguousarray(w.mT.numpy(), np.float32) for w in start.weights)  # [S, out, in]
+    weights = tuple(np.array(w.mT.numpy(), np.float32, order="C") for w in start.weights)  # [S, out, in]
     points, labels = (np.ascontiguousarray(v.numpy(), np.float32) for v in (x, y))
     keys = draws.keys(seeds, "classifier batches")
     for first in range(0, epochs, _EPOCHS):
@@ -106,7 +107,7 @@ def _train(
 ) -> None:
     from tutelage.training._classify_loops import descend  # loading the compiler takes a while
 
-    arguments = (weights, x, y, rows, n, batch, np.float32(rate))
+    arguments: tuple[Any, ...] = (weights, x, y, rows, n, batch, np.float32(rate))
     descend(0, 0, *arguments)  # compiled, or loaded, by one thread alone
     threads = min(torch.get_num_threads(), len(y))
     cuts = [len(y) * i // threads for i in range(threads + 1)]

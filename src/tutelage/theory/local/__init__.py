@@ -1,0 +1,70 @@
+"""Local convergence of mildly over-parameterised students (seed 003): exact losses, bounds, starts and descent."""
+
+from tutelage.theory.local.adversary import Edge, Flattest, basin_edge, flattest
+from tutelage.theory.local.descent import (
+    Descent,
+    descend,
+    descend_on_samples,
+    estimated_total,
+    greatest_rate,
+    lazy_rate,
+    stochastic_gradient,
+    usual_rate,
+)
+from tutelage.theory.local.directions import Direction, direction
+from tutelage.theory.local.exact import gradient, gradient_norm, hessian, loss, loss_and_gradient
+from tutelage.theory.local.grouping import Groups, groups
+from tutelage.theory.local.initialise import random_start, samples, subspace_start
+from tutelage.theory.local.residuals import least_eigenvalue, residual, second_moments, split, teacher_matrix
+from tutelage.theory.local.setting import Setting, effective, ineffective
+from tutelage.theory.local.starts import (
+    lazy_students,
+    local_students,
+    normal_students,
+    opposite_pair,
+    plane_teachers,
+    separated_teachers,
+    split_students,
+)
+
+__all__ = [
+    "Descent",
+    "Direction",
+    "Edge",
+    "Flattest",
+    "Groups",
+    "Setting",
+    "basin_edge",
+    "descend",
+    "descend_on_samples",
+    "direction",
+    "effective",
+    "estimated_total",
+    "flattest",
+    "gradient",
+    "gradient_norm",
+    "greatest_rate",
+    "groups",
+    "hessian",
+    "ineffective",
+    "lazy_rate",
+    "lazy_students",
+    "least_eigenvalue",
+    "local_students",
+    "loss",
+    "loss_and_gradient",
+    "normal_students",
+    "opposite_pair",
+    "plane_teachers",
+    "random_start",
+    "residual",
+    "samples",
+    "second_moments",
+    "separated_teachers",
+    "split",
+    "split_students",
+    "stochastic_gradient",
+    "subspace_start",
+    "teacher_matrix",
+    "usual_rate",
+]

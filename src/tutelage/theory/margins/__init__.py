@@ -1,0 +1,1 @@
+"""Which function training picks on orthogonally separable data: seed 004, chapter 3."""

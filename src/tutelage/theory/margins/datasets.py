@@ -1,0 +1,174 @@
+"""Labelled points, one set a member, and laws to draw them from: separable in the ways seed 004, chapter 3 tells apart.
+
+A member's points depend on its seed alone, and a larger set begins with the smaller one.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from tutelage import draws
+from tutelage.errors import Refusal
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """S sets of n labelled points: x float64 [S, n, d], y float64 [S, n] of +1 and -1, both in every set.
+
+    >>> data = Dataset(torch.tensor([[[1.0, 0.0], [-1.0, 0.5]]]), torch.tensor([[1, -1]]))
+    >>> data.members, data.count, data.dimension
+    (1, 2, 2)
+    """
+
+    x: Tensor
+    y: Tensor
+
+    def __post_init__(self) -> None:
+        x, y = self.x.detach().to("cpu", torch.float64), self.y.detach().to("cpu", torch.float64)
+        if x.ndim == 2:
+            x = x.unsqueeze(0)
+        if y.ndim == 1:
+            y = y.unsqueeze(0).expand(len(x), -1)
+        _check(x, y)
+        object.__setattr__(self, "x", x.contiguous())
+        object.__setattr__(self, "y", y.contiguous())
+
+    @property
+    def members(self) -> int:
+        return self.x.shape[0]
+
+    @property
+    def count(self) -> int:
+        return self.x.shape[1]
+
+    @property
+    def dimension(self) -> int:
+        return self.x.shape[2]
+
+    def __getitem__(self, members: slice | Sequence[int]) -> "Dataset":
+        """The sets of some of the members."""
+        return Dataset(self.x[members], self.y[members])
+
+
+def _check(x: Tensor, y: Tensor) -> None:
+    if x.ndim != 3 or y.shape != x.shape[:2]:
+        raise Refusal(f"wanted points [n, d] or [S, n, d] with a label each, not {list(x.shape)} and {list(y.shape)}")
+    if not x.isfinite().all():
+        raise Refusal("some points are not finite: leave them out")
+    if not (y.abs() == 1).all():
+        met = ", ".join(f"{v:g}" for v in y.unique()[:5].tolist())
+        raise Refusal(f"labels are +1 and -1, two classes, and these hold {met}: recode them")
+    for name, sign in (("+1", 1), ("-1", -1)):
+        without = (~(y == sign).any(1)).nonzero().flatten()
+        if len(without):
+            raise Refusal(f"set {int(without[0])} has no sample with the label {name}: both classes are needed")
+    zero = (x == 0).all(2).nonzero()
+    if len(zero):
+        s, i = zero[0].tolist()
+        raise Refusal(f"sample {i} of set {s} is the zero vector, which no network without biases can label: drop it")
+
+
+def orthants(seeds: Sequence[int], count: int = 500, dimension: int = 20) -> Dataset:
+    """The law of 004, section 3.4.1: Gaussian points in the first orthant (+1) or the opposite one (-1), x.z >= 0.
+
+    z = (1, -1, 1, -1, ...). Drawn as a sign times the absolute values of a Gaussian, which is the same law as keeping
+    one Gaussian point in 2^(d-1), and dropped where x.z < 0. Always orthogonally separable.
+    """
+    z = 1 - 2 * (torch.arange(dimension, dtype=torch.float64) % 2)
+
+    def candidates(number: int) -> tuple[Tensor, Tensor, Tensor]:
+        x = _normals(seeds, "orthant points", number, dimension).abs()
+        y = _signs(seeds, "orthant labels", number)
+        x = x * y.unsqueeze(2)
+        return x, y, x @ z >= 0
+
+    return _kept(candidates, count)
+
+
+def cones(seeds: Sequence[int], count: int = 24, dimension: int = 3, half_angle: float = 40.0) -> Dataset:
+    """Points in two opposite cones around a random axis, lengths in [1/2, 3/2]: orthogonally separable.
+
+    half_angle: of the cones, below 45 degrees; directions are those of a Gaussian that fall into the cone.
+    """
+    if not 0 < half_angle < 45:
+        raise Refusal(f"cones of half angle {half_angle} overlap in sign: below 45 degrees they are separable")
+    axis = _normals(seeds, "cone axis", 1, dimension)
+    axis = axis / axis.norm(dim=2, keepdim=True)
+    spread = math.tan(math.radians(half_angle))
+
+    def candidates(number: int) -> tuple[Tensor, Tensor, Tensor]:
+        y = _signs(seeds, "cone labels", number)
+        side = _normals(seeds, "cone points", number, dimension) * (spread / math.sqrt(max(dimension - 1, 1)))
+        side = side - (side @ axis.mT) * axis
+        x = axis + side
+        length = 0.5 + draws.uniforms(draws.keys(seeds, "cone lengths"), number).unsqueeze(2)
+        return length * x / x.norm(dim=2, keepdim=True) * y.unsqueeze(2), y, side.norm(dim=2) < spread
+
+    return _kept(candidates, count)
+
+
+def half_spaces(seeds: Sequence[int], count: int = 24, dimension: int = 3, margin: float = 0.2) -> Dataset:
+    """Gaussian points on either side of a random hyperplane through 0, at least the margin away: linearly separable.
+
+    Merely so: some points of one class make an obtuse angle unless they are very few.
+    """
+    axis = _normals(seeds, "half-space axis", 1, dimension)
+    axis = axis / axis.norm(dim=2, keepdim=True)
+
+    def candidates(number: int) -> tuple[Tensor, Tensor, Tensor]:
+        x = _normals(seeds, "half-space points", number, dimension)
+        height = (x @ axis.mT).squeeze(2)
+        return x, height.sign(), height.abs() >= margin
+
+    return _kept(candidates, count)
+
+
+def clashing(seeds: Sequence[int], count: int = 24, dimension: int = 3) -> Dataset:
+    """Gaussian points with fair labels, the origin in the convex hull of each class: neither has a max margin.
+
+    Samples 0 to d (label +1) and d + 1 to 2 d + 1 (label -1) see to that: the last of either is minus the mean of the
+    others. The points stay in general position.
+    """
+    own = dimension + 1
+    if count < 2 * own:
+        raise Refusal(
+            f"the first {2 * own} samples make both classes impossible: ask for at least as many, not {count}"
+        )
+    x, y = _normals(seeds, "clashing points", count, dimension), _signs(seeds, "clashing labels", count)
+    for begin, sign in ((0, 1), (own, -1)):
+        x[:, begin + dimension] = -x[:, begin : begin + dimension].mean(1)
+        y[:, begin : begin + own] = sign
+    return Dataset(x, y)
+
+
+LAWS: dict[str, Callable[..., Dataset]] = {
+    "orthants": orthants,
+    "cones": cones,
+    "half-spaces": half_spaces,
+    "clashing": clashing,
+}
+
+
+def _normals(seeds: Sequence[int], stream: str, count: int, dimension: int) -> Tensor:
+    return draws.normals(draws.keys(seeds, stream), count * dimension).view(-1, count, dimension)
+
+
+def _signs(seeds: Sequence[int], stream: str, count: int) -> Tensor:
+    return torch.where(draws.uniforms(draws.keys(seeds, stream), count) < 0.5, 1.0, -1.0).double()
+
+
+def _kept(candidates: Callable[[int], tuple[Tensor, Tensor, Tensor]], count: int) -> Dataset:
+    """The first ``count`` accepted candidates of every member; more are drawn until each has as many."""
+    if count < 2:
+        raise Refusal(f"two classes need at least two samples, not {count}")
+    number = 4 * count
+    while True:
+        x, y, good = candidates(number)
+        if int(good.sum(1).min()) >= count:
+            break
+        number *= 2
+    rows = (~good).int().argsort(dim=1, stable=True)[:, :count]
+    return Dataset(x.gather(1, rows.unsqueeze(2).expand(-1, -1, x.shape[2])), y.gather(1, rows))
