@@ -131,3 +131,11 @@ def test_what_cannot_be_built_is_refused():
         Layered(IMAGES, [0])(torch.zeros(3, 1, 2, 9, 8))
     with pytest.raises(Refusal, match="norm='before'"):
         folded(Layered(Architecture((2, 9, 8), IMAGES.hidden, 3, norm="after"), [0]))
+
+
+@pytest.mark.parametrize("norm", ["off", "before"])
+def test_features_are_preactivations_through_the_gate(norm):
+    plan = Architecture(IMAGES.inputs, IMAGES.hidden, 3, "leaky", norm=norm)
+    model, x = random_biases(Layered(plan, range(2))).eval(), torch.randn(5, 2, 9, 8)
+    for u, f in zip(model.preactivations(x), model.features(x)[0], strict=True):
+        torch.testing.assert_close(nn.functional.leaky_relu(u, plan.slope), f)

@@ -115,3 +115,19 @@ def test_bad_fits_are_refused():
         )
     with pytest.raises(Refusal, match="a fit needs"):
         Fit(epochs=-1)
+
+
+def test_binary_cross_entropy_is_that_of_one_output():
+    outputs, y = torch.randn(2, 7, 1, dtype=torch.float64), torch.tensor([[0, 1, 1, 0, 1, 0, 0]] * 2)
+    wanted = nn.functional.binary_cross_entropy_with_logits(outputs[..., 0], y.double(), reduction="none").mean(1)
+    torch.testing.assert_close(member_losses(outputs, y, "binary"), wanted)
+    with pytest.raises(Refusal, match="one output"):
+        member_losses(outputs.expand(-1, -1, 2), y, "binary")
+
+
+def test_one_output_learns_two_classes():
+    x, y = task(300)
+    y = (x[:, 0, 2, 2] > 0).long()
+    model = Layered(Architecture((1, 6, 6), (Conv(4), Dense(8)), 1, pool=False), range(2))
+    fit(model, x, y, Fit(epochs=15, batch=30, loss="binary", optimiser="adam", learning_rate=0.01))
+    assert (accuracy(model, x, y, batch=70) > 0.9).all()

@@ -152,21 +152,31 @@ class Layered(nn.Module):
         layers = self._hidden(x)
         return layers[1:], self._top(layers[-1])
 
+    def preactivations(self, x: Tensor) -> list[Tensor]:
+        """What goes into the activation of every hidden layer, shaped like its features."""
+        f, layers = self._stacked(x), []
+        for layer in range(len(self.architecture.hidden)):
+            layers.append(self._before(layer, f))
+            f = self._after(layer, layers[-1])
+        return layers
+
     def _hidden(self, x: Tensor) -> list[Tensor]:
         layers = [self._stacked(x)]
-        for layer, kind in enumerate(self.architecture.hidden):
-            f = layers[-1]
-            if isinstance(kind, Conv):
-                u = convolve(f, self.weights[layer], self.biases[layer], kind.stride, kind.padding)
-            else:
-                u = self._dense(layer, f)
-            if self.architecture.norm == "before":
-                u = self.norms[layer](u)
-            u = functional.relu(u) if self.architecture.activation == "relu" else self._leaky(u)
-            if self.architecture.norm == "after":
-                u = self.norms[layer](u)
-            layers.append(u)
+        for layer in range(len(self.architecture.hidden)):
+            layers.append(self._after(layer, self._before(layer, layers[-1])))
         return layers
+
+    def _before(self, layer: int, f: Tensor) -> Tensor:
+        kind = self.architecture.hidden[layer]
+        if isinstance(kind, Conv):
+            u = convolve(f, self.weights[layer], self.biases[layer], kind.stride, kind.padding)
+        else:
+            u = self._dense(layer, f)
+        return self.norms[layer](u) if self.architecture.norm == "before" else u
+
+    def _after(self, layer: int, u: Tensor) -> Tensor:
+        u = functional.relu(u) if self.architecture.activation == "relu" else self._leaky(u)
+        return self.norms[layer](u) if self.architecture.norm == "after" else u
 
     def _leaky(self, u: Tensor) -> Tensor:
         return functional.leaky_relu(u, self.architecture.slope)

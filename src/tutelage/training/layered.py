@@ -21,13 +21,14 @@ OnEpoch = Callable[[int, Layered], None]
 class Fit:
     """How layered networks are trained.
 
-    loss: "mse" to given outputs (half the squared error, summed over outputs) or "cross-entropy" to classes or
-    probabilities; optimiser: "sgd" (with momentum) or "adam"; the rate falls to 0 along half a cosine with ``cosine``.
+    loss: "mse" to given outputs (half the squared error, summed over outputs), "cross-entropy" to classes or
+    probabilities, or "binary" cross-entropy of one output to classes 0 and 1; optimiser: "sgd" (with momentum) or
+    "adam"; the rate falls to 0 along half a cosine with ``cosine``.
     """
 
     epochs: int
     batch: int = 128
-    loss: Literal["mse", "cross-entropy"] = "cross-entropy"
+    loss: Literal["mse", "cross-entropy", "binary"] = "cross-entropy"
     optimiser: Literal["sgd", "adam"] = "sgd"
     learning_rate: float = 0.1
     momentum: float = 0.9
@@ -53,8 +54,9 @@ def fit(
 
     points [N, ...], shared by all members; labels [N] (classes) or [S or 1, N, C] (outputs or probabilities).
     augment: (points of a batch [S, B, ...], keys of the members' streams [S], place of the first) -> points; teach:
-    labels of the augmented points [S, B, ...] -> [S, B, C], in the place of ``labels``. A member's batches, augmentation and start depend on
-    its seed alone. An epoch is once through the points, an incomplete last batch left out.
+    labels of the augmented points [S, B, ...] -> [S, B, C], in the place of ``labels``. A member's batches,
+    augmentation and start depend on its seed alone. An epoch is once through the points, an incomplete
+    last batch left out.
     """
     if len(points) < settings.batch:
         raise Refusal(f"a batch of {settings.batch} needs as many samples; there are {len(points)}")
@@ -94,6 +96,11 @@ def member_losses(outputs: Tensor, wanted: Tensor, loss: str) -> Tensor:
     """Mean loss of every member over its batch: outputs [S, B, C], wanted [S, B, C] or classes [S, B] -> [S]."""
     if loss == "mse":
         return (outputs - wanted).square().sum(-1).mean(1) / 2
+    if loss == "binary":
+        if outputs.shape[-1] != 1 or wanted.ndim != 2:
+            raise Refusal(f"binary cross-entropy needs one output and classes, not {outputs.shape[-1]} outputs")
+        margin = (2 * wanted - 1) * outputs.squeeze(-1)
+        return functional.softplus(-margin).mean(1)
     if wanted.ndim == 2:
         return (
             functional.cross_entropy(outputs.flatten(0, 1), wanted.flatten(), reduction="none").view_as(wanted).mean(1)
@@ -102,11 +109,16 @@ def member_losses(outputs: Tensor, wanted: Tensor, loss: str) -> Tensor:
 
 
 def accuracy(model: Layered, points: Tensor, labels: Tensor, batch: int = 1000) -> Tensor:
-    """Share of points [N, ...] that every member puts into their class [N]: float64 [S]."""
+    """Share of points [N, ...] that every member puts into their class [N]: float64 [S].
+
+    One output stands for two classes, told apart by its sign.
+    """
     right = torch.zeros(model.members, dtype=torch.float64, device=points.device)
     with torch.no_grad():
         for x, y in zip(points.split(batch), labels.split(batch), strict=True):
-            right += (model(x).argmax(-1) == y).sum(1)
+            outputs = model(x)
+            said = (outputs.squeeze(-1) > 0) if outputs.shape[-1] == 1 else outputs.argmax(-1)
+            right += (said == y).sum(1)
     return (right / len(points)).cpu()
 
 

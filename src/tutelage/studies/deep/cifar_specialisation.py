@@ -20,8 +20,7 @@ from tutelage.studies.packs import Packs
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.training.layered import Fit, accuracy, fit
 
-MULTIPLES = (1, 1.5, 2, 4)
-BATCH = 256
+MULTIPLES = (1, 2, 4)
 
 
 @dataclass(frozen=True)
@@ -37,12 +36,13 @@ class Size:
     tuning_epochs: int
     epochs: int
     recorded: tuple[int, ...]
+    batch: int
 
 
 SIZES: dict[Scale, Size] = {
-    "smoke": Size("blobs", 240, 60, 6, 2, 2, 1, 2, (0, 1, 2)),
-    "quick": Size("fashion-mnist", 6_000, 500, 16, 3, 5, 2, 8, (0, 1, 2, 4, 6, 8)),
-    "paper": Size("cifar10", 50_000, 2_000, 64, 4, 30, 10, 30, (0, 1, 2, 5, 10, 15, 20, 25, 30)),
+    "smoke": Size("blobs", 240, 60, 6, 2, 2, 1, 2, (0, 1, 2), batch=60),
+    "quick": Size("fashion-mnist", 4_000, 300, 12, 3, 6, 3, 6, (0, 1, 2, 4, 6), batch=64),
+    "paper": Size("cifar10", 50_000, 2_000, 64, 4, 20, 5, 20, (0, 1, 2, 5, 10, 15, 20), batch=256),
 }
 
 
@@ -105,8 +105,7 @@ def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> Evide
             widths = [max(1, round(multiple * w)) for w in plan.widths()]
             wider = Architecture(plan.inputs, plan.with_widths(widths).hidden, plan.outputs, norm="before")
             students = Layered(wider, teacher.seeds, stream=f"student-{multiple}").to(device)
-            batch = min(BATCH, size.train // 4)
-            settings = Fit(size.epochs, batch, loss="mse", optimiser="adam", learning_rate=1e-3)
+            settings = Fit(size.epochs, size.batch, loss="mse", optimiser="adam", learning_rate=1e-3)
             fit(
                 students, x, y, settings, augment=shifted_and_flipped, on_epoch=record,
                 teach=lambda batch: (_outputs(teacher, batch) - centre) / spread,
@@ -136,19 +135,18 @@ def _blobs(train: int, test: int) -> Images:
 
 
 def _teacher(size: Size, x: Tensor, y: Tensor, test: Tensor, labels: Tensor) -> tuple[Layered, Tensor, Tensor]:
-    """Trained with batch norm, which is then folded in, pruned to half the channels, and trained on for a while."""
+    """Trained with batch norm, pruned to half the channels, trained on for a while; then batch norm is folded in."""
     width = size.channels
     hidden = Conv(width), Conv(width, stride=2), Conv(width), Conv(width, stride=2)
     plan = Architecture(tuple(x.shape[1:]), hidden, int(labels.max()) + 1, norm="before")
-    full, batch = Layered(plan, range(size.members), stream="teacher").to(x.device), min(BATCH, size.train // 4)
-    fit(full, x, y, Fit(size.teacher_epochs, batch, weight_decay=5e-4), augment=shifted_and_flipped)
-    plain = folded(full.eval())
-    kept = strongest(unit_strengths(plain, x[:2000].split(500)), [width // 2] * len(hidden))
-    teacher = pruned(plain, kept)
-    accuracies = [accuracy(model, test, labels) for model in (plain, teacher)]
-    tuning = Fit(size.tuning_epochs, batch, learning_rate=0.01, weight_decay=5e-4)
-    fit(teacher, x, y, tuning, augment=shifted_and_flipped)
-    return teacher.eval(), accuracies[0], accuracies[1]
+    full = Layered(plan, range(size.members), stream="teacher").to(x.device)
+    fit(full, x, y, Fit(size.teacher_epochs, size.batch, weight_decay=5e-4), augment=shifted_and_flipped)
+    kept = strongest(unit_strengths(full.eval(), x[:2000].split(500)), [width // 2] * len(hidden))
+    small = pruned(full, kept)
+    accuracies = [accuracy(model, test, labels) for model in (full, small)]
+    tuning = Fit(size.tuning_epochs, size.batch, learning_rate=0.02, weight_decay=5e-4)
+    fit(small, x, y, tuning, augment=shifted_and_flipped)
+    return folded(small.eval()), accuracies[0], accuracies[1]
 
 
 def _outputs(teacher: Layered, x: Tensor) -> Tensor:

@@ -1,0 +1,221 @@
+"""How large a loss may be for descent to arrive, against what Theorem 4 can promise (seed 003)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import torch
+from matplotlib.figure import Figure
+
+from tutelage.figures import PALETTE
+from tutelage.studies.claims import Claim
+from tutelage.studies.packs import Packs
+from tutelage.studies.study import Plan, Scale, study
+from tutelage.theory.local import (
+    Setting,
+    basin_edge,
+    direction,
+    local_students,
+    separated_teachers,
+    slowest,
+)
+
+TEACHERS, DIMENSION = 3, 4
+WIDTHS = (3, 9)
+SPREADS = (0.4, 1.0, 2.0, 4.0, 8.0)
+BANDS = (0.0, 0.1, 0.3, 1.0, 1.4, 100.0)
+"""Losses of the start between which rates of arrival are counted."""
+STARTS: dict[Scale, int] = {"smoke": 8, "quick": 100, "paper": 600}
+"""A spread and width."""
+STEPS: dict[Scale, int] = {"smoke": 200, "quick": 6_000, "paper": 6_000}
+LEVELS = (0.1, 0.3, 1.0)
+SEARCHED: dict[Scale, int] = {"smoke": 2, "quick": 16, "paper": 48}
+ITERATIONS: dict[Scale, int] = {"smoke": 2, "quick": 25, "paper": 60}
+HORIZON: dict[Scale, int] = {"smoke": 20, "quick": 200, "paper": 200}
+ARRIVED = 1e-4
+SMALLEST = 1e-20
+"""Smaller losses are drawn here."""
+
+
+@study(
+    "basin-of-attraction",
+    seed="003",
+    figure="Thm 4",
+    shows="No figure: descent converges from every start with a loss below eps_0, a product of high powers of the "
+    "separation, the number and the lengths of teachers.",
+)
+def basin_of_attraction(scale: Scale) -> Plan:
+    """How large a loss may be for descent to arrive."""
+    claims = [arrive_below_1, far_above_the_promise, direction_works, searched_arrive]
+    return Plan([], draw, claims, table, lambda packs, tell: look(packs, tell, scale))
+
+
+@dataclass(frozen=True, eq=False)
+class Starts:
+    """m students: losses at the start and end, <grad L, D> / L of Lemma 7 and log10 eps_0 at the start: [S] each."""
+
+    m: int
+    start: np.ndarray
+    end: np.ndarray
+    ratio: np.ndarray
+    promised: np.ndarray
+
+    @property
+    def arrived(self) -> np.ndarray:
+        return self.end <= ARRIVED
+
+    def band(self, low: float, high: float) -> np.ndarray:
+        return (self.start > low) & (self.start <= high)
+
+
+@dataclass(frozen=True, eq=False)
+class Searched:
+    """m students at a loss: those after the horizon from first and from found starts, and after all steps: [S] each."""
+
+    m: int
+    level: float
+    before: np.ndarray
+    found: np.ndarray
+    end: np.ndarray
+
+    @property
+    def label(self) -> str:
+        return f"m = {self.m}, L = {self.level:g}"
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    starts: list[Starts]
+    searched: list[Searched]
+
+
+def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> Seen:
+    """Three unit teachers in four dimensions at least 0.5 apart; students from near them to anywhere."""
+    starts = []
+    for m in WIDTHS:
+        setting = spread_starts(m, STARTS[scale])
+        edge = basin_edge(setting, steps=STEPS[scale], tolerance=ARRIVED)
+        parts = (edge.start, edge.end, direction(setting).ratio, setting.threshold_exponent)
+        starts.append(Starts(m, *(part.numpy() for part in parts)))
+        progress(len(starts) / 2 / len(WIDTHS))
+    searched, seeds = [], range(SEARCHED[scale])
+    teachers = separated_teachers(TEACHERS, DIMENSION, seeds)
+    for m in WIDTHS:
+        first = Setting(teachers, local_students(teachers, m, seeds))
+        for level in LEVELS:
+            slow = slowest(first, level, horizon=HORIZON[scale], iterations=ITERATIONS[scale])
+            edge = basin_edge(slow.where, steps=STEPS[scale], tolerance=ARRIVED)
+            searched.append(Searched(m, level, slow.start.numpy(), slow.end.numpy(), edge.end.numpy()))
+            progress(0.5 + len(searched) / 2 / len(WIDTHS) / len(LEVELS))
+    return Seen(starts, searched)
+
+
+def spread_starts(m: int, number: int) -> Setting:
+    """As many starts of every spread, seeds of their own."""
+    teachers, students = [], []
+    for place, spread in enumerate(SPREADS):
+        seeds = range(place * number, (place + 1) * number)
+        teachers.append(separated_teachers(TEACHERS, DIMENSION, seeds))
+        students.append(local_students(teachers[-1], m, seeds, spread=spread))
+    return Setting(torch.cat(teachers), torch.cat(students))
+
+
+def table(seen: Seen) -> pa.Table:
+    rows = [
+        {"kind": "random", "m": f.m, "start": f.start[s], "end": f.end[s], "descent_ratio": f.ratio[s],
+         "log10_promised": f.promised[s]}
+        for f in seen.starts
+        for s in range(len(f.start))
+    ]  # fmt: skip
+    rows += [
+        {"kind": "searched", "m": f.m, "start": f.level, "end": f.end[s], "descent_ratio": None, "log10_promised": None}
+        for f in seen.searched
+        for s in range(len(f.end))
+    ]
+    return pa.Table.from_pylist(rows)
+
+
+def draw(seen: Seen) -> Figure:
+    """Losses at the end against those at the start; Lemma 7's ratio against the loss; what a search makes of starts."""
+    figure = Figure(figsize=(8.6, 2.9), layout="constrained")
+    ends, ratios, search = figure.subplots(1, 3)
+    for f, colour in zip(seen.starts, (PALETTE[0], PALETTE[1]), strict=True):
+        ends.loglog(
+            f.start, np.maximum(f.end, SMALLEST), ".", color=colour, markersize=3, alpha=0.5, label=f"m = {f.m}"
+        )
+        ratios.semilogx(f.start, f.ratio, ".", color=colour, markersize=3, alpha=0.5)
+    ends.axhline(ARRIVED, color="#888888", linestyle="--", linewidth=1)
+    ratios.axhline(1, color="#888888", linestyle="--", linewidth=1)
+    ends.set(xlabel="loss at the start", ylabel="loss at the end", ylim=(1e-26, 10))
+    ends.legend(loc="lower left", markerscale=3, ncols=2)
+    ratios.set(xlabel="loss at the start", ylabel=r"$\langle \nabla L, D \rangle / L$")
+    for place, x in enumerate(seen.searched):
+        off = 0.16 * np.linspace(-1, 1, len(x.end))
+        for values, colour, name in (
+            (x.before, PALETTE[2], "first, after the horizon"),
+            (x.found, PALETTE[4], "found, after the horizon"),
+            (x.end, PALETTE[3], "found, at the end"),
+        ):
+            shown, label = np.maximum(values, SMALLEST), name if place == 0 else None
+            search.semilogy(place + off, shown, ".", color=colour, markersize=3, alpha=0.6, label=label)
+    search.axhline(ARRIVED, color="#888888", linestyle="--", linewidth=1)
+    names = [f"m={x.m}\n{x.level:g}" for x in seen.searched]
+    search.set(
+        xticks=range(len(names)),
+        xticklabels=names,
+        ylabel="loss",
+        title="starts searched for, by loss",
+        ylim=(1e-30, 50),
+    )
+    search.legend(loc="lower left", fontsize=6.5, markerscale=2)
+    return figure
+
+
+def _rates(found: Sequence[Starts], value: Callable[[Starts], np.ndarray], below: float) -> dict[str, np.ndarray]:
+    out = {}
+    for f in found:
+        for low, high in pairwise(BANDS):
+            chosen = f.band(low, high)
+            if high <= below and chosen.any():
+                out[f"m = {f.m}, L from {low:g} to {high:g}"] = value(f)[chosen].astype(float)
+    return out
+
+
+arrive_below_1 = Claim(
+    "descent arrives from every start with a loss up to about 1 (99 of 100 up to 1.4, as measured before)",
+    statistic="one where the loss is at most 1e-4 after the steps, else zero, by the loss of the start",
+    expected="> 0.99",
+    refuted_by="an interval over starts below 0.99",
+    values=lambda seen: _rates(seen.starts, lambda f: f.arrived, 1.4),
+)
+
+
+def _gap(seen: Seen) -> dict[str, np.ndarray]:
+    return {f"m = {f.m}": np.log10(f.start[f.arrived]) - f.promised[f.arrived] for f in seen.starts if f.arrived.any()}
+
+
+far_above_the_promise = Claim(
+    "starts that arrive lie more than fifty orders of magnitude above the loss that the proof asks for",
+    statistic="log10 of the loss of a start that arrived over eps_0 with constant 1",
+    expected="> 50",
+    refuted_by="an interval over starts below 50",
+    values=_gap,
+)
+
+direction_works = Claim(
+    "up to a loss of 0.3 the direction of Lemma 7 lowers the loss as it says",
+    statistic="one where <grad L, D> >= L at the start, else (and where a teacher has no student, so no D) zero",
+    expected="> 0.99",
+    refuted_by="an interval over starts below 0.99",
+    values=lambda seen: _rates(seen.starts, lambda f: f.ratio >= 1, 0.3),
+)
+
+searched_arrive = Claim(
+    "descent arrives also from starts that a search made as slow as it could",
+    statistic="one where the loss is at most 1e-4 after the steps, from what the search found, else zero",
+    expected="> 0.9",
+    refuted_by="an interval over starts below 0.9 at that loss",
+    values=lambda seen: {f.label: (f.end <= ARRIVED).astype(float) for f in seen.searched},
+)

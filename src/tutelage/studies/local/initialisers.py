@@ -1,0 +1,218 @@
+"""Starts of small loss from random directions, in all of space or in a learned subspace (seed 003, Theorem 5)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import torch
+from matplotlib.figure import Figure
+from torch import Tensor
+
+from tutelage.figures import PALETTE
+from tutelage.studies.claims import Claim
+from tutelage.studies.local._slopes import powers
+from tutelage.studies.packs import Packs
+from tutelage.studies.study import Plan, Scale, study
+from tutelage.theory.kernels import pairs
+from tutelage.theory.local import Setting, descend, loss, random_start, separated_teachers, subspace_start
+from tutelage.theory.local.initialise import random_directions
+
+TEACHERS, HIGH = 3, 20
+DIMENSIONS = (2, 3, 5)
+WIDTHS: dict[Scale, tuple[int, ...]] = {"smoke": (5, 20), "quick": (5, 20, 80), "paper": (5, 20, 80, 320)}
+SAMPLES: dict[Scale, tuple[int, ...]] = {
+    "smoke": (500, 2_000),
+    "quick": (2_000, 20_000, 200_000),
+    "paper": (2_000, 20_000, 200_000),
+}
+IN_SUBSPACE = 80
+"""Students of Algorithm 2."""
+SEEDS: dict[Scale, int] = {"smoke": 2, "quick": 16, "paper": 48}
+STEPS: dict[Scale, int] = {"smoke": 100, "quick": 6_000, "paper": 6_000}
+ARRIVED = 1e-4
+
+
+@study(
+    "initialisers",
+    seed="003",
+    figure="Thm 5",
+    shows="No figure: random directions with the best lengths have a small loss once there are enough of them, in a "
+    "learned subspace enough for r instead of d dimensions; descent from there converges.",
+)
+def initialisers(scale: Scale) -> Plan:
+    """Starts of small loss from random directions, in all of space or in a learned subspace."""
+    claims = [falls_with_width, covered, subspace_helps, falls_with_samples, arrives]
+    return Plan([], draw, claims, table, lambda packs, tell: look(packs, tell, scale))
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """A start: its loss, that after descent, and the bound of Lemma E.1 (NaN for Algorithm 2): [S] each.
+
+    samples: those of Algorithm 2, 0 for Algorithm 1, which is exact here.
+    """
+
+    dimension: int
+    m: int
+    samples: int
+    loss: np.ndarray
+    end: np.ndarray
+    bound: np.ndarray
+
+    @property
+    def label(self) -> str:
+        tail = f", {self.samples} samples" if self.samples else ""
+        return f"d = {self.dimension}, m = {self.m}{tail}"
+
+
+def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> list[Start]:
+    """Three unit teachers at least half a radian apart; Algorithm 1 with exact, Algorithm 2 with sampled moments."""
+    seeds, found = range(SEEDS[scale]), []
+    plain = [(d, m) for d in (*DIMENSIONS, HIGH) for m in WIDTHS[scale]]
+    total = len(plain) + len(SAMPLES[scale])
+    for d, m in plain:
+        teachers = separated_teachers(TEACHERS, d, seeds)
+        bound = covering_bound(teachers, random_directions(m, d, seeds))
+        found.append(_followed(teachers, random_start(teachers, m, seeds), 0, bound, STEPS[scale]))
+        progress(len(found) / total)
+    teachers = separated_teachers(TEACHERS, HIGH, seeds)
+    for number in SAMPLES[scale]:
+        each = [subspace_start(teachers[s : s + 1], IN_SUBSPACE, [s], number) for s in seeds]  # many samples a seed
+        nothing = np.full(len(seeds), np.nan)
+        found.append(_followed(teachers, torch.cat(each), number, nothing, STEPS[scale]))
+        progress(len(found) / total)
+    return found
+
+
+def covering_bound(teachers: Tensor, directions: Tensor) -> np.ndarray:
+    """(sum |w*_i| 2 sin(gamma / 2))^2 / 2, gamma the greatest angle from a teacher to its nearest direction: [S]."""
+    angle = pairs(directions, teachers).angle
+    gamma = torch.minimum(angle, torch.pi - angle).amin(1).amax(1)
+    return ((teachers.norm(dim=2).sum(1) * 2 * (gamma / 2).sin()) ** 2 / 2).numpy()
+
+
+def _followed(teachers: Tensor, students: Tensor, samples: int, bound: np.ndarray, steps: int) -> Start:
+    """Descend from a start, without the students that least squares set to zero, which never move."""
+    order = students.norm(dim=2).argsort(1, descending=True)
+    live = max(int((students.norm(dim=2) > 0).sum(1).max()), teachers.shape[1])
+    kept = students.gather(1, order[:, :live].unsqueeze(2).expand(-1, -1, students.shape[2]))
+    setting = Setting(teachers, kept)
+    run = descend(setting, [0, steps], keep=False)
+    return Start(teachers.shape[2], students.shape[1], samples, loss(setting).numpy(), run.losses[1].numpy(), bound)
+
+
+def table(found: Sequence[Start]) -> pa.Table:
+    rows = [
+        {"d": f.dimension, "m": f.m, "samples": f.samples, "seed": s, "loss": f.loss[s], "end": f.end[s],
+         "bound": f.bound[s] if np.isfinite(f.bound[s]) else None}
+        for f in found
+        for s in range(len(f.loss))
+    ]  # fmt: skip
+    return pa.Table.from_pylist(rows)
+
+
+def draw(found: Sequence[Start]) -> Figure:
+    """Median loss of starts with quartiles: Algorithm 1 against the width, Algorithm 2 against the samples."""
+    figure = Figure(figsize=(7.4, 2.9), layout="constrained")
+    first, second = figure.subplots(1, 2, sharey=True)
+    for d, colour in zip((*DIMENSIONS, HIGH), PALETTE, strict=False):
+        of = [f for f in found if f.dimension == d and not f.samples]
+        _quartiles(first, [f.m for f in of], of, colour, f"d = {d}")
+    sampled = [f for f in found if f.samples]
+    _quartiles(second, [f.samples for f in sampled], sampled, PALETTE[4], f"Algorithm 2, m = {IN_SUBSPACE}")
+    widest = max((f for f in found if f.dimension == HIGH and not f.samples), key=lambda f: f.m)
+    second.axhline(
+        float(np.median(widest.loss)),
+        color=PALETTE[3],
+        linestyle="--",
+        linewidth=1,
+        label=f"Algorithm 1, m = {widest.m}",
+    )
+    first.set(xlabel="students $m$", ylabel="loss of the start", title="Algorithm 1: directions in all of space")
+    second.set(xlabel="samples", title=f"Algorithm 2: a learned subspace, d = {HIGH}")
+    widths = sorted({f.m for f in found if not f.samples})
+    first.set_xticks(widths, [str(m) for m in widths])
+    first.tick_params(axis="x", which="minor", bottom=False, labelbottom=False)
+    first.legend(loc="lower left", fontsize=7)
+    second.legend(loc="lower left", fontsize=7)
+    return figure
+
+
+def _quartiles(panel, x: Sequence[int], of: Sequence[Start], colour: str, label: str) -> None:
+    low, middle, high = np.stack([np.quantile(f.loss, (0.25, 0.5, 0.75)) for f in of], axis=1)
+    panel.loglog(x, middle, "o-", color=colour, markersize=3, label=label)
+    panel.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
+
+
+def _falling(found: Sequence[Start]) -> dict[str, np.ndarray]:
+    """Exponent of the loss in m, times d / 2: [S] a dimension."""
+    out = {}
+    for d in DIMENSIONS:
+        of = [f for f in found if f.dimension == d and not f.samples]
+        losses = np.maximum(np.stack([f.loss for f in of]), 1e-30)
+        out[f"d = {d}"] = powers(np.array([f.m for f in of]), losses) * d / 2
+    return out
+
+
+falls_with_width = Claim(
+    "enough random directions are of the order eps^(-d/2), so the loss falls at least like m^(-2/d)",
+    statistic="slope of the log of the start's loss against log m, times d / 2, each seed",
+    expected="< -1",
+    refuted_by="an interval over seeds above -1",
+    values=_falling,
+)
+
+covered = Claim(
+    "the loss is at most (sum |w*| 2 sin(gamma / 2))^2 / 2, gamma the angle that covers every teacher (Lemma E.1)",
+    statistic="one where the loss of the start is at most that bound, else zero",
+    expected="> 0.999",
+    refuted_by="an interval over seeds below 0.999",
+    values=lambda found: {f.label: (f.loss <= f.bound).astype(float) for f in found if not f.samples},
+)
+
+
+def _advantage(found: Sequence[Start]) -> dict[str, np.ndarray]:
+    best = max((f for f in found if f.samples), key=lambda f: f.samples)
+    plain = max((f for f in found if f.dimension == HIGH and not f.samples), key=lambda f: f.m)
+    return {f"d = {HIGH}": np.log10(plain.loss / best.loss)}
+
+
+subspace_helps = Claim(
+    "in many dimensions a learned subspace needs far fewer students",
+    statistic="log10 of the loss of Algorithm 1 with the most students over that of Algorithm 2 with 80 and the most "
+    "samples, each seed",
+    expected="> 1",
+    refuted_by="an interval over seeds below 1",
+    values=_advantage,
+)
+
+
+def _by_samples(found: Sequence[Start]) -> dict[str, np.ndarray]:
+    of = [f for f in found if f.samples]
+    return {f"d = {HIGH}": powers(np.array([f.samples for f in of]), np.stack([f.loss for f in of]))}
+
+
+falls_with_samples = Claim(
+    "samples of the order eps^-2 are enough for the subspace, so the loss falls at least like N^(-1/2)",
+    statistic="slope of the log of the start's loss against log N, each seed",
+    expected="< -0.5",
+    refuted_by="an interval over seeds above -0.5",
+    values=_by_samples,
+)
+
+
+def _arrived(found: Sequence[Start]) -> dict[str, np.ndarray]:
+    widest = max(f.m for f in found if f.dimension == DIMENSIONS[0])
+    plain = [f for f in found if f.dimension in DIMENSIONS and f.m == widest]
+    best = max((f for f in found if f.samples), key=lambda f: f.samples)
+    return {f.label: (f.end <= ARRIVED).astype(float) for f in (*plain, best)}
+
+
+arrives = Claim(
+    "gradient descent from such a start converges (Theorem 5)",
+    statistic="one where the loss is at most 1e-4 after the steps, with the most students or samples, else zero",
+    expected="> 0.9",
+    refuted_by="an interval over seeds below 0.9",
+    values=_arrived,
+)

@@ -1,0 +1,250 @@
+"""The constant of Theorem 3 does not depend on the number of students, also where a search makes it small (003)."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import torch
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from tutelage.draws import keys, uniforms
+from tutelage.figures import PALETTE
+from tutelage.studies.claims import Claim
+from tutelage.studies.local._slopes import PLANE, geometric_steps, powers, steps_to
+from tutelage.studies.packs import Packs
+from tutelage.studies.study import Plan, Scale, study
+from tutelage.theory.local import Setting, descend, flattest, local_students, plane_teachers, separated_teachers
+from tutelage.theory.local.bounds import KAPPA
+
+WIDTHS: dict[Scale, tuple[int, ...]] = {
+    "smoke": (3, 6, 12),
+    "quick": (3, 6, 12, 30, 90),
+    "paper": (3, 6, 12, 30, 90, 300),
+}
+SEEDS: dict[Scale, int] = {"smoke": 2, "quick": 8, "paper": 8}
+STEPS: dict[Scale, int] = {"smoke": 400, "quick": 8_000, "paper": 8_000}
+SEARCHED: dict[Scale, tuple[int, ...]] = {"smoke": (3, 6), "quick": (3, 6, 12), "paper": (3, 6, 12, 24)}
+STARTS: dict[Scale, int] = {"smoke": 3, "quick": 32, "paper": 64}
+ITERATIONS: dict[Scale, int] = {"smoke": 5, "quick": 150, "paper": 400}
+LEVELS = (0.1, 0.01, 0.001)
+PLACES = ("plane", "space")
+SPREAD = 0.5
+"""Radians around a teacher in which its students start."""
+
+
+@study(
+    "width-independence",
+    seed="003",
+    figure="Thm 3",
+    shows="No figure: where the loss is small, |grad L| >= kappa L with kappa of the order 1 / sqrt(r w_max), whatever "
+    "the number of students.",
+)
+def width_independence(scale: Scale) -> Plan:
+    """The constant of Theorem 3 does not depend on the number of students."""
+    claims = [above_the_proof, flat, saturated_1, saturated_2, falls, worst_found, worst_flat]
+    return Plan([], draw, claims, table, lambda packs, tell: look(packs, tell, scale))
+
+
+@dataclass(frozen=True, eq=False)
+class Width:
+    """m students: least |grad L| sqrt(r w_max) / L on the way, steps to 1e-4 and to 1e-6 (NaN: not met), share of
+    stretches over which the loss rises: [S] each."""
+
+    m: int
+    constant: np.ndarray
+    to_4: np.ndarray
+    to_6: np.ndarray
+    rises: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Searched:
+    """m students in the plane or in space at a loss: |grad L| sqrt(r w_max) / L at the starts of the search, and where
+    it ended: [S] each."""
+
+    place: str
+    m: int
+    level: float
+    start: np.ndarray
+    found: np.ndarray
+
+    @property
+    def label(self) -> str:
+        return f"{self.place}, m = {self.m}, L = {self.level:g}"
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    widths: list[Width]
+    searched: list[Searched]
+
+
+def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> Seen:
+    """Unit teachers at 20, 80 and 140 degrees; students of equal masses, evenly spread within 0.5 of a teacher."""
+    teachers = plane_teachers(PLANE)
+    cost = np.array([m**2 for m in WIDTHS[scale]], dtype=float)
+    record, widths = geometric_steps(STEPS[scale], 400), []
+    for done, m in enumerate(WIDTHS[scale], start=1):
+        setting = Setting(teachers, beside(m, SEEDS[scale]))
+        run = descend(setting, record, keep=False)
+        losses, steps = run.losses.numpy(), np.array(run.steps)
+        constant = run.constant * (setting.r * setting.longest).sqrt()
+        to_4, to_6 = (steps_to(level, steps, losses) for level in (1e-4, 1e-6))
+        widths.append(Width(m, constant.numpy(), to_4, to_6, (np.diff(losses, axis=0) > 0).mean(0)))
+        progress(float(cost[:done].sum() / cost.sum() / 2))
+    searched, todo = [], [(place, m, level) for place in PLACES for m in SEARCHED[scale] for level in LEVELS]
+    for done, (place, m, level) in enumerate(todo, start=1):
+        ended = flattest(_searched_from(place, m, STARTS[scale]), level, ITERATIONS[scale])
+        searched.append(Searched(place, m, level, ended.start.numpy(), ended.ratio.numpy()))
+        progress(0.5 + done / len(todo) / 2)
+    return Seen(widths, searched)
+
+
+def _searched_from(place: str, m: int, number: int) -> Setting:
+    """The same teachers and students, or random teachers in four dimensions with students near them."""
+    if place == "plane":
+        return Setting(plane_teachers(PLANE), beside(m, number))
+    teachers = separated_teachers(len(PLANE), 4, range(number))
+    return Setting(teachers, local_students(teachers, m, range(number)))
+
+
+def beside(m: int, seeds: int) -> torch.Tensor:
+    """m / 3 students of each teacher, uniform within ``SPREAD`` of it, with equal masses: [S, m, 2]."""
+    off = (2 * uniforms(keys(range(seeds), f"local width {m}"), m) - 1) * SPREAD
+    angle = torch.tensor(PLANE, dtype=torch.float64).deg2rad().repeat(m // len(PLANE)) + off
+    return math.sqrt(len(PLANE) / m) * torch.stack([angle.cos(), angle.sin()], 2)
+
+
+def table(seen: Seen) -> pa.Table:
+    rows = [
+        {"kind": "descent", "place": "plane", "m": w.m, "level": None, "seed": s, "constant": w.constant[s], "at_start": None,
+         "steps_to_1e-4": w.to_4[s], "steps_to_1e-6": w.to_6[s]}
+        for w in seen.widths
+        for s in range(len(w.constant))
+    ]  # fmt: skip
+    rows += [
+        {"kind": "search", "place": x.place, "m": x.m, "level": x.level, "seed": s, "constant": x.found[s], "at_start": x.start[s],
+         "steps_to_1e-4": None, "steps_to_1e-6": None}
+        for x in seen.searched
+        for s in range(len(x.found))
+    ]  # fmt: skip
+    return pa.Table.from_pylist(rows)
+
+
+def draw(seen: Seen) -> Figure:
+    """The constant on the way, steps to a loss, and the least constant a search found at a loss, against the width."""
+    figure = Figure(figsize=(9.6, 2.8), layout="constrained")
+    way, count, plane, space = figure.subplots(1, 4)
+    for w in seen.widths:
+        way.loglog(np.full_like(w.constant, w.m), w.constant, "o", color=PALETTE[0], markersize=3, alpha=0.6)
+        for values, colour, name in ((w.to_4, PALETTE[2], "$10^{-4}$"), (w.to_6, PALETTE[3], "$10^{-6}$")):
+            label = f"$L \\leq$ {name}" if w is seen.widths[0] else None
+            count.loglog(np.full_like(values, w.m), values, "o", color=colour, markersize=3, alpha=0.6, label=label)
+    for panel, place in ((plane, "plane"), (space, "space")):
+        _searches(panel, [x for x in seen.searched if x.place == place])
+    for panel in (way, plane, space):
+        panel.set_ylim(0.25, 2_000)
+        panel.axhline(KAPPA, color="#888888", linestyle="--", linewidth=1)
+        panel.text(3, KAPPA * 1.08, "the proof's constant", fontsize=7, color="#555555", va="bottom")
+    way.set(title="on the way of descent", ylabel=r"least $|\nabla L| \sqrt{r w_{max}} / L$")
+    count.set(ylabel="steps", title="steps to a loss")
+    count.legend(loc="upper left", fontsize=7)
+    for panel, of in ((way, seen.widths), (count, seen.widths), (plane, seen.searched), (space, seen.searched)):
+        ticks = sorted({x.m for x in of})
+        panel.set_xlabel("students $m$")
+        panel.set_xticks(ticks, [str(m) for m in ticks])
+        panel.tick_params(axis="x", which="minor", bottom=False, labelbottom=False)
+    return figure
+
+
+def _searches(panel: Axes, searched: Sequence[Searched]) -> None:
+    """The least found by a search (line) and among its starts (dots), by the loss it was at."""
+    for level, colour in zip(LEVELS, PALETTE, strict=False):
+        of = [x for x in searched if x.level == level]
+        m = [x.m for x in of]
+        panel.loglog(m, [x.start.min() for x in of], ":", marker=".", color=colour)
+        panel.loglog(m, [x.found.min() for x in of], "o-", color=colour, markersize=4, label=f"$L$ = {level:g}")
+    panel.set_title(f"searched for, {searched[0].place}")
+    panel.legend(loc="upper left", fontsize=6.5, ncols=2)
+
+
+above_the_proof = Claim(
+    "|grad L| >= kappa L on the way of descent, with the constant that the proof of Theorem 3 gives",
+    statistic="least |grad L| sqrt(r w_max) / L over the recorded steps",
+    expected="> 0.41",
+    refuted_by="an interval over seeds below 0.41 for that width",
+    values=lambda seen: {f"m = {w.m}": w.constant for w in seen.widths},
+)
+
+
+def _slopes(seen: Seen) -> dict[str, np.ndarray]:
+    more = [w for w in seen.widths if w.m > len(PLANE)]
+    return {"m > r": powers(np.array([w.m for w in more]), np.stack([w.constant for w in more]))}
+
+
+flat = Claim(
+    "and it does not fall with the number of students",
+    statistic="slope of the log of that least ratio against log m over the widths above r, each seed",
+    expected="> -0.1",
+    refuted_by="an interval over seeds below -0.1",
+    values=_slopes,
+)
+
+
+def _growth(seen: Seen, which: Callable[[Width], np.ndarray]) -> dict[str, np.ndarray]:
+    """Steps of the widest over those of the next: [S]."""
+    before, last = seen.widths[-2:]
+    return {"the two greatest widths": which(last) / which(before)}
+
+
+saturated_1 = Claim(
+    "steps to a loss of 1e-4 stop growing with the width",
+    statistic="steps with the greatest width over those with the next, each seed (about 1, as measured before)",
+    expected="< 1.5",
+    refuted_by="an interval over seeds above 1.5",
+    values=lambda seen: _growth(seen, lambda w: w.to_4),
+)
+
+saturated_2 = Claim(
+    "and so do steps to a loss of 1e-6",
+    statistic="steps with the greatest width over those with the next, each seed (about 1.1, as measured before)",
+    expected="< 1.5",
+    refuted_by="an interval over seeds above 1.5",
+    values=lambda seen: _growth(seen, lambda w: w.to_6),
+)
+
+falls = Claim(
+    "the loss falls all the way, at every width",
+    statistic="share of the stretches between recorded steps over which the loss rises",
+    expected="< 0.001",
+    refuted_by="an interval over seeds above 0.001 for that width",
+    values=lambda seen: {f"m = {w.m}": w.rises for w in seen.widths},
+)
+
+worst_found = Claim(
+    "a search for the least |grad L| / L at a given loss does not get below the constant of the proof",
+    statistic="one where what the search found from a start is at least 0.41 / sqrt(r w_max), else zero",
+    expected="> 0.99",
+    refuted_by="an interval over starts below 0.99",
+    values=lambda seen: {x.label: (x.found >= KAPPA).astype(float) for x in seen.searched},
+)
+
+
+def _worst_ratio(seen: Seen) -> dict[str, np.ndarray]:
+    """Found with the greatest width over found with the next, start by start."""
+    by = {(x.place, x.m, x.level): x.found for x in seen.searched}
+    before, last = sorted({x.m for x in seen.searched})[-2:]
+    each = [(place, level) for place in PLACES for level in LEVELS]
+    return {f"{place}, L = {level:g}": by[place, last, level] / by[place, before, level] for place, level in each}
+
+
+worst_flat = Claim(
+    "nor does what it finds fall with the number of students",
+    statistic="least ratio found with the greatest width searched over that with the next, start by start",
+    expected="> 0.7",
+    refuted_by="an interval over starts below 0.7",
+    values=_worst_ratio,
+)
