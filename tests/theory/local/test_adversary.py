@@ -4,8 +4,9 @@ import pytest
 import torch
 
 from tutelage import Refusal
-from tutelage.theory.local.adversary import basin_edge, flattest, nearest_perfect
+from tutelage.theory.local.adversary import _gone_back, basin_edge, flattest, nearest_perfect, slowest
 from tutelage.theory.local.bounds import KAPPA, lojasiewicz
+from tutelage.theory.local.descent import descend, usual_rate
 from tutelage.theory.local.exact import loss
 from tutelage.theory.local.setting import Setting
 from tutelage.theory.local.starts import local_students, separated_teachers
@@ -57,3 +58,36 @@ def test_a_start_that_cannot_arrive_is_outside():
     inside = basin_edge(Setting(teachers, good), steps=2000)
     assert inside.stuck == float("inf") == inside.safe
     assert inside.where is None
+
+
+def test_going_back_gives_the_gradient_of_the_loss_after_descent():
+    teachers = separated_teachers(2, 3, range(2))
+    setting = Setting(teachers, local_students(teachers, 4, range(2)))
+    horizon, rate = 12, usual_rate(setting)[:, None, None]
+
+    def after(w):
+        return descend(setting.moved(w), [horizon]).losses[0]
+
+    path = descend(setting, range(horizon + 1)).students
+    back = _gone_back(setting, path, rate).flatten(1)
+    h = 1e-5
+    numeric = torch.empty_like(back)
+    for k in range(back.shape[1]):
+        move = torch.zeros_like(back)
+        move[:, k] = h
+        move = move.view_as(setting.students)
+        numeric[:, k] = (after(setting.students + move) - after(setting.students - move)) / (2 * h)
+    numeric = numeric / numeric.norm(dim=1, keepdim=True)
+    assert torch.allclose(back, numeric, atol=1e-4)
+
+
+def test_the_slowest_start_is_on_the_surface_and_slower_than_the_first():
+    seeds = range(4)
+    teachers = separated_teachers(2, 3, seeds)
+    setting = Setting(teachers, local_students(teachers, 3, seeds))
+    found = slowest(setting, 0.05, horizon=40, iterations=8)
+    assert loss(found.where).tolist() == pytest.approx([0.05] * 4, rel=2e-3)
+    assert bool((found.end >= found.start).all())
+    assert (found.end / found.start).max() > 2
+    again = descend(found.where, [40]).losses[0]
+    assert torch.allclose(again, found.end, rtol=1e-9)

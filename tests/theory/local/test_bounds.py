@@ -11,9 +11,10 @@ from scipy.integrate import quad
 
 from tutelage.theory.local import bounds
 from tutelage.theory.local.exact import jacobian, loss
+from tutelage.theory.local.grouping import groups
 from tutelage.theory.local.residuals import least_eigenvalue
 from tutelage.theory.local.setting import Setting, effective
-from tutelage.theory.local.starts import local_students, opposite_pair, separated_teachers
+from tutelage.theory.local.starts import local_students, opposite_pair, separated_teachers, split_students
 
 
 def settings(seed, members=12):
@@ -114,3 +115,14 @@ def test_cover_probability_and_the_printed_limit(d):
     x = np.random.default_rng(1).normal(size=(200_000, d))
     near = np.abs(x[:, 0]) >= math.cos(angle) * np.linalg.norm(x, axis=1)
     assert near.mean() == pytest.approx(bounds.cover_probability(angle, d), abs=5e-3)
+
+
+def test_masses_are_squares_of_lengths_and_not_lengths_as_proofs_write():
+    """Proofs of C.2, C.4.3 and C.4.4 have |w_j| for |w_j|^2; perfect students tell the two apart."""
+    teachers = separated_teachers(2, 3, range(4), lengths=(0.5, 2.0))
+    perfect = Setting(teachers, split_students(teachers, [[0.3, 0.7], [0.2, 0.3, 0.5]]))
+    assert bool((loss(perfect) < 1e-28).all())
+    assert torch.allclose(perfect.mass, perfect.total)
+    assert bool(((perfect.students.norm(dim=2).sum(1) - perfect.total).abs() > 0.1).all())
+    weights = groups(perfect).mass()
+    assert torch.allclose(weights, perfect.lengths)

@@ -80,3 +80,35 @@ def test_wedge_moments_against_samples(phi):
     mean = moment.mean(0) + (moment.mean(0) @ b) * b
     assert mean.norm().item() == pytest.approx(residuals.gated_moment_norm(angle).item(), abs=1e-2)
     assert residuals.gated_moment_norm(torch.linspace(0, math.pi, 99)).max() <= 2 + 1e-6
+
+
+def test_the_square_of_a_difference_of_signs_is_four_which_the_proof_of_lemma_12_drops():
+    phi = 0.7
+    x = points(400_000, 2)
+    b = torch.tensor([math.cos(phi), math.sin(phi)], dtype=torch.float64)
+    squares = (x @ b) ** 2 * (x[:, 0].sign() - (x @ b).sign()) ** 2
+    wedge = residuals.wedge_second_moment(torch.tensor(phi, dtype=torch.float64))
+    error = 4 * squares.std() / len(x) ** 0.5
+    assert abs(squares.mean() - 4 * wedge) < error
+    assert squares.mean() - wedge > error
+
+
+def test_four_points_across_a_teacher_see_its_error_by_a_sum_and_not_by_a_product():
+    """-g(x--) - g(x+) + 2 g(x-) = -2 v.x+ (003, C.4.1), where a plus is missing between g^2(x++) and g^2(x--)."""
+    teachers = torch.tensor([[1.0, 0.0], [0.6, 0.8]], dtype=torch.float64)
+    start, width = torch.tensor([0.02, 1.0], dtype=torch.float64), 0.1
+    plus, minus, further, back = (start + shift * width * teachers[0] for shift in (0.0, -0.5, 0.5, -1.0))
+
+    def seen(x):
+        """g(x) = sum_i v_i.x sgn(w*_i.x) as a linear function of v: [4]."""
+        return ((teachers @ x).sign()[:, None] * x).flatten()
+
+    error = torch.cat([plus, torch.zeros(2, dtype=torch.float64)])  # v -> v_1.x+
+    assert torch.allclose(-seen(back) - seen(plus) + 2 * seen(minus), -2 * error, atol=1e-12)
+    conditions = torch.stack([seen(plus), seen(minus), error])
+    v = torch.linalg.pinv(conditions) @ torch.tensor([0.0, 0.0, 1.0], dtype=torch.float64)
+    for size in (1.0, 0.1, 0.01):
+        g = [float(seen(x) @ v) * size for x in (plus, minus, further, back)]
+        wanted = size**2 / 4
+        assert g[0] ** 2 + g[1] ** 2 + g[2] ** 2 + g[3] ** 2 >= wanted
+    assert g[0] ** 2 + g[1] ** 2 + g[2] ** 2 * g[3] ** 2 < wanted

@@ -129,3 +129,8 @@ def test_what_cannot_be_followed_is_refused():
         flow(data, start, [0.0], relative=0.0)
     with pytest.raises(Refusal, match="scale"):
         balanced_start([0], 4, 3, scale=0.0)
+
+
+def test_a_flow_that_no_step_can_follow_says_so_rather_than_blaming_the_number_of_steps():
+    with pytest.raises(Refusal, match=r"log t = 60\d.*double precision"):
+        flow(half_spaces([1]), balanced_start([1], 20, 3), [690.0], loss="polynomial")

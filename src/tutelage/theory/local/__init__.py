@@ -1,6 +1,6 @@
 """Local convergence of mildly over-parameterised students (seed 003): exact losses, bounds, starts and descent."""
 
-from tutelage.theory.local.adversary import Edge, Flattest, basin_edge, flattest
+from tutelage.theory.local.adversary import Edge, Flattest, Slowest, basin_edge, flattest, slowest
 from tutelage.theory.local.descent import (
     Descent,
     descend,
@@ -34,6 +34,7 @@ __all__ = [
     "Flattest",
     "Groups",
     "Setting",
+    "Slowest",
     "basin_edge",
     "descend",
     "descend_on_samples",
@@ -61,6 +62,7 @@ __all__ = [
     "samples",
     "second_moments",
     "separated_teachers",
+    "slowest",
     "split",
     "split_students",
     "stochastic_gradient",

@@ -3,6 +3,7 @@
 What a search returns is the worst it found, with its students; it proves nothing about what it did not find.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -10,7 +11,7 @@ from torch import Tensor
 
 from tutelage.errors import Refusal
 from tutelage.theory.local.bounds import lojasiewicz
-from tutelage.theory.local.descent import descend
+from tutelage.theory.local.descent import descend, usual_rate
 from tutelage.theory.local.exact import gradient, loss, loss_and_gradient
 from tutelage.theory.local.grouping import groups
 from tutelage.theory.local.setting import Setting
@@ -39,26 +40,83 @@ def flattest(setting: Setting, level: float, iterations: int = 200) -> Flattest:
     """Walk along the surface L = level towards a smaller gradient, from every member: the worst of Theorem 3 there.
 
     The start is where the way from the nearest perfect students to the given ones meets the surface.
-    A step follows the gradient of log |grad L| less its part along grad L (a Hessian times a vector, by differences of
-    exact gradients), and Newton's steps along grad L lead back to the surface; a step that does not help is shortened.
+    A step follows the gradient of log |grad L| less its part along grad L: a Hessian times a vector, by differences of
+    exact gradients.
     """
-    if not level > 0:
-        raise Refusal(f"the loss to search at is above 0, not {level}")
-    w = _scaled(setting, level)
-    best = start = lojasiewicz(setting.moved(w))
-    size = w.flatten(1).norm(dim=1)
-    step = 0.05 * size
-    for _ in range(iterations):
-        downhill = -_tangent(setting, w, size)
-        trial = _onto(setting, w + step[:, None, None] * downhill, level)
-        value = loss(setting.moved(trial))
-        on = (value / level - 1).abs() < 1e-3
-        ratio = lojasiewicz(setting.moved(trial))
-        better = on & (ratio < best)
-        w = torch.where(better[:, None, None], trial, w)
-        best = torch.where(better, ratio, best)
-        step = torch.where(better, _GROW * step, _SHRINK * step).clamp_min(1e-9)
+    size = _scaled(setting, level).flatten(1).norm(dim=1)
+    start, best, w = _walk(
+        setting,
+        level,
+        lambda w: lojasiewicz(setting.moved(w)),
+        lambda w: -_across(setting, w, _bent(setting, w, gradient(setting.moved(w)), size)),
+        iterations,
+    )
     return Flattest(best, start, setting.moved(w))
+
+
+@dataclass(frozen=True, eq=False)
+class Slowest:
+    """end [S]: the greatest loss after the horizon found from each start; start [S]: the first; where: its students."""
+
+    end: Tensor
+    start: Tensor
+    where: Setting
+
+
+def slowest(setting: Setting, level: float, *, horizon: int = 200, iterations: int = 30) -> Slowest:
+    """Walk along the surface L = level towards starts from which descent of ``horizon`` steps ends highest.
+
+    The gradient of log L(W_T) with respect to W_0 comes from going back along the path, a <- a - eta H(W_t) a, with
+    Hessians times vectors by differences of exact gradients. Descend from ``where`` for long (:func:`basin_edge`) to
+    see which of these starts are stuck, and which are only slow.
+    """
+    record, rate = range(horizon + 1), usual_rate(setting)[:, None, None]
+
+    def score(w: Tensor) -> Tensor:
+        ended = descend(setting.moved(w), [horizon], keep=False).losses[0]
+        return -torch.where(ended > 0, ended, 1e-300).log()
+
+    def downhill(w: Tensor) -> Tensor:
+        path = descend(setting.moved(w), record).students
+        assert path is not None
+        return _across(setting, w, _gone_back(setting, path, rate))
+
+    start, best, w = _walk(setting, level, score, downhill, iterations)
+    return Slowest((-best).exp(), (-start).exp(), setting.moved(w))
+
+
+def _gone_back(setting: Setting, path: Tensor, rate: Tensor) -> Tensor:
+    """A unit multiple of the gradient of L(W_T) with respect to W_0, along the path [T + 1, S, m, d]: [S, m, d]."""
+    a = _unit(gradient(setting.moved(path[-1])))
+    for w in path[:-1].flip(0):
+        size = w.flatten(1).norm(dim=1)
+        a = _unit(a - rate * _bent(setting, w, a, size))
+    return a
+
+
+def _walk(
+    setting: Setting,
+    level: float,
+    score: Callable[[Tensor], Tensor],
+    downhill: Callable[[Tensor], Tensor],
+    iterations: int,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Lower a score [S] along the surface L = level: the first score, the least, and its students [S, m, d].
+
+    A step goes downhill, and Newton's steps along grad L lead back to the surface; one that does not help is shortened.
+    """
+    w = _scaled(setting, level)
+    best = start = score(w)
+    step = 0.05 * w.flatten(1).norm(dim=1)
+    for _ in range(iterations):
+        trial = _onto(setting, w + step[:, None, None] * downhill(w), level)
+        on = (loss(setting.moved(trial)) / level - 1).abs() < 1e-3
+        value = score(torch.where(on[:, None, None], trial, w))
+        better = on & (value < best)
+        w = torch.where(better[:, None, None], trial, w)
+        best = torch.where(better, value, best)
+        step = torch.where(better, _GROW * step, _SHRINK * step).clamp_min(1e-9)
+    return start, best, w
 
 
 def nearest_perfect(setting: Setting) -> Tensor:
@@ -76,6 +134,8 @@ def nearest_perfect(setting: Setting) -> Tensor:
 
 def _scaled(setting: Setting, level: float) -> Tensor:
     """The students drawn to, or away from, the nearest perfect ones until L = level."""
+    if not level > 0:
+        raise Refusal(f"the loss to search at is above 0, not {level}")
     perfect = nearest_perfect(setting)
     off = setting.students - perfect
 
@@ -94,16 +154,23 @@ def _scaled(setting: Setting, level: float) -> Tensor:
     return perfect + high[:, None, None] * off
 
 
-def _tangent(setting: Setting, w: Tensor, size: Tensor) -> Tensor:
-    """The unit of H grad L less its part along grad L: [S, m, d]."""
-    slope = gradient(setting.moved(w))
-    norm = slope.flatten(1).norm(dim=1)[:, None, None]
-    unit = slope / torch.where(norm == 0, 1, norm)
-    h = _DIFFERENCE * size[:, None, None] * unit
-    bent = gradient(setting.moved(w + h)) - gradient(setting.moved(w - h))
-    bent = bent - (bent * unit).sum((1, 2), keepdim=True) * unit
-    long = bent.flatten(1).norm(dim=1)[:, None, None]
-    return bent / torch.where(long == 0, 1, long)
+def _unit(a: Tensor) -> Tensor:
+    """a over its norm, of each member; zero stays zero."""
+    size = a.flatten(1).norm(dim=1)[:, None, None]
+    return a / torch.where(size == 0, 1, size)
+
+
+def _bent(setting: Setting, w: Tensor, a: Tensor, size: Tensor) -> Tensor:
+    """The Hessian at w times the unit of a, by differences over a small share of the size: [S, m, d]."""
+    h = (_DIFFERENCE * size)[:, None, None]
+    unit = _unit(a)
+    return (gradient(setting.moved(w + h * unit)) - gradient(setting.moved(w - h * unit))) / (2 * h)
+
+
+def _across(setting: Setting, w: Tensor, a: Tensor) -> Tensor:
+    """The unit of a less its part along grad L: [S, m, d]."""
+    along = _unit(gradient(setting.moved(w)))
+    return _unit(a - (a * along).sum((1, 2), keepdim=True) * along)
 
 
 def _onto(setting: Setting, w: Tensor, level: float) -> Tensor:

@@ -24,6 +24,7 @@ from tutelage.theory.margins.datasets import Dataset
 from tutelage.theory.margins.losses import log_slope, loss_of
 from tutelage.theory.margins.sectors import extremal_sectors, signs, without_ties
 
+TOO_MANY = 1  # how the compiled loop says that a member took all the steps it may
 NONE = 2
 """The group of a unit that is neither inactive nor in the extremal sector of its sign."""
 
@@ -201,9 +202,14 @@ def _followed(
 
 def _refuse_unfinished(ends: np.ndarray, target: float, most: int) -> None:
     bad = np.flatnonzero(ends[:, 0])
-    if len(bad):
-        s = int(bad[0])
+    if not len(bad):
+        return
+    s = int(bad[0])
+    came = f"member {s} came to log t = {ends[s, 1]:.4g} of {target:.4g}"
+    if ends[s, 0] == TOO_MANY:
         raise Refusal(
-            f"member {s} came to log t = {ends[s, 1]:.3g} of {target:.3g} in {most} steps: points that cannot be "
-            "fitted make the flow stiff, so ask for earlier times"
+            f"{came} in {most} steps: points that cannot be fitted make the flow stiff, so ask for earlier times"
         )
+    raise Refusal(
+        f"{came}, where no step is short enough to be followed in double precision: ask for times before that"
+    )
