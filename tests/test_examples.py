@@ -36,9 +36,9 @@ def test_the_readmes_example_runs_as_printed(tmp_path):
     ]
 
 
-def test_the_readmes_table_names_every_study():
+def test_the_table_of_studies_names_every_one():
     from tutelage.studies import STUDIES, source
 
-    text = (ROOT / "README.md").read_text()
+    text = (ROOT / "docs/studies.md").read_text()
     for study in STUDIES.values():
         assert f"| `{study.name}` | {source(study.seed, study.figure)} |" in text, study.name

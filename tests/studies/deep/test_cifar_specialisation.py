@@ -31,7 +31,7 @@ def test_rho_mean_is_that_of_all_pixels():
 def test_the_unpruned_network_contains_its_pruned_self_in_the_lowest_layer():
     whole = Layered(PLAN, [4])
     small = pruned(whole, [torch.tensor([[1, 3]]), torch.tensor([[0, 2, 4]])])
-    assert rho_means(small, whole, torch.randn(20, 1, 6, 6))[0, 0] > 1 - 1e-6
+    assert rho_means(small, whole, torch.randn(20, 1, 6, 6))[0, 0] > 1 - 1e-4
 
 
 def test_claims_compare_the_widest_with_the_narrowest_and_the_lowest_with_the_highest():

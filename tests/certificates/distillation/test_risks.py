@@ -1,0 +1,102 @@
+"""Checks C5.16 to C5.18 and C5.20: bounds on the expected risk, held, broken and left undecided."""
+
+import math
+
+import pytest
+import torch
+
+from tutelage.certificates.distillation import DistillationScene, certify_distillation
+from tutelage.errors import Refusal
+from tutelage.theory.distillation.bounds import best_bound, polynomial_bound, polynomial_step
+from tutelage.theory.distillation.deep import balanced_start, limit
+from tutelage.theory.distillation.flows import Course
+from tutelage.theory.distillation.learned import learned
+from tutelage.theory.distillation.tasks import Empirical, Isotropic, LargeMargin, Polynomial
+
+TASKS = [Polynomial(50, kappa=0.5), Polynomial(50, kappa=2.0), LargeMargin(50, limit=1.0), Isotropic(50)]
+
+
+@pytest.mark.parametrize("task", TASKS, ids=["half", "two", "margin", "isotropic"])
+@pytest.mark.parametrize("count", [1, 5, 20])
+def test_c5_16_the_risk_is_below_the_bound(task, count, verdicts):
+    assert verdicts("risk-bound", task.transfer(range(200), count), task=task) == ["holds"]
+
+
+def test_c5_16_the_risk_is_zero_from_n_equal_d_on(verdicts):
+    task = Polynomial(5, kappa=0.3)
+    assert verdicts("risk-bound", task.transfer(range(50), 5), task=task) == ["holds"]
+    assert float(task.risk(learned(task.transfer(range(50), 4))).mean()) > 0.01
+
+
+def test_c5_16_a_task_that_is_not_the_sets_own(verdicts):
+    """Sets of a hard law held against the p of an easy one refute it; another teacher is a condition not met."""
+    hard = Polynomial(50, kappa=0.2).transfer(range(100), 20)
+    assert verdicts("risk-bound", hard, task=Polynomial(50, kappa=4.0)) == ["holds"]  # the risks are then of that law
+    assert verdicts("risk-bound", hard, task=Polynomial(50, norm=2.0)) == ["not applicable"]
+
+
+def test_c5_17_a_margin_gives_an_exponential_rate(verdicts):
+    task = LargeMargin(30, limit=1.0)
+    for count in (2, 10):
+        assert verdicts("margin-risk", task.transfer(range(300), count), task=task, beta=1.0) == ["holds"]
+    assert verdicts("margin-risk", task.transfer(range(5), 2), task=task, beta=0.9) == ["not applicable"]
+    assert verdicts("margin-risk", Isotropic(30).transfer(range(5), 2), task=Isotropic(30)) == ["not applicable"]
+
+
+@pytest.mark.parametrize("kappa", [0.5, 1.0, 2.0])
+def test_c5_18_polynomial_tasks(kappa, verdicts):
+    task = Polynomial(60, kappa=kappa)
+    assert verdicts("polynomial-risk", task.transfer(range(200), 10), task=task, kappa=kappa) == ["holds"]
+    stronger = verdicts("polynomial-risk", task.transfer(range(10), 10), task=task, kappa=kappa + 0.5)
+    assert stronger == ["not applicable"]
+
+
+def test_c5_18_the_chain_of_the_proof():
+    for kappa in (0.1, 0.5, 1.0, 2.0, 5.0):
+        task = Polynomial(1000, kappa=kappa)
+        for count in range(1, 200, 7):
+            best = best_bound(task.p, count).value
+            assert best <= polynomial_step(kappa, count) + 1e-9
+            assert polynomial_step(kappa, count) <= polynomial_bound(kappa, count) + 1e-12
+
+
+@pytest.mark.parametrize("layers", [2, 3])
+def test_c5_20_students_nearby(layers, verdicts):
+    task = Polynomial(40, kappa=1.0)
+    transfer = task.transfer(range(200), 8)
+    start = balanced_start(transfer, range(200), layers, scale=1e-4).w
+    end = limit(transfer, start, layers)
+    scene = DistillationScene(transfer, Course(transfer, (0.0, math.inf), torch.stack([start, end]), layers), task)
+    assert verdicts("approximate-risk", scene) == ["holds"]
+    assert verdicts("approximate-risk", scene, share=1e-9) == ["not applicable"]
+    [certificate] = certify_distillation("approximate-risk", scene)
+    printed, sharp = (part.conclusion.bound for part in certificate.parts)
+    assert best_bound(task.p, 8).value <= sharp <= printed
+
+
+def test_c5_20_without_a_course_the_bound_is_theorem_5_3(verdicts):
+    task = Polynomial(40, kappa=1.0)
+    [certificate] = certify_distillation("approximate-risk", task.transfer(range(50), 8), task=task)
+    assert certificate.verdict == "holds"
+    assert certificate.parts[0].conclusion.bound == pytest.approx(best_bound(task.p, 8).value)
+
+
+def test_a_bound_that_does_not_hold_fails(verdicts):
+    """Learners that ignore the data's span are not covered, and are refuted where they are passed off as covered."""
+    task = Polynomial(100, kappa=3.0)
+    transfer = task.transfer(range(50), 20)
+    away = torch.roll(task.teacher, 1).expand(50, -1) + 0 * transfer.teacher
+    course = Course(transfer, (0.0, 1.0), torch.stack([away, away]), 1)
+    assert verdicts("approximate-risk", DistillationScene(transfer, course, task)) == ["not applicable"]
+
+
+def test_a_sample_decides_nothing(verdicts):
+    draw = torch.Generator().manual_seed(0)
+    pool, out = torch.randn(300, 10, generator=draw), torch.randn(200, 10, generator=draw)
+    task = Empirical(pool, torch.ones(10), out)
+    assert verdicts("risk-bound", task.transfer(range(20), 4), task=task) == ["not decided"]
+
+
+def test_a_task_must_be_named(few):
+    with pytest.raises(Refusal, match="task="):
+        certify_distillation("risk-bound", few)

@@ -1,0 +1,36 @@
+"""Bounds and powers of starts, and zero students left out without changing anything."""
+
+import numpy as np
+import torch
+
+from tutelage.studies.local import initialisers as study
+from tutelage.theory.local import Setting, loss, random_start, separated_teachers
+from tutelage.theory.local.initialise import random_directions
+
+
+def test_the_covering_bound_lies_above_the_loss_and_is_0_where_directions_are_the_teachers():
+    seeds = range(4)
+    teachers = separated_teachers(3, 3, seeds)
+    value = loss(Setting(teachers, random_start(teachers, 20, seeds))).numpy()
+    assert (value <= study.covering_bound(teachers, random_directions(20, 3, seeds))).all()
+    assert np.allclose(study.covering_bound(teachers, -2 * teachers), 0)
+
+
+def test_zero_students_are_left_out_and_the_loss_stays():
+    seeds = range(3)
+    teachers = separated_teachers(3, 2, seeds)
+    students = random_start(teachers, 30, seeds)
+    assert bool((students.norm(dim=2) == 0).any())
+    start = study._followed(teachers, students, 0, np.zeros(3), 5)
+    assert np.allclose(start.loss, loss(Setting(teachers, students)).numpy(), rtol=1e-6)
+    assert (start.end < start.loss).all()
+    assert (start.m, start.dimension) == (30, 2)
+
+
+def test_a_loss_that_falls_like_the_theory_has_minus_1():
+    found = [
+        study.Start(d, m, 0, np.full(2, m ** (-2 / d)), *(torch.zeros(2).numpy(),) * 2)
+        for d in (2, 3, 5)
+        for m in (5, 20)
+    ]
+    assert all(np.allclose(v, -1) for v in study._falling(found).values())
