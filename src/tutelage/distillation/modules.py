@@ -1,0 +1,145 @@
+"""Distilling any torch module into any other: teachers are asked once, the student learns from what they said."""
+
+import copy
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from tutelage import draws
+from tutelage.distillation.targets import Softening, distillation_loss, log_probabilities, soft_targets
+from tutelage.errors import Refusal
+
+_BATCH = 512  # samples a teacher is asked about at once
+
+
+@dataclass(frozen=True, eq=False)
+class Distilled:
+    """A student and how its distilling went.
+
+    losses: mean over each epoch; agreement: share of held-out samples on which the student's class is the teachers';
+    accuracy: share on which it is the label, None without labels; teacher_accuracy: the teachers' own, likewise.
+    """
+
+    student: nn.Module
+    losses: tuple[float, ...]
+    agreement: float
+    accuracy: float | None
+    teacher_accuracy: float | None
+
+    def __str__(self) -> str:
+        right = "" if self.accuracy is None else f", accuracy {self.accuracy:.1%} (teacher {self.teacher_accuracy:.1%})"
+        last = f"loss {self.losses[-1]:.4g} after {len(self.losses)} epochs, " if self.losses else ""
+        return f"{last}agreement with the teacher {self.agreement:.1%}{right}"
+
+
+def distil(
+    teacher: nn.Module | Sequence[nn.Module],
+    student: nn.Module,
+    data: Tensor | tuple[Tensor, Tensor] | Iterable,
+    *,
+    held_out: Tensor | tuple[Tensor, Tensor] | None = None,
+    softening: Softening | None = None,
+    epochs: int = 10,
+    batch: int = 128,
+    learning_rate: float = 1e-3,
+    optimiser: Callable[[Iterable[nn.Parameter], float], torch.optim.Optimizer] | None = None,
+    seed: int = 0,
+    on_epoch: Callable[[int, float], None] | None = None,
+) -> Distilled:
+    """Train a copy of the student on what one or several teachers say about the data.
+
+    data: inputs [N, ...], or inputs and labels, or a loader of batches of either (read once and kept). held_out: what
+    agreement and accuracy are taken on, the data itself unless given. optimiser: Adam unless told otherwise. The given
+    student is left as it is; teachers run in evaluation mode, once, and their outputs [N, C] are kept.
+    """
+    how = softening or Softening()
+    x, y = _inputs_and_labels(data)
+    teachers = [teacher] if isinstance(teacher, nn.Module) else list(teacher)
+    said = [_asked(each, x, f"teacher {i + 1}") for i, each in enumerate(teachers)]
+    targets = soft_targets(said, how.temperature)
+    pupil = copy.deepcopy(student)
+    _fits(_asked(pupil, x[:2], "student"), targets, y)
+    step = (optimiser or _adam)(pupil.parameters(), learning_rate)
+    key = draws.keys([seed], "distil", x.device)
+    losses = []
+    for epoch in range(epochs):
+        pupil.train()
+        total = 0.0
+        for rows in draws.permutations(key, len(x), epoch)[0].split(batch):
+            step.zero_grad()
+            each = distillation_loss(pupil(x[rows]), targets[rows], None if y is None else y[rows], how)
+            each.mean().backward()
+            step.step()
+            total += float(each.detach().sum())
+        losses.append(total / len(x))
+        if not torch.isfinite(torch.tensor(losses[-1])):
+            raise Refusal(f"the student diverged in epoch {epoch + 1}: lower the learning rate {learning_rate:g}")
+        if on_epoch:
+            on_epoch(epoch + 1, losses[-1])
+    pupil.train(student.training)
+    return Distilled(pupil, tuple(losses), *_judged(teachers, pupil, held_out if held_out is not None else (x, y)))
+
+
+def _adam(parameters: Iterable[nn.Parameter], rate: float) -> torch.optim.Optimizer:
+    return torch.optim.Adam(parameters, rate)
+
+
+def _inputs_and_labels(data: Tensor | tuple | Iterable) -> tuple[Tensor, Tensor | None]:
+    """Inputs and labels, or None, of whatever was given; a loader is read once."""
+    if isinstance(data, Tensor):
+        x, y = data, None
+    elif isinstance(data, tuple) and len(data) == 2 and isinstance(data[0], Tensor):
+        x, y = data
+    else:
+        pieces = [piece if isinstance(piece, tuple | list) else (piece, None) for piece in data]
+        if not pieces:
+            raise Refusal("there are no samples to distil on: the loader is empty")
+        x = torch.cat([piece[0] for piece in pieces])
+        labels = [piece[1] for piece in pieces]
+        y = None if labels[0] is None else torch.cat(labels)
+    if len(x) == 0:
+        raise Refusal("there are no samples to distil on: give at least one")
+    if y is not None and y.shape != x.shape[:1]:
+        raise Refusal(f"labels have shape {list(y.shape)} for {len(x)} inputs: give one class a sample")
+    return x, y
+
+
+def _asked(module: nn.Module, x: Tensor, whose: str) -> Tensor:
+    """Outputs of a module in evaluation mode, as logits [N, C]."""
+    was = module.training
+    module.eval()
+    try:
+        with torch.no_grad():
+            out = torch.cat([module(part) for part in x.split(_BATCH)])
+    except (RuntimeError, TypeError, ValueError) as error:
+        said = str(error).splitlines()[0]
+        raise Refusal(f"the {whose} cannot take inputs of shape {list(x.shape)} ({said})") from None
+    finally:
+        module.train(was)
+    if out.ndim != 2:
+        raise Refusal(f"the {whose} gives outputs of shape {list(out.shape)}: wanted one row of logits a sample")
+    if not out.isfinite().all():
+        raise Refusal(f"the {whose} gives outputs that are not finite: it cannot be distilled")
+    return out
+
+
+def _fits(student: Tensor, targets: Tensor, labels: Tensor | None) -> None:
+    classes = max(student.shape[1], 2)
+    if classes != targets.shape[1]:
+        raise Refusal(f"the student has {classes} classes and the teacher {targets.shape[1]}: give both the same")
+    if labels is not None and (labels.min() < 0 or labels.max() >= classes):
+        raise Refusal(f"labels lie in 0 .. {classes - 1}, and some are {int(labels.min())} or {int(labels.max())}")
+
+
+def _judged(
+    teachers: Sequence[nn.Module], student: nn.Module, data: Tensor | tuple[Tensor, Tensor | None]
+) -> tuple[float, float | None, float | None]:
+    x, y = data if isinstance(data, tuple) else (data, None)
+    taught = soft_targets([_asked(each, x, "teacher") for each in teachers]).argmax(-1)
+    got = log_probabilities(_asked(student, x, "student")).argmax(-1)
+    agreement = float((got == taught).double().mean())
+    if y is None:
+        return agreement, None, None
+    return agreement, float((got == y).double().mean()), float((taught == y).double().mean())

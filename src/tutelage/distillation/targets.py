@@ -1,0 +1,68 @@
+r"""Soft targets, and the loss of distillation that every kind of student here shares (Hinton et al. 2015).
+
+With logits s of a student, p of its teachers' softened outputs and a label y,
+
+.. math:: \ell = (1 - h)\, T^2\, \mathrm{CE}(p, \mathrm{softmax}(s/T)) + h\, \mathrm{CE}(y, \mathrm{softmax}(s))
+
+for temperature T and hard share h. The factor T^2 keeps gradients of the soft part of one size as T changes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from tutelage.errors import Refusal
+
+
+@dataclass(frozen=True)
+class Softening:
+    """How labels are softened: the temperature, the share of hard labels, whether the soft part is scaled by T^2."""
+
+    temperature: float = 1.0
+    hard_share: float = 0.0
+    scaled: bool = True
+
+    def __post_init__(self) -> None:
+        if not self.temperature > 0:
+            raise Refusal(f"a temperature is above 0, not {self.temperature:g}")
+        if not 0 <= self.hard_share <= 1:
+            raise Refusal(f"the share of hard labels lies in 0 .. 1, not at {self.hard_share:g}")
+
+
+def log_probabilities(logits: Tensor, temperature: float = 1.0) -> Tensor:
+    """log softmax(logits / T) over the last axis; one output alone is the log-odds of the second of two classes.
+
+    >>> log_probabilities(torch.zeros(1, 1)).exp()
+    tensor([[0.5000, 0.5000]])
+    """
+    if logits.shape[-1] == 1:
+        logits = torch.cat([torch.zeros_like(logits), logits], dim=-1)
+    return (logits / temperature).log_softmax(-1)
+
+
+def soft_targets(logits: Sequence[Tensor], temperature: float = 1.0) -> Tensor:
+    """Mean of the softened probabilities of several teachers: logits [..., C] each -> [..., C]."""
+    if not logits:
+        raise Refusal("there is no teacher to distil from: give at least one")
+    return torch.stack([log_probabilities(z, temperature) for z in logits]).exp().mean(0)
+
+
+def distillation_loss(
+    student: Tensor, targets: Tensor | None, labels: Tensor | None, softening: Softening | None = None
+) -> Tensor:
+    """The loss of every sample: student's logits [N, C], targets [N, C] (or None), labels [N] (or None) -> [N]."""
+    how = softening or Softening()
+    if targets is None and how.hard_share < 1:
+        raise Refusal("there are no soft targets: give a teacher, or hard_share=1")
+    if labels is None and how.hard_share > 0:
+        raise Refusal(f"{how.hard_share:g} of the loss is asked of labels, and there are none: give labels")
+    total = student.new_zeros(student.shape[:-1])
+    if targets is not None and how.hard_share < 1:
+        weight = (1 - how.hard_share) * (how.temperature**2 if how.scaled else 1.0)
+        total = total - weight * (targets * log_probabilities(student, how.temperature)).sum(-1)
+    if labels is not None and how.hard_share > 0:
+        chosen = log_probabilities(student).gather(-1, labels.long().unsqueeze(-1)).squeeze(-1)
+        total = total - how.hard_share * chosen
+    return total
