@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from tutelage import Refusal
 from tutelage.certificates.angular_lemmas import STATEMENTS, kernel_lemmas, positive_matrices
-from tutelage.theory.angular import from_formula, from_samples, named, relu_shape
-from tutelage.theory.definite import least_eigenvalues
-from tutelage.theory.determinants import matrices
+from tutelage.theory.alignment.angular import from_formula, from_samples, named, relu_shape
+from tutelage.theory.alignment.definite import least_eigenvalues
+from tutelage.theory.alignment.determinants import matrices
 
 THREE = np.array([[0.5, 2.0, 4.0]])
 

@@ -12,10 +12,10 @@ import numpy as np
 
 from tutelage.certificates.records import Certificate, Condition, Part, check, unknown
 from tutelage.errors import Refusal
-from tutelage.theory.angular import AngularKernel, angularity, named, relu_shape
-from tutelage.theory.angular_shape import STEPS, Shape, falls, log_concave
-from tutelage.theory.definite import least_eigenvalues
-from tutelage.theory.determinants import _EXACT, DEGENERATE, checked, distances, matrices, precise_signs
+from tutelage.theory.alignment.angular import AngularKernel, angularity, named, relu_shape
+from tutelage.theory.alignment.angular_shape import STEPS, Shape, falls, log_concave
+from tutelage.theory.alignment.definite import least_eigenvalues
+from tutelage.theory.alignment.determinants import _EXACT, DEGENERATE, checked, distances, matrices, precise_signs
 
 STATEMENTS = {
     "4.2": "f(theta) = sin theta + (pi - theta) cos theta falls on [0, pi], from pi to 0.",

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from tutelage.certificates.records import Certificate, Condition, Part, check, unknown
 from tutelage.errors import Refusal
-from tutelage.theory.determinants import Signs, of_vectors, signs
+from tutelage.theory.alignment.determinants import Signs, of_vectors, signs
 from tutelage.theory.population import Units, first_layer_gradient
 
 ANGLE = 1e-9

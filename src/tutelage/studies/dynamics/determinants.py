@@ -14,7 +14,7 @@ from tutelage import draws
 from tutelage.figures import PALETTE
 from tutelage.studies.claims import Claim
 from tutelage.studies.study import Plan, Scale, study
-from tutelage.theory.determinants import DEGENERATE, Signs, determinants, separation, signs
+from tutelage.theory.alignment.determinants import DEGENERATE, Signs, determinants, separation, signs
 
 GRID: dict[Scale, int] = {"smoke": 16, "quick": 90, "paper": 360}
 SETS: dict[Scale, int] = {"smoke": 200, "quick": 10_000, "paper": 100_000}

@@ -283,10 +283,10 @@ def _try_step(tau, h, w, a, x, y, pattern, sliding, code, kw, ka, w1, a1, height
         for b in range(7):
             e += _ERROR[b] * ka[b, j]
         off += e * e
+        if not off < math.inf:
+            return math.inf  # a stage overflowed: a shorter step will not
         if off > 0:
-            ratio = h * math.sqrt(off) / (relative * math.sqrt(size + a[j] * a[j]))
-            if not ratio <= worst:
-                worst = ratio
+            worst = max(worst, h * math.sqrt(off) / (relative * math.sqrt(size + a[j] * a[j])))
     return worst
 
 

@@ -208,7 +208,8 @@ def _refuse_unfinished(ends: np.ndarray, target: float, most: int) -> None:
     came = f"member {s} came to log t = {ends[s, 1]:.4g} of {target:.4g}"
     if ends[s, 0] == TOO_MANY:
         raise Refusal(
-            f"{came} in {most} steps: points that cannot be fitted make the flow stiff, so ask for earlier times"
+            f"{came} in {most} steps: points that cannot be fitted make the flow stiff, and so do boundaries met at "
+            "very late times, where rounding hides the sides; ask for earlier times"
         )
     raise Refusal(
         f"{came}, where no step is short enough to be followed in double precision: ask for times before that"

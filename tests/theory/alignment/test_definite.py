@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tutelage import Refusal
-from tutelage.theory.definite import least_eigenvalues
+from tutelage.theory.alignment.definite import least_eigenvalues
 
 
 @given(st.integers(1, 5), st.integers(0, 10**6), st.integers(-8, 8))

@@ -22,8 +22,8 @@ from typing import Literal
 import numpy as np
 
 from tutelage.errors import Refusal, unknown
-from tutelage.theory.face_proof import _negative, _range_of_curves, _second_partials
-from tutelage.theory.interval_proof import (
+from tutelage.theory.alignment.face_proof import _negative, _range_of_curves, _second_partials
+from tutelage.theory.alignment.interval_proof import (
     _SIGNS,
     EXCLUDED,
     OUTSIDE,

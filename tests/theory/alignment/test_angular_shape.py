@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tutelage import Refusal
-from tutelage.theory.angular import from_formula, from_samples, named
-from tutelage.theory.angular_shape import falls, log_concave
+from tutelage.theory.alignment.angular import from_formula, from_samples, named
+from tutelage.theory.alignment.angular_shape import falls, log_concave
 
 
 @pytest.mark.parametrize("kind", ["relu", "leaky", "linear", "arc"])

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tutelage import Refusal
-from tutelage.theory.determinants import determinants, signs
-from tutelage.theory.four_proof import FourProof, children, load, prove_four, upper_bounds
-from tutelage.theory.interval_proof import SPLIT
+from tutelage.theory.alignment.determinants import determinants, signs
+from tutelage.theory.alignment.four_proof import FourProof, children, load, prove_four, upper_bounds
+from tutelage.theory.alignment.interval_proof import SPLIT
 
-STORED = Path(__file__).parents[2] / "docs" / "results" / "conjecture" / "m4_boxes.npz"
+STORED = Path(__file__).parents[3] / "docs" / "results" / "conjecture" / "m4_boxes.npz"
 
 
 @pytest.fixture(scope="module")

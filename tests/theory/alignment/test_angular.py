@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy import integrate
 
 from tutelage import Refusal
-from tutelage.theory.angular import AngularKernel, angularity, fourier, from_formula, from_samples, named
-from tutelage.theory.determinants import matrices
+from tutelage.theory.alignment.angular import AngularKernel, angularity, fourier, from_formula, from_samples, named
+from tutelage.theory.alignment.determinants import matrices
 from tutelage.theory.kernels import kernel
 
 WITH_FORM = ("relu", "leaky", "abs", "linear", "arc")

@@ -13,7 +13,7 @@ whichever gap is the small one.
 import numpy as np
 
 from tutelage.errors import Refusal
-from tutelage.theory.interval_proof import (
+from tutelage.theory.alignment.interval_proof import (
     _ROLES,
     _SIGNS,
     EXCLUDED,

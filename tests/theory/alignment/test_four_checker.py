@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from tutelage import Refusal
-from tutelage.theory.determinants import determinants
-from tutelage.theory.four_checker import _determinant, check_four, negative
-from tutelage.theory.four_proof import FourProof, prove_four
-from tutelage.theory.interval_proof import EXCLUDED, OUTSIDE
-from tutelage.theory.proof_checker import _tables
+from tutelage.theory.alignment.determinants import determinants
+from tutelage.theory.alignment.four_checker import _determinant, check_four, negative
+from tutelage.theory.alignment.four_proof import FourProof, prove_four
+from tutelage.theory.alignment.interval_proof import EXCLUDED, OUTSIDE
+from tutelage.theory.alignment.proof_checker import _tables
 
 
 @pytest.fixture(scope="module")

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tutelage import Refusal
-from tutelage.theory.determinants import determinants, signs
-from tutelage.theory.edge_proof import EDGES, _upper, prove_edge
-from tutelage.theory.interval_proof import Proof, load
-from tutelage.theory.proof_checker import Tables, check
+from tutelage.theory.alignment.determinants import determinants, signs
+from tutelage.theory.alignment.edge_proof import EDGES, _upper, prove_edge
+from tutelage.theory.alignment.interval_proof import Proof, load
+from tutelage.theory.alignment.proof_checker import Tables, check
 
-STORED = Path(__file__).parents[2] / "docs" / "results" / "conjecture"
+STORED = Path(__file__).parents[3] / "docs" / "results" / "conjecture"
 SMALL = {"opposite": (0, 2), "neighbour": (0, 1)}
 
 

@@ -15,9 +15,9 @@ import numpy as np
 
 from tutelage import draws
 from tutelage.errors import Refusal
-from tutelage.theory._determinant_loops import search, settle
-from tutelage.theory.angular import named
-from tutelage.theory.determinants import checked, matrices, ratios, separation, signs
+from tutelage.theory.alignment._determinant_loops import search, settle
+from tutelage.theory.alignment.angular import named
+from tutelage.theory.alignment.determinants import checked, matrices, ratios, separation, signs
 
 ROOM = 1 << 12
 """Sets that float64 leaves open in one block, at most, that are looked at again."""

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tutelage import Refusal
-from tutelage.theory.angular import from_formula, named
-from tutelage.theory.determinants import (
+from tutelage.theory.alignment.angular import from_formula, named
+from tutelage.theory.alignment.determinants import (
     checked,
     determinants,
     distances,

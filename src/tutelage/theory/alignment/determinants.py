@@ -16,7 +16,7 @@ import mpmath  # type: ignore[import-untyped]
 import numpy as np
 
 from tutelage.errors import Refusal
-from tutelage.theory.angular import AngularKernel, named
+from tutelage.theory.alignment.angular import AngularKernel, named
 
 EPS = 2.0**-53
 DEGENERATE = 1e-9

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tutelage import Refusal
-from tutelage.theory.determinants import determinants
-from tutelage.theory.interval_proof import (
+from tutelage.theory.alignment.determinants import determinants
+from tutelage.theory.alignment.interval_proof import (
     EXCLUDED,
     OPEN,
     _range_of_slopes,

@@ -20,8 +20,8 @@ import mpmath  # type: ignore[import-untyped]
 import numpy as np
 
 from tutelage.errors import Refusal
-from tutelage.theory._distance_polynomials import _ENDS, _first, _minus, _plus, _second, _times
-from tutelage.theory.interval_proof import Proof
+from tutelage.theory.alignment._distance_polynomials import _ENDS, _first, _minus, _plus, _second, _times
+from tutelage.theory.alignment.interval_proof import Proof
 
 BITS = 60
 FINEST = 13
@@ -50,7 +50,7 @@ class Checked:
 def check(proof: Proof, on_progress: Callable[[float], None] = lambda share: None) -> Checked:
     """Go through all boxes of a proof.
 
-    >>> from tutelage.theory.interval_proof import prove
+    >>> from tutelage.theory.alignment.interval_proof import prove
     >>> check(prove(3, 7)).valid
     True
     """

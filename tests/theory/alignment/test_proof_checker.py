@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tutelage import Refusal
-from tutelage.theory.interval_proof import EXCLUDED, OUTSIDE, Proof, prove
-from tutelage.theory.proof_checker import Tables, check
+from tutelage.theory.alignment.interval_proof import EXCLUDED, OUTSIDE, Proof, prove
+from tutelage.theory.alignment.proof_checker import Tables, check
 
 
 @pytest.fixture(scope="module")

@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from tutelage.errors import Refusal
-from tutelage.theory._four_loops import uppers
-from tutelage.theory.interval_proof import EXCLUDED, LOWEST_SLOPE, OPEN, OUTSIDE, PROVED, ROOT, SPLIT
+from tutelage.theory.alignment._four_loops import uppers
+from tutelage.theory.alignment.interval_proof import EXCLUDED, LOWEST_SLOPE, OPEN, OUTSIDE, PROVED, ROOT, SPLIT
 
 SLACK = 0.1
 CHUNK = 1 << 18

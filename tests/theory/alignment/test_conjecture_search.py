@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tutelage import Refusal
-from tutelage.theory.conjecture_search import climb, random_angles, random_search, settled
-from tutelage.theory.determinants import matrices, separation, signs
+from tutelage.theory.alignment.conjecture_search import climb, random_angles, random_search, settled
+from tutelage.theory.alignment.determinants import matrices, separation, signs
 
 
 @given(st.integers(0, 10**6), st.integers(2, 9))

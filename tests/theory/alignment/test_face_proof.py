@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tutelage import Refusal
-from tutelage.theory.determinants import determinants, signs
-from tutelage.theory.face_proof import _range_of_curves, _upper, prove_face
-from tutelage.theory.interval_proof import Proof, load, prove
-from tutelage.theory.proof_checker import Tables, check
+from tutelage.theory.alignment.determinants import determinants, signs
+from tutelage.theory.alignment.face_proof import _range_of_curves, _upper, prove_face
+from tutelage.theory.alignment.interval_proof import Proof, load, prove
+from tutelage.theory.alignment.proof_checker import Tables, check
 
 
 @given(st.integers(3, 12), st.data())

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tutelage.errors import Refusal
-from tutelage.theory.angular import AngularKernel
+from tutelage.theory.alignment.angular import AngularKernel
 
 STEPS = 512
 
@@ -35,7 +35,7 @@ class Shape:
 def falls(kernel: AngularKernel, steps: int = STEPS) -> Shape:
     """Whether f falls strictly on [0, pi] (002, Lemma 4.2); value: the least fall over a step, at its beginning.
 
-    >>> from tutelage.theory.angular import from_samples, named
+    >>> from tutelage.theory.alignment.angular import from_samples, named
     >>> falls(named("relu")).holds, falls(from_samples([3.0, 1.0, 2.0])).holds
     (True, False)
     """
@@ -50,7 +50,7 @@ def log_concave(kernel: AngularKernel, steps: int = STEPS) -> Shape:
 
     value: the least difference on the grid; pairs with alpha or beta 0, where both sides are the same, are left out.
 
-    >>> from tutelage.theory.angular import from_formula, named
+    >>> from tutelage.theory.alignment.angular import from_formula, named
     >>> log_concave(named("arc")).holds, log_concave(from_formula(lambda t: 1 / (1 + t))).holds
     (True, False)
     """

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tutelage.errors import Refusal
-from tutelage.theory._distance_polynomials import _minus, _plus, _times
-from tutelage.theory.four_proof import FourProof
-from tutelage.theory.proof_checker import BITS, FINEST, Pair, Tables, _tables
+from tutelage.theory.alignment._distance_polynomials import _minus, _plus, _times
+from tutelage.theory.alignment.four_proof import FourProof
+from tutelage.theory.alignment.proof_checker import BITS, FINEST, Pair, Tables, _tables
 
 COARSE = 12
 LARGE = 3
@@ -40,7 +40,7 @@ class Checked:
 def check_four(proof: FourProof, on_progress: Callable[[float], None] = lambda share: None) -> Checked:
     """Go through all boxes of a proof.
 
-    >>> from tutelage.theory.four_proof import prove_four
+    >>> from tutelage.theory.alignment.four_proof import prove_four
     >>> check_four(prove_four(4, 5)).valid
     True
     """
