@@ -3,7 +3,7 @@
 import numpy as np
 
 from tutelage.studies.margins.bias_contrasts import (
-    STIFF,
+    DATA,
     Evidence,
     Width,
     alive,
@@ -27,7 +27,7 @@ def test_a_small_start_comes_nearer_than_a_large_one():
 
 
 def test_points_that_cannot_be_fitted_have_nothing_to_compare_with():
-    found = contrast(clashing(range(1)), range(1), STIFF[:2])
+    found = contrast(clashing(range(1)), range(1), DATA["clashing"][:2])
     assert found.left is None
     assert (found.units >= 1).all()
 
@@ -46,13 +46,14 @@ def test_claims_on_widths_compare_with_the_seeds_bound():
     evidence = Evidence({}, {}, {}, widths)
     assert empty.values(evidence)["p = 2"].tolist() == [0.75, -0.25]
     assert "p = 12" not in empty.values(evidence)
-    assert alive.values(evidence)["p = 12"].tolist() == [-(2.0**-12)] * 2
+    assert alive.values(evidence)["p = 2"].tolist() == [-0.25] * 2
+    assert "p = 12" not in alive.values(evidence)
 
 
 def test_the_table_and_the_figure_hold_every_contrast():
     data = cones(range(2))
     one = contrast(data, range(2), (0.0, 300.0, 690.0))
-    stiff = contrast(clashing(range(2)), range(2), STIFF[:2])
+    stiff = contrast(clashing(range(2)), range(2), DATA["clashing"][:2])
     widths = [width(p, range(3)) for p in (1, 2, 3, 4, 6, 8, 12, 16)]
     evidence = Evidence({1e-4: one, 10.0: one}, {"cones": one, "clashing": stiff}, {"logistic": one}, widths)
     columns = table(evidence).column("contrast").to_pylist()

@@ -2,15 +2,13 @@
 
 import numpy as np
 
-from tutelage.studies.margins.orthogonal_residual import rank_two
 from tutelage.studies.margins.orthogonal_two_layer import draw, most_are_high, still_turning, table, theirs
 from tutelage.studies.margins.practice import Trained
 
 
-def after(epochs: int, cosine: float, layers: int = 1) -> Trained:
-    singular = np.stack([np.array([[4.0, 2.0, 0.5 / (layer + 1), 0.1]]) for layer in range(layers)], 1).repeat(2, 0)
-    ones = np.ones((2, 6))
-    rows = np.zeros((layers, 6, 2))
+def after(epochs: int, cosine: float) -> Trained:
+    singular, ones = np.array([[[4.0, 2.0, 0.5, 0.1]]] * 2), np.ones((2, 6))
+    rows = np.zeros((1, 6, 2))
     return Trained(epochs, cosine * ones, 0.95 * ones, ones, singular, rows, np.array([1, -1] * 3), np.ones(2))
 
 
@@ -25,12 +23,3 @@ def test_the_table_and_the_figure_show_all_lengths_of_training():
     found = [after(20, 0.5), after(500, 0.91)]
     assert table(found).column("epochs").to_pylist() == [20, 20, 500, 500]
     assert len(draw(found).axes) == 4
-
-
-def test_the_residual_networks_layers_are_judged_one_by_one():
-    judged = rank_two.values(after(500, 0.9, layers=3))
-    assert {name: float(v[0]) for name, v in judged.items()} == {
-        "layer 1": 0.25,
-        "layer 2": 0.125,
-        "layer 3": 0.5 / 3 / 2,
-    }

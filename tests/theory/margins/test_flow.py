@@ -141,3 +141,10 @@ def test_a_loss_that_wakes_up_late_does_not_overflow():
     course = flow(cones([20, 39, 60]), balanced_start([20, 39, 60], 20, 3, scale=30.0), [300.0, LAST])
     assert course.w.isfinite().all()
     assert (course.data.y * course.outputs()[-1] > 0).all()
+
+
+def test_a_unit_that_shrinks_a_thousandfold_stays_balanced_and_never_reaches_zero():
+    course = flow(clashing([13]), balanced_start([13], 20, 3), [3.0, 4.0])
+    lengths = course.w.norm(dim=3)
+    assert float(lengths.min()) < 1e-7
+    assert float((course.a.abs() / lengths - 1).abs().max()) < 1e-6

@@ -33,7 +33,7 @@ STEPS: dict[Scale, int] = {"smoke": 200, "quick": 6_000, "paper": 6_000}
 LEVELS = (0.1, 0.3, 1.0)
 SEARCHED: dict[Scale, int] = {"smoke": 2, "quick": 16, "paper": 48}
 ITERATIONS: dict[Scale, int] = {"smoke": 2, "quick": 25, "paper": 60}
-HORIZON: dict[Scale, int] = {"smoke": 20, "quick": 200, "paper": 200}
+HORIZON: dict[Scale, int] = {"smoke": 8, "quick": 200, "paper": 200}
 ARRIVED = 1e-4
 SMALLEST = 1e-20
 """Smaller losses are drawn here."""
@@ -123,17 +123,19 @@ def spread_starts(m: int, number: int) -> Setting:
 
 
 def table(seen: Seen) -> pa.Table:
-    rows = [
+    """One row a start; those of a search with losses after the horizon from its first and from its last students."""
+    rows: list[dict[str, float | str | None]] = [
         {"kind": "random", "m": f.m, "start": f.start[s], "end": f.end[s], "descent_ratio": f.ratio[s],
-         "log10_promised": f.promised[s]}
+         "log10_promised": f.promised[s], "first_after_horizon": None, "found_after_horizon": None}
         for f in seen.starts
         for s in range(len(f.start))
     ]  # fmt: skip
     rows += [
-        {"kind": "searched", "m": f.m, "start": f.level, "end": f.end[s], "descent_ratio": None, "log10_promised": None}
-        for f in seen.searched
-        for s in range(len(f.end))
-    ]
+        {"kind": "searched", "m": x.m, "start": x.level, "end": x.end[s], "descent_ratio": None,
+         "log10_promised": None, "first_after_horizon": x.before[s], "found_after_horizon": x.found[s]}
+        for x in seen.searched
+        for s in range(len(x.end))
+    ]  # fmt: skip
     return pa.Table.from_pylist(rows)
 
 

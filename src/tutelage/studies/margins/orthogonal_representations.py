@@ -282,13 +282,14 @@ def _violations(by_layer: Any, by_epoch: Any, evidence: Evidence) -> None:
         shares = course.shares["train"]
         layers = np.arange(shares["gap"].shape[2])
         label = f"{course.setting.name} ({course.epochs[-1]})"
-        by_layer.plot(layers, shares["cross_positive"][-1].mean(0), "o-", color=colour, markersize=2.5, label=label)
+        by_layer.plot(layers, shares["cross_positive"][-1].mean(0), "o-", color=colour, markersize=2.5)
         by_layer.plot(layers, shares["same_not"][-1].mean(0), "--", color=colour, linewidth=0.9)
         by_epoch.plot(course.epochs, shares["cross_positive"][:, :, -1], color=colour, linewidth=1.0)
         by_epoch.plot(course.epochs, shares["same_not"][:, :, -1], "--", color=colour, linewidth=0.9)
+        by_epoch.plot([], [], color=colour, label=label)
     by_layer.set(title="violating pairs, at the end", xlabel="layer", ylabel="share", ylim=(-0.03, 1.03))
-    by_layer.legend(fontsize=5, title="setting (epochs); dashes: same class", title_fontsize=5)
     by_epoch.set(title="violating pairs of layer 7", xlabel="epoch", ylim=(-0.03, 1.03))
+    by_epoch.legend(fontsize=5, title="setting (epochs); dashes: same class", title_fontsize=5, loc="upper right")
 
 
 def _last(evidence: Evidence, field: str, part: str) -> dict[str, np.ndarray]:

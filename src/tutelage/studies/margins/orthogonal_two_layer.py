@@ -103,6 +103,7 @@ def histograms(panel, one: Trained) -> None:
         panel.hist(kept, edges, density=True, weights=weight, histtype="step", color=colour)
     panel.axvline(HIGH, color="#666666", linewidth=0.8, linestyle=":")
     panel.set(title=f"units after {one.epochs} epochs", xlabel="cosine (outlined: by |w|²)", yticks=[])
+    panel.set_xticks([LOW, 0.8, 0.9, 1.0], [rf"$\leq${LOW:g}", "0.8", "0.9", "1"])
     panel.legend(fontsize=6, loc="upper left")
 
 

@@ -23,6 +23,7 @@ ARRIVED, TOO_MANY, STUCK = 0, 1, 2
 _SWEEPS = 500
 _NEAR = 1e-7  # of |w||x|: within this of a boundary a unit has met it
 _LANDED = 1e-10  # of |w||x|: how far beyond a boundary a unit may be before that counts as an event
+_UNBALANCED = 1e-6  # of |w|^2: how far a^2 may be from it
 _NODES = np.array([0.0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0, 1.0])
 _STAGES = np.array(
     [
@@ -149,6 +150,18 @@ def _onto(w, j, x, tied):
         factor = math.sqrt(before / _dot(w, j, w, j))
         for k in range(x.shape[1]):
             w[j, k] *= factor
+
+
+@njit(**OPTIONS)
+def _balance(w, a, balanced):
+    """Units that began with |a_j| = |w_j| and shrank until rounding and steps tell them apart are made so again.
+
+    The flow keeps a_j^2 - |w_j|^2 (004, Lemma B.4), so an error made while a unit was long is seen once it is short.
+    """
+    for j in range(a.shape[0]):
+        size = _dot(w, j, w, j)
+        if balanced[j] and abs(a[j] * a[j] - size) > _UNBALANCED * size:
+            a[j] = math.copysign(math.sqrt(size), a[j])
 
 
 @njit(**OPTIONS)
@@ -321,13 +334,15 @@ def _make_follow(stamp: int):
         w1, a1 = np.empty((p, d)), np.empty(p)
         height, height1, pull, vector = np.empty((p, n)), np.empty((p, n)), np.empty(n), np.empty((1, d))
         length_x, seen = np.empty(n), np.empty(n, np.bool_)
-        sliding = np.zeros(p, np.bool_)
+        sliding, balanced = np.zeros(p, np.bool_), np.zeros(p, np.bool_)
         for s in range(first, last):
             for i in range(n):
                 length_x[i] = math.sqrt(_dot(x[s], i, x[s], i))
             ws, as_, pat = w[s], a[s], pattern[s]
             for j in range(p):
                 sliding[j] = _tied_samples(pat, j).shape[0] > 0
+                size = _dot(ws, j, ws, j)
+                balanced[j] = abs(as_[j] * as_[j] - size) <= _UNBALANCED * size
                 groups[s, j] = _group(j, as_, pat, plus[s], minus[s])
                 entered[s, j] = taus[0]
             tau, h = taus[0], 1e-6
@@ -374,6 +389,7 @@ def _make_follow(stamp: int):
                     counts[s, 0] += 1
                     tau = target if last_one else tau + step
                     ws[:], as_[:] = w1, a1
+                    _balance(ws, as_, balanced)
                     h = max(h, step) if tries > 0 else step * min(5.0, 0.9 * max(error, 1e-10) ** -0.2)
                     if unit >= 0:
                         counts[s, 2] += 1

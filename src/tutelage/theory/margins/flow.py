@@ -205,12 +205,13 @@ def _refuse_unfinished(ends: np.ndarray, target: float, most: int) -> None:
     if not len(bad):
         return
     s = int(bad[0])
-    came = f"member {s} came to log t = {ends[s, 1]:.4g} of {target:.4g}"
+    came, last = (math.log(math.expm1(tau)) for tau in (ends[s, 1], target))
+    came_to = f"member {s} came to log t = {came:.4g} of {last:.4g}"
     if ends[s, 0] == TOO_MANY:
         raise Refusal(
-            f"{came} in {most} steps: points that cannot be fitted make the flow stiff, and so do boundaries met at "
+            f"{came_to} in {most} steps: points that cannot be fitted make the flow stiff, and so do boundaries met at "
             "very late times, where rounding hides the sides; ask for earlier times"
         )
     raise Refusal(
-        f"{came}, where no step is short enough to be followed in double precision: ask for times before that"
+        f"{came_to}, where no step is short enough to be followed in double precision: ask for times before that"
     )

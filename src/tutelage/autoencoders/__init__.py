@@ -1,0 +1,1 @@
+"""Representations with the information that was asked for (seed 004, chapter 4)."""

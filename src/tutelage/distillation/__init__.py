@@ -1,0 +1,53 @@
+"""Why distillation works: what a linear student learns from soft labels, and how fast (seed 004, chapter 5)."""
+
+from tutelage.certificates.distillation import STATEMENTS, certify_distillation
+from tutelage.distillation.learners import Distillation, HardTarget, Learner, Weakened
+from tutelage.distillation.outcomes import Monotonicity, Outcome, monotonicity, outcome
+from tutelage.theory.distillation.bounds import best_bound, margin_bound, polynomial_bound, risk_bound
+from tutelage.theory.distillation.deep import balanced_start, guaranteed, largest_start, limit
+from tutelage.theory.distillation.flows import Course, descent, flow, induced_flow, settle
+from tutelage.theory.distillation.learned import angle, learned, newton, unsigned_angle
+from tutelage.theory.distillation.risk import disagreement, risk_at_angle
+from tutelage.theory.distillation.tasks import Empirical, Isotropic, LargeMargin, Polynomial, Task, reverse_distribution
+from tutelage.theory.distillation.teachers import logistic_teacher
+from tutelage.theory.distillation.transfer import TransferSet
+
+__all__ = [
+    "STATEMENTS",
+    "Course",
+    "Distillation",
+    "Empirical",
+    "HardTarget",
+    "Isotropic",
+    "LargeMargin",
+    "Learner",
+    "Monotonicity",
+    "Outcome",
+    "Polynomial",
+    "Task",
+    "TransferSet",
+    "Weakened",
+    "angle",
+    "balanced_start",
+    "best_bound",
+    "certify_distillation",
+    "descent",
+    "disagreement",
+    "flow",
+    "guaranteed",
+    "induced_flow",
+    "largest_start",
+    "learned",
+    "limit",
+    "logistic_teacher",
+    "margin_bound",
+    "monotonicity",
+    "newton",
+    "outcome",
+    "polynomial_bound",
+    "reverse_distribution",
+    "risk_at_angle",
+    "risk_bound",
+    "settle",
+    "unsigned_angle",
+]

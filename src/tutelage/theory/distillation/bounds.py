@@ -1,0 +1,101 @@
+r"""Bounds on the expected transfer risk from the angles between data and teacher (004, section 5.3.2).
+
+All follow from the reverse distribution :math:`p(\theta) = P[\bar\alpha(w_*, x) \ge \theta]` (004, eq. 5.17), given
+as a function of a tensor of angles.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from tutelage.errors import Refusal
+
+Reverse = Callable[[Tensor], Tensor]
+"""theta in [0, pi/2] -> P[angle >= theta], any shape."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A bound on the expected risk, and the beta at which it is least."""
+
+    value: float
+    beta: float
+
+
+def risk_bound(p: Reverse, count: int, beta: Tensor, *, tighter: bool = False, delta: float = 0.0) -> Tensor:
+    r"""The bound of Theorem 5.3 for n < d at any beta in [0, pi/2 - delta] (004, eqs. 5.19 and D.43), shape of beta.
+
+    .. math:: p(\beta) + p(\pi/2 - \delta - \beta)^n
+
+    tighter: with the factor 1 - p(beta) before the second term, which the proof gives; delta: the angle by which a
+    student may miss w_hat (Theorem D.4).
+    """
+    if count < 1:
+        raise Refusal(f"a bound needs at least one input, not {count}")
+    beta = torch.as_tensor(beta, dtype=torch.float64)
+    if bool(((beta < 0) | (beta > math.pi / 2 - delta + 1e-12)).any()) or not 0 <= delta <= math.pi / 2:
+        raise Refusal(f"beta lies in [0, pi/2 - delta] with delta in [0, pi/2], and delta is {delta:.3g}")
+    hard, unseen = p(beta), p((math.pi / 2 - delta - beta).clamp_min(0)) ** count
+    return hard + (1 - hard) * unseen if tighter else hard + unseen
+
+
+def best_bound(p: Reverse, count: int, *, tighter: bool = False, delta: float = 0.0) -> Bound:
+    """The least of :func:`risk_bound` over beta, by a grid that is refined three times.
+
+    >>> uniform = best_bound(lambda theta: 1 - 2 * theta / math.pi, 20)
+    >>> round(uniform.value, 3)
+    0.189
+    """
+    low, high = 0.0, math.pi / 2 - delta
+    for _ in range(4):
+        beta = torch.linspace(low, high, 2001, dtype=torch.float64)
+        value = risk_bound(p, count, beta, tighter=tighter, delta=delta)
+        i = int(value.argmin())
+        low, high = float(beta[max(i - 1, 0)]), float(beta[min(i + 1, 2000)])
+    return Bound(float(value[i]), float(beta[i]))
+
+
+def margin_bound(p: Reverse, count: int, beta: float) -> float:
+    """gamma^n with gamma = p(pi/2 - beta), where p(beta) = 0 and gamma < 1 (004, Corollary 5.1)."""
+    at = p(torch.tensor([beta, math.pi / 2 - beta], dtype=torch.float64))
+    if float(at[0]) != 0 or float(at[1]) >= 1:
+        raise Refusal(
+            f"this task has no margin at beta = {beta:.3g}: p(beta) = {float(at[0]):.3g} should be 0, and "
+            f"p(pi/2 - beta) = {float(at[1]):.3g} less than 1"
+        )
+    return float(at[1]) ** count
+
+
+def polynomial_bound(kappa: float, count: int) -> float:
+    """(1 + (log n)^kappa) / n^kappa, where p(theta) <= (1 - 2 theta / pi)^kappa (004, Corollary 5.2).
+
+    >>> round(polynomial_bound(1.0, 20), 3)
+    0.2
+    """
+    _check_power(kappa, count)
+    return (1 + math.log(count) ** kappa) / count**kappa
+
+
+def polynomial_step(kappa: float, count: int) -> float:
+    """The step before it in the proof, from beta = (pi/2) n^(-1/n): (1 - n^(-1/n))^kappa + n^-kappa (004, eq. 5.23)."""
+    _check_power(kappa, count)
+    return float((-math.expm1(-math.log(count) / count)) ** kappa + count**-kappa)
+
+
+def _check_power(kappa: float, count: int) -> None:
+    if kappa < 0 or count < 1:
+        raise Refusal(f"wanted kappa >= 0 and at least one input, not {kappa} and {count}")
+
+
+def miss(eps: Tensor, length: Tensor, *, sharp: bool = False) -> Tensor:
+    """The angle within which a vector eps away from one of that length lies (004, Lemma D.3), for eps <= length / 2.
+
+    sqrt(2 pi eps / length), or with ``sharp`` the least such angle, arcsin(eps / length).
+    """
+    ratio = torch.as_tensor(eps, dtype=torch.float64) / length
+    if bool((ratio > 0.5).any()):
+        raise Refusal("the lemma asks for eps <= |w| / 2: start the student closer to 0")
+    return ratio.asin() if sharp else (2 * math.pi * ratio).sqrt()
