@@ -1,7 +1,8 @@
 """What seed 004, chapter 3 says of the end: margins, the two max-margin units, and what can be pruned.
 
 A limit is never reached. Its parts ask that what is left at the last record lies below a tolerance, and that it did not
-grow over the second half of the records' log t; all of them close like 1/log t.
+grow over the second half of the records' log t. What is left closes like 1/log t where the support samples span the
+space, and of (3.8) more like 1/sqrt(log t) where they do not.
 """
 
 from collections.abc import Sequence
