@@ -14,7 +14,7 @@ from tutelage.measures import correlations, match_modules
 def mlp(*widths, seed=0):
     torch.manual_seed(seed)
     layers = []
-    for a, b in itertools.pairwise(widths):
+    for a, b in itertools.pairwise(widths[:-1]):
         layers += [nn.Linear(a, b), nn.ReLU()]
     return nn.Sequential(*layers, nn.Linear(*widths[-2:]))
 
