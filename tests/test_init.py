@@ -4,7 +4,7 @@ import inspect
 
 import tutelage as tt
 
-VERBS = {"canonical", "certify", "connect", "identify", "match", "measure", "prune", "same_function", "train"}
+VERBS = {"canonical", "certify", "connect", "distil", "identify", "match", "measure", "prune", "same_function", "train"}
 
 
 def test_verbs_are_functions_and_the_rest_are_nouns_or_packages():

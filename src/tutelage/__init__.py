@@ -3,8 +3,9 @@
 A fixed teacher labels inputs, many students learn from it, and the laboratory says what each student became.
 """
 
-from tutelage import certificates, geometry, inputs, measures, networks, teachers, training
+from tutelage import certificates, distillation, geometry, inputs, measures, networks, teachers, training
 from tutelage.certificates import certify
+from tutelage.distillation import distil
 from tutelage.errors import Refusal
 from tutelage.geometry import canonical, connect, identify, match, prune, same_function
 from tutelage.measures import measure
@@ -21,6 +22,8 @@ __all__ = [
     "certificates",
     "certify",
     "connect",
+    "distil",
+    "distillation",
     "geometry",
     "identify",
     "inputs",

@@ -10,6 +10,7 @@ from rich.console import Console
 from tutelage.cli import commands, data, specs, store
 from tutelage.cli.certify import certify
 from tutelage.cli.compare import compare
+from tutelage.cli.distil import distil
 from tutelage.cli.engines import engines
 from tutelage.cli.explain import explain
 from tutelage.cli.identify import identify
@@ -31,6 +32,7 @@ app.command()(commands.ledger)
 app.command()(explain)
 app.command()(certify)
 app.command()(compare)
+app.command()(distil)
 app.command()(engines)
 app.command()(prune)
 app.command()(identify)

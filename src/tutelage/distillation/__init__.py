@@ -2,7 +2,10 @@
 
 from tutelage.certificates.distillation import STATEMENTS, certify_distillation
 from tutelage.distillation.learners import Distillation, HardTarget, Learner, Weakened
+from tutelage.distillation.modules import Distilled, distil
 from tutelage.distillation.outcomes import Monotonicity, Outcome, monotonicity, outcome
+from tutelage.distillation.outlook import Outlook, outlook
+from tutelage.distillation.targets import Softening
 from tutelage.theory.distillation.bounds import best_bound, margin_bound, polynomial_bound, risk_bound
 from tutelage.theory.distillation.deep import balanced_start, guaranteed, largest_start, limit
 from tutelage.theory.distillation.flows import Course, descent, flow, induced_flow, settle
@@ -16,6 +19,7 @@ __all__ = [
     "STATEMENTS",
     "Course",
     "Distillation",
+    "Distilled",
     "Empirical",
     "HardTarget",
     "Isotropic",
@@ -23,7 +27,9 @@ __all__ = [
     "Learner",
     "Monotonicity",
     "Outcome",
+    "Outlook",
     "Polynomial",
+    "Softening",
     "Task",
     "TransferSet",
     "Weakened",
@@ -33,6 +39,7 @@ __all__ = [
     "certify_distillation",
     "descent",
     "disagreement",
+    "distil",
     "flow",
     "guaranteed",
     "induced_flow",
@@ -44,6 +51,7 @@ __all__ = [
     "monotonicity",
     "newton",
     "outcome",
+    "outlook",
     "polynomial_bound",
     "reverse_distribution",
     "risk_at_angle",

@@ -52,6 +52,9 @@ def test_settled_students_are_at_their_limit(few):
     w, took = settle(few, start, 3)
     assert ((w - limit(few, start, 3)).norm(dim=1) <= 1e-8).all()
     assert (took > 1).all()
+    coarse, _ = settle(few, start, 3, tolerance=1e-5, relative=1e-8)
+    off = (coarse - limit(few, start, 3)).norm(dim=1)
+    assert ((off > 1e-12) & (off <= 1e-5)).all()
     with pytest.raises(Refusal, match="it is slow"):
         settle(few, start, 3, longest=1.0)
 

@@ -111,15 +111,21 @@ def induced_flow(
 
 
 def settle(
-    transfer: TransferSet, start: Tensor, layers: int, tolerance: float = 1e-8, longest: float = 1e6
+    transfer: TransferSet,
+    start: Tensor,
+    layers: int,
+    tolerance: float = 1e-8,
+    longest: float = 1e6,
+    relative: float | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Follow the product until it is within ``tolerance`` of its exact limit: w [S, d], and the time it took [S].
 
-    Times are powers of two; a member that is farther away at time ``longest`` is refused by name.
+    Times are powers of two; a member that is farther away at time ``longest`` is refused by name. relative: the
+    tolerated error of a step, 1e-10 or a hundredth of the tolerance unless told.
     """
     goal = limit(transfer, start, layers)
     state, rebuild, velocity = _reduced(transfer, start, layers)
-    fine = min(1e-10, tolerance / 100)
+    fine = min(1e-10, tolerance / 100) if relative is None else relative
     took = torch.zeros(transfer.members, dtype=torch.float64)
     left, span = torch.arange(transfer.members), 1.0
     while len(left):

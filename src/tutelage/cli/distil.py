@@ -1,0 +1,142 @@
+"""`tutelage distil`: teach one stored network by another, and say what theory expects of such data."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch import Tensor, nn
+
+from tutelage.cli.points import read_points
+from tutelage.distillation import Outlook, Softening, outlook
+from tutelage.distillation import distil as carry_out
+from tutelage.distillation.modules import Distilled
+from tutelage.errors import Refusal
+from tutelage.networks import Network, from_module, read_network, save, to_module
+
+
+def distil(
+    teacher: Annotated[Path, typer.Argument(metavar="TEACHER", help="A network: safetensors or ONNX.")],
+    student: Annotated[Path, typer.Argument(metavar="STUDENT", help="Where the student starts: safetensors or ONNX.")],
+    points: Annotated[Path, typer.Option(metavar="X.safetensors", help="Inputs [N, d] to learn from.")],
+    labels: Annotated[
+        bool, typer.Option("--labels", help="Read true classes [N] from the same file, the array called labels.")
+    ] = False,
+    held_out: Annotated[
+        Path | None, typer.Option(metavar="X.safetensors", help="Inputs to judge on, with labels if --labels.")
+    ] = None,
+    temperature: Annotated[float, typer.Option(help="Divides the logits of both before the softmax.")] = 1.0,
+    hard_share: Annotated[float, typer.Option(help="Share of the loss asked of the labels.")] = 0.0,
+    epochs: Annotated[int, typer.Option(min=0, help="Passes over the inputs.")] = 100,
+    batch: Annotated[int, typer.Option(min=1, help="Inputs a step.")] = 128,
+    learning_rate: Annotated[float, typer.Option(help="Of Adam.")] = 1e-3,
+    seed: Annotated[int, typer.Option(help="Of the order of the inputs.")] = 0,
+    activation: Annotated[str, typer.Option(help="Of networks whose file does not say: relu, leaky, linear.")] = "relu",
+    out: Annotated[Path | None, typer.Option(help="Where to save the student.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of lines.")] = False,
+) -> None:
+    """Train a student on a teacher's soft labels; say what theory expects of the teacher's last layer on these inputs.
+
+    For example: tutelage distil teacher.safetensors student.safetensors --points x.safetensors --out new.safetensors
+    """
+    how = Softening(temperature, hard_share)
+    taught, start = (_one(read_network(path, activation), path) for path in (teacher, student))
+    x, y = _samples(points, labels, taught)
+    fresh, right = (x, y) if held_out is None else _samples(held_out, labels, taught)
+    first, second = to_module(taught), to_module(start.to(dtype=taught.dtype))
+    found = carry_out(
+        first,
+        second,
+        x if y is None else (x, y),
+        held_out=fresh if right is None else (fresh, right),
+        softening=how,
+        epochs=epochs,
+        batch=batch,
+        learning_rate=learning_rate,
+        seed=seed,
+    )
+    expected = outlook(first, x, None if held_out is None else fresh)
+    if out is not None:
+        assert isinstance(found.student, nn.Sequential)
+        save(from_module(found.student), out)
+    if as_json:
+        print(json.dumps(_data(found, expected, out), allow_nan=False))
+        return
+    console = Console()
+    console.print(str(found), soft_wrap=True, highlight=False, markup=False)
+    console.print(_table(expected))
+    console.print(_words(expected), soft_wrap=True, highlight=False, markup=False)
+    if out is not None:
+        console.print(f"written: {out}", soft_wrap=True, highlight=False, markup=False)
+
+
+def _one(network: Network, path: Path) -> Network:
+    if network.members != 1:
+        raise Refusal(f"{path} holds {network.members} networks: give one, such as load(...)[0] saved on its own")
+    return network
+
+
+def _samples(path: Path, labels: bool, teacher: Network) -> tuple[Tensor, Tensor | None]:
+    """Inputs [N, d] in the teacher's precision, and their classes where they are asked for."""
+    x, y = _arrays(path) if labels else (read_points(path), None)
+    if x.ndim != 2 or x.shape[1] != teacher.inputs:
+        raise Refusal(f"the inputs of {path} have shape {list(x.shape)}: wanted [N, {teacher.inputs}] for this teacher")
+    return x.to(teacher.dtype), y
+
+
+def _arrays(path: Path) -> tuple[Tensor, Tensor]:
+    if not path.is_file():
+        raise Refusal(f"there is no file {path}")
+    try:
+        arrays = load_file(path)
+    except (SafetensorError, OSError) as error:
+        raise Refusal(f"{path} is not a safetensors file ({error})") from None
+    if not {"points", "labels"} <= set(arrays):
+        held = ", ".join(sorted(arrays)) or "none"
+        raise Refusal(f"{path} holds the arrays {held}: call the samples 'points' and their classes 'labels'")
+    y = arrays["labels"]
+    if y.is_floating_point() or y.is_complex():
+        raise Refusal(f"the labels of {path} are {y.dtype}: give whole numbers, one class a sample")
+    return arrays["points"], y.long()
+
+
+def _table(expected: Outlook) -> Table:
+    table = Table(title="What a linear student of the last layer would come to", title_justify="left")
+    for column in ("class", "angle with the teacher", "share judged otherwise", "bound (Theorem 5.3)", "tighter"):
+        table.add_column(column, justify="right")
+    for line in expected.lines:
+        table.add_row(
+            line.name, f"{line.angle:.3g}°", f"{line.disagreement:.3g}", f"{line.bound:.3g}", f"{line.tighter:.3g}"
+        )
+    return table
+
+
+def _words(e: Outlook) -> str:
+    kind = "the log-odds of two classes" if len(e.lines) == 1 else "each class against the rest, by itself"
+    where = "the held-out inputs" if e.held_out else "these inputs themselves"
+    said = (
+        "the student learns the teacher's last layer itself"
+        if e.rank == e.dimension
+        else "the student learns the teacher's projection onto the span of the features"
+    )
+    return (
+        f"n = {e.count} inputs, d = {e.dimension} features{' with the bias' if e.biased else ''}, rank {e.rank}: "
+        f"{said} (seed 004, Theorem 5.1). For {kind}; shares are of {where}; the bounds are on the expected share "
+        "for inputs of the same law, with angles counted on these."
+    )
+
+
+def _data(found: Distilled, expected: Outlook, out: Path | None) -> dict[str, Any]:
+    return {
+        "agreement": found.agreement,
+        "accuracy": found.accuracy,
+        "teacher_accuracy": found.teacher_accuracy,
+        "losses": list(found.losses),
+        "theory": asdict(expected),
+        "written": None if out is None else str(out),
+    }

@@ -1,0 +1,113 @@
+"""What theory expects of distilling a network's last linear layer on inputs of one's own (seed 004, chapter 5)."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from tutelage.errors import Refusal
+from tutelage.theory.distillation.bounds import best_bound
+from tutelage.theory.distillation.learned import learned, unsigned_angle
+from tutelage.theory.distillation.risk import disagreement
+from tutelage.theory.distillation.tasks import reverse_distribution
+from tutelage.theory.distillation.transfer import TransferSet
+
+
+@dataclass(frozen=True)
+class Line:
+    """One linear teacher: the log-odds of the second of two classes, or of a class against the rest.
+
+    angle: in degrees, between the teacher and what a student learns; disagreement: share of inputs that the two class
+    differently; bound, tighter: of Theorem 5.3 on its expectation, 0 where the teacher itself is found.
+    """
+
+    name: str
+    angle: float
+    disagreement: float
+    bound: float
+    tighter: float
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """n inputs against d features of the last layer, the rank of the features, and every linear teacher.
+
+    biased: whether one of the features is the constant that carries the bias; held_out: whether disagreement was
+    counted on inputs that the student does not see.
+    """
+
+    count: int
+    dimension: int
+    rank: int
+    biased: bool
+    held_out: bool
+    lines: tuple[Line, ...]
+
+
+def outlook(teacher: nn.Sequential, x: Tensor, held_out: Tensor | None = None) -> Outlook:
+    """What a student comes to that learns the teacher's last linear layer from its soft labels on frozen features.
+
+    Each class by itself: for two classes (or one output) the log-odds, as in the theory; for more, one class against
+    the rest: its logit less the mean of the others', which stands beside the theory, since softmax is not linear in it.
+    The bounds take the angles of these inputs for the law's own.
+
+    >>> few = outlook(nn.Sequential(nn.Linear(3, 1, bias=False)), torch.eye(3)[:2])
+    >>> few.count, few.dimension, few.rank
+    (2, 3, 2)
+    """
+    features, last = _split(teacher)
+    seen = _features(features, last, x)
+    fresh = seen if held_out is None else _features(features, last, held_out)
+    names, weights = _teachers(last)
+    kept = weights.norm(dim=1) > 0
+    if not bool(kept.any()):
+        raise Refusal("the teacher's last layer tells no class from another: its log-odds are 0 everywhere")
+    names, weights = [n for n, k in zip(names, kept.tolist(), strict=True) if k], weights[kept]
+    sets = TransferSet(seen.expand(len(weights), -1, -1), weights)
+    w = learned(sets)
+    shares, _ = disagreement(w, weights, fresh)
+    moving = w.norm(dim=1) > 0
+    angles = torch.full((len(w),), torch.pi / 2, dtype=torch.float64)
+    angles[moving] = unsigned_angle(w[moving], weights[moving])
+    count, dimension, rank = sets.count, sets.dimension, int(sets.rank[0])
+    lines = []
+    for i, name in enumerate(names):
+        found = [0.0, 0.0] if rank == dimension else [_bound(seen, weights[i], tighter) for tighter in (False, True)]
+        lines.append(Line(name, float(torch.rad2deg(angles[i])), float(shares[i]), found[0], found[1]))
+    return Outlook(count, dimension, rank, last.bias is not None, held_out is not None, tuple(lines))
+
+
+def _bound(seen: Tensor, w: Tensor, tighter: bool) -> float:
+    """At most 1; features of length 0 make no angle, and every line gives them the same class."""
+    some = seen[(seen != 0).any(1)]
+    return min(best_bound(reverse_distribution(some, w), len(some), tighter=tighter).value, 1.0)
+
+
+def _split(teacher: nn.Sequential) -> tuple[nn.Sequential, nn.Linear]:
+    layers = list(teacher)
+    if not layers or not isinstance(layers[-1], nn.Linear):
+        raise Refusal("the theory speaks of a last layer that is linear: give a Sequential that ends in one")
+    return nn.Sequential(*layers[:-1]), layers[-1]
+
+
+def _features(features: nn.Sequential, last: nn.Linear, x: Tensor) -> Tensor:
+    """What the last layer sees of inputs [N, ...]: float64 [N, d], with a constant 1 last where it has a bias."""
+    was = features.training
+    features.eval()
+    with torch.no_grad():
+        seen = features(x).double().cpu()
+    features.train(was)
+    return seen if last.bias is None else torch.cat([seen, torch.ones(len(seen), 1, dtype=torch.float64)], 1)
+
+
+def _teachers(last: nn.Linear) -> tuple[list[str], Tensor]:
+    """Names and log-odds vectors [C, d] of the linear teachers that a last layer holds."""
+    weight = last.weight.detach().double().cpu()
+    if last.bias is not None:
+        weight = torch.cat([weight, last.bias.detach().double().cpu().unsqueeze(1)], 1)
+    if len(weight) == 1:
+        return ["1"], weight
+    if len(weight) == 2:
+        return ["1"], weight[1:] - weight[:1]
+    classes = len(weight)
+    return [str(c) for c in range(classes)], (weight - weight.mean(0)) * classes / (classes - 1)
