@@ -1,1 +1,71 @@
 """Representations with the information that was asked for (seed 004, chapter 4)."""
+
+from tutelage.autoencoders.bounds import Bounds, bounds
+from tutelage.autoencoders.closed_forms import Infomax, NormalOptimum, best_elbo, infomax_of_table, normal_optimum
+from tutelage.autoencoders.exact import Exact, active_units, code, divergence, evaluate, grid, posterior
+from tutelage.autoencoders.likelihoods import Likelihood
+from tutelage.autoencoders.modules import MutualAutoencoder, Record
+from tutelage.autoencoders.objective import elbo, infomax, information_gain, log_weights, resampled_bound
+from tutelage.autoencoders.parts import (
+    CategoricalDecoder,
+    Model,
+    NormalDecoder,
+    NormalEncoder,
+    TableEncoder,
+    categorical_models,
+    normal_models,
+)
+from tutelage.autoencoders.statements import STATEMENTS, AutoencoderScene, autoencoder_certificate, certify_autoencoder
+from tutelage.autoencoders.training import (
+    Course,
+    Sampler,
+    Settings,
+    normal_data,
+    train_models,
+    uniform_symbols,
+)
+from tutelage.discover import import_all
+
+import_all(__name__, __path__)
+
+__all__ = [
+    "STATEMENTS",
+    "AutoencoderScene",
+    "Bounds",
+    "CategoricalDecoder",
+    "Course",
+    "Exact",
+    "Infomax",
+    "Likelihood",
+    "Model",
+    "MutualAutoencoder",
+    "NormalDecoder",
+    "NormalEncoder",
+    "NormalOptimum",
+    "Record",
+    "Sampler",
+    "Settings",
+    "TableEncoder",
+    "active_units",
+    "autoencoder_certificate",
+    "best_elbo",
+    "bounds",
+    "categorical_models",
+    "certify_autoencoder",
+    "code",
+    "divergence",
+    "elbo",
+    "evaluate",
+    "grid",
+    "infomax",
+    "infomax_of_table",
+    "information_gain",
+    "log_weights",
+    "normal_data",
+    "normal_models",
+    "normal_optimum",
+    "posterior",
+    "resampled_bound",
+    "train_models",
+    "uniform_symbols",
+]

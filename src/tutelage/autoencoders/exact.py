@@ -1,6 +1,7 @@
 r"""What a model with one or two latent dimensions is, by quadrature: no samples, no estimate.
 
-The latent is integrated on a fine grid under its prior. Continuous data of one dimension are integrated too.
+The latent is integrated on a fine grid under its prior, and data of one dimension too. Where the grid does not hold the
+model's mass (a code or decoder narrower than its steps, a decoder that reaches beyond it) nothing is returned.
 """
 
 import math
@@ -9,125 +10,189 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tutelage.autoencoders.parts import CategoricalDecoder, NormalDecoder
-from tutelage.autoencoders.training import Model
+from tutelage import draws
+from tutelage.autoencoders.objective import log_weights, standard_normal, to_prior
+from tutelage.autoencoders.parts import CategoricalDecoder, Encoder, Model
 from tutelage.errors import Refusal
 
-REACH = 6.5
-"""Of the grid of latents, in deviations of the prior: 8e-11 of its mass lies beyond."""
-COLLAPSED = 0.02
-"""Nats of information below which a code counts as collapsed."""
+REACH = 7.0
+"""Of the grids, in deviations of the prior: 3e-12 of its mass lies beyond."""
+COLLAPSED_KL, COLLAPSED_INFORMATION = 0.01, 0.02
+"""Nats below which a code counts as collapsed: of KL(q(z|x) || p(z)), or of I(x; z)."""
+_POINTS = {1: 801, 2: 121}  # of the latent grid along each axis
+_ELEMENTS = 4_000_000  # of the largest array
+_MISSED = 1e-3  # mass off the grid that is let pass
 
 
 @dataclass(frozen=True, eq=False)
 class Exact:
-    """Of every member: I(x; z), E_data log p(x), the ELBO on the data and E KL(q(z|x) || p(z|x)), their gap; [S] each."""
+    """Of every member, [S] each, in nats.
+
+    information: I(x; z) of the model; infomax: H(z) + E log r(z|x), what the model's own estimator would say of it
+    without noise; sharpness: E H(z|x), the mean entropy of the model's posteriors; likelihood: E log p(x) on the data;
+    elbo: on the data; gap: E KL(q(z|x) || p(z|x)) on the data; kl: E KL(q(z|x) || p(z)) on the data.
+    """
 
     information: Tensor
+    infomax: Tensor
+    sharpness: Tensor
     likelihood: Tensor
     elbo: Tensor
     gap: Tensor
+    kl: Tensor
 
     @property
     def collapsed(self) -> Tensor:
-        return self.information < COLLAPSED
+        """Whether the code says next to nothing: [S]."""
+        return (self.kl < COLLAPSED_KL) | (self.information < COLLAPSED_INFORMATION)
 
 
-def grid(latent: int, points: int) -> tuple[Tensor, Tensor]:
-    """Latents [P, k] and the logarithm of their prior mass, by the trapezoidal rule: [P]."""
-    if latent not in (1, 2):
+def grid(latent: int, points: int | None = None) -> tuple[Tensor, Tensor]:
+    """Latents [P, k] and the logarithm of the volume of their cells, a number, by the trapezoidal rule."""
+    if latent not in _POINTS:
         raise Refusal(f"quadrature serves latents of one or two dimensions, not {latent}: use the bounds instead")
-    line = torch.linspace(-REACH, REACH, points, dtype=torch.float64)
-    mass = -0.5 * line.square() - 0.5 * math.log(2 * math.pi) + math.log(float(line[1] - line[0]))
-    if latent == 1:
-        return line.unsqueeze(1), mass
-    both = torch.cartesian_prod(line, line)
-    return both, (mass[:, None] + mass[None, :]).flatten()
+    line = torch.linspace(-REACH, REACH, points or _POINTS[latent], dtype=torch.float64)
+    log_cell = latent * (line[1] - line[0]).log()
+    return (line.unsqueeze(1) if latent == 1 else torch.cartesian_prod(line, line)), log_cell
 
 
 @torch.no_grad()
-def evaluate(model: Model, points: int | None = None, data_points: int = 801) -> Exact:
-    """Exact quantities on the data's law: uniform symbols, or N(0, 1) where x is a number.
+def evaluate(model: Model, *, points: int | None = None, data_points: int = 401) -> Exact:
+    """Exact quantities under the data's law: uniform symbols, or N(0, 1) where x is a number.
 
-    points: of the latent grid along each axis, 1601 in one dimension and 161 in two unless told.
+    points: of the latent grid along each axis, 801 in one dimension and 121 in two unless told.
     """
-    z, log_mass = grid(model.latent, points or {1: 1601, 2: 161}.get(model.latent, 0))
-    if isinstance(model.decoder, CategoricalDecoder):
-        symbols = model.decoder.symbols
-        log_p = _on(model, z, lambda decoder, latents: decoder.log_probabilities(latents))  # [S, P, K]
-        x, log_data = torch.arange(symbols), torch.full((symbols,), -math.log(symbols), dtype=torch.float64)
-        log_dx = torch.zeros(symbols, dtype=torch.float64)
-    else:
-        x, log_data, log_dx, log_p = _line(model, z, data_points)
-    log_marginal = (log_p + log_mass[:, None]).logsumexp(1)  # [S, X]
-    joint = (log_p + log_mass[:, None] + log_dx).exp()
+    z, _ = grid(model.latent, points)
+    x = _law(model, data_points)[0]
+    chunk = max(1, _ELEMENTS // (len(z) * len(x)))
+    parts = [_evaluate(model.select(r), points, data_points) for r in torch.arange(model.members).split(chunk)]
+    return Exact(*(torch.cat([getattr(part, name) for part in parts]) for name in Exact.__dataclass_fields__))
+
+
+def _evaluate(model: Model, points: int | None, data_points: int) -> Exact:
+    x, log_data, log_dx = _law(model, data_points)
+    z, log_dz = grid(model.latent, points)
+    log_prior = standard_normal(z) + log_dz  # of the cells: [P]
+    log_p = log_conditional(model, z, x)  # [S, P, X]
+    log_joint = log_p + log_prior[:, None] + log_dx
+    joint = log_joint.exp()
+    _hold(joint.sum((1, 2)), "the model", "decoder")
+    log_marginal = (log_p + log_prior[:, None]).logsumexp(1)  # [S, X]
+    log_posterior = log_p + log_prior[:, None] - log_marginal.unsqueeze(1)  # of the cells: [S, P, X]
     information = (joint * (log_p - log_marginal.unsqueeze(1))).sum((1, 2))
-    weight = log_data.exp() if isinstance(model.decoder, CategoricalDecoder) else (log_data + log_dx).exp()
-    likelihood = (weight * log_marginal).sum(1)
-    gap = (weight * _to_posterior(model, x, z, log_p, log_mass, log_marginal)).sum(1)
-    return Exact(information, likelihood, likelihood - gap, gap)
+    sharpness = (joint * (log_dz - log_posterior)).sum((1, 2))
+    log_r = log_code(model.estimator, z, x).mT
+    weight = (log_data + log_dx).exp()
+    log_q = log_code(model.encoder, z, x).mT + log_dz
+    q = log_q.exp()
+    _hold((q.sum(1) * weight).sum(1), "the encoder", "encoder")
+    gap = (q * (log_q - log_posterior)).sum(1)
+    mean, log_std = model.encoder.moments(_given(model, x))
+    kl = (to_prior(mean, log_std).sum(-1) * weight).sum(1)
+    return Exact(
+        information,
+        model.prior_entropy + (joint * log_r).sum((1, 2)),
+        sharpness,
+        (weight * log_marginal).sum(1),
+        (weight * (q * log_p).sum(1)).sum(1) - kl,
+        (weight * gap).sum(1),
+        kl,
+    )
 
 
 @torch.no_grad()
-def posterior(model: Model, x: Tensor, points: int = 1601) -> tuple[Tensor, Tensor]:
-    """Latents [P, 1] of a grid and p(z|x) there, for symbols or numbers x [X]: [S, X, P]."""
-    z, log_mass = grid(model.latent, points)
-    log_p = _on(model, z, lambda decoder, latents: _log_density_at(decoder, latents, x))
-    log_joint = log_p + log_mass[:, None]
-    step = log_mass - (-0.5 * z.square() - 0.5 * math.log(2 * math.pi)).sum(1)
-    return z, (log_joint - log_joint.logsumexp(1, keepdim=True) - step[:, None]).exp().mT
+def posterior(model: Model, x: Tensor, points: int | None = None) -> tuple[Tensor, Tensor]:
+    """Latents of a grid [P, k], and the density p(z|x) of the model there for symbols or numbers x [X]: [S, X, P]."""
+    chosen = model.select(range(model.members))
+    z, log_dz = grid(model.latent, points)
+    log_joint = log_conditional(chosen, z, x) + standard_normal(z)[:, None]
+    return z, (log_joint - log_joint.logsumexp(1, keepdim=True) - log_dz).exp().mT
 
 
-def _line(model: Model, z: Tensor, points: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """A line of data, log N(0, 1) on it, log of its steps, and log p(x|z): [X], [X], [X], [S, P, X]."""
-    x = torch.linspace(-REACH, REACH, points, dtype=torch.float64)
-    log_dx = torch.full((points,), math.log(float(x[1] - x[0])), dtype=torch.float64)
-    log_p = _on(model, z, lambda decoder, latents: _log_density_at(decoder, latents, x))
-    return x, -0.5 * x.square() - 0.5 * math.log(2 * math.pi), log_dx, log_p
+@torch.no_grad()
+def code(
+    model: Model, x: Tensor, *, resample: int = 1, sets: int = 256, seed: int = 0, points: int | None = None
+) -> tuple[Tensor, Tensor]:
+    """Latents of a grid [P, k], and the encoder's density q(z|x) there for symbols or numbers x [X]: [S, X, P].
+
+    resample: k of the resampling encoder, whose density is the mean of k p(x, z) / (w(z) + sum of k - 1 weights w) over
+    fresh weights (004, sec. 4.5; Cremer et al. 2017), taken over so many sets of them.
+    """
+    chosen = model.select(range(model.members))
+    z, log_dz = grid(model.latent, points)
+    log_q = log_code(chosen.encoder, z, x)  # [S, X, P]
+    if resample == 1:
+        return z, log_q.exp()
+    log_joint = (log_conditional(chosen, z, x) + standard_normal(z)[:, None]).mT
+    key = draws.keys([seed] * model.members, "autoencoder-resampled")
+    shape = (model.members, sets * (resample - 1), len(x), model.latent)
+    noise = draws.normals(key, math.prod(shape[1:])).view(shape)
+    others = log_weights(chosen, _given(chosen, x), noise).view(model.members, sets, resample - 1, len(x)).logsumexp(2)
+    own = log_joint - log_q
+    total = torch.zeros_like(log_q)
+    for other in others.unbind(1):  # [S, X] each
+        total += (log_joint - torch.logaddexp(own, other.unsqueeze(2))).exp()
+    density = total * resample / sets
+    mass = density.sum(2, keepdim=True) * log_dz.exp()
+    _hold(mass.flatten(), "the resampling encoder", "encoder", allowed=0.1)  # of the noise of the sets
+    return z, density / mass
 
 
-def _log_density_at(decoder: NormalDecoder | CategoricalDecoder, z: Tensor, x: Tensor) -> Tensor:
-    """log p(x|z) for every pair: z [S, P, k], x [X] -> [S, P, X]."""
-    if isinstance(decoder, CategoricalDecoder):
-        return decoder.log_probabilities(z)[..., x]
-    mean, log_std = decoder.moments(z)
+def divergence(p: Tensor, q: Tensor, cell: float) -> Tensor:
+    """KL(p || q) of densities on a grid with cells of that volume: [..., P] twice -> [...]."""
+    small = torch.finfo(p.dtype).tiny
+    return (p * (p.clamp_min(small).log() - q.clamp_min(small).log())).sum(-1) * cell
+
+
+def active_units(model: Model, x: Tensor, least: float = 0.01) -> Tensor:
+    """How many latents move with the data: the variance of E(z_k|x) over x is above ``least`` (Burda et al. 2016).
+
+    x: [S, B, d] or symbols [S, B] -> [S].
+    """
+    with torch.no_grad():
+        return (model.encoder.moments(x)[0].var(1) > least).sum(-1)
+
+
+def log_conditional(model: Model, z: Tensor, x: Tensor) -> Tensor:
+    """log p(x|z) for every pair, in float64 models: z [P, k], x [X] -> [S, P, X]."""
+    latents = z.expand(model.members, -1, -1)
+    if isinstance(model.decoder, CategoricalDecoder):
+        return model.decoder.log_probabilities(latents)[..., x]
+    mean, log_std = model.decoder.moments(latents)
     if mean.shape[-1] != 1:
         raise Refusal("data of several dimensions are not integrated: exact numbers need one number a sample")
     return -0.5 * ((x - mean) * (-log_std).exp()).square() - log_std - 0.5 * math.log(2 * math.pi)
 
 
-def _on(model: Model, z: Tensor, function) -> Tensor:
-    """A function of the decoder in float64 on latents that all members share."""
-    decoder = model.decoder
-    was = next(decoder.parameters()).dtype
-    members = next(decoder.parameters()).shape[0]
-    try:
-        return function(decoder.double(), z.expand(members, -1, -1))
-    finally:
-        decoder.to(was)
-
-
-def _to_posterior(
-    model: Model, x: Tensor, z: Tensor, log_p: Tensor, log_mass: Tensor, log_marginal: Tensor
-) -> Tensor:
-    """KL(q(z|x) || p(z|x)) at every x, on the grid: [S, X].
-
-    A code narrower than the grid's step would be lost between its points: KL is then taken with the code's own mass on
-    the grid made one.
-    """
-    members = log_p.shape[0]
+def log_code(encoder: Encoder, z: Tensor, x: Tensor) -> Tensor:
+    """log q(z|x) for every pair, in float64 models: z [P, k], x [X] -> [S, X, P]."""
+    members = next(encoder.parameters()).shape[0]
     given = x.expand(members, -1) if not x.is_floating_point() else x.expand(members, -1).unsqueeze(-1)
-    encoder = model.encoder
-    was = next(encoder.parameters()).dtype
-    mean, log_std = encoder.double().moments(given)
-    encoder.to(was)
-    log_prior = (-0.5 * z.square() - 0.5 * math.log(2 * math.pi)).sum(1)
-    log_step = log_mass - log_prior
-    out = []
-    for k in range(mean.shape[1]):  # symbols or points of data: a grid of latents at a time
-        scaled = (z - mean[:, k : k + 1]) * (-log_std[:, k : k + 1]).exp()
-        log_q = (-0.5 * scaled.square() - log_std[:, k : k + 1] - 0.5 * math.log(2 * math.pi)).sum(-1) + log_step
-        log_q = log_q - log_q.logsumexp(1, keepdim=True)
-        log_post = log_p[:, :, k] + log_mass - log_marginal[:, k : k + 1]
-        out.append((log_q.exp() * (log_q - log_post)).sum(1))
-    return torch.stack(out, dim=1)
+    mean, log_std = (m.unsqueeze(2) for m in encoder.moments(given))
+    return standard_normal((z - mean) * (-log_std).exp()) - log_std.sum(-1)
+
+
+def _law(model: Model, points: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Values x of the data, log of their density or probability, and log of the steps between them: [X] each."""
+    if isinstance(model.decoder, CategoricalDecoder):
+        symbols = model.decoder.symbols
+        even = torch.full((symbols,), -math.log(symbols), dtype=torch.float64)
+        return torch.arange(symbols), even, torch.zeros(symbols, dtype=torch.float64)
+    x = torch.linspace(-REACH, REACH, points, dtype=torch.float64)
+    return x, standard_normal(x.unsqueeze(1)), (x[1] - x[0]).log().expand(points)
+
+
+def _given(model: Model, x: Tensor) -> Tensor:
+    """Data that all members share, as encoders take them."""
+    every = x.expand(model.members, -1)
+    return every.unsqueeze(-1) if x.is_floating_point() else every
+
+
+def _hold(mass: Tensor, whose: str, part: str, allowed: float = _MISSED) -> None:
+    """Refuse where the grid does not hold what it integrates."""
+    off = float((mass - 1).abs().max())
+    if not off <= allowed:
+        raise Refusal(
+            f"the grid holds the mass of {whose} to {off:.1e} only: its {part} is too narrow or reaches too far; ask "
+            "for more points"
+        )

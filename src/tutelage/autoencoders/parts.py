@@ -4,8 +4,10 @@ A part holds S networks of its own; the estimator r(z|x) of :mod:`.training` is 
 given samples of the model. Latents have the prior N(0, I).
 """
 
+import copy
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import torch
@@ -109,6 +111,7 @@ class NormalEncoder(nn.Module):
         return mean, log_std.clamp(-_WIDEST, _WIDEST)
 
     def log_density(self, z: Tensor, x: Tensor) -> Tensor:
+        """log q(z|x): z [S, B, k], x [S, B, d] -> [S, B]."""
         return normal_log_density(z, *self.moments(x))
 
 
@@ -129,4 +132,69 @@ class TableEncoder(nn.Module):
         return self.mean.gather(1, index), self.log_std.clamp(-_WIDEST, _WIDEST).gather(1, index)
 
     def log_density(self, z: Tensor, x: Tensor) -> Tensor:
+        """log q(z|x): z [S, B, k], symbols x int64 [S, B] -> [S, B]."""
         return normal_log_density(z, *self.moments(x))
+
+    def log_densities(self, z: Tensor) -> Tensor:
+        """log q(z|x) of every symbol x: [S, B, k] -> [S, B, symbols]."""
+        log_std = self.log_std.clamp(-_WIDEST, _WIDEST)
+        return normal_log_density(z.unsqueeze(2), self.mean.unsqueeze(1), log_std.unsqueeze(1))
+
+
+Encoder = NormalEncoder | TableEncoder
+Decoder = NormalDecoder | CategoricalDecoder
+
+
+@dataclass(frozen=True)
+class Model:
+    """S models: decoder, encoder and estimator r(z|x) with one network each a member, and the latent's dimension.
+
+    The three have parameters of their own. The estimator speaks of the model, not of data: training shows it nothing
+    but samples of the model.
+    """
+
+    decoder: Decoder
+    encoder: Encoder
+    estimator: Encoder
+    latent: int = 1
+
+    @property
+    def members(self) -> int:
+        return next(self.decoder.parameters()).shape[0]
+
+    @property
+    def prior_entropy(self) -> float:
+        """H(z) of N(0, I): (k/2) log(2 pi e)."""
+        return 0.5 * self.latent * math.log(2 * math.pi * math.e)
+
+    def select(self, rows: Sequence[int] | Tensor, dtype: torch.dtype = torch.float64) -> "Model":
+        """A copy of some members."""
+        chosen = torch.as_tensor(rows)
+        parts = (copy.deepcopy(part).to(dtype) for part in (self.decoder, self.encoder, self.estimator))
+        found = Model(*parts, latent=self.latent)  # type: ignore[arg-type, misc]
+        for part in (found.decoder, found.encoder, found.estimator):
+            for parameter in part.parameters():
+                parameter.data = parameter.data[chosen]
+        return found
+
+
+def normal_models(seeds: Sequence[int], hidden: int = 32, latent: int = 1) -> Model:
+    """Models of numbers: networks with two hidden layers give means and deviations (004, sec. 4.6.1)."""
+    return Model(
+        NormalDecoder(seeds, latent, 1, hidden),
+        NormalEncoder(seeds, 1, latent, hidden),
+        NormalEncoder(seeds, 1, latent, hidden, stream="estimator"),
+        latent,
+    )
+
+
+def categorical_models(seeds: Sequence[int], symbols: int = 10, hidden: int = 32, latent: int = 1) -> Model:
+    """Models of symbols: a network and a softmax decode, a normal for each symbol encodes (004, sec. 4.6.2)."""
+    if symbols < 2:
+        raise Refusal(f"a categorical model tells symbols apart and needs two of them or more, not {symbols}")
+    return Model(
+        CategoricalDecoder(seeds, symbols, latent, hidden),
+        TableEncoder(seeds, symbols, latent),
+        TableEncoder(seeds, symbols, latent, stream="estimator"),
+        latent,
+    )

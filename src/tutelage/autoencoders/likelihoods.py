@@ -1,0 +1,109 @@
+"""What a decoder's output means: the law of x given z, for any torch module, by name."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from tutelage.errors import Refusal, unknown
+
+Kind = Literal["normal", "bernoulli", "categorical"]
+KINDS: tuple[Kind, ...] = ("normal", "bernoulli", "categorical")
+_LARGEST = 20.0  # of |log variance|
+
+
+@dataclass(frozen=True)
+class Likelihood:
+    """p(x|z) of one kind from a decoder's output.
+
+    normal: a pair (mean, log-variance), each of the shape of x [B, ...]; bernoulli: logits of the shape of x, which is
+    0 or 1; categorical: logits [B, ..., K] for whole numbers x [B, ...] from 0 to K - 1.
+    """
+
+    kind: Kind
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise unknown("kind of decoder", self.kind, KINDS)
+
+    @property
+    def discrete(self) -> bool:
+        return self.kind != "normal"
+
+    def log_density(self, out: Tensor | tuple[Tensor, Tensor], x: Tensor) -> Tensor:
+        """log p(x|z), summed over all but the first axis: [B]."""
+        if self.kind == "normal":
+            mean, log_variance = pair(out, "decoder")
+            self._same(mean, x)
+            each = -0.5 * ((x - mean).square() * (-log_variance).exp() + log_variance + math.log(2 * math.pi))
+        elif self.kind == "bernoulli":
+            self._same(_tensor(out), x)
+            each = -functional.binary_cross_entropy_with_logits(
+                _tensor(out), x.to(_tensor(out).dtype), reduction="none"
+            )
+        else:
+            self._same(_tensor(out)[..., 0], x)
+            each = _tensor(out).log_softmax(-1).gather(-1, x.unsqueeze(-1)).squeeze(-1)
+        return each.flatten(1).sum(1)
+
+    def sample(self, out: Tensor | tuple[Tensor, Tensor], draw: Tensor) -> Tensor:
+        """x from draws of the shape of x: standard normal ones, through which gradients flow, or uniform ones."""
+        if self.kind == "normal":
+            mean, log_variance = pair(out, "decoder")
+            return mean + (0.5 * log_variance).exp() * draw
+        with torch.no_grad():
+            if self.kind == "bernoulli":
+                return (draw < _tensor(out).sigmoid()).to(_tensor(out).dtype)
+            return (draw.unsqueeze(-1) > _tensor(out).softmax(-1).cumsum(-1)[..., :-1]).sum(-1)
+
+    def shape(self, out: Tensor | tuple[Tensor, Tensor]) -> torch.Size:
+        """Of x, as the decoder has it."""
+        if self.kind == "normal":
+            return pair(out, "decoder")[0].shape
+        return _tensor(out).shape if self.kind == "bernoulli" else _tensor(out).shape[:-1]
+
+    def check(self, x: Tensor) -> None:
+        """Refuse data that are not of this kind."""
+        whole = not x.is_floating_point() or bool((x == x.round()).all())
+        if not x.isfinite().all():
+            raise Refusal("some data are not finite: leave them out")
+        if self.kind == "normal" and whole:
+            raise Refusal(
+                "the data are whole numbers, whose density a normal decoder can make as large as it likes: use "
+                "'bernoulli' for 0 and 1, 'categorical' for more values"
+            )
+        if self.kind == "bernoulli" and not bool(((x == 0) | (x == 1)).all()):
+            raise Refusal("a bernoulli decoder takes data that are 0 or 1: round them, or use 'normal'")
+        if self.kind == "categorical" and (x.is_floating_point() or bool((x < 0).any())):
+            raise Refusal("a categorical decoder takes whole numbers from 0 up, as an integer tensor")
+
+    def _same(self, out: Tensor, x: Tensor) -> None:
+        if out.shape != x.shape:
+            raise Refusal(f"the decoder speaks of data of shape {list(out.shape)} and these have {list(x.shape)}")
+
+
+def pair(out: Tensor | tuple[Tensor, Tensor], whose: str) -> tuple[Tensor, Tensor]:
+    """Mean and log-variance, the latter kept within reach of its exponential."""
+    if isinstance(out, tuple | list) and len(out) == 2 and out[0].shape == out[1].shape:
+        return out[0], out[1].clamp(-_LARGEST, _LARGEST)
+    raise Refusal(f"the {whose} gives no pair of mean and log-variance of one shape: return two tensors")
+
+
+def _tensor(out: Tensor | tuple[Tensor, Tensor]) -> Tensor:
+    if not isinstance(out, Tensor):
+        raise Refusal("a decoder of symbols gives one tensor of logits, not several")
+    return out
+
+
+def entropy(x: Tensor) -> float:
+    """Of the law that gives every sample of the data [N, ...] the same weight, in nats.
+
+    >>> round(entropy(torch.tensor([[0], [1], [1], [0]])), 6)
+    0.693147
+    """
+    _, counts = torch.unique(x.flatten(1) if x.ndim > 1 else x, dim=0, return_counts=True)
+    share = counts.double() / len(x)
+    return float(-(share * share.log()).sum())

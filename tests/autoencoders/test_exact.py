@@ -1,0 +1,150 @@
+"""Quadrature against closed forms, sampling and finer grids."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tutelage import draws
+from tutelage.autoencoders import (
+    Model,
+    NormalDecoder,
+    NormalEncoder,
+    active_units,
+    categorical_models,
+    code,
+    divergence,
+    evaluate,
+    log_weights,
+    normal_models,
+    normal_optimum,
+    posterior,
+)
+from tutelage.autoencoders.exact import grid
+from tutelage.errors import Refusal
+
+
+def linear_normal(rho: float, own: float | None = None) -> Model:
+    """Decoder N(rho z, 1 - rho^2), encoder and estimator N(own x, 1 - own^2), as nearly linear tanh networks."""
+    model = normal_models([0], hidden=1).select([0])
+    small = 1e-4  # tanh is linear to 1e-8 here
+    for part, slope in ((model.decoder, rho), (model.encoder, own or rho), (model.estimator, own or rho)):
+        w, b = part.net.weights, part.net.biases
+        for p in (*w, *b):
+            p.data.zero_()
+        w[0].data.fill_(small)
+        w[1].data.fill_(1.0)
+        w[2].data[0, 0, 0] = slope / small
+        b[2].data[0, 0, 1] = 0.5 * math.log1p(-(slope**2))
+    return model
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.floats(0.05, 2.0))
+def test_c4_9_every_amount_of_information_has_the_same_elbo(target):
+    best = normal_optimum(target)
+    found = evaluate(linear_normal(best.rho))
+    assert float(found.information) == pytest.approx(target, abs=1e-4)
+    assert float(found.likelihood) == pytest.approx(best.elbo, abs=1e-4)
+    assert float(found.elbo) == pytest.approx(best.elbo, abs=1e-4)
+    assert float(found.gap) == pytest.approx(0, abs=1e-4)
+    assert float(found.infomax) == pytest.approx(target, abs=1e-4)
+    assert float(found.sharpness) == pytest.approx(0.5 * math.log(2 * math.pi * math.e) - target, abs=1e-4)
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.floats(0.1, 0.9), st.floats(0.1, 0.9))
+def test_c4_2_the_elbo_lacks_what_the_encoder_is_off_by(rho, own):
+    found = evaluate(linear_normal(rho, own))
+    torch.testing.assert_close(found.likelihood - found.elbo, found.gap, rtol=0, atol=1e-5)
+    ratio, square = (1 - own**2) / (1 - rho**2), (own - rho) ** 2 / (1 - rho**2)
+    assert float(found.gap) == pytest.approx(0.5 * (ratio - 1 - math.log(ratio) + square), abs=1e-4)
+
+
+def test_a_finer_grid_says_the_same():
+    model = categorical_models([0, 1], symbols=5)
+    for parameter in model.decoder.parameters():
+        parameter.data *= 4
+    one, two = evaluate(model), evaluate(model, points=1601)
+    for name in ("information", "infomax", "sharpness", "likelihood", "elbo", "gap", "kl"):
+        torch.testing.assert_close(getattr(one, name), getattr(two, name), rtol=0, atol=1e-7)
+
+
+def test_two_latents_agree_with_one_that_matters():
+    flat = categorical_models([0], symbols=3, latent=2).select([0])
+    line = categorical_models([0], symbols=3, latent=1).select([0])
+    for mine, theirs in zip(flat.decoder.net.weights, line.decoder.net.weights, strict=True):
+        mine.data.zero_()
+        mine.data[:, : theirs.shape[1]] = 3 * theirs.data
+        theirs.data *= 3
+    found, wanted = evaluate(flat, points=81), evaluate(line, points=81)
+    torch.testing.assert_close(found.information, wanted.information, rtol=0, atol=1e-6)
+
+
+def test_chunks_of_members_change_nothing(monkeypatch):
+    model = normal_models([0, 1, 2])
+    whole = evaluate(model, points=201, data_points=101)
+    monkeypatch.setattr("tutelage.autoencoders.exact._ELEMENTS", 1)
+    torch.testing.assert_close(evaluate(model, points=201, data_points=101).information, whole.information)
+
+
+def test_posteriors_and_codes_are_densities():
+    model = categorical_models([0, 1], symbols=4)
+    x = torch.arange(4)
+    z, truth = posterior(model, x)
+    step = float(z[1, 0] - z[0, 0])
+    for density in (truth, code(model, x)[1], code(model, x, resample=5, sets=64)[1]):
+        assert density.shape == (2, 4, len(z))
+        torch.testing.assert_close(density.sum(2) * step, torch.ones(2, 4, dtype=torch.float64), rtol=0, atol=1e-6)
+
+
+def test_resampling_brings_the_code_nearer_to_the_posterior():
+    model = categorical_models([0], symbols=4)
+    for parameter in model.decoder.parameters():
+        parameter.data *= 5
+    x = torch.arange(4)
+    z, truth = posterior(model, x)
+    step = float(z[1, 0] - z[0, 0])
+    off = [float(divergence(code(model, x, resample=k)[1], truth, step).mean()) for k in (1, 5, 50)]
+    assert off[0] > off[1] > off[2] > -1e-9
+    assert off[2] < 0.2 * off[0]
+
+
+def test_the_resampling_density_is_that_of_resampling():
+    model = categorical_models([0], symbols=3).select([0])
+    for parameter in model.decoder.parameters():
+        parameter.data *= 5
+    sets, k = 40_000, 3
+    noise = draws.normals(draws.keys([0], "brute"), sets * k).view(1, k, sets, 1)
+    given_x = torch.full((1, sets), 2)
+    with torch.no_grad():
+        share = log_weights(model, given_x, noise).softmax(1)[0]
+        mean, log_std = model.encoder.moments(given_x)
+        codes = (mean[0] + log_std[0].exp() * noise[0])[..., 0]
+        picked = (share * codes).sum(0)
+    z, density = code(model, torch.tensor([2]), resample=k, sets=2000)
+    wanted = float((density[0, 0] * z[:, 0]).sum() * (z[1, 0] - z[0, 0]))
+    assert abs(float(picked.mean()) - wanted) < 0.02
+
+
+def test_collapse_and_active_units():
+    flat, alive = linear_normal(1e-3), linear_normal(0.9)
+    assert bool(evaluate(flat).collapsed)
+    assert not bool(evaluate(alive).collapsed)
+    x = torch.linspace(-2, 2, 50, dtype=torch.float64).view(1, -1, 1)
+    assert active_units(flat, x).tolist() == [0]
+    assert active_units(alive, x).tolist() == [1]
+
+
+def test_what_the_grid_cannot_hold_is_refused():
+    with pytest.raises(Refusal, match="one or two dimensions"):
+        grid(3)
+    narrow = linear_normal(0.5)
+    narrow.decoder.net.biases[2].data[0, 0, 1] = -7.0
+    with pytest.raises(Refusal, match="more points"):
+        evaluate(narrow)
+    two = Model(NormalDecoder([0], 1, 2), NormalEncoder([0], 2), NormalEncoder([0], 2))
+    with pytest.raises(Refusal, match="one number a sample"):
+        evaluate(two)

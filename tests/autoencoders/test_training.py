@@ -1,0 +1,166 @@
+"""Algorithm 4.1: what it reaches, what it draws, what it refuses."""
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+
+from tutelage.autoencoders import (
+    Settings,
+    categorical_models,
+    evaluate,
+    normal_data,
+    normal_models,
+    train_models,
+    uniform_symbols,
+)
+from tutelage.autoencoders.objective import to_prior
+from tutelage.autoencoders.training import _Noise
+from tutelage.errors import Refusal
+
+SHORT = Settings(steps=60, batch=32, learning_rate=5e-3)
+
+
+def test_c4_8_the_information_asked_for_is_met():
+    targets = [None, 0.0, 0.7]
+    model = normal_models([0, 0, 0], hidden=16)
+    course = train_models(model, normal_data, targets, [0, 0, 0], Settings(steps=600, learning_rate=5e-3, batch=64))
+    found = evaluate(model)
+    assert float(found.information[2]) == pytest.approx(0.7, abs=0.05)
+    assert found.collapsed.tolist() == [True, True, False]
+    assert float(course.estimate[-1, 2]) == pytest.approx(0.7, abs=0.1)
+    assert course.steps == (600,)
+
+
+def test_c4_10_symbols_have_no_more_than_their_entropy():
+    model = categorical_models([0, 1], symbols=3)
+    most = math.log(3)
+    train_models(model, uniform_symbols(3), [most] * 2, [0, 1], Settings(steps=400, learning_rate=1e-2), most=most)
+    information = evaluate(model).information
+    assert bool((information <= most).all())
+    assert bool((information > 0.8).all())
+
+
+@pytest.mark.parametrize("gradient", ["sum", "reinforce"])
+def test_both_gradients_of_symbols_raise_information(gradient):
+    model = categorical_models([0], symbols=4)
+    how = Settings(steps=300, learning_rate=1e-2, gradient=gradient)
+    train_models(model, uniform_symbols(4), [0.6], [0], how, most=math.log(4))
+    assert float(evaluate(model).information[0]) == pytest.approx(0.6, abs=0.12)
+
+
+def test_a_member_is_trained_the_same_whoever_stands_beside_it():
+    alone, together = normal_models([4], hidden=8), normal_models([9, 4], hidden=8)
+    train_models(alone, normal_data, [0.5], [4], SHORT)
+    train_models(together, normal_data, [None, 0.5], [9, 4], SHORT)
+    for a, b in zip(alone.decoder.parameters(), together.decoder.parameters(), strict=True):
+        torch.testing.assert_close(a[0], b[1], rtol=1e-3, atol=1e-4)
+
+
+def test_the_three_batches_of_a_step_are_different_draws():
+    model = normal_models([0])
+    part = _Noise(model, [0], SHORT)(7)
+    assert len(part.latent) == len(part.sample) == 3
+    gradient, sign, estimator = part.latent
+    assert not torch.equal(gradient, sign)
+    assert not torch.equal(sign, estimator)
+    again = _Noise(model, [0], SHORT)
+    for step in range(8):
+        last = again(step)
+    torch.testing.assert_close(last.latent[1], sign)
+
+
+def test_the_estimator_never_meets_data(monkeypatch):
+    """Data far from anything the model makes do not reach r, and a VAE's decoder does not hear of r."""
+    model = normal_models([0], hidden=8)
+    seen = []
+    known = type(model.estimator).moments
+
+    def watched(self, x):
+        if self is model.estimator:
+            seen.append(float(x.detach().abs().max()))
+        return known(self, x)
+
+    monkeypatch.setattr(type(model.estimator), "moments", watched)
+    far = lambda key, count, start: normal_data(key, count, start) + 50.0  # noqa: E731
+    train_models(model, far, [None], [0], replace(SHORT, steps=5))
+    assert len(seen) == 15  # sign, gradient and its own step
+    assert max(seen) < 20
+
+
+def test_the_sign_decides_the_direction():
+    start = categorical_models([0], symbols=4)
+    up, down = (categorical_models([0], symbols=4) for _ in range(2))
+    how = replace(SHORT, penalty=10.0)
+    train_models(up, uniform_symbols(4), [1.3], [0], how)
+    train_models(down, uniform_symbols(4), [0.0], [0], how)
+    information = [float(evaluate(m).information[0]) for m in (down, start, up)]
+    assert information[0] < information[1] < information[2]
+
+
+def test_switches_of_the_kl_term_keep_a_vae_from_collapsing():
+    found, line = {}, torch.linspace(-2, 2, 101).view(1, -1, 1)
+    for name, how in {
+        "plain": SHORT,
+        "beta": replace(SHORT, beta=0.1),
+        "warm-up": replace(SHORT, warm_up=10_000),
+        "free bits": replace(SHORT, free_bits=1.0),
+    }.items():
+        model = normal_models([0], hidden=8)
+        train_models(model, normal_data, [None], [0], replace(how, steps=200))
+        with torch.no_grad():
+            found[name] = float(to_prior(*model.encoder.moments(line)).mean())
+    assert all(found[name] > found["plain"] + 0.1 for name in ("beta", "warm-up", "free bits"))
+
+
+def test_settings_along_the_way():
+    how = Settings(steps=100, beta=2.0, warm_up=10, learning_rate=1.0, settle=0.5)
+    assert how.kl_weight(4) == 1.0
+    assert how.kl_weight(50) == 2.0
+    assert how.rate(0) == how.rate(50) == pytest.approx(1.0)
+    assert how.rate(99) == pytest.approx(0.1, abs=0.02)
+
+
+def test_resampling_trains_and_records():
+    model = categorical_models([0], symbols=4)
+    how = replace(SHORT, resample=3)
+    shares = []
+    course = train_models(
+        model, uniform_symbols(4), [1.0], [0], how, record=[20, 40], on_progress=shares.append, most=math.log(4)
+    )
+    assert course.steps == (20, 40, 60)
+    assert course.estimate.shape == course.elbo.shape == (3, 1)
+    assert shares[-1] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("targets", "words"),
+    [([-0.1], "at least 0"), ([math.inf], "finite"), ([9.0], "1.386 nats in all"), ([1.0, 1.0], "one each")],
+)
+def test_targets_that_cannot_be_met_are_refused(targets, words):
+    with pytest.raises(Refusal, match=words):
+        train_models(categorical_models([0], 4), uniform_symbols(4), targets, [0], SHORT, most=math.log(4))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"penalty": 0.0}, "above 0"),
+        ({"steps": 0}, "at least one step"),
+        ({"resample": 2, "beta": 2.0}, "no KL term"),
+        ({"learning_rate": 0.0}, "rate is above 0"),
+        ({"settle": 2.0}, "share"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(changes, words):
+    with pytest.raises(Refusal, match=words):
+        replace(SHORT, **changes)
+
+
+def test_symbols_for_a_normal_decoder_and_divergence_are_refused():
+    with pytest.raises(Refusal, match="categorical decoder"):
+        train_models(normal_models([0]), uniform_symbols(4), [1.0], [0], SHORT)
+    broken = lambda key, count, start: normal_data(key, count, start) * math.inf  # noqa: E731
+    with pytest.raises(Refusal, match=r"members \[0\] diverged"):
+        train_models(normal_models([0]), broken, [1.0], [0], SHORT)
