@@ -1,0 +1,74 @@
+"""Few labels: subsets with so many images a class, some held for selection, the rest without labels (004, 6.4)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tutelage import draws
+from tutelage.errors import Refusal
+
+
+@dataclass(frozen=True, eq=False)
+class Subset:
+    """Row numbers: what is trained on, what is held for selection, what is used without its label: int64 [n] each."""
+
+    train: Tensor
+    held: Tensor
+    unlabelled: Tensor
+
+
+def class_subset(
+    labels: Tensor | np.ndarray,
+    per_class: int,
+    *,
+    held: int = 50,
+    unlabelled: int | None = None,
+    classes: int | None = None,
+    seed: int = 0,
+) -> Subset:
+    """X images a class, ``held`` of them for selection and the others for training; more of each class without labels.
+
+    The seed's CIFAR(X) is per_class=X with 50 held, ImageNet(X) holds X // 10. unlabelled: images a class, all that are
+    left of each class unless given. classes: how many there are, as many as the labels name unless given. Which images:
+    drawn from the seed's own stream, so a larger X of the same seed holds the images of a smaller one.
+
+    >>> rows = class_subset(torch.arange(12) % 3, 3, held=1, unlabelled=1)
+    >>> len(rows.train), len(rows.held), len(rows.unlabelled)
+    (6, 3, 3)
+    """
+    y = torch.as_tensor(labels).cpu()
+    if not 0 <= held < per_class or (unlabelled is not None and unlabelled < 0):
+        raise Refusal(
+            f"{held} of {per_class} images a class are to be held: wanted 0 or more held, and some to train on"
+        )
+    if y.ndim != 1 or not len(y) or y.min() < 0:
+        raise Refusal("labels are one class from 0 a sample, and there is at least one sample")
+    count = int(y.max()) + 1 if classes is None else classes
+    order = draws.permutations(draws.keys([seed], "class subset"), len(y), 0)[0]
+    parts: list[tuple[Tensor, Tensor, Tensor]] = []
+    for c in range(count):
+        own = order[y[order] == c]
+        wanted = per_class + (unlabelled or 0)
+        if len(own) < wanted:
+            said = "is absent" if not len(own) else f"has {len(own)} images"
+            raise Refusal(f"class {c} {said}, and {wanted} a class are needed: ask for fewer")
+        rest = own[per_class:] if unlabelled is None else own[per_class:wanted]
+        parts.append((own[held:per_class], own[:held], rest))
+    return Subset(*(torch.cat(part) for part in zip(*parts, strict=True)))
+
+
+def interval(values: np.ndarray | Tensor) -> tuple[np.ndarray, np.ndarray]:
+    """Mean over repeats and 1.96 standard errors, as the seed reports: [S, ...] -> [...] twice.
+
+    Of two methods run on the same repeats, give the difference: its interval is narrower than either's.
+
+    >>> mean, reach = interval(np.array([1.0, 2.0, 3.0]))
+    >>> float(mean), round(float(reach), 3)
+    (2.0, 1.132)
+    """
+    array = np.asarray(values, float)
+    if len(array) < 2:
+        raise Refusal(f"{len(array)} repeats have no standard error: give at least two")
+    return array.mean(0), 1.96 * array.std(0, ddof=1) / len(array) ** 0.5

@@ -1,0 +1,137 @@
+r"""Losses of networks with exits: every exit classifies, and earlier exits learn from later ones (004, section 6.3).
+
+.. math::
+    \ell = \frac1M \sum_m \mathrm{CE}(y, p_m)
+         + \frac1M \sum_m \frac{1}{|T(m)|} \sum_{t \in T(m)} \tau^2\, \mathrm{CE}(p_t^{1/\tau}, p_m^{1/\tau})
+
+with T(m) the exits that teach exit m, and the teachers' outputs constants in the second term alone (eqs. 6.1-6.5).
+Both the teacher and the student are softened once; the seed's algorithm read to the letter would soften teachers twice.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from tutelage.distillation.targets import Softening, distillation_loss, log_probabilities, soft_targets
+from tutelage.errors import Refusal
+
+UNLABELLED = -100
+"""The label of a sample that has none: it takes part in distillation alone."""
+
+Teachers = Literal["none", "last", "later"] | Sequence[Sequence[int]]
+"""Who teaches whom: nobody, the last exit all others, all later exits, or the numbers of the teachers of each exit."""
+
+
+def teacher_sets(exits: int, teachers: Teachers = "last") -> tuple[tuple[int, ...], ...]:
+    """T(m) for every exit m, as numbers from 1.
+
+    >>> teacher_sets(3), teacher_sets(3, "later")
+    (((3,), (3,), ()), ((2, 3), (3,), ()))
+    """
+    numbers = range(1, exits + 1)
+    if teachers == "none":
+        return tuple(() for _ in numbers)
+    if teachers == "last":
+        return tuple((exits,) if m < exits else () for m in numbers)
+    if teachers == "later":
+        return tuple(tuple(range(m + 1, exits + 1)) for m in numbers)
+    if isinstance(teachers, str):
+        raise Refusal(f"teachers are 'none', 'last', 'later' or a list for each exit, not '{teachers}'")
+    if len(teachers) != exits:
+        raise Refusal(f"teachers of {len(teachers)} exits were given, and there are {exits}: give a list for each")
+    for m, own in enumerate(teachers, 1):
+        if not set(own) <= set(numbers) - {m} or len(set(own)) != len(own):
+            raise Refusal(f"the teachers of exit {m} are {list(own)}: wanted other exits of 1 .. {exits}, each once")
+    return tuple(tuple(own) for own in teachers)
+
+
+@dataclass(frozen=True)
+class Annealing:
+    """A temperature that rises by a factor whenever the teachers are surer than a limit; a factor of 1 keeps it."""
+
+    temperature: float = 1.0
+    limit: float = 0.5
+    factor: float = 1.05
+
+    def __post_init__(self) -> None:
+        if not self.temperature > 0:
+            raise Refusal(f"a temperature is above 0, not {self.temperature:g}")
+        if not 0 < self.limit <= 1 or not self.factor >= 1:
+            raise Refusal(
+                f"the limit of confidence lies in 0 .. 1 and the factor is at least 1, not {self.limit:g} and "
+                f"{self.factor:g}"
+            )
+
+    def after(self, confidence: float) -> "Annealing":
+        """The temperature for the next batch, given the teachers' confidence on this one (004, Algorithm 6.1).
+
+        >>> Annealing(2.0, limit=0.5).after(0.6).temperature, Annealing(2.0, limit=0.5).after(0.4).temperature
+        (2.1, 2.0)
+        """
+        return replace(self, temperature=self.temperature * self.factor) if confidence > self.limit else self
+
+
+def constant(temperature: float) -> Annealing:
+    """A temperature that stays."""
+    return Annealing(temperature, factor=1.0)
+
+
+def exit_wise_loss(logits: Sequence[Tensor], labels: Tensor) -> Tensor:
+    """l_cls, the mean cross-entropy over exits and labelled samples (004, eqs. 6.5 and 6.7): M of [N, C], [N] -> []."""
+    known = labels != UNLABELLED
+    if not known.any():
+        raise Refusal("no sample has a label: classification needs at least one")
+    chosen = labels[known]
+    classes = max(logits[0].shape[1], 2)
+    if chosen.min() < 0 or chosen.max() >= classes:
+        raise Refusal(f"labels lie in 0 .. {classes - 1}, and some are {int(chosen.min())} or {int(chosen.max())}")
+    hard = Softening(hard_share=1.0)
+    return torch.stack([distillation_loss(z[known], None, chosen, hard).mean() for z in logits]).mean()
+
+
+def exit_distillation_loss(
+    logits: Sequence[Tensor], teachers: Sequence[Sequence[int]], temperature: float = 1.0
+) -> Tensor:
+    """l_dist of every sample (004, eq. 6.4): M of [N, C] -> [N]; an exit without teachers adds nothing."""
+    how = Softening(temperature)
+    total = logits[0].new_zeros(len(logits[0]))
+    for student, own in zip(logits, teachers, strict=True):
+        if own:
+            targets = soft_targets([logits[t - 1].detach() for t in own], temperature)
+            total = total + distillation_loss(student, targets, None, how)
+    return total / len(logits)
+
+
+def multi_exit_loss(
+    logits: Sequence[Tensor],
+    labels: Tensor,
+    teachers: Sequence[Sequence[int]],
+    temperature: float = 1.0,
+    shares: Tensor | None = None,
+) -> Tensor:
+    """l_cls over the labelled samples plus l_dist over all of them (004, eqs. 6.1 and 6.6): -> [].
+
+    shares: of each sample in l_dist [N]; equal unless given, so that a batch may hold labelled and unlabelled samples
+    in another proportion than the data.
+    """
+    classified = exit_wise_loss(logits, labels)
+    if not any(teachers):
+        return classified
+    each = exit_distillation_loss(logits, teachers, temperature)
+    return classified + (each.mean() if shares is None else (shares * each).sum())
+
+
+def teacher_confidence(logits: Sequence[Tensor], teachers: Sequence[Sequence[int]], temperature: float = 1.0) -> float:
+    """The largest class probability of the mean over all teaching exits, softened, averaged over samples."""
+    taught = sorted({t for own in teachers for t in own})
+    if not taught:
+        raise Refusal("no exit teaches another: there is no confidence to speak of")
+    return float(soft_targets([logits[t - 1].detach() for t in taught], temperature).amax(-1).mean())
+
+
+def sharpened(probabilities: Tensor, temperature: float) -> Tensor:
+    """p^(1/tau), normalised (004, eq. 6.3): the softened outputs, from probabilities where logits are not at hand."""
+    return log_probabilities(probabilities.log(), temperature).exp()

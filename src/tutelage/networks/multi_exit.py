@@ -1,0 +1,152 @@
+"""Networks with exits: a backbone cut into stages, and a head that classifies what each stage gives (004, chapter 6).
+
+Exits are numbered from 1, the cheapest, to M. These are ordinary torch modules, one network each.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from math import prod
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from tutelage import draws
+from tutelage.errors import Refusal
+
+
+class MultiExit(nn.Module):
+    """Stages one after another, and a head after each: head m classifies what stage m gives.
+
+    What one stage hands to the next may be anything that the stages and heads agree on: a tensor, or several scales.
+
+    >>> net = multi_exit_mlp(8, (5, 5), classes=3)
+    >>> [logits.shape[1] for logits in net(torch.zeros(2, 8))], net.at(torch.zeros(2, 8), 1).shape
+    ([3, 3], torch.Size([2, 3]))
+    """
+
+    def __init__(self, stages: Iterable[nn.Module], heads: Iterable[nn.Module]) -> None:
+        super().__init__()
+        self.stages, self.heads = nn.ModuleList(stages), nn.ModuleList(heads)
+        if not self.stages or len(self.stages) != len(self.heads):
+            raise Refusal(f"{len(self.stages)} stages have {len(self.heads)} heads: give each stage one, at least one")
+
+    @property
+    def exits(self) -> int:
+        """How many exits there are, M."""
+        return len(self.stages)
+
+    def states(self, x: Any) -> Iterator[Any]:
+        """What each stage gives, computed only when it is asked for."""
+        for stage in self.stages:
+            x = stage(x)
+            yield x
+
+    def anytime(self, x: Tensor) -> Iterator[Tensor]:
+        """Logits of exit 1, 2, ... in turn: [B, C] each; no stage runs before its exit is asked for."""
+        for head, state in zip(self.heads, self.states(x), strict=True):
+            yield head(state)
+
+    def forward(self, x: Tensor) -> list[Tensor]:
+        """Logits of all exits: M of [B, C]."""
+        return list(self.anytime(x))
+
+    def at(self, x: Tensor, exit_number: int) -> Tensor:
+        """Logits of one exit [B, C]: stages up to it and its own head run, and nothing else."""
+        stages, heads = self.stages, self.heads  # looked up once: a small network runs in microseconds
+        if not 1 <= exit_number <= len(stages):
+            self.checked(exit_number)
+        state: Any = x
+        for stage in islice(stages, exit_number):
+            state = stage(state)
+        return heads[exit_number - 1](state)
+
+    def cut(self, exit_number: int) -> nn.Sequential:
+        """The network that ends at one exit, as a module of its own which shares the weights."""
+        self.checked(exit_number)
+        return nn.Sequential(*self.stages[:exit_number], self.heads[exit_number - 1])
+
+    def checked(self, exit_number: int) -> int:
+        """The number of an exit, refused unless there is one."""
+        if not 1 <= exit_number <= self.exits:
+            raise Refusal(f"there is no exit {exit_number}: exits are numbered 1 .. {self.exits}")
+        return exit_number
+
+
+def multi_exit_mlp(inputs: int, widths: Sequence[int], classes: int, seed: int = 0) -> MultiExit:
+    """Dense layers with ReLU, an exit after each; inputs of any shape with so many entries are flattened."""
+    _positive(inputs, *widths, classes)
+    below = [inputs, *widths]
+    stages = [
+        nn.Sequential(*([nn.Flatten()] if not m else []), nn.Linear(below[m], width), nn.ReLU())
+        for m, width in enumerate(widths)
+    ]
+    return initialised(MultiExit(stages, [nn.Linear(width, classes) for width in widths]), seed)
+
+
+def multi_exit_conv(
+    channels: int, classes: int, *, blocks: int = 4, width: int = 16, halve: Sequence[int] = (), seed: int = 0
+) -> MultiExit:
+    """Blocks conv3x3-BN-ReLU of one width; heads: 2 x 2 adaptive average pooling and a linear layer.
+
+    halve: numbers of the blocks, from 1, whose convolution has stride 2.
+    """
+    _positive(channels, classes, blocks, width)
+    if not set(halve) <= set(range(1, blocks + 1)):
+        raise Refusal(f"blocks {list(halve)} are to halve the image, and blocks are numbered 1 .. {blocks}")
+    stages = [
+        nn.Sequential(
+            nn.Conv2d(width if m else channels, width, 3, 2 if m + 1 in halve else 1, padding=1, bias=False),
+            nn.BatchNorm2d(width),
+            nn.ReLU(),
+        )
+        for m in range(blocks)
+    ]
+    return initialised(MultiExit(stages, [pooled_head((width,), classes, image=True) for _ in stages]), seed)
+
+
+def pooled_head(shape: Sequence[int], classes: int, *, image: bool = False) -> nn.Sequential:
+    """A head for features of one sample: (C, H, W) are pooled to 2 x 2, (T, C) averaged over T, (C,) taken as is."""
+    if image or len(shape) == 3:
+        return nn.Sequential(nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(4 * shape[0], classes))
+    if len(shape) == 2:
+        return nn.Sequential(_OverTokens(), nn.Linear(shape[1], classes))
+    if len(shape) == 1:
+        return nn.Sequential(nn.Linear(shape[0], classes))
+    raise Refusal(f"there is no standard head for features of shape {list(shape)}: give heads of your own")
+
+
+class _OverTokens(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x.mean(1)
+
+
+def initialised(module: nn.Module, seed: int, stream: str = "exits") -> Any:
+    """The module with all its convolutions and linear layers drawn anew, from the seed's own streams; changed in place.
+
+    Convolutions: N(0, 2 / (k^2 out)) (He et al. 2015, backward); linear layers: uniform in +-1/sqrt(fan in), as
+    torch's. Their biases likewise; batch norms start at weight 1, bias 0.
+    """
+    with torch.no_grad():
+        for name, part in module.named_modules():
+            if isinstance(part, nn.Conv2d):
+                spread = (2 / (prod(part.kernel_size) * part.out_channels)) ** 0.5
+                part.weight.copy_(spread * _normals(part.weight, seed, f"{stream}-{name}"))
+                if part.bias is not None:
+                    part.bias.zero_()
+            elif isinstance(part, nn.Linear):
+                for kind, p in part.named_parameters():
+                    key = draws.keys([seed], f"{stream}-{name}-{kind}")
+                    p.copy_((2 * draws.uniforms(key, p.numel()) - 1).view_as(p) / part.in_features**0.5)
+            elif isinstance(part, nn.BatchNorm1d | nn.BatchNorm2d):
+                part.reset_parameters()
+    return module
+
+
+def _normals(like: Tensor, seed: int, stream: str) -> Tensor:
+    return draws.normals(draws.keys([seed], stream), like.numel()).view_as(like)
+
+
+def _positive(*sizes: int) -> None:
+    if min(sizes) < 1:
+        raise Refusal(f"a size of the network is {min(sizes)}: all of them are at least 1")

@@ -1,0 +1,48 @@
+"""Curves of accuracy against exits, with intervals over repeats, and the seed's own beside them."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from tutelage.data.subsets import interval
+from tutelage.figures import PALETTE
+from tutelage.studies.exits._protocol import COLOURS, Evidence, Method
+
+Columns = Mapping[int, Mapping[str, Sequence[float]]]
+
+
+def curves(axes: Axes, evidence: Evidence, labelled: int, methods: Sequence[Method], kind: str) -> None:
+    """Mean and 1.96 standard errors over repeats for every exit, a colour a method."""
+    others = iter([colour for colour in PALETTE if colour not in COLOURS.values()])
+    for place, method in enumerate(methods):
+        values = evidence.values(labelled, method, kind)
+        mean, reach = interval(values)
+        shift = 0.06 * (place - (len(methods) - 1) / 2)
+        exits = np.arange(1, values.shape[1] + 1)
+        colour = COLOURS[method.name] if method.name in COLOURS else next(others)
+        axes.errorbar(exits + shift, mean, reach, color=colour, label=method.name, marker="o", ms=3, capsize=2)
+        axes.set_xticks(exits)
+
+
+def beside_the_seed(
+    evidence: Evidence, methods: Sequence[Method], kind: str, columns: Columns, xlabel: str, source: str
+) -> Figure:
+    """What was measured, a panel a number of labelled images; then columns of the seed's table, another dataset."""
+    counts = sorted({labelled for labelled, _ in evidence.runs})
+    total = len(counts) + len(columns)
+    figure = Figure(figsize=(2.5 * total + 0.6, 3.0), layout="constrained")
+    panels = figure.subplots(1, total, squeeze=False)[0]
+    for axes, labelled in zip(panels, counts, strict=False):
+        curves(axes, evidence, labelled, methods, kind)
+        learnt = labelled - evidence.size.held
+        axes.set(title=f"here: {evidence.images}({labelled}), top-1\n{learnt} a class to learn from", xlabel=xlabel)
+    for axes, (labelled, by_method) in zip(panels[len(counts) :], columns.items(), strict=True):
+        for name, values in by_method.items():
+            axes.plot(range(1, len(values) + 1), values, color=COLOURS[name], marker="o", ms=2, linestyle="--")
+        axes.set(title=f"004 {source}, top-5\nCIFAR-100({labelled})", xlabel=xlabel, xticks=range(1, 12, 2))
+        axes.set_facecolor("#f6f6f6")
+    panels[0].set_ylabel("test accuracy, %")
+    panels[0].legend(fontsize=6, loc="lower right")
+    return figure

@@ -1,0 +1,184 @@
+"""What the studies of exits share: images, the three ways of training, repeats with new subsets and new starts."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+import pyarrow as pa
+import torch
+from torch import Tensor
+
+from tutelage import draws
+from tutelage.data import Images, load_images, shifted_and_flipped
+from tutelage.data.subsets import class_subset
+from tutelage.distillation.exit_inference import best_exits, exit_accuracy
+from tutelage.distillation.exit_training import ExitTraining, train_exits
+from tutelage.distillation.exits import UNLABELLED, Annealing, Teachers, constant
+from tutelage.networks.msdnet import CIFAR
+from tutelage.networks.multi_exit import MultiExit, multi_exit_conv
+from tutelage.studies.study import Scale
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way of training. temperature: one that stays, or None for annealing."""
+
+    name: str
+    teachers: Teachers = "last"
+    temperature: float | None = None
+    unlabelled: bool = False
+
+
+EXIT_WISE = Method("exit-wise", teachers="none")
+DISTILLED = Method("distilled")
+WITH_UNLABELLED = Method("distilled, with unlabelled", unlabelled=True)
+THREE = (EXIT_WISE, DISTILLED, WITH_UNLABELLED)
+COLOURS = {EXIT_WISE.name: "#0072B2", DISTILLED.name: "#009E73", WITH_UNLABELLED.name: "#D55E00"}
+
+
+@dataclass(frozen=True)
+class Size:
+    """What a scale means here. labelled: images a class, with those held for selection; total: with the unlabelled.
+
+    network: "conv" is the small one of four blocks; "msdnet" that of the seed's CIFAR experiments.
+    """
+
+    images: str
+    labelled: tuple[int, ...]
+    held: int
+    total: int
+    network: str
+    members: int
+    training: ExitTraining
+    few: int
+    width: int = 16
+
+
+SIZES: dict[Scale, Size] = {
+    "smoke": Size("blobs", (10, 14), 4, 20, "conv", 2, ExitTraining(2, batch=20, drops=(1,)), 8, width=4),
+    "quick": Size("digits", (55, 70), 50, 130, "conv", 8, ExitTraining(180, batch=32, drops=(90, 135)), 54),
+    "paper": Size(
+        "cifar10", (150, 250, 350), 50, 500, "msdnet", 5,
+        ExitTraining(300, batch=64, learning_rate=0.5, drops=(150, 225)), 80,
+    ),
+}  # fmt: skip
+"""Quick: 5 and 20 digits a class to learn from. Paper: the seed's CIFAR protocol, on the ten classes at hand."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """One trained network: accuracy of exits, of ensembles, on test and on held images [M]; trace by epoch [3, E]."""
+
+    single: np.ndarray
+    ensemble: np.ndarray
+    held: np.ndarray
+    trace: np.ndarray | None
+
+    @property
+    def budget(self) -> np.ndarray:
+        """Test accuracy with 1, 2, ... exits available, the exit chosen on the held images: [M]."""
+        return self.single[np.array(best_exits(self.held.tolist()), dtype=int) - 1]
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """All repeats of every method at every number of labelled images a class: runs[labelled, method] one a member."""
+
+    images: str
+    size: Size
+    runs: dict[tuple[int, str], list[Trained]]
+
+    def values(self, labelled: int, method: Method, kind: str) -> np.ndarray:
+        """Accuracies in percent: "single", "ensemble" or "budget": [S, M]."""
+        return 100 * np.stack([getattr(run, kind) for run in self.runs[labelled, method.name]])
+
+    def gain(self, labelled: int, better: Method, worse: Method, kind: str) -> np.ndarray:
+        """Differences of two methods on the same repeats, in points: [S, M]."""
+        return self.values(labelled, better, kind) - self.values(labelled, worse, kind)
+
+
+def look(
+    size: Size,
+    labelled: Sequence[int],
+    methods: Sequence[Method],
+    progress: Callable[[float], None],
+    members: int | None = None,
+) -> Evidence:
+    """Train every method on every subset, a new subset and a new start a member."""
+    repeats = range(members or size.members)
+    runs: dict[tuple[int, str], list[Trained]] = {}
+    jobs = [(count, method, member) for count in labelled for method in methods for member in repeats]
+    for place, (count, method, member) in enumerate(jobs):
+        runs.setdefault((count, method.name), []).append(_trained(size, count, method, member))
+        progress((place + 1) / len(jobs))
+    return Evidence(size.images, size, runs)
+
+
+@lru_cache(maxsize=512)
+def _trained(size: Size, labelled: int, method: Method, member: int) -> Trained:
+    """One training; kept, since several studies look at the same ones."""
+    x, y, test, test_y = _pixels(size)
+    rows = class_subset(
+        y, labelled, held=size.held, unlabelled=size.total - labelled, classes=int(test_y.max()) + 1, seed=member
+    )
+    chosen = torch.cat([rows.train, rows.unlabelled]) if method.unlabelled else rows.train
+    labels = y[chosen].clone()
+    labels[len(rows.train) :] = UNLABELLED
+    annealing = Annealing() if method.temperature is None else constant(method.temperature)
+    settings = replace(size.training, teachers=method.teachers, annealing=annealing)
+    model = _network(size, x.shape[1], int(test_y.max()) + 1, member).to(x.device)
+    augment = shifted_and_flipped if size.network == "msdnet" else None
+    done = train_exits(model, x[chosen], labels, settings, augment=augment, seed=member)
+    found, held = (exit_accuracy(done.model, *pair) for pair in ((test, test_y), (x[rows.held], y[rows.held])))
+    trace = None
+    if done.trace:
+        by_epoch = done.trace.by_epoch(settings.epochs)
+        trace = torch.stack([by_epoch.temperature, by_epoch.adjusted, by_epoch.raw]).numpy()
+    return Trained(found.single.numpy(), found.ensemble.numpy(), held.single.numpy(), trace)
+
+
+def _network(size: Size, channels: int, classes: int, seed: int) -> MultiExit:
+    if size.network == "msdnet":
+        return CIFAR.build(classes, channels, seed)
+    return multi_exit_conv(channels, classes, width=size.width, seed=seed)
+
+
+@lru_cache(maxsize=2)
+def _pixels(size: Size) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    images = _blobs(300, 100) if size.images == "blobs" else load_images(size.images)
+    return images.tensors(device)
+
+
+def _blobs(train: int, test: int) -> Images:
+    """Ten patterns of 8 x 8 under noise: images for a rehearsal, made on the spot."""
+    count = train + test
+    y = torch.arange(count) % 10
+    patterns = draws.normals(draws.keys([0], "exit blobs"), 10 * 64).view(10, 8, 8)
+    noise = draws.normals(draws.keys([1], "exit blobs"), count * 64).view(count, 8, 8)
+    pixels = (128 + 40 * (patterns[y] + noise)).clamp(0, 255).to(torch.uint8).numpy()[..., None]
+    labels = y.numpy()
+    return Images("blobs", pixels[:train], labels[:train], pixels[train:], labels[train:], tuple("0123456789"))
+
+
+def table(evidence: Evidence) -> pa.Table:
+    """One row an exit, member, method and number of labelled images; accuracies in percent, top 1."""
+    return pa.Table.from_pylist(
+        [
+            {
+                "images": evidence.images,
+                "labelled": labelled,
+                "method": method,
+                "member": member,
+                "exit": m + 1,
+                "single": 100 * run.single[m],
+                "budget": 100 * run.budget[m],
+                "ensemble": 100 * run.ensemble[m],
+                "held": 100 * run.held[m],
+            }
+            for (labelled, method), runs in evidence.runs.items()
+            for member, run in enumerate(runs)
+            for m in range(len(run.single))
+        ]
+    )

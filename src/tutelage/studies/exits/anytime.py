@@ -1,0 +1,78 @@
+"""Accuracy at any time: the running ensemble of the exits so far (seed 004, Figs. 6.4 and 6.5)."""
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from tutelage.studies.claims import Claim
+from tutelage.studies.exits._drawing import beside_the_seed
+from tutelage.studies.exits._protocol import DISTILLED, EXIT_WISE, SIZES, THREE, Evidence, look, table
+from tutelage.studies.exits._thesis import ANYTIME
+from tutelage.studies.study import Plan, Scale, study
+
+
+@study(
+    "exits-anytime",
+    seed="004",
+    figure="6.4, 6.5",
+    shows="Top-5 accuracy of the mean of the first m exits of an MSDNet, on CIFAR-100 and ImageNet: distillation is "
+    "better than exit-wise training, most so for the first exits.",
+)
+def exits_anytime(scale: Scale) -> Plan:
+    """Accuracy of networks with exits at any time."""
+    size = SIZES[scale]
+    claims = [two_exits, first_ones, all_exits, more_is_better]
+    return Plan([], draw, claims, table, lambda packs, tell: look(size, size.labelled, THREE, tell))
+
+
+def draw(evidence: Evidence) -> Figure:
+    """Test accuracy of the ensemble of the first m exits."""
+    return beside_the_seed(evidence, THREE, "ensemble", ANYTIME, "exits in the ensemble", "Table 6.4")
+
+
+def _gains(evidence: Evidence, place: int) -> dict[str, np.ndarray]:
+    return {
+        f"{evidence.images}({n})": evidence.gain(n, DISTILLED, EXIT_WISE, "ensemble")[:, place]
+        for n in evidence.size.labelled
+    }
+
+
+two_exits = Claim(
+    "stopped early, a distilled network answers better",
+    statistic="top-1 test accuracy of exits 1 and 2 averaged, distilled minus exit-wise, repeat by repeat, in points",
+    expected="> 0",
+    refuted_by="an interval over repeats below 0 for that number of labelled images",
+    values=lambda e: _gains(e, 1),
+)
+
+first_ones = Claim(
+    "the gain is largest for the first exits",
+    statistic="gain of exit 1 minus that of the mean of all exits, repeat by repeat, in points",
+    expected="> 0",
+    refuted_by="an interval over repeats below 0 for that number of labelled images",
+    values=lambda e: {
+        f"{e.images}({n})": e.gain(n, DISTILLED, EXIT_WISE, "ensemble")[:, 0]
+        - e.gain(n, DISTILLED, EXIT_WISE, "ensemble")[:, -1]
+        for n in e.size.labelled
+    },
+)
+
+all_exits = Claim(
+    "on CIFAR the mean of all exits gains too",
+    statistic="top-1 test accuracy of the mean of all exits, distilled minus exit-wise, repeat by repeat, in points",
+    expected="> 0",
+    refuted_by="an interval over repeats below 0 for that number of labelled images",
+    values=lambda e: _gains(e, -1),
+)
+
+more_is_better = Claim(
+    "the longer one waits, the better the answer",
+    statistic="top-1 test accuracy of the mean of all exits minus that of exit 1, repeat by repeat, in points",
+    expected="> 0",
+    refuted_by="an interval over repeats below 0 for that method and number of labelled images",
+    values=lambda e: {
+        f"{method.name}, {e.images}({n})": e.values(n, method, "ensemble")[:, -1]
+        - e.values(n, method, "ensemble")[:, 0]
+        for n in e.size.labelled
+        for method in THREE
+    },
+)

@@ -1,0 +1,127 @@
+"""Training with exits: Algorithm 6.1 by hand, the trace of temperatures, samples without labels, refusals."""
+
+import copy
+
+import pytest
+import torch
+
+from tutelage import draws
+from tutelage.distillation.exit_training import ExitTraining, _shares, train_exits
+from tutelage.distillation.exits import UNLABELLED, Annealing, constant, exit_distillation_loss, teacher_sets
+from tutelage.errors import Refusal
+from tutelage.networks.multi_exit import multi_exit_mlp
+
+
+def task(count=80, seed=0):
+    source = torch.Generator().manual_seed(seed)
+    x = torch.randn(count, 6, generator=source)
+    return x, (x[:, 0] + x[:, 1] * x[:, 2] > 0).long() + (x[:, 3] > 0.5).long()
+
+
+def net(seed=0):
+    return multi_exit_mlp(6, (12, 12, 12), 3, seed)
+
+
+def test_one_step_is_the_algorithms():
+    x, y = task(8)
+    model = net()
+    done = train_exits(model, x, y, ExitTraining(1, batch=8, annealing=Annealing(2.0, limit=0.3)), seed=5)
+    hand = copy.deepcopy(model)
+    rows = draws.permutations(draws.keys([5], "exits-batches"), 8, 0)[0]
+    optimiser = torch.optim.SGD(hand.parameters(), 0.1, 0.9, nesterov=True, weight_decay=1e-4)
+    logits = hand(x[rows])
+    loss = sum(torch.nn.functional.cross_entropy(z, y[rows]) for z in logits) / 3
+    teacher = (logits[2] / 2).softmax(-1).detach()
+    for z in logits[:2]:
+        loss = loss - 4 * (teacher * (z / 2).log_softmax(-1)).sum(-1).mean() / 3
+    loss.backward()
+    optimiser.step()
+    for a, b in zip(done.model.parameters(), hand.parameters(), strict=True):
+        torch.testing.assert_close(a, b)
+    assert done.losses == pytest.approx([loss.item()])
+    assert float(done.trace.adjusted[0]) == pytest.approx(float(teacher.amax(-1).mean()))
+
+
+def test_all_exits_learn_the_given_network_stays_and_a_seed_says_all():
+    x, y = task()
+    model = net()
+    before = copy.deepcopy(model.state_dict())
+    runs = [train_exits(model, x, y, ExitTraining(60, batch=16, drops=(40,)), seed=s) for s in (0, 0, 1)]
+    assert all(torch.equal(before[k], v) for k, v in model.state_dict().items())
+    right = [(z.argmax(-1) == y).double().mean() for z in runs[0].model(x)]
+    assert min(right) > 0.9
+    assert torch.equal(runs[0].trace.temperature, runs[1].trace.temperature)
+    first, second, third = (next(run.model.parameters()) for run in runs)
+    assert torch.equal(first, second)
+    assert not torch.equal(first, third)
+    assert not runs[0].model.training
+
+
+def test_c6_6_the_trace_rises_by_the_factor_exactly_where_confidence_is_above_the_limit():
+    x, y = task()
+    settings = ExitTraining(60, batch=16, annealing=Annealing(limit=0.6))
+    trace = train_exits(net(), x, y, settings).trace
+    ratio = trace.temperature[1:] / trace.temperature[:-1]
+    rose = trace.adjusted[:-1] > 0.6
+    assert rose.any()
+    assert (~rose).any()
+    torch.testing.assert_close(ratio, torch.where(rose, 1.05, 1.0).double())
+    late = trace.by_epoch(60)
+    assert late.temperature.shape == (60,)
+    assert (late.adjusted[30:] <= 0.6 + 0.05).all()
+    assert (trace.raw >= trace.adjusted - 1e-6).all()
+
+
+def test_without_teachers_there_is_no_trace_and_unlabelled_samples_change_nothing():
+    x, y = task()
+    more = torch.cat([x, x + 1]), torch.cat([y, torch.full_like(y, UNLABELLED)])
+    settings = ExitTraining(2, batch=16, teachers="none")
+    plain, with_more = train_exits(net(), x, y, settings), train_exits(net(), *more, settings)
+    assert plain.trace is None
+    assert plain.losses == with_more.losses
+
+
+def test_unlabelled_samples_are_used_and_weigh_as_in_the_whole_data():
+    x, y = task()
+    y[20:] = UNLABELLED
+    settings = ExitTraining(3, batch=10, annealing=constant(2.0))
+    assert train_exits(net(), x, y, settings).losses != train_exits(net(), x[:20], y[:20], settings).losses
+    with torch.no_grad():
+        logits = net()(x)
+    each = exit_distillation_loss(logits, teacher_sets(3), 2.0)
+    shares = _shares(20, 60, 20, 60)
+    torch.testing.assert_close((shares.float() * each).sum(), each.mean())
+    halves = _shares(10, 10, 20, 60)  # the mean over all batches of 10 and 10 is the mean over all
+    pieces = [(halves.float() * torch.cat([each[:20][i : i + 10], each[20:][j : j + 10]])).sum()
+              for i in (0, 10) for j in range(0, 60, 10)]  # fmt: skip
+    torch.testing.assert_close(torch.stack(pieces).mean(), each.mean())
+
+
+def test_samples_may_be_moved_and_epochs_are_told():
+    x, y = task()
+    told, moved = [], []
+
+    def augment(batch, key, place):
+        moved.append(place)
+        return batch
+
+    train_exits(net(), x, y, ExitTraining(2, batch=40), augment=augment, on_epoch=lambda e, m: told.append(e))
+    assert told == [1, 2]
+    assert moved == [0, 40, 80, 120]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (lambda x, y: train_exits(net(), x, torch.full_like(y, UNLABELLED), ExitTraining(1)), "there are 0"),
+        (lambda x, y: train_exits(net(), x[:5], y[:5], ExitTraining(1, batch=8)), "there are 5"),
+        (lambda x, y: train_exits(net(), x[:5], y[:4], ExitTraining(1, batch=2)), "5 samples have 4 labels"),
+        (lambda x, y: train_exits(net(), x, y, ExitTraining(30, batch=8, learning_rate=1e6)), "diverged"),
+        (lambda x, y: ExitTraining(-1), "at least 0"),
+        (lambda x, y: train_exits(net(), x, y, ExitTraining(1)).trace.by_epoch(3), "not 3 epochs"),
+        (lambda x, y: ExitTraining(1, momentum=1.5), "momentum"),
+    ],
+)
+def test_what_cannot_be_is_said(wrong, said):
+    with pytest.raises(Refusal, match=said):
+        wrong(*task())
