@@ -1,9 +1,7 @@
 """Statements of seed 004, chapter 4 held against trained models: certificates, with every number by quadrature."""
 
-import inspect
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +12,7 @@ from tutelage.autoencoders.exact import Exact, evaluate, grid, log_code, log_con
 from tutelage.autoencoders.objective import standard_normal
 from tutelage.autoencoders.parts import CategoricalDecoder, Model
 from tutelage.certificates.records import Certificate, Condition, Finding, Part, check
-from tutelage.errors import Refusal, unknown
+from tutelage.certificates.statements import Statements
 
 
 class AutoencoderScene:
@@ -37,37 +35,8 @@ class AutoencoderScene:
         return check("symbols of the data", self.symbols, ">=", 2)
 
 
-Function = Callable[..., Sequence[Finding]]
-
-
-@dataclass(frozen=True)
-class Statement:
-    """A statement as code: its source, its words, and the function (scene, *, options) -> one finding a member."""
-
-    name: str
-    source: str
-    words: str
-    function: Function
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """Options with their defaults."""
-        parameters = inspect.signature(self.function).parameters.values()
-        return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
-
-
-STATEMENTS: dict[str, Statement] = {}
-
-
-def autoencoder_certificate(name: str, *, source: str) -> Callable[[Function], Function]:
-    """Register a function (scene, *, options) -> one finding a member; its docstring's first line is the statement."""
-
-    def register(function: Function) -> Function:
-        words = (function.__doc__ or name).strip().splitlines()[0]
-        STATEMENTS[name] = Statement(name, f"seed 004, {source}", words, function)
-        return function
-
-    return register
+STATEMENTS = Statements("autoencoders")
+autoencoder_certificate = STATEMENTS.add
 
 
 def certify_autoencoder(name: str, about: Model | AutoencoderScene, **options: Any) -> list[Certificate]:
@@ -78,19 +47,8 @@ def certify_autoencoder(name: str, about: Model | AutoencoderScene, **options: A
     >>> certificate.verdict
     'holds'
     """
-    if name not in STATEMENTS:
-        raise unknown("statement about autoencoders", name, STATEMENTS)
-    statement = STATEMENTS[name]
-    for option in options:
-        if option not in statement.options:
-            known = ", ".join(statement.options) or "none"
-            raise Refusal(f"'{name}' has no option '{option}': it takes {known}")
     scene = about if isinstance(about, AutoencoderScene) else AutoencoderScene(about)
-    settings = {**statement.options, **options}
-    return [
-        Certificate(name, statement.source, statement.words, s, tuple(f.conditions), tuple(f.parts), settings)
-        for s, f in enumerate(statement.function(scene, **options))
-    ]
+    return STATEMENTS.certify(name, scene, options)
 
 
 def _of(scene: AutoencoderScene, conclusions: Sequence[Condition], *conditions: Condition) -> list[Finding]:

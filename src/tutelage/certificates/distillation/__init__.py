@@ -2,7 +2,6 @@
 
 from tutelage.certificates.distillation.registry import (
     STATEMENTS,
-    Statement,
     certify_distillation,
     distillation_certificate,
 )
@@ -11,4 +10,4 @@ from tutelage.discover import import_all
 
 import_all(__name__, __path__)
 
-__all__ = ["STATEMENTS", "DistillationScene", "Statement", "certify_distillation", "distillation_certificate"]
+__all__ = ["STATEMENTS", "DistillationScene", "certify_distillation", "distillation_certificate"]

@@ -1,58 +1,23 @@
 """Which statements of seed 004, chapter 5 there are, and how to hold transfer sets and flows against them.
 
-They speak of transfer sets, of a way through time and of a law of inputs rather than of a teacher network and samples,
-so they stand beside the theorems of :func:`tutelage.certificates.certify` and give the same certificates.
+They speak of transfer sets, of a way through time and of a law of inputs rather than of a teacher network and samples.
+A statement needs a ``course`` of w, a course with every one of its ``layers``, the sets' ``task``, or, with nothing
+said, the sets alone. It has one finding a set, or a single one where it is of all sets together, as an expected risk
+is.
 """
 
-import inspect
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from tutelage.certificates.distillation.scene import DistillationScene
-from tutelage.certificates.records import Certificate, Finding
-from tutelage.errors import Refusal, unknown
+from tutelage.certificates.records import Certificate
+from tutelage.certificates.statements import Statement, Statements
+from tutelage.errors import Refusal
 from tutelage.theory.distillation.flows import Course
 from tutelage.theory.distillation.tasks import Task
 from tutelage.theory.distillation.transfer import TransferSet
 
-Function = Callable[..., Sequence[Finding]]
-Needs = Literal["sets", "course", "layers", "task"]
-"""What a statement looks at: transfer sets alone, a course of w, a course with every layer, or the sets' task."""
-
-
-@dataclass(frozen=True)
-class Statement:
-    """A statement as code: source, words, what it looks at, and the function (scene, *, options) -> findings."""
-
-    name: str
-    source: str
-    words: str
-    needs: Needs
-    function: Function
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """Options with their defaults."""
-        parameters = inspect.signature(self.function).parameters.values()
-        return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
-
-
-STATEMENTS: dict[str, Statement] = {}
-
-
-def distillation_certificate(name: str, *, source: str, needs: Needs = "sets") -> Callable[[Function], Function]:
-    """Register a function (scene, *, options) -> findings; its docstring's first line is the statement.
-
-    One finding a member; a single one where the statement is of all sets together, as an expected risk is.
-    """
-
-    def register(function: Function) -> Function:
-        words = (function.__doc__ or name).strip().splitlines()[0]
-        STATEMENTS[name] = Statement(name, f"seed 004, {source}", words, needs, function)
-        return function
-
-    return register
+STATEMENTS = Statements("distillation")
+distillation_certificate = STATEMENTS.add
 
 
 def certify_distillation(
@@ -68,20 +33,9 @@ def certify_distillation(
     >>> certificate.verdict
     'holds'
     """
-    if name not in STATEMENTS:
-        raise unknown("statement about distillation", name, STATEMENTS)
-    statement = STATEMENTS[name]
-    for option in options:
-        if option not in statement.options:
-            known = ", ".join(statement.options) or "none"
-            raise Refusal(f"'{name}' has no option '{option}': it takes {known}")
     scene = _scene(about, task)
-    _check(statement, scene)
-    settings = {**statement.options, **options}
-    return [
-        Certificate(name, statement.source, statement.words, s, tuple(f.conditions), tuple(f.parts), settings)
-        for s, f in enumerate(statement.function(scene, **options))
-    ]
+    _check(STATEMENTS.find(name, options), scene)
+    return STATEMENTS.certify(name, scene, options)
 
 
 def _scene(about: TransferSet | Course | DistillationScene, task: Task | None) -> DistillationScene:
