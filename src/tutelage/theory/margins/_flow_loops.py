@@ -17,13 +17,26 @@ import numpy as np
 from numba import njit
 
 from tutelage.compiling import OPTIONS, compiled, stamp_of
+from tutelage.theory.margins import _flow_speed
+from tutelage.theory.margins._flow_speed import (
+    OFF,
+    ON,
+    TIED,
+    UNBALANCED,
+    balance,
+    dot,
+    heights,
+    onto,
+    plain_speed,
+    pulls,
+    slope,
+    tied_samples,
+)
 
-OFF, ON, TIED = np.int8(0), np.int8(1), np.int8(2)
 ARRIVED, TOO_MANY, STUCK = 0, 1, 2
 _SWEEPS = 500
 _NEAR = 1e-7  # of |w||x|: within this of a boundary a unit has met it
 _LANDED = 1e-10  # of |w||x|: how far beyond a boundary a unit may be before that counts as an event
-_UNBALANCED = 1e-6  # of |w|^2: how far a^2 may be from it
 _NODES = np.array([0.0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0, 1.0])
 _STAGES = np.array(
     [
@@ -40,173 +53,32 @@ _ERROR = np.array([71 / 57600, 0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 
 
 
 @njit(**OPTIONS)
-def _log_slope(code, m):
-    """log -phi'(m), as :func:`.losses.log_slope`."""
-    if code == 0:
-        return -(m + math.log1p(math.exp(-m))) if m > 0 else -math.log1p(math.exp(m))
-    if code == 1:
-        return -m
-    return -3 * math.log1p(m) if m > 0 else 0.0
-
-
-@njit(**OPTIONS)
-def _dot(v, j, x, i):
-    """Inner product of row j of v and row i of x."""
-    total = 0.0
-    for k in range(x.shape[1]):
-        total += v[j, k] * x[i, k]
-    return total
-
-
-@njit(**OPTIONS)
-def _heights(w, x, out):
-    """w_j.x_i for all units and samples: [p, n]."""
-    for j in range(w.shape[0]):
-        for i in range(x.shape[0]):
-            out[j, i] = _dot(w, j, x, i)
-
-
-@njit(**OPTIONS)
-def _pulls(tau, a, height, y, pattern, code, pull, seen):
-    """(1 + t) y_i |l_i'| for samples that some unit is active on or tied to, 0 for others: [n]."""
-    for i in range(y.shape[0]):
-        pull[i], seen[i] = 0.0, False
-    for j in range(a.shape[0]):
-        for i in range(y.shape[0]):
-            if pattern[j, i] != OFF:
-                seen[i] = True
-            if pattern[j, i] == ON:
-                pull[i] += a[j] * height[j, i]
-    for i in range(y.shape[0]):
-        if seen[i]:
-            pull[i] = y[i] * math.exp(min(tau + _log_slope(code, y[i] * pull[i]), 700.0))
-
-
-@njit(**OPTIONS)
-def _plain_speed(j, a, x, pull, pattern, row, out):
-    """a_j times the pulls of the active samples of unit j, before ties are taken out, into row ``row`` of out."""
-    for k in range(x.shape[1]):
-        out[row, k] = 0.0
-    for i in range(x.shape[0]):
-        if pattern[j, i] == ON:
-            for k in range(x.shape[1]):
-                out[row, k] += pull[i] * x[i, k]
-    for k in range(x.shape[1]):
-        out[row, k] *= a[j]
-
-
-@njit(**OPTIONS)
-def _tied_samples(pattern, j):
-    number = 0
-    for i in range(pattern.shape[1]):
-        if pattern[j, i] == TIED:
-            number += 1
-    found = np.empty(number, np.int64)
-    number = 0
-    for i in range(pattern.shape[1]):
-        if pattern[j, i] == TIED:
-            found[number] = i
-            number += 1
-    return found
-
-
-@njit(**OPTIONS)
-def _multipliers(v, row, x, tied):
-    """c with v[row] + sum c_k x_k orthogonal to all tied samples, by elimination in their Gram matrix."""
-    number = tied.shape[0]
-    gram, c = np.empty((number, number)), np.empty(number)
-    for b in range(number):
-        for e in range(number):
-            gram[b, e] = _dot(x, tied[b], x, tied[e])
-        c[b] = -_dot(v, row, x, tied[b])
-    for b in range(number):
-        for e in range(b + 1, number):
-            factor = gram[e, b] / gram[b, b]
-            for k in range(b, number):
-                gram[e, k] -= factor * gram[b, k]
-            c[e] -= factor * c[b]
-    for b in range(number - 1, -1, -1):
-        for e in range(b + 1, number):
-            c[b] -= gram[b, e] * c[e]
-        c[b] /= gram[b, b]
-    return c
-
-
-@njit(**OPTIONS)
-def _take_out(v, row, x, tied):
-    if tied.shape[0]:
-        c = _multipliers(v, row, x, tied)
-        for b in range(tied.shape[0]):
-            for k in range(x.shape[1]):
-                v[row, k] += c[b] * x[tied[b], k]
-
-
-@njit(**OPTIONS)
-def _onto(w, j, x, tied):
-    """Unit j moved onto the boundaries it is tied to, its length kept, which balance asks for."""
-    if tied.shape[0]:
-        before = _dot(w, j, w, j)
-        _take_out(w, j, x, tied)
-        factor = math.sqrt(before / _dot(w, j, w, j))
-        for k in range(x.shape[1]):
-            w[j, k] *= factor
-
-
-@njit(**OPTIONS)
-def _balance(w, a, balanced):
-    """Units that began with |a_j| = |w_j| and shrank until rounding and steps tell them apart are made so again.
-
-    The flow keeps a_j^2 - |w_j|^2 (004, Lemma B.4), so an error made while a unit was long is seen once it is short.
-    """
-    for j in range(a.shape[0]):
-        size = _dot(w, j, w, j)
-        if balanced[j] and abs(a[j] * a[j] - size) > _UNBALANCED * size:
-            a[j] = math.copysign(math.sqrt(size), a[j])
-
-
-@njit(**OPTIONS)
-def _slope(tau, w, a, x, y, pattern, sliding, code, height, pull, seen, dw, da):
-    """Speeds in tau into dw [p, d] and da [p]."""
-    _heights(w, x, height)
-    _pulls(tau, a, height, y, pattern, code, pull, seen)
-    for j in range(a.shape[0]):
-        _plain_speed(j, a, x, pull, pattern, j, dw)
-        total = 0.0
-        for i in range(x.shape[0]):
-            if pattern[j, i] == ON:
-                total += pull[i] * height[j, i]
-        da[j] = total
-        if sliding[j]:
-            _take_out(dw, j, x, _tied_samples(pattern, j))
-
-
-@njit(**OPTIONS)
 def _settle(j, a, x, pull, pattern, vector):
     """New states of the samples that unit j is tied to; whether any changed.
 
     The flow takes the shortest speed v + sum q_k c_k x_k, 0 <= q <= 1, that the tied samples allow (004, eq. B.23):
     q = 0 lets the sample be inactive, q = 1 active, and in between the unit slides. Found one q after the other.
     """
-    tied = _tied_samples(pattern, j)
+    tied = tied_samples(pattern, j)
     q = np.zeros(tied.shape[0])
-    _plain_speed(j, a, x, pull, pattern, 0, vector)
+    plain_speed(j, a, x, pull, pattern, 0, vector)
     for _ in range(_SWEEPS):
         moved = 0.0
         for b in range(tied.shape[0]):
             i = tied[b]
-            c, size = a[j] * pull[i], _dot(x, i, x, i)
-            new = min(1.0, max(0.0, q[b] - _dot(vector, 0, x, i) / (c * size)))
+            c, size = a[j] * pull[i], dot(x, i, x, i)
+            new = min(1.0, max(0.0, q[b] - dot(vector, 0, x, i) / (c * size)))
             change = (new - q[b]) * c
             for k in range(x.shape[1]):
                 vector[0, k] += change * x[i, k]
             moved = max(moved, change * change * size)
             q[b] = new
-        if moved <= 1e-28 * _dot(vector, 0, vector, 0):
+        if moved <= 1e-28 * dot(vector, 0, vector, 0):
             break
-    changed, size = False, _dot(vector, 0, vector, 0)
+    changed, size = False, dot(vector, 0, vector, 0)
     for b in range(tied.shape[0]):
-        away = _dot(vector, 0, x, tied[b])
-        if (q[b] == 0.0 or q[b] == 1.0) and away * away > 1e-16 * size * _dot(x, tied[b], x, tied[b]):
+        away = dot(vector, 0, x, tied[b])
+        if (q[b] == 0.0 or q[b] == 1.0) and away * away > 1e-16 * size * dot(x, tied[b], x, tied[b]):
             pattern[j, tied[b]] = OFF if q[b] == 0.0 else ON
             changed = True
     return changed
@@ -248,11 +120,11 @@ def _crossing(u0, v0, u1, v1):
 @njit(**OPTIONS)
 def _first_event(w0, w1, dw0, dw1, h, x, length_x, pattern, height0, height1):
     """The earliest boundary passed within a step: unit, sample and share of the step; unit -1 where none was."""
-    _heights(w0, x, height0)
-    _heights(w1, x, height1)
+    heights(w0, x, height0)
+    heights(w1, x, height1)
     unit, sample, share = -1, -1, 2.0
     for j in range(w0.shape[0]):
-        length = math.sqrt(_dot(w1, j, w1, j))
+        length = math.sqrt(dot(w1, j, w1, j))
         for i in range(x.shape[0]):
             u0, u1 = height0[j, i], height1[j, i]
             slack = _LANDED * length * length_x[i]
@@ -260,7 +132,7 @@ def _first_event(w0, w1, dw0, dw1, h, x, length_x, pattern, height0, height1):
             left = pattern[j, i] == ON and u1 < -slack and moved < 0
             entered = pattern[j, i] == OFF and u1 > slack and moved > 0
             if left or entered:
-                v0, v1 = h * _dot(dw0, j, x, i), h * _dot(dw1, j, x, i)
+                v0, v1 = h * dot(dw0, j, x, i), h * dot(dw1, j, x, i)
                 at = _crossing(u0, v0, u1, v1)
                 if at < share:
                     unit, sample, share = j, i, at
@@ -282,7 +154,7 @@ def _try_step(tau, h, w, a, x, y, pattern, sliding, code, kw, ka, w1, a1, height
             for b in range(stage):
                 total += _STAGES[stage, b] * ka[b, j]
             a1[j] = a[j] + h * total
-        _slope(tau + _NODES[stage] * h, w1, a1, x, y, pattern, sliding, code, height, pull, seen, kw[stage], ka[stage])
+        slope(tau + _NODES[stage] * h, w1, a1, x, y, pattern, sliding, code, height, pull, seen, kw[stage], ka[stage])
     worst = 0.0
     for j in range(p):
         off, size = 0.0, 0.0
@@ -316,6 +188,42 @@ def _group(j, a, pattern, plus, minus):
     return 0 if dead else (1 if positive else (-1 if negative else 2))
 
 
+@njit(**OPTIONS)
+def _regroup(tau, a, pattern, plus, minus, groups, entered, left):
+    """Note which units have changed their group, when, and which have left an extremal sector of their sign."""
+    for j in range(a.shape[0]):
+        new = _group(j, a, pattern, plus, minus)
+        if new != groups[j]:
+            if groups[j] == 1 or groups[j] == -1:
+                left[j] += 1
+            groups[j] = new
+            entered[j] = tau
+
+
+@njit(**OPTIONS)
+def _to_first_event(
+    tau, step, w, a, x, y, length_x, pattern, sliding, code, kw, ka, w1, a1, height, height1, pull, seen, relative
+):
+    """Shorten a step until its end is the first boundary: unit and sample that meet there (-1 where none do), how
+    often the step was shortened, and the step.
+    """
+    unit, sample, tries = -1, -1, 0
+    j, i, share = _first_event(w, w1, kw[0], kw[6], step, x, length_x, pattern, height, height1)
+    while j >= 0 and tries < 40:
+        unit, sample = j, i
+        step *= share
+        tries += 1
+        _try_step(tau, step, w, a, x, y, pattern, sliding, code, kw, ka, w1, a1, height, pull, seen, relative)
+        if share == 0.0:
+            break
+        j, i, share = _first_event(w, w1, kw[0], kw[6], step, x, length_x, pattern, height, height1)
+    if unit >= 0:  # where the step was only shortened, the boundary is still ahead
+        length = math.sqrt(dot(w1, unit, w1, unit)) * length_x[sample]
+        if abs(dot(w1, unit, x, sample)) > _NEAR * length:
+            unit = -1
+    return unit, sample, tries, step
+
+
 def _make_follow(stamp: int):
     def follow(
         first, last, x, y, plus, minus, w, a, pattern, frozen, taus, code, relative, most,
@@ -337,16 +245,16 @@ def _make_follow(stamp: int):
         sliding, balanced = np.zeros(p, np.bool_), np.zeros(p, np.bool_)
         for s in range(first, last):
             for i in range(n):
-                length_x[i] = math.sqrt(_dot(x[s], i, x[s], i))
+                length_x[i] = math.sqrt(dot(x[s], i, x[s], i))
             ws, as_, pat = w[s], a[s], pattern[s]
             for j in range(p):
-                sliding[j] = _tied_samples(pat, j).shape[0] > 0
-                size = _dot(ws, j, ws, j)
-                balanced[j] = abs(as_[j] * as_[j] - size) <= _UNBALANCED * size
+                sliding[j] = tied_samples(pat, j).shape[0] > 0
+                size = dot(ws, j, ws, j)
+                balanced[j] = abs(as_[j] * as_[j] - size) <= UNBALANCED * size
                 groups[s, j] = _group(j, as_, pat, plus[s], minus[s])
                 entered[s, j] = taus[0]
             tau, h = taus[0], 1e-6
-            _slope(tau, ws, as_, x[s], y[s], pat, sliding, code, height, pull, seen, kw[0], ka[0])
+            slope(tau, ws, as_, x[s], y[s], pat, sliding, code, height, pull, seen, kw[0], ka[0])
             ended = ARRIVED
             for place in range(taus.shape[0]):
                 target = taus[place]
@@ -367,29 +275,15 @@ def _make_follow(stamp: int):
                         continue
                     unit, sample, tries = -1, -1, 0
                     if not frozen:
-                        unit, sample, share = _first_event(
-                            ws, w1, kw[0], kw[6], step, x[s], length_x, pat, height, height1
-                        )
-                        j, i = unit, sample
-                        while j >= 0 and tries < 40:  # shorten the step until its end is the first boundary
-                            unit, sample, last_one = j, i, False
-                            step *= share
-                            tries += 1
-                            _try_step(
-                                tau, step, ws, as_, x[s], y[s], pat, sliding, code, kw, ka, w1, a1, height, pull,
-                                seen, relative,
-                            )  # fmt: skip
-                            if share == 0.0:
-                                break
-                            j, i, share = _first_event(ws, w1, kw[0], kw[6], step, x[s], length_x, pat, height, height1)
-                    if unit >= 0:  # where the step was only shortened, the boundary is still ahead
-                        length = math.sqrt(_dot(w1, unit, w1, unit)) * length_x[sample]
-                        if abs(_dot(w1, unit, x[s], sample)) > _NEAR * length:
-                            unit = -1
+                        unit, sample, tries, step = _to_first_event(
+                            tau, step, ws, as_, x[s], y[s], length_x, pat, sliding, code, kw, ka, w1, a1, height,
+                            height1, pull, seen, relative,
+                        )  # fmt: skip
+                        last_one = last_one and tries == 0
                     counts[s, 0] += 1
                     tau = target if last_one else tau + step
                     ws[:], as_[:] = w1, a1
-                    _balance(ws, as_, balanced)
+                    balance(ws, as_, balanced)
                     h = max(h, step) if tries > 0 else step * min(5.0, 0.9 * max(error, 1e-10) ** -0.2)
                     if unit >= 0:
                         counts[s, 2] += 1
@@ -397,23 +291,17 @@ def _make_follow(stamp: int):
                         sliding[unit] = sliding[unit] or pat[unit, sample] == TIED
                     changed = unit >= 0
                     if sliding.any():
-                        _heights(ws, x[s], height)
-                        _pulls(tau, as_, height, y[s], pat, code, pull, seen)
+                        heights(ws, x[s], height)
+                        pulls(tau, as_, height, y[s], pat, code, pull, seen)
                     for j in range(p):
                         if sliding[j]:
                             changed = _settle(j, as_, x[s], pull, pat, vector) or changed
-                            tied = _tied_samples(pat, j)
+                            tied = tied_samples(pat, j)
                             sliding[j] = tied.shape[0] > 0
-                            _onto(ws, j, x[s], tied)
+                            onto(ws, j, x[s], tied)
                     if changed:
-                        for j in range(p):
-                            new = _group(j, as_, pat, plus[s], minus[s])
-                            if new != groups[s, j]:
-                                if groups[s, j] == 1 or groups[s, j] == -1:
-                                    left[s, j] += 1
-                                groups[s, j] = new
-                                entered[s, j] = tau
-                    _slope(tau, ws, as_, x[s], y[s], pat, sliding, code, height, pull, seen, kw[0], ka[0])
+                        _regroup(tau, as_, pat, plus[s], minus[s], groups[s], entered[s], left[s])
+                    slope(tau, ws, as_, x[s], y[s], pat, sliding, code, height, pull, seen, kw[0], ka[0])
                 kept_w[place, s] = ws
                 kept_a[place, s] = as_
             ends[s, 0], ends[s, 1] = ended, tau
@@ -422,4 +310,4 @@ def _make_follow(stamp: int):
     return compiled(follow)
 
 
-follow = _make_follow(stamp_of(__file__))
+follow = _make_follow(stamp_of(__file__, _flow_speed.__file__))
