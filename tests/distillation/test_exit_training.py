@@ -6,10 +6,12 @@ import pytest
 import torch
 
 from tutelage import draws
-from tutelage.distillation.exit_training import ExitTraining, _shares, train_exits
+from tutelage.distillation._exit_batches import sample_shares
+from tutelage.distillation.exit_inference import exit_accuracy
+from tutelage.distillation.exit_training import ExitTask, ExitTraining, train_exits, train_side_by_side
 from tutelage.distillation.exits import UNLABELLED, Annealing, constant, exit_distillation_loss, teacher_sets
 from tutelage.errors import Refusal
-from tutelage.networks.multi_exit import multi_exit_mlp
+from tutelage.networks.multi_exit import multi_exit_conv, multi_exit_mlp
 
 
 def task(count=80, seed=0):
@@ -89,9 +91,9 @@ def test_unlabelled_samples_are_used_and_weigh_as_in_the_whole_data():
     with torch.no_grad():
         logits = net()(x)
     each = exit_distillation_loss(logits, teacher_sets(3), 2.0)
-    shares = _shares(20, 60, 20, 60)
+    shares = sample_shares(20, 60, 20, 60)
     torch.testing.assert_close((shares.float() * each).sum(), each.mean())
-    halves = _shares(10, 10, 20, 60)  # the mean over all batches of 10 and 10 is the mean over all
+    halves = sample_shares(10, 10, 20, 60)  # the mean over all batches of 10 and 10 is the mean over all
     pieces = [(halves.float() * torch.cat([each[:20][i : i + 10], each[20:][j : j + 10]])).sum()
               for i in (0, 10) for j in range(0, 60, 10)]  # fmt: skip
     torch.testing.assert_close(torch.stack(pieces).mean(), each.mean())
@@ -107,7 +109,84 @@ def test_samples_may_be_moved_and_epochs_are_told():
 
     train_exits(net(), x, y, ExitTraining(2, batch=40), augment=augment, on_epoch=lambda e, m: told.append(e))
     assert told == [1, 2]
-    assert moved == [0, 40, 80, 120]
+    assert moved == [0, 80]
+
+
+def test_the_best_epoch_on_held_samples_is_kept():
+    x, y = task(120)
+    held = x[80:], y[80:]
+    seen = []
+    settings = ExitTraining(30, batch=16, learning_rate=0.5)
+    kept = train_exits(
+        net(), x[:80], y[:80], settings, held=held,
+        on_epoch=lambda e, m: seen.append(float(exit_accuracy(m, *held).single.mean())),
+    )  # fmt: skip
+    assert max(seen) > seen[-1]  # or the test would say nothing
+    assert kept.epoch == 1 + seen.index(max(seen))
+    assert float(exit_accuracy(kept.model, *held).single.mean()) == max(seen)
+    assert train_exits(net(), x[:80], y[:80], settings).epoch == 30
+
+
+def tasks_of(device, dtype=torch.float64, mixed=False):
+    """Three trainings that differ in size, teachers and labels."""
+    x, y = task()
+    x, y = x.to(device, dtype), y.to(device)
+    partly = y.clone()
+    partly[40:] = UNLABELLED
+    return [
+        ExitTask(net(seed).to(device, dtype), x, labels, ExitTraining(8, batch, teachers=who, mixed=mixed), seed)
+        for seed, (labels, batch, who) in enumerate([(y, 16, "none"), (y, 10, "last"), (partly, 8, "later")])
+    ]
+
+
+def test_side_by_side_is_one_by_one():
+    tasks = tasks_of("cpu")
+    shares = []
+    together = train_side_by_side(tasks, progress=shares.append)
+    assert shares == pytest.approx([k / 24 for k in range(1, 25)])
+    for one, job in zip(together, tasks, strict=True):
+        alone = train_exits(job.model, job.x, job.y, job.settings, seed=job.seed)
+        assert alone.losses == one.losses
+        assert all(torch.equal(a, b) for a, b in zip(alone.model.parameters(), one.model.parameters(), strict=True))
+
+
+def test_products_in_bfloat16_learn_too_and_keep_weights_in_full():
+    full, mixed = (train_side_by_side(tasks_of("cpu", torch.float32, mixed)) for mixed in (False, True))
+    for a, b in zip(full, mixed, strict=True):
+        assert a.losses != b.losses
+        assert a.losses == pytest.approx(b.losses, rel=0.05)
+        assert next(b.model.parameters()).dtype == torch.float32
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA GPU")
+def test_recorded_steps_side_by_side_are_those_of_the_cpu():
+    there, here = (train_side_by_side(tasks_of(device)) for device in ("cuda", "cpu"))
+    for a, b in zip(there, here, strict=True):
+        assert a.losses == pytest.approx(b.losses, rel=1e-9)
+        assert (a.trace is None) == (b.trace is None)
+        if a.trace:
+            torch.testing.assert_close(a.trace.temperature, b.trace.temperature)
+            torch.testing.assert_close(a.trace.raw, b.trace.raw)
+        for p, q in zip(a.model.parameters(), b.model.parameters(), strict=True):
+            torch.testing.assert_close(p.cpu(), q, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA GPU")
+def test_batch_norms_and_mixed_precision_on_a_gpu():
+    source = torch.Generator().manual_seed(0)
+    x, y = torch.randn(64, 1, 8, 8, generator=source), torch.randint(3, (64,), generator=source)
+    runs = {}
+    for device, mixed in (("cpu", False), ("cuda", False), ("cuda", True)):
+        job = ExitTask(multi_exit_conv(1, 3, width=8).to(device), x.to(device), y.to(device),
+                       ExitTraining(12, batch=32, mixed=mixed))  # fmt: skip
+        runs[device, mixed] = train_side_by_side([job, job])
+        assert runs[device, mixed][0].losses == pytest.approx(runs[device, mixed][1].losses, rel=1e-3)
+    wanted = runs["cpu", False][0]
+    for (_, mixed), (one, _) in runs.items():
+        assert one.losses == pytest.approx(wanted.losses, rel=0.1 if mixed else 0.01)
+        norm, reference = (m.stages[0][1] for m in (one.model, wanted.model))
+        assert int(norm.num_batches_tracked) == int(reference.num_batches_tracked) == 24
+        torch.testing.assert_close(norm.running_mean.cpu(), reference.running_mean, rtol=0.1, atol=0.05)
 
 
 @pytest.mark.parametrize(
@@ -120,6 +199,11 @@ def test_samples_may_be_moved_and_epochs_are_told():
         (lambda x, y: ExitTraining(-1), "at least 0"),
         (lambda x, y: train_exits(net(), x, y, ExitTraining(1)).trace.by_epoch(3), "not 3 epochs"),
         (lambda x, y: ExitTraining(1, momentum=1.5), "momentum"),
+        (lambda x, y: train_exits(net(), x, y + 3, ExitTraining(1)), "labels lie in 0 .. 2"),
+        (
+            lambda x, y: train_side_by_side([ExitTask(net(), x, y, ExitTraining(e)) for e in (1, 2)]),
+            "equally many epochs",
+        ),
     ],
 )
 def test_what_cannot_be_is_said(wrong, said):

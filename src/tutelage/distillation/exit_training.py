@@ -1,59 +1,46 @@
 """Training of networks with exits, by Algorithm 6.1 of seed 004; without teachers it is the exit-wise baseline."""
 
-import copy
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from tutelage import draws
-from tutelage.distillation.exits import (
-    UNLABELLED,
-    Annealing,
-    Teachers,
-    multi_exit_loss,
-    teacher_confidence,
-    teacher_sets,
-)
+from tutelage.distillation._exit_batches import batches
+from tutelage.distillation._exit_pupil import Pupil
+from tutelage.distillation.exit_inference import exit_accuracy
+from tutelage.distillation.exit_settings import ExitTraining
+from tutelage.distillation.exits import check_labels, teacher_sets
 from tutelage.errors import Refusal
 from tutelage.networks.multi_exit import MultiExit
+
+__all__ = ["ExitTask", "ExitTraining", "Trace", "TrainedExits", "train_exits", "train_side_by_side"]
+
+Augment = Callable[[Tensor, Tensor, int], Tensor]
+"""(samples [1, B, ...], key of the stream [1], number of the first sample) -> samples."""
 
 OnEpoch = Callable[[int, MultiExit], None]
 """Called with the number of epochs done and the model in evaluation mode."""
 
+_AHEAD = 32  # batches whose samples are gathered at a time
 
-@dataclass(frozen=True)
-class ExitTraining:
-    """How a network with exits is trained: SGD with Nesterov momentum, the rate divided by 10 after some epochs.
 
-    teachers: see :data:`Teachers`. The seed's own: batch 64, rate 0.5, 300 epochs with drops after 150 and 225 for
-    CIFAR-100; batch 256, 90 epochs with drops after 30 and 60, limit 0.1, for ImageNet.
+@dataclass(frozen=True, eq=False)
+class ExitTask:
+    """One training: a network, samples x [N, ...], labels y [N] (some may be UNLABELLED), and the seed of its batches.
+
+    held: samples and labels apart from these; where given, the weights of the epoch with the best accuracy on them,
+    meant over exits, are kept.
     """
 
-    epochs: int
-    batch: int = 32
-    learning_rate: float = 0.1
-    drops: tuple[int, ...] = ()
-    momentum: float = 0.9
-    weight_decay: float = 1e-4
-    teachers: Teachers = "last"
-    annealing: Annealing = field(default_factory=Annealing)
-
-    def __post_init__(self) -> None:
-        if self.epochs < 0 or self.batch < 1 or not self.learning_rate > 0:
-            raise Refusal("training needs epochs of at least 0, a batch of at least 1 and a rate above 0")
-        if not 0 < self.momentum < 1 or self.weight_decay < 0:
-            raise Refusal(f"momentum lies in 0 .. 1 and weight decay is at least 0, not {self.momentum:g} and "
-                          f"{self.weight_decay:g}")  # fmt: skip
-
-    def rate(self, epoch: int) -> float:
-        """The learning rate of an epoch, counted from 0.
-
-        >>> [round(ExitTraining(9, drops=(3, 6)).rate(e), 6) for e in (2, 3, 6)]
-        [0.1, 0.01, 0.001]
-        """
-        return self.learning_rate * 0.1 ** sum(epoch >= drop for drop in self.drops)
+    model: MultiExit
+    x: Tensor
+    y: Tensor
+    settings: ExitTraining
+    seed: int = 0
+    held: tuple[Tensor, Tensor] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,11 +60,15 @@ class Trace:
 
 @dataclass(frozen=True, eq=False)
 class TrainedExits:
-    """A trained network, its mean loss in every epoch, and the trace of its teachers (None where nobody teaches)."""
+    """A trained network, its mean loss in every epoch, and the trace of its teachers (None where nobody teaches).
+
+    epoch: whose weights these are, counted from 1: the last, or the best on held samples where they were given.
+    """
 
     model: MultiExit
     losses: tuple[float, ...]
     trace: Trace | None
+    epoch: int
 
 
 def train_exits(
@@ -86,104 +77,123 @@ def train_exits(
     y: Tensor,
     settings: ExitTraining,
     *,
-    augment: Callable[[Tensor, Tensor, int], Tensor] | None = None,
+    augment: Augment | None = None,
     seed: int = 0,
+    held: tuple[Tensor, Tensor] | None = None,
     on_epoch: OnEpoch | None = None,
 ) -> TrainedExits:
     """Train a copy of a network with exits on x [N, ...] with labels y [N], some of which may be UNLABELLED.
 
     An epoch is once through the labelled samples, an incomplete last batch left out. Where samples without labels are
     given and somebody teaches, each batch has as many of them beside it, and both kinds weigh as in the whole data
-    (004, eq. 6.6). augment: (samples [1, B, ...], key of the stream [1], place of the first) -> samples. Batches
-    depend on the seed alone.
+    (004, eq. 6.6). Batches depend on the seed alone. held: see :class:`ExitTask`.
     """
-    sets = teacher_sets(model.exits, settings.teachers)
-    batches = _batches(x, y, settings.batch, any(sets), seed)
-    moves = draws.keys([seed], "exits-augmentation", x.device)
-    pupil = copy.deepcopy(model)
-    optimiser = torch.optim.SGD(
-        pupil.parameters(), settings.learning_rate, settings.momentum, nesterov=True, weight_decay=settings.weight_decay
-    )
-    annealing, losses, seen = settings.annealing, [], []
-    for epoch in range(settings.epochs):
-        pupil.train()
-        for group in optimiser.param_groups:
-            group["lr"] = settings.rate(epoch)
-        total = torch.zeros((), device=x.device)
-        for place, rows in batches.of_epoch(epoch):
-            batch = x[rows]
-            if augment:
-                batch = augment(batch.unsqueeze(0), moves, place * len(rows))[0]
-            logits = pupil(batch)
-            loss = multi_exit_loss(logits, y[rows], sets, annealing.temperature, batches.shares)
-            optimiser.zero_grad(set_to_none=True)
-            loss.backward()
-            optimiser.step()
-            total += loss.detach()
-            if any(sets):
-                adjusted, raw = (teacher_confidence(logits, sets, t) for t in (annealing.temperature, 1.0))
-                seen.append((annealing.temperature, adjusted, raw))
-                annealing = annealing.after(adjusted)
-        losses.append(float(total) / batches.steps)
-        if not torch.isfinite(total):
-            raise Refusal(f"training diverged in epoch {epoch + 1}: lower the learning rate {settings.learning_rate:g}")
+
+    def tell(epoch: int, courses: list[_Course]) -> None:
         if on_epoch:
-            on_epoch(epoch + 1, pupil.eval())
-    trace = Trace(*torch.tensor(seen, dtype=torch.float64).view(-1, 3).unbind(1)) if any(sets) else None
-    return TrainedExits(pupil.eval(), tuple(losses), trace)
+            on_epoch(epoch, courses[0].pupil.model.eval())
+            courses[0].pupil.model.train()
+
+    return _together([ExitTask(model, x, y, settings, seed, held)], augment, tell)[0]
 
 
-@dataclass(frozen=True, eq=False)
-class _Batches:
-    """Which samples make up a batch: ``size`` labelled ones, and ``extra`` without labels beside them."""
+def train_side_by_side(
+    tasks: Sequence[ExitTask], *, augment: Augment | None = None, progress: Callable[[float], None] | None = None
+) -> list[TrainedExits]:
+    """Several trainings of equally many epochs: at the same time where their samples are on a GPU, else in turn.
 
-    labelled: Tensor
-    unlabelled: Tensor
-    size: int
-    extra: int
-    shares: Tensor | None
-    order: Tensor
-    others: Tensor
-
-    @property
-    def steps(self) -> int:
-        """Batches of an epoch."""
-        return len(self.labelled) // self.size
-
-    def of_epoch(self, epoch: int) -> Iterator[tuple[int, Tensor]]:
-        """The number of each batch over all epochs, and its rows."""
-        shuffled = self.labelled[draws.permutations(self.order, len(self.labelled), epoch)[0]]
-        for step in range(self.steps):
-            place = epoch * self.steps + step
-            rows = shuffled[step * self.size : (step + 1) * self.size]
-            if self.extra:
-                drawn = draws.indices(self.others, self.extra, len(self.unlabelled), place * self.extra)[0]
-                rows = torch.cat([rows, self.unlabelled[drawn]])
-            yield place, rows
-
-
-def _batches(x: Tensor, y: Tensor, size: int, taught: bool, seed: int) -> _Batches:
-    if len(x) != len(y):
-        raise Refusal(f"{len(x)} samples have {len(y)} labels: give one each, {UNLABELLED} where there is none")
-    labelled, unlabelled = ((y == UNLABELLED) == wanted for wanted in (False, True))
-    labelled, unlabelled = labelled.nonzero()[:, 0], unlabelled.nonzero()[:, 0]
-    if len(labelled) < size:
-        raise Refusal(
-            f"a batch of {size} needs as many labelled samples; there are {len(labelled)}: give more, or a smaller "
-            "batch"
-        )
-    extra = size if len(unlabelled) and taught else 0
-    shares = _shares(size, extra, len(labelled), len(unlabelled)).to(x) if extra else None
-    order, others = (draws.keys([seed], f"exits-{name}", x.device) for name in ("batches", "unlabelled"))
-    return _Batches(labelled, unlabelled, size, extra, shares, order, others)
-
-
-def _shares(labelled: int, unlabelled: int, all_labelled: int, all_unlabelled: int) -> Tensor:
-    """What each sample of a batch weighs in l_dist, so that its mean is that over the data: -> [B], summing to 1.
-
-    >>> _shares(2, 1, 10, 30).tolist()
-    [0.125, 0.125, 0.75]
+    progress: told the share done after every epoch.
     """
-    total = all_labelled + all_unlabelled
-    weights = torch.tensor([all_labelled / labelled, all_unlabelled / unlabelled], dtype=torch.float64) / total
-    return weights.repeat_interleave(torch.tensor([labelled, unlabelled]))
+    if len({task.settings.epochs for task in tasks}) != 1:
+        raise Refusal("trainings side by side have equally many epochs: give one number, or train them in turn")
+    together = all(task.x.is_cuda for task in tasks)
+    groups = [list(tasks)] if together else [[task] for task in tasks]
+    total = len(groups) * tasks[0].settings.epochs
+    done = 0
+
+    def tell(epoch: int, courses: list[_Course]) -> None:
+        nonlocal done
+        done += 1
+        if progress:
+            progress(done / total)
+
+    return [one for group in groups for one in _together(group, augment, tell)]
+
+
+def _together(
+    tasks: Sequence[ExitTask], augment: Augment | None, after: Callable[[int, list["_Course"]], None]
+) -> list[TrainedExits]:
+    """after: called with the number of epochs done, and all courses."""
+    courses = [_Course(task, augment) for task in tasks]
+    steps = max(course.steps for course in courses)
+    for epoch in range(tasks[0].settings.epochs):
+        for start in range(0, steps, _AHEAD):
+            for course in courses:
+                course.gather(epoch, start)
+            for step in range(start, min(start + _AHEAD, steps)):
+                for course in courses:
+                    course.advance(step)
+        for course in courses:
+            course.close(epoch)
+        after(epoch + 1, courses)
+    return [course.result() for course in courses]
+
+
+class _Course:
+    """A task under way: its pupil, its batches, and the best weights so far."""
+
+    def __init__(self, task: ExitTask, augment: Augment | None) -> None:
+        self.task, self.augment, settings = task, augment, task.settings
+        self.sets = teacher_sets(task.model.exits, settings.teachers)
+        self.batches = batches(task.x, task.y, settings.batch, any(self.sets), task.seed)
+        self.steps = self.batches.steps
+        self.moves = draws.keys([task.seed], "exits-augmentation", task.x.device)
+        self.pupil = Pupil(task.model, self.batches, settings, self.sets)
+        with self.pupil.at_work(), torch.no_grad():
+            check_labels(task.y, self.pupil.model.eval()(task.x[:1])[0].shape[1])
+        self.pupil.model.train()
+        self.losses: list[float] = []
+        self.best: tuple[float, int, dict[str, Tensor]] | None = None
+
+    def gather(self, epoch: int, start: int) -> None:
+        """The samples of the next batches of an epoch, moved about where that was asked."""
+        stop = min(start + _AHEAD, self.steps)
+        if start >= stop:
+            return
+        with self.pupil.at_work():
+            rows = self.batches.rows(epoch, start, stop)
+            x = self.task.x[rows.flatten()]
+            if self.augment:
+                x = self.augment(x.unsqueeze(0), self.moves, (epoch * self.steps + start) * self.batches.width)[0]
+            self.pupil.rate(self.task.settings.rate(epoch))
+            self.pupil.prepare(x.view(*rows.shape, *x.shape[1:]), self.task.y[rows], min(_AHEAD, self.steps))
+
+    def advance(self, step: int) -> None:
+        """One step of this epoch, if it has so many."""
+        if step < self.steps:
+            with self.pupil.at_work():
+                self.pupil.advance()
+
+    def close(self, epoch: int) -> None:
+        """The epoch's loss; weights that are the best on the held samples are put by."""
+        seen = self.pupil.seen[epoch * self.steps : (epoch + 1) * self.steps, 0]
+        with self.pupil.at_work():
+            self.losses.append(float(seen.mean()))
+            if self.task.held:
+                accuracy = float(exit_accuracy(self.pupil.model, *self.task.held).single.mean())
+                if self.best is None or accuracy > self.best[0]:
+                    state = {name: value.clone() for name, value in self.pupil.model.state_dict().items()}
+                    self.best = accuracy, epoch + 1, state
+        if not math.isfinite(self.losses[-1]):
+            raise Refusal(
+                f"training diverged in epoch {epoch + 1}: lower the learning rate {self.task.settings.learning_rate:g}"
+            )
+
+    def result(self) -> TrainedExits:
+        model, epoch = self.pupil.finished(), self.task.settings.epochs
+        if self.best:
+            epoch = self.best[1]
+            model.load_state_dict(self.best[2])
+        seen = self.pupil.seen.cpu()
+        trace = Trace(seen[:, 1], seen[:, 2], seen[:, 3]) if any(self.sets) else None
+        return TrainedExits(model.eval(), tuple(self.losses), trace, epoch)

@@ -15,7 +15,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from tutelage.distillation.targets import Softening, distillation_loss, log_probabilities, soft_targets
+from tutelage.distillation.targets import Softening, distillation_loss, log_probabilities
 from tutelage.errors import Refusal
 
 UNLABELLED = -100
@@ -81,28 +81,17 @@ def constant(temperature: float) -> Annealing:
 
 def exit_wise_loss(logits: Sequence[Tensor], labels: Tensor) -> Tensor:
     """l_cls, the mean cross-entropy over exits and labelled samples (004, eqs. 6.5 and 6.7): M of [N, C], [N] -> []."""
-    known = labels != UNLABELLED
-    if not known.any():
-        raise Refusal("no sample has a label: classification needs at least one")
-    chosen = labels[known]
-    classes = max(logits[0].shape[1], 2)
-    if chosen.min() < 0 or chosen.max() >= classes:
-        raise Refusal(f"labels lie in 0 .. {classes - 1}, and some are {int(chosen.min())} or {int(chosen.max())}")
-    hard = Softening(hard_share=1.0)
-    return torch.stack([distillation_loss(z[known], None, chosen, hard).mean() for z in logits]).mean()
+    check_labels(labels, logits[0].shape[1])
+    return classification(torch.stack(list(logits)), labels)
 
 
 def exit_distillation_loss(
     logits: Sequence[Tensor], teachers: Sequence[Sequence[int]], temperature: float = 1.0
 ) -> Tensor:
     """l_dist of every sample (004, eq. 6.4): M of [N, C] -> [N]; an exit without teachers adds nothing."""
-    how = Softening(temperature)
-    total = logits[0].new_zeros(len(logits[0]))
-    for student, own in zip(logits, teachers, strict=True):
-        if own:
-            targets = soft_targets([logits[t - 1].detach() for t in own], temperature)
-            total = total + distillation_loss(student, targets, None, how)
-    return total / len(logits)
+    constant(temperature)
+    z = torch.stack(list(logits))
+    return distillation(z, teacher_shares(teachers, z), temperature)
 
 
 def multi_exit_loss(
@@ -126,10 +115,57 @@ def multi_exit_loss(
 
 def teacher_confidence(logits: Sequence[Tensor], teachers: Sequence[Sequence[int]], temperature: float = 1.0) -> float:
     """The largest class probability of the mean over all teaching exits, softened, averaged over samples."""
-    taught = sorted({t for own in teachers for t in own})
-    if not taught:
-        raise Refusal("no exit teaches another: there is no confidence to speak of")
-    return float(soft_targets([logits[t - 1].detach() for t in taught], temperature).amax(-1).mean())
+    z = torch.stack(list(logits))
+    return float(confidence(z, teacher_shares(teachers, z), temperature))
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# The same without questions asked, for logits of all exits in one array z [M, N, C]: what a step of training runs,
+# without a word between a GPU and its host. The temperature may be a tensor [].
+
+
+def check_labels(labels: Tensor, outputs: int) -> None:
+    """Refuse labels that are all absent, or not among the classes."""
+    known = labels[labels != UNLABELLED]
+    if not len(known):
+        raise Refusal("no sample has a label: classification needs at least one")
+    if known.min() < 0 or known.max() >= max(outputs, 2):
+        raise Refusal(
+            f"labels lie in 0 .. {max(outputs, 2) - 1}, and some are {int(known.min())} or {int(known.max())}"
+        )
+
+
+def teacher_shares(teachers: Sequence[Sequence[int]], like: Tensor) -> Tensor:
+    """1/|T(m)| in row m at the columns of its teachers, else 0: [M, M], in the type and place of ``like``.
+
+    >>> teacher_shares(((2, 3), (3,), ()), torch.zeros(1)).tolist()
+    [[0.0, 0.5, 0.5], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]
+    """
+    rows = [[(t in own) / max(len(own), 1) for t in range(1, len(teachers) + 1)] for own in teachers]
+    if not any(map(any, rows)):
+        raise Refusal("no exit teaches another: there is nothing to distil")
+    return torch.tensor(rows, dtype=like.dtype, device=like.device)
+
+
+def classification(z: Tensor, labels: Tensor) -> Tensor:
+    """l_cls: [M, N, C], [N] -> []."""
+    known = (labels != UNLABELLED).to(z)
+    chosen = distillation_loss(z, None, labels.clamp_min(0).expand(len(z), -1), Softening(hard_share=1.0))
+    return (known * chosen).sum() / (len(z) * known.sum())
+
+
+def distillation(z: Tensor, shares: Tensor, temperature: float | Tensor) -> Tensor:
+    """l_dist of every sample: [M, N, C], teachers' shares [M, M] -> [N]."""
+    softened = z / temperature
+    targets = torch.einsum("mt,tnc->mnc", shares, log_probabilities(softened.detach()).exp())
+    return temperature**2 * distillation_loss(softened, targets, None).mean(0)
+
+
+def confidence(z: Tensor, shares: Tensor, temperature: float | Tensor) -> Tensor:
+    """The largest class probability of the mean over all teaching exits, averaged over samples: -> []."""
+    teaching = (shares.sum(0) > 0).to(z)
+    p = log_probabilities(z.detach() / temperature).exp()
+    return (torch.einsum("t,tnc->nc", teaching, p) / teaching.sum()).amax(-1).mean()
 
 
 def sharpened(probabilities: Tensor, temperature: float) -> Tensor:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from tutelage.runs import Pack
+from tutelage.studies.kept import Kept
 
 
 def setting(pack: Pack, name: str) -> Any:
@@ -17,10 +18,11 @@ def setting(pack: Pack, name: str) -> Any:
 
 
 class Packs:
-    """Packs in the order of their specs."""
+    """Packs in the order of their specs; kept: finished parts of what is worked out beside them."""
 
-    def __init__(self, packs: Iterable[Pack]) -> None:
+    def __init__(self, packs: Iterable[Pack], kept: Kept | None = None) -> None:
         self._packs = tuple(packs)
+        self.kept = kept or Kept()
 
     def __iter__(self) -> Iterator[Pack]:
         return iter(self._packs)
@@ -30,7 +32,8 @@ class Packs:
 
     def where(self, **settings: Any) -> "Packs":
         """The packs with these settings."""
-        return Packs(p for p in self if all(setting(p, name) == value for name, value in settings.items()))
+        found = (p for p in self if all(setting(p, name) == value for name, value in settings.items()))
+        return Packs(found, self.kept)
 
     def one(self, **settings: Any) -> Pack:
         """The one pack with these settings."""

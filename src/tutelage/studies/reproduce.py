@@ -17,6 +17,7 @@ from tutelage.figures import house_style, save
 from tutelage.files import write_atomically
 from tutelage.runs import Pack, Spec, Store, parquet_bytes, plain, schedule
 from tutelage.studies.claims import Verdict, judge
+from tutelage.studies.kept import Kept
 from tutelage.studies.packs import Packs
 from tutelage.studies.study import SCALES, Plan, Scale, Study, find
 from tutelage.version import commit
@@ -63,6 +64,7 @@ def reproduce(
 ) -> list[Outcome]:
     """Carry out studies: packs into OUT/results, then figure, claims and numbers of each study into OUT/STUDY.
 
+    Finished parts of what a study works out beside its packs are kept in OUT/evidence, and not worked out again.
     on: where packs are computed, see :func:`tutelage.runs.schedule`; on_evidence: told of a study's name and the
     share done while its evidence is worked out here, after the packs.
     """
@@ -71,9 +73,9 @@ def reproduce(
     specs = distinct_specs(planned)
     finished = schedule(specs, store, on, device=device, engine=engine, on_progress=on_progress, on_landed=on_landed)
     packs = {pack.spec.hash: pack for pack in finished}
-    tell = on_evidence or (lambda name, share: None)
+    tell, put_by = on_evidence or (lambda name, share: None), Path(out) / "evidence"
     return [
-        _write(find(name), scale, plan, Packs(packs[s.hash] for s in plan.specs), Path(out), tell)
+        _write(find(name), scale, plan, Packs((packs[s.hash] for s in plan.specs), Kept(put_by)), Path(out), tell)
         for name, plan in planned.items()
     ]
 
@@ -121,12 +123,15 @@ def _settings(pack: Pack) -> dict[str, object]:
 
 
 def provenance(packs: Packs, evidence_seconds: float = 0.0) -> dict:
-    """Version, commit, date, seconds of work, and the log line of every pack: device, engine, seeds, seconds."""
+    """Version, commit, date, seconds of work, and the log line of every pack and every kept part of the evidence."""
     logs = [json.loads((p.folder / "log.jsonl").read_text().splitlines()[0]) for p in packs]
+    parts = packs.kept.used
+    beside = max(evidence_seconds, sum(part["seconds"] for part in parts))
     return {
         "version": tutelage.__version__,
         "commit": commit(),
         "written": datetime.now(UTC).isoformat(timespec="seconds"),
-        "seconds": round(sum(line["seconds"] for line in logs) + evidence_seconds, 1),
+        "seconds": round(sum(line["seconds"] for line in logs) + beside, 1),
         "packs": logs,
+        "parts": parts,
     }

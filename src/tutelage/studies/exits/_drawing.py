@@ -16,10 +16,11 @@ Columns = Mapping[int, Mapping[str, Sequence[float]]]
 def curves(axes: Axes, evidence: Evidence, labelled: int, methods: Sequence[Method], kind: str) -> None:
     """Mean and 1.96 standard errors over repeats for every exit, a colour a method."""
     others = iter([colour for colour in PALETTE if colour not in COLOURS.values()])
-    for place, method in enumerate(methods):
+    trained = [method for method in methods if (labelled, method.name) in evidence.runs]
+    for place, method in enumerate(trained):
         values = evidence.values(labelled, method, kind)
         mean, reach = interval(values)
-        shift = 0.06 * (place - (len(methods) - 1) / 2)
+        shift = 0.06 * (place - (len(trained) - 1) / 2)
         exits = np.arange(1, values.shape[1] + 1)
         colour = COLOURS[method.name] if method.name in COLOURS else next(others)
         axes.errorbar(exits + shift, mean, reach, color=colour, label=method.name, marker="o", ms=3, capsize=2)
@@ -39,10 +40,15 @@ def beside_the_seed(
         learnt = labelled - evidence.size.held
         axes.set(title=f"here: {evidence.images}({labelled}), top-1\n{learnt} a class to learn from", xlabel=xlabel)
     for axes, (labelled, by_method) in zip(panels[len(counts) :], columns.items(), strict=True):
-        for name, values in by_method.items():
-            axes.plot(range(1, len(values) + 1), values, color=COLOURS[name], marker="o", ms=2, linestyle="--")
-        axes.set(title=f"004 {source}, top-5\nCIFAR-100({labelled})", xlabel=xlabel, xticks=range(1, 12, 2))
-        axes.set_facecolor("#f6f6f6")
+        seeds_own(axes, by_method, f"004 {source}, top-5\nCIFAR-100({labelled})", xlabel)
     panels[0].set_ylabel("test accuracy, %")
     panels[0].legend(fontsize=6, loc="lower right")
     return figure
+
+
+def seeds_own(axes: Axes, by_method: Mapping[str, Sequence[float]], title: str, xlabel: str) -> None:
+    """Columns of a table of the seed's, on a ground of their own."""
+    for name, values in by_method.items():
+        axes.plot(range(1, len(values) + 1), values, color=COLOURS[name], marker="o", ms=2, linestyle="--")
+    axes.set(title=title, xlabel=xlabel, xticks=range(1, 12, 2))
+    axes.set_facecolor("#f6f6f6")

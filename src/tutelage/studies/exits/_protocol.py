@@ -1,8 +1,9 @@
 """What the studies of exits share: images, the three ways of training, repeats with new subsets and new starts."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
+from time import perf_counter
 
 import numpy as np
 import pyarrow as pa
@@ -13,10 +14,11 @@ from tutelage import draws
 from tutelage.data import Images, load_images, shifted_and_flipped
 from tutelage.data.subsets import class_subset
 from tutelage.distillation.exit_inference import best_exits, exit_accuracy
-from tutelage.distillation.exit_training import ExitTraining, train_exits
+from tutelage.distillation.exit_training import ExitTask, ExitTraining, TrainedExits, train_side_by_side
 from tutelage.distillation.exits import UNLABELLED, Annealing, Teachers, constant
 from tutelage.networks.msdnet import CIFAR
 from tutelage.networks.multi_exit import MultiExit, multi_exit_conv
+from tutelage.studies.kept import Kept
 from tutelage.studies.study import Scale
 
 
@@ -37,11 +39,15 @@ THREE = (EXIT_WISE, DISTILLED, WITH_UNLABELLED)
 COLOURS = {EXIT_WISE.name: "#0072B2", DISTILLED.name: "#009E73", WITH_UNLABELLED.name: "#D55E00"}
 
 
+_AT_ONCE = 15  # networks trained side by side on a GPU
+
+
 @dataclass(frozen=True)
 class Size:
     """What a scale means here. labelled: images a class, with those held for selection; total: with the unlabelled.
 
-    network: "conv" is the small one of four blocks; "msdnet" that of the seed's CIFAR experiments.
+    network: "conv" is the small one of four blocks, ``width`` channels each, of which ``halve`` halve the image;
+    "msdnet" that of the seed's CIFAR experiments.
     """
 
     images: str
@@ -53,14 +59,15 @@ class Size:
     training: ExitTraining
     few: int
     width: int = 16
+    halve: tuple[int, ...] = ()
 
 
 SIZES: dict[Scale, Size] = {
     "smoke": Size("blobs", (10, 14), 4, 20, "conv", 2, ExitTraining(2, batch=20, drops=(1,)), 8, width=4),
     "quick": Size("digits", (55, 70), 50, 130, "conv", 8, ExitTraining(180, batch=32, drops=(90, 135)), 54),
     "paper": Size(
-        "cifar10", (150, 250, 350), 50, 500, "msdnet", 5,
-        ExitTraining(300, batch=64, learning_rate=0.5, drops=(150, 225)), 80,
+        "cifar10", (150, 250, 350, 500), 50, 500, "msdnet", 5,
+        ExitTraining(300, batch=64, learning_rate=0.5, drops=(150, 225), mixed=True), 80,
     ),
 }  # fmt: skip
 """Quick: 5 and 20 digits a class to learn from. Paper: the seed's CIFAR protocol, on the ten classes at hand."""
@@ -74,6 +81,11 @@ class Trained:
     ensemble: np.ndarray
     held: np.ndarray
     trace: np.ndarray | None
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """As it is kept."""
+        named = {"single": self.single, "ensemble": self.ensemble, "held": self.held, "trace": self.trace}
+        return {name: array for name, array in named.items() if array is not None}
 
     @property
     def budget(self) -> np.ndarray:
@@ -102,46 +114,99 @@ def look(
     size: Size,
     labelled: Sequence[int],
     methods: Sequence[Method],
+    kept: Kept,
     progress: Callable[[float], None],
     members: int | None = None,
 ) -> Evidence:
-    """Train every method on every subset, a new subset and a new start a member."""
+    """Train every method on every subset, a new subset and a new start a member; what is kept is not trained again.
+
+    Unlabelled images are of no use where there are none: that method is left out there.
+    """
     repeats = range(members or size.members)
+    jobs = [
+        Job(count, method, member)
+        for count in labelled
+        for method in methods
+        if count < size.total or not method.unlabelled
+        for member in repeats
+    ]
+    missing = [job for job in jobs if kept.recall(job.about(size)) is None]
+    at_once = _AT_ONCE if torch.cuda.is_available() else 1
+    for first in range(0, len(missing), at_once):
+        together, began = missing[first : first + at_once], perf_counter()
+        before = len(jobs) - len(missing) + first
+        done = _trained(size, together, lambda share: progress((before + share * len(together)) / len(jobs)))  # noqa: B023
+        for job, run in zip(together, done, strict=True):
+            kept.keep(job.about(size), run.arrays(), (perf_counter() - began) / len(together))
     runs: dict[tuple[int, str], list[Trained]] = {}
-    jobs = [(count, method, member) for count in labelled for method in methods for member in repeats]
-    for place, (count, method, member) in enumerate(jobs):
-        runs.setdefault((count, method.name), []).append(_trained(size, count, method, member))
-        progress((place + 1) / len(jobs))
+    for job in jobs:
+        arrays = kept.recall(job.about(size))
+        assert arrays is not None
+        found = Trained(arrays["single"], arrays["ensemble"], arrays["held"], arrays.get("trace"))
+        runs.setdefault((job.labelled, job.method.name), []).append(found)
     return Evidence(size.images, size, runs)
 
 
-@lru_cache(maxsize=512)
-def _trained(size: Size, labelled: int, method: Method, member: int) -> Trained:
-    """One training; kept, since several studies look at the same ones."""
+@dataclass(frozen=True)
+class Job:
+    """One training: how many labelled images a class, which way, which repeat."""
+
+    labelled: int
+    method: Method
+    member: int
+
+    def about(self, size: Size) -> dict:
+        """All that its outcome depends on, as plain data."""
+        whose = ("images", "held", "total", "network", "width", "halve")
+        return {
+            "what": "exits",
+            "labelled": self.labelled,
+            "member": self.member,
+            "settings": asdict(self.settings(size)),
+            "unlabelled": self.method.unlabelled,
+            **{name: getattr(size, name) for name in whose},
+        }
+
+    def settings(self, size: Size) -> ExitTraining:
+        """How this network is trained."""
+        temperature = self.method.temperature
+        annealing = Annealing() if temperature is None else constant(temperature)
+        return replace(size.training, teachers=self.method.teachers, annealing=annealing)
+
+
+def _trained(size: Size, jobs: Sequence[Job], progress: Callable[[float], None]) -> list[Trained]:
+    """Networks trained at the same time where there is a GPU, and judged."""
     x, y, test, test_y = _pixels(size)
-    rows = class_subset(
-        y, labelled, held=size.held, unlabelled=size.total - labelled, classes=int(test_y.max()) + 1, seed=member
-    )
-    chosen = torch.cat([rows.train, rows.unlabelled]) if method.unlabelled else rows.train
-    labels = y[chosen].clone()
-    labels[len(rows.train) :] = UNLABELLED
-    annealing = Annealing() if method.temperature is None else constant(method.temperature)
-    settings = replace(size.training, teachers=method.teachers, annealing=annealing)
-    model = _network(size, x.shape[1], int(test_y.max()) + 1, member).to(x.device)
+    classes = int(test_y.max()) + 1
+    tasks, held = [], []
+    for job in jobs:
+        rows = class_subset(
+            y, job.labelled, held=size.held, unlabelled=size.total - job.labelled, classes=classes, seed=job.member
+        )
+        chosen = torch.cat([rows.train, rows.unlabelled]) if job.method.unlabelled else rows.train
+        labels = y[chosen].clone()
+        labels[len(rows.train) :] = UNLABELLED
+        model = _network(size, x.shape[1], classes, job.member).to(x.device)
+        tasks.append(ExitTask(model, x[chosen], labels, job.settings(size), job.member))
+        held.append((x[rows.held], y[rows.held]))
     augment = shifted_and_flipped if size.network == "msdnet" else None
-    done = train_exits(model, x[chosen], labels, settings, augment=augment, seed=member)
-    found, held = (exit_accuracy(done.model, *pair) for pair in ((test, test_y), (x[rows.held], y[rows.held])))
+    done = train_side_by_side(tasks, augment=augment, progress=progress)
+    return [_judged(run, (test, test_y), own, size.training.epochs) for run, own in zip(done, held, strict=True)]
+
+
+def _judged(run: TrainedExits, test: tuple[Tensor, Tensor], held: tuple[Tensor, Tensor], epochs: int) -> Trained:
+    found, chosen_on = (exit_accuracy(run.model, *pair) for pair in (test, held))
     trace = None
-    if done.trace:
-        by_epoch = done.trace.by_epoch(settings.epochs)
+    if run.trace:
+        by_epoch = run.trace.by_epoch(epochs)
         trace = torch.stack([by_epoch.temperature, by_epoch.adjusted, by_epoch.raw]).numpy()
-    return Trained(found.single.numpy(), found.ensemble.numpy(), held.single.numpy(), trace)
+    return Trained(found.single.numpy(), found.ensemble.numpy(), chosen_on.single.numpy(), trace)
 
 
 def _network(size: Size, channels: int, classes: int, seed: int) -> MultiExit:
     if size.network == "msdnet":
         return CIFAR.build(classes, channels, seed)
-    return multi_exit_conv(channels, classes, width=size.width, seed=seed)
+    return multi_exit_conv(channels, classes, width=size.width, halve=size.halve, seed=seed)
 
 
 @lru_cache(maxsize=2)

@@ -21,7 +21,7 @@ def exits_anytime(scale: Scale) -> Plan:
     """Accuracy of networks with exits at any time."""
     size = SIZES[scale]
     claims = [two_exits, first_ones, all_exits, more_is_better]
-    return Plan([], draw, claims, table, lambda packs, tell: look(size, size.labelled, THREE, tell))
+    return Plan([], draw, claims, table, lambda packs, tell: look(size, size.labelled, THREE, packs.kept, tell))
 
 
 def draw(evidence: Evidence) -> Figure:
@@ -74,5 +74,6 @@ more_is_better = Claim(
         - e.values(n, method, "ensemble")[:, 0]
         for n in e.size.labelled
         for method in THREE
+        if (n, method.name) in e.runs
     },
 )

@@ -21,7 +21,7 @@ def exits_budget(scale: Scale) -> Plan:
     """Accuracy of networks with exits within a budget."""
     size = SIZES[scale]
     claims = [first_exit, least_data, smallest_budget, whole_budget, unlabelled_help]
-    return Plan([], draw, claims, table, lambda packs, tell: look(size, size.labelled, THREE, tell))
+    return Plan([], draw, claims, table, lambda packs, tell: look(size, size.labelled, THREE, packs.kept, tell))
 
 
 def draw(evidence: Evidence) -> Figure:
@@ -78,5 +78,7 @@ unlabelled_help = Claim(
     statistic="top-1 test accuracy of exit 1, with unlabelled images minus without, repeat by repeat, in points",
     expected="> 0",
     refuted_by="an interval over repeats below 0 for that number of labelled images",
-    values=lambda e: {_name(e, n): e.gain(n, WITH_UNLABELLED, DISTILLED, "budget")[:, 0] for n in e.size.labelled},
+    values=lambda e: {
+        _name(e, n): e.gain(n, WITH_UNLABELLED, DISTILLED, "budget")[:, 0] for n in e.size.labelled if n < e.size.total
+    },
 )

@@ -19,7 +19,7 @@ def exits_few_labels(scale: Scale) -> Plan:
     """Very few labels: what unlabelled images add."""
     size = SIZES[scale]
     claims = [distilled_wins, little_more, not_less]
-    return Plan([], draw, claims, table, lambda packs, tell: look(size, (size.few,), THREE, tell))
+    return Plan([], draw, claims, table, lambda packs, tell: look(size, (size.few,), THREE, packs.kept, tell))
 
 
 def draw(evidence: Evidence) -> Figure:

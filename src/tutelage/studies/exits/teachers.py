@@ -22,7 +22,7 @@ def exits_teachers(scale: Scale) -> Plan:
     """Who teaches: the last exit alone, or all later exits."""
     size = SIZES[scale]
     claims = [not_worse, not_better, taught_by_all]
-    return Plan([], draw, claims, table, lambda packs, tell: look(size, size.labelled[1:2], METHODS, tell))
+    return Plan([], draw, claims, table, lambda packs, tell: look(size, size.labelled[1:2], METHODS, packs.kept, tell))
 
 
 def _labelled(evidence: Evidence) -> int:

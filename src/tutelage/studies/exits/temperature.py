@@ -27,9 +27,8 @@ def exits_temperature(scale: Scale) -> Plan:
     size = SIZES[scale]
     methods, counts = (DISTILLED, *STAYING), size.labelled[1:2]
     claims = [raw_rises, below_limit, near_limit, one_is_worse, others_no_better]
-    return Plan(
-        [], draw, claims, table, lambda packs, tell: look(size, counts, methods, tell, members=MEMBERS[scale])
-    )  # fmt: skip
+    members = MEMBERS[scale]
+    return Plan([], draw, claims, table, lambda packs, tell: look(size, counts, methods, packs.kept, tell, members))
 
 
 def _labelled(evidence: Evidence) -> int:

@@ -1,0 +1,54 @@
+"""The seed's protocol at its smallest size, 150 images a class, on images that are at hand (004, Figs. 6.3 and 6.5)."""
+
+from dataclasses import replace
+
+from matplotlib.figure import Figure
+
+from tutelage.distillation.exit_training import ExitTraining
+from tutelage.studies.exits._drawing import curves, seeds_own
+from tutelage.studies.exits._protocol import SIZES, THREE, Evidence, Size, look, table
+from tutelage.studies.exits._thesis import ANYTIME, BUDGET
+from tutelage.studies.exits.anytime import all_exits, more_is_better, two_exits
+from tutelage.studies.exits.budget import first_exit, smallest_budget, unlabelled_help, whole_budget
+from tutelage.studies.study import Plan, Scale, study
+
+OURS: dict[Scale, Size] = {
+    "smoke": replace(SIZES["smoke"], labelled=SIZES["smoke"].labelled[:1]),
+    "quick": replace(
+        SIZES["paper"], images="fashion-mnist", labelled=(150,), network="conv", halve=(1, 3),
+        training=ExitTraining(60, batch=32, drops=(30, 45)),
+    ),
+    "paper": replace(SIZES["paper"], labelled=(150,)),
+}  # fmt: skip
+"""Quick: Fashion-MNIST and the small network, for a CPU. Paper: CIFAR-10 and MSDNet, a quarter of an hour on a GPU."""
+
+
+@study(
+    "exits-images",
+    seed="004",
+    figure="6.3, 6.5, CIFAR(150)",
+    shows="Top-5 accuracy of an MSDNet on CIFAR-100 with 150 images a class, 50 of them held, and 350 without labels: "
+    "distillation from the last exit is better than exit-wise training, most so at the first exits.",
+)
+def exits_images(scale: Scale) -> Plan:
+    """Networks with exits on 150 images a class."""
+    size = OURS[scale]
+    claims = [first_exit, smallest_budget, whole_budget, unlabelled_help, two_exits, all_exits, more_is_better]
+    return Plan([], draw, claims, table, lambda packs, tell: look(size, size.labelled, THREE, packs.kept, tell))
+
+
+def draw(evidence: Evidence) -> Figure:
+    """Budget mode and anytime mode; the seed's own below, another dataset and another measure."""
+    (labelled,) = evidence.size.labelled
+    figure = Figure(figsize=(6.4, 5.6), layout="constrained")
+    panels = figure.subplots(2, 2)
+    modes = (("budget", "exits available", BUDGET, "6.2"), ("ensemble", "exits in the ensemble", ANYTIME, "6.4"))
+    for (above, below), (kind, xlabel, columns, number) in zip(panels.T, modes, strict=True):
+        curves(above, evidence, labelled, THREE, kind)
+        learnt = labelled - evidence.size.held
+        above.set(title=f"here: {evidence.images}({labelled}), top-1\n{learnt} a class to learn from", xlabel=xlabel)
+        seeds_own(below, columns[150], f"004 Table {number}, top-5\nCIFAR-100(150)", xlabel)
+    for axes in panels[:, 0]:
+        axes.set_ylabel("test accuracy, %")
+    panels[0, 0].legend(fontsize=6, loc="lower right")
+    return figure

@@ -1,0 +1,21 @@
+"""The study of 150 images a class: what its scales are, and what its figure shows."""
+
+from dataclasses import replace
+
+from tutelage.studies.exits._protocol import DISTILLED, EXIT_WISE, SIZES, WITH_UNLABELLED, Job
+from tutelage.studies.exits.images import OURS, draw
+
+
+def test_the_paper_scale_is_a_part_of_the_budget_studys():
+    job = Job(150, DISTILLED, 0)
+    assert job.about(OURS["paper"]) == job.about(SIZES["paper"])
+    assert OURS["quick"].images == "fashion-mnist"
+    assert (OURS["quick"].held, OURS["quick"].total) == (50, 500)
+
+
+def test_the_figure_has_both_modes_and_the_theses_below_by_name(known):
+    found = known((10,), {EXIT_WISE: 0.0, DISTILLED: 0.04, WITH_UNLABELLED: 0.08})
+    found = replace(found, size=replace(found.size, labelled=(10,)))
+    titles = [axes.get_title() for axes in draw(found).axes]
+    assert ["blobs(10)" in title and "top-1" in title for title in titles] == [True, True, False, False]
+    assert all("CIFAR-100(150)" in title and "top-5" in title for title in titles[2:])
