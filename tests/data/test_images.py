@@ -67,3 +67,11 @@ def test_the_digest_sees_every_part():
     changed[3] = 1 - changed[3]
     other = Images("some", images.train, images.train_labels, images.test, changed, images.classes)
     assert digest(images) == digest(some()) != digest(other)
+
+
+def test_arrays_that_cannot_be_written_to_are_copied_without_a_warning():
+    x, y = np.full((4, 2, 2, 1), 7, np.uint8), np.array([0, 1, 0, 1])
+    x.setflags(write=False)
+    pixels = Images("four", x, y, x, y, ("a", "b")).tensors()[0]
+    pixels += 1
+    assert (x == 7).all()

@@ -2,12 +2,14 @@
 
 import subprocess
 import sys
+from itertools import islice
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
 
 from tutelage.distillation.exit_inference import (
     best_exits,
@@ -20,7 +22,7 @@ from tutelage.distillation.exit_inference import (
 )
 from tutelage.errors import Refusal
 from tutelage.networks.attached_exits import with_exits
-from tutelage.networks.msdnet import MSDNet
+from tutelage.networks.msdnet import CIFAR, MSDNet
 from tutelage.networks.multi_exit import MultiExit, multi_exit_conv
 
 
@@ -111,6 +113,26 @@ torch.testing.assert_close(program(x), wanted)
 torch.testing.assert_close(program(x[:1]), wanted[:1], rtol=1e-4, atol=1e-5)
 print(any(name.startswith("tutelage") for name in sys.modules), len(x))
 """
+
+
+@pytest.mark.parametrize(
+    "build", [lambda: multi_exit_conv(3, 5, blocks=3, width=4), lambda: CIFAR.build(10, seed=None)]
+)
+def test_c6_8_an_exit_alone_costs_no_more_than_all_up_to_it_and_later_ones_cost_more(build):
+    """Counted in operations, which no busy machine can change."""
+    model, x = build().eval(), torch.zeros(1, 3, 32, 32)
+
+    def operations(call):
+        with FlopCounterMode(display=False) as counter, torch.no_grad():
+            call()
+        return counter.get_total_flops()
+
+    alone = [operations(lambda m=m: model.at(x, m)) for m in range(1, model.exits + 1)]
+    together = [operations(lambda m=m: list(islice(running_ensemble(model, x), m))) for m in range(1, model.exits + 1)]
+    assert alone[0] == together[0]
+    assert all(a < t for a, t in zip(alone[1:], together[1:], strict=True))
+    assert alone == sorted(set(alone))
+    assert together == sorted(set(together))
 
 
 def test_a_saved_exit_runs_where_this_package_is_not(net, tmp_path):

@@ -6,6 +6,8 @@ import pytest
 import torch
 
 from tutelage import draws
+from tutelage.data import load_images
+from tutelage.data.subsets import class_subset
 from tutelage.distillation._exit_batches import sample_shares
 from tutelage.distillation.exit_inference import exit_accuracy
 from tutelage.distillation.exit_training import ExitTask, ExitTraining, train_exits, train_side_by_side
@@ -158,17 +160,36 @@ def test_products_in_bfloat16_learn_too_and_keep_weights_in_full():
         assert next(b.model.parameters()).dtype == torch.float32
 
 
+def test_c6_9_distillation_beats_exit_wise_training_at_the_first_exit_where_labels_are_few():
+    """20 digits a class, four repeats: the mean of the paired differences is above 0."""
+    x, y, test, test_y = load_images("digits").tensors()
+    gains = []
+    for seed in range(4):
+        rows = class_subset(y, 20, held=0, seed=seed).train
+        first = [
+            float(exit_accuracy(
+                train_exits(
+                    multi_exit_conv(1, 10, width=8, seed=seed), x[rows], y[rows],
+                    ExitTraining(40, batch=50, drops=(20, 30), teachers=who), seed=seed,
+                ).model, test, test_y,
+            ).single[0])
+            for who in ("last", "none")
+        ]  # fmt: skip
+        gains.append(first[0] - first[1])
+    assert sum(gains) / len(gains) > 0
+
+
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA GPU")
 def test_recorded_steps_side_by_side_are_those_of_the_cpu():
     there, here = (train_side_by_side(tasks_of(device)) for device in ("cuda", "cpu"))
     for a, b in zip(there, here, strict=True):
-        assert a.losses == pytest.approx(b.losses, rel=1e-9)
+        assert a.losses == pytest.approx(b.losses, rel=1e-6)
         assert (a.trace is None) == (b.trace is None)
         if a.trace:
             torch.testing.assert_close(a.trace.temperature, b.trace.temperature)
             torch.testing.assert_close(a.trace.raw, b.trace.raw)
         for p, q in zip(a.model.parameters(), b.model.parameters(), strict=True):
-            torch.testing.assert_close(p.cpu(), q, rtol=1e-7, atol=1e-9)
+            torch.testing.assert_close(p.cpu(), q, rtol=1e-5, atol=1e-7)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA GPU")

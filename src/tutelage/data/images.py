@@ -81,7 +81,7 @@ class Images:
         deviation = torch.where(deviation > 0, deviation, 1)
 
         def moved(images: np.ndarray) -> Tensor:
-            pixels = torch.from_numpy(np.ascontiguousarray(images)).to(device).to(dtype).div_(255)
+            pixels = torch.tensor(images, device=device).to(dtype).div_(255)  # a copy: files may be read-only
             return pixels.sub_(mean).div_(deviation).permute(0, 3, 1, 2).contiguous()
 
         train_labels, test_labels = (torch.as_tensor(y, device=device) for y in (self.train_labels, self.test_labels))

@@ -2,15 +2,15 @@
 
 from dataclasses import replace
 
-from tutelage.studies.exits._protocol import DISTILLED, EXIT_WISE, SIZES, WITH_UNLABELLED, Job
-from tutelage.studies.exits.images import OURS, draw
+from tutelage.studies.exits._protocol import DISTILLED, EXIT_WISE, WITH_UNLABELLED, Job, sized
+from tutelage.studies.exits.images import draw, smallest
 
 
 def test_the_paper_scale_is_a_part_of_the_budget_studys():
     job = Job(150, DISTILLED, 0)
-    assert job.about(OURS["paper"]) == job.about(SIZES["paper"])
-    assert OURS["quick"].images == "fashion-mnist"
-    assert (OURS["quick"].held, OURS["quick"].total) == (50, 500)
+    assert job.about(smallest("paper")) == job.about(sized("paper"))
+    quick = smallest("quick")
+    assert (quick.images, quick.labelled, quick.held, quick.total) == ("fashion-mnist", (150,), 50, 500)
 
 
 def test_the_figure_has_both_modes_and_the_theses_below_by_name(known):

@@ -18,6 +18,7 @@ from tutelage.studies.exits._protocol import (
     Trained,
     _network,
     look,
+    sized,
     table,
 )
 from tutelage.studies.kept import Kept
@@ -63,12 +64,11 @@ def test_without_unlabelled_images_that_method_is_left_out():
 
 def test_everything_a_training_depends_on_tells_it_apart():
     job = Job(10, DISTILLED, 0)
-    others = [
-        (replace(TINY, **change), job)
-        for change in ({"images": "digits"}, {"held": 3}, {"total": 21}, {"width": 5}, {"network": "msdnet"},
-                       {"training": ExitTraining(2, batch=20)})
-    ] + [(TINY, other) for other in (Job(14, DISTILLED, 0), Job(10, EXIT_WISE, 0), Job(10, WITH_UNLABELLED, 0),
-                                     Job(10, DISTILLED, 1), Job(10, Method("hot", temperature=4.0), 0))]  # fmt: skip
+    changes = [{"images": "digits"}, {"held": 3}, {"total": 21}, {"width": 5}, {"top": 5}, {"halve": (1,)},
+               {"network": "msdnet"}, {"training": ExitTraining(2, batch=20)}]  # fmt: skip
+    jobs = [Job(14, DISTILLED, 0), Job(10, EXIT_WISE, 0), Job(10, WITH_UNLABELLED, 0), Job(10, DISTILLED, 1),
+            Job(10, Method("hot", temperature=4.0), 0)]  # fmt: skip
+    others = [(replace(TINY, **change), job) for change in changes] + [(TINY, other) for other in jobs]
     abouts = [str(o.about(size)) for size, o in [(TINY, job), *others]]
     assert len(set(abouts)) == len(abouts)
     assert job.about(TINY) == job.about(replace(TINY, members=9, few=1, labelled=(1,)))
@@ -80,6 +80,21 @@ def test_the_paper_scale_is_the_theses_protocol_on_the_images_at_hand():
     assert (size.training.epochs, size.training.batch, size.training.learning_rate) == (300, 64, 0.5)
     assert [size.training.rate(e) for e in (149, 150, 225)] == pytest.approx([0.5, 0.05, 0.005])
     assert _network(size, 3, 10, 0).exits == 11
+
+
+def test_the_theses_own_images_and_measure_are_used_where_they_are_at_hand(monkeypatch):
+    asked = []
+    monkeypatch.setattr(_protocol, "load_images", lambda name: asked.append(name))
+    size = sized("paper")
+    assert asked == ["cifar100"]
+    assert (size.images, size.top, size.training) == ("cifar100", 5, SIZES["paper"].training)
+    assert sized("quick") == SIZES["quick"]
+    assert asked == ["cifar100"]
+
+
+def test_without_them_the_ten_classes_are_used(monkeypatch, tmp_path):
+    monkeypatch.setenv("TUTELAGE_DATA", str(tmp_path))
+    assert sized("paper") == SIZES["paper"]
 
 
 def test_columns_of_the_thesis_have_the_stated_gains():

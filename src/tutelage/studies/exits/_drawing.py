@@ -27,6 +27,12 @@ def curves(axes: Axes, evidence: Evidence, labelled: int, methods: Sequence[Meth
         axes.set_xticks(exits)
 
 
+def title(evidence: Evidence, labelled: int) -> str:
+    """Of a panel of what was measured here."""
+    learnt = labelled - evidence.size.held
+    return f"here: {evidence.images}({labelled}), top-{evidence.size.top}\n{learnt} a class to learn from"
+
+
 def beside_the_seed(
     evidence: Evidence, methods: Sequence[Method], kind: str, columns: Columns, xlabel: str, source: str
 ) -> Figure:
@@ -38,7 +44,10 @@ def beside_the_seed(
     for axes, labelled in zip(panels, counts, strict=False):
         curves(axes, evidence, labelled, methods, kind)
         learnt = labelled - evidence.size.held
-        axes.set(title=f"here: {evidence.images}({labelled}), top-1\n{learnt} a class to learn from", xlabel=xlabel)
+        axes.set(
+            title=f"here: {evidence.images}({labelled}), top-{evidence.size.top}\n{learnt} a class to learn from",
+            xlabel=xlabel,
+        )
     for axes, (labelled, by_method) in zip(panels[len(counts) :], columns.items(), strict=True):
         seeds_own(axes, by_method, f"004 {source}, top-5\nCIFAR-100({labelled})", xlabel)
     panels[0].set_ylabel("test accuracy, %")

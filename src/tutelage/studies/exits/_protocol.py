@@ -16,6 +16,7 @@ from tutelage.data.subsets import class_subset
 from tutelage.distillation.exit_inference import best_exits, exit_accuracy
 from tutelage.distillation.exit_training import ExitTask, ExitTraining, TrainedExits, train_side_by_side
 from tutelage.distillation.exits import UNLABELLED, Annealing, Teachers, constant
+from tutelage.errors import Refusal
 from tutelage.networks.msdnet import CIFAR
 from tutelage.networks.multi_exit import MultiExit, multi_exit_conv
 from tutelage.studies.kept import Kept
@@ -47,7 +48,7 @@ class Size:
     """What a scale means here. labelled: images a class, with those held for selection; total: with the unlabelled.
 
     network: "conv" is the small one of four blocks, ``width`` channels each, of which ``halve`` halve the image;
-    "msdnet" that of the seed's CIFAR experiments.
+    "msdnet" that of the seed's CIFAR experiments. top: a class counts as found among so many likeliest.
     """
 
     images: str
@@ -60,6 +61,7 @@ class Size:
     few: int
     width: int = 16
     halve: tuple[int, ...] = ()
+    top: int = 1
 
 
 SIZES: dict[Scale, Size] = {
@@ -71,6 +73,22 @@ SIZES: dict[Scale, Size] = {
     ),
 }  # fmt: skip
 """Quick: 5 and 20 digits a class to learn from. Paper: the seed's CIFAR protocol, on the ten classes at hand."""
+
+
+def sized(scale: Scale) -> Size:
+    """What a scale means here; where the files of CIFAR-100 are at hand, the seed's own images and its own measure."""
+    size = SIZES[scale]
+    if size.images == "cifar10" and _at_hand("cifar100"):
+        return replace(size, images="cifar100", top=5)
+    return size
+
+
+def _at_hand(name: str) -> bool:
+    try:
+        load_images(name)
+    except Refusal:
+        return False
+    return True
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +175,7 @@ class Job:
 
     def about(self, size: Size) -> dict:
         """All that its outcome depends on, as plain data."""
-        whose = ("images", "held", "total", "network", "width", "halve")
+        whose = ("images", "held", "total", "network", "width", "halve", "top")
         return {
             "what": "exits",
             "labelled": self.labelled,
@@ -191,14 +209,14 @@ def _trained(size: Size, jobs: Sequence[Job], progress: Callable[[float], None])
         held.append((x[rows.held], y[rows.held]))
     augment = shifted_and_flipped if size.network == "msdnet" else None
     done = train_side_by_side(tasks, augment=augment, progress=progress)
-    return [_judged(run, (test, test_y), own, size.training.epochs) for run, own in zip(done, held, strict=True)]
+    return [_judged(run, (test, test_y), own, size) for run, own in zip(done, held, strict=True)]
 
 
-def _judged(run: TrainedExits, test: tuple[Tensor, Tensor], held: tuple[Tensor, Tensor], epochs: int) -> Trained:
-    found, chosen_on = (exit_accuracy(run.model, *pair) for pair in (test, held))
+def _judged(run: TrainedExits, test: tuple[Tensor, Tensor], held: tuple[Tensor, Tensor], size: Size) -> Trained:
+    found, chosen_on = (exit_accuracy(run.model, *pair, size.top) for pair in (test, held))
     trace = None
     if run.trace:
-        by_epoch = run.trace.by_epoch(epochs)
+        by_epoch = run.trace.by_epoch(size.training.epochs)
         trace = torch.stack([by_epoch.temperature, by_epoch.adjusted, by_epoch.raw]).numpy()
     return Trained(found.single.numpy(), found.ensemble.numpy(), chosen_on.single.numpy(), trace)
 
@@ -228,11 +246,12 @@ def _blobs(train: int, test: int) -> Images:
 
 
 def table(evidence: Evidence) -> pa.Table:
-    """One row an exit, member, method and number of labelled images; accuracies in percent, top 1."""
+    """One row an exit, member, method and number of labelled images; accuracies in percent."""
     return pa.Table.from_pylist(
         [
             {
                 "images": evidence.images,
+                "top": evidence.size.top,
                 "labelled": labelled,
                 "method": method,
                 "member": member,

@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 
 from tutelage.studies.claims import Claim
 from tutelage.studies.exits._drawing import beside_the_seed
-from tutelage.studies.exits._protocol import DISTILLED, EXIT_WISE, SIZES, THREE, Evidence, look, table
+from tutelage.studies.exits._protocol import DISTILLED, EXIT_WISE, THREE, Evidence, look, sized, table
 from tutelage.studies.exits._thesis import ANYTIME
 from tutelage.studies.study import Plan, Scale, study
 
@@ -19,7 +19,7 @@ from tutelage.studies.study import Plan, Scale, study
 )
 def exits_anytime(scale: Scale) -> Plan:
     """Accuracy of networks with exits at any time."""
-    size = SIZES[scale]
+    size = sized(scale)
     claims = [two_exits, first_ones, all_exits, more_is_better]
     return Plan([], draw, claims, table, lambda packs, tell: look(size, size.labelled, THREE, packs.kept, tell))
 
@@ -38,7 +38,7 @@ def _gains(evidence: Evidence, place: int) -> dict[str, np.ndarray]:
 
 two_exits = Claim(
     "stopped early, a distilled network answers better",
-    statistic="top-1 test accuracy of exits 1 and 2 averaged, distilled minus exit-wise, repeat by repeat, in points",
+    statistic="test accuracy of exits 1 and 2 averaged, distilled minus exit-wise, repeat by repeat, in points",
     expected="> 0",
     refuted_by="an interval over repeats below 0 for that number of labelled images",
     values=lambda e: _gains(e, 1),
@@ -58,7 +58,7 @@ first_ones = Claim(
 
 all_exits = Claim(
     "on CIFAR the mean of all exits gains too",
-    statistic="top-1 test accuracy of the mean of all exits, distilled minus exit-wise, repeat by repeat, in points",
+    statistic="test accuracy of the mean of all exits, distilled minus exit-wise, repeat by repeat, in points",
     expected="> 0",
     refuted_by="an interval over repeats below 0 for that number of labelled images",
     values=lambda e: _gains(e, -1),
@@ -66,7 +66,7 @@ all_exits = Claim(
 
 more_is_better = Claim(
     "the longer one waits, the better the answer",
-    statistic="top-1 test accuracy of the mean of all exits minus that of exit 1, repeat by repeat, in points",
+    statistic="test accuracy of the mean of all exits minus that of exit 1, repeat by repeat, in points",
     expected="> 0",
     refuted_by="an interval over repeats below 0 for that method and number of labelled images",
     values=lambda e: {

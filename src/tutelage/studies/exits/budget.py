@@ -4,7 +4,7 @@ from matplotlib.figure import Figure
 
 from tutelage.studies.claims import Claim
 from tutelage.studies.exits._drawing import beside_the_seed
-from tutelage.studies.exits._protocol import DISTILLED, EXIT_WISE, SIZES, THREE, WITH_UNLABELLED, Evidence, look, table
+from tutelage.studies.exits._protocol import DISTILLED, EXIT_WISE, THREE, WITH_UNLABELLED, Evidence, look, sized, table
 from tutelage.studies.exits._thesis import BUDGET
 from tutelage.studies.study import Plan, Scale, study
 
@@ -19,7 +19,7 @@ from tutelage.studies.study import Plan, Scale, study
 )
 def exits_budget(scale: Scale) -> Plan:
     """Accuracy of networks with exits within a budget."""
-    size = SIZES[scale]
+    size = sized(scale)
     claims = [first_exit, least_data, smallest_budget, whole_budget, unlabelled_help]
     return Plan([], draw, claims, table, lambda packs, tell: look(size, size.labelled, THREE, packs.kept, tell))
 
@@ -35,7 +35,7 @@ def _name(evidence: Evidence, labelled: int) -> str:
 
 first_exit = Claim(
     "at the smallest budget distillation beats exit-wise training",
-    statistic="top-1 test accuracy of exit 1, distilled minus exit-wise on the same subset and start, in points",
+    statistic="test accuracy of exit 1, distilled minus exit-wise on the same subset and start, in points",
     expected="> 0",
     refuted_by="an interval over repeats below 0 for that number of labelled images",
     values=lambda e: {_name(e, n): e.gain(n, DISTILLED, EXIT_WISE, "budget")[:, 0] for n in e.size.labelled},
@@ -75,7 +75,7 @@ whole_budget = Claim(
 
 unlabelled_help = Claim(
     "on CIFAR unlabelled images raise the first exit further",
-    statistic="top-1 test accuracy of exit 1, with unlabelled images minus without, repeat by repeat, in points",
+    statistic="test accuracy of exit 1, with unlabelled images minus without, repeat by repeat, in points",
     expected="> 0",
     refuted_by="an interval over repeats below 0 for that number of labelled images",
     values=lambda e: {

@@ -4,7 +4,7 @@ from matplotlib.figure import Figure
 
 from tutelage.studies.claims import Claim
 from tutelage.studies.exits._drawing import curves
-from tutelage.studies.exits._protocol import DISTILLED, EXIT_WISE, SIZES, THREE, WITH_UNLABELLED, Evidence, look, table
+from tutelage.studies.exits._protocol import DISTILLED, EXIT_WISE, THREE, WITH_UNLABELLED, Evidence, look, sized, table
 from tutelage.studies.study import Plan, Scale, study
 
 
@@ -17,7 +17,7 @@ from tutelage.studies.study import Plan, Scale, study
 )
 def exits_few_labels(scale: Scale) -> Plan:
     """Very few labels: what unlabelled images add."""
-    size = SIZES[scale]
+    size = sized(scale)
     claims = [distilled_wins, little_more, not_less]
     return Plan([], draw, claims, table, lambda packs, tell: look(size, (size.few,), THREE, packs.kept, tell))
 
@@ -29,7 +29,7 @@ def draw(evidence: Evidence) -> Figure:
     modes = (("budget", "exits available"), ("ensemble", "exits in the ensemble"))
     for axes, (kind, xlabel) in zip(panels, modes, strict=True):
         curves(axes, evidence, evidence.size.few, THREE, kind)
-        axes.set(title=f"{evidence.images}({evidence.size.few}), {kind}, top-1", xlabel=xlabel)
+        axes.set(title=f"{evidence.images}({evidence.size.few}), {kind}, top-{evidence.size.top}", xlabel=xlabel)
     panels[0].set_ylabel("test accuracy, %")
     panels[1].legend(fontsize=6, loc="lower right")
     return figure
@@ -37,7 +37,7 @@ def draw(evidence: Evidence) -> Figure:
 
 distilled_wins = Claim(
     "distillation beats exit-wise training at the first exit",
-    statistic="top-1 test accuracy of exit 1, distilled minus exit-wise on the same repeat, in points",
+    statistic="test accuracy of exit 1, distilled minus exit-wise on the same repeat, in points",
     expected="> 0",
     refuted_by="an interval over repeats below 0",
     values=lambda e: {f"{e.images}({e.size.few})": e.gain(e.size.few, DISTILLED, EXIT_WISE, "budget")[:, 0]},
@@ -45,7 +45,7 @@ distilled_wins = Claim(
 
 little_more = Claim(
     "unlabelled images add at most one point",
-    statistic="top-1 test accuracy in budget mode, with unlabelled images minus without, in points, at each budget",
+    statistic="test accuracy in budget mode, with unlabelled images minus without, in points, at each budget",
     expected="< 1",
     refuted_by="an interval over repeats above 1 for that number of exits",
     values=lambda e: {
@@ -56,7 +56,7 @@ little_more = Claim(
 
 not_less = Claim(
     "and do no harm",
-    statistic="top-1 test accuracy in budget mode, mean over budgets, with unlabelled images minus without, in points",
+    statistic="test accuracy in budget mode, mean over budgets, with unlabelled images minus without, in points",
     expected="> -1",
     refuted_by="an interval over repeats below -1",
     values=lambda e: {f"{e.images}({e.size.few})": e.gain(e.size.few, WITH_UNLABELLED, DISTILLED, "budget").mean(1)},

@@ -6,21 +6,23 @@ from matplotlib.figure import Figure
 
 from tutelage.distillation.exit_training import ExitTraining
 from tutelage.studies.exits._drawing import curves, seeds_own
-from tutelage.studies.exits._protocol import SIZES, THREE, Evidence, Size, look, table
+from tutelage.studies.exits._protocol import SIZES, THREE, Evidence, Size, look, sized, table
 from tutelage.studies.exits._thesis import ANYTIME, BUDGET
 from tutelage.studies.exits.anytime import all_exits, more_is_better, two_exits
 from tutelage.studies.exits.budget import first_exit, smallest_budget, unlabelled_help, whole_budget
 from tutelage.studies.study import Plan, Scale, study
 
-OURS: dict[Scale, Size] = {
-    "smoke": replace(SIZES["smoke"], labelled=SIZES["smoke"].labelled[:1]),
-    "quick": replace(
-        SIZES["paper"], images="fashion-mnist", labelled=(150,), network="conv", halve=(1, 3),
-        training=ExitTraining(60, batch=32, drops=(30, 45)),
-    ),
-    "paper": replace(SIZES["paper"], labelled=(150,)),
-}  # fmt: skip
-"""Quick: Fashion-MNIST and the small network, for a CPU. Paper: CIFAR-10 and MSDNet, a quarter of an hour on a GPU."""
+FASHION = replace(
+    SIZES["paper"], images="fashion-mnist", network="conv", halve=(1, 3),
+    training=ExitTraining(60, batch=32, drops=(30, 45)),
+)  # fmt: skip
+"""For a CPU: the small network."""
+
+
+def smallest(scale: Scale) -> Size:
+    """Quick: Fashion-MNIST. Paper: CIFAR and MSDNet, a quarter of an hour on a GPU. The least labelled images alone."""
+    size = FASHION if scale == "quick" else sized(scale)
+    return replace(size, labelled=size.labelled[:1])
 
 
 @study(
@@ -32,7 +34,7 @@ OURS: dict[Scale, Size] = {
 )
 def exits_images(scale: Scale) -> Plan:
     """Networks with exits on 150 images a class."""
-    size = OURS[scale]
+    size = smallest(scale)
     claims = [first_exit, smallest_budget, whole_budget, unlabelled_help, two_exits, all_exits, more_is_better]
     return Plan([], draw, claims, table, lambda packs, tell: look(size, size.labelled, THREE, packs.kept, tell))
 
@@ -46,9 +48,12 @@ def draw(evidence: Evidence) -> Figure:
     for (above, below), (kind, xlabel, columns, number) in zip(panels.T, modes, strict=True):
         curves(above, evidence, labelled, THREE, kind)
         learnt = labelled - evidence.size.held
-        above.set(title=f"here: {evidence.images}({labelled}), top-1\n{learnt} a class to learn from", xlabel=xlabel)
+        above.set(
+            title=f"here: {evidence.images}({labelled}), top-{evidence.size.top}\n{learnt} a class to learn from",
+            xlabel=xlabel,
+        )
         seeds_own(below, columns[150], f"004 Table {number}, top-5\nCIFAR-100(150)", xlabel)
     for axes in panels[:, 0]:
         axes.set_ylabel("test accuracy, %")
-    panels[0, 0].legend(fontsize=6, loc="lower right")
+    figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize=7)
     return figure

@@ -4,7 +4,7 @@ from matplotlib.figure import Figure
 
 from tutelage.studies.claims import Claim
 from tutelage.studies.exits._drawing import curves
-from tutelage.studies.exits._protocol import DISTILLED, EXIT_WISE, SIZES, Evidence, Method, look, table
+from tutelage.studies.exits._protocol import DISTILLED, EXIT_WISE, Evidence, Method, look, sized, table
 from tutelage.studies.study import Plan, Scale, study
 
 ALL_LATER = Method("taught by all later exits", teachers="later")
@@ -20,7 +20,7 @@ METHODS = (EXIT_WISE, DISTILLED, ALL_LATER)
 )
 def exits_teachers(scale: Scale) -> Plan:
     """Who teaches: the last exit alone, or all later exits."""
-    size = SIZES[scale]
+    size = sized(scale)
     claims = [not_worse, not_better, taught_by_all]
     return Plan([], draw, claims, table, lambda packs, tell: look(size, size.labelled[1:2], METHODS, packs.kept, tell))
 
@@ -36,7 +36,7 @@ def draw(evidence: Evidence) -> Figure:
     modes = (("budget", "exits available"), ("ensemble", "exits in the ensemble"))
     for axes, (kind, xlabel) in zip(panels, modes, strict=True):
         curves(axes, evidence, _labelled(evidence), METHODS, kind)
-        axes.set(title=f"{evidence.images}({_labelled(evidence)}), {kind}, top-1", xlabel=xlabel)
+        axes.set(title=f"{evidence.images}({_labelled(evidence)}), {kind}, top-{evidence.size.top}", xlabel=xlabel)
     panels[0].set_ylabel("test accuracy, %")
     panels[1].legend(fontsize=6, loc="lower right")
     return figure
@@ -49,7 +49,7 @@ def _difference(evidence: Evidence) -> dict:
 
 not_worse = Claim(
     "all later exits teach nearly as well as the last alone",
-    statistic="top-1 test accuracy in budget mode, mean over budgets, all later minus the last, in points",
+    statistic="test accuracy in budget mode, mean over budgets, all later minus the last, in points",
     expected="> -1",
     refuted_by="an interval over repeats below -1",
     values=_difference,
@@ -57,7 +57,7 @@ not_worse = Claim(
 
 not_better = Claim(
     "and not much better",
-    statistic="top-1 test accuracy in budget mode, mean over budgets, all later minus the last, in points",
+    statistic="test accuracy in budget mode, mean over budgets, all later minus the last, in points",
     expected="< 1",
     refuted_by="an interval over repeats above 1",
     values=_difference,
@@ -65,7 +65,7 @@ not_better = Claim(
 
 taught_by_all = Claim(
     "either beats exit-wise training at the first exit",
-    statistic="top-1 test accuracy of exit 1 minus that of exit-wise training on the same repeat, in points",
+    statistic="test accuracy of exit 1 minus that of exit-wise training on the same repeat, in points",
     expected="> 0",
     refuted_by="an interval over repeats below 0 for that choice of teachers",
     values=lambda e: {m.name: e.gain(_labelled(e), m, EXIT_WISE, "budget")[:, 0] for m in (DISTILLED, ALL_LATER)},

@@ -7,7 +7,7 @@ from tutelage.distillation.exits import Annealing
 from tutelage.figures import PALETTE
 from tutelage.studies.claims import Claim
 from tutelage.studies.exits._drawing import curves
-from tutelage.studies.exits._protocol import DISTILLED, SIZES, Evidence, Method, look, table
+from tutelage.studies.exits._protocol import DISTILLED, Evidence, Method, look, sized, table
 from tutelage.studies.study import Plan, Scale, study
 
 STAYING = tuple(Method(f"temperature {t}", temperature=float(t)) for t in (1, 2, 3, 4))
@@ -24,7 +24,7 @@ LIMIT = Annealing().limit
 )
 def exits_temperature(scale: Scale) -> Plan:
     """Annealing of the temperature, against temperatures that stay."""
-    size = SIZES[scale]
+    size = sized(scale)
     methods, counts = (DISTILLED, *STAYING), size.labelled[1:2]
     claims = [raw_rises, below_limit, near_limit, one_is_worse, others_no_better]
     members = MEMBERS[scale]
@@ -61,7 +61,7 @@ def draw(evidence: Evidence) -> Figure:
     left.legend(fontsize=6, loc="lower right")
     for axes, kind, xlabel in ((middle, "budget", "exits available"), (right, "ensemble", "exits in the ensemble")):
         curves(axes, evidence, _labelled(evidence), (DISTILLED, *STAYING), kind)
-        axes.set(title=f"{kind}, top-1", xlabel=xlabel)
+        axes.set(title=f"{kind}, top-{evidence.size.top}", xlabel=xlabel)
     middle.set_ylabel("test accuracy, %")
     handles, labels = right.get_legend_handles_labels()
     right.legend(handles, ["annealed", *labels[1:]], fontsize=6, loc="lower right")
@@ -104,7 +104,7 @@ near_limit = Claim(
 
 one_is_worse = Claim(
     "a temperature of 1 is clearly worse than annealing",
-    statistic="top-1 test accuracy of exit 1, annealed minus temperature 1 on the same repeat, in points",
+    statistic="test accuracy of exit 1, annealed minus temperature 1 on the same repeat, in points",
     expected="> 0",
     refuted_by="an interval over repeats below 0",
     values=lambda e: {_setting(e): e.gain(_labelled(e), DISTILLED, STAYING[0], "budget")[:, 0]},
@@ -112,7 +112,7 @@ one_is_worse = Claim(
 
 others_no_better = Claim(
     "annealing is as good as any temperature that stays, or better",
-    statistic="top-1 test accuracy in budget mode, mean over budgets, annealed minus that temperature, in points",
+    statistic="test accuracy in budget mode, mean over budgets, annealed minus that temperature, in points",
     expected="> -1",
     refuted_by="an interval over repeats below -1 for that temperature",
     values=lambda e: {m.name: e.gain(_labelled(e), DISTILLED, m, "budget").mean(1) for m in STAYING[1:]},
