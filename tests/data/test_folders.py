@@ -51,3 +51,14 @@ def test_bad_folders_are_refused(tmp_path):
     (tmp_path / "val/a/1.png").write_bytes(b"x")
     with pytest.raises(Refusal, match="not a picture"):
         image_folder(tmp_path)
+
+
+def test_so_many_of_each_class_and_a_scale_of_ones_own(tmp_path):
+    for i in range(4):
+        picture(tmp_path / f"train/a/{i}.png", (10 * i, 0, 0), size=(12, 10))
+    picture(tmp_path / "val/a/1.png", (0, 0, 0), size=(12, 10))
+    images = image_folder(tmp_path, size=10, scaled=10, per_class=2)
+    assert images.train[:, 5, 5, 0].tolist() == [0, 10]
+    assert images.train.shape == (2, 10, 10, 3)
+    with pytest.raises(Refusal, match="scaled to 9"):
+        image_folder(tmp_path, size=10, scaled=9)

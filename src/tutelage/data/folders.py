@@ -10,10 +10,13 @@ from tutelage.errors import Refusal
 _KINDS = {".jpg", ".jpeg", ".png", ".webp", ".bmp"}
 
 
-def image_folder(folder: Path | str, size: int = 224, test: str = "val") -> Images:
-    """Pictures of a folder, the shorter side scaled to ``size`` * 256/224 and the middle square of ``size`` kept.
+def image_folder(
+    folder: Path | str, size: int = 224, test: str = "val", *, scaled: int | None = None, per_class: int | None = None
+) -> Images:
+    """Pictures of a folder, the shorter side scaled to ``scaled`` and the middle square of ``size`` kept.
 
-    Classes are the folders of ``train`` in the order of their names; those of the test folder must be among them.
+    scaled: ``size`` * 256/224 unless given; per_class: at most so many training pictures of each class, the first by
+    name. Classes are the folders of ``train`` in the order of their names; those of the test folder must be among them.
     """
     root = Path(folder)
     if not (root / "train").is_dir() or not (root / test).is_dir():
@@ -22,31 +25,37 @@ def image_folder(folder: Path | str, size: int = 224, test: str = "val") -> Imag
     strange = sorted({p.name for p in (root / test).iterdir() if p.is_dir()} - set(classes))
     if strange:
         raise Refusal(f"{root / test} holds the class '{strange[0]}', which {root / 'train'} does not")
-    train, train_labels = _pictures(root / "train", classes, size)
-    held, held_labels = _pictures(root / test, classes, size)
+    scaled = scaled or round(size * 256 / 224)
+    if scaled < size or (per_class is not None and per_class < 1):
+        raise Refusal(f"a square of {size} pixels was asked of pictures scaled to {scaled}, {per_class} of each class")
+    train, train_labels = _pictures(root / "train", classes, size, scaled, per_class)
+    held, held_labels = _pictures(root / test, classes, size, scaled, None)
     return Images(root.name, train, train_labels, held, held_labels, classes)
 
 
-def _pictures(folder: Path, classes: tuple[str, ...], size: int) -> tuple[np.ndarray, np.ndarray]:
+def _pictures(
+    folder: Path, classes: tuple[str, ...], size: int, scaled: int, per_class: int | None
+) -> tuple[np.ndarray, np.ndarray]:
     found = [
         (path, label)
         for label, name in enumerate(classes)
-        for path in sorted((folder / name).glob("*"))
-        if path.suffix.lower() in _KINDS
+        for path in sorted(p for p in (folder / name).glob("*") if p.suffix.lower() in _KINDS)[:per_class]
     ]
     if not found:
         raise Refusal(f"{folder} holds no pictures ({', '.join(sorted(_KINDS))}) in the folders of its classes")
-    images = np.stack([_picture(path, size) for path, _ in found])
+    images = np.empty((len(found), size, size, 3), np.uint8)
+    for image, (path, _) in zip(images, found, strict=True):
+        image[:] = _picture(path, size, scaled)
     return images, np.array([label for _, label in found], dtype=np.int64)
 
 
-def _picture(path: Path, size: int) -> np.ndarray:
+def _picture(path: Path, size: int, scaled: int) -> np.ndarray:
     from PIL import Image, UnidentifiedImageError
 
     try:
         with Image.open(path) as picture:
             rgb = picture.convert("RGB")
-            scale = size * 256 / 224 / min(rgb.size)
+            scale = scaled / min(rgb.size)
             rgb = rgb.resize([max(size, round(side * scale)) for side in rgb.size], Image.Resampling.BILINEAR)
             left, top = ((side - size) // 2 for side in rgb.size)
             return np.asarray(rgb.crop((left, top, left + size, top + size)))

@@ -6,8 +6,12 @@ import torch
 from torch import Tensor
 
 from tutelage import draws
+from tutelage.data.pixels import Pixels
 from tutelage.distillation.exits import UNLABELLED
 from tutelage.errors import Refusal
+
+Samples = Tensor | Pixels
+"""Samples [N, ...] in memory, or images that come a batch at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +50,7 @@ class Batches:
         return torch.cat([rows, self.unlabelled[drawn].view(-1, self.extra)], 1)
 
 
-def batches(x: Tensor, y: Tensor, size: int, taught: bool, seed: int) -> Batches:
+def batches(x: Samples, y: Tensor, size: int, taught: bool, seed: int) -> Batches:
     """Batches of samples x [N, ...] with labels y [N]; those without a label are used where somebody teaches."""
     if len(x) != len(y):
         raise Refusal(f"{len(x)} samples have {len(y)} labels: give one each, {UNLABELLED} where there is none")
@@ -58,7 +62,7 @@ def batches(x: Tensor, y: Tensor, size: int, taught: bool, seed: int) -> Batches
             "batch"
         )
     extra = size if len(unlabelled) and taught else 0
-    shares = sample_shares(size, extra, len(labelled), len(unlabelled)).to(x) if extra else None
+    shares = sample_shares(size, extra, len(labelled), len(unlabelled)).to(x.device, x.dtype) if extra else None
     order, others = (draws.keys([seed], f"exits-{name}", x.device) for name in ("batches", "unlabelled"))
     return Batches(labelled, unlabelled, size, extra, shares, order, others)
 

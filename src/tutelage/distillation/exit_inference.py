@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_flatten, tree_map
 
+from tutelage.data.pixels import Pixels
 from tutelage.distillation.targets import log_probabilities
 from tutelage.errors import Refusal
 from tutelage.files import write_atomically
@@ -29,7 +30,7 @@ class ExitAccuracy:
     """Share of samples on which two exits name the same class: [M, M]."""
 
 
-def exit_accuracy(model: MultiExit, x: Tensor, y: Tensor, top: int = 1) -> ExitAccuracy:
+def exit_accuracy(model: MultiExit, x: Tensor | Pixels, y: Tensor, top: int = 1) -> ExitAccuracy:
     """Accuracy of every exit and of every running ensemble on x [N, ...] with labels y [N]: float64 [M] each."""
     if not len(x) or len(x) != len(y):
         raise Refusal(f"accuracy was asked on {len(x)} samples with {len(y)} labels: give at least one, a label each")
@@ -38,8 +39,9 @@ def exit_accuracy(model: MultiExit, x: Tensor, y: Tensor, top: int = 1) -> ExitA
     model.eval()
     try:
         with torch.no_grad():
-            for part, labels in zip(x.split(_BATCH), y.split(_BATCH), strict=True):
-                p = torch.stack([log_probabilities(z).exp() for z in model(part)])
+            for start in range(0, len(x), _BATCH):
+                labels = y[start : start + _BATCH]
+                p = torch.stack([log_probabilities(z).exp() for z in model(x[start : start + _BATCH])])
                 counts = torch.arange(1, len(p) + 1, device=p.device).view(-1, 1, 1)
                 said = p.argmax(-1)
                 same = (said[:, None] == said[None]).sum(-1)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from tutelage import draws
-from tutelage.distillation._exit_batches import batches
+from tutelage.distillation._exit_batches import Samples, batches
 from tutelage.distillation._exit_pupil import Pupil
 from tutelage.distillation.exit_inference import exit_accuracy
 from tutelage.distillation.exit_settings import ExitTraining
@@ -16,7 +16,16 @@ from tutelage.distillation.exits import check_labels, teacher_sets
 from tutelage.errors import Refusal
 from tutelage.networks.multi_exit import MultiExit
 
-__all__ = ["ExitTask", "ExitTraining", "Trace", "TrainedExits", "train_exits", "train_side_by_side"]
+__all__ = [
+    "Augment",
+    "ExitTask",
+    "ExitTraining",
+    "Samples",
+    "Trace",
+    "TrainedExits",
+    "train_exits",
+    "train_side_by_side",
+]
 
 Augment = Callable[[Tensor, Tensor, int], Tensor]
 """(samples [1, B, ...], key of the stream [1], number of the first sample) -> samples."""
@@ -31,16 +40,16 @@ _AHEAD = 32  # batches whose samples are gathered at a time
 class ExitTask:
     """One training: a network, samples x [N, ...], labels y [N] (some may be UNLABELLED), and the seed of its batches.
 
-    held: samples and labels apart from these; where given, the weights of the epoch with the best accuracy on them,
-    meant over exits, are kept.
+    x may also be :class:`Pixels`, images too many for the device. held: samples and labels apart from these; where
+    given, the weights of the epoch with the best accuracy on them, meant over exits, are kept.
     """
 
     model: MultiExit
-    x: Tensor
+    x: Samples
     y: Tensor
     settings: ExitTraining
     seed: int = 0
-    held: tuple[Tensor, Tensor] | None = None
+    held: tuple[Samples, Tensor] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,13 +82,13 @@ class TrainedExits:
 
 def train_exits(
     model: MultiExit,
-    x: Tensor,
+    x: Samples,
     y: Tensor,
     settings: ExitTraining,
     *,
     augment: Augment | None = None,
     seed: int = 0,
-    held: tuple[Tensor, Tensor] | None = None,
+    held: tuple[Samples, Tensor] | None = None,
     on_epoch: OnEpoch | None = None,
 ) -> TrainedExits:
     """Train a copy of a network with exits on x [N, ...] with labels y [N], some of which may be UNLABELLED.

@@ -29,7 +29,7 @@ def curves(axes: Axes, evidence: Evidence, labelled: int, methods: Sequence[Meth
 
 def title(evidence: Evidence, labelled: int) -> str:
     """Of a panel of what was measured here."""
-    learnt = labelled - evidence.size.held
+    learnt = labelled - evidence.size.held_of(labelled)
     return f"here: {evidence.images}({labelled}), top-{evidence.size.top}\n{learnt} a class to learn from"
 
 
@@ -43,11 +43,7 @@ def beside_the_seed(
     panels = figure.subplots(1, total, squeeze=False)[0]
     for axes, labelled in zip(panels, counts, strict=False):
         curves(axes, evidence, labelled, methods, kind)
-        learnt = labelled - evidence.size.held
-        axes.set(
-            title=f"here: {evidence.images}({labelled}), top-{evidence.size.top}\n{learnt} a class to learn from",
-            xlabel=xlabel,
-        )
+        axes.set(title=title(evidence, labelled), xlabel=xlabel)
     for axes, (labelled, by_method) in zip(panels[len(counts) :], columns.items(), strict=True):
         seeds_own(axes, by_method, f"004 {source}, top-5\nCIFAR-100({labelled})", xlabel)
     panels[0].set_ylabel("test accuracy, %")
@@ -55,9 +51,33 @@ def beside_the_seed(
     return figure
 
 
-def seeds_own(axes: Axes, by_method: Mapping[str, Sequence[float]], title: str, xlabel: str) -> None:
+def seeds_own(axes: Axes, by_method: Mapping[str, Sequence[float]], heading: str, xlabel: str) -> None:
     """Columns of a table of the seed's, on a ground of their own."""
     for name, values in by_method.items():
         axes.plot(range(1, len(values) + 1), values, color=COLOURS[name], marker="o", ms=2, linestyle="--")
-    axes.set(title=title, xlabel=xlabel, xticks=range(1, 12, 2))
+    exits = max(map(len, by_method.values()))
+    axes.set(title=heading, xlabel=xlabel, xticks=range(1, exits + 1, 2 if exits > 6 else 1))
     axes.set_facecolor("#f6f6f6")
+
+
+def two_modes(
+    evidence: Evidence,
+    methods: Sequence[Method],
+    budget: Mapping[str, Sequence[float]],
+    anytime: Mapping[str, Sequence[float]],
+    tables: tuple[str, str],
+    dataset: str,
+) -> Figure:
+    """Budget and anytime mode of what was measured; below, columns of the seed's tables, another dataset."""
+    (labelled,) = evidence.size.labelled
+    figure = Figure(figsize=(6.4, 5.6), layout="constrained")
+    panels = figure.subplots(2, 2)
+    modes = (("budget", "exits available", budget), ("ensemble", "exits in the ensemble", anytime))
+    for (above, below), (kind, xlabel, columns), source in zip(panels.T, modes, tables, strict=True):
+        curves(above, evidence, labelled, methods, kind)
+        above.set(title=title(evidence, labelled), xlabel=xlabel)
+        seeds_own(below, columns, f"004 {source}, top-5\n{dataset}", xlabel)
+    for axes in panels[:, 0]:
+        axes.set_ylabel("test accuracy, %")
+    figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize=7)
+    return figure

@@ -12,12 +12,23 @@ from torch import Tensor
 
 from tutelage import draws
 from tutelage.data import Images, load_images, shifted_and_flipped
+from tutelage.data.cache import cache_folder
+from tutelage.data.folders import image_folder
+from tutelage.data.photographs import Photographs
+from tutelage.data.pixels import Pixels, pixels
 from tutelage.data.subsets import class_subset
 from tutelage.distillation.exit_inference import best_exits, exit_accuracy
-from tutelage.distillation.exit_training import ExitTask, ExitTraining, TrainedExits, train_side_by_side
-from tutelage.distillation.exits import UNLABELLED, Annealing, Teachers, constant
+from tutelage.distillation.exit_training import (
+    Augment,
+    ExitTask,
+    ExitTraining,
+    Samples,
+    TrainedExits,
+    train_side_by_side,
+)
+from tutelage.distillation.exits import UNLABELLED, Teachers, constant
 from tutelage.errors import Refusal
-from tutelage.networks.msdnet import CIFAR
+from tutelage.networks.msdnet import CIFAR, IMAGENET
 from tutelage.networks.multi_exit import MultiExit, multi_exit_conv
 from tutelage.studies.kept import Kept
 from tutelage.studies.study import Scale
@@ -40,20 +51,22 @@ THREE = (EXIT_WISE, DISTILLED, WITH_UNLABELLED)
 COLOURS = {EXIT_WISE.name: "#0072B2", DISTILLED.name: "#009E73", WITH_UNLABELLED.name: "#D55E00"}
 
 
-_AT_ONCE = 15  # networks trained side by side on a GPU
+_AT_ONCE = 10  # networks trained side by side on a GPU
 
 
 @dataclass(frozen=True)
 class Size:
     """What a scale means here. labelled: images a class, with those held for selection; total: with the unlabelled.
 
+    held: images a class, None for a tenth of the labelled ones.
     network: "conv" is the small one of four blocks, ``width`` channels each, of which ``halve`` halve the image;
-    "msdnet" that of the seed's CIFAR experiments. top: a class counts as found among so many likeliest.
+    "msdnet" and "msdnet, large" those of the seed's CIFAR and ImageNet experiments. top: a class counts as found among
+    so many likeliest.
     """
 
     images: str
     labelled: tuple[int, ...]
-    held: int
+    held: int | None
     total: int
     network: str
     members: int
@@ -62,6 +75,10 @@ class Size:
     width: int = 16
     halve: tuple[int, ...] = ()
     top: int = 1
+
+    def held_of(self, labelled: int) -> int:
+        """Images a class that are held of so many."""
+        return labelled // 10 if self.held is None else self.held
 
 
 SIZES: dict[Scale, Size] = {
@@ -188,31 +205,33 @@ class Job:
     def settings(self, size: Size) -> ExitTraining:
         """How this network is trained."""
         temperature = self.method.temperature
-        annealing = Annealing() if temperature is None else constant(temperature)
+        annealing = size.training.annealing if temperature is None else constant(temperature)
         return replace(size.training, teachers=self.method.teachers, annealing=annealing)
 
 
 def _trained(size: Size, jobs: Sequence[Job], progress: Callable[[float], None]) -> list[Trained]:
     """Networks trained at the same time where there is a GPU, and judged."""
-    x, y, test, test_y = _pixels(size)
+    x, y, test, test_y = _images(size)
     classes = int(test_y.max()) + 1
     tasks, held = [], []
     for job in jobs:
         rows = class_subset(
-            y, job.labelled, held=size.held, unlabelled=size.total - job.labelled, classes=classes, seed=job.member
-        )
+            y, job.labelled, held=size.held_of(job.labelled), unlabelled=size.total - job.labelled, classes=classes,
+            seed=job.member,
+        )  # fmt: skip
         chosen = torch.cat([rows.train, rows.unlabelled]) if job.method.unlabelled else rows.train
         labels = y[chosen].clone()
         labels[len(rows.train) :] = UNLABELLED
         model = _network(size, x.shape[1], classes, job.member).to(x.device)
-        tasks.append(ExitTask(model, x[chosen], labels, job.settings(size), job.member))
-        held.append((x[rows.held], y[rows.held]))
-    augment = shifted_and_flipped if size.network == "msdnet" else None
-    done = train_side_by_side(tasks, augment=augment, progress=progress)
+        own = x.of(chosen) if isinstance(x, Pixels) else x[chosen]
+        tasks.append(ExitTask(model, own, labels, job.settings(size), job.member))
+        apart = x.of(rows.held, test.shape[2]) if isinstance(x, Pixels) else x[rows.held]
+        held.append((apart, y[rows.held]))
+    done = train_side_by_side(tasks, augment=_augmentation(size, x, test), progress=progress)
     return [_judged(run, (test, test_y), own, size) for run, own in zip(done, held, strict=True)]
 
 
-def _judged(run: TrainedExits, test: tuple[Tensor, Tensor], held: tuple[Tensor, Tensor], size: Size) -> Trained:
+def _judged(run: TrainedExits, test: tuple[Samples, Tensor], held: tuple[Samples, Tensor], size: Size) -> Trained:
     found, chosen_on = (exit_accuracy(run.model, *pair, size.top) for pair in (test, held))
     trace = None
     if run.trace:
@@ -222,14 +241,26 @@ def _judged(run: TrainedExits, test: tuple[Tensor, Tensor], held: tuple[Tensor, 
 
 
 def _network(size: Size, channels: int, classes: int, seed: int) -> MultiExit:
-    if size.network == "msdnet":
-        return CIFAR.build(classes, channels, seed)
-    return multi_exit_conv(channels, classes, width=size.width, halve=size.halve, seed=seed)
+    if size.network == "conv":
+        return multi_exit_conv(channels, classes, width=size.width, halve=size.halve, seed=seed)
+    return {"msdnet": CIFAR, "msdnet, large": IMAGENET}[size.network].build(classes, channels, seed)
+
+
+def _augmentation(size: Size, x: Samples, test: Samples) -> Augment | None:
+    if isinstance(x, Pixels):
+        return Photographs(test.shape[2], x.mean, x.deviation)
+    return shifted_and_flipped if size.network == "msdnet" else None
 
 
 @lru_cache(maxsize=2)
-def _pixels(size: Size) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _images(size: Size) -> tuple[Samples, Tensor, Samples, Tensor]:
+    """Training images and labels, test images and labels."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
+    if size.images == "imagenet":
+        images = image_folder(cache_folder() / "imagenet", size=256, scaled=256, per_class=size.total)
+        train, test = pixels(images, device, middle=224)
+        labels = (torch.as_tensor(y, device=device) for y in (images.train_labels, images.test_labels))
+        return train, next(labels), test, next(labels)
     images = _blobs(300, 100) if size.images == "blobs" else load_images(size.images)
     return images.tensors(device)
 

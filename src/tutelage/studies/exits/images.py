@@ -5,7 +5,7 @@ from dataclasses import replace
 from matplotlib.figure import Figure
 
 from tutelage.distillation.exit_training import ExitTraining
-from tutelage.studies.exits._drawing import curves, seeds_own
+from tutelage.studies.exits._drawing import two_modes
 from tutelage.studies.exits._protocol import SIZES, THREE, Evidence, Size, look, sized, table
 from tutelage.studies.exits._thesis import ANYTIME, BUDGET
 from tutelage.studies.exits.anytime import all_exits, more_is_better, two_exits
@@ -41,19 +41,4 @@ def exits_images(scale: Scale) -> Plan:
 
 def draw(evidence: Evidence) -> Figure:
     """Budget mode and anytime mode; the seed's own below, another dataset and another measure."""
-    (labelled,) = evidence.size.labelled
-    figure = Figure(figsize=(6.4, 5.6), layout="constrained")
-    panels = figure.subplots(2, 2)
-    modes = (("budget", "exits available", BUDGET, "6.2"), ("ensemble", "exits in the ensemble", ANYTIME, "6.4"))
-    for (above, below), (kind, xlabel, columns, number) in zip(panels.T, modes, strict=True):
-        curves(above, evidence, labelled, THREE, kind)
-        learnt = labelled - evidence.size.held
-        above.set(
-            title=f"here: {evidence.images}({labelled}), top-{evidence.size.top}\n{learnt} a class to learn from",
-            xlabel=xlabel,
-        )
-        seeds_own(below, columns[150], f"004 Table {number}, top-5\nCIFAR-100(150)", xlabel)
-    for axes in panels[:, 0]:
-        axes.set_ylabel("test accuracy, %")
-    figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize=7)
-    return figure
+    return two_modes(evidence, THREE, BUDGET[150], ANYTIME[150], ("Table 6.2", "Table 6.4"), "CIFAR-100(150)")
