@@ -56,3 +56,17 @@ def test_without_a_folder_nothing_is_written(tmp_path, monkeypatch):
     kept.keep(ABOUT, ARRAYS)
     assert np.array_equal(kept.recall(ABOUT)["a"], ARRAYS["a"])
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_part_is_worked_out_once(tmp_path):
+    called = []
+
+    def work():
+        called.append(1)
+        return {"a": [1.0, 2.0], "b": 3}
+
+    for _ in range(2):
+        found = Kept(tmp_path).part(ABOUT, work)
+        assert found["a"].tolist() == [1.0, 2.0]
+        assert int(found["b"]) == 3
+    assert len(called) == 1
