@@ -8,6 +8,7 @@ import torch
 from tutelage import draws
 from tutelage.data import load_images
 from tutelage.data.subsets import class_subset
+from tutelage.distillation import exit_training
 from tutelage.distillation._exit_batches import sample_shares
 from tutelage.distillation.exit_inference import exit_accuracy
 from tutelage.distillation.exit_training import ExitTask, ExitTraining, train_exits, train_side_by_side
@@ -210,6 +211,15 @@ def test_batch_norms_and_mixed_precision_on_a_gpu():
         torch.testing.assert_close(norm.running_mean.cpu(), reference.running_mean, rtol=0.1, atol=0.05)
 
 
+def test_how_many_batches_are_gathered_at_a_time_changes_nothing(monkeypatch):
+    runs = []
+    for numbers in (2**27, 1):
+        monkeypatch.setattr(exit_training, "_NUMBERS", numbers)
+        runs.append(train_side_by_side(tasks_of("cpu")))
+    for many, one in zip(*runs, strict=True):
+        assert many.losses == one.losses
+
+
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
@@ -220,6 +230,7 @@ def test_batch_norms_and_mixed_precision_on_a_gpu():
         (lambda x, y: ExitTraining(-1), "at least 0"),
         (lambda x, y: train_exits(net(), x, y, ExitTraining(1)).trace.by_epoch(3), "not 3 epochs"),
         (lambda x, y: ExitTraining(1, momentum=1.5), "momentum"),
+        (lambda x, y: train_exits(net().to("meta"), x, y, ExitTraining(1)), "on cpu and the network on meta"),
         (lambda x, y: train_exits(net(), x, y + 3, ExitTraining(1)), "labels lie in 0 .. 2"),
         (
             lambda x, y: train_side_by_side([ExitTask(net(), x, y, ExitTraining(e)) for e in (1, 2)]),

@@ -13,6 +13,7 @@ from torch import Tensor
 from tutelage.distillation._exit_batches import Batches
 from tutelage.distillation.exit_settings import ExitTraining
 from tutelage.distillation.exits import classification, confidence, distillation, teacher_shares
+from tutelage.errors import Refusal
 from tutelage.networks.multi_exit import MultiExit
 
 _WARM = 2  # steps before a recording, in which libraries set themselves up
@@ -28,7 +29,9 @@ class Pupil:
     """
 
     def __init__(self, model: MultiExit, batches: Batches, settings: ExitTraining, sets: tuple) -> None:
-        device = batches.order.device
+        device, own = batches.order.device, next(model.parameters()).device
+        if device != own:
+            raise Refusal(f"the samples are on {device} and the network on {own}: move one to the other")
         self.batches, self.settings, self.steps = batches, settings, settings.epochs * batches.steps
         self.cuda = device.type == "cuda"
         self.stream = torch.cuda.Stream(device) if self.cuda else None
@@ -96,19 +99,20 @@ class Pupil:
         with torch.autocast(x.device.type, torch.bfloat16, enabled=self.settings.mixed, cache_enabled=False):
             z = torch.stack(self.model(x))
         z = z.to(x.dtype)
-        loss = classification(z, y)
-        row = [self.temperature, *(torch.zeros_like(self.temperature) for _ in range(2))]
+        loss, adjusted, raw = classification(z, y), z.new_zeros(()), z.new_zeros(())
         if self.teachers is not None:
             each = distillation(z, self.teachers, self.temperature)
             loss = loss + (each.mean() if self.batches.shares is None else (self.batches.shares * each).sum())
-            row = [self.temperature, *(confidence(z, self.teachers, t) for t in (self.temperature, 1.0))]
+            adjusted, raw = (confidence(z, self.teachers, t) for t in (self.temperature, 1.0))
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
         self.optimiser.step()
-        self.seen.index_copy_(0, self.done, torch.stack([loss.detach().double(), *(r.double() for r in row)])[None])
+        row = torch.stack([part.detach().double() for part in (loss, self.temperature, adjusted, raw)])
+        self.seen.index_copy_(0, self.done, row.unsqueeze(0))
         self.done += 1
         if self.teachers is not None:
-            self.temperature *= torch.where(row[1] > self.settings.annealing.limit, self.settings.annealing.factor, 1.0)
+            annealing = self.settings.annealing
+            self.temperature *= torch.where(adjusted > annealing.limit, annealing.factor, 1.0)
 
     def _record(self) -> None:
         """Record a step, and leave everything as it was."""

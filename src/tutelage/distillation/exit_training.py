@@ -33,7 +33,8 @@ Augment = Callable[[Tensor, Tensor, int], Tensor]
 OnEpoch = Callable[[int, MultiExit], None]
 """Called with the number of epochs done and the model in evaluation mode."""
 
-_AHEAD = 32  # batches whose samples are gathered at a time
+_AHEAD = 32  # batches whose samples are gathered at a time, at most
+_NUMBERS = 2**27  # that they hold, at most, if they are several
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,12 +135,12 @@ def _together(
 ) -> list[TrainedExits]:
     """after: called with the number of epochs done, and all courses."""
     courses = [_Course(task, augment) for task in tasks]
-    steps = max(course.steps for course in courses)
+    steps, ahead = max(course.steps for course in courses), min(course.ahead for course in courses)
     for epoch in range(tasks[0].settings.epochs):
-        for start in range(0, steps, _AHEAD):
+        for start in range(0, steps, ahead):
             for course in courses:
-                course.gather(epoch, start)
-            for step in range(start, min(start + _AHEAD, steps)):
+                course.gather(epoch, start, ahead)
+            for step in range(start, min(start + ahead, steps)):
                 for course in courses:
                     course.advance(step)
         for course in courses:
@@ -164,9 +165,14 @@ class _Course:
         self.losses: list[float] = []
         self.best: tuple[float, int, dict[str, Tensor]] | None = None
 
-    def gather(self, epoch: int, start: int) -> None:
+    @property
+    def ahead(self) -> int:
+        """Batches whose samples may be gathered at a time."""
+        return max(1, min(_AHEAD, _NUMBERS // (self.batches.width * math.prod(self.task.x.shape[1:]))))
+
+    def gather(self, epoch: int, start: int, ahead: int) -> None:
         """The samples of the next batches of an epoch, moved about where that was asked."""
-        stop = min(start + _AHEAD, self.steps)
+        stop = min(start + ahead, self.steps)
         if start >= stop:
             return
         with self.pupil.at_work():
@@ -175,7 +181,7 @@ class _Course:
             if self.augment:
                 x = self.augment(x.unsqueeze(0), self.moves, (epoch * self.steps + start) * self.batches.width)[0]
             self.pupil.rate(self.task.settings.rate(epoch))
-            self.pupil.prepare(x.view(*rows.shape, *x.shape[1:]), self.task.y[rows], min(_AHEAD, self.steps))
+            self.pupil.prepare(x.view(*rows.shape, *x.shape[1:]), self.task.y[rows], min(ahead, self.steps))
 
     def advance(self, step: int) -> None:
         """One step of this epoch, if it has so many."""
