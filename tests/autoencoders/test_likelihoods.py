@@ -41,6 +41,25 @@ def test_samples_have_the_decoders_moments():
     assert mean.grad is not None
 
 
+def test_a_law_of_ones_own_speaks_for_itself():
+    class Ones:
+        shape, discrete = (2, 3), True
+
+        def log_density(self, x):
+            return -x.sum(1)
+
+        def sample(self, draw):
+            return (draw < 0.5).float()
+
+    law = Likelihood("law")
+    assert law.symbols(Ones())
+    assert law.shape(Ones()) == torch.Size((2, 3))
+    assert law.log_density(Ones(), torch.ones(2, 3)).tolist() == [-3, -3]
+    assert law.sample(Ones(), torch.rand(2, 3)).shape == (2, 3)
+    with pytest.raises(Refusal, match="of shape"):
+        law.log_density(Ones(), torch.ones(2, 4))
+
+
 def test_shapes():
     assert Likelihood("categorical").shape(torch.zeros(2, 3, 7)) == (2, 3)
     assert Likelihood("bernoulli").shape(torch.zeros(2, 3)) == (2, 3)

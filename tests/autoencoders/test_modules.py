@@ -116,9 +116,81 @@ def test_a_vae_is_saved_without_a_target(tmp_path):
     assert MutualAutoencoder.load(tmp_path / "vae", Two(2, 1), Two(1, 2)).target is None
 
 
+def test_switches_are_kept_with_the_weights(tmp_path):
+    switches = {"resample": 3, "gradient": "reinforce"}
+    model = MutualAutoencoder(Two(6, 2), nn.Linear(2, 6), 0.5, kind="bernoulli", **switches)
+    model.fit(_bits(64), steps=5, batch=16).save(tmp_path / "one")
+    again = MutualAutoencoder.load(tmp_path / "one", Two(6, 2), nn.Linear(2, 6))
+    assert again.settings == model.settings
+    assert torch.equal(again.reconstruct(_bits(5)), model.reconstruct(_bits(5)))
+
+
+def test_a_lighter_kl_term_lets_a_vae_say_more():
+    found = {}
+    for name, switches in {"plain": {}, "beta": {"beta": 0.1}, "free bits": {"free_bits": 1.5}}.items():
+        torch.manual_seed(0)
+        model = MutualAutoencoder(Two(6, 2), nn.Linear(2, 6), None, kind="bernoulli", **switches)
+        model.fit(_bits(), steps=300, batch=64, learning_rate=1e-2)
+        found[name] = model.log[-1].kl
+        assert model.log[-1].elbo == pytest.approx(model.log[-1].reconstruction - model.log[-1].kl, abs=1e-4)
+    assert found["beta"] > found["plain"] + 0.5
+    assert found["free bits"] > found["plain"] + 0.5
+
+
+def test_the_sum_over_symbols_reaches_the_target():
+    data = torch.arange(4).repeat(64).view(-1, 1)
+    decoder = nn.Sequential(nn.Linear(1, 16), nn.Tanh(), nn.Linear(16, 4), nn.Unflatten(1, (1, 4)))
+    model = MutualAutoencoder(Symbols(4, 1), decoder, target=0.7, kind="categorical", gradient="sum")
+    model.fit(data, steps=400, batch=64, learning_rate=3e-2, settle=0.5)
+    assert model.log[-1].estimate == pytest.approx(0.7, abs=0.1)
+    assert 0.1 < model.log[-1].wrong_signs < 0.9
+
+
+def test_all_that_a_user_wants_measured():
+    model = MutualAutoencoder(Two(2, 1), Two(1, 2), target=0.8, penalty=4.0)
+    x = _numbers(300)
+    model.fit(x, steps=400, batch=64, learning_rate=5e-3)
+    found = model.information(x, samples=1000)
+    assert found.target == 0.8
+    assert found.bounds == model.bounds(samples=1000)
+    assert found.elbo == pytest.approx(found.reconstruction - found.kl)
+    assert found.likelihood > found.elbo - 3 * found.elbo_error
+    assert (found.active, found.latent) == (1, 1)
+    assert 0 < found.wrong_signs < 1
+    assert not found.collapsed
+
+
+def test_refining_closes_the_bounds_and_leaves_the_model_alone():
+    model = MutualAutoencoder(Two(2, 1), Two(1, 2), None).fit(_numbers(), steps=300, batch=64, learning_rate=1e-2)
+    with torch.no_grad():
+        for parameter in model.estimator.parameters():
+            parameter.mul_(0.2)
+    before, codes, samples = model.bounds(2000), model.encode(_numbers())[0], model.sample(9)
+    after = model.refine(300, learning_rate=1e-2).bounds(2000)
+    assert after.lower > before.lower + 0.1
+    assert after.upper - after.lower < before.upper - before.lower
+    assert torch.equal(model.encode(_numbers())[0], codes)
+    assert torch.equal(model.sample(9), samples)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize(("target", "resample"), [(0.5, 1), (None, 3)])
+def test_modules_on_a_gpu(target, resample):
+    model = MutualAutoencoder(Two(6, 2).cuda(), nn.Linear(2, 6).cuda(), target, kind="bernoulli", resample=resample)
+    x = _bits()
+    model.fit(x, steps=60, batch=32, learning_rate=1e-2).refine(5)
+    assert model.sample(4).device.type == "cuda"
+    assert model.reconstruct(x.cuda()).shape == x.shape
+    assert model.information(x.cuda(), samples=64).latent == 2
+
+
 def test_what_cannot_be_built_is_refused():
     encoder = Two(2, 1)
     for changes, words in (
+        ({"resample": 2, "beta": 0.5}, "no KL term"),
+        ({"warm_up": -1}, "at least 0"),
+        ({"gradient": "sum"}, "leave the gradient alone"),
+        ({"gradient": "exact"}, "'sum' or 'reinforce'"),
         ({"target": -1.0}, "at least 0"),
         ({"penalty": 0.0}, "above 0"),
         ({"kind": "poisson"}, "no kind of decoder"),
@@ -139,7 +211,7 @@ def test_what_cannot_be_learnt_from_is_refused():
     ):
         with pytest.raises(Refusal, match=words):
             model.fit(data)
-    with pytest.raises(Refusal, match="a step or more"):
+    with pytest.raises(Refusal, match="at least one step"):
         model.fit(_numbers(8), steps=0)
     with pytest.raises(Refusal, match=r"0\.6931 nats in all"):
         MutualAutoencoder(Two(1, 1), nn.Linear(1, 1), 2.0, kind="bernoulli").fit(torch.tensor([[0.0], [1.0]]))

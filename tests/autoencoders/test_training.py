@@ -134,6 +134,34 @@ def test_resampling_trains_and_records():
     assert shares[-1] == 1.0
 
 
+def test_wrong_signs_are_rare_far_from_the_target_and_half_of_all_at_it():
+    targets, how = [None, 5.0, 0.3], Settings(steps=500, batch=32, learning_rate=1e-2)
+    course = train_models(normal_models([0] * 3, hidden=8), normal_data, targets, [0] * 3, how, record=[100, 300])
+    assert course.wrong_signs.shape == (3, 3)
+    assert course.wrong_signs[:, 0].tolist() == [0, 0, 0]
+    assert float(course.wrong_signs[-1, 1]) < 0.02
+    assert 0.2 < float(course.wrong_signs[-1, 2]) < 0.7
+
+
+def test_a_device_that_is_not_there_is_refused(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(Refusal, match="no CUDA device"):
+        train_models(normal_models([0]), normal_data, [0.5], [0], SHORT, device="cuda")
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("law", ["numbers", "symbols"])
+def test_a_gpu_trains_the_same_models(law):
+    build, data = (normal_models, normal_data) if law == "numbers" else (categorical_models, uniform_symbols(10))
+    here, there = build([3, 4]), build([3, 4])
+    ours = train_models(here, data, [None, 0.5], [3, 4], replace(SHORT, steps=20))
+    theirs = train_models(there, data, [None, 0.5], [3, 4], replace(SHORT, steps=20), device="cuda")
+    torch.testing.assert_close(ours.estimate, theirs.estimate, rtol=1e-2, atol=1e-2)
+    for a, b in zip(here.decoder.parameters(), there.decoder.parameters(), strict=True):
+        assert b.device.type == "cpu"
+        torch.testing.assert_close(a, b, rtol=1e-2, atol=1e-2)
+
+
 @pytest.mark.parametrize(
     ("targets", "words"),
     [([-0.1], "at least 0"), ([math.inf], "finite"), ([9.0], "1.386 nats in all"), ([1.0, 1.0], "one each")],

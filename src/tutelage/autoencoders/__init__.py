@@ -2,9 +2,10 @@
 
 from tutelage.autoencoders.bounds import Bounds, bounds
 from tutelage.autoencoders.closed_forms import Infomax, NormalOptimum, best_elbo, infomax_of_table, normal_optimum
+from tutelage.autoencoders.convolutions import conv_decoder, conv_encoder
 from tutelage.autoencoders.exact import Exact, active_units, code, divergence, evaluate, grid, posterior
 from tutelage.autoencoders.likelihoods import Likelihood
-from tutelage.autoencoders.modules import MutualAutoencoder, Record
+from tutelage.autoencoders.modules import MutualAutoencoder
 from tutelage.autoencoders.objective import elbo, infomax, information_gain, log_weights, resampled_bound
 from tutelage.autoencoders.parts import (
     CategoricalDecoder,
@@ -15,6 +16,8 @@ from tutelage.autoencoders.parts import (
     categorical_models,
     normal_models,
 )
+from tutelage.autoencoders.records import Information, Record
+from tutelage.autoencoders.rows import row_decoder
 from tutelage.autoencoders.statements import STATEMENTS, AutoencoderScene, autoencoder_certificate, certify_autoencoder
 from tutelage.autoencoders.training import (
     Course,
@@ -36,6 +39,7 @@ __all__ = [
     "Course",
     "Exact",
     "Infomax",
+    "Information",
     "Likelihood",
     "Model",
     "MutualAutoencoder",
@@ -53,6 +57,8 @@ __all__ = [
     "categorical_models",
     "certify_autoencoder",
     "code",
+    "conv_decoder",
+    "conv_encoder",
     "divergence",
     "elbo",
     "evaluate",
@@ -66,6 +72,7 @@ __all__ = [
     "normal_optimum",
     "posterior",
     "resampled_bound",
+    "row_decoder",
     "train_models",
     "uniform_symbols",
 ]

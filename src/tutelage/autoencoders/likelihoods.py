@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -10,8 +10,8 @@ from torch.nn import functional
 
 from tutelage.errors import Refusal, unknown
 
-Kind = Literal["normal", "bernoulli", "categorical"]
-KINDS: tuple[Kind, ...] = ("normal", "bernoulli", "categorical")
+Kind = Literal["normal", "bernoulli", "categorical", "law"]
+KINDS: tuple[Kind, ...] = ("normal", "bernoulli", "categorical", "law")
 _LARGEST = 20.0  # of |log variance|
 
 
@@ -20,7 +20,9 @@ class Likelihood:
     """p(x|z) of one kind from a decoder's output.
 
     normal: a pair (mean, log-variance), each of the shape of x [B, ...]; bernoulli: logits of the shape of x, which is
-    0 or 1; categorical: logits [B, ..., K] for whole numbers x [B, ...] from 0 to K - 1.
+    0 or 1; categorical: logits [B, ..., K] for whole numbers x [B, ...] from 0 to K - 1; law: an object of your own,
+    where x is not decoded entry by entry, with ``log_density(x)`` -> [B], ``sample(draw)`` -> x [B, ...], the ``shape``
+    of both x and draw, and ``discrete``: where it is so draws are uniform, else standard normal and gradients flow.
     """
 
     kind: Kind
@@ -29,12 +31,16 @@ class Likelihood:
         if self.kind not in KINDS:
             raise unknown("kind of decoder", self.kind, KINDS)
 
-    @property
-    def discrete(self) -> bool:
-        return self.kind != "normal"
+    def symbols(self, out: Any) -> bool:
+        """Whether the decoder speaks of discrete data, through which no gradient flows."""
+        return bool(out.discrete) if self.kind == "law" else self.kind != "normal"
 
-    def log_density(self, out: Tensor | tuple[Tensor, Tensor], x: Tensor) -> Tensor:
+    def log_density(self, out: Any, x: Tensor) -> Tensor:
         """log p(x|z), summed over all but the first axis: [B]."""
+        if self.kind == "law":
+            if out.shape != x.shape:
+                raise _misfit(out.shape, x)
+            return out.log_density(x)
         if self.kind == "normal":
             mean, log_variance = pair(out, "decoder")
             self._same(mean, x)
@@ -49,8 +55,10 @@ class Likelihood:
             each = _tensor(out).log_softmax(-1).gather(-1, x.unsqueeze(-1)).squeeze(-1)
         return each.flatten(1).sum(1)
 
-    def sample(self, out: Tensor | tuple[Tensor, Tensor], draw: Tensor) -> Tensor:
+    def sample(self, out: Any, draw: Tensor) -> Tensor:
         """x from draws of the shape of x: standard normal ones, through which gradients flow, or uniform ones."""
+        if self.kind == "law":
+            return out.sample(draw)
         if self.kind == "normal":
             mean, log_variance = pair(out, "decoder")
             return mean + (0.5 * log_variance).exp() * draw
@@ -59,8 +67,10 @@ class Likelihood:
                 return (draw < _tensor(out).sigmoid()).to(_tensor(out).dtype)
             return (draw.unsqueeze(-1) > _tensor(out).softmax(-1).cumsum(-1)[..., :-1]).sum(-1)
 
-    def shape(self, out: Tensor | tuple[Tensor, Tensor]) -> torch.Size:
+    def shape(self, out: Any) -> torch.Size:
         """Of x, as the decoder has it."""
+        if self.kind == "law":
+            return torch.Size(out.shape)
         if self.kind == "normal":
             return pair(out, "decoder")[0].shape
         return _tensor(out).shape if self.kind == "bernoulli" else _tensor(out).shape[:-1]
@@ -82,7 +92,11 @@ class Likelihood:
 
     def _same(self, out: Tensor, x: Tensor) -> None:
         if out.shape != x.shape:
-            raise Refusal(f"the decoder speaks of data of shape {list(out.shape)} and these have {list(x.shape)}")
+            raise _misfit(out.shape, x)
+
+
+def _misfit(shape: torch.Size, x: Tensor) -> Refusal:
+    return Refusal(f"the decoder speaks of data of shape {list(shape)} and these have {list(x.shape)}")
 
 
 def pair(out: Tensor | tuple[Tensor, Tensor], whose: str) -> tuple[Tensor, Tensor]:

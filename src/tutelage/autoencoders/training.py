@@ -71,11 +71,16 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class Course:
-    """What training told on its way, at the recorded steps: the running estimate of I and the ELBO, [T, S] each."""
+    """What training told on its way, at the recorded steps: the running estimate of I and the ELBO, [T, S] each.
+
+    wrong_signs: share of the steps since the record before at which one batch and the running mean of those before it
+    disagreed on the sign of I - M, 0 for a VAE: [T, S]. Near the target half of the signs are wrong.
+    """
 
     steps: tuple[int, ...]
     estimate: Tensor
     elbo: Tensor
+    wrong_signs: Tensor
 
 
 def normal_data(key: Tensor, count: int, start: int) -> Tensor:
@@ -97,21 +102,41 @@ def train_models(
     *,
     most: float | None = None,
     record: Sequence[int] = (),
+    device: torch.device | str | None = None,
     on_progress: Callable[[float], None] | None = None,
 ) -> Course:
     """Train all members in place; targets: M of each member, None for a plain VAE.
 
     most: the entropy of the data where they are discrete; no more information than that can be asked for. record: steps
-    after which the estimate is noted, beside the last one.
+    after which the estimate is noted, beside the last one. device: where to train, where the model is unless told; it
+    is brought back afterwards.
     """
     how = settings or Settings()
     wanted = checked_targets(targets, seeds, most)
+    home = next(model.decoder.parameters()).device
+    chosen = home if device is None else _device(device)
+    _move(model, chosen)
+    try:
+        return _train(model, data, wanted.to(chosen), seeds, how, set(record), on_progress)
+    finally:
+        _move(model, home)
+
+
+def _train(
+    model: Model,
+    data: Sampler,
+    wanted: Tensor,
+    seeds: Sequence[int],
+    how: Settings,
+    record: set[int],
+    on_progress: Callable[[float], None] | None,
+) -> Course:
     plain = wanted.isnan()
     theta = [*model.decoder.parameters(), *model.encoder.parameters()]
     up, aside = (torch.optim.Adam(p, how.learning_rate, fused=True) for p in (theta, model.estimator.parameters()))
-    noise = _Noise(model, seeds, how)
-    running = torch.zeros(len(seeds))
-    told: dict[int, tuple[Tensor, Tensor]] = {}
+    noise = _Noise(model, seeds, how, wanted.device)
+    running, wrong, counted = torch.zeros_like(wanted), torch.zeros_like(wanted), 0
+    told: dict[int, tuple[Tensor, Tensor, Tensor]] = {}
     for step in range(how.steps):
         part = noise(step)
         for group in (*up.param_groups, *aside.param_groups):
@@ -125,15 +150,30 @@ def train_models(
         _estimator_step(model, part)
         aside.step()
         aside.zero_grad()
+        if step:
+            wrong += ((information > wanted) != (running > wanted)) & ~plain
+            counted += 1
         running = running + max(1 / (step + 1), 1 - _MEMORY) * (information - running)
         if step + 1 in record or step + 1 == how.steps:
-            told[step + 1] = running.clone(), bound
+            told[step + 1] = running.clone(), bound, wrong / max(1, counted)
+            wrong, counted = torch.zeros_like(wanted), 0
         if (step + 1) % _SPAN == 0 or step + 1 == how.steps:
             _check(bound, information, step + 1)
             if on_progress:
                 on_progress((step + 1) / how.steps)
-    estimates, bounds = (torch.stack(column) for column in zip(*told.values(), strict=True))
-    return Course(tuple(told), estimates, bounds)
+    return Course(tuple(told), *(torch.stack(column).cpu() for column in zip(*told.values(), strict=True)))
+
+
+def _device(name: torch.device | str) -> torch.device:
+    device = torch.device(name)
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise Refusal("there is no CUDA device here: train on 'cpu'")
+    return device
+
+
+def _move(model: Model, device: torch.device) -> None:
+    for part in (model.decoder, model.encoder, model.estimator):
+        part.to(device)
 
 
 def _model_step(
@@ -182,7 +222,7 @@ class _Part:
 class _Noise:
     """All draws of the training, each member's from its own streams, made for several steps at a time."""
 
-    def __init__(self, model: Model, seeds: Sequence[int], how: Settings) -> None:
+    def __init__(self, model: Model, seeds: Sequence[int], how: Settings, device: torch.device | str = "cpu") -> None:
         self.discrete = model.decoder.discrete
         features = 0 if self.discrete else model.decoder.net.biases[-1].shape[-1] // 2
         self.sizes = {
@@ -190,8 +230,8 @@ class _Noise:
             "latent": (3, how.batch, model.latent),
             "sample": (3, how.batch) if self.discrete else (3, how.batch, features),
         }
-        self.keys = {name: draws.keys(seeds, f"autoencoder-{name}") for name in self.sizes}
-        self.data = draws.keys(seeds, "autoencoder-data")
+        self.keys = {name: draws.keys(seeds, f"autoencoder-{name}", device) for name in self.sizes}
+        self.data = draws.keys(seeds, "autoencoder-data", device)
         self._begin, self._made = -1, dict[str, Tensor]()
 
     def __call__(self, step: int) -> _Part:

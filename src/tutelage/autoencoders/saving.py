@@ -1,0 +1,59 @@
+"""Mutual autoencoders on disk: all weights as safetensors, with the settings beside them."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor, nn
+
+from tutelage.errors import Refusal
+from tutelage.files import write_atomically
+
+_KNOWN = {"kind", "target", "penalty", "latent"}
+
+
+def to_file(path: str | Path, parts: Mapping[str, nn.Module], settings: Mapping[str, Any]) -> None:
+    """Write modules by name, and plain settings."""
+    tensors = {
+        f"{name}.{key}": value.detach().contiguous().clone()
+        for name, part in parts.items()
+        for key, value in part.state_dict().items()
+    }
+    told = {key: value if isinstance(value, str) else json.dumps(value) for key, value in settings.items()}
+    write_atomically(Path(path), save(tensors, told))
+
+
+def from_file(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Settings and tensors that :func:`to_file` wrote."""
+    try:
+        with safe_open(str(path), framework="pt") as file:
+            told = file.metadata() or {}
+            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+    except (OSError, SafetensorError) as error:
+        raise Refusal(f"{path} cannot be read as safetensors ({error})") from None
+    if not told.keys() >= _KNOWN:
+        raise Refusal(f"{path} holds no mutual autoencoder: save one with .save(path)")
+    return {key: _read(value) for key, value in told.items()}, tensors
+
+
+def _read(value: str) -> Any:
+    """A number, a word, or nothing, which was once written as None."""
+    try:
+        return None if value == "None" else json.loads(value)
+    except json.JSONDecodeError:
+        return value
+
+
+def into(parts: Mapping[str, nn.Module], tensors: Mapping[str, Tensor], path: str | Path) -> None:
+    """Put tensors into modules of the same shapes."""
+    for name, part in parts.items():
+        own = {k.removeprefix(f"{name}."): v for k, v in tensors.items() if k.startswith(f"{name}.")}
+        try:
+            part.load_state_dict(own)
+        except RuntimeError as error:
+            said = str(error).splitlines()[-1].strip()
+            raise Refusal(f"the {name} in {path} does not fit the module given ({said})") from None
+        part.eval()
