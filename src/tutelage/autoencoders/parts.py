@@ -167,6 +167,11 @@ class Model:
         """H(z) of N(0, I): (k/2) log(2 pi e)."""
         return 0.5 * self.latent * math.log(2 * math.pi * math.e)
 
+    def weights(self) -> dict[str, Tensor]:
+        """All weights by the name of their part and their own; as they are, not copies."""
+        parts = {"decoder": self.decoder, "encoder": self.encoder, "estimator": self.estimator}
+        return {f"{part}.{name}": w for part, net in parts.items() for name, w in net.state_dict().items()}
+
     def select(self, rows: Sequence[int] | Tensor, dtype: torch.dtype = torch.float64) -> "Model":
         """A copy of some members."""
         chosen = torch.as_tensor(rows)

@@ -1,6 +1,7 @@
 """Images to learn from: fetched once, checked always, kept in one folder."""
 
 from tutelage.data.augmentation import shifted_and_flipped
+from tutelage.data.blobs import blobs
 from tutelage.data.cache import cache_folder, load_images
 from tutelage.data.fetch import fetch
 from tutelage.data.folders import image_folder
@@ -11,6 +12,7 @@ __all__ = [
     "DATASETS",
     "Dataset",
     "Images",
+    "blobs",
     "cache_folder",
     "digest",
     "fetch",

@@ -8,9 +8,10 @@ import pytest
 import torch
 
 from tutelage.autoencoders import Bounds, Information
+from tutelage.data import blobs
 from tutelage.studies import judge
 from tutelage.studies.autoencoders import _images
-from tutelage.studies.autoencoders._images import BITS, GREY, SIZES, Arm, Evidence, Size, Trained, _blobs, pixels, probe
+from tutelage.studies.autoencoders._images import BITS, GREY, SIZES, Arm, Evidence, Size, Trained, pixels, probe
 from tutelage.studies.autoencoders.images import accuracy, beside_beta, images, misses, rises
 from tutelage.studies.kept import Kept
 from tutelage.studies.packs import Packs
@@ -63,12 +64,12 @@ def test_the_probe_reads_what_is_there():
 
 
 def test_pixels_are_grey_or_bits():
-    blobs = _blobs(30, 10)
-    grey, test = pixels(blobs, GREY)
+    made = blobs(30, 10)
+    grey, test = pixels(made, GREY)
     assert grey.shape == (30, 1, 8, 8)
     assert test.shape == (10, 1, 8, 8)
     assert 0 <= float(grey.min()) < float(grey.max()) <= 1
-    large = replace(blobs, train=np.kron(blobs.train, np.ones((1, 3, 3, 1), np.uint8))[:, :20, :20], test=blobs.test)
+    large = replace(made, train=np.kron(made.train, np.ones((1, 3, 3, 1), np.uint8))[:, :20, :20], test=made.test)
     bits, _ = pixels(large, BITS)
     assert bits.shape == (30, 1, 8, 8)
     assert set(bits.unique().tolist()) == {0.0, 1.0}

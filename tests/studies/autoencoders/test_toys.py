@@ -8,6 +8,7 @@ import torch
 
 from tutelage.autoencoders import Exact, Settings, normal_data, normal_models
 from tutelage.studies.autoencoders._toys import Toys, name, rows_and_one, table, trained
+from tutelage.studies.kept import Kept
 
 
 def _known(information: list[float]) -> Toys:
@@ -34,7 +35,8 @@ def test_the_table_has_a_row_a_member():
 
 def test_training_tells_its_progress():
     told: list[float] = []
-    toys = trained(normal_models, normal_data, (None, 0.5), range(2), Settings(steps=50, batch=8), told.append)
+    how = Settings(steps=50, batch=8)
+    toys = trained(Kept(), "toys", normal_models, normal_data, (None, 0.5), range(2), how, told.append)
     assert toys.model.members == 4
     assert told[-1] == 1.0
 

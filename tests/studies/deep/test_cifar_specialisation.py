@@ -9,7 +9,6 @@ from tutelage.networks.layered import Architecture, Conv, Layered
 from tutelage.studies.deep.cifar_specialisation import (
     Course,
     Evidence,
-    _blobs,
     lowest_best,
     rho_means,
     wider_specialises,
@@ -42,9 +41,3 @@ def test_claims_compare_the_widest_with_the_narrowest_and_the_lowest_with_the_hi
     evidence = Evidence("blobs", [course(1, low), course(4, high)], *np.zeros((3, 2)))
     assert np.allclose(wider_specialises.values(evidence)["layer 1"], [0.4, 0.2])
     assert np.allclose(lowest_best.values(evidence)["4x"], [0.4, 0.3])
-
-
-def test_the_rehearsals_images_are_of_ten_classes():
-    images = _blobs(40, 20)
-    assert images.train.shape == (40, 12, 12, 1)
-    assert set(images.test_labels.tolist()) == set(range(10))

@@ -15,10 +15,10 @@ def test_the_lowest_layer_of_a_copy_matches_whatever_lies_above():
     above = torch.randn(2, 4, 6), torch.randn(2, 6, 3)
     copy = Network((teacher.weights[0], *above), (teacher.biases[0], torch.zeros(2, 6), torch.zeros(2, 3)))
     other = Network((torch.randn(2, 5, 4), *above), None)
-    found = _compared(1, teacher, other, copy, law.draw(teacher, range(2)))
-    assert (found.rho[:, 0] > 1 - 1e-5).all()
-    assert (found.before[:, 0] < 0.99).all()
-    assert (found.loss > 0).all()
+    found = _compared(teacher, other, copy, law.draw(teacher, range(2)))
+    assert (found["rho"][:, 0] > 1 - 1e-5).all()
+    assert (found["before"][:, 0] < 0.99).all()
+    assert (found["loss"] > 0).all()
 
 
 def test_layers_above_are_judged_by_the_best_of_them():

@@ -15,12 +15,14 @@ from tutelage.studies.distillation.optimisation_bias import (
     rises,
     table,
 )
+from tutelage.studies.packs import Packs
 
 
 def test_all_learners_fit_and_the_first_is_distillation():
     x, _, test, _ = _blobs(60, 12)
     task = Empirical(x, torch.ones(12, dtype=torch.float64), test)
-    risk, misfit = learners(task, range(3), 4)
+    found = learners(task, range(3), 4)
+    risk, misfit = found["risk"], found["misfit"]
     assert risk.shape == misfit.shape == (len(DELTAS), 3)
     assert (misfit < 1e-9).all()
     w = learned(task.transfer(range(3), 4))
@@ -31,7 +33,7 @@ def test_all_learners_fit_and_the_first_is_distillation():
 
 def test_the_smoke_scale_needs_no_files():
     told = []
-    found = look((), told.append, "smoke")
+    found = look(Packs(()), told.append, "smoke")
     assert told[-1] == 1
     assert found.accuracy > 0.9
     assert 0 < found.bound <= 2

@@ -20,11 +20,10 @@ def test_zero_students_are_left_out_and_the_loss_stays():
     teachers = separated_teachers(3, 2, seeds)
     students = random_start(teachers, 30, seeds)
     assert bool((students.norm(dim=2) == 0).any())
-    start = study._followed(teachers, students, 0, np.zeros(3), 5)
-    assert np.allclose(start.loss, loss(Setting(teachers, students)).numpy(), rtol=1e-6)
-    assert (start.end < start.loss).all()
-    assert (start.m, start.dimension) == (30, 2)
-    assert np.array_equal(start.live, (students.norm(dim=2) > 0).sum(1).numpy())
+    start = study._followed(teachers, students, 5)
+    assert np.allclose(start["loss"], loss(Setting(teachers, students)).numpy(), rtol=1e-6)
+    assert (start["end"] < start["loss"]).all()
+    assert np.array_equal(start["live"], (students.norm(dim=2) > 0).sum(1).numpy())
 
 
 def test_a_loss_that_falls_like_the_theory_has_minus_1():

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import torch
 
+from tutelage.data import blobs
 from tutelage.studies.margins.orthogonal_representations import (
     SETTINGS,
     SIZES,
     Course,
     Evidence,
-    _blobs,
     _layers,
     _plan,
     _some,
@@ -42,7 +42,7 @@ def test_a_start_has_torchs_scale_but_for_the_dense_layers(zero):
 
 
 def test_layer_zero_is_the_pixels_and_the_last_is_before_its_activation():
-    images = _blobs(40)
+    images = blobs(200, 10, side=12).of_classes(0, 1)
     x = torch.from_numpy(images.train).float().permute(0, 3, 1, 2)
     points, y = _some(x, torch.from_numpy(images.train_labels), 6)
     model = started(_plan((1, 12, 12), SIZES["smoke"]), range(2), True)

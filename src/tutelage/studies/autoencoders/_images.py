@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from tutelage import draws
 from tutelage.autoencoders import Bounds, Information, MutualAutoencoder, conv_decoder, conv_encoder, row_decoder
-from tutelage.data import Images, load_images
+from tutelage.data import Images, blobs, load_images
 from tutelage.studies.kept import Kept
 from tutelage.studies.study import Scale
 
@@ -152,7 +152,7 @@ def look(size: Size, kept: Kept, progress: Callable[[float], None]) -> Evidence:
     Models that are kept are not trained again.
     """
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    images = _blobs(200, 60) if size.images == "blobs" else load_images(size.images)
+    images = blobs(200, 60) if size.images == "blobs" else load_images(size.images)
     jobs = [Job(arm, *model, seed) for arm in size.arms for model in arm.models for seed in range(size.seeds)]
     costs = np.cumsum([job.arm.steps for job in jobs])
     data = {arm.decoder: pixels(images, arm.decoder, device) for arm in size.arms}
@@ -226,17 +226,6 @@ def probe(codes: Tensor, labels: Tensor, test: Tensor, test_labels: Tensor, ridg
     wanted = functional.one_hot(labels.long()).to(a.dtype)
     weights = torch.linalg.solve(a.mT @ a + ridge * len(a) * torch.eye(a.shape[1], dtype=a.dtype), a.mT @ wanted)
     return float(((b @ weights).argmax(1) == test_labels).double().mean())
-
-
-def _blobs(train: int, test: int) -> Images:
-    """Ten patterns of 8 x 8 under noise: images for a rehearsal, made on the spot."""
-    count = train + test
-    y = torch.arange(count) % 10
-    patterns = draws.normals(draws.keys([0], "image blobs"), 10 * 64).view(10, 8, 8)
-    noise = draws.normals(draws.keys([1], "image blobs"), count * 64).view(count, 8, 8)
-    grey = (128 + 40 * (patterns[y] + noise)).clamp(0, 255).to(torch.uint8).numpy()[..., None]
-    labels = y.numpy()
-    return Images("blobs", grey[:train], labels[:train], grey[train:], labels[train:], tuple("0123456789"))
 
 
 def table(evidence: Evidence) -> pa.Table:

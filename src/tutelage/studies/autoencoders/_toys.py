@@ -1,16 +1,18 @@
 """Models of one law at several targets, members side by side, and the panels that figures of them share."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
+import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tutelage.autoencoders import Exact, Model, Sampler, Settings, evaluate, train_models
 from tutelage.figures import PALETTE
+from tutelage.studies.kept import Kept
 from tutelage.studies.study import Scale
 
 SEEDS: dict[Scale, int] = {"smoke": 2, "quick": 4, "paper": 8}
@@ -60,6 +62,8 @@ def name(target: float | None) -> str:
 
 
 def trained(
+    kept: Kept,
+    what: str,
     build: Callable[[Sequence[int]], Model],
     data: Sampler,
     targets: Sequence[float | None],
@@ -68,14 +72,24 @@ def trained(
     progress: Callable[[float], None],
     most: float | None = None,
 ) -> Toys:
-    """Every target with every seed, in one stack."""
+    """Every target with every seed, in one stack; what: names the models and their data where they are kept."""
     members = [seed for _ in targets for seed in seeds]
     wanted = [target for target in targets for _ in seeds]
     model = build(members)
-    course = train_models(model, data, wanted, members, settings, most=most, on_progress=lambda p: progress(0.95 * p))
-    exact = evaluate(model)
+
+    def work() -> dict[str, torch.Tensor]:
+        course = train_models(
+            model, data, wanted, members, settings, most=most, on_progress=lambda p: progress(0.95 * p)
+        )
+        return {**model.weights(), **vars(evaluate(model)), "estimate": course.estimate[-1].double()}
+
+    about = {"what": what, "targets": list(targets), "seeds": list(seeds), "most": most, **asdict(settings)}
+    found = {name: torch.from_numpy(array) for name, array in kept.part(about, work).items()}
+    for name, weights in model.weights().items():
+        weights.copy_(found[name])
     progress(1.0)
-    return Toys(targets, seeds, model, course.estimate[-1].double().numpy(), exact)
+    exact = Exact(**{name: found[name] for name in Exact.__dataclass_fields__})
+    return Toys(targets, seeds, model, found["estimate"].numpy(), exact)
 
 
 def table(toys: Toys) -> pa.Table:

@@ -61,7 +61,8 @@ def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> list[
         def tell(share: float, done: int = done) -> None:
             progress((done + share) / len(SAMPLES))
 
-        toys = trained(categorical_models, data, (MOST,), seeds, how, tell, most=MOST)
+        what = "encoder-flexibility"
+        toys = trained(packs.kept, what, categorical_models, data, (MOST,), seeds, how, tell, most=MOST)
         z, truth = posterior(toys.model, x)
         _, guess = code(toys.model, x, resample=k)
         off = divergence(guess, truth, float(z[1, 0] - z[0, 0])).mean(1)

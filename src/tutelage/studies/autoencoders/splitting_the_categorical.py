@@ -37,7 +37,8 @@ def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> Toys:
     """Fresh symbols at every step; C = 1; the information is differentiated by the sum over symbols."""
     how = Settings(steps=STEPS[scale], batch=128, learning_rate=1e-2)
     seeds = range(SEEDS[scale])
-    return trained(categorical_models, uniform_symbols(SYMBOLS), TARGETS, seeds, how, progress, most=MOST)
+    data, what = uniform_symbols(SYMBOLS), "splitting-the-categorical"
+    return trained(packs.kept, what, categorical_models, data, TARGETS, seeds, how, progress, most=MOST)
 
 
 def probabilities(toys: Toys, z: torch.Tensor) -> np.ndarray:

@@ -35,7 +35,8 @@ def splitting_the_normal(scale: Scale) -> Plan:
 def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> Toys:
     """Fresh numbers from N(0, 1) at every step; C = 1."""
     how = Settings(steps=STEPS[scale], batch=128, learning_rate=2e-3)
-    return trained(normal_models, normal_data, TARGETS, range(SEEDS[scale]), how, progress)
+    seeds, what = range(SEEDS[scale]), "splitting-the-normal"
+    return trained(packs.kept, what, normal_models, normal_data, TARGETS, seeds, how, progress)
 
 
 def deviations(toys: Toys) -> np.ndarray:

@@ -1,7 +1,8 @@
 """Convolutional students of a pruned teacher, on real images (seed 000, Fig. 10; seed 001, Fig. 13)."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -9,12 +10,11 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from tutelage import draws
-from tutelage.data import Images, load_images, shifted_and_flipped
+from tutelage.data import Images, blobs, load_images, shifted_and_flipped
 from tutelage.figures import PALETTE, panel_grid
 from tutelage.measures.streaming import StreamedCorrelation
 from tutelage.networks.channel_pruning import pruned, strongest, unit_strengths
-from tutelage.networks.layered import Architecture, Conv, Layered, folded
+from tutelage.networks.layered import Architecture, Conv, Layered, Norm, folded
 from tutelage.studies.claims import Claim
 from tutelage.studies.packs import Packs
 from tutelage.studies.study import Plan, Scale, study
@@ -87,66 +87,70 @@ def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> Evide
     with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):  # ten bits are not enough for correlations near 1
         data = _images(size).tensors(device)
         x, y, test, test_labels = data[0][: size.train], data[1][: size.train], *data[2:]
-        share = 0.15
-        teacher, whole, cut = _teacher(size, x, y, test, test_labels)
+        share, about = 0.15, {"what": "cifar-specialisation", **asdict(size)}
+        taught = packs.kept.part(about | {"part": "teacher"}, partial(_teacher, size, x, y, test, test_labels))
         progress(share)
-        tuned = accuracy(teacher, test, test_labels)
-        centre, spread = _output_moments(teacher, x)
+        plan = _plan(x, test_labels, size.channels // 2, norm="off")
+        teacher = Layered(plan, range(size.members)).to(device).eval()
+        teacher.load_state_dict({name: torch.from_numpy(taught[name]) for name in teacher.state_dict()})
         courses = []
         for place, multiple in enumerate(MULTIPLES):
-            seen: list[tuple[Tensor, Tensor]] = []
-
-            def record(epoch: int, students: Layered, seen: list[tuple[Tensor, Tensor]] = seen) -> None:
-                if epoch in size.recorded:
-                    rho = rho_means(teacher, students, test[: size.test])
-                    seen.append((rho, accuracy(students, test, test_labels)))
-
-            plan = teacher.architecture
-            widths = [max(1, round(multiple * w)) for w in plan.widths()]
-            wider = Architecture(plan.inputs, plan.with_widths(widths).hidden, plan.outputs, norm="before")
-            students = Layered(wider, teacher.seeds, stream=f"student-{multiple}").to(device)
-            settings = Fit(size.epochs, size.batch, loss="mse", optimiser="adam", learning_rate=1e-3)
-            fit(
-                students, x, y, settings, augment=shifted_and_flipped, on_epoch=record,
-                teach=lambda batch: (_outputs(teacher, batch) - centre) / spread,
-            )  # fmt: skip
-            rho, right = (torch.stack(part).numpy() for part in zip(*seen, strict=True))
-            courses.append(Course(multiple, size.recorded, rho, right))
+            work = partial(_course, multiple, size, teacher, x, y, test, test_labels)
+            courses.append(Course(multiple, size.recorded, **packs.kept.part(about | {"multiple": multiple}, work)))
             progress(share + (1 - share) * (place + 1) / len(MULTIPLES))
-    return Evidence(size.images, courses, whole.numpy(), cut.numpy(), tuned.numpy())
+    return Evidence(size.images, courses, *(taught[name] for name in ("whole", "cut", "tuned")))
+
+
+def _course(
+    multiple: float, size: Size, teacher: Layered, x: Tensor, y: Tensor, test: Tensor, labels: Tensor
+) -> dict[str, np.ndarray]:
+    """rho and accuracy of a :class:`Course`."""
+    seen: list[tuple[Tensor, Tensor]] = []
+
+    def record(epoch: int, students: Layered) -> None:
+        if epoch in size.recorded:
+            seen.append((rho_means(teacher, students, test[: size.test]), accuracy(students, test, labels)))
+
+    plan, (centre, spread) = teacher.architecture, _output_moments(teacher, x)
+    widths = [max(1, round(multiple * w)) for w in plan.widths()]
+    wider = Architecture(plan.inputs, plan.with_widths(widths).hidden, plan.outputs, norm="before")
+    students = Layered(wider, teacher.seeds, stream=f"student-{multiple}").to(x.device)
+    settings = Fit(size.epochs, size.batch, loss="mse", optimiser="adam", learning_rate=1e-3)
+    fit(
+        students, x, y, settings, augment=shifted_and_flipped, on_epoch=record,
+        teach=lambda batch: (_outputs(teacher, batch) - centre) / spread,
+    )  # fmt: skip
+    rho, right = (torch.stack(part).numpy() for part in zip(*seen, strict=True))
+    return {"rho": rho, "accuracy": right}
 
 
 def _images(size: Size) -> Images:
     if size.images != "blobs":
         return load_images(size.images)
-    return _blobs(size.train, size.test)
+    return blobs(size.train, size.test, side=12, noise=0.5)
 
 
-def _blobs(train: int, test: int) -> Images:
-    """Ten patterns of 12 x 12 under noise: images for a rehearsal, made on the spot."""
-    key = draws.keys([0], "blobs")
-    count = train + test
-    labels = torch.arange(count) % 10
-    patterns = draws.normals(key, 10 * 144).view(10, 12, 12)
-    noise = draws.normals(draws.keys([1], "blobs"), count * 144).view(count, 12, 12)
-    pixels = (128 + 40 * (patterns[labels] + 0.5 * noise)).clamp(0, 255).to(torch.uint8).numpy()[..., None]
-    y = labels.numpy()
-    return Images("blobs", pixels[:train], y[:train], pixels[train:], y[train:], tuple("0123456789"))
-
-
-def _teacher(size: Size, x: Tensor, y: Tensor, test: Tensor, labels: Tensor) -> tuple[Layered, Tensor, Tensor]:
-    """Trained with batch norm, pruned to half the channels, trained on for a while; then batch norm is folded in."""
-    width = size.channels
+def _plan(x: Tensor, labels: Tensor, width: int, norm: Norm) -> Architecture:
     hidden = Conv(width), Conv(width, stride=2), Conv(width), Conv(width, stride=2)
-    plan = Architecture(tuple(x.shape[1:]), hidden, int(labels.max()) + 1, norm="before")
+    return Architecture(tuple(x.shape[1:]), hidden, int(labels.max()) + 1, norm=norm)
+
+
+def _teacher(size: Size, x: Tensor, y: Tensor, test: Tensor, labels: Tensor) -> dict[str, np.ndarray]:
+    """Trained with batch norm, pruned to half the channels, trained on for a while; then batch norm is folded in.
+
+    Weights by name, and accuracies: whole, cut, tuned.
+    """
+    plan = _plan(x, labels, size.channels, norm="before")
     full = Layered(plan, range(size.members), stream="teacher").to(x.device)
     fit(full, x, y, Fit(size.teacher_epochs, size.batch, weight_decay=5e-4), augment=shifted_and_flipped)
-    kept = strongest(unit_strengths(full.eval(), x[:2000].split(500)), [width // 2] * len(hidden))
+    kept = strongest(unit_strengths(full.eval(), x[:2000].split(500)), [size.channels // 2] * len(plan.hidden))
     small = pruned(full, kept)
-    accuracies = [accuracy(model, test, labels) for model in (full, small)]
+    found = {name: accuracy(model, test, labels) for name, model in (("whole", full), ("cut", small))}
     tuning = Fit(size.tuning_epochs, size.batch, learning_rate=0.02, weight_decay=5e-4)
     fit(small, x, y, tuning, augment=shifted_and_flipped)
-    return folded(small.eval()), accuracies[0], accuracies[1]
+    teacher = folded(small.eval())
+    found |= teacher.state_dict() | {"tuned": accuracy(teacher, test, labels)}
+    return {name: values.cpu().numpy() for name, values in found.items()}
 
 
 def _outputs(teacher: Layered, x: Tensor) -> Tensor:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -61,11 +62,11 @@ def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> list[
     teacher = recipe.build(seeds, law)
     inputs = law.draw(teacher, seeds)
     settings = Training(steps=steps, batch=32, learning_rate=0.02, schedule=Drops(at=(steps // 2,), factor=0.5))
+    recipes = {"teacher": recipe, "inputs": law, "training": settings}
+    plain = {name: one.model_dump(mode="json") for name, one in recipes.items()}
+    about = {"what": "deeper-student", "seeds": len(seeds), "multiple": MULTIPLE, **plain}
     found = []
     for done, extra in enumerate(EXTRA):
-        widths = (INPUTS[scale], *(HIDDEN,) * (1 + extra), OUTPUTS)
-        shape = Network(tuple(torch.zeros(len(seeds), a, b) for a, b in pairwise(widths)))
-        students = UniformFanIn(multiple=MULTIPLE).build(shape, seeds)
         share = (done / len(EXTRA), 1 / len(EXTRA) / steps)
         told = [0]
 
@@ -73,12 +74,24 @@ def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> list[
             told[0] += more
             progress(share[0] + told[0] * share[1])
 
-        trained = train(students, teacher, inputs, settings, keep="last", on_progress=tell).students
-        found.append(_compared(extra, teacher, students, trained, inputs))
+        work = partial(_trained, extra, teacher, inputs, seeds, settings, tell)
+        found.append(Depth(extra, **packs.kept.part(about | {"extra": extra}, work)))
+        progress((done + 1) / len(EXTRA))
     return found
 
 
-def _compared(extra: int, teacher: Network, before: Network, after: Network, inputs: Inputs) -> Depth:
+def _trained(
+    extra: int, teacher: Network, inputs: Inputs, seeds: range, settings: Training, tell: Callable[[int], None]
+) -> dict[str, np.ndarray]:
+    widths = (teacher.inputs, *(HIDDEN,) * (1 + extra), OUTPUTS)
+    shape = Network(tuple(torch.zeros(len(seeds), a, b) for a, b in pairwise(widths)))
+    students = UniformFanIn(multiple=MULTIPLE).build(shape, seeds)
+    after = train(students, teacher, inputs, settings, keep="last", on_progress=tell).students
+    return _compared(teacher, students, after, inputs)
+
+
+def _compared(teacher: Network, before: Network, after: Network, inputs: Inputs) -> dict[str, np.ndarray]:
+    """rho, before and loss of a :class:`Depth`."""
     taught, labels = forward(teacher, inputs.evaluate).features[1:]
     rho = []
     for students in (after, before):
@@ -87,7 +100,7 @@ def _compared(extra: int, teacher: Network, before: Network, after: Network, inp
         rho.append(torch.stack(layers, dim=1).double().numpy())
     power = (labels - labels.mean(1, keepdim=True)).square().sum((1, 2))
     error = (labels - forward(after, inputs.evaluate).outputs).square().sum((1, 2))
-    return Depth(extra, rho[0], rho[1], (error / power).double().numpy())
+    return {"rho": rho[0], "before": rho[1], "loss": (error / power).double().numpy()}
 
 
 def table(found: list[Depth]) -> pa.Table:

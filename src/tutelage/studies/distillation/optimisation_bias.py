@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -63,18 +64,18 @@ def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> Evide
     order = draws.permutations(draws.keys([0], "teacher and pool"), len(x), 0)[0]
     first, second = order.tensor_split(2)
     task = Empirical(x[second], logistic_teacher(x[first], y[first]), test)
-    risk, misfit = [], []
+    about = {"what": "optimisation-bias", "images": IMAGES[scale], "transfer": TRANSFER[scale], "deltas": DELTAS}
+    found = []
     for start in range(0, SETS[scale], AT_ONCE):
         some = range(start, min(start + AT_ONCE, SETS[scale]))
-        found = learners(task, some, TRANSFER[scale])
-        risk.append(found[0])
-        misfit.append(found[1])
+        sets = {"first": some.start, "sets": len(some)}
+        found.append(packs.kept.part(about | sets, partial(learners, task, some, TRANSFER[scale])))
         progress(some.stop / SETS[scale])
     right = ((test @ task.teacher >= 0) == (test_y == 1)).double().mean()
     return Evidence(
         IMAGES[scale],
-        np.concatenate(risk, 1),
-        np.concatenate(misfit, 1),
+        np.concatenate([part["risk"] for part in found], 1),
+        np.concatenate([part["misfit"] for part in found], 1),
         TRANSFER[scale],
         task.dimension,
         int(torch.linalg.matrix_rank(task.pool)),
@@ -83,16 +84,14 @@ def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> Evide
     )
 
 
-def learners(task: Empirical, seeds: range, count: int) -> tuple[np.ndarray, np.ndarray]:
+def learners(task: Empirical, seeds: range, count: int) -> dict[str, np.ndarray]:
     """Risk and misfit of w_delta for every delta, each set with one draw of the part orthogonal to it: [delta, S]."""
     transfer = task.transfer(seeds, count)
-    risk, misfit = [], []
-    for delta in DELTAS:
-        w = Weakened(float(delta))(transfer, seeds)
-        risk.append(task.risk(w))
-        off = (transfer.heights(w) - transfer.logits).abs().amax(1)
-        misfit.append(off / transfer.logits.abs().amax(1))
-    return torch.stack(risk).numpy(), torch.stack(misfit).numpy()
+    start, end = (Weakened(delta)(transfer, seeds) for delta in (0.0, 1.0))
+    w = torch.stack([start + delta * (end - start) for delta in DELTAS])  # w_delta is affine in delta
+    off = (transfer.heights(w) - transfer.logits).abs().amax(2)
+    risk = torch.stack([task.risk(one) for one in w])
+    return {"risk": risk.numpy(), "misfit": (off / transfer.logits.abs().amax(1)).numpy()}
 
 
 def _two_digits(name: str) -> tuple[Tensor, Tensor, Tensor, Tensor]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -62,13 +63,19 @@ class Census:
 def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> list[Census]:
     """Teachers of length 1 in random directions, students from N(0, 0.3^2), all fan-outs 1, in three dimensions."""
     found, all_of = [], [(m, k * m) for m in TEACHERS for k in MULTIPLES]
+    starts, time = STARTS[scale], TIME[scale]
+    levels = {"global": GLOBAL, "still": STILL, "aligned": ALIGNED}
+    common = {"what": "local-minima-census", "dimension": DIMENSION, "starts": starts, "time": time, **levels}
     for done, (m, n) in enumerate(all_of, start=1):
-        found.append(_census(m, n, STARTS[scale], TIME[scale]))
+        part = packs.kept.part(common | {"teachers": m, "students": n}, partial(_census, m, n, starts, time))
+        found.append(Census(m, n, **part))
         progress(done / len(all_of))
     return found
 
 
-def _census(m: int, n: int, starts: int, time: float) -> Census:
+def _census(m: int, n: int, starts: int, time: float) -> dict[str, np.ndarray]:
+    """kind, loss and aligned of a :class:`Census`."""
+
     def vectors(name: str, count: int) -> torch.Tensor:
         drawn = draws.normals(draws.keys(range(starts), f"{name} {m} {n}"), count * DIMENSION)
         return drawn.view(starts, count, DIMENSION)
@@ -86,7 +93,7 @@ def _census(m: int, n: int, starts: int, time: float) -> Census:
     near = torch.minimum(angle, torch.pi - angle).amin(2) < ALIGNED
     live = course.end.w.norm(dim=2) > 1e-3
     aligned = (near & live).sum(1) / live.sum(1).clamp_min(1)
-    return Census(m, n, np.array(code), share, aligned.double().numpy())
+    return {"kind": np.array(code), "loss": share, "aligned": aligned.double().numpy()}
 
 
 def table(found: list[Census]) -> pa.Table:

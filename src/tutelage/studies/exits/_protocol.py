@@ -10,8 +10,7 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
-from tutelage import draws
-from tutelage.data import Images, load_images, shifted_and_flipped
+from tutelage.data import blobs, load_images, shifted_and_flipped
 from tutelage.data.cache import cache_folder
 from tutelage.data.folders import image_folder
 from tutelage.data.photographs import Photographs
@@ -261,19 +260,8 @@ def _images(size: Size) -> tuple[Samples, Tensor, Samples, Tensor]:
         train, test = pixels(images, device, middle=224)
         labels = (torch.as_tensor(y, device=device) for y in (images.train_labels, images.test_labels))
         return train, next(labels), test, next(labels)
-    images = _blobs(300, 100) if size.images == "blobs" else load_images(size.images)
+    images = blobs(300, 100) if size.images == "blobs" else load_images(size.images)
     return images.tensors(device)
-
-
-def _blobs(train: int, test: int) -> Images:
-    """Ten patterns of 8 x 8 under noise: images for a rehearsal, made on the spot."""
-    count = train + test
-    y = torch.arange(count) % 10
-    patterns = draws.normals(draws.keys([0], "exit blobs"), 10 * 64).view(10, 8, 8)
-    noise = draws.normals(draws.keys([1], "exit blobs"), count * 64).view(count, 8, 8)
-    pixels = (128 + 40 * (patterns[y] + noise)).clamp(0, 255).to(torch.uint8).numpy()[..., None]
-    labels = y.numpy()
-    return Images("blobs", pixels[:train], labels[:train], pixels[train:], labels[train:], tuple("0123456789"))
 
 
 def table(evidence: Evidence) -> pa.Table:

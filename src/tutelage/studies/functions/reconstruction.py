@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -63,22 +64,42 @@ class Seen:
         return f"{self.kind} {'-'.join(map(str, self.widths))}"
 
 
+Job = tuple[str, tuple[int, ...], int, float, int]
+"""Kind, widths, seed, noise and lines."""
+
+
 def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> list[Seen]:
     """Identifiable networks, random ones, random ones with noise, and random ones with few lines."""
-    seeds = range(FIRST, FIRST + SEEDS[scale])
-    jobs: list[tuple[str, tuple[int, ...], int, float, int]] = []
-    for seed in seeds:
-        jobs += [
-            ("identifiable", widths, seed, 0.0, LINES[-1]) for widths in CONSTRUCTED[: 3 if scale == "smoke" else 7]
-        ]
-        jobs += [("random", widths, seed, 0.0, LINES[-1]) for widths in RANDOM[scale]]
-        jobs += [("noisy", NOISY, seed, noise, LINES[-1]) for noise in NOISES[: 2 if scale == "smoke" else 4]]
-        jobs += [("few lines", NOISY, seed, 0.0, lines) for lines in LINES]
-    found = []
-    for done, job in enumerate(jobs, start=1):
-        found.append(tried(*job))
-        progress(done / len(jobs))
+    found: list[Seen] = []
+    for done in range(SEEDS[scale]):
+        jobs = asked(scale, FIRST + done)
+
+        def tell(share: float, done: int = done) -> None:
+            progress((done + share) / SEEDS[scale])
+
+        about = {"what": "reconstruction", "bias": BIAS, "least": LEAST, "jobs": jobs}
+        part = packs.kept.part(about, partial(_tried_all, jobs, tell))
+        numbers = zip(*(part[name].tolist() for name in ("error", "unexplained", "queries")), strict=True)
+        found += [Seen(*job, *row) for job, row in zip(jobs, numbers, strict=True)]
+        tell(1.0)
     return found
+
+
+def asked(scale: Scale, seed: int) -> list[Job]:
+    """Every black box of a seed."""
+    few = scale == "smoke"
+    jobs: list[Job] = [("identifiable", widths, seed, 0.0, LINES[-1]) for widths in CONSTRUCTED[: 3 if few else 7]]
+    jobs += [("random", widths, seed, 0.0, LINES[-1]) for widths in RANDOM[scale]]
+    jobs += [("noisy", NOISY, seed, noise, LINES[-1]) for noise in NOISES[: 2 if few else 4]]
+    return jobs + [("few lines", NOISY, seed, 0.0, lines) for lines in LINES]
+
+
+def _tried_all(jobs: list[Job], tell: Callable[[float], None]) -> dict[str, list[float]]:
+    found = []
+    for job in jobs:
+        found.append(tried(*job))
+        tell(len(found) / len(jobs))
+    return {name: [getattr(seen, name) for seen in found] for name in ("error", "unexplained", "queries")}
 
 
 def tried(kind: str, widths: tuple[int, ...], seed: int, noise: float, lines: int) -> Seen:

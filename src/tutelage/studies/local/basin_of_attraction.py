@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import partial
+from itertools import pairwise, product
 
 import numpy as np
 import pyarrow as pa
@@ -93,23 +94,38 @@ class Seen:
 
 def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> Seen:
     """Three unit teachers in four dimensions at least 0.5 apart; students from near them to anywhere."""
-    starts = []
+    starts: list[Starts] = []
+    searched: list[Searched] = []
+    shape = {"teachers": TEACHERS, "dimension": DIMENSION}
+    common = {"what": "basin-of-attraction", "steps": STEPS[scale], "arrived": ARRIVED, **shape}
     for m in WIDTHS:
-        setting = spread_starts(m, STARTS[scale])
-        edge = basin_edge(setting, steps=STEPS[scale], tolerance=ARRIVED)
-        parts = (edge.start, edge.end, direction(setting).ratio, setting.threshold_exponent)
-        starts.append(Starts(m, *(part.numpy() for part in parts)))
+        about = common | {"m": m, "starts": STARTS[scale], "spreads": SPREADS}
+        starts.append(Starts(m, **packs.kept.part(about, partial(_from_anywhere, m, STARTS[scale], STEPS[scale]))))
         progress(len(starts) / 2 / len(WIDTHS))
-    searched, seeds = [], range(SEARCHED[scale])
-    teachers = separated_teachers(TEACHERS, DIMENSION, seeds)
-    for m in WIDTHS:
-        first = Setting(teachers, local_students(teachers, m, seeds))
-        for level in LEVELS:
-            slow = slowest(first, level, horizon=HORIZON[scale], iterations=ITERATIONS[scale])
-            edge = basin_edge(slow.where, steps=STEPS[scale], tolerance=ARRIVED)
-            searched.append(Searched(m, level, slow.start.numpy(), slow.end.numpy(), edge.end.numpy()))
-            progress(0.5 + len(searched) / 2 / len(WIDTHS) / len(LEVELS))
+    how = {"seeds": SEARCHED[scale], "horizon": HORIZON[scale], "iterations": ITERATIONS[scale]}
+    for m, level in product(WIDTHS, LEVELS):
+        work = partial(_from_slowest, m, level, STEPS[scale], **how)
+        searched.append(Searched(m, level, **packs.kept.part(common | how | {"m": m, "level": level}, work)))
+        progress(0.5 + len(searched) / 2 / len(WIDTHS) / len(LEVELS))
     return Seen(starts, searched)
+
+
+def _from_anywhere(m: int, number: int, steps: int) -> dict[str, np.ndarray]:
+    """What a :class:`Starts` holds of m students."""
+    setting = spread_starts(m, number)
+    edge = basin_edge(setting, steps=steps, tolerance=ARRIVED)
+    found = {"start": edge.start, "end": edge.end}
+    found |= {"ratio": direction(setting).ratio, "promised": setting.threshold_exponent}
+    return {name: values.numpy() for name, values in found.items()}
+
+
+def _from_slowest(m: int, level: float, steps: int, seeds: int, horizon: int, iterations: int) -> dict[str, np.ndarray]:
+    """What a :class:`Searched` holds of m students."""
+    teachers = separated_teachers(TEACHERS, DIMENSION, range(seeds))
+    first = Setting(teachers, local_students(teachers, m, range(seeds)))
+    slow = slowest(first, level, horizon=horizon, iterations=iterations)
+    edge = basin_edge(slow.where, steps=steps, tolerance=ARRIVED)
+    return {"before": slow.start.numpy(), "found": slow.end.numpy(), "end": edge.end.numpy()}
 
 
 def spread_starts(m: int, number: int) -> Setting:

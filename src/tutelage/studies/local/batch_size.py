@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,6 @@ from tutelage.studies.local._slopes import geometric_steps, powers
 from tutelage.studies.packs import Packs
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.theory.local import (
-    Descent,
     Setting,
     descend,
     descend_on_samples,
@@ -52,10 +52,13 @@ def batch_size(scale: Scale) -> Plan:
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """Descents by batch, 0 for expectations; noise [batch, S]: E|grad L^ - grad L|^2 at the start, and bound [batch, S]
-    of Lemma F.1; along [T, S]: that noise with 100 samples at the steps of the exact descent in ``places``."""
+    """Losses and gradients' norms [T, S] by batch, 0 for expectations, at the recorded steps [T]; noise [batch, S]:
+    E|grad L^ - grad L|^2 at the start, and bound [batch, S] of Lemma F.1; along [T, S]: that noise with 100 samples at
+    the steps of the exact descent in ``places``."""
 
-    runs: dict[int, Descent]
+    steps: tuple[int, ...]
+    losses: dict[int, np.ndarray]
+    gradients: dict[int, np.ndarray]
     noise: np.ndarray
     bound: np.ndarray
     places: list[int]
@@ -63,7 +66,7 @@ class Seen:
 
     @property
     def batches(self) -> list[int]:
-        return [batch for batch in self.runs if batch]
+        return [batch for batch in self.losses if batch]
 
 
 def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> Seen:
@@ -72,18 +75,29 @@ def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> Seen:
     teachers = separated_teachers(TEACHERS, DIMENSION, seeds)
     start = Setting(teachers, local_students(teachers, STUDENTS, seeds))
     record = geometric_steps(STEPS[scale], 60)
-    runs = {0: descend(start, record, rate=RATE)}
-    batches = BATCHES[scale]
+    exact = descend(start, record, rate=RATE)
+    losses, gradients, noise = {0: exact.losses.numpy()}, {0: exact.gradients.numpy()}, []
+    batches, repeats = BATCHES[scale], REPEATS[scale]
+    shape = {"teachers": TEACHERS, "students": STUDENTS, "dimension": DIMENSION, "rate": RATE}
+    about = {"what": "batch-size", "seeds": len(seeds), "steps": STEPS[scale], "repeats": repeats, **shape}
     for done, batch in enumerate(batches, start=1):
-        runs[batch] = descend_on_samples(start, record, batch, seeds, rate=RATE)
-        progress(0.8 * sum(batches[:done]) / sum(batches))
-    noise = np.stack([spread_of(start, batch, seeds, REPEATS[scale]) for batch in batches])
+        part = packs.kept.part(about | {"batch": batch}, partial(_sampled, start, record, batch, seeds, repeats))
+        losses[batch], gradients[batch] = part["losses"], part["gradients"]
+        noise.append(part["noise"])
+        progress(0.95 * sum(batches[:done]) / sum(batches))
     size, d = (start.mass + start.total) ** 2 * start.mass, DIMENSION
     bound = np.stack([(4 * d * (d + 2) / batch * size).numpy() for batch in batches])
     places = [p for p, step in enumerate(record) if step > 0][:: max(1, len(record) // 12)]
-    along = np.stack([spread_of(runs[0].at(p), 100, seeds, REPEATS[scale]) for p in places])
+    along = np.stack([spread_of(exact.at(p), 100, seeds, repeats) for p in places])
     progress(1.0)
-    return Seen(runs, noise, bound, places, along)
+    return Seen(exact.steps, losses, gradients, np.stack(noise), bound, places, along)
+
+
+def _sampled(start: Setting, record: list[int], batch: int, seeds: range, repeats: int) -> dict[str, np.ndarray]:
+    """Losses and gradients' norms of a descent with a batch [T, S], and the noise at its start [S]."""
+    run = descend_on_samples(start, record, batch, seeds, rate=RATE)
+    noise = spread_of(start, batch, seeds, repeats)
+    return {"losses": run.losses.numpy(), "gradients": run.gradients.numpy(), "noise": noise}
 
 
 def spread_of(setting: Setting, batch: int, seeds: range, repeats: int) -> np.ndarray:
@@ -102,12 +116,12 @@ def table(seen: Seen) -> pa.Table:
             "batch": batch,
             "seed": s,
             "step": step,
-            "loss": float(run.losses[t, s]),
-            "gradient": float(run.gradients[t, s]),
+            "loss": float(losses[t, s]),
+            "gradient": float(seen.gradients[batch][t, s]),
         }
-        for batch, run in seen.runs.items()
-        for t, step in enumerate(run.steps)
-        for s in range(run.losses.shape[1])
+        for batch, losses in seen.losses.items()
+        for t, step in enumerate(seen.steps)
+        for s in range(losses.shape[1])
     ]
     return pa.Table.from_pylist(rows)
 
@@ -116,24 +130,23 @@ def draw(seen: Seen) -> Figure:
     """Loss against steps by batch; noise of the gradient against the batch, and against the loss on the way."""
     figure = Figure(figsize=(8.2, 2.8), layout="constrained")
     course, size, way = figure.subplots(1, 3)
-    steps = np.array(seen.runs[0].steps)[1:]
-    for (batch, run), colour in zip(seen.runs.items(), ("#000000", *PALETTE), strict=False):
+    steps = np.array(seen.steps)[1:]
+    for (batch, losses), colour in zip(seen.losses.items(), ("#000000", *PALETTE), strict=False):
         name = f"{batch} samples" if batch else "expectation"
-        band(course, steps, np.log10(run.losses[1:].numpy()), colour, name, "-" if batch else "--", spread=not batch)
+        band(course, steps, np.log10(losses[1:]), colour, name, "-" if batch else "--", spread=not batch)
     course.set(xscale="log", xlabel="steps", ylabel=r"$\log_{10} L$, mean over seeds")
     course.legend(loc="lower left")
     size.loglog(seen.batches, seen.noise, "o-", color=PALETTE[0], markersize=3, alpha=0.4, linewidth=0.8)
     size.loglog(seen.batches, seen.bound.mean(1), "--", color=PALETTE[3], label="bound of Lemma F.1")
     size.set(xlabel="samples", ylabel=r"$E|\nabla \hat L - \nabla L|^2$ at the start")
     size.legend(loc="center right")
-    losses = seen.runs[0].losses[seen.places].numpy()
-    way.loglog(losses, seen.along, "o-", color=PALETTE[2], markersize=2, alpha=0.4, linewidth=0.8)
+    way.loglog(seen.losses[0][seen.places], seen.along, "o-", color=PALETTE[2], markersize=2, alpha=0.4, linewidth=0.8)
     way.set(xlabel="$L$ on the way", ylabel="the same with 100 samples")
     return figure
 
 
 def _gaps(seen: Seen) -> dict[str, np.ndarray]:
-    end = {batch: np.log10(run.losses[-1].numpy()) for batch, run in seen.runs.items()}
+    end = {batch: np.log10(losses[-1]) for batch, losses in seen.losses.items()}
     return {f"{batch} samples": np.abs(end[batch] - end[0]) for batch in seen.batches}
 
 
@@ -151,7 +164,7 @@ arrives = Claim(
     expected="> 0.95",
     refuted_by="an interval over seeds below 0.95 for that batch",
     values=lambda seen: {
-        f"{batch} samples": (seen.runs[batch].losses[-1].numpy() <= ARRIVED).astype(float) for batch in seen.batches
+        f"{batch} samples": (seen.losses[batch][-1] <= ARRIVED).astype(float) for batch in seen.batches
     },
 )
 
@@ -177,6 +190,6 @@ noise_vanishes = Claim(
     expected="> 0.8",
     refuted_by="an interval over seeds below 0.8",
     values=lambda seen: {
-        "on the way": powers(seen.runs[0].losses[seen.places].numpy(), seen.along),
+        "on the way": powers(seen.losses[0][seen.places], seen.along),
     },
 )

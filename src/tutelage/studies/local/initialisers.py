@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -70,21 +71,28 @@ class Start:
 
 def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> list[Start]:
     """Three unit teachers at least half a radian apart; Algorithm 1 with exact, Algorithm 2 with sampled moments."""
-    seeds, found = range(SEEDS[scale]), []
-    plain = [(d, m) for d in (*DIMENSIONS, HIGH) for m in WIDTHS[scale]]
-    total = len(plain) + len(SAMPLES[scale])
-    for d, m in plain:
-        teachers = separated_teachers(TEACHERS, d, seeds)
-        bound = covering_bound(teachers, random_directions(m, d, seeds))
-        found.append(_followed(teachers, random_start(teachers, m, seeds), 0, bound, STEPS[scale]))
-        progress(len(found) / total)
-    teachers = separated_teachers(TEACHERS, HIGH, seeds)
-    for number in SAMPLES[scale]:
-        each = [subspace_start(teachers[s : s + 1], IN_SUBSPACE, [s], number) for s in seeds]  # many samples a seed
-        nothing = np.full(len(seeds), np.nan)
-        found.append(_followed(teachers, torch.cat(each), number, nothing, STEPS[scale]))
-        progress(len(found) / total)
+    seeds, steps = range(SEEDS[scale]), STEPS[scale]
+    todo = [(d, m, 0) for d in (*DIMENSIONS, HIGH) for m in WIDTHS[scale]]
+    todo += [(HIGH, IN_SUBSPACE, number) for number in SAMPLES[scale]]
+    about = {"what": "initialisers", "teachers": TEACHERS, "seeds": len(seeds), "steps": steps}
+    found: list[Start] = []
+    for d, m, samples in todo:
+        of = {"dimension": d, "students": m, "samples": samples}
+        part = packs.kept.part(about | of, partial(_start, d, m, samples, seeds, steps))
+        found.append(Start(d, m, samples, **part))
+        progress(len(found) / len(todo))
     return found
+
+
+def _start(d: int, m: int, samples: int, seeds: range, steps: int) -> dict[str, np.ndarray]:
+    """What a :class:`Start` holds, of Algorithm 2 where there are samples."""
+    teachers = separated_teachers(TEACHERS, d, seeds)
+    if samples:
+        each = [subspace_start(teachers[s : s + 1], m, [s], samples) for s in seeds]  # many samples a seed
+        students, bound = torch.cat(each), np.full(len(seeds), np.nan)
+    else:
+        students, bound = random_start(teachers, m, seeds), covering_bound(teachers, random_directions(m, d, seeds))
+    return _followed(teachers, students, steps) | {"bound": bound}
 
 
 def covering_bound(teachers: Tensor, directions: Tensor) -> np.ndarray:
@@ -94,7 +102,7 @@ def covering_bound(teachers: Tensor, directions: Tensor) -> np.ndarray:
     return ((teachers.norm(dim=2).sum(1) * 2 * (gamma / 2).sin()) ** 2 / 2).numpy()
 
 
-def _followed(teachers: Tensor, students: Tensor, samples: int, bound: np.ndarray, steps: int) -> Start:
+def _followed(teachers: Tensor, students: Tensor, steps: int) -> dict[str, np.ndarray]:
     """Descend from a start, without the students that least squares set to zero, which never move."""
     order = students.norm(dim=2).argsort(1, descending=True)
     live = (students.norm(dim=2) > 0).sum(1)
@@ -102,8 +110,7 @@ def _followed(teachers: Tensor, students: Tensor, samples: int, bound: np.ndarra
     kept = students.gather(1, order[:, :most].unsqueeze(2).expand(-1, -1, students.shape[2]))
     setting = Setting(teachers, kept)
     end = descend(setting, [0, steps], keep=False).losses[1]
-    d, m = teachers.shape[2], students.shape[1]
-    return Start(d, m, samples, loss(setting).numpy(), end.numpy(), bound, live.numpy())
+    return {"loss": loss(setting).numpy(), "end": end.numpy(), "live": live.numpy()}
 
 
 def table(found: Sequence[Start]) -> pa.Table:

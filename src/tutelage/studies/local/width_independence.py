@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -84,23 +85,37 @@ class Seen:
 
 def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> Seen:
     """Unit teachers at 20, 80 and 140 degrees; students of equal masses, evenly spread within 0.5 of a teacher."""
-    teachers = plane_teachers(PLANE)
     cost = np.array([m**2 for m in WIDTHS[scale]], dtype=float)
-    record, widths = geometric_steps(STEPS[scale], 400), []
+    seeds, steps, starts, iterations = (of[scale] for of in (SEEDS, STEPS, STARTS, ITERATIONS))
+    widths, common = [], {"what": "width-independence", "teachers": PLANE, "spread": SPREAD}
     for done, m in enumerate(WIDTHS[scale], start=1):
-        setting = Setting(teachers, beside(m, SEEDS[scale]))
-        run = descend(setting, record, keep=False)
-        losses, steps = run.losses.numpy(), np.array(run.steps)
-        constant = run.constant * (setting.r * setting.longest).sqrt()
-        to_4, to_6 = (steps_to(level, steps, losses) for level in (1e-4, 1e-6))
-        widths.append(Width(m, constant.numpy(), to_4, to_6, (np.diff(losses, axis=0) > 0).mean(0)))
+        about = common | {"m": m, "seeds": seeds, "steps": steps}
+        widths.append(Width(m, **packs.kept.part(about, partial(_descended, m, seeds, steps))))
         progress(float(cost[:done].sum() / cost.sum() / 2))
     searched, todo = [], [(place, m, level) for place in PLACES for m in SEARCHED[scale] for level in LEVELS]
     for done, (place, m, level) in enumerate(todo, start=1):
-        ended = flattest(_searched_from(place, m, STARTS[scale]), level, ITERATIONS[scale])
-        searched.append(Searched(place, m, level, ended.start.numpy(), ended.ratio.numpy()))
+        about = common | {"place": place, "m": m, "level": level, "starts": starts, "iterations": iterations}
+        work = partial(_searched, place, m, level, starts, iterations)
+        searched.append(Searched(place, m, level, **packs.kept.part(about, work)))
         progress(0.5 + done / len(todo) / 2)
     return Seen(widths, searched)
+
+
+def _descended(m: int, seeds: int, last: int) -> dict[str, np.ndarray]:
+    """What a :class:`Width` holds of m students."""
+    setting = Setting(plane_teachers(PLANE), beside(m, seeds))
+    run = descend(setting, geometric_steps(last, 400), keep=False)
+    losses, steps = run.losses.numpy(), np.array(run.steps)
+    constant = run.constant * (setting.r * setting.longest).sqrt()
+    to_4, to_6 = (steps_to(level, steps, losses) for level in (1e-4, 1e-6))
+    rises = (np.diff(losses, axis=0) > 0).mean(0)
+    return {"constant": constant.numpy(), "to_4": to_4, "to_6": to_6, "rises": rises}
+
+
+def _searched(place: str, m: int, level: float, starts: int, iterations: int) -> dict[str, np.ndarray]:
+    """What a :class:`Searched` holds."""
+    ended = flattest(_searched_from(place, m, starts), level, iterations)
+    return {"start": ended.start.numpy(), "found": ended.ratio.numpy()}
 
 
 def _searched_from(place: str, m: int, number: int) -> Setting:

@@ -1,7 +1,8 @@
 """Whether deep representations become orthogonally separable (seed 004, Figs. 3.3 and 3.4)."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from scipy import stats
 from torch import Tensor
 
 from tutelage import draws
-from tutelage.data import Images, load_images
+from tutelage.data import Images, blobs, load_images
 from tutelage.figures import PALETTE
 from tutelage.networks.layered import Architecture, Conv, Dense, Layered
 from tutelage.studies.claims import Claim
@@ -23,6 +24,8 @@ from tutelage.training.layered import Fit, accuracy, fit
 
 SMALLER = 0.05
 """What the weights of the two dense layers are multiplied by before training (004, section 3.4.3)."""
+FIELDS = ("cross_positive", "same_not", "ahead", "gap")
+"""Of PairShares."""
 LARGE = 0.1
 """A singular value above this share of the largest counts as clearly non-zero."""
 
@@ -113,7 +116,8 @@ class Evidence:
 def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> Evidence:
     """Convolutional networks on two classes, by Adam and binary cross-entropy, at each of the settings."""
     size, device = SIZES[scale], "cuda" if torch.cuda.is_available() else "cpu"
-    images = _blobs(size.train) if size.images == "blobs" else load_images(size.images).of_classes(0, 1)
+    images = blobs(5 * size.train, 320, 12, 0.5) if size.images == "blobs" else load_images(size.images)
+    images = images.of_classes(0, 1)
     courses: list[Course] = []
     histograms: list[tuple[np.ndarray, np.ndarray]] = []
     total, done = size.epochs[0] + size.epochs[1] * (len(SETTINGS) - 1), 0
@@ -125,23 +129,37 @@ def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> Evide
             def tell(epoch: int, before: int = before) -> None:
                 progress((before + epoch) / total)
 
-            course, model, points, y = _course(setting, epochs, size, images, device, tell)
-            courses.append(course)
+            settings = {"setting": asdict(setting), "epochs": epochs, "size": asdict(size), "smaller": SMALLER}
+            work = partial(_arrays, setting, epochs, size, images, device, tell)
+            part = packs.kept.part({"what": "orthogonal-representations", **settings}, work)
+            courses.append(_course(setting, epochs, size, part))
             if not place:
-                histograms = [pair_histogram(h[0], y) for h in _layers(model, points)]
+                histograms = list(zip(part["edges"], part["density"], strict=True))
             done += epochs
+            progress(done / total)
     return Evidence(size.images, courses, histograms)
 
 
-def _course(
+def _course(setting: Setting, epochs: int, size: Size, part: dict[str, np.ndarray]) -> Course:
+    shares = {pairs: {field: part[f"{pairs} {field}"] for field in FIELDS} for pairs in ("train", "test")}
+    others = {name: part[name] for name in ("accuracy", "loss", "singular", "rows", "signs")}
+    return Course(setting, _recorded(size, epochs), shares, **others)
+
+
+def _recorded(size: Size, epochs: int) -> tuple[int, ...]:
+    return tuple(e for e in size.recorded if e <= epochs)
+
+
+def _arrays(
     setting: Setting, epochs: int, size: Size, images: Images, device: str, tell: Callable[[int], None]
-) -> tuple[Course, Layered, Tensor, Tensor]:
+) -> dict[str, np.ndarray]:
+    """What a :class:`Course` holds, and the histograms of member 0: edges [8, BINS + 1], density [8, 3, BINS]."""
     x, y, test, test_y = _pixels(images, setting.standardised, device)
     x, y = x[: size.train], y[: size.train]
     chosen = {"train": _some(x, y, size.pairs), "test": _some(test, test_y, size.pairs)}
     model = started(_plan(tuple(x.shape[1:]), size), range(size.members), setting.zero_biases).to(device)
     seen: dict[str, list[Any]] = {"train": [], "test": [], "accuracy": []}
-    recorded = tuple(e for e in size.recorded if e <= epochs)
+    recorded = _recorded(size, epochs)
 
     def record(epoch: int, model: Layered) -> None:
         tell(epoch)
@@ -152,21 +170,20 @@ def _course(
 
     settings = Fit(epochs, size.batch, "binary", "adam", setting.rate, cosine=False)
     losses = fit(model, x, y, settings, on_epoch=record)
-    fields = ("cross_positive", "same_not", "ahead", "gap")
-    shares = {
-        part: {
-            f: np.array([[getattr(layer, f).numpy() for layer in row] for row in seen[part]]).swapaxes(1, 2)
-            for f in fields
-        }
+    found = {
+        f"{part} {f}": np.array([[getattr(layer, f).numpy() for layer in row] for row in seen[part]]).swapaxes(1, 2)
         for part in chosen
+        for f in FIELDS
     }
     w = model.weights[-2].detach().mT.double().cpu()  # layer 7: [S, units, inputs]
     left, values, _ = torch.linalg.svd(w, full_matrices=False)
     rows = (left[0, :, :2] * values[0, :2]).numpy()
     signs = model.weights[-1][0, :, 0].detach().sign().cpu().numpy()
-    right = torch.stack(seen["accuracy"]).numpy()
-    course = Course(setting, recorded, shares, right, losses[-1].numpy(), values[:, :10].numpy(), rows, signs)
-    return course, model, *chosen["train"]
+    found |= {"singular": values[:, :10].numpy(), "rows": rows, "signs": signs, "loss": losses[-1].numpy()}
+    found["accuracy"] = torch.stack(seen["accuracy"]).numpy()
+    points, y = chosen["train"]
+    edges, density = zip(*(pair_histogram(h[0], y) for h in _layers(model, points)), strict=True)
+    return found | {"edges": np.stack(edges), "density": np.stack(density)}
 
 
 def _plan(inputs: tuple[int, ...], size: Size) -> Architecture:
@@ -212,17 +229,6 @@ def _some(x: Tensor, y: Tensor, each: int) -> tuple[Tensor, Tensor]:
     """The first so many points of either class."""
     rows = torch.cat([(y == c).nonzero()[:each, 0] for c in (0, 1)])
     return x[rows], y[rows]
-
-
-def _blobs(train: int, test: int = 64) -> Images:
-    """Two patterns of 12 x 12 under noise: images for a rehearsal, made on the spot."""
-    count = train + test
-    y = torch.arange(count) % 2
-    patterns = draws.normals(draws.keys([0], "two blobs"), 2 * 144).view(2, 12, 12)
-    noise = draws.normals(draws.keys([1], "two blobs"), count * 144).view(count, 12, 12)
-    pixels = (100 + 40 * (patterns[y] + 0.5 * noise)).clamp(0, 255).to(torch.uint8).numpy()[..., None]
-    labels = y.numpy()
-    return Images("blobs", pixels[:train], labels[:train], pixels[train:], labels[train:], ("0", "1"))
 
 
 def table(evidence: Evidence) -> pa.Table:

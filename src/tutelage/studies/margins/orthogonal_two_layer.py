@@ -1,6 +1,7 @@
 """Two-layer networks on orthogonally separable data, trained by SGD (seed 004, Fig. 3.1)."""
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -38,7 +39,23 @@ def orthogonal_two_layer(scale: Scale) -> Plan:
 
 def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> list[Trained]:
     """SGD, batch 50, rate 0.1, weights from a twentieth of torch's own scale, for several numbers of epochs."""
-    return trained(range(SEEDS[scale]), EPOCHS[scale], 2, progress)
+    found, seeds, total = [], range(SEEDS[scale]), sum(EPOCHS[scale])
+    for place, number in enumerate(EPOCHS[scale]):
+        done = sum(EPOCHS[scale][:place])
+
+        def tell(share: float, number: int = number, done: int = done) -> None:
+            progress((done + share * number) / total)
+
+        about = {"what": "orthogonal-two-layer", "seeds": len(seeds), "epochs": number}
+        part = packs.kept.part(about, partial(_arrays, seeds, number, tell))
+        found.append(Trained(number, **part))
+        tell(1.0)
+    return found
+
+
+def _arrays(seeds: range, number: int, tell: Callable[[float], None]) -> dict[str, np.ndarray]:
+    (one,) = trained(seeds, [number], 2, tell)
+    return {name: array for name, array in vars(one).items() if name != "epochs"}
 
 
 def theirs(found: list[Trained]) -> Trained:

@@ -63,9 +63,11 @@ def disagreement(w: Tensor, teacher: Tensor, points: Tensor) -> tuple[Tensor, Te
 
     w [S, d], teacher [S, d] or [d], points [S, N, d] or [N, d]. Where the share is 0 or 1 the error is given as 1/N.
     """
-    points = points.unsqueeze(0) if points.ndim == 2 else points
     teacher = teacher.unsqueeze(0) if teacher.ndim == 1 else teacher
-    ours, theirs = (points @ w.unsqueeze(2) >= 0), (points @ teacher.unsqueeze(2) >= 0)
-    share = (ours != theirs).squeeze(2).double().mean(1)
-    count = points.shape[1]
+    if points.ndim == 2:
+        ours, theirs = (points @ w.mT).mT >= 0, (points @ teacher.mT).mT >= 0
+    else:
+        ours, theirs = (torch.bmm(points, v.expand(len(points), -1).unsqueeze(2)).squeeze(2) >= 0 for v in (w, teacher))
+    share = (ours != theirs).double().mean(1)
+    count = points.shape[-2]
     return share, torch.maximum((share * (1 - share) / count).sqrt(), torch.tensor(1 / count, dtype=torch.float64))

@@ -1,0 +1,191 @@
+r"""Algorithm 4.1 of seed 004 on sentences: LSTMs, the resampling encoder and REINFORCE.
+
+.. math:: \nabla E \log r(z|x) = E\, \nabla \log p(x|z)\, \bigl(\log r(z|x) - \log p(z) - b\bigr) \qquad (004, eq. C.19)
+
+log p(z) is a baseline that knows the latent and not the sentence, so that nothing is changed in the mean; b is the mean
+score of the other samples of the batch.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from tutelage import draws
+from tutelage.autoencoders.objective import Gradient, elbo, infomax, resampled_bound, score_function, standard_normal
+from tutelage.autoencoders.parts import Model
+from tutelage.autoencoders.sequences import decoder_of
+from tutelage.autoencoders.training import Settings, checked_targets
+from tutelage.errors import Refusal
+
+_MEMORY = 0.98  # of the running mean that is reported as the estimate
+_EVERY = 50  # steps between two looks at what has become of training
+
+
+@dataclass(frozen=True)
+class SentenceSettings(Settings):
+    """Settings for sentences. samples: sentences of the model in the batch of the gradient, and in that of the sign;
+    taught: in the batch that the estimator learns from."""
+
+    steps: int = 1000
+    batch: int = 32
+    learning_rate: float = 1.5e-2
+    penalty: float = 1.0
+    resample: int = 5
+    gradient: Gradient = "reinforce"
+    samples: int = 64
+    taught: int = 256
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.gradient != "reinforce" or self.samples < 2 or self.taught < 1:
+            raise Refusal("sentences are too many to sum over: the gradient is 'reinforce', of two samples or more")
+
+
+@dataclass(frozen=True, eq=False)
+class SentenceCourse:
+    """What training told at the recorded steps, [T, S] each.
+
+    estimate: running mean of I; bound: mean over the batch of what the model climbs on data; wrong: share of the steps
+    since the record before at which the sign of a batch's I - M was not that of the running mean's (0 for a VAE).
+    """
+
+    steps: tuple[int, ...]
+    estimate: Tensor
+    bound: Tensor
+    wrong: Tensor
+
+
+def sentence_gain(model: Model, z: Tensor, uniform: Tensor) -> Tensor:
+    """A number that is 0 and whose gradient in the decoder is an unbiased one of E log r(z|x): [S].
+
+    z [S, B, k] from the prior, uniform [S, B, T] makes sentences of it.
+    """
+    x = model.decoder.sample(z, uniform)
+    with torch.no_grad():
+        scores = model.estimator.log_density(z, x) - standard_normal(z)
+    return score_function(model.decoder.log_density(x, z), scores)
+
+
+def train_sentences(
+    model: Model,
+    sentences: Tensor,
+    targets: Sequence[float | None],
+    seeds: Sequence[int],
+    settings: SentenceSettings,
+    *,
+    most: float | None = None,
+    record: Sequence[int] = (),
+    on_progress: Callable[[float], None] | None = None,
+) -> SentenceCourse:
+    """Train all members in place on sentences [N, T]; targets: M of each member, None for a VAE.
+
+    most: entropy of the law of the sentences, above which no target lies; record: steps after which the course is
+    noted, beside the last one.
+    """
+    wanted = checked_targets(targets, seeds, most)
+    _check_data(model, sentences)
+    theta = [*model.decoder.parameters(), *model.encoder.parameters()]
+    up, aside = (torch.optim.Adam(p, settings.learning_rate) for p in (theta, model.estimator.parameters()))
+    noise = _Noise(model, seeds, settings, sentences.shape)
+    running, wrong, told, last = torch.zeros(len(seeds)), torch.zeros(len(seeds)), dict[int, tuple[Tensor, ...]](), 0
+    for now in range(settings.steps):
+        for group in (*up.param_groups, *aside.param_groups):
+            group["lr"] = settings.rate(now)
+        part = noise(now)
+        bound, information = _model_step(model, sentences[part.rows], part, wanted, settings, now)
+        up.step()
+        up.zero_grad()
+        _estimator_step(model, part)
+        aside.step()
+        aside.zero_grad()
+        running = running + max(1 / (now + 1), 1 - _MEMORY) * (information - running)
+        wrong = wrong + ((information - wanted) * (running - wanted) < 0)
+        if now + 1 in record or now + 1 == settings.steps:
+            told[now + 1] = running, bound, wrong / (now + 1 - last)
+            wrong, last = torch.zeros_like(wrong), now + 1
+        if (now + 1) % _EVERY == 0 or now + 1 == settings.steps:
+            _check(bound, information, now + 1)
+            if on_progress:
+                on_progress((now + 1) / settings.steps)
+    return SentenceCourse(tuple(told), *(torch.stack(column) for column in zip(*told.values(), strict=True)))
+
+
+def _model_step(
+    model: Model, x: Tensor, part: "_Part", wanted: Tensor, how: SentenceSettings, now: int
+) -> tuple[Tensor, Tensor]:
+    """Leave the gradient of decoder and encoder in place; the bound, and I as a batch of its own has it: [S] each."""
+    with torch.no_grad():
+        information = model.prior_entropy + infomax(model, part.latent[1], part.uniform[1])[1].mean(1)
+    push = how.penalty * (information - wanted).sign().nan_to_num(0.0)
+    if how.resample == 1:
+        bound = elbo(model, x, part.code[:, 0], weight=how.kl_weight(now), free_bits=how.free_bits)
+    else:
+        bound = resampled_bound(model, x, part.code)
+    (push * sentence_gain(model, part.latent[0], part.uniform[0]) - bound).sum().backward()
+    return bound.detach(), information
+
+
+def _estimator_step(model: Model, part: "_Part") -> None:
+    """Leave the estimator's gradient in place, from sentences of the model as it now is."""
+    x = model.decoder.sample(part.taught_latent, part.taught_uniform)
+    (-model.estimator.log_density(part.taught_latent, x).mean(1)).sum().backward()
+
+
+def _check(bound: Tensor, information: Tensor, step: int) -> None:
+    lost = torch.nonzero(~(bound.isfinite() & information.isfinite()))[:, 0].tolist()
+    if lost:
+        raise Refusal(f"members {lost} diverged by step {step}: lower the learning rate or the penalty")
+
+
+def _check_data(model: Model, sentences: Tensor) -> None:
+    longest, vocabulary = decoder_of(model).longest, decoder_of(model).words.shape[1]
+    if sentences.is_floating_point() or sentences.ndim != 2 or len(sentences) < 2:
+        raise Refusal(f"sentences are two or more rows of word numbers, not {sentences.dtype} {list(sentences.shape)}")
+    if sentences.shape[1] != longest or not 0 <= int(sentences.min()) <= int(sentences.max()) < vocabulary:
+        raise Refusal(
+            f"the model speaks of {longest} places and word numbers below {vocabulary}, and these sentences have "
+            f"{sentences.shape[1]} places and numbers up to {int(sentences.max())}"
+        )
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Draws of one step: rows of the data [S, B], code [S, J, B, k], and batches of latents and uniforms.
+
+    Two of them, the first for the gradient, the second for the sign; and one for the estimator.
+    """
+
+    rows: Tensor
+    code: Tensor
+    latent: tuple[Tensor, ...]
+    uniform: tuple[Tensor, ...]
+    taught_latent: Tensor
+    taught_uniform: Tensor
+
+
+class _Noise:
+    """All draws of the training, each member's from its own streams."""
+
+    def __init__(self, model: Model, seeds: Sequence[int], how: SentenceSettings, data: torch.Size) -> None:
+        self.count, self.batch = data[0], how.batch
+        self.sizes = {
+            "code": (how.resample, how.batch, model.latent),
+            "latent": (2, how.samples, model.latent),
+            "uniform": (2, how.samples, data[1]),
+            "taught-latent": (how.taught, model.latent),
+            "taught-uniform": (how.taught, data[1]),
+        }
+        self.keys = {name: draws.keys(seeds, f"sentences-{name}") for name in (*self.sizes, "rows")}
+
+    def __call__(self, now: int) -> _Part:
+        rows = draws.indices(self.keys["rows"], self.batch, self.count, now * self.batch)
+        code, latent, uniform, *taught = (self._draw(name, now) for name in self.sizes)
+        return _Part(rows, code, latent.unbind(1), uniform.unbind(1), *taught)
+
+    def _draw(self, name: str, now: int) -> Tensor:
+        count = torch.Size(self.sizes[name]).numel()
+        draw = draws.uniforms if name.endswith("uniform") else draws.normals
+        made = draw(self.keys[name], count, now * count).to(torch.get_default_dtype())
+        return made.view(-1, *self.sizes[name])

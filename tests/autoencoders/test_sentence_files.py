@@ -1,0 +1,37 @@
+"""Models of sentences come back as they were, and other files are refused."""
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from tutelage.autoencoders import normal_models
+from tutelage.autoencoders.sentence_files import load_sentences, save_sentences
+from tutelage.autoencoders.sequences import sentence_models
+from tutelage.errors import Refusal
+
+WORDS = ("", "<unknown>", "good", "film")
+
+
+def test_models_come_back(tmp_path):
+    model = sentence_models([5, 6], len(WORDS), 3, latent=2, hidden=4, embedding=3)
+    save_sentences(model, WORDS, tmp_path / "model.safetensors")
+    again, words = load_sentences(tmp_path / "model.safetensors")
+    assert words == WORDS
+    x = torch.tensor([[[2, 3, 0], [3, 0, 0]]]).expand(2, -1, -1)
+    z = torch.tensor([[[0.5, -1.0], [2.0, 0.1]]]).expand(2, -1, -1)
+    assert model.decoder.log_density(x, z).equal(again.decoder.log_density(x, z))
+    assert model.encoder.log_density(z, x).equal(again.encoder.log_density(z, x))
+    assert model.estimator.log_density(z, x).equal(again.estimator.log_density(z, x))
+
+
+def test_refusals(tmp_path):
+    model = sentence_models([0], len(WORDS), 3, latent=2, hidden=4, embedding=3)
+    with pytest.raises(Refusal, match="3 words for a model of 4"):
+        save_sentences(model, WORDS[:3], tmp_path / "model.safetensors")
+    with pytest.raises(Refusal, match="speaks no sentences"):
+        save_sentences(normal_models([0]), WORDS, tmp_path / "model.safetensors")
+    with pytest.raises(Refusal, match="cannot be read"):
+        load_sentences(tmp_path / "none.safetensors")
+    save_file({"a": torch.zeros(1)}, tmp_path / "other.safetensors")
+    with pytest.raises(Refusal, match="no models of sentences"):
+        load_sentences(tmp_path / "other.safetensors")

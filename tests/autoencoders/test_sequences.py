@@ -1,0 +1,88 @@
+"""Sentences of a tiny language, all of them: probabilities, samples, and what a member may depend on."""
+
+import itertools
+
+import pytest
+import torch
+
+from tutelage.autoencoders.sequences import SentenceEncoder, sentence_models
+from tutelage.errors import Refusal
+
+VOCABULARY, LONGEST, LATENT = 3, 3, 2
+
+
+def everything(vocabulary: int = VOCABULARY, longest: int = LONGEST) -> torch.Tensor:
+    """All sentences of the words 1 .. vocabulary - 1 up to a length, the empty one among them."""
+    rows = [
+        [*words, *[0] * (longest - length)]
+        for length in range(longest + 1)
+        for words in itertools.product(range(1, vocabulary), repeat=length)
+    ]
+    return torch.tensor(rows)
+
+
+def tiny(seeds=(0, 1), scale: float = 3.0):
+    """Models with strong weights, so that nothing is nearly uniform."""
+    model = sentence_models(seeds, VOCABULARY, LONGEST, latent=LATENT, hidden=4, embedding=3)
+    for part in (model.decoder, model.encoder, model.estimator):
+        for parameter in part.parameters():
+            parameter.data *= scale
+    found = model.select(range(len(seeds)))
+    for part in (found.decoder, found.encoder, found.estimator):
+        part.requires_grad_(False)
+    return found
+
+
+def test_probabilities_of_all_sentences_sum_to_one():
+    model, x = tiny(), everything()
+    z = torch.randn(2, 1, LATENT, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    log_p = model.decoder.log_density(x.expand(2, -1, -1), z.expand(-1, len(x), -1))
+    assert torch.allclose(log_p.exp().sum(1), torch.ones(2, dtype=torch.float64), atol=1e-12)
+    assert float(log_p.exp().max()) > 2 / len(x)
+
+
+def test_the_sampler_follows_the_probabilities():
+    model, x, count = tiny(), everything(), 20_000
+    generator = torch.Generator().manual_seed(1)
+    z = torch.randn(2, 1, LATENT, dtype=torch.float64, generator=generator)
+    p = model.decoder.log_density(x.expand(2, -1, -1), z.expand(-1, len(x), -1)).exp()
+    uniform = torch.rand(2, count, LONGEST, dtype=torch.float64, generator=generator)
+    drawn = model.decoder.sample(z.expand(-1, count, -1), uniform)
+    counts = (drawn.unsqueeze(2) == x).all(-1).double().mean(1)
+    assert torch.allclose(counts.sum(1), torch.ones(2, dtype=torch.float64))  # nothing but sentences
+    error = (p * (1 - p) / count).sqrt()
+    assert bool(((counts - p).abs() < 4 * error + 1e-9).all())
+
+
+def test_the_likeliest_words_are_taken_one_by_one():
+    model = tiny()
+    z = torch.randn(2, 5, LATENT, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
+    found = model.decoder.sample(z)
+    chosen = model.decoder.word_log_densities(found, z)
+    for word in range(VOCABULARY):
+        other = found.clone()
+        other[..., 0] = word
+        assert bool((model.decoder.word_log_densities(other, z)[..., 0] <= chosen[..., 0] + 1e-12).all())
+
+
+def test_a_member_depends_on_its_seed_alone():
+    both, one = (sentence_models(s, 7, 4, latent=3, hidden=5, embedding=2) for s in ([3, 8], [8]))
+    x = torch.randint(0, 7, (1, 6, 4), generator=torch.Generator().manual_seed(0))
+    for part in ("encoder", "estimator"):
+        many, single = (getattr(m, part).moments(x.expand(m.members, -1, -1)) for m in (both, one))
+        assert all(torch.allclose(a[1:], b, atol=1e-6) for a, b in zip(many, single, strict=True))
+    codes = [part.moments(x.expand(2, -1, -1))[0] for part in (both.encoder, both.estimator)]
+    assert not torch.allclose(*codes)
+
+
+def test_the_encoder_reads_the_order_of_words():
+    encoder = SentenceEncoder([0], 5, 4, 2, 6, 3)
+    mean = encoder.moments(torch.tensor([[[1, 2, 3, 0], [3, 2, 1, 0], [1, 2, 0, 0]]]))[0][0].detach()
+    assert float(torch.pdist(mean).min()) > 1e-4
+
+
+def test_real_numbers_and_empty_languages_are_refused():
+    with pytest.raises(Refusal, match="whole numbers"):
+        SentenceEncoder([0], 5, 4, 2, 6, 3).moments(torch.zeros(1, 2, 4))
+    with pytest.raises(Refusal, match="two words or more"):
+        sentence_models([0], 1)
