@@ -35,7 +35,7 @@ class SentenceSettings(Settings):
     resample: int = 5
     gradient: Gradient = "reinforce"
     samples: int = 64
-    taught: int = 256
+    taught: int = 64
 
     def __post_init__(self) -> None:
         super().__post_init__()

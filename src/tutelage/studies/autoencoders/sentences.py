@@ -58,7 +58,7 @@ class Size:
 
 SIZES: dict[Scale, Size] = {
     "smoke": Size(2, 6, hidden=8, train=200, encoded=40, pairs=4, samples=64),
-    "quick": Size(3, 2000),
+    "quick": Size(3, 1500),
     "paper": Size(3, 5000, (None, 2.5, 5.0, 7.5, 10.0)),
 }
 
