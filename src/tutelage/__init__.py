@@ -3,7 +3,7 @@
 A fixed teacher labels inputs, many students learn from it, and the laboratory says what each student became.
 """
 
-from tutelage import certificates, distillation, geometry, inputs, measures, networks, teachers, training
+from tutelage import autoencoders, certificates, distillation, geometry, inputs, measures, networks, teachers, training
 from tutelage.certificates import certify
 from tutelage.distillation import distil
 from tutelage.errors import Refusal
@@ -18,6 +18,7 @@ __all__ = [
     "Network",
     "Refusal",
     "Trajectory",
+    "autoencoders",
     "canonical",
     "certificates",
     "certify",

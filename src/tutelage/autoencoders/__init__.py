@@ -18,6 +18,10 @@ from tutelage.autoencoders.parts import (
 )
 from tutelage.autoencoders.records import Information, Record
 from tutelage.autoencoders.rows import row_decoder
+from tutelage.autoencoders.sentence_files import load_sentences, save_sentences
+from tutelage.autoencoders.sentence_measures import reconstructions, sentence_bounds
+from tutelage.autoencoders.sentence_training import SentenceSettings, train_sentences
+from tutelage.autoencoders.sequences import sentence_models
 from tutelage.autoencoders.statements import STATEMENTS, AutoencoderScene, autoencoder_certificate, certify_autoencoder
 from tutelage.autoencoders.training import (
     Course,
@@ -48,6 +52,7 @@ __all__ = [
     "NormalOptimum",
     "Record",
     "Sampler",
+    "SentenceSettings",
     "Settings",
     "TableEncoder",
     "active_units",
@@ -66,13 +71,19 @@ __all__ = [
     "infomax",
     "infomax_of_table",
     "information_gain",
+    "load_sentences",
     "log_weights",
     "normal_data",
     "normal_models",
     "normal_optimum",
     "posterior",
+    "reconstructions",
     "resampled_bound",
     "row_decoder",
+    "save_sentences",
+    "sentence_bounds",
+    "sentence_models",
     "train_models",
+    "train_sentences",
     "uniform_symbols",
 ]
