@@ -302,7 +302,7 @@ any_information = Claim(
 )
 
 more_information = Claim(
-    "as M increases, so does the amount of encoded information",
+    "a larger M gives codes that say more",
     statistic="rise of the bound from below on I(x; z) from one M to the next, seed by seed",
     expected="> 0",
     refuted_by="an interval over seeds below 0 between two values of M",

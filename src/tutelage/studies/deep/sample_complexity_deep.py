@@ -112,7 +112,7 @@ every_layer = Claim(
 )
 
 lowest_best = Claim(
-    "the lowest layer converges better than the top one, at different sample sizes",
+    "the lowest layer is found better than the top one, whatever the number of samples",
     statistic="rho_mean of the lowest hidden layer minus that of the highest, at the end, seed by seed",
     expected="> 0",
     refuted_by="an interval over seeds at or below 0 in that setting",

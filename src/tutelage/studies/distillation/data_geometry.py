@@ -149,7 +149,7 @@ def _mean(values: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
 
 
 falls = Claim(
-    "the plot shows a clearly decreasing trend",
+    "each larger kappa has a smaller risk",
     statistic="risk at this kappa minus that at the next larger, set by set (of both, with the same draws)",
     expected="> 0",
     refuted_by="an interval over sets below 0",

@@ -137,7 +137,7 @@ def draw(e: Evidence) -> Figure:
 
 
 fitted = Claim(
-    "all learners of this form globally minimise the training loss",
+    "every such learner reaches the least training loss",
     statistic="largest distance of a logit from the teacher's, of the largest logit, for this delta",
     expected="< 0.000001",
     refuted_by="an interval over sets above 1e-6",
@@ -145,7 +145,7 @@ fitted = Claim(
 )
 
 works = Claim(
-    "gradient descent has a particularly favourable bias: distillation transfers from 100 inputs",
+    "the bias of gradient descent helps: distillation transfers from 100 inputs",
     statistic="transfer risk for delta = 0 (0.0012 had been seen before with other splits)",
     expected="< 0.01",
     refuted_by="an interval over sets above 0.01",
@@ -161,7 +161,7 @@ rises = Claim(
 )
 
 overall = Claim(
-    "there is a clear trend in favour of small delta",
+    "risk rises with delta",
     statistic="risk for delta = 90 minus that of distillation, set by set (0.30 had been seen before)",
     expected="> 0.1",
     refuted_by="an interval over sets below 0.1",

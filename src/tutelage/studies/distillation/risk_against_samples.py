@@ -188,7 +188,7 @@ deep_held = Claim(
 )
 
 meaningful = Claim(
-    "the bound on the risk is meaningful even in the low-data regime",
+    "with fewer samples than dimensions the bound on the risk still says something",
     statistic="bound of Theorem 5.3 at n = d/5, below the 1/2 of guessing",
     expected="< 0.5",
     refuted_by="a bound of 1/2 or more",
@@ -198,7 +198,7 @@ meaningful = Claim(
 )
 
 learns_early = Claim(
-    "distillation achieves non-trivial performance even in the low-data regime n < d",
+    "with n < d a distilled student is already much better than guessing",
     statistic="risk at n = d/5, where guessing has 1/2",
     expected="< 0.25",
     refuted_by="an interval over sets above 1/4, half of the risk of guessing",
@@ -206,7 +206,7 @@ learns_early = Claim(
 )
 
 never_harmed = Claim(
-    "including additional data in the transfer set can never harm the risk",
+    "more transfer data do not raise the risk",
     statistic="largest rise of the angle with the teacher when an input is added, in radians, over all n",
     expected="< 0.000000001",
     refuted_by="an interval over sets above 1e-9",

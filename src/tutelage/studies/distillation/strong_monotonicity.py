@@ -153,7 +153,7 @@ def correlation(e: Evidence, hard: str, reading: str) -> np.ndarray:
 
 
 always = Claim(
-    "for distillation one more input always leads to a better approximation of the teacher",
+    "one more input brings a distilled student nearer to its teacher, whatever the input",
     statistic="share of sets whose student came nearer",
     expected="> 0.999",
     refuted_by="an interval over sets below 0.999",
@@ -161,7 +161,7 @@ always = Claim(
 )
 
 never_worse = Claim(
-    "including additional data can never harm",
+    "an added input does not lead away from the teacher",
     statistic="share of sets whose student went away from the teacher",
     expected="< 0.001",
     refuted_by="an interval over sets above 0.001",
@@ -169,7 +169,7 @@ never_worse = Claim(
 )
 
 not_hard = Claim(
-    "this property is specific to distillation and does not hold in hard-target learning",
+    "students of hard labels lack this property",
     statistic="share of sets whose student went away from the teacher; a student that does not move is not counted",
     expected="> 0.01",
     refuted_by="an interval over sets below 0.01",
@@ -185,7 +185,7 @@ lowest = Claim(
 )
 
 negative = Claim(
-    "there is a negative correlation between monotonicity and transfer risk",
+    "learners that are more monotone have less risk",
     statistic=f"correlation over learners of mean risk and index, in each of {GROUPS} groups of sets",
     expected="< 0",
     refuted_by="an interval over groups above 0",

@@ -278,7 +278,7 @@ some_are_hidden = Claim(
 )
 
 order_is_bounded = Claim(
-    "the fold-set is a piece-wise linear surface of order at most L - 1 (Lemma 2.2)",
+    "the order of the surface of folds is at most the number of hidden layers (Lemma 2.2)",
     statistic="order of the surface minus the number of hidden layers",
     expected="< 0.5",
     refuted_by="an interval over seeds above 0.5",

@@ -223,7 +223,7 @@ closed_without_biases = Claim(
 )
 
 seldom = Claim(
-    "typical networks do not have well connected dependency graphs, and are not easily identifiable (section 2.6)",
+    "networks as they come have poorly connected dependency graphs, so that they are hard to identify (section 2.6)",
     statistic="share of random networks of two or more hidden layers that meet all conditions of Theorem 2.1",
     expected="< 0.1",
     refuted_by="an interval over seeds above 0.1",
