@@ -53,13 +53,13 @@ class MultiExit(nn.Module):
 
     def at(self, x: Tensor, exit_number: int) -> Tensor:
         """Logits of one exit [B, C]: stages up to it and its own head run, and nothing else."""
-        stages, heads = self.stages, self.heads  # looked up once: a small network runs in microseconds
-        if not 1 <= exit_number <= len(stages):
+        stages, heads = (self._modules[name]._modules for name in ("stages", "heads"))  # type: ignore[union-attr]
+        if not 1 <= exit_number <= len(stages):  # plain dictionaries: a small network runs in microseconds
             self.checked(exit_number)
         state: Any = x
-        for stage in islice(stages, exit_number):
+        for stage in islice(stages.values(), exit_number):
             state = stage(state)
-        return heads[exit_number - 1](state)
+        return heads[str(exit_number - 1)](state)  # type: ignore[misc]
 
     def cut(self, exit_number: int) -> nn.Sequential:
         """The network that ends at one exit, as a module of its own which shares the weights."""
