@@ -5,8 +5,8 @@ import pytest
 
 from tutelage.studies import find
 from tutelage.studies.autoencoders import (
+    _sentences,
     encoder_flexibility,
-    sentences,
     splitting_the_categorical,
     splitting_the_normal,
 )
@@ -56,7 +56,7 @@ def small(monkeypatch):
     for module in (encoder_flexibility, splitting_the_categorical, splitting_the_normal):
         monkeypatch.setitem(module.STEPS, "smoke", 5)
     monkeypatch.setitem(
-        sentences.SIZES, "smoke", sentences.Size(2, 2, hidden=4, train=60, encoded=10, pairs=1, samples=8)
+        _sentences.SIZES, "smoke", _sentences.Size(2, 2, hidden=4, train=60, encoded=10, pairs=1, samples=8)
     )
     monkeypatch.setattr(reconstruction, "asked", lambda scale, seed: [("identifiable", (2, 2, 1), seed, 0.0, 64)])
 

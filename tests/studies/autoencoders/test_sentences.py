@@ -5,14 +5,9 @@ import pytest
 
 from tutelage.errors import Refusal
 from tutelage.studies import judge
+from tutelage.studies.autoencoders._sentences import SIZES, TARGETS, VARIABLE, Size, Spoken, corpus_of
 from tutelage.studies.autoencoders.sentences import (
-    SIZES,
-    TARGETS,
-    VARIABLE,
-    Size,
-    Spoken,
     any_information,
-    corpus_of,
     fidelity,
     more_exact,
     more_words,
