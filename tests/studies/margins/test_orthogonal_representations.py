@@ -5,20 +5,8 @@ import pytest
 import torch
 
 from tutelage.data import blobs
-from tutelage.studies.margins.orthogonal_representations import (
-    SETTINGS,
-    SIZES,
-    Course,
-    Evidence,
-    _layers,
-    _plan,
-    _some,
-    cross_class,
-    gap_grows,
-    more_than_two,
-    started,
-    to_the_right,
-)
+from tutelage.studies.margins._representations import SETTINGS, SIZES, Course, Evidence, _layers, _plan, _some, started
+from tutelage.studies.margins.orthogonal_representations import cross_class, gap_grows, more_than_two, to_the_right
 
 
 def test_the_paper_scale_has_the_seeds_layers():
