@@ -186,6 +186,17 @@ def test_settings_that_make_no_sense_are_refused(changes, words):
         replace(SHORT, **changes)
 
 
+@pytest.mark.parametrize("rate", [1e4, 1e30])
+def test_members_that_left_everything_behind_are_refused_while_their_numbers_are_finite_and_after(rate):
+    with pytest.raises(Refusal, match="diverged by step"):
+        train_models(normal_models([0, 1]), normal_data, [1.0, 2.0], [0, 1], Settings(steps=60, learning_rate=rate))
+
+
+def test_seeds_are_one_a_member():
+    with pytest.raises(Refusal, match="2 seeds for a model of 1"):
+        train_models(normal_models([0]), normal_data, [1.0, 2.0], [0, 1], Settings(steps=2))
+
+
 def test_symbols_for_a_normal_decoder_and_divergence_are_refused():
     with pytest.raises(Refusal, match="categorical decoder"):
         train_models(normal_models([0]), uniform_symbols(4), [1.0], [0], SHORT)

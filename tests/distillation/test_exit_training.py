@@ -230,6 +230,9 @@ def test_how_many_batches_are_gathered_at_a_time_changes_nothing(monkeypatch):
         (lambda x, y: ExitTraining(-1), "at least 0"),
         (lambda x, y: train_exits(net(), x, y, ExitTraining(1)).trace.by_epoch(3), "not 3 epochs"),
         (lambda x, y: ExitTraining(1, momentum=1.5), "momentum"),
+        (lambda x, y: train_exits(net(), x / 0, y, ExitTraining(1)), "not finite"),
+        (lambda x, y: train_exits(net(), x[:, :5], y, ExitTraining(1)), r"samples of shape \[5\]"),
+        (lambda x, y: train_side_by_side([]), "at least one task"),
         (lambda x, y: train_exits(net().to("meta"), x, y, ExitTraining(1)), "on cpu and the network on meta"),
         (lambda x, y: train_exits(net(), x, y + 3, ExitTraining(1)), "labels lie in 0 .. 2"),
         (

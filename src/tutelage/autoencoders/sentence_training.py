@@ -16,7 +16,7 @@ from tutelage import draws
 from tutelage.autoencoders.objective import Gradient, elbo, infomax, resampled_bound, score_function, standard_normal
 from tutelage.autoencoders.parts import Model
 from tutelage.autoencoders.sequences import decoder_of
-from tutelage.autoencoders.training import Settings, checked_targets
+from tutelage.autoencoders.training import Settings, check_course, checked_targets
 from tutelage.errors import Refusal
 
 _MEMORY = 0.98  # of the running mean that is reported as the estimate
@@ -84,7 +84,7 @@ def train_sentences(
     most: entropy of the law of the sentences, above which no target lies; record: steps after which the course is
     noted, beside the last one.
     """
-    wanted = checked_targets(targets, seeds, most)
+    wanted = checked_targets(targets, seeds, most, model.members)
     _check_data(model, sentences)
     theta = [*model.decoder.parameters(), *model.encoder.parameters()]
     up, aside = (torch.optim.Adam(p, settings.learning_rate) for p in (theta, model.estimator.parameters()))
@@ -106,7 +106,7 @@ def train_sentences(
             told[now + 1] = running, bound, wrong / (now + 1 - last)
             wrong, last = torch.zeros_like(wrong), now + 1
         if (now + 1) % _EVERY == 0 or now + 1 == settings.steps:
-            _check(bound, information, now + 1)
+            check_course(bound, information, now + 1)
             if on_progress:
                 on_progress((now + 1) / settings.steps)
     return SentenceCourse(tuple(told), *(torch.stack(column) for column in zip(*told.values(), strict=True)))
@@ -131,12 +131,6 @@ def _estimator_step(model: Model, part: "_Part") -> None:
     """Leave the estimator's gradient in place, from sentences of the model as it now is."""
     x = model.decoder.sample(part.taught_latent, part.taught_uniform)
     (-model.estimator.log_density(part.taught_latent, x).mean(1)).sum().backward()
-
-
-def _check(bound: Tensor, information: Tensor, step: int) -> None:
-    lost = torch.nonzero(~(bound.isfinite() & information.isfinite()))[:, 0].tolist()
-    if lost:
-        raise Refusal(f"members {lost} diverged by step {step}: lower the learning rate or the penalty")
 
 
 def _check_data(model: Model, sentences: Tensor) -> None:

@@ -23,6 +23,7 @@ Sampler = Callable[[Tensor, int, int], Tensor]
 """Data: (keys [S], how many, place of the first) -> [S, B, d] or symbols int64 [S, B]."""
 
 _SPAN = 50  # steps whose draws are made at a time
+_LOST = 1e6  # nats: a bound or an estimate beyond has left everything behind
 _MEMORY = 0.98  # of the running mean that is reported as the estimate
 
 
@@ -112,7 +113,7 @@ def train_models(
     is brought back afterwards.
     """
     how = settings or Settings()
-    wanted = checked_targets(targets, seeds, most)
+    wanted = checked_targets(targets, seeds, most, model.members)
     home = next(model.decoder.parameters()).device
     chosen = home if device is None else _device(device)
     _move(model, chosen)
@@ -158,7 +159,7 @@ def _train(
             told[step + 1] = running.clone(), bound, wrong / max(1, counted)
             wrong, counted = torch.zeros_like(wanted), 0
         if (step + 1) % _SPAN == 0 or step + 1 == how.steps:
-            _check(bound, information, step + 1)
+            check_course(bound, information, step + 1)
             if on_progress:
                 on_progress((step + 1) / how.steps)
     return Course(tuple(told), *(torch.stack(column).cpu() for column in zip(*told.values(), strict=True)))
@@ -201,8 +202,10 @@ def _estimator_step(model: Model, part: "_Part") -> None:
     (-model.estimator.log_density(part.latent[2], x).mean(1)).sum().backward()
 
 
-def _check(bound: Tensor, information: Tensor, step: int) -> None:
-    lost = torch.nonzero(~(bound.isfinite() & information.isfinite()))[:, 0].tolist()
+def check_course(bound: Tensor, information: Tensor, step: int) -> None:
+    """Refuse members that have diverged: [S] each."""
+    fine = (bound.abs() < _LOST) & (information.abs() < _LOST)  # not so where a number is none
+    lost = torch.nonzero(~fine)[:, 0].tolist()
     if lost:
         raise Refusal(f"members {lost} diverged by step {step}: lower the learning rate or the penalty")
 
@@ -248,8 +251,12 @@ class _Noise:
         return made.to(torch.get_default_dtype()).view(-1, _SPAN, *self.sizes[name])
 
 
-def checked_targets(targets: Sequence[float | None], seeds: Sequence[int], most: float | None = None) -> Tensor:
-    """Targets [S], NaN for none; refused where they cannot be met."""
+def checked_targets(
+    targets: Sequence[float | None], seeds: Sequence[int], most: float | None = None, members: int | None = None
+) -> Tensor:
+    """Targets [S], NaN for none; refused where they cannot be met; members: how many the model has."""
+    if members is not None and members != len(seeds):
+        raise Refusal(f"there are {len(seeds)} seeds for a model of {members} members: give one each")
     if len(targets) != len(seeds):
         raise Refusal(f"there are {len(targets)} targets for {len(seeds)} members: give one each, None for a VAE")
     for target in targets:

@@ -44,6 +44,12 @@ def load_images(name: str, folder: Path | str | None = None) -> Images:
     )
 
 
+def at_hand(name: str, folder: Path | str | None = None) -> bool:
+    """Whether the files of a dataset are in the folder; damaged ones are refused, not passed over."""
+    dataset, root = find(name), cache_folder(folder)
+    return path_of(dataset, root).exists() or any(read_published(dataset, p) is not None for p in (root / name, root))
+
+
 def path_of(dataset: Dataset, root: Path) -> Path:
     """The file of a fetched dataset."""
     return root / f"{dataset.name}.safetensors"

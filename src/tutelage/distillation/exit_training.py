@@ -114,7 +114,9 @@ def train_side_by_side(
 
     progress: told the share done after every epoch.
     """
-    if len({task.settings.epochs for task in tasks}) != 1:
+    if not tasks:
+        raise Refusal("there is nothing to train: give at least one task")
+    if len({task.settings.epochs for task in tasks}) > 1:
         raise Refusal("trainings side by side have equally many epochs: give one number, or train them in turn")
     together = all(task.x.is_cuda for task in tasks)
     groups = [list(tasks)] if together else [[task] for task in tasks]
@@ -159,11 +161,23 @@ class _Course:
         self.steps = self.batches.steps
         self.moves = draws.keys([task.seed], "exits-augmentation", task.x.device)
         self.pupil = Pupil(task.model, self.batches, settings, self.sets)
-        with self.pupil.at_work(), torch.no_grad():
-            check_labels(task.y, self.pupil.model.eval()(task.x[:1])[0].shape[1])
-        self.pupil.model.train()
+        self._check()
         self.losses: list[float] = []
         self.best: tuple[float, int, dict[str, Tensor]] | None = None
+
+    def _check(self) -> None:
+        """Refuse samples that are not finite or do not fit the network, and labels that are no classes of it."""
+        x, model = self.task.x, self.pupil.model
+        if isinstance(x, Tensor) and not x.isfinite().all():
+            raise Refusal("some samples are not finite: leave them out")
+        with self.pupil.at_work(), torch.no_grad():
+            try:
+                outputs = model.eval()(x[:1])[0].shape[1]
+            except RuntimeError as error:
+                said = str(error).splitlines()[0]
+                raise Refusal(f"the network does not take samples of shape {list(x.shape[1:])} ({said})") from None
+        check_labels(self.task.y, outputs)
+        model.train()
 
     @property
     def ahead(self) -> int:

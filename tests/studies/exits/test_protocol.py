@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tutelage.distillation.exit_training import ExitTraining
+from tutelage.errors import Refusal
 from tutelage.studies.exits import _protocol, _thesis
 from tutelage.studies.exits._protocol import (
     DISTILLED,
@@ -84,12 +85,20 @@ def test_the_paper_scale_is_the_theses_protocol_on_the_images_at_hand():
 
 def test_the_theses_own_images_and_measure_are_used_where_they_are_at_hand(monkeypatch):
     asked = []
-    monkeypatch.setattr(_protocol, "load_images", lambda name: asked.append(name))
+    monkeypatch.setattr(_protocol, "at_hand", lambda name: asked.append(name) or True)
     size = sized("paper")
     assert asked == ["cifar100"]
     assert (size.images, size.top, size.training) == ("cifar100", 5, SIZES["paper"].training)
     assert sized("quick") == SIZES["quick"]
     assert asked == ["cifar100"]
+
+
+def test_damaged_files_are_not_passed_over(monkeypatch, tmp_path):
+    monkeypatch.setenv("TUTELAGE_DATA", str(tmp_path))
+    for name in ("train.bin", "test.bin"):
+        (tmp_path / name).write_bytes(b"part of a file")
+    with pytest.raises(Refusal, match="not whole"):
+        sized("paper")
 
 
 def test_without_them_the_ten_classes_are_used(monkeypatch, tmp_path):

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from tutelage.data import blobs, load_images, shifted_and_flipped
-from tutelage.data.cache import cache_folder
+from tutelage.data.cache import at_hand, cache_folder
 from tutelage.data.folders import image_folder
 from tutelage.data.photographs import Photographs
 from tutelage.data.pixels import Pixels, pixels
@@ -26,7 +26,6 @@ from tutelage.distillation.exit_training import (
     train_side_by_side,
 )
 from tutelage.distillation.exits import UNLABELLED, Teachers, constant
-from tutelage.errors import Refusal
 from tutelage.networks.msdnet import CIFAR, IMAGENET
 from tutelage.networks.multi_exit import MultiExit, multi_exit_conv
 from tutelage.studies.kept import Kept
@@ -94,17 +93,9 @@ SIZES: dict[Scale, Size] = {
 def sized(scale: Scale) -> Size:
     """What a scale means here; where the files of CIFAR-100 are at hand, the seed's own images and its own measure."""
     size = SIZES[scale]
-    if size.images == "cifar10" and _at_hand("cifar100"):
+    if size.images == "cifar10" and at_hand("cifar100"):
         return replace(size, images="cifar100", top=5)
     return size
-
-
-def _at_hand(name: str) -> bool:
-    try:
-        load_images(name)
-    except Refusal:
-        return False
-    return True
 
 
 @dataclass(frozen=True, eq=False)
