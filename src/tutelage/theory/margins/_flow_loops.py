@@ -224,6 +224,35 @@ def _to_first_event(
     return unit, sample, tries, step
 
 
+@njit(**OPTIONS)
+def _begin(tau, w, a, x, pattern, plus, minus, length_x, sliding, balanced, groups, entered):
+    """Lengths of the samples, and of every unit whether it slides, whether it is balanced, and its group."""
+    for i in range(x.shape[0]):
+        length_x[i] = math.sqrt(dot(x, i, x, i))
+    for j in range(w.shape[0]):
+        sliding[j] = tied_samples(pattern, j).shape[0] > 0
+        size = dot(w, j, w, j)
+        balanced[j] = abs(a[j] * a[j] - size) <= UNBALANCED * size
+        groups[j] = _group(j, a, pattern, plus, minus)
+        entered[j] = tau
+
+
+@njit(**OPTIONS)
+def _settle_all(tau, w, a, x, y, pattern, sliding, code, height, pull, seen, vector):
+    """Ask every sliding unit again what it is tied to, and put it there; whether any state changed."""
+    changed = False
+    if sliding.any():
+        heights(w, x, height)
+        pulls(tau, a, height, y, pattern, code, pull, seen)
+    for j in range(w.shape[0]):
+        if sliding[j]:
+            changed = _settle(j, a, x, pull, pattern, vector) or changed
+            tied = tied_samples(pattern, j)
+            sliding[j] = tied.shape[0] > 0
+            onto(w, j, x, tied)
+    return changed
+
+
 def _make_follow(stamp: int):
     def follow(
         first, last, x, y, plus, minus, w, a, pattern, frozen, taus, code, relative, most,
@@ -244,16 +273,8 @@ def _make_follow(stamp: int):
         length_x, seen = np.empty(n), np.empty(n, np.bool_)
         sliding, balanced = np.zeros(p, np.bool_), np.zeros(p, np.bool_)
         for s in range(first, last):
-            for i in range(n):
-                length_x[i] = math.sqrt(dot(x[s], i, x[s], i))
-            ws, as_, pat = w[s], a[s], pattern[s]
-            for j in range(p):
-                sliding[j] = tied_samples(pat, j).shape[0] > 0
-                size = dot(ws, j, ws, j)
-                balanced[j] = abs(as_[j] * as_[j] - size) <= UNBALANCED * size
-                groups[s, j] = _group(j, as_, pat, plus[s], minus[s])
-                entered[s, j] = taus[0]
-            tau, h = taus[0], 1e-6
+            ws, as_, pat, tau, h = w[s], a[s], pattern[s], taus[0], 1e-6
+            _begin(tau, ws, as_, x[s], pat, plus[s], minus[s], length_x, sliding, balanced, groups[s], entered[s])
             slope(tau, ws, as_, x[s], y[s], pat, sliding, code, height, pull, seen, kw[0], ka[0])
             ended = ARRIVED
             for place in range(taus.shape[0]):
@@ -289,17 +310,8 @@ def _make_follow(stamp: int):
                         counts[s, 2] += 1
                         _meet(unit, sample, as_, y[s], pat)
                         sliding[unit] = sliding[unit] or pat[unit, sample] == TIED
-                    changed = unit >= 0
-                    if sliding.any():
-                        heights(ws, x[s], height)
-                        pulls(tau, as_, height, y[s], pat, code, pull, seen)
-                    for j in range(p):
-                        if sliding[j]:
-                            changed = _settle(j, as_, x[s], pull, pat, vector) or changed
-                            tied = tied_samples(pat, j)
-                            sliding[j] = tied.shape[0] > 0
-                            onto(ws, j, x[s], tied)
-                    if changed:
+                    settled = _settle_all(tau, ws, as_, x[s], y[s], pat, sliding, code, height, pull, seen, vector)
+                    if settled or unit >= 0:
                         _regroup(tau, as_, pat, plus[s], minus[s], groups[s], entered[s], left[s])
                     slope(tau, ws, as_, x[s], y[s], pat, sliding, code, height, pull, seen, kw[0], ka[0])
                 kept_w[place, s] = ws
