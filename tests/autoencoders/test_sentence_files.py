@@ -4,7 +4,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from tutelage.autoencoders import normal_models
+from tutelage.autoencoders import normal_models, saving
 from tutelage.autoencoders.sentence_files import load_sentences, save_sentences
 from tutelage.autoencoders.sequences import sentence_models
 from tutelage.errors import Refusal
@@ -35,3 +35,13 @@ def test_refusals(tmp_path):
     save_file({"a": torch.zeros(1)}, tmp_path / "other.safetensors")
     with pytest.raises(Refusal, match="no models of sentences"):
         load_sentences(tmp_path / "other.safetensors")
+
+
+def test_a_file_whose_weights_have_other_sizes_is_refused(tmp_path):
+    path = tmp_path / "model.safetensors"
+    save_sentences(sentence_models([0], len(WORDS), 3, latent=2, hidden=4, embedding=3), WORDS, path)
+    told, tensors = saving.read(path)
+    tensors["decoder.words"] = torch.zeros(1, 4, 9)
+    save_file(tensors, path, told)
+    with pytest.raises(Refusal, match="the decoder in .* does not fit"):
+        load_sentences(path)

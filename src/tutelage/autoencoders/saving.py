@@ -26,14 +26,18 @@ def to_file(path: str | Path, parts: Mapping[str, nn.Module], settings: Mapping[
     write_atomically(Path(path), save(tensors, told))
 
 
-def from_file(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Settings and tensors that :func:`to_file` wrote."""
+def read(path: str | Path) -> tuple[dict[str, str], dict[str, Tensor]]:
+    """What stands beside the tensors of a file, and the tensors."""
     try:
         with safe_open(str(path), framework="pt") as file:
-            told = file.metadata() or {}
-            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+            return file.metadata() or {}, {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
     except (OSError, SafetensorError) as error:
         raise Refusal(f"{path} cannot be read as safetensors ({error})") from None
+
+
+def from_file(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Settings and tensors that :func:`to_file` wrote."""
+    told, tensors = read(path)
     if not told.keys() >= _KNOWN:
         raise Refusal(f"{path} holds no mutual autoencoder: save one with .save(path)")
     return {key: _read(value) for key, value in told.items()}, tensors

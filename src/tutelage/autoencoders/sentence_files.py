@@ -4,10 +4,9 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
-from torch import nn
 
+from tutelage.autoencoders import saving
 from tutelage.autoencoders.parts import Model
 from tutelage.autoencoders.sequences import decoder_of, sentence_models
 from tutelage.errors import Refusal
@@ -20,11 +19,7 @@ def save_sentences(model: Model, words: Sequence[str], path: str | Path) -> None
     members, vocabulary, embedding = decoder.words.shape
     if len(words) != vocabulary:
         raise Refusal(f"there are {len(words)} words for a model of {vocabulary}: give the words it was trained with")
-    tensors = {
-        f"{name}.{key}": value.detach().contiguous().clone()
-        for name, part in _parts(model).items()
-        for key, value in part.state_dict().items()
-    }
+    tensors = {name: weights.detach().contiguous().clone() for name, weights in model.weights().items()}
     sizes = {
         "members": members,
         "longest": decoder.longest,
@@ -37,20 +32,10 @@ def save_sentences(model: Model, words: Sequence[str], path: str | Path) -> None
 
 def load_sentences(path: str | Path) -> tuple[Model, tuple[str, ...]]:
     """The models that :func:`save_sentences` wrote, and their words."""
-    try:
-        with safe_open(str(path), framework="pt") as file:
-            told = file.metadata() or {}
-            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-    except (OSError, SafetensorError) as error:
-        raise Refusal(f"{path} cannot be read as safetensors ({error})") from None
+    told, tensors = saving.read(path)
     if not {"sizes", "words"} <= told.keys():
         raise Refusal(f"{path} holds no models of sentences: write them with save_sentences")
     words, sizes = tuple(json.loads(told["words"])), json.loads(told["sizes"])
     model = sentence_models(range(sizes.pop("members")), len(words), sizes.pop("longest"), **sizes)
-    for name, part in _parts(model).items():
-        part.load_state_dict({k.removeprefix(f"{name}."): v for k, v in tensors.items() if k.startswith(f"{name}.")})
+    saving.into({"decoder": model.decoder, "encoder": model.encoder, "estimator": model.estimator}, tensors, path)
     return model, words
-
-
-def _parts(model: Model) -> dict[str, nn.Module]:
-    return {"decoder": model.decoder, "encoder": model.encoder, "estimator": model.estimator}
