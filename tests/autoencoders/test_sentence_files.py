@@ -43,5 +43,5 @@ def test_a_file_whose_weights_have_other_sizes_is_refused(tmp_path):
     told, tensors = saving.read(path)
     tensors["decoder.words"] = torch.zeros(1, 4, 9)
     save_file(tensors, path, told)
-    with pytest.raises(Refusal, match="the decoder in .* does not fit"):
+    with pytest.raises(Refusal, match="does not fit the module given"):
         load_sentences(path)
