@@ -6,11 +6,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test bench lint types layers clean help
+.PHONY: demo test attack bench lint types layers clean help
 
 help:
 	@echo "make demo   quick L-shape and success-rate studies, claims table, HTML report"
 	@echo "make test   lint, types, import rules, all tests, doctests, examples"
+	@echo "make attack fuzz and fault suite with fresh seeds, some minutes"
 	@echo "make bench  speed of every engine here, and the time of the whole two-layer sweep from a tenth of it"
 
 demo: $(READY)
@@ -18,6 +19,9 @@ demo: $(READY)
 
 test: lint types layers
 	$(BIN)/python -m pytest -n 2
+
+attack: $(READY)
+	TUTELAGE_ATTACK=$${TUTELAGE_ATTACK:-40} $(BIN)/python -m pytest tests/attack -n 2
 
 bench: $(READY)
 	mkdir -p results
