@@ -50,12 +50,12 @@ def test_a_gradient_is_named(setting, one):
     assert looser.verdict == "holds"
 
 
-def test_a_gradient_that_could_hide_the_unit_leaves_it_undecided_although_the_user_allows_it(setting, one):
+def test_a_tolerance_that_could_hide_the_unit_is_called_vacuous(setting, one):
     _, teacher, points = setting
     weights, biases = teacher.weights, teacher.biases
     student = Network((weights[0][:, :, 1:], weights[1][:, 1:]), (biases[0][:, 1:], biases[1]))
     certificate = one("alignment", teacher, student, points, tolerance=100.0)
-    assert certificate.verdict_of(certificate.parts[0]) == "not decided"
+    assert certificate.verdict_of(certificate.parts[0]) == "vacuous"
     assert RESOLVED in [c.name for c in certificate.parts[0].conditions if c.holds is None]
     assert certificate.unmet == ()
 

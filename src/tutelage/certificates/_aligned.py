@@ -58,7 +58,7 @@ def look(scene: Scene, tolerance: float | None, alignment: float | None, roomy: 
     def picked(values: Tensor) -> Tensor:
         return torch.where(found.active, values, 0).flatten(2).gather(2, best.unsqueeze(2)).squeeze(2)
 
-    allowed = scene.rounding if tolerance is None else torch.full_like(scene.rounding, tolerance)
+    allowed = scene.tolerance(tolerance)
     return Look(
         found,
         between,
@@ -92,13 +92,12 @@ def gradient_condition(scene: Scene, found: Evidence, tolerance: Tensor) -> list
     used = (found.kink > 0)[..., None, None] * found.gradients.abs()
     between = used.flatten(1).amax(1)
     out = []
-    for sample, index, other, bound in zip(
-        on_samples.tolist(), at_sample.tolist(), between.tolist(), tolerance.tolist(), strict=True
-    ):
+    rows = on_samples.tolist(), at_sample.tolist(), between.tolist(), tolerance.tolist()
+    for sample, index, other, bound, nothing in zip(*rows, scene.says_nothing(tolerance).tolist(), strict=True):
         row, unit = divmod(index, scene.n)
         where = f"sample {row}, student unit {unit}" if sample >= other else "a point of the proof between two samples"
         data = {"on_samples": sample, "between_samples": other, "sample": row, "unit": unit}
-        out.append(check(GRADIENT, max(sample, other), "<=", bound, where, **data))
+        out.append(check(GRADIENT, max(sample, other), "<=", bound, where, vacuous=nothing, **data))
     return out
 
 

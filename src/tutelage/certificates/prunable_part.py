@@ -27,7 +27,7 @@ def prunable_part(scene: Scene, *, tolerance: float | None = None, alignment: fl
     unaligned units may be each other turned over.
     """
     found, near = groups(scene, alignment), aligned_at(scene, alignment)
-    allowed = scene.rounding if tolerance is None else torch.full_like(scene.rounding, tolerance)
+    allowed = scene.tolerance(tolerance)
     gradient = gradient_condition(scene, found.found, allowed)
     apart = apart_condition(scene, found.between, near)
     observers = observer_conditions(scene, found)

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Verdict = Literal["holds", "fails", "not applicable", "not decided"]
-VERDICTS: tuple[Verdict, ...] = ("fails", "not decided", "not applicable", "holds")
+Verdict = Literal["holds", "fails", "not applicable", "not decided", "vacuous"]
+VERDICTS: tuple[Verdict, ...] = ("fails", "not decided", "vacuous", "not applicable", "holds")
 """From the worst to the best: a certificate is as good as its worst part."""
 
 Relation = Literal["<=", "<", ">=", ">"]
@@ -18,7 +18,8 @@ class Condition:
 
     holds: True, False, or None where the number could not be had in full (a sampled bound, say) and decides nothing, or
     where there is none (value and bound are None then, and the witness says why);
-    witness: which sample, unit or region it comes from, in words; data: the same for machines.
+    witness: which sample, unit or region it comes from, in words; data: the same for machines;
+    vacuous: the bound is so wide that a network that learned nothing would meet it too, so meeting it says nothing.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Condition:
     holds: bool | None
     witness: str = ""
     data: dict[str, Any] = field(default_factory=dict)
+    vacuous: bool = False
 
     @property
     def needed(self) -> str:
@@ -48,6 +50,7 @@ class Condition:
             "needed": self.needed,
             "margin": _finite(self.margin),
             "holds": self.holds,
+            "vacuous": self.vacuous,
             "witness": self.witness,
             **({"data": {name: _plain(value) for name, value in self.data.items()}} if self.data else {}),
         }
@@ -56,14 +59,24 @@ class Condition:
         mark = {True: "yes", False: "no ", None: "?  "}[self.holds]
         if self.value is None:
             return f"{mark} {self.name}: {self.witness}"
-        text = f"{mark} {self.name}: {self.value:.4g} (needed {self.needed})"
+        said = ", which says nothing: even an untrained network meets it" if self.vacuous else ""
+        text = f"{mark} {self.name}: {self.value:.4g} (needed {self.needed}{said})"
         return f"{text}, {self.witness}" if self.witness else text
 
 
 def check(
-    name: str, value: float, relation: Relation, bound: float, witness: str = "", decided: bool = True, **data: Any
+    name: str,
+    value: float,
+    relation: Relation,
+    bound: float,
+    witness: str = "",
+    decided: bool = True,
+    vacuous: bool = False,
+    **data: Any,
 ) -> Condition:
     """A condition judged by its numbers; ``decided=False`` where the value is not the whole truth.
+
+    vacuous: the bound cannot be missed; a condition that is met then says nothing (one that is missed still does).
 
     >>> print(check("samples in the band", 12, ">=", 20, "teacher unit 3"))
     no  samples in the band: 12 (needed >= 20), teacher unit 3
@@ -71,7 +84,7 @@ def check(
     if math.isnan(value) or math.isnan(bound):
         raise ArithmeticError(f"'{name}' is not a number: {value} {relation} {bound}")
     met = {"<=": value <= bound, "<": value < bound, ">=": value >= bound, ">": value > bound}[relation]
-    return Condition(name, value, relation, bound, bool(met) if decided else None, witness, data)
+    return Condition(name, value, relation, bound, bool(met) if decided else None, witness, data, vacuous and bool(met))
 
 
 def unknown(name: str, why: str) -> Condition:
@@ -108,10 +121,16 @@ class Certificate:
     settings: dict[str, Any]
 
     def verdict_of(self, part: Part) -> Verdict:
-        """holds or fails where all conditions are true; a false condition comes before one that is not decided."""
-        met = [condition.holds for condition in (*self.conditions, *part.conditions)]
+        """holds or fails where all conditions are true.
+
+        A false condition comes before a vacuous one, and that before one that is not decided.
+        """
+        conditions = (*self.conditions, *part.conditions)
+        met = [condition.holds for condition in conditions]
         if not all(holds is not False for holds in met):
             return "not applicable"
+        if any(condition.vacuous for condition in conditions):
+            return "vacuous"
         if None in met or part.conclusion.holds is None:
             return "not decided"
         return "holds" if part.conclusion.holds else "fails"
@@ -173,7 +192,10 @@ class Certificate:
         return f"{self.verdict} ({', '.join(f'{v}: {n}' for v, n in counts.items())})"
 
 
-REMARKS = {"fails": " (this would refute the theorem, or shows rounding: look at the margins)"}
+REMARKS = {
+    "fails": " (this would refute the theorem, or shows rounding: look at the margins)",
+    "vacuous": " (the tolerance is too wide to say anything: choose a smaller one, or store the networks more precisely)",
+}
 
 
 @dataclass(frozen=True)

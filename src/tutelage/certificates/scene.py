@@ -5,6 +5,7 @@ K = m + n hyperplanes w~.x + b = 0 with regular weights, |w~| = 1 (000, Def. 1).
 boundary: it keeps w~ = 0 and is told apart by ``flat``.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -142,6 +143,26 @@ class Scene:
         """What rounding of the weights and of the arithmetic can leave of a gradient that is 0: [S]."""
         return 8 * self.students.depth * self.eps * self.size
 
+    def tolerance(self, given: float | None) -> Tensor:
+        """The gradient that counts as 0: what is given, or what rounding can leave. [S]"""
+        if given is not None and not (math.isfinite(given) and given >= 0):
+            raise Refusal(f"tolerance must be a finite number of at least 0, got {given}")
+        return self.rounding if given is None else torch.full_like(self.rounding, given)
+
+    def says_nothing(self, tolerance: Tensor) -> Tensor:
+        """Whether a gradient within the tolerance is no sign of learning: bool [S].
+
+        It is none where students that answer the mean label to every input would have nearly that gradient too.
+        """
+        return tolerance > INFORMATIVE * self.unlearned
+
+    @cached_property
+    def unlearned(self) -> Tensor:
+        """Largest |g_l| if these students answered the mean label to every input: [S]."""
+        labels = self.teacher_activity.outputs
+        error = labels - labels.mean(1, keepdim=True) if self.samples > 1 else labels
+        return torch.stack([g.abs().amax((1, 2)) for g in backward(self.students, self.activity, error)]).amax(0)
+
     @cached_property
     def size(self) -> Tensor:
         """What the terms of a gradient add up to without their signs, the largest over layers and long samples: [S]."""
@@ -152,6 +173,9 @@ class Scene:
         back = backward(self.students.map(torch.abs), sizes[1], total)
         return torch.stack([g.amax((1, 2)) for g in back]).amax(0)
 
+
+INFORMATIVE = 0.01
+"""A gradient that counts as 0 must be at most this share of the gradient of students that learned nothing."""
 
 _LONGEST = 256  # samples on which the size of rounding is judged
 

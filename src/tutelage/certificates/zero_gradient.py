@@ -39,15 +39,16 @@ def zero_gradient(
             f = torch.cat([f, torch.ones_like(f[..., :1])], dim=2)
         each, at = (g.abs().amax(2) * f.abs().amax(2)).max(1)
         layers.append((_worst_batch(g, f, size), each, at))
-    allowed = scene.rounding if tolerance is None else torch.full_like(scene.rounding, tolerance)
+    allowed = scene.tolerance(tolerance)
     reach = torch.stack([f[:, :rows].abs().amax((1, 2)) for f in scene.activity.features[:-1]]).amax(0).clamp_min(1)
     allowed = allowed * reach if tolerance is None else allowed
+    nothing = scene.says_nothing(allowed / reach).tolist()
     out = []
     for s in range(scene.members):
         parts = []
         for layer, (worst, each, at) in enumerate(layers, start=1):
             value, bound = float(worst[s]), (2 * size - 1) * float(worst[s])
-            condition = check(BATCH, value, "<=", float(allowed[s]), f"mean over {size} samples")
+            condition = check(BATCH, value, "<=", float(allowed[s]), f"mean over {size} samples", vacuous=nothing[s])
             slack = 8 * scene.students.depth * torch.finfo(torch.float64).eps * float(each[s])
             conclusion = check(SAMPLE, float(each[s]), "<=", bound + slack, f"sample {int(at[s])}", sample=int(at[s]))
             parts.append(Part(f"layer {layer}", (condition,), conclusion))

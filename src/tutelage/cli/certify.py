@@ -21,7 +21,7 @@ from tutelage.networks import Network, load
 from tutelage.runs import build, load_pack
 from tutelage.runs.manifest import MANIFEST, is_pack
 
-COLOURS = {"holds": "green", "fails": "red", "not applicable": "yellow", "not decided": "yellow"}
+COLOURS = {"holds": "green", "fails": "red", "not applicable": "yellow", "not decided": "yellow", "vacuous": "yellow"}
 FAILED = 1
 ALL = "all"
 
