@@ -12,7 +12,7 @@ import hashlib
 import inspect
 import sys
 import traceback
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +21,7 @@ from typing import Any
 
 from tutelage.errors import Refusal
 from tutelage.measures.registry import MEASURES, Measure
-from tutelage.settings import Recipe, one_line
+from tutelage.settings import Recipe, Settings, one_line
 
 
 @dataclass(frozen=True)
@@ -67,13 +67,22 @@ def load_source(source: bytes, path: str | Path) -> Plugin:
     return PLUGINS[digest]
 
 
-def digests(recipes: Iterable[Recipe], measures: Sequence[str]) -> list[str]:
-    """Digests of the plugins that these recipes and measures come from, in order; none for those of the package."""
+def used_by(settings: Settings) -> list[str]:
+    """Digests of the plugins that settings come from, at any depth, in order; none for what the package has itself."""
     if not _ORIGINS:
         return []
-    things: list[Any] = [base for recipe in recipes for base in type(recipe).__mro__]
-    things += [MEASURES[name] for name in measures if name in MEASURES]
-    return sorted({_ORIGINS[thing] for thing in things if thing in _ORIGINS})
+    return sorted({_ORIGINS[thing] for thing in _things(settings) if thing in _ORIGINS})
+
+
+def _things(settings: Settings) -> Iterator[Any]:
+    """Classes and measures that settings name, at any depth."""
+    yield from type(settings).__mro__
+    for name, value in settings:
+        for entry in value if isinstance(value, tuple) else (value,):
+            if isinstance(entry, Settings):
+                yield from _things(entry)
+            elif name == "measures" and entry in MEASURES:
+                yield MEASURES[entry]
 
 
 def describe(used: Iterable[str]) -> list[str]:

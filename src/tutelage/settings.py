@@ -1,15 +1,45 @@
 """The base of every recipe: frozen, checked, the same in Python and in YAML."""
 
 import inspect
-from collections.abc import Sequence
-from typing import Any, ClassVar, get_args
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    NonNegativeFloat,
+    PositiveFloat,
+    ValidationError,
+    model_validator,
+)
 
 from tutelage.errors import Refusal, unknown
 
-PerMember = float | tuple[float, ...]
-"""A number for all members, or one number a member."""
+_EACH = "one value per member"  # marks the type of settings that may be a list with one entry per member
+
+PerMember = Annotated[float | tuple[float, ...], _EACH]
+"""A number for all members, or one number per member."""
+
+PerMemberNonNegative = Annotated[NonNegativeFloat | tuple[NonNegativeFloat, ...], _EACH]
+"""The same, at least 0."""
+
+PerMemberPositive = Annotated[PositiveFloat | tuple[PositiveFloat, ...], _EACH]
+"""The same, above 0."""
+
+
+def _listed_seeds(value: Any) -> Any:
+    """A number of members stands for the seeds 0, 1, ...; a range for its entries."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        if value < 1:
+            raise ValueError(f"at least one seed is needed, got {value}")
+        return tuple(range(value))
+    return tuple(value) if isinstance(value, range) else value
+
+
+Seeds = Annotated[tuple[int, ...], BeforeValidator(_listed_seeds)]
+"""Seeds of the members: a number of members (seeds 0, 1, ...), a range or a list."""
 
 _LONGEST = 1000  # letters of a sentence: what a user gave is cut short, a list of names never is
 
@@ -56,6 +86,10 @@ class Settings(BaseModel):
 class Recipe(Settings):
     """Settings of one kind among several; subclasses register themselves under their ``kind``."""
 
+    def reads(self) -> tuple[Path, ...]:
+        """Files that are read; what they contain enters the hash of an experiment with this recipe."""
+        return ()
+
     kind: str
     kinds: ClassVar[dict[str, type["Recipe"]]]
 
@@ -86,6 +120,39 @@ class Recipe(Settings):
         if not isinstance(values["kind"], str) or values["kind"] not in cls.kinds:
             raise unknown(f"kind of {cls.__name__.lower()}", _named(values["kind"]), cls.kinds)
         return cls.kinds[values["kind"]](**{str(name): value for name, value in values.items()})
+
+
+def per_member_names(model: type[Settings]) -> list[str]:
+    """Settings of a model that may have one value per member, by the type of the field."""
+    return [name for name, field in model.model_fields.items() if _EACH in field.metadata]
+
+
+def check_per_member(settings: Settings, members: int) -> None:
+    """Raise an error where a list with one entry per member has another length, at any depth."""
+    for name in per_member_names(type(settings)):
+        per_member(getattr(settings, name), members, name)
+    for _, inner in _inner(settings):
+        check_per_member(inner, members)
+
+
+def of_members(settings: Any, members: Sequence[int]) -> Any:
+    """The same settings for some of the members: lists with one entry per member are cut, at any depth."""
+    changed: dict[str, Any] = {name: of_members(inner, members) for name, inner in _inner(settings)}
+    for name in per_member_names(type(settings)):
+        if isinstance(value := getattr(settings, name), tuple):
+            changed[name] = tuple(value[i] for i in members)
+    return settings.model_copy(update=changed) if changed else settings
+
+
+def without_members(settings: Any) -> Any:
+    """The same settings with 0 for whatever may differ from member to member."""
+    changed: dict[str, Any] = {name: without_members(inner) for name, inner in _inner(settings)}
+    changed |= dict.fromkeys(per_member_names(type(settings)), 0.0)
+    return settings.model_copy(update=changed) if changed else settings
+
+
+def _inner(settings: Settings) -> Iterator[tuple[str, Settings]]:
+    return ((name, value) for name, value in settings if isinstance(value, Settings))
 
 
 def per_member(value: PerMember, members: int, name: str) -> tuple[float, ...]:

@@ -194,7 +194,7 @@ class Certificate:
 
 REMARKS = {
     "fails": " (this would refute the theorem, or shows rounding: look at the margins)",
-    "vacuous": " (the tolerance is too wide to say anything: choose a smaller one, or store the networks more precisely)",
+    "vacuous": " (the tolerance is too wide to say anything: choose a smaller one, or networks of higher precision)",
 }
 
 

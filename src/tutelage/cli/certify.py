@@ -18,7 +18,7 @@ from tutelage.cli.points import read_points
 from tutelage.errors import Refusal
 from tutelage.inputs import Law
 from tutelage.networks import Network, load
-from tutelage.runs import build, load_pack
+from tutelage.runs import build, load_result
 from tutelage.runs.manifest import MANIFEST, is_pack
 
 COLOURS = {"holds": "green", "fails": "red", "not applicable": "yellow", "not decided": "yellow", "vacuous": "yellow"}
@@ -81,7 +81,7 @@ def _networks(teacher: Path | None, student: Path | None) -> tuple[Network, Netw
         return load(teacher), students, None, list(range(students.members))
     if not (is_pack(teacher) and (teacher / MANIFEST).is_file()):
         raise Refusal(f"{teacher} is no pack of a store: give a pack, or a teacher and a student")
-    pack = load_pack(teacher)
+    pack = load_result(teacher)
     if pack.spec.record.weights == "none":
         raise Refusal(f"pack {pack.spec.hash} kept no weights to look at: run it with record.weights set to last")
     students = pack.weights()

@@ -16,11 +16,11 @@ from tutelage.cli import tables
 from tutelage.cli.progress import shown
 from tutelage.cli.specs import LIMIT, Limit, With, read
 from tutelage.errors import unknown
-from tutelage.runs import Pack, Store, packs_of, schedule, work
+from tutelage.runs import Pack, Store, packs_of, schedule
 from tutelage.runs.experiment import size
 from tutelage.studies import SCALES, STUDIES, Outcome
 from tutelage.studies.live import Landing
-from tutelage.studies.reproduce import distinct_specs, plans
+from tutelage.studies.reproduce import distinct_experiments, plans
 from tutelage.studies.reproduce import reproduce as carry_out
 from tutelage.tracking import Tracker, open_tracker
 
@@ -60,10 +60,14 @@ def reproduce(
     if scale not in SCALES:
         raise unknown("scale", scale, SCALES)
     planned = plans(chosen, scale)
-    specs = distinct_specs(planned)
+    experiments = distinct_experiments(planned)
     tracker = open_tracker(track) if track else None
     landing = Landing(planned)
-    with shown(f"{len(specs)} packs", sum(map(work, specs)), as_json, landing) as (done, landed, evidence):
+    with shown(f"{len(experiments)} experiments", sum(e.cost for e in experiments), as_json, landing) as (
+        done,
+        landed,
+        evidence,
+    ):
         outcomes = carry_out(
             chosen,
             scale,
@@ -108,7 +112,7 @@ def run(
     store = Store(out)
     known = [spec in store for spec in specs]
     label = specs[0].hash if len(specs) == 1 else f"{len(specs)} packs"
-    with shown(label, sum(map(work, specs)), as_json) as (done, landed, _):
+    with shown(label, sum(s.cost for s in specs), as_json) as (done, landed, _):
         packs = schedule(specs, store, on, device=device, engine=engine, on_progress=done, on_landed=landed)
     if tracker:
         _tell(tracker, packs, [])

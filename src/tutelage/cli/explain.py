@@ -13,7 +13,7 @@ from tutelage.cli.commands import Json
 from tutelage.errors import Refusal
 from tutelage.inputs import Inputs
 from tutelage.measures.diagnosis import Diagnosis, diagnose, summary
-from tutelage.runs import Pack, build, load_pack
+from tutelage.runs import Pack, build, load_result
 from tutelage.runs.manifest import MANIFEST, is_pack
 
 _SHOWN = 20  # units told of one by one, unless all are asked for
@@ -52,7 +52,7 @@ def _pack(run: Path) -> Pack:
     if len(folders) != 1:
         what = f"holds {len(folders)} packs" if folders else "is no pack and holds none"
         raise Refusal(f"{run} {what}: name one, such as {run / (folders[0].name if folders else 'HASH')}")
-    return load_pack(folders[0])
+    return load_result(folders[0])
 
 
 def _is_pack(folder: Path) -> bool:

@@ -6,7 +6,7 @@ import numpy as np
 from rich.table import Table
 
 from tutelage.report import short
-from tutelage.runs import Pack
+from tutelage.runs import Pack, Spec
 from tutelage.studies import SCALES, STUDIES, Outcome, source
 
 COLOURS = {"holds": "green", "fails": "red", "undecided": "yellow"}
@@ -18,7 +18,7 @@ def study_rows() -> list[dict[str, Any]]:
     for study in STUDIES.values():
         sizes = {}
         for scale in SCALES:
-            specs = study.plan(scale).specs
+            specs = [e for e in study.plan(scale).experiments if isinstance(e, Spec)]
             sizes[scale] = {
                 "packs": len(specs),
                 "students": sum(len(s.seeds) for s in specs),

@@ -2,7 +2,7 @@
 
 from tutelage.networks.activations import ACTIVATIONS, gate
 from tutelage.networks.fan_out import alpha, backward, beta, fan_out, recursive_gradient
-from tutelage.networks.files import load, save
+from tutelage.networks.files import load, save, to_bytes
 from tutelage.networks.forward import Activity, forward, outputs
 from tutelage.networks.importing import read_network
 from tutelage.networks.initial import SmallNormal, Student, UniformFanIn
@@ -33,5 +33,6 @@ __all__ = [
     "read_network",
     "recursive_gradient",
     "save",
+    "to_bytes",
     "to_module",
 ]

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save as to_bytes
+from safetensors.torch import save as serialised
 from torch import Tensor
 
 from tutelage.errors import Refusal
@@ -17,11 +17,16 @@ FORMAT = "tutelage-network-1"
 
 def save(network: Network, path: str | Path) -> None:
     """Write a network; the file is complete or absent."""
+    write_atomically(Path(path), to_bytes(network))
+
+
+def to_bytes(network: Network) -> bytes:
+    """A network as the bytes of a safetensors file."""
     arrays = {f"weights.{layer}": w.detach().clone() for layer, w in enumerate(network.weights, start=1)}
     arrays |= {f"biases.{layer}": b.detach().clone() for layer, b in enumerate(network.biases or (), start=1)}
     arrays = {name: array.contiguous() for name, array in arrays.items()}
     about = {"format": FORMAT, "activation": network.activation, "slope": network.slope, "depth": network.depth}
-    write_atomically(Path(path), to_bytes(arrays, metadata={"tutelage": json.dumps(about)}))
+    return serialised(arrays, metadata={"tutelage": json.dumps(about)})
 
 
 def load(path: str | Path) -> Network:

@@ -1,5 +1,6 @@
 """Specs, packs and the store: what was asked, what came of it, and where it lies."""
 
+from tutelage.lab.experiment import plain
 from tutelage.runs.build import build
 from tutelage.runs.execute import execute, pick_device
 from tutelage.runs.jobs import BACKENDS, schedule
@@ -7,9 +8,10 @@ from tutelage.runs.loads import packs_of, work
 from tutelage.runs.on_processes import processes
 from tutelage.runs.on_ray import on_ray
 from tutelage.runs.on_slurm import on_slurm
-from tutelage.runs.spec import Record, Spec, from_yaml, plain, to_yaml
-from tutelage.runs.store import Pack, Store, load_pack, parquet_bytes
-from tutelage.runs.tables import to_report, to_tables
+from tutelage.runs.pack import Pack
+from tutelage.runs.spec import Record, Spec, from_yaml, to_yaml
+from tutelage.runs.store import Store, load_result
+from tutelage.runs.tables import parquet_bytes, to_report, to_tables
 
 __all__ = [
     "BACKENDS",
@@ -20,7 +22,7 @@ __all__ = [
     "build",
     "execute",
     "from_yaml",
-    "load_pack",
+    "load_result",
     "on_ray",
     "on_slurm",
     "packs_of",

@@ -1,31 +1,31 @@
-"""From specs to finished packs: build, train, measure, store; what is stored already is not computed again."""
+"""From experiments to stored results: what is stored already is not computed again."""
 
 import logging
 import os
 import platform
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import groupby
+from typing import Any
 
-import numpy as np
 import torch
 
 import tutelage
 from tutelage.errors import Refusal
-from tutelage.measures import Report
-from tutelage.networks import concatenate
+from tutelage.lab.context import Context
+from tutelage.lab.experiment import Experiment
 from tutelage.plugins import blamed
-from tutelage.runs.loads import loads, work
 from tutelage.runs.manifest import Damage
-from tutelage.runs.memory import keep_freed_memory
-from tutelage.runs.spec import Spec
-from tutelage.runs.store import Pack, Store
-from tutelage.runs.work import OnProgress, Part, train_loads
+from tutelage.runs.store import Store
 
 log = logging.getLogger(__name__)
 
-OnLanded = Callable[[Pack], None]
+OnProgress = Callable[[float], None]
+OnLanded = Callable[[Any], None]
 
 
 def pick_device(name: str = "auto") -> torch.device:
@@ -40,87 +40,144 @@ def pick_device(name: str = "auto") -> torch.device:
 
 
 def execute(
-    specs: Sequence[Spec],
+    experiments: Sequence[Experiment],
     store: Store,
     *,
     device: str = "auto",
     engine: str = "auto",
     on_progress: OnProgress | None = None,
     on_landed: OnLanded | None = None,
-) -> list[Pack]:
-    """Finished packs of all specs, in their order.
+) -> list[Any]:
+    """Stored results of all experiments, in their order; those that others need are computed first.
 
-    on_progress is told of work done, in units of :func:`work`; on_landed of every pack as it lands, or is found.
-    Packs are written by threads of their own while the next load trains; each lands as soon as it is whole.
+    on_progress is called with work done, in units of ``Experiment.cost``; on_landed with every result as it is
+    stored, or found. Results are written by threads of their own while the next experiment is computed.
     """
-    where = pick_device(device)
-    if where.type == "cpu":
-        keep_freed_memory()
     tell = on_progress or (lambda done: None)
-    show = on_landed or (lambda pack: None)
-    packs: dict[str, Pack | Future[Pack]] = {}
-    pending: dict[str, Spec] = {}
-    for spec in specs:
-        if spec.hash in packs or spec.hash in pending:
+    show = on_landed or (lambda result: None)
+    results, pending = sort_out(experiments, store, tell, show)
+    for level in levels(pending):
+        _compute(level, store, results, pick_device(device), engine, tell, show)
+    return [results[experiment.hash] for experiment in experiments]
+
+
+def sort_out(
+    experiments: Sequence[Experiment], store: Store, tell: OnProgress, show: OnLanded
+) -> tuple[dict[str, Any], list[Experiment]]:
+    """Results that are stored already, by hash, and the experiments to compute: each once, needed ones among them."""
+    results: dict[str, Any] = {}
+    pending: dict[str, Experiment] = {}
+    for experiment in with_needs(experiments):
+        if experiment.hash in results or experiment.hash in pending:
             continue
-        known = find(spec, store)
-        if known:
-            packs[spec.hash] = known
-            tell(work(spec))
-            show(known)
+        known = find(experiment, store)
+        if known is None:
+            pending[experiment.hash] = experiment
         else:
-            pending[spec.hash] = spec
-    finished: dict[str, list[Part]] = {name: [] for name in pending}
+            results[experiment.hash] = known
+            tell(experiment.cost)
+            show(known)
+    return results, list(pending.values())
+
+
+def with_needs(experiments: Iterable[Experiment]) -> Iterator[Experiment]:
+    """Experiments, each after those it needs."""
+    for experiment in experiments:
+        yield from with_needs(experiment.needs())
+        yield experiment
+
+
+def levels(pending: Sequence[Experiment]) -> list[list[Experiment]]:
+    """Experiments in groups: each needs only what is stored or in an earlier group."""
+    place: dict[str, int] = {}
+    out: list[list[Experiment]] = []
+    for experiment in pending:  # needed ones come first
+        level = max((place[need.hash] + 1 for need in experiment.needs() if need.hash in place), default=0)
+        place[experiment.hash] = level
+        out += [[]] * (level + 1 - len(out))
+        out[level] = [*out[level], experiment]
+    return out
+
+
+def _compute(
+    level: Sequence[Experiment],
+    store: Store,
+    results: dict[str, Any],
+    device: torch.device,
+    engine: str,
+    tell: OnProgress,
+    show: OnLanded,
+) -> None:
+    """Compute and store the experiments of one level, kind by kind."""
+    told: dict[str, float] = {}
+
+    def done(experiment: Experiment, share: float) -> None:
+        before = told.get(experiment.hash, 0.0)
+        told[experiment.hash] = max(before, min(share, 1.0))
+        tell(experiment.cost * (told[experiment.hash] - before))
+
+    context = Context(
+        device=device,
+        threads=torch.get_num_threads(),
+        engine=engine,
+        result=lambda needed: results[needed.hash] if needed.hash in results else store.load(needed),
+        scratch=store.scratch(),
+        on_done=done,
+        advance=tell,
+    )
+    written: list[Future[Any]] = []
     with blamed(), ThreadPoolExecutor(max_workers=4) as writers:
-        for part in train_loads(loads(list(pending.values()), where), where, engine, tell):
-            _raise_failures(packs.values())
-            whole = part.piece.whole
-            finished[whole.hash].append(part)
-            if sum(len(p.piece.spec.seeds) for p in finished[whole.hash]) == len(whole.seeds):
-                packs[whole.hash] = writers.submit(_save, whole, finished.pop(whole.hash), store, where, show)
-    return [pack.result() if isinstance(pack := packs[spec.hash], Future) else pack for spec in specs]
+        for kind, alike in groupby(sorted(level, key=lambda e: e.kind), key=type):
+            began = time.perf_counter()
+            for experiment, values in kind.run_all(list(alike), context):
+                _raise_failures(written)
+                seconds, began = time.perf_counter() - began, time.perf_counter()
+                written.append(writers.submit(_save, experiment, values, store, context, seconds, show))
+                if kind.reports_shares:
+                    done(experiment, 1.0)
+    for future in written:
+        result = future.result()
+        results[result.experiment.hash] = result
 
 
-def _raise_failures(packs: Iterable[Pack | Future[Pack]]) -> None:
-    """Stop at once when a pack could not be written, instead of computing more that cannot be kept either."""
-    for pack in packs:
-        if isinstance(pack, Future) and pack.done():
-            pack.result()
+def _raise_failures(written: Iterable[Future[Any]]) -> None:
+    """Stop at once when a result could not be written, instead of computing more that cannot be stored either."""
+    for future in written:
+        if future.done():
+            future.result()
 
 
-def find(spec: Spec, store: Store) -> Pack | None:
-    """The pack of a spec if it is there and whole; a damaged one is set aside, to be computed again."""
-    if spec not in store:
+def find(experiment: Experiment, store: Store) -> Any | None:
+    """The stored results of an experiment if they are whole; damaged ones are set aside, to be computed again."""
+    if experiment not in store:
         return None
     try:
-        return store.load(spec)
+        return store.load(experiment)
     except Damage as damage:
-        aside = store.root / f".{spec.hash}.{secrets.token_hex(4)}.damaged"
-        os.rename(store.folder(spec), aside)
+        aside = store.root / f".{experiment.hash}.{secrets.token_hex(4)}.damaged"
+        with suppress(FileNotFoundError):  # another run set it aside first
+            os.rename(store.folder(experiment), aside)
         log.warning("%s; it is set aside as %s and computed again", str(damage).partition(":")[0], aside.name)
         return None
 
 
-def _save(spec: Spec, parts: Sequence[Part], store: Store, device: torch.device, show: OnLanded) -> Pack:
-    """Write a finished pack, its pieces put together again in the order of its seeds."""
-    parts = sorted(parts, key=lambda part: spec.seeds.index(part.piece.spec.seeds[0]))
-    first = parts[0].report
-    values = {name: np.concatenate([part.report[name] for part in parts], axis=1) for name in first.values}
-    kept = {name: concatenate([part.kept[name] for part in parts]) for name in parts[0].kept}
-    diverged = [step for part in parts for step in part.diverged_at.tolist()]
+def _save(experiment: Experiment, values: Any, store: Store, context: Context, seconds: float, show: OnLanded) -> Any:
+    """Store the results of one experiment, and remove its checkpoints."""
+    device = context.device
     about = {
-        "spec": spec.hash,
+        "experiment": experiment.hash,
+        "kind": experiment.kind,
         "version": tutelage.__version__,
         "torch": torch.__version__,
         "machine": platform.machine(),
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
-        "engine": parts[0].engine,
-        "seeds": list(spec.seeds),
-        "diverged": {str(seed): step for seed, step in zip(spec.seeds, diverged, strict=True) if step >= 0},
+        "threads": context.threads,
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-        "seconds": round(sum(part.seconds for part in parts), 3),
-        "training_seconds": round(sum(part.training_seconds for part in parts), 3),
+        "seconds": round(seconds, 3),
     }
-    pack = store.save(spec, Report(first.steps, values), kept, [about])
-    show(pack)
-    return pack
+    own = values.about(experiment) if hasattr(values, "about") else {}
+    result = store.save(experiment, experiment.encode(values), about | own)
+    with context.of(experiment) as at_work:
+        at_work.forget()
+    show(result)
+    return result

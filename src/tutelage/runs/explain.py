@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import torch
 
+from tutelage.lab.experiment import flat, plain
 from tutelage.measures import axis_shape, find
-from tutelage.plugins import describe, digests
+from tutelage.plugins import describe, used_by
 from tutelage.runs.experiment import size
 from tutelage.runs.loads import Piece, packs_of, work
-from tutelage.runs.spec import Spec, plain
-from tutelage.settings import Recipe, Settings, first_paragraph
+from tutelage.runs.spec import Spec
+from tutelage.settings import Recipe, first_paragraph
 
 
 def explain(spec: Spec) -> str:
@@ -51,7 +52,7 @@ def facts(spec: Spec) -> dict[str, Any]:
     student = spec.student.widths(teacher)
     return {
         "hash": spec.hash,
-        "plugins": digests(spec.recipes(), spec.record.measures),
+        "plugins": used_by(spec),
         "teacher_widths": list(teacher),
         "student_widths": list(student),
         "members": len(spec.seeds),
@@ -64,23 +65,6 @@ def facts(spec: Spec) -> dict[str, Any]:
         "data_bytes": Piece(spec, spec).bytes,
         "result_bytes": _result_bytes(spec),
     }
-
-
-def flat(settings: Settings, prefix: str = "") -> dict[str, Any]:
-    """All settings by dotted name, defaults too, as plain data.
-
-    >>> from tutelage.training import Training
-    >>> flat(Training(steps=5))["schedule.kind"]
-    'constant'
-    """
-    out: dict[str, Any] = {}
-    for name in type(settings).model_fields:
-        value = getattr(settings, name)
-        if isinstance(value, Settings):
-            out |= flat(value, f"{prefix}{name}.")
-        else:
-            out[f"{prefix}{name}"] = list(value) if isinstance(value, tuple) else value
-    return out
 
 
 @dataclass(frozen=True)

@@ -1,19 +1,21 @@
-"""The unit of work that leaves this process: one pack, told in plain text, landing in a shared folder."""
+"""The unit of work that leaves this process: one experiment, described in plain text, stored in a shared folder."""
 
+import importlib
+import json
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
-import yaml
 
 from tutelage.errors import Refusal, unknown
+from tutelage.lab.experiment import Experiment, plain
+from tutelage.lab.experiment import find as find_kind
 from tutelage.plugins import PLUGINS, load_source
-from tutelage.runs.execute import OnLanded, execute, find
-from tutelage.runs.loads import work
-from tutelage.runs.spec import Spec, to_yaml
-from tutelage.runs.store import Pack, Store
+from tutelage.runs.execute import OnLanded, execute, levels, sort_out
+from tutelage.runs.store import Store
 
 log = logging.getLogger(__name__)
 
@@ -23,35 +25,48 @@ ATTEMPTS = 3
 
 @dataclass(frozen=True)
 class Job:
-    """One pack to compute: the spec as YAML, where its result belongs, and how.
+    """One experiment to compute: its kind and settings as plain text, where its results belong, and how.
 
-    plugins: name and source of the files the user named with --with; the worker loads them before it reads the spec.
+    module: where the kind is defined; plugins: name and source of the files the user named with --with; the worker
+    loads them before it reads the settings.
     """
 
-    spec: str
+    kind: str
+    module: str
+    settings: str
     store: str
     device: str
     engine: str
     threads: int
     plugins: tuple[tuple[str, bytes], ...] = ()
 
-    def read(self) -> Spec:
-        """The spec, with the plugins it may need in place."""
+    @classmethod
+    def of(cls, experiment: Experiment, store: str, device: str, engine: str, threads: int) -> "Job":
+        """The job of computing an experiment, with the plugins of this process."""
+        sources = tuple((str(plugin.path), plugin.source) for plugin in PLUGINS.values())
+        settings = json.dumps(plain(experiment))
+        module = type(experiment).__module__
+        return cls(experiment.kind, module, settings, store, device, engine, threads, sources)
+
+    def read(self) -> Experiment:
+        """The experiment, with the plugins it may need in place."""
         for path, source in self.plugins:
             load_source(source, Path(path))
-        return Spec(**yaml.safe_load(self.spec))
+        if not self.module.startswith("_tutelage_plugin_"):
+            importlib.import_module(self.module)
+        return find_kind(self.kind)(**json.loads(self.settings))
 
     @property
     def name(self) -> str:
-        """The hash of the spec."""
+        """The hash of the experiment."""
         return self.read().hash
 
 
 def carry_out(job: Job) -> str:
-    """Compute one pack in this process; its hash when it has landed. A pack that is there already is left alone."""
+    """Compute one experiment in this process; its hash when it is stored. One that is stored already is left alone."""
     torch.set_num_threads(job.threads)
-    (pack,) = execute([job.read()], Store(job.store), device=job.device, engine=job.engine)
-    return pack.spec.hash
+    (result,) = execute([job.read()], Store(job.store), device=job.device, engine=job.engine)
+    return result.experiment.hash
 
 
 Backend = Callable[[Sequence[Job], Callable[[str], None]], None]
@@ -72,7 +87,7 @@ def backend(name: str) -> Callable[[Callable[[str], Backend]], Callable[[str], B
 
 
 def schedule(
-    specs: Sequence[Spec],
+    experiments: Sequence[Experiment],
     store: Store,
     on: str = "local",
     *,
@@ -81,40 +96,35 @@ def schedule(
     threads: int = 1,
     on_progress: Callable[[float], None] | None = None,
     on_landed: OnLanded | None = None,
-) -> list[Pack]:
-    """Finished packs of all specs, computed here ("local") or by workers that share the folder of the store.
+) -> list[Any]:
+    """Stored results of all experiments, computed here ("local") or by workers that share the folder of the store.
 
-    A pack is the smallest thing a worker does, and packs are those of the specs: a run that was interrupted, or that
-    is moved to another machine, meets the same ones.
+    An experiment is the smallest thing a worker does: a run that was interrupted, or that is moved to another machine,
+    meets the same ones.
     """
     word, _, rest = on.partition(":")
     if word == "local":
-        return execute(specs, store, device=device, engine=engine, on_progress=on_progress, on_landed=on_landed)
+        return execute(experiments, store, device=device, engine=engine, on_progress=on_progress, on_landed=on_landed)
     if word not in BACKENDS:
         raise unknown("place to run", word, ["local", *BACKENDS])
-    distinct = {spec.hash: spec for spec in specs}
     tell = on_progress or (lambda done: None)
-    show = on_landed or (lambda pack: None)
-    waiting: dict[str, Spec] = {}
-    for name, spec in distinct.items():
-        known = find(spec, store)
-        if known:
-            tell(work(spec))
-            show(known)
-        else:
-            waiting[name] = spec
+    show = on_landed or (lambda result: None)
     folder = str(Path(store.root).resolve())
-    plugins = tuple((str(plugin.path), plugin.source) for plugin in PLUGINS.values())
-    jobs = [Job(to_yaml(spec), folder, device, engine, threads, plugins) for spec in waiting.values()]
+    results, pending = sort_out(experiments, store, tell, show)
+    waiting = {experiment.hash: experiment for experiment in pending}
 
     def landed(name: str) -> None:
-        tell(work(waiting[name]))
-        show(store.load(waiting[name]))
+        tell(waiting[name].cost)
+        results[name] = store.load(waiting[name])
+        show(results[name])
 
-    if jobs:
-        log.info("%d packs for %s", len(jobs), on)
+    for level in levels(pending):
+        log.info("%d experiments for %s", len(level), on)
+        jobs = [Job.of(experiment, folder, device, engine, threads) for experiment in level]
         BACKENDS[word](rest)(jobs, landed)
-    missing = [name for name, spec in waiting.items() if spec not in store]
+    missing = [name for name, experiment in waiting.items() if experiment not in store]
     if missing:
-        raise Refusal(f"{len(missing)} packs did not land ({', '.join(missing[:3])}...): run the same command again")
-    return [store.load(spec) for spec in specs]
+        raise Refusal(
+            f"{len(missing)} experiments have no results ({', '.join(missing[:3])}...): run the same command again"
+        )
+    return [results[e.hash] if e.hash in results else store.load(e) for e in experiments]

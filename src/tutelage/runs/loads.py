@@ -9,11 +9,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import torch
 
 from tutelage.runs.spec import Spec
+from tutelage.settings import of_members, without_members
 
 STREAMS = 3
 """Loads that are at work on a GPU at the same time."""
@@ -76,7 +76,7 @@ class Piece:
     def shape(self) -> tuple:
         """What pieces must share to be trained in one stack: students, training but for the rates, recorded steps."""
         student = self.spec.student
-        training = self.spec.training.model_copy(update={"learning_rate": 0.0})
+        training = without_members(self.spec.training)
         return (
             student.widths(self.spec.teacher.widths()),
             (student.activation, student.slope, student.bias),
@@ -126,14 +126,6 @@ def join(pieces: Sequence[Piece], room: int) -> list[list[Piece]]:
 
 
 def some(spec: Spec, members: Sequence[int]) -> Spec:
-    """The spec of some of its members, with their own learning rates and polarities."""
-
-    def own(value: Any) -> Any:
-        return tuple(value[i] for i in members) if isinstance(value, tuple) else value
-
-    training = spec.training.model_copy(update={"learning_rate": own(spec.training.learning_rate)})
-    teacher = spec.teacher
-    if hasattr(teacher, "polarity"):
-        teacher = teacher.model_copy(update={"polarity": own(teacher.polarity)})
+    """The spec of some of its members, with their own values of the settings that are given per member."""
     seeds = tuple(spec.seeds[i] for i in members)
-    return spec.model_copy(update={"seeds": seeds, "training": training, "teacher": teacher})
+    return of_members(spec, members).model_copy(update={"seeds": seeds})

@@ -9,22 +9,19 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 import tutelage
 from tutelage.errors import Refusal
-from tutelage.plugins import digests
-from tutelage.runs.spec import Spec, plain
+from tutelage.lab.experiment import Experiment, canonical, digest, flat
 from tutelage.version import commit
 
-MANIFEST, SPEC = "manifest.json", "spec.yaml"
+MANIFEST, SETTINGS = "manifest.json", "settings.yaml"
 HASH = re.compile(r"[0-9a-f]{16}")
 """Names of the folders that are packs."""
 
@@ -45,35 +42,33 @@ class Damage(Refusal):
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a manifest says: settings of the spec (as data and as text), origin, checksum and size of every file.
+    """What a manifest says of an experiment.
 
-    Packs written before manifests told of their origin have checksums alone: ``about`` and ``bytes`` are then empty.
+    settings: what the hash is taken of, as data and (``text``) as text; flat: all settings by dotted name, defaults
+    too; files and bytes: checksum and size of every file; about: origin.
     """
 
     settings: dict[str, Any]
+    flat: dict[str, Any]
     text: str
     files: dict[str, str]
     about: dict[str, Any] = field(default_factory=dict)
     bytes: dict[str, int] = field(default_factory=dict)
 
 
-def compose(spec: Spec, folder: Path, log: Sequence[Mapping[str, Any]]) -> str:
-    """The manifest of a folder whose other files are written; the last line of the log says how they came about."""
-    line = log[-1] if log else {}
+def compose(experiment: Experiment, folder: Path, log: Mapping[str, Any]) -> str:
+    """The manifest of a folder whose other files are written; the log says how they came about."""
     here = {
         "version": tutelage.__version__,
         "commit": commit(),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    settings = plain(spec)
-    if used := digests(spec.recipes(), spec.record.measures):
-        settings["plugins"] = used
-    assert digest(canonical(settings)) == spec.hash, "a manifest must hold what its hash is taken of"
     names = sorted(file.name for file in folder.iterdir())
     values = {
-        "spec": spec.hash,
-        **{name: line.get(name, here.get(name)) for name in _ABOUT},
-        "settings": settings,
+        "experiment": experiment.hash,
+        **{name: log.get(name, here.get(name)) for name in _ABOUT},
+        "description": experiment.description(),
+        "settings": flat(experiment),
         "files": {name: checksum(folder / name) for name in names},
         "bytes": {name: (folder / name).stat().st_size for name in names},
     }
@@ -82,24 +77,24 @@ def compose(spec: Spec, folder: Path, log: Sequence[Mapping[str, Any]]) -> str:
 
 
 def read(folder: Path) -> Manifest:
-    """The manifest of a pack; one that is missing, not whole or of another spec is refused."""
+    """The manifest of an experiment; one that is missing, not whole or of another experiment raises an error."""
     content = _content(folder, MANIFEST)
     try:
         values = json.loads(content)
-        files, sizes = values["files"], values.get("bytes", {})
+        files, sizes, about = values["files"], values["bytes"], values["description"]
         good = all(_NAME.fullmatch(name) and _CHECKSUM.fullmatch(wanted) for name, wanted in files.items())
-        good = good and SPEC in files and (not sizes or sizes.keys() == files.keys())
-        good = good and all(type(size) is int for size in sizes.values())
-        good = good and ("checksum" not in values or _is_as_composed(content))
+        good = good and SETTINGS in files and sizes.keys() == files.keys()
+        good = good and all(type(size) is int for size in sizes.values()) and _is_as_composed(content)
+        good = good and isinstance(about["kind"], str) and isinstance(about["settings"], dict)
+        good = good and isinstance(values["settings"], dict)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         good = False
     if not good:
         raise Damage(folder, MANIFEST, "is not readable")
-    settings, source = (values["settings"], MANIFEST) if "settings" in values else (_settings_of_yaml(folder), SPEC)
-    text = canonical(settings) if isinstance(settings, dict) else ""
-    if not text or digest(text) != folder.name:
-        raise Damage(folder, source, "belongs to another spec")
-    return Manifest(settings, text, files, {name: values.get(name) for name in _ABOUT if name in values}, sizes)
+    if digest(text := canonical(about)) != folder.name:
+        raise Damage(folder, MANIFEST, "belongs to another experiment")
+    origin = {name: values.get(name) for name in _ABOUT if name in values}
+    return Manifest(about, values["settings"], text, files, origin, sizes)
 
 
 def damage(folder: Path, manifest: Manifest, checksums: bool = True) -> Iterator[Damage]:
@@ -123,19 +118,6 @@ def verify(folder: Path) -> Manifest:
     for found in damage(folder, manifest):
         raise found
     return manifest
-
-
-def canonical(settings: Any) -> str:
-    """Plain settings as the text that their hash is taken of, empty where no spec can have them."""
-    try:
-        return json.dumps(settings, sort_keys=True, separators=(",", ":"))
-    except (TypeError, ValueError, RecursionError):
-        return ""
-
-
-def digest(text: str) -> str:
-    """The hash of the spec whose plain settings are the given text, that which names its folder."""
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def checksum(file: Path) -> str:
@@ -181,18 +163,3 @@ def _is_as_composed(content: bytes) -> bool:
     """Whether the checksum at the end of a manifest is that of all before it."""
     end = _END.search(content)
     return end is not None and hashlib.sha256(content[: end.start()] + b"\n}").hexdigest().encode() == end[1]
-
-
-def _settings_of_yaml(folder: Path) -> dict[str, Any]:
-    """Settings of a pack whose manifest does not hold them, from the spec itself."""
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    try:
-        text = _content(folder, SPEC).decode()
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=loader)):
-            raise ValueError  # specs are written without references, which can be made to grow without end
-        settings = yaml.load(text, Loader=loader)
-    except (yaml.YAMLError, ValueError, RecursionError):
-        settings = None
-    if not isinstance(settings, dict):
-        raise Damage(folder, SPEC, "is not readable")
-    return settings

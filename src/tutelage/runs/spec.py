@@ -1,23 +1,27 @@
 """The spec of a pack: everything that decides a result, frozen, checked, hashable, written as YAML."""
 
-import hashlib
-import json
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import yaml
 from pydantic import NonNegativeInt, PositiveInt, field_validator, model_validator
 
 from tutelage.errors import Refusal
 from tutelage.inputs import Law
+from tutelage.lab.experiment import Experiment, plain
 from tutelage.measures import MEASURES, STANDARD, find
 from tutelage.networks import Student
-from tutelage.plugins import describe, digests
+from tutelage.plugins import describe, used_by
 from tutelage.runs.yaml_file import read_table
-from tutelage.settings import Recipe, Settings, per_member
+from tutelage.settings import Settings, check_per_member
 from tutelage.teachers import Teacher
 from tutelage.training import Training
+
+if TYPE_CHECKING:
+    from tutelage.lab.context import Context
+    from tutelage.runs.pack import Pack
 
 MEMBERS = 1_000_000
 """The most members of one pack."""
@@ -55,12 +59,14 @@ class Record(Settings):
         return tuple(sorted({0, total, *regular, *self.at}))
 
 
-class Spec(Settings):
-    """One pack of members: S teachers of one kind, a student and inputs for each, one training, one set of measures.
+class Spec(Experiment, kind="students", numerics=1):
+    """Trained students: S teachers of one kind, a student and inputs for each, one training, one set of measures.
 
     ``seeds`` is a number of members (seeds 0, 1, ...) or the list of seeds. The learning rate and the polarity may be
     lists with one value a member. Settings that decide nothing about the result (engine, device) are not here.
     """
+
+    reports_shares: ClassVar[bool] = False
 
     teacher: Teacher
     student: Student
@@ -99,9 +105,7 @@ class Spec(Settings):
     def _fits(self) -> "Spec":
         if len(set(self.seeds)) < len(self.seeds):
             raise ValueError("'seeds' must be distinct: a repeated seed is the same member twice")
-        for settings, name in ((self.training, "learning_rate"), (self.teacher, "polarity")):
-            if hasattr(settings, name):
-                per_member(getattr(settings, name), len(self.seeds), name)
+        check_per_member(self, len(self.seeds))
         steps, record = self.training.steps, self.record
         if any(step > steps for step in record.at):
             raise ValueError(f"'record.at': a recorded step lies beyond the {steps} steps of training")
@@ -127,41 +131,37 @@ class Spec(Settings):
         return self
 
     @property
-    def hash(self) -> str:
-        """Sixteen hexadecimal digits that name the result; settings at their default do not enter.
+    def cost(self) -> float:
+        """Seconds of one core, roughly."""
+        from tutelage.runs.loads import work
 
-        So a setting added later, whose default changes nothing, leaves the hash of every older spec as it was. Where
-        a kind or a measure comes from a user's own file, what that file holds enters as well (:mod:`tutelage.plugins`).
-        """
-        decides = plain(self)
-        if used := digests(self.recipes(), self.record.measures):
-            decides["plugins"] = used
-        text = json.dumps(decides, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return work(self) / MULTIPLICATIONS
 
-    def recipes(self) -> tuple[Recipe, ...]:
-        """The recipes of a spec: teacher, student, law of the inputs, schedule of the learning rate, optimiser."""
-        return self.teacher, self.student, self.inputs, self.training.schedule, self.training.optimiser
+    @classmethod
+    def run_all(cls, experiments: Sequence[Experiment], context: "Context") -> Iterator[tuple[Experiment, Any]]:
+        """Students of all specs; on a GPU several specs are trained in one stack."""
+        from tutelage.runs.work import trained
 
+        return trained([e for e in experiments if isinstance(e, Spec)], context)
 
-def plain(settings: Settings) -> dict[str, Any]:
-    """Settings as plain data, kinds and whatever differs from its default."""
-    out: dict[str, Any] = {}
-    for name, field in type(settings).model_fields.items():
-        value = getattr(settings, name)
-        if name != "kind" and value == field.get_default(call_default_factory=True):
-            continue
-        out[name] = plain(value) if isinstance(value, Settings) else _listed(value)
-    return out
+    def encode(self, results: Any) -> dict[str, bytes]:
+        from tutelage.runs.pack import to_files
+
+        return to_files(self, results)
+
+    def decode(self, folder: Path) -> "Pack":
+        from tutelage.runs.pack import read_pack
+
+        return read_pack(self, folder)
 
 
-def _listed(value: Any) -> Any:
-    return [_listed(v) for v in value] if isinstance(value, tuple) else value
+MULTIPLICATIONS = 1e11
+"""What one core does per second, roughly; only progress bars depend on it."""
 
 
 def to_yaml(spec: Spec) -> str:
     """The spec as YAML that :func:`from_yaml` reads back to the same hash; plugins it needs stand in a comment."""
-    needs = "".join(f"# needs --with {name}\n" for name in describe(digests(spec.recipes(), spec.record.measures)))
+    needs = "".join(f"# needs --with {name}\n" for name in describe(used_by(spec)))
     return needs + yaml.safe_dump(plain(spec), sort_keys=False)
 
 

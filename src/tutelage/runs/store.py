@@ -1,57 +1,25 @@
-"""The store: one folder a pack, named by the hash of its spec, complete or absent."""
+"""The store: one folder per experiment, named by its hash, complete or absent."""
 
-import io
 import json
 import os
 import secrets
 import shutil
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
+import yaml
 
-from tutelage import networks
 from tutelage.errors import Refusal
 from tutelage.files import write_atomically
-from tutelage.measures import Report
-from tutelage.networks import Network
-from tutelage.runs.manifest import MANIFEST, SPEC, Damage, compose, is_pack, verify
-from tutelage.runs.spec import Spec, from_yaml, to_yaml
-from tutelage.runs.tables import INDEX, to_report, to_tables
-
-
-@dataclass(frozen=True)
-class Pack:
-    """A finished pack: its spec and the report of its measures; weights are read on demand."""
-
-    spec: Spec
-    report: Report
-    folder: Path
-
-    def weights(self, step: int | None = None) -> Network:
-        """The students at a recorded step whose weights were kept (the last one unless told)."""
-        step = self.spec.training.steps if step is None else step
-        return self._network(f"students-{step}.safetensors")
-
-    def teacher(self) -> Network:
-        """The teachers of this pack."""
-        return self._network("teacher.safetensors")
-
-    def _network(self, name: str) -> Network:
-        if (self.folder / name).is_symlink():
-            raise Damage(self.folder, name, "is a link, not a file")
-        return networks.load(self.folder / name)
-
-    def widths(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Widths of the teacher and of the students."""
-        teacher = self.spec.teacher.widths()
-        return teacher, self.spec.student.widths(teacher)
+from tutelage.lab.experiment import Experiment, find, plain
+from tutelage.lab.kinds import import_all_kinds
+from tutelage.plugins import describe, used_by
+from tutelage.runs.manifest import MANIFEST, SETTINGS, Manifest, compose, is_pack, verify
 
 
 class Store:
-    """A folder of packs. What lies under its final name is whole; a crash leaves only a ``.part`` folder behind."""
+    """A folder of results. What lies under its final name is whole; a crash leaves only a ``.part`` folder behind."""
 
     def __init__(self, root: str | Path) -> None:
         self.root = Path(root)
@@ -65,26 +33,27 @@ class Store:
                 f"{self.root} cannot be written ({error.strerror}): choose another folder with --out"
             ) from None
 
-    def __contains__(self, spec: Spec) -> bool:
-        return is_pack(self.folder(spec))
+    def __contains__(self, experiment: Experiment) -> bool:
+        return is_pack(self.folder(experiment))
 
-    def folder(self, spec: Spec) -> Path:
-        return self.root / spec.hash
+    def folder(self, experiment: Experiment) -> Path:
+        return self.root / experiment.hash
 
-    def save(self, spec: Spec, report: Report, kept: dict[str, Network], log: list[dict[str, Any]]) -> Pack:
-        """Write a pack whole: into a folder of another name, synced, then renamed."""
-        final = self.folder(spec)
-        part = self.root / f".{spec.hash}.{secrets.token_hex(4)}.part"
-        teacher = spec.teacher.widths()
+    def scratch(self) -> Path:
+        """The folder for checkpoints of experiments at work."""
+        return self.root / ".checkpoints"
+
+    def save(self, experiment: Experiment, files: Mapping[str, bytes], log: Mapping[str, Any]) -> Any:
+        """Write results whole: into a folder of another name, synced, then renamed."""
+        final = self.folder(experiment)
+        part = self.root / f".{experiment.hash}.{secrets.token_hex(4)}.part"
         try:
             part.mkdir()
-            write_atomically(part / SPEC, to_yaml(spec))
-            write_atomically(part / "log.jsonl", "".join(json.dumps(line) + "\n" for line in log))
-            for axis, table in to_tables(report, spec.seeds, teacher, spec.student.widths(teacher)).items():
-                write_atomically(part / f"{axis}.parquet", parquet_bytes(table))
-            for name, network in kept.items():
-                networks.save(network, part / f"{name}.safetensors")
-            write_atomically(part / MANIFEST, compose(spec, part, log))
+            write_atomically(part / SETTINGS, to_yaml(experiment))
+            write_atomically(part / "log.jsonl", json.dumps(log) + "\n")
+            for name, content in files.items():
+                write_atomically(part / name, content)
+            write_atomically(part / MANIFEST, compose(experiment, part, log))
             land(part, final)
         except OSError as error:
             shutil.rmtree(part, ignore_errors=True)
@@ -92,28 +61,31 @@ class Store:
         except BaseException:
             shutil.rmtree(part, ignore_errors=True)
             raise
-        return Pack(spec, report, final)
+        return experiment.decode(final)
 
-    def load(self, spec: Spec) -> Pack:
-        """Read a pack back; a file that is missing or does not match its checksum is refused by name."""
-        return load_pack(self.folder(spec), spec)
+    def load(self, experiment: Experiment) -> Any:
+        """Read results back; a file that is missing or does not match its checksum raises an error by name."""
+        verify(self.folder(experiment))
+        return experiment.decode(self.folder(experiment))
 
 
-def load_pack(folder: Path, spec: Spec | None = None) -> Pack:
-    """The pack in a folder, of the spec it names itself unless one is given; nothing is written there."""
-    manifest = verify(folder)
-    spec = from_yaml(folder / SPEC) if spec is None else spec
-    teacher, tables = spec.teacher.widths(), {}
-    for axis in INDEX:
-        if (name := f"{axis}.parquet") in manifest.files:
-            try:
-                tables[axis] = pq.read_table(folder / name)
-            except (pa.ArrowException, OSError):
-                raise Damage(folder, name, "is not a Parquet table") from None
-    try:
-        return Pack(spec, to_report(tables, teacher, spec.student.widths(teacher)), folder)
-    except (KeyError, ValueError):
-        raise Damage(folder, MANIFEST, "belongs to tables of another shape") from None
+def to_yaml(experiment: Experiment) -> str:
+    """Kind and settings as YAML; plugins that are needed stand in a comment."""
+    needs = "".join(f"# needs --with {name}\n" for name in describe(used_by(experiment)))
+    return needs + yaml.safe_dump({"kind": experiment.kind, **plain(experiment)}, sort_keys=False)
+
+
+def load_result(folder: Path) -> Any:
+    """The results in a folder, of the experiment that its manifest names; nothing is written there."""
+    return experiment_of(verify(folder)).decode(folder)
+
+
+def experiment_of(manifest: Manifest) -> Experiment:
+    """The experiment whose results a manifest describes."""
+    about = manifest.settings
+    if about["kind"] not in Experiment.kinds:
+        import_all_kinds()
+    return find(about["kind"])(**about["settings"])
 
 
 def land(part: Path, final: Path) -> bool:
@@ -131,13 +103,6 @@ def land(part: Path, final: Path) -> bool:
         return False
     sync_folder(final.parent)
     return True
-
-
-def parquet_bytes(table: pa.Table) -> bytes:
-    """A table as the bytes of a Parquet file."""
-    buffer = io.BytesIO()
-    pq.write_table(table, buffer, compression="zstd")
-    return buffer.getvalue()
 
 
 def sync_folder(folder: Path) -> None:

@@ -1,10 +1,12 @@
 """Reports as Parquet tables, one an axis, and back: long tables for the database, stacked arrays for Python."""
 
+import io
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from tutelage.measures import Report, axis_shape, find
 
@@ -77,3 +79,10 @@ def _entries(axis: str, teacher: tuple[int, ...], students: tuple[int, ...]) -> 
         grid[0] = layer
         grids.append(grid)
     return dict(zip(INDEX[axis], np.concatenate(grids, axis=1), strict=True))
+
+
+def parquet_bytes(table: pa.Table) -> bytes:
+    """A table as the bytes of a Parquet file."""
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer, compression="zstd")
+    return buffer.getvalue()

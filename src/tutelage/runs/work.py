@@ -8,14 +8,19 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from itertools import groupby
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from tutelage.inputs import Inputs
+from tutelage.lab.context import Context
 from tutelage.measures import Recorder, Report
 from tutelage.networks import Network, concatenate
 from tutelage.runs.build import build
-from tutelage.runs.loads import STREAMS, Piece, work
+from tutelage.runs.loads import STREAMS, Piece, loads, work
+from tutelage.runs.memory import keep_freed_memory
+from tutelage.runs.pack import Trained
+from tutelage.runs.spec import Spec
 from tutelage.training import Task, follow, make_task
 
 log = logging.getLogger(__name__)
@@ -39,13 +44,43 @@ class Part:
 Load = Sequence[Piece]
 
 
-def train_loads(loads: Sequence[Load], device: torch.device, engine: str, tell: OnProgress) -> Iterator[Part]:
+def trained(specs: Sequence[Spec], context: Context) -> Iterator[tuple[Spec, Trained]]:
+    """Trained students of all specs, each as soon as all its pieces are finished."""
+    if context.device.type == "cpu":
+        keep_freed_memory()
+    finished: dict[str, list[Part]] = {spec.hash: [] for spec in specs}
+    total = sum(work(spec) for spec in specs) or 1.0
+    share = sum(spec.cost for spec in specs) / total
+
+    def tell(done: float) -> None:
+        context.advance(done * share)
+
+    for part in train_loads(loads(specs, context.device), context.device, context.engine, tell):
+        whole = part.piece.whole
+        finished[whole.hash].append(part)
+        if sum(len(p.piece.spec.seeds) for p in finished[whole.hash]) == len(whole.seeds):
+            yield whole, _whole(whole, finished.pop(whole.hash))
+
+
+def _whole(spec: Spec, parts: Sequence[Part]) -> Trained:
+    """The pieces of a spec put together again, in the order of its seeds."""
+    parts = sorted(parts, key=lambda part: spec.seeds.index(part.piece.spec.seeds[0]))
+    first = parts[0].report
+    values = {name: np.concatenate([part.report[name] for part in parts], axis=1) for name in first.values}
+    kept = {name: concatenate([part.kept[name] for part in parts]) for name in parts[0].kept}
+    diverged = torch.cat([part.diverged_at for part in parts])
+    seconds = sum(part.seconds for part in parts)
+    training = sum(part.training_seconds for part in parts)
+    return Trained(Report(first.steps, values), kept, diverged, parts[0].engine, seconds, training)
+
+
+def train_loads(stacks: Sequence[Load], device: torch.device, engine: str, tell: OnProgress) -> Iterator[Part]:
     """The parts of all loads as they are finished: one load after another on a CPU, a few at a time on a GPU.
 
     On a GPU one load's recordings then overlap another's training, and blocks of one fill the gaps of the other.
     """
     if device.type != "cuda":
-        for load in loads:
+        for load in stacks:
             yield from _train(load, device, engine, tell)
         return
     stop = threading.Event()
@@ -60,7 +95,7 @@ def train_loads(loads: Sequence[Load], device: torch.device, engine: str, tell: 
             return _train(load, device, engine, tell_or_stop)
 
     with ThreadPoolExecutor(max_workers=STREAMS) as workers:
-        heaviest_first = sorted(loads, key=lambda load: -sum(work(piece.spec) for piece in load))
+        heaviest_first = sorted(stacks, key=lambda load: -sum(work(piece.spec) for piece in load))
         futures = [workers.submit(on_a_stream, load) for load in heaviest_first]
         try:
             for future in as_completed(futures):

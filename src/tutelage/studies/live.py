@@ -3,6 +3,7 @@
 import threading
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Any
 
 from tutelage.runs import Pack
 from tutelage.studies.claims import Claim, judge
@@ -31,7 +32,7 @@ class Landing:
 
     def add(self, pack: Pack) -> None:
         with self._lock:
-            self._packs[pack.spec.hash] = pack
+            self._packs[pack.experiment.hash] = pack
 
     def packs(self) -> list[Pack]:
         """All packs that have landed."""
@@ -45,19 +46,21 @@ class Landing:
 
 
 def _standing(name: str, plan: Plan, landed: dict[str, Pack]) -> Standing:
-    packs = [landed[spec.hash] for spec in plan.specs if spec.hash in landed]
+    packs = [landed[e.hash] for e in plan.experiments if e.hash in landed]
+    complete = len(packs) == len(plan.experiments)
+    seen = plan.view(Packs(packs)) if plan.view and complete else Packs(packs)
     verdicts: Counter[str] = Counter()
     waiting = 0
     for claim in plan.claims:
-        so_far = None if plan.evidence else _so_far(claim, Packs(packs))
+        so_far = None if plan.evidence or (plan.view and not complete) else _so_far(claim, seen)
         waiting += so_far is None
         verdicts.update(so_far or [])
-    return Standing(name, len(packs), len(plan.specs), verdicts, waiting)
+    return Standing(name, len(packs), len(plan.experiments), verdicts, waiting)
 
 
-def _so_far(claim: Claim, packs: Packs) -> list[str] | None:
+def _so_far(claim: Claim, packs: Any) -> list[str] | None:
     """Verdicts of a claim on the packs that are there, or None when it needs one that is not."""
-    if not len(packs):
+    if isinstance(packs, Packs) and not len(packs):
         return None
     try:
         return [v.verdict for v in judge(claim, packs)] or None

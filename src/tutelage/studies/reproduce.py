@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,7 +16,9 @@ import tutelage
 from tutelage.errors import unknown
 from tutelage.figures import house_style, save
 from tutelage.files import write_atomically
-from tutelage.runs import Pack, Spec, Store, parquet_bytes, plain, schedule
+from tutelage.lab.experiment import Experiment, plain
+from tutelage.runs import Store, parquet_bytes, schedule
+from tutelage.runs.execute import with_needs
 from tutelage.studies.claims import Verdict, judge
 from tutelage.studies.kept import Kept
 from tutelage.studies.packs import Packs
@@ -45,9 +48,10 @@ def plans(names: Sequence[str], scale: str) -> dict[str, Plan]:
     return {name: find(name).plan(scale) for name in names}
 
 
-def distinct_specs(planned: dict[str, Plan]) -> list[Spec]:
-    """All packs that the plans need, each once: studies that share packs share their cost."""
-    return list({spec.hash: spec for plan in planned.values() for spec in plan.specs}.values())
+def distinct_experiments(planned: dict[str, Plan]) -> list[Experiment]:
+    """All experiments that the plans need, each once: studies that share experiments share their cost."""
+    every = with_needs(experiment for plan in planned.values() for experiment in plan.experiments)
+    return list({experiment.hash: experiment for experiment in every}.values())
 
 
 def reproduce(
@@ -59,7 +63,7 @@ def reproduce(
     device: str = "auto",
     engine: str = "auto",
     on_progress: Callable[[float], None] | None = None,
-    on_landed: Callable[[Pack], None] | None = None,
+    on_landed: Callable[[Any], None] | None = None,
     on_evidence: Callable[[str, float], None] | None = None,
 ) -> list[Outcome]:
     """Carry out studies: packs into OUT/results, then figure, claims and numbers of each study into OUT/STUDY.
@@ -70,12 +74,16 @@ def reproduce(
     """
     planned = plans(names, scale)
     store = Store(Path(out) / "results")
-    specs = distinct_specs(planned)
-    finished = schedule(specs, store, on, device=device, engine=engine, on_progress=on_progress, on_landed=on_landed)
-    packs = {pack.spec.hash: pack for pack in finished}
+    experiments = distinct_experiments(planned)
+    finished = schedule(
+        experiments, store, on, device=device, engine=engine, on_progress=on_progress, on_landed=on_landed
+    )
+    results = {result.experiment.hash: result for result in finished}
     tell, put_by = on_evidence or (lambda name, share: None), Path(out) / "evidence"
     return [
-        _write(find(name), scale, plan, Packs((packs[s.hash] for s in plan.specs), Kept(put_by)), Path(out), tell)
+        _write(
+            find(name), scale, plan, Packs((results[e.hash] for e in plan.experiments), Kept(put_by)), Path(out), tell
+        )
         for name, plan in planned.items()
     ]
 
@@ -85,6 +93,7 @@ def _write(
 ) -> Outcome:
     folder, began = out / study.name, perf_counter()
     evidence = plan.evidence(packs, lambda share: tell(study.name, share)) if plan.evidence else packs
+    evidence = plan.view(packs) if plan.view else evidence
     origin = provenance(packs, perf_counter() - began)
     verdicts = [verdict for claim in plan.claims for verdict in judge(claim, evidence)]
     outcome = Outcome(study, scale, folder, verdicts)
@@ -92,7 +101,8 @@ def _write(
         save(plan.figure(evidence), folder)
     table = plan.numbers(evidence) if callable(plan.numbers) else numbers(packs, plan.numbers)
     write_atomically(folder / "claims.json", json.dumps(outcome.claims(), indent=1))
-    write_atomically(folder / "spec.yaml", yaml.safe_dump_all([plain(p.spec) for p in packs], sort_keys=False))
+    settings = [{"kind": r.experiment.kind, **plain(r.experiment)} for r in packs]
+    write_atomically(folder / "settings.yaml", yaml.safe_dump_all(settings, sort_keys=False))
     write_atomically(folder / "numbers.parquet", parquet_bytes(table))
     write_atomically(folder / "provenance.json", json.dumps(origin, indent=1))
     return outcome
@@ -109,7 +119,7 @@ def numbers(packs: Packs, axis: str) -> pa.Table:
     return pa.concat_tables(tables)
 
 
-def _settings(pack: Pack) -> dict[str, object]:
+def _settings(pack: Any) -> dict[str, object]:
     spec = pack.spec
     polarity = getattr(spec.teacher, "polarity", None)
     return {

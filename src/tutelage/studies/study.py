@@ -8,8 +8,8 @@ import pyarrow as pa
 from matplotlib.figure import Figure
 
 from tutelage.errors import unknown
+from tutelage.lab.experiment import Experiment
 from tutelage.measures.registry import Axis
-from tutelage.runs import Spec
 from tutelage.studies.claims import Claim
 from tutelage.studies.packs import Packs
 
@@ -19,20 +19,23 @@ SCALES: tuple[Scale, ...] = ("smoke", "quick", "paper")
 
 @dataclass(frozen=True)
 class Plan:
-    """A study at one scale: the packs to compute, the figure drawn from them, the claims judged on them.
+    """A study at one scale: the experiments to compute, the figure drawn from their results, the claims judged on them.
 
-    numbers: the axis whose table, at every recorded step, holds the numbers behind the figure.
+    figure, claims: pure functions of what ``view`` makes of the results in seconds (default: the results themselves);
+    numbers: a function that makes one table of the same, or the axis whose table, at every recorded step, holds the
+    numbers behind the figure.
 
     A study that needs more than what packs record, or no packs at all, names its ``evidence``: a function of the
     packs and of a callback that takes the share done. What it returns goes to the figure, to the claims and to
     ``numbers`` (then a function that makes one table of it) in the place of the packs.
     """
 
-    specs: Sequence[Spec]
+    experiments: Sequence[Experiment]
     figure: Callable[[Any], Figure]
     claims: Sequence[Claim]
     numbers: Axis | Callable[[Any], pa.Table]
     evidence: Callable[[Packs, Callable[[float], None]], Any] | None = None
+    view: Callable[[Any], Any] | None = None
 
 
 @dataclass(frozen=True)

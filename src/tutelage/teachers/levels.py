@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 import torch
-from pydantic import Field, FiniteFloat, NonNegativeFloat, PositiveInt, field_validator
+from pydantic import Field, FiniteFloat, PositiveInt, field_validator
 from torch import Tensor
 
 from tutelage import draws
@@ -14,7 +14,7 @@ from tutelage.errors import Refusal
 from tutelage.inputs import Law
 from tutelage.networks import Network
 from tutelage.networks.forward import activate, outputs
-from tutelage.settings import per_member
+from tutelage.settings import PerMemberNonNegative, per_member
 from tutelage.teachers.teacher import Teacher
 
 _ATTEMPTS = 400  # redraws of a column that repeats an earlier one
@@ -42,7 +42,7 @@ class Levels(Teacher):
     inputs: PositiveInt
     hidden: tuple[PositiveInt, ...] = Field(min_length=1)
     outputs: PositiveInt
-    polarity: NonNegativeFloat | tuple[NonNegativeFloat, ...] = 0.0
+    polarity: PerMemberNonNegative = 0.0
     levels: tuple[FiniteFloat, ...] = (-0.5, -0.25, 0.0, 0.25, 0.5)
     bias: FiniteFloat | Literal["median"] = -0.1
     output_bias: FiniteFloat = -0.1

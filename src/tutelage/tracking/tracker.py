@@ -73,7 +73,7 @@ def curves(pack: Pack) -> Iterator[tuple[str, int, float]]:
 
 def files(outcome: Outcome) -> list[Path]:
     """The files of a study that are worth keeping beside its claims."""
-    names = ("figure.png", "figure.pdf", "claims.json", "provenance.json", "spec.yaml", "report.html")
+    names = ("figure.png", "figure.pdf", "claims.json", "provenance.json", "settings.yaml", "report.html")
     return [outcome.folder / name for name in names if (outcome.folder / name).is_file()]
 
 

@@ -7,12 +7,12 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from pydantic import Field, NonNegativeFloat, PositiveInt, field_validator
+from pydantic import Field, PositiveInt, field_validator
 from torch import Tensor
 
 from tutelage import draws
 from tutelage.errors import Refusal
-from tutelage.settings import Settings, per_member
+from tutelage.settings import PerMemberNonNegative, Settings, per_member
 from tutelage.training.losses import Loss
 from tutelage.training.optimisers import Optimiser, Sgd
 from tutelage.training.schedules import Constant, Schedule
@@ -28,7 +28,7 @@ class Training(Settings):
     steps: PositiveInt
     batch: PositiveInt | Literal["all"] = 16
     sampling: Literal["replacement", "epochs"] = "replacement"
-    learning_rate: NonNegativeFloat | tuple[NonNegativeFloat, ...] = 0.01
+    learning_rate: PerMemberNonNegative = 0.01
     schedule: Schedule = Field(default_factory=Constant)
     loss: Loss = "mse"
     optimiser: Optimiser = Field(default_factory=Sgd)

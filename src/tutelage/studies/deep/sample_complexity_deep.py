@@ -30,7 +30,7 @@ def sample_complexity_deep(scale: Scale) -> Plan:
     """More samples, more specialisation, the lowest layer first."""
     size = SIZES[scale]
     return Plan(
-        specs=[deep_spec(size, loss, n, 2, MEASURES) for loss in NAMES for n in size.samples],
+        experiments=[deep_spec(size, loss, n, 2, MEASURES) for loss in NAMES for n in size.samples],
         figure=draw,
         claims=[generalises, specialises, every_layer, lowest_best],
         numbers="layer",

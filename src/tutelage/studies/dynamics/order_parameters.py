@@ -1,6 +1,5 @@
 """Online SGD in many dimensions follows a few differential equations (seed 000, section 2; Saad and Solla 1995)."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +9,9 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from tutelage.figures import PALETTE, panel_grid
+from tutelage.lab import Context, Experiment, Results, Shared
+from tutelage.lab.experiment import Arrays
+from tutelage.settings import Seeds
 from tutelage.studies.claims import Claim
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.theory.flow import flow
@@ -21,7 +23,7 @@ DIMENSIONS: dict[Scale, tuple[int, ...]] = {"smoke": (20, 80), "quick": (25, 100
 SEEDS: dict[Scale, int] = {"smoke": 4, "quick": 24, "paper": 48}
 LAST: dict[Scale, float] = {"smoke": 5.0, "quick": 20.0, "paper": 20.0}
 RATES = {"erf": 1.0, "relu": 0.6}
-"""eta for each activation: d times the learning rate."""
+"""eta per activation: d times the learning rate."""
 START = ((0.3, 0.2, 0.5, 0.0), (0.2, 0.3, 0.0, 0.5))
 """Two students, each barely nearer to its own one of two orthonormal teachers; the last two coordinates are theirs."""
 FRAMES = 20
@@ -36,13 +38,56 @@ FRAMES = 20
 )
 def order_parameters(scale: Scale) -> Plan:
     """Online SGD against its limit of many dimensions."""
-    claims = [near, as_a_root, no_bias, more_than_flow]
-    return Plan([], draw, claims, table, lambda packs, tell: look(tell, scale))
+    experiments: list[Experiment] = []
+    for activation, rate in RATES.items():
+        experiments.append(OverlapLimit(activation=activation, rate=rate, last=LAST[scale]))
+        for d in DIMENSIONS[scale]:
+            run = OnlineOverlaps(activation=activation, rate=rate, last=LAST[scale], dimension=d, seeds=SEEDS[scale])
+            experiments.append(run)
+    return Plan(experiments, draw, [near, as_a_root, no_bias, more_than_flow], table, view=courses)
+
+
+class OverlapLimit(Experiment, kind="overlap-limit", numerics=1):
+    """Overlaps of two students and two teachers in infinitely many dimensions, with and without the term in eta^2."""
+
+    activation: str
+    rate: float
+    last: float
+    frames: int = FRAMES
+
+    def run(self, context: Context) -> Arrays:
+        times = np.linspace(0, self.last, self.frames + 1)
+        teacher, student = _pair(self.activation, len(START[0]), 1)
+        limit = online(overlaps(teacher, student), self.rate, times.tolist())
+        course = flow(teacher, student, (self.rate * times).tolist())
+        without = course.w @ course.w.mT, course.w @ teacher.w.mT
+        return {
+            "times": Shared(times),
+            "limit": Shared(_seven(limit.q, limit.r)[0]),  # [T, 7]
+            "flow": Shared(_seven(*without)[0]),
+        }
+
+
+class OnlineOverlaps(Experiment, kind="online-overlaps", numerics=1):
+    """Overlaps under online SGD in finitely many dimensions; all members start from the same overlaps."""
+
+    activation: str
+    rate: float
+    last: float
+    dimension: int
+    seeds: Seeds
+    frames: int = FRAMES
+
+    def run(self, context: Context) -> Arrays:
+        times = np.linspace(0, self.last, self.frames + 1)
+        pair = _pair(self.activation, self.dimension, self.members)
+        run = online_sgd(*pair, self.rate, times.tolist(), self.seeds)
+        return {"overlaps": _seven(run.q, run.r)}  # [S, T, 7]
 
 
 @dataclass(frozen=True)
-class Seen:
-    """Overlaps (R_11, R_12, R_21, R_22, Q_11, Q_12, Q_22) of one activation along the way.
+class OverlapCourse:
+    """Overlaps (R_11, R_12, R_21, R_22, Q_11, Q_12, Q_22) of one activation over time.
 
     limit and flow [T, 7]: from the equations with and without the term in eta^2; simulated [D, T, S, 7].
     """
@@ -55,7 +100,7 @@ class Seen:
     simulated: np.ndarray
 
     def gaps(self, theory: np.ndarray) -> np.ndarray:
-        """Root mean square over times and overlaps of simulation less theory, for each dimension and seed: [D, S]."""
+        """Root mean square over times and overlaps of simulation less theory, per dimension and seed: [D, S]."""
         return np.sqrt(((self.simulated - theory[None, :, None]) ** 2).mean((1, 3)))
 
     @property
@@ -66,23 +111,22 @@ class Seen:
 NAMES = ("R11", "R12", "R21", "R22", "Q11", "Q12", "Q22")
 
 
-def look(progress: Callable[[float], None], scale: Scale) -> list[Seen]:
-    """All members of a dimension start from the same overlaps and differ by their samples."""
-    found = []
-    for done, (activation, rate) in enumerate(RATES.items()):
-        times = np.linspace(0, LAST[scale], FRAMES + 1)
-        teacher, student = _pair(activation, len(START[0]), 1)
-        limit = online(overlaps(teacher, student), rate, times.tolist())
-        course = flow(teacher, student, (rate * times).tolist())
-        still = course.w @ course.w.mT, course.w @ teacher.w.mT
-        simulated = []
-        for i, d in enumerate(DIMENSIONS[scale]):
-            run = online_sgd(*_pair(activation, d, SEEDS[scale]), rate, times.tolist(), range(SEEDS[scale]))
-            simulated.append(_seven(run.q, run.r))
-            progress((done + (i + 1) / len(DIMENSIONS[scale])) / len(RATES))
-        with_term, without = _seven(limit.q, limit.r)[:, 0], _seven(*still)[:, 0]
-        found.append(Seen(activation, times, DIMENSIONS[scale], with_term, without, np.stack(simulated)))
-    return found
+def courses(results: Results) -> list[OverlapCourse]:
+    """The course of each activation, all dimensions together."""
+    out = []
+    for theory in results.of(OverlapLimit):
+        runs = results.of(OnlineOverlaps).where(activation=theory.setting("activation"))
+        out.append(
+            OverlapCourse(
+                theory.setting("activation"),
+                theory["times"],
+                tuple(run.setting("dimension") for run in runs),
+                theory["limit"],
+                theory["flow"],
+                np.stack([np.ascontiguousarray(run["overlaps"].swapaxes(0, 1)) for run in runs]),
+            )
+        )
+    return out
 
 
 def _pair(activation: str, d: int, members: int) -> tuple[Units, Units]:
@@ -95,12 +139,12 @@ def _pair(activation: str, d: int, members: int) -> tuple[Units, Units]:
 
 
 def _seven(q: Tensor, r: Tensor) -> np.ndarray:
-    """The seven overlaps in a row: q and r [T, S, 2, 2] -> [T, S, 7]."""
+    """The seven overlaps in a row: q and r [T, S, 2, 2] -> [S, T, 7]."""
     own = q.flatten(2)[..., [0, 1, 3]]
-    return torch.cat([r.flatten(2), own], 2).numpy()
+    return torch.cat([r.flatten(2), own], 2).swapaxes(0, 1).numpy()
 
 
-def table(found: list[Seen]) -> pa.Table:
+def table(found: list[OverlapCourse]) -> pa.Table:
     rows = [
         {"activation": s.activation, "dimension": d, "time": t, "overlap": name, "limit": s.limit[f, o],
          "flow": s.flow[f, o], "mean": s.simulated[i, f, :, o].mean(), "std": s.simulated[i, f, :, o].std(ddof=1)}
@@ -112,7 +156,7 @@ def table(found: list[Seen]) -> pa.Table:
     return pa.Table.from_pylist(rows)
 
 
-def draw(found: list[Seen]) -> Figure:
+def draw(found: list[OverlapCourse]) -> Figure:
     """Above: overlaps over time, lines from the equations, marks from simulations. Below: their gap against d."""
     names = [f"{s.activation}, eta = {RATES[s.activation]:g}" for s in found]
     figure, axes = panel_grid(["", ""], names, "", "", size=(3.6, 2.7), sharex=False, sharey="row")

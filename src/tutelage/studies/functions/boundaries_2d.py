@@ -48,7 +48,7 @@ def boundaries_2d(scale: Scale) -> Plan:
         seeds=SEEDS[scale],
     )
     return Plan(
-        specs=[spec],
+        experiments=[spec],
         figure=draw,
         claims=[unaligned_vanish, unaligned_in_the_data_vanish, teachers_found],
         numbers="unit",

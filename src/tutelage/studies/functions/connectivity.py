@@ -56,7 +56,7 @@ class Crossing:
 def connectivity(scale: Scale) -> Plan:
     """Two students are joined by a path of low loss, not by a straight line."""
     return Plan(
-        specs=sweep(scale, hidden=10, multiples=MULTIPLES, polarities=(1.0,)),
+        experiments=sweep(scale, hidden=10, multiples=MULTIPLES, polarities=(1.0,)),
         figure=draw,
         claims=[low_on_the_path, high_on_the_line, matching_helps, matching_is_not_enough],
         numbers=table,

@@ -42,7 +42,7 @@ def focus_shifting(scale: Scale) -> Plan:
         seeds=SEEDS[scale],
     )
     return Plan(
-        specs=[spec], figure=draw, claims=[strongest_first, strongest_has_most, last_one_shifted], numbers="pair"
+        experiments=[spec], figure=draw, claims=[strongest_first, strongest_has_most, last_one_shifted], numbers="pair"
     )
 
 

@@ -24,7 +24,7 @@ POLARITIES = (0.0, 1.0, 2.0)
 def l_shape(scale: Scale) -> Plan:
     """Unspecialised students end with small fan-out."""
     return Plan(
-        specs=sweep(scale, hidden=10, multiples=MULTIPLES, polarities=POLARITIES),
+        experiments=sweep(scale, hidden=10, multiples=MULTIPLES, polarities=POLARITIES),
         figure=draw,
         claims=[small_fan_out, little_left, polarity_is_harder, harder_above_all_at_1x],
         numbers="unit",

@@ -24,7 +24,7 @@ UNITS = 20
 def loss_curves(scale: Scale) -> Plan:
     """Evaluation loss over training, by width and polarity."""
     return Plan(
-        specs=sweep(scale, hidden=UNITS, multiples=MULTIPLES, polarities=POLARITIES),
+        experiments=sweep(scale, hidden=UNITS, multiples=MULTIPLES, polarities=POLARITIES),
         figure=draw,
         claims=[narrow_is_worse, gap_grows, loss_falls],
         numbers="member",

@@ -26,7 +26,7 @@ END_UNITS = 5
 def specialisation_dynamics(scale: Scale) -> Plan:
     """When each teacher unit is found, over training."""
     return Plan(
-        specs=sweep(scale, hidden=UNITS, multiples=(5,), polarities=POLARITIES),
+        experiments=sweep(scale, hidden=UNITS, multiples=(5,), polarities=POLARITIES),
         figure=draw,
         claims=[strong_sooner, weak_much_later],
         numbers="teacher",

@@ -28,7 +28,7 @@ def success_rate(scale: Scale) -> Plan:
     """How often each teacher unit is recovered, by strength, width and polarity."""
     early = SIZES[scale].early
     return Plan(
-        specs=sweep(scale, hidden=UNITS, multiples=MULTIPLES, polarities=POLARITIES),
+        experiments=sweep(scale, hidden=UNITS, multiples=MULTIPLES, polarities=POLARITIES),
         figure=lambda packs: draw(packs, early),
         claims=[strong_first(early), strong_at_the_end, wider_recovers_more, stuck_at_1x, polarity_is_harder],
         numbers="teacher",

@@ -35,7 +35,7 @@ def svcca_explained(scale: Scale) -> Plan:
     specs = sweep(scale, hidden=10, multiples=MULTIPLES, polarities=POLARITIES)
     measured = {"measures": (*MEASURES, *INDICES)}
     return Plan(
-        specs=[s.model_copy(update={"record": s.record.model_copy(update=measured)}) for s in specs],
+        experiments=[s.model_copy(update={"record": s.record.model_copy(update=measured)}) for s in specs],
         evidence=look,
         figure=draw,
         claims=[svd_drops_the_unaligned, few_directions, cca_merges, more_than_unit_by_unit],

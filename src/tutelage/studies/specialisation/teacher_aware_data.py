@@ -53,7 +53,10 @@ def teacher_aware_data(scale: Scale) -> Plan:
         for samples in SAMPLES[scale]
     ]
     return Plan(
-        specs=specs, figure=draw, claims=[both_fit, aware_generalises, aware_generalises_to_its_own], numbers="member"
+        experiments=specs,
+        figure=draw,
+        claims=[both_fit, aware_generalises, aware_generalises_to_its_own],
+        numbers="member",
     )
 
 

@@ -1,0 +1,104 @@
+"""What an experiment is given to run with: device, threads, progress, results it needs, a place for checkpoints."""
+
+import hashlib
+import json
+import logging
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from tutelage.files import write_atomically
+
+if TYPE_CHECKING:
+    from tutelage.lab.experiment import Experiment
+    from tutelage.lab.results import Result
+
+log = logging.getLogger(__name__)
+
+
+def _no_results(experiment: "Experiment") -> "Result":
+    raise LookupError(f"there is no store to read the results of {experiment.kind} {experiment.hash} from")
+
+
+@dataclass(frozen=True)
+class Context:
+    """Where and how an experiment is computed; nothing in it may change the numbers beyond rounding.
+
+    device: chosen by the user, never probed by an experiment; threads: cores to use; engine: of stacked training;
+    progress: called with the share done, from 0 to 1; result: stored results of an experiment that this one needs;
+    scratch: folder for checkpoints, None where there is none; on_done and advance: progress of several experiments that
+    are computed together, as a share of one or in seconds of cost.
+    """
+
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+    threads: int = 1
+    engine: str = "auto"
+    progress: Callable[[float], None] = lambda share: None
+    result: Callable[["Experiment"], "Result"] = _no_results
+    scratch: Path | None = None
+    on_done: Callable[["Experiment", float], None] = lambda experiment, share: None
+    advance: Callable[[float], None] = lambda seconds: None
+
+    @contextmanager
+    def of(self, experiment: "Experiment") -> Iterator["Context"]:
+        """The context of one experiment: its own progress and its own folder for checkpoints."""
+        own = None if self.scratch is None else self.scratch / experiment.hash
+        yield replace(self, scratch=own, progress=lambda share: self.on_done(experiment, share))
+
+    def part(self, name: str, work: Callable[[], Mapping[str, Any]]) -> dict[str, np.ndarray]:
+        """Arrays of a finished part of this experiment, computed and stored as a checkpoint where there is none.
+
+        An experiment that takes long does its work in parts, so that an interrupted one goes on from the last. The
+        checkpoints are removed when the whole experiment is stored. A damaged one is computed again.
+        """
+        path = None if self.scratch is None else self.scratch / f"{_file_name(name)}.safetensors"
+        if path is not None and (stored := _read(path, name)) is not None:
+            return stored
+        arrays = {key: np.asarray(value, order="C") for key, value in work().items()}
+        if path is not None:
+            about = {"part": name, "sha256": _checksum(arrays)}
+            write_atomically(path, save(arrays, metadata={"checkpoint": json.dumps(about)}))
+        return arrays
+
+    def forget(self) -> None:
+        """Remove the checkpoints of this experiment."""
+        if self.scratch is not None:
+            shutil.rmtree(self.scratch, ignore_errors=True)
+
+
+def _file_name(part: str) -> str:
+    return hashlib.sha256(part.encode()).hexdigest()[:20]
+
+
+def _checksum(arrays: Mapping[str, np.ndarray]) -> str:
+    """SHA-256 over names, types, shapes and bytes of arrays."""
+    total = hashlib.sha256()
+    for name in sorted(arrays):
+        array = np.asarray(arrays[name], order="C")
+        total.update(f"{name} {array.dtype.str} {array.shape} ".encode())
+        total.update(array.tobytes())
+    return total.hexdigest()
+
+
+def _read(path: Path, name: str) -> dict[str, np.ndarray] | None:
+    """The arrays of a checkpoint, None where it is missing or damaged."""
+    if not path.is_file():
+        return None
+    try:
+        with safe_open(path, "numpy") as file:
+            arrays = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+            about = json.loads(file.metadata()["checkpoint"])
+        if about["part"] == name and about["sha256"] == _checksum(arrays):
+            return arrays
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError):
+        pass
+    log.warning("the checkpoint %s is damaged and is computed again", path)
+    return None

@@ -1,0 +1,205 @@
+"""The experiment: typed settings with a kind, a numerics version and a hash, and a function that computes its results.
+
+A kind of experiment is one class::
+
+    class Departure(Experiment, kind="departure", numerics=1):
+        '''Time that a student opposite to its teacher needs to leave.'''
+
+        gap: float
+        seeds: tuple[int, ...]
+
+        def run(self, context: Context) -> Arrays:
+            return {"time": departure_times(self.gap, self.seeds)}  # [S]
+
+Whatever the numbers depend on is a setting. ``numerics`` is raised when a change of the code changes the numbers, so
+that stored results of the old code are not taken for those of the new.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from tutelage.errors import unknown
+from tutelage.settings import Settings
+
+if TYPE_CHECKING:
+    from tutelage.lab.context import Context
+    from tutelage.lab.results import Result
+
+
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """An array without a member axis, such as the times at which all members were recorded."""
+
+    value: np.ndarray
+
+
+Arrays = Mapping[str, "np.ndarray | Shared"]
+"""Results of an experiment by name: arrays whose first axis is the member, and shared ones."""
+
+
+class Experiment(Settings):
+    """A unit of computation: everything that decides its numbers, and :meth:`run`, which computes them.
+
+    Settings that decide nothing about the numbers (device, number of threads, where it runs) are in the context.
+    """
+
+    kind: ClassVar[str] = ""
+    numerics: ClassVar[int] = 1
+    kinds: ClassVar[dict[str, type["Experiment"]]] = {}
+    reports_shares: ClassVar[bool] = True
+    """Whether progress is told as a share of each experiment; a kind that computes several in one stack does not."""
+
+    def __init_subclass__(cls, kind: str = "", numerics: int = 1, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if not kind:
+            return
+        known = Experiment.kinds.get(kind)
+        if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
+            raise TypeError(f"two kinds of experiment are called '{kind}': {known.__name__} and {cls.__name__}")
+        cls.kind, cls.numerics = kind, numerics
+        Experiment.kinds[kind] = cls
+
+    def run(self, context: "Context") -> Arrays:
+        """The results: arrays with the member as first axis, and :class:`Shared` ones."""
+        raise NotImplementedError(f"the experiment '{self.kind}' does not say how it is run")
+
+    @property
+    def members(self) -> int:
+        """The length of the first axis of the results: as many as there are seeds, where there are seeds."""
+        return len(getattr(self, "seeds", (0,)))
+
+    @property
+    def cost(self) -> float:
+        """Seconds of one core, roughly; progress bars weigh experiments by it."""
+        return 1.0
+
+    def needs(self) -> tuple["Experiment", ...]:
+        """Experiments whose results this one reads with ``context.result``: those among its settings."""
+        return tuple(value for value in _values(self, deep=False) if isinstance(value, Experiment))
+
+    def files(self) -> tuple[Path, ...]:
+        """Files that are read; what they contain enters the hash. By default those of the recipes in the settings."""
+        return tuple(path for value in _values(self) for path in getattr(value, "reads", tuple)())
+
+    def description(self) -> dict[str, Any]:
+        """What the hash is taken of, as plain data: kind, numerics, settings, contents of files, plugins."""
+        from tutelage.plugins import used_by  # plugins know experiments, which know them
+
+        out: dict[str, Any] = {"kind": self.kind, "numerics": self.numerics, "settings": plain(self)}
+        if files := {path.name: content_hash(path) for path in self.files()}:
+            out["files"] = files
+        if needed := [experiment.hash for experiment in self.needs()]:
+            out["needs"] = needed
+        if plugins := used_by(self):
+            out["plugins"] = plugins
+        return out
+
+    @property
+    def hash(self) -> str:
+        """Sixteen hexadecimal digits that name the results.
+
+        Settings at their default do not enter, so a setting added later, whose default changes nothing, leaves the
+        hash of every older experiment as it was.
+        """
+        return digest(canonical(self.description()))
+
+    @classmethod
+    def run_all(cls, experiments: Sequence["Experiment"], context: "Context") -> Iterator[tuple["Experiment", Arrays]]:
+        """Results of several experiments of this kind as they are finished; a kind may compute them side by side."""
+        for experiment in experiments:
+            with context.of(experiment) as own:
+                yield experiment, experiment.run(own)
+
+    def encode(self, results: Any) -> dict[str, bytes]:
+        """Results as the contents of files, by name."""
+        from tutelage.lab.arrays import to_files
+
+        return to_files(results, self.members, getattr(self, "seeds", None))
+
+    def decode(self, folder: Path) -> "Result":
+        """The stored results."""
+        from tutelage.lab.results import Result
+
+        return Result(self, folder)
+
+
+def find(kind: str) -> type[Experiment]:
+    """The class of experiments of a kind."""
+    if kind not in Experiment.kinds:
+        raise unknown("kind of experiment", kind, Experiment.kinds)
+    return Experiment.kinds[kind]
+
+
+def plain(settings: Settings) -> dict[str, Any]:
+    """Settings as plain data: kinds, and whatever differs from its default."""
+    out: dict[str, Any] = {}
+    for name, field in type(settings).model_fields.items():
+        value = getattr(settings, name)
+        if name != "kind" and value == field.get_default(call_default_factory=True):
+            continue
+        out[name] = _plain(value)
+    return out
+
+
+def flat(settings: Settings, prefix: str = "") -> dict[str, Any]:
+    """All settings by dotted name, defaults too, as plain data."""
+    out: dict[str, Any] = {}
+    for name in type(settings).model_fields:
+        value = getattr(settings, name)
+        out |= flat(value, f"{prefix}{name}.") if isinstance(value, Settings) else {f"{prefix}{name}": _plain(value)}
+    return out
+
+
+def setting(settings: Settings, name: str) -> Any:
+    """A setting by its name, wherever in the nested settings it stands; the outermost one where there are several."""
+    inner = [settings]
+    while inner:
+        for table in inner:
+            if name in type(table).model_fields:
+                return getattr(table, name)
+        inner = [v for table in inner for _, v in table if isinstance(v, Settings)]
+    raise KeyError(name)
+
+
+def canonical(description: Any) -> str:
+    """Plain data as the text that a hash is taken of."""
+    return json.dumps(description, sort_keys=True, separators=(",", ":"))
+
+
+def digest(text: str) -> str:
+    """The hash of an experiment with this description."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def content_hash(path: Path) -> str:
+    """SHA-256 of what a file contains."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Settings):
+        return plain(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, tuple | list):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, dict):
+        return {key: _plain(entry) for key, entry in value.items()}
+    return str(value) if isinstance(value, Path) else value
+
+
+def _values(settings: Settings, deep: bool = True) -> Iterator[Settings]:
+    """Settings held by settings, in tuples too; deep: at any depth, else the nearest."""
+    for _, value in settings:
+        for entry in value if isinstance(value, tuple) else (value,):
+            if isinstance(entry, Settings):
+                yield entry
+                if deep:
+                    yield from _values(entry)

@@ -1,0 +1,82 @@
+"""Stored results: those of one experiment, and those of a study, found by their settings."""
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from tutelage.lab.arrays import SHARED, VALUES, read_arrays
+from tutelage.lab.experiment import Experiment, setting
+
+E = TypeVar("E", bound=Experiment)
+
+
+class Result(Generic[E]):
+    """What an experiment produced; arrays are read when they are first asked for: ``result["loss"]``."""
+
+    def __init__(self, experiment: E, folder: Path) -> None:
+        self.experiment, self.folder = experiment, folder
+
+    @cached_property
+    def arrays(self) -> dict[str, np.ndarray]:
+        """All arrays by name."""
+        out: dict[str, np.ndarray] = {}
+        if (self.folder / VALUES).is_file():
+            out |= read_arrays(self.folder / VALUES)
+        if (self.folder / SHARED).is_file():
+            out |= {name: array[0] for name, array in read_arrays(self.folder / SHARED).items()}
+        return out
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self.arrays[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.arrays
+
+    def setting(self, name: str) -> Any:
+        """A setting by name, wherever it stands in the experiment's settings."""
+        return setting(self.experiment, name)
+
+    def __repr__(self) -> str:
+        return f"Result({self.experiment.kind} {self.folder.name}, {self.experiment.members} members)"
+
+
+class Results:
+    """Results in the order of the experiments of a plan."""
+
+    def __init__(self, results: Iterable[Any]) -> None:
+        self._results = tuple(results)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._results)
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+    def of(self, *kinds: type[Experiment]) -> "Results":
+        """The results of experiments of these classes."""
+        return Results(r for r in self if isinstance(r.experiment, kinds))
+
+    def where(self, **settings: Any) -> "Results":
+        """The results whose experiments have these settings."""
+        return Results(r for r in self if all(_has(r, name, value) for name, value in settings.items()))
+
+    def one(self, **settings: Any) -> Any:
+        """The single result whose experiment has these settings."""
+        chosen = list(self.where(**settings))
+        if len(chosen) != 1:
+            raise KeyError(f"{len(chosen)} results have the settings {settings}, expected one")
+        return chosen[0]
+
+    def values(self, name: str) -> list[Any]:
+        """The different values of a setting, in order."""
+        return sorted({setting(r.experiment, name) for r in self})
+
+
+def _has(result: Any, name: str, value: Any) -> bool:
+    try:
+        return bool(setting(result.experiment, name) == value)
+    except KeyError:
+        return False

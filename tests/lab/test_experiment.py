@@ -1,0 +1,203 @@
+"""Experiments: what the hash covers, what they need, and how results come back from disk."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tutelage.lab import Context, Experiment, Shared, plain
+from tutelage.lab.experiment import find, flat, setting
+from tutelage.runs import Store
+from tutelage.runs.execute import execute, levels, with_needs
+from tutelage.settings import Recipe, Seeds, Settings
+
+
+@dataclass(frozen=True)
+class Extra:
+    depth: int = 2
+
+
+class Inner(Settings):
+    rate: float = 0.1
+    extra: Extra = Extra()
+
+
+class Powers(Experiment, kind="test-powers", numerics=1):
+    """Powers of the seeds."""
+
+    power: int
+    inner: Inner = Inner()
+    seeds: Seeds = (1, 2, 3)
+
+    def run(self, context):
+        seeds = np.array(self.seeds, float)
+        return {"value": seeds**self.power, "table": np.outer(seeds, seeds), "power": Shared(np.array(self.power))}
+
+
+class Sum(Experiment, kind="test-sum", numerics=1):
+    """The sum of the values of other experiments."""
+
+    terms: tuple[Powers, ...]
+
+    def run(self, context):
+        return {"total": sum(context.result(term)["value"] for term in self.terms)[:1]}
+
+
+class Fails(Experiment, kind="test-fails", numerics=1):
+    """Computes two parts, and fails before the last unless it may pass."""
+
+    where: str
+
+    def run(self, context):
+        first = context.part("first", lambda: _counted(Path(self.where), "first"))
+        if not (Path(self.where) / "pass").exists():
+            raise RuntimeError("stopped half-way")
+        second = context.part("second", lambda: _counted(Path(self.where), "second"))
+        return {"both": (first["value"] + second["value"])[None]}
+
+
+def _counted(folder: Path, name: str) -> dict:
+    with open(folder / name, "a") as file:
+        file.write("x")
+    return {"value": np.array(1.0)}
+
+
+def test_the_hash_covers_kind_settings_and_numerics_and_no_default():
+    a, b = Powers(power=2), Powers(power=3)
+    assert a.hash != b.hash
+    assert a.hash == Powers(power=2, inner=Inner(rate=0.1), seeds=(1, 2, 3)).hash
+    assert a.hash != Powers(power=2, inner=Inner(rate=0.2)).hash
+    before = a.hash
+    Powers.numerics = 2
+    try:
+        assert a.hash != before
+    finally:
+        Powers.numerics = 1
+
+
+def test_plain_settings_make_the_same_experiment_again():
+    experiment = Powers(power=2, inner=Inner(rate=0.25, extra=Extra(5)), seeds=4)
+    assert plain(experiment) == {"power": 2, "inner": {"rate": 0.25, "extra": {"depth": 5}}, "seeds": [0, 1, 2, 3]}
+    again = find("test-powers")(**plain(experiment))
+    assert again == experiment
+    assert again.hash == experiment.hash
+    assert flat(experiment)["inner.rate"] == 0.25
+    assert setting(experiment, "rate") == 0.25
+    with pytest.raises(KeyError):
+        setting(experiment, "missing")
+
+
+def test_two_kinds_of_one_name_are_an_error():
+    with pytest.raises(TypeError, match="two kinds of experiment are called 'test-powers'"):
+
+        class Other(Experiment, kind="test-powers"):
+            pass
+
+
+def test_results_come_back_with_their_bits_shapes_and_types(tmp_path):
+    (result,) = execute([Powers(power=2, seeds=5)], Store(tmp_path), device="cpu")
+    assert result["value"].tolist() == [0, 1, 4, 9, 16]
+    assert result["table"].shape == (5, 5)
+    assert result["power"].shape == ()
+    assert int(result["power"]) == 2
+    again = Store(tmp_path).load(result.experiment)
+    for name in ("value", "table", "power"):
+        assert np.array_equal(again[name], result[name])
+        assert again[name].dtype == result[name].dtype
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.array([[np.nan, -0.0], [np.inf, 5e-324]]),
+        np.zeros((2, 0, 3)),
+        np.array([[True, False], [False, True]]),
+        np.arange(12, dtype=np.float32).reshape(2, 3, 2),
+        np.array([2**62, -1]),
+        np.array(["a", "b"]),
+    ],
+    ids=["special", "empty", "bool", "float32", "int64", "text"],
+)
+def test_every_type_of_array_survives(tmp_path, array):
+    from tutelage.lab.arrays import read_arrays, table_bytes
+
+    (tmp_path / "a.parquet").write_bytes(table_bytes({"a": array}))
+    again = read_arrays(tmp_path / "a.parquet")["a"]
+    assert again.shape == array.shape
+    assert again.dtype == array.dtype
+    assert again.tobytes() == np.ascontiguousarray(array).tobytes()
+
+
+def test_arrays_have_the_member_first():
+    experiment = Powers(power=1)
+    with pytest.raises(ValueError, match=r"'x' has shape \(2, 3\), expected 3 members first"):
+        experiment.encode({"x": np.zeros((2, 3))})
+
+
+def test_what_is_needed_is_computed_first_and_once(tmp_path):
+    terms = (Powers(power=1), Powers(power=2))
+    total = Sum(terms=terms)
+    assert [e.kind for e in with_needs([total])] == ["test-powers", "test-powers", "test-sum"]
+    assert [len(level) for level in levels(list(with_needs([total])))] == [2, 1]
+    landed = []
+    results = execute([total, terms[0]], Store(tmp_path), device="cpu", on_landed=landed.append)
+    assert results[0]["total"].tolist() == [2.0]
+    assert len(landed) == 3
+    assert total.hash != Sum(terms=terms[:1]).hash
+
+
+def test_an_interrupted_experiment_goes_on_from_its_checkpoints(tmp_path):
+    store, experiment = Store(tmp_path / "store"), Fails(where=str(tmp_path))
+    with pytest.raises(RuntimeError, match="half-way"):
+        execute([experiment], store, device="cpu")
+    (tmp_path / "pass").touch()
+    (result,) = execute([experiment], store, device="cpu")
+    assert result["both"].tolist() == [2.0]
+    assert (tmp_path / "first").read_text() == "x", "the first part was computed twice"
+    assert not list(store.scratch().iterdir()), "checkpoints of stored results are removed"
+
+
+def test_a_damaged_checkpoint_is_computed_again(tmp_path, caplog):
+    store, experiment = Store(tmp_path / "store"), Fails(where=str(tmp_path))
+    with pytest.raises(RuntimeError):
+        execute([experiment], store, device="cpu")
+    (file,) = (store.scratch() / experiment.hash).iterdir()
+    content = bytearray(file.read_bytes())
+    content[-1] ^= 1
+    file.write_bytes(content)
+    (tmp_path / "pass").touch()
+    (result,) = execute([experiment], store, device="cpu")
+    assert (tmp_path / "first").read_text() == "xx"
+    assert "damaged" in caplog.text
+    assert result["both"].tolist() == [2.0]
+
+
+def test_what_a_file_contains_enters_the_hash(tmp_path):
+    class Source(Recipe):
+        kind: str = ""
+        path: Path
+
+        def reads(self):
+            return (self.path,)
+
+    class Reads(Experiment, kind="test-reads"):
+        source: Source
+
+    file = tmp_path / "data"
+    file.write_text("one")
+    experiment = Reads(source=Source(path=file))
+    before = experiment.hash
+    file.write_text("two")
+    assert experiment.hash != before
+
+
+def test_progress_is_told_in_units_of_cost(tmp_path):
+    done = []
+    execute([Powers(power=5), Powers(power=6)], Store(tmp_path), device="cpu", on_progress=done.append)
+    assert sum(done) == pytest.approx(2.0)
+
+
+def test_a_context_without_a_store_says_so():
+    with pytest.raises(LookupError, match="no store"):
+        Sum(terms=(Powers(power=1),)).run(Context())
