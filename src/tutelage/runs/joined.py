@@ -1,8 +1,9 @@
 """The tables of many packs as one: large ones are read in place, small ones from a copy that holds them all.
 
 Opening a file costs DuckDB a tenth of a millisecond, so a hundred thousand small tables would take ten seconds each
-time. When enough of them have come together they are copied into ``.index/AXIS-TIME-KEY.parquet``, each row under a
-key that names pack and content; KEY names the content of the copy. A pack that was removed or computed again since has no row whose key is still asked for.
+time. When enough of them have come together they are copied into ``.index/AXIS-TIME-KEY.parquet``, each row under a key
+that names pack and content; KEY names the content of the copy. A pack that was removed or computed again since has no
+row whose key is still asked for.
 """
 
 import logging
