@@ -4,7 +4,6 @@ What was read of a pack is kept in ``.index/packs.parquet`` and used again as lo
 untouched. The folders alone decide: an index that is missing, old or damaged costs time and nothing else.
 """
 
-import hashlib
 import io
 import os
 import stat
@@ -19,6 +18,7 @@ import pyarrow.parquet as pq
 
 from tutelage.errors import Refusal
 from tutelage.files import write_atomically
+from tutelage.runs.checked import content_key, sealed, unsealed
 from tutelage.runs.columns import DETAILS, SETTINGS, columns, number, text
 from tutelage.runs.manifest import HASH, MANIFEST, Damage, Manifest, damage, read, regular
 from tutelage.runs.tables import INDEX
@@ -101,9 +101,9 @@ def _stamps(root: Path) -> Iterator[tuple[str, str]]:
 def _known(root: Path) -> pa.Table:
     """The index as it was left, empty where there is none that can be used."""
     folder = index_folder(root)
-    if folder is not None and not (file := folder / "packs.parquet").is_symlink():
+    if folder is not None:
         try:
-            table = pq.read_table(file, page_checksum_verification=True)
+            table = pq.read_table(io.BytesIO(unsealed(folder / "packs.parquet") or b""))
             if table.schema.equals(SCHEMA):
                 return table
         except (OSError, pa.ArrowException):
@@ -116,9 +116,9 @@ def _keep(root: Path, table: pa.Table) -> None:
     if (folder := index_folder(root)) is None:
         return
     buffer = io.BytesIO()
-    pq.write_table(table, buffer, compression="zstd", write_page_checksum=True)
+    pq.write_table(table, buffer, compression="zstd")
     with suppress(Refusal):
-        write_atomically(folder / "packs.parquet", buffer.getvalue())
+        write_atomically(folder / "packs.parquet", sealed(buffer.getvalue()))
 
 
 def _rows(root: Path, stamps: dict[str, str]) -> list[dict[str, Any]]:
@@ -148,7 +148,7 @@ def _row(folder: Path, stamp: str) -> dict[str, Any]:
     row["files"] = " ".join(f"{name}/{size}" for name, size in sizes.items())
     for axis in INDEX:
         if (name := f"{axis}.parquet") in manifest.files:
-            row |= {f"{axis}_key": _key(folder.name, manifest.files[name]), f"{axis}_bytes": sizes[name]}
+            row |= {f"{axis}_key": content_key(folder.name, manifest.files[name]), f"{axis}_bytes": sizes[name]}
     return row
 
 
@@ -156,11 +156,6 @@ def _about(manifest: Manifest) -> dict[str, Any]:
     """Origin of a pack; entries that are not of the kind they should be stay empty."""
     about = manifest.about
     return {name: text(about.get(name)) for name in _SAID} | {"seconds": number(about.get("seconds"))}
-
-
-def _key(pack: str, checksum: str) -> int:
-    """A number that names the content of a table of a pack."""
-    return int.from_bytes(hashlib.sha256(f"{pack} {checksum}".encode()).digest()[:8])
 
 
 def _looked_at(root: Path, table: pa.Table, just_read: Set[str]) -> pa.Table:

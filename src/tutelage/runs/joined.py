@@ -1,14 +1,14 @@
 """The tables of many packs as one: large ones are read in place, small ones from a copy that holds them all.
 
 Opening a file costs DuckDB a tenth of a millisecond, so a hundred thousand small tables would take ten seconds each
-time. When enough of them have come together they are copied into ``.index/AXIS-TIME.parquet``, each row under a key
-that names pack and content. A pack that was removed or computed again since has no row whose key is still asked for.
+time. When enough of them have come together they are copied into ``.index/AXIS-TIME-KEY.parquet``, each row under a key
+that names pack and content; KEY names the content of the copy. A pack that was removed or computed again since has no
+row whose key is still asked for.
 """
 
 import logging
 import os
 import secrets
-import stat
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -17,7 +17,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tutelage.runs.checked import content_key, matching
 from tutelage.runs.index import index_folder
+from tutelage.runs.manifest import checksum
 from tutelage.runs.tables import INDEX
 
 log = logging.getLogger(__name__)
@@ -51,10 +53,10 @@ def source(connection: Any, root: Path, axis: str, table: pa.Table) -> tuple[str
 def _in_place(connection: Any, root: Path, axis: str, table: pa.Table) -> tuple[list[str], list[str]]:
     """A SELECT for each set of packs whose tables have the same columns, and the files of all.
 
-    Tables that have changed in size since the index was written are left out.
+    Tables that do not match their checksum are left out, with a warning.
     """
     parts, files = [], []
-    table = table.filter(pa.array(_as_indexed(root, axis, table), pa.bool_()))
+    table = table.filter(pa.array(_as_written(root, axis, table), pa.bool_()))
     for number, layout in enumerate(table["layout"].unique().to_pylist()):
         alike = table.filter(pc.equal(table["layout"], layout))
         paths = [f"{root}/{pack}/{axis}.parquet" for pack in alike["pack"].to_pylist()]
@@ -71,29 +73,42 @@ def _in_place(connection: Any, root: Path, axis: str, table: pa.Table) -> tuple[
     return parts, files
 
 
-def _as_indexed(root: Path, axis: str, table: pa.Table) -> list[bool]:
-    """Whether the table of each pack is a file of the size that the index says."""
-    good = []
-    for pack, size in zip(table["pack"].to_pylist(), table[f"{axis}_bytes"].to_pylist(), strict=True):
-        try:
-            about = os.lstat(f"{root}/{pack}/{axis}.parquet")
-            good.append(about.st_size == size and stat.S_ISREG(about.st_mode))
-        except OSError:
-            good.append(False)
+def _as_written(root: Path, axis: str, table: pa.Table) -> list[bool]:
+    """Whether the table of each pack has the SHA-256 that its manifest says (:mod:`.checked`)."""
+    files = [f"{pack}/{axis}.parquet" for pack in table["pack"].to_pylist()]
+    wanted = dict(zip(files, table[f"{axis}_key"].to_pylist(), strict=True))
+    matched = matching(root, _memory(root, axis), wanted)
+    good = [file in matched for file in files]
     if not all(good):
         log.warning(LEFT_OUT, good.count(False))
     return good
 
 
+def _memory(root: Path, what: str) -> Path | None:
+    """The file that remembers which files were checked."""
+    folder = index_folder(root)
+    return None if folder is None else folder / f"checked-{what}.parquet"
+
+
 def _newest(connection: Any, root: Path, axis: str, table: pa.Table) -> tuple[Path | None, pa.Array]:
     """The newest copy, and the keys it holds of those asked for."""
     copy = next(iter(_copies(root, axis)), None)
-    if copy is not None:
+    if copy is not None and _is_as_copied(root, axis, copy):
         with suppress(Exception):  # a damaged copy is as good as none
             keys = connection.sql(f"SELECT DISTINCT key FROM read_parquet({quoted(copy)})").to_arrow_table()
             wanted = table[f"{axis}_key"].combine_chunks()
             return copy, wanted.filter(pc.is_in(wanted, keys["key"].combine_chunks()))
     return None, pa.array([], pa.uint64())
+
+
+def _is_as_copied(root: Path, axis: str, copy: Path) -> bool:
+    """Whether a copy still has the content that the last part of its name stands for."""
+    file = f"{copy.parent.name}/{copy.name}"
+    try:
+        key = int(copy.stem.rpartition("-")[2], 16)
+    except ValueError:
+        return False
+    return bool(matching(root, _memory(root, f"{axis}-copy"), {file: key}))
 
 
 def _copies(root: Path, axis: str) -> list[Path]:
@@ -108,8 +123,7 @@ def _copy(connection: Any, root: Path, axis: str, held: pa.Array, fresh: pa.Tabl
     """A new copy: of what the old one holds that is still wanted, and the fresh tables; None where it cannot be."""
     if (folder := index_folder(root)) is None:
         return None
-    final = folder / f"{axis}-{time.time_ns():020d}.parquet"
-    part = folder / f".{final.name}.{secrets.token_hex(4)}.part"
+    part = folder / f".{axis}.{secrets.token_hex(4)}.part"
     connection.register("held", pa.table({"key": held}))
     parts, _ = _in_place(connection, root, axis, fresh)
     if old is not None:
@@ -118,6 +132,7 @@ def _copy(connection: Any, root: Path, axis: str, held: pa.Array, fresh: pa.Tabl
         folder.mkdir(exist_ok=True)
         query = " UNION ALL BY NAME ".join(parts)
         connection.execute(f"COPY ({query}) TO {quoted(part)} (FORMAT parquet, COMPRESSION zstd)")
+        final = folder / f"{axis}-{time.time_ns():020d}-{content_key(folder.name, checksum(part)):016x}.parquet"
         os.replace(part, final)
     except OSError:
         return None

@@ -9,6 +9,7 @@ unit (specialisation > 0.95). Rows of every recorded step are there: ``WHERE ste
 
 import logging
 import re
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -22,6 +23,7 @@ from tutelage.runs.columns import PER_MEMBER, SETTINGS
 from tutelage.runs.index import ABOUT, packs
 from tutelage.runs.joined import LEFT_OUT, forget, quoted, source
 from tutelage.runs.manifest import Damage, damage, read
+from tutelage.runs.read_only import check_read_only
 
 log = logging.getLogger(__name__)
 
@@ -31,13 +33,17 @@ _MISTAKES = ("Parser", "Binder", "Catalog", "Permission", "Conversion", "OutOfRa
 
 
 def query(root: str | Path, sql: str) -> pa.Table:
-    """The answer to one SELECT over the packs of a results folder; nothing can be written, no other file read."""
+    """The answer to one SELECT over the packs of a results folder; nothing can be written, no other file read.
+
+    Tables are compared with the SHA-256 in their manifest when they are first read and whenever their inode, size or
+    times have changed since (:mod:`.checked`); a table that does not match is left out, with a warning.
+    """
     duckdb, root = _duckdb(), Path(root).resolve()
     if set("*?[") & set(str(root)):
         raise Refusal(f"{root} cannot be queried because its name holds one of * ? [: rename the folder")
     table = _whole_packs(root)
     try:
-        _select_only(duckdb, sql)
+        check_read_only(duckdb, sql)
         try:
             return _answer(duckdb, root, table, sql)
         except duckdb.Error as error:
@@ -66,7 +72,23 @@ def _answer(duckdb: ModuleType, root: Path, table: pa.Table, sql: str) -> pa.Tab
         _prepare(connection, table)
         files = [file for axis in _axes(sql) for file in _view(connection, root, axis, table)]
         _lock(connection, files)
-        return connection.sql(sql).to_arrow_table()
+        return _interruptible(connection, sql)
+
+
+def _interruptible(connection: Any, sql: str) -> pa.Table:
+    """The answer to a statement, from a thread beside this one, so that a signal to this one ends the work.
+
+    DuckDB looks at no signals while it computes: Python would handle them only when the answer is there.
+    """
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="query") as worker:
+        answer = worker.submit(lambda: connection.sql(sql).to_arrow_table())
+        try:
+            return answer.result()
+        except BaseException:
+            while not answer.done():  # an interrupt that comes before the work has begun would be lost
+                connection.interrupt()
+                wait([answer], timeout=0.05)
+            raise
 
 
 def _duckdb() -> ModuleType:
@@ -75,13 +97,6 @@ def _duckdb() -> ModuleType:
     except ImportError:
         raise Refusal("queries need DuckDB, which is not installed: pip install duckdb") from None
     return duckdb
-
-
-def _select_only(duckdb: ModuleType, sql: str) -> None:
-    """Refuse whatever is not exactly one SELECT."""
-    statements = duckdb.extract_statements(sql)
-    if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
-        raise Refusal("a query must be one SELECT: results are read, never changed")
 
 
 def _prepare(connection: Any, table: pa.Table) -> None:

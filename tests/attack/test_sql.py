@@ -1,0 +1,197 @@
+"""SQL that tries to write a result, to read another file, or to change how the query runs: none of it may succeed."""
+
+import hashlib
+import os
+
+import pytest
+
+from tutelage import Refusal
+from tutelage.runs import Spec, Store, execute
+from tutelage.runs.query import query
+
+SECRET = "the-secret-of-another-file"
+
+STATEMENTS = [
+    "COPY (SELECT 1) TO '{table}'",
+    "COPY packs TO '{root}/x.parquet'",
+    "COPY packs FROM '{table}'",
+    "WITH x AS (COPY (SELECT 1 AS a) TO '{table}' (FORMAT parquet)) SELECT * FROM x, units",
+    "WITH x AS (COPY (SELECT 1 AS a) TO '{root}/x.csv') SELECT * FROM x",
+    "WITH x AS MATERIALIZED (COPY units TO '{table}') SELECT * FROM units",
+    "WITH x AS (INSERT INTO known SELECT * FROM known RETURNING *) SELECT * FROM x",
+    "WITH x AS (DELETE FROM known RETURNING *) SELECT * FROM x",
+    "WITH x AS (UPDATE known SET members = 9 RETURNING *) SELECT * FROM x",
+    "SELECT * FROM units WHERE unit IN (WITH x AS (COPY (SELECT 1) TO '{table}') SELECT 1 FROM x)",
+    "SELECT * FROM units UNION ALL BY NAME (WITH x AS (COPY (SELECT 1 AS a) TO '{table}') SELECT * FROM x)",
+    "SELECT * FROM query('WITH x AS (COPY (SELECT 1) TO ''{table}'') SELECT * FROM x')",
+    "SELECT * FROM query_table(['units'])",
+    "SELECT * FROM query('SELECT 1')",
+    "INSERT INTO known SELECT * FROM known",
+    "UPDATE known SET members = 9",
+    "DELETE FROM known",
+    "MERGE INTO known USING known AS k ON known.pack = k.pack WHEN MATCHED THEN DELETE",
+    "CREATE TABLE x AS SELECT 1",
+    "CREATE OR REPLACE VIEW units AS SELECT 1",
+    "CREATE MACRO f() AS 1",
+    "CREATE SECRET (TYPE s3)",
+    "DROP VIEW packs",
+    "ALTER TABLE known RENAME TO unknown",
+    "TRUNCATE known",
+    "ATTACH '{root}/x.db' AS other",
+    "DETACH memory",
+    "USE memory",
+    "EXPORT DATABASE '{root}/x'",
+    "IMPORT DATABASE '{root}/x'",
+    "CHECKPOINT",
+    "VACUUM",
+    "INSTALL httpfs",
+    "LOAD httpfs",
+    "SET enable_external_access = true",
+    "SET VARIABLE x = 1",
+    "RESET enable_external_access",
+    "PRAGMA database_list",
+    "PRAGMA enable_profiling",
+    "CALL pragma_version()",
+    "CALL enable_logging()",
+    "BEGIN",
+    "PREPARE x AS SELECT 1",
+    "EXECUTE x",
+    "EXPLAIN ANALYZE COPY (SELECT 1) TO '{root}/x.csv'",
+    "EXPLAIN SELECT 1",
+    "SELECT 1; SELECT 2",
+    "SELECT 1; COPY (SELECT 1) TO '{table}'",
+    "SELECT * FROM read_csv('{secret}')",
+    "SELECT * FROM read_text('{secret}')",
+    "SELECT * FROM read_blob('{secret}')",
+    "SELECT * FROM read_json('{secret}')",
+    "SELECT * FROM read_parquet('{root}/*/unit.parquet')",
+    "SELECT * FROM read_parquet('{table}')",
+    "SELECT * FROM parquet_metadata('{table}')",
+    "SELECT * FROM units, read_csv('{secret}')",
+    "SELECT (SELECT content FROM read_text('{secret}')) FROM units",
+    "SELECT * FROM query('SELECT * FROM read_csv(''{secret}'')')",
+    "SELECT * FROM sniff_csv('{secret}')",
+    "SELECT * FROM glob('/etc/*')",
+    "SELECT * FROM '{secret}'",
+    'SELECT * FROM "{secret}"',
+    "FROM '{secret}'",
+    "DESCRIBE SELECT * FROM '{secret}'",
+    "SUMMARIZE '{secret}'",
+    "SELECT * FROM 'https://example.com/x.parquet'",
+    "SELECT * FROM read_csv('http://127.0.0.1:1/x.csv')",
+    "SELECT * FROM read_parquet('s3://bucket/x.parquet')",
+    "SELECT * FROM duckdb_secrets()",
+    "SELECT * FROM pragma_database_list()",
+    "SELECT getenv('TUTELAGE_TEST_SECRET')",
+    "SELECT getvariable('units')",
+    "SELECT write_log('x')",
+    "SELECT * FROM somebody",
+    "SELEC",
+    "",
+    ";",
+    "--",
+]
+
+AROUND = [
+    "{0}",
+    "  {0} ;",
+    "/* SELECT */ {0} -- SELECT",
+    "({0})",
+    "SELECT * FROM ({0})",
+    "SELECT * FROM ({0}) AS a, units AS b",
+    "WITH a AS ({0}) SELECT * FROM a",
+    "WITH a AS NOT MATERIALIZED ({0}), b AS (SELECT * FROM a) SELECT count(*) FROM b",
+    "WITH RECURSIVE a AS (SELECT 1 AS n UNION ALL ({0})) SELECT * FROM a LIMIT 3",
+    "SELECT 1 WHERE EXISTS ({0})",
+    "SELECT ({0})",
+    "SELECT * FROM units, LATERAL ({0}) AS a",
+    "SELECT * FROM (VALUES (1)) v UNION ALL BY NAME ({0})",
+    "SELECT [x FOR x IN ({0})]",
+    "DESCRIBE {0}",
+    "SUMMARIZE {0}",
+    "EXPLAIN {0}",
+    "SELECT * FROM query($${0}$$)",
+    "{0}; SELECT * FROM units",
+]
+
+READ = [
+    "SELECT p, multiple, avg(recovered) FROM units WHERE step = steps GROUP BY ALL ORDER BY ALL",
+    "FROM packs SELECT pack, members",
+    "WITH a AS (SELECT * FROM units), b AS MATERIALIZED (FROM a) SELECT count(*) FROM b",
+    "WITH RECURSIVE r AS (SELECT 1 n UNION ALL SELECT n + 1 FROM r WHERE n < 3) SELECT n FROM r, range(2), members",
+    "SELECT unit, row_number() OVER (PARTITION BY member ORDER BY fan_out DESC) FROM units QUALIFY unit < 2",
+    "SELECT DISTINCT ON (member) member, fan_out FROM units ORDER BY member, fan_out LIMIT 50%",
+    "SELECT list_transform(seeds, lambda x: x + 1), unnest(seeds) FROM packs",
+    "SELECT count(*) FILTER (WHERE u.unit = 1) FROM units u SEMI JOIN members m USING (pack, member)",
+    "SELECT * FROM (PIVOT (SELECT member, unit, fan_out FROM units) ON unit IN (0, 1) USING max(fan_out))",
+    "SELECT * FROM members UNION SELECT * FROM members EXCEPT SELECT * FROM members LIMIT 1",
+    "SELECT CASE WHEN unit > 1 THEN 'a' ELSE 'b' END, COLUMNS('fan.*') FROM units TABLESAMPLE 10 ROWS",
+    "SELECT settings->>'seeds', CAST(finished AS TIMESTAMP) - INTERVAL 1 DAY FROM packs",
+    "DESCRIBE units",
+    "SUMMARIZE members",
+    "VALUES (1), (2)",
+]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    values = {
+        "teacher": {"kind": "levels", "inputs": 4, "hidden": 2, "outputs": 1, "polarity": 1},
+        "student": {"kind": "small-normal", "multiple": 2},
+        "inputs": {"kind": "gaussian", "std": 1.5, "train": 20, "evaluate": 20},
+        "training": {"steps": 4},
+        "seeds": [0, 1],
+    }
+    folder = tmp_path_factory.mktemp("sql")
+    (folder / "secret.csv").write_text(f"a\n{SECRET}\n")
+    (pack,) = execute([Spec(**values)], Store(folder / "results"))
+    query(folder / "results", "SELECT * FROM units, members")  # the index is written once
+    names = {"root": folder / "results", "table": pack.folder / "unit.parquet", "secret": folder / "secret.csv"}
+    return folder, {name: str(path) for name, path in names.items()}
+
+
+def every_file(folder):
+    """Digests of all files below a folder, the index apart, which a query may write."""
+    found = {}
+    for place, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if name != ".index"]
+        for file in files:
+            path = os.path.join(place, file)
+            with open(path, "rb") as stream:
+                found[path] = hashlib.sha256(stream.read()).hexdigest()
+    return found
+
+
+@pytest.mark.parametrize("sql", READ)
+def test_what_only_reads_is_answered(results, sql):
+    assert query(results[1]["root"], sql).num_columns
+
+
+@pytest.mark.parametrize("sql", STATEMENTS)
+def test_what_does_not_is_an_error_of_one_line_and_changes_nothing(results, sql, monkeypatch):
+    folder, names = results
+    monkeypatch.setenv("TUTELAGE_TEST_SECRET", SECRET)
+    before = every_file(folder)
+    with pytest.raises(Refusal) as error:
+        query(names["root"], sql.format(**names))
+    assert "\n" not in str(error.value)
+    assert SECRET not in str(error.value)
+    assert every_file(folder) == before
+
+
+def test_statements_inside_others_change_nothing_and_tell_nothing(results, attack, monkeypatch):
+    """Random nesting: an error, or an answer without a secret, from files that are the same afterwards."""
+    folder, names = results
+    monkeypatch.setenv("TUTELAGE_TEST_SECRET", SECRET)
+    before, chance = every_file(folder), attack.generator()
+    for _ in attack.rounds(100):
+        sql = str(chance.choice(STATEMENTS)).format(**names)
+        for _ in range(chance.integers(1, 4)):
+            sql = str(chance.choice(AROUND)).replace("{0}", sql)
+        sql = "".join(c.swapcase() if c.isalpha() and chance.random() < 0.05 else c for c in sql)
+        try:
+            said = str(query(names["root"], sql).to_pylist())
+        except Refusal as error:
+            said = str(error)
+        assert SECRET not in said, sql
+        assert every_file(folder) == before, sql
