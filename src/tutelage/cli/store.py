@@ -35,7 +35,7 @@ app = typer.Typer(name="store", help="Look after a results folder.", no_args_is_
 @app.command("list")
 def list_(out: Out = Path("results"), as_json: Json = False) -> None:
     """List packs: date, members, steps, engine, device, time, size; whether every file is there with its size."""
-    rows = store_tools.list_packs(out)
+    rows = store_tools.list_results(out)
     if as_json:
         print(json.dumps(rows))
         return
@@ -151,7 +151,7 @@ def query(
 def _print_table(names: Sequence[str], rows: Sequence[Sequence[Any]], note: str = "") -> None:
     table = Table(box=None, padding=(0, 2, 0, 0))
     for name in names:
-        table.add_column(name, overflow="fold", min_width=16 if name == "pack" else None)
+        table.add_column(name, overflow="fold", min_width=16 if name == "experiment" else None)
     for row in rows:
         table.add_row(*("" if v is None else short(v) if isinstance(v, float) else escape(str(v)) for v in row))
     console = Console()

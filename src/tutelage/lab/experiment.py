@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from tutelage.errors import unknown
-from tutelage.settings import Settings
+from tutelage.settings import Settings, per_member_names
 
 if TYPE_CHECKING:
     from tutelage.lab.context import Context
@@ -153,6 +153,15 @@ def flat(settings: Settings, prefix: str = "") -> dict[str, Any]:
     for name in type(settings).model_fields:
         value = getattr(settings, name)
         out |= flat(value, f"{prefix}{name}.") if isinstance(value, Settings) else {f"{prefix}{name}": _plain(value)}
+    return out
+
+
+def per_member_settings(settings: Settings, prefix: str = "") -> list[str]:
+    """Dotted names of the settings that are given as a list with one value per member."""
+    out = [f"{prefix}{n}" for n in per_member_names(type(settings)) if isinstance(getattr(settings, n), tuple)]
+    for name, value in settings:
+        if isinstance(value, Settings):
+            out += per_member_settings(value, f"{prefix}{name}.")
     return out
 
 

@@ -1,145 +1,114 @@
-"""The settings of a pack as columns of a table, read from plain data: a hundred thousand packs in a few seconds.
+"""Settings of experiments as columns for SQL, whatever their names: made from what the manifests say, by DuckDB itself.
 
-Specs are not built for this. Settings that a pack leaves at their default come from the recipe of their kind, and
-stay empty where that kind is not known here; settings that are not what they should be stay empty too.
+A setting has its dotted name with underscores (``teacher.polarity`` is ``teacher_polarity``), and its last part alone
+(``polarity``) where no other setting of the view ends alike. A view has the settings that vary among its experiments,
+defaults included, and those that a query names.
 """
 
 import re
-from collections.abc import Callable, Mapping
-from functools import lru_cache
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
 
-from tutelage.inputs import Law
-from tutelage.networks import Student
-from tutelage.runs.spec import Record, Spec
-from tutelage.settings import Recipe, Settings
-from tutelage.teachers import Teacher
-from tutelage.training import Training
-from tutelage.training.schedules import Schedule
+@dataclass(frozen=True)
+class Setting:
+    """A setting as a column: its dotted name, its names in SQL, its type there, whether it may differ by member."""
 
-_SURROGATE = re.compile(r"[\ud800-\udfff]")  # half a character, which JSON can write and UTF-8 cannot
+    dotted: str
+    names: tuple[str, ...]
+    type: str
+    per_member: bool
 
-PER_MEMBER = ("polarity", "learning_rate")
-"""Settings that may differ from member to member; a list stands in a column of its own, ``polarity_of`` and so on."""
+    @property
+    def path(self) -> str:
+        return "'$.\"" + self.dotted.replace('"', '\\"').replace("'", "''") + "\"'"
 
-SETTINGS = pa.schema(
-    {
-        "teacher_kind": pa.string(),
-        "student_kind": pa.string(),
-        "inputs_kind": pa.string(),
-        "dimension": pa.int64(),
-        "hidden": pa.int64(),
-        "hidden_layers": pa.int64(),
-        "outputs": pa.int64(),
-        "polarity": pa.float64(),
-        "multiple": pa.float64(),
-        "scale": pa.float64(),
-        "activation": pa.string(),
-        "std": pa.float64(),
-        "samples": pa.int64(),
-        "evaluate_samples": pa.int64(),
-        "steps": pa.int64(),
-        "batch": pa.int64(),
-        "sampling": pa.string(),
-        "schedule": pa.string(),
-        "learning_rate": pa.float64(),
-        "precision": pa.string(),
-        "members": pa.int64(),
+    def value(self, table: str) -> str:
+        """The value for all members, from the settings of a table."""
+        if self.type.endswith("[]") or self.type == "JSON":
+            found = f"json_extract({table}.settings, {self.path})"
+            return found if self.type == "JSON" else f"CAST({found} AS {self.type})"
+        return f"TRY_CAST(json_extract_string({table}.settings, {self.path}) AS {self.type})"
+
+    def of_member(self, table: str, member: str) -> str:
+        """The value for one member: its own where there is one value per member."""
+        if not self.per_member:
+            return self.value(table)
+        own = f"json_extract({table}.settings, {self.path})"
+        return f"coalesce({self.value(table)}, TRY_CAST(json_extract_string({own}, '$[' || {member} || ']') AS DOUBLE))"
+
+
+def settings_columns(connection: Any, where: str, sql: str, taken: Iterable[str]) -> list[Setting]:
+    """The settings that the view of some experiments has as columns.
+
+    where: a condition on the table ``known`` that picks the experiments; sql: the query, whose words pick settings that
+    do not vary; taken: names of columns that the view has already.
+    """
+    per_member = {
+        name
+        for (names,) in connection.execute(f"SELECT DISTINCT per_member FROM known WHERE {where}").fetchall()
+        for name in names.split()
     }
-)
-"""Columns that every view has. ``hidden`` is the width of the teacher's first hidden layer."""
-
-DETAILS = pa.schema(
-    {
-        **{f"{name}_of": pa.list_(pa.float64()) for name in PER_MEMBER},
-        "seeds": pa.list_(pa.int64()),
-        "layout": pa.string(),
-    }
-)
-"""Columns of a pack alone. Packs of one ``layout`` have tables with the same columns."""
-
-
-def columns(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of ``SETTINGS`` and ``DETAILS`` for plain settings, as :func:`tutelage.runs.plain` makes them."""
-    teacher, student = _filled(settings.get("teacher"), Teacher), _filled(settings.get("student"), Student)
-    inputs, training = _filled(settings.get("inputs"), Law), _filled(settings.get("training"), Training)
-    record, schedule = _filled(settings.get("record"), Record), _filled(training.get("schedule"), Schedule)
-    hidden, seeds = teacher.get("hidden"), _listed(settings.get("seeds"), _whole)
-    hidden = _listed(hidden if isinstance(hidden, list) else [hidden], _whole)
-    samples, batch = _whole(inputs.get("train")), training.get("batch")
-    precision = text(settings.get("precision", Spec.model_fields["precision"].default))
-    values = {
-        "teacher_kind": text(teacher.get("kind")),
-        "student_kind": text(student.get("kind")),
-        "inputs_kind": text(inputs.get("kind")),
-        "dimension": _whole(teacher.get("inputs")),
-        "hidden": hidden[0] if hidden else None,
-        "hidden_layers": len(hidden) if hidden else None,
-        "outputs": _whole(teacher.get("outputs")),
-        "multiple": number(student.get("multiple")),
-        "scale": number(student.get("scale")),
-        "activation": text(student.get("activation")),
-        "std": number(inputs.get("std")),
-        "samples": samples,
-        "evaluate_samples": _whole(inputs.get("evaluate")),
-        "steps": _whole(training.get("steps")),
-        "batch": samples if batch == "all" else _whole(batch),
-        "sampling": text(training.get("sampling")),
-        "schedule": text(schedule.get("kind")),
-        "precision": precision,
-        "members": len(seeds) if seeds else None,
-        "seeds": seeds,
-        "layout": f"{precision} {record.get('measures')} {settings.get('plugins')}",
-    }
-    for name, section in (("polarity", teacher), ("learning_rate", training)):
-        values[name], values[f"{name}_of"] = number(section.get(name)), _listed(section.get(name), number)
-    return values
-
-
-def _filled(section: Any, kind: type[Settings]) -> dict[str, Any]:
-    """A section of settings with its defaults, those of its kind where it has one."""
-    if section is None:
-        section = {}
-    if not isinstance(section, dict):
-        return {}
-    if issubclass(kind, Recipe):
-        known = kind.kinds.get(section["kind"]) if isinstance(section.get("kind"), str) else None
-        return (_defaults(known) if known else {}) | section
-    return _defaults(kind) | section
-
-
-@lru_cache(maxsize=256)
-def _defaults(kind: type[Settings]) -> dict[str, Any]:
-    out = {}
-    for name, field in kind.model_fields.items():
-        if not field.is_required():
-            value = field.get_default(call_default_factory=True)
-            out[name] = {"kind": value.kind} if isinstance(value, Recipe) else value
+    keys = connection.execute(
+        "SELECT DISTINCT unnest(json_keys(settings)) AS name FROM "
+        f"(SELECT any_value(settings) AS settings FROM known WHERE {where} GROUP BY kind, layout) ORDER BY name"
+    ).fetchall()
+    words = set(re.findall(r"\w+", sql.lower()))
+    names = _names([name for (name,) in keys], set(taken))
+    every = "*" in sql
+    out = []
+    for dotted, own in names.items():
+        setting = Setting(dotted, own, "JSON", dotted in per_member)
+        used = tuple(name for name in own if name in words)
+        if not used and every and _varies(connection, where, setting):
+            used = own[:1]
+        if used:
+            out.append(Setting(dotted, used, _type(connection, where, setting), setting.per_member))
     return out
 
 
-def _whole(value: Any) -> int | None:
-    return value if type(value) is int and -(2**63) <= value < 2**63 else None
+def selected(settings: Iterable[Setting], table: str, member: str | None) -> list[str]:
+    """The columns of a SELECT: every setting under all its names."""
+    return [
+        f'{setting.of_member(table, member) if member else setting.value(table)} AS "{name}"'
+        for setting in settings
+        for name in setting.names
+    ]
 
 
-def number(value: Any) -> float | None:
-    """A number as a float, None where it is none."""
-    try:
-        return float(value) if type(value) in (int, float) else None
-    except OverflowError:
-        return None
+def _names(dotted: list[str], taken: set[str]) -> dict[str, tuple[str, ...]]:
+    """The names of each setting in SQL: the whole one, and its last part where that is unique and not taken."""
+    last = Counter(name.rpartition(".")[2].lower() for name in dotted)
+    out: dict[str, tuple[str, ...]] = {}
+    for name in dotted:
+        whole, end = re.sub(r"\W", "_", name).lower(), name.rpartition(".")[2].lower()
+        own = [n for n in dict.fromkeys((end if last[end] == 1 else whole, whole)) if n not in taken]
+        if own:
+            out[name] = tuple(own)
+            taken.update(own)
+    return out
 
 
-def text(value: Any) -> str | None:
-    """A text that a table can hold, None where it is none."""
-    return value if isinstance(value, str) and not _SURROGATE.search(value) else None
+def _varies(connection: Any, where: str, setting: Setting) -> bool:
+    found = f"CAST(json_extract(settings, {setting.path}) AS VARCHAR)"
+    row = connection.execute(f"SELECT min({found}) <> max({found}) FROM known WHERE {where}").fetchone()
+    return bool(row[0])
 
 
-def _listed(value: Any, one: Callable[[Any], Any]) -> list[Any] | None:
-    """A list of values that all are what they should be."""
-    if not isinstance(value, list):
-        return None
-    out = [one(v) for v in value]
-    return None if None in out else out
+def _type(connection: Any, where: str, setting: Setting) -> str:
+    """The SQL type that holds the values of a setting."""
+    rows = connection.execute(
+        f"SELECT DISTINCT json_type(json_extract(settings, {setting.path})) FROM known WHERE {where}"
+    ).fetchall()
+    kinds = {kind for (kind,) in rows if kind not in (None, "NULL")}
+    if setting.per_member:
+        return "DOUBLE"
+    if kinds <= {"UBIGINT", "BIGINT"} and kinds:
+        return "BIGINT"
+    if kinds <= {"UBIGINT", "BIGINT", "DOUBLE"} and kinds:
+        return "DOUBLE"
+    if kinds == {"BOOLEAN"}:
+        return "BOOLEAN"
+    return "JSON" if kinds & {"ARRAY", "OBJECT"} else "VARCHAR"

@@ -33,12 +33,15 @@ FEW = 1000
 """So many small tables are read in place; beyond, and beyond an eighth of what the copy holds, they are copied."""
 
 
-def source(connection: Any, root: Path, axis: str, table: pa.Table) -> tuple[str, list[str]]:
-    """A SELECT over the tables of an axis of all packs, with the column ``key``, and the files it reads.
+def source(connection: Any, root: Path, axis: str, table: pa.Table, copied: bool = True) -> tuple[str, list[str]]:
+    """A SELECT over the tables of an axis of all experiments, with the column ``key``, and the files it reads.
 
-    The SELECT is empty where no pack has such a table.
+    The SELECT is empty where no experiment has such a table. copied: whether small tables may be read from a copy.
     """
     table = table.filter(table[f"{axis}_key"].is_valid())
+    if not copied:
+        parts, files = _in_place(connection, root, axis, table)
+        return " UNION ALL BY NAME ".join(parts), files
     copy, held = _newest(connection, root, axis, table)
     loose = table.filter(pc.invert(pc.is_in(table[f"{axis}_key"], held)))
     small = loose.filter(pc.less_equal(loose[f"{axis}_bytes"], SMALL))
@@ -59,7 +62,7 @@ def _in_place(connection: Any, root: Path, axis: str, table: pa.Table) -> tuple[
     table = table.filter(pa.array(_as_written(root, axis, table), pa.bool_()))
     for number, layout in enumerate(table["layout"].unique().to_pylist()):
         alike = table.filter(pc.equal(table["layout"], layout))
-        paths = [f"{root}/{pack}/{axis}.parquet" for pack in alike["pack"].to_pylist()]
+        paths = [f"{root}/{pack}/{axis}.parquet" for pack in alike["experiment"].to_pylist()]
         name = f"{axis}_{number}_{secrets.token_hex(4)}"
         connection.execute(f"SET VARIABLE {name} = $paths", {"paths": paths})
         keys = pa.table({"place": pa.array(range(len(paths)), pa.uint64()), "key": alike[f"{axis}_key"]})
@@ -67,7 +70,8 @@ def _in_place(connection: Any, root: Path, axis: str, table: pa.Table) -> tuple[
         connection.execute(f"CREATE TABLE {name} AS SELECT * FROM arrow")
         connection.unregister("arrow")
         parts.append(
-            f"SELECT k.key, f.* FROM read_parquet(getvariable('{name}')) f JOIN {name} k ON k.place = f.file_index"
+            f"SELECT k.key, f.* FROM read_parquet(getvariable('{name}'), union_by_name = true) f "
+            f"JOIN {name} k ON k.place = f.file_index"
         )
         files += paths
     return parts, files
@@ -75,7 +79,7 @@ def _in_place(connection: Any, root: Path, axis: str, table: pa.Table) -> tuple[
 
 def _as_written(root: Path, axis: str, table: pa.Table) -> list[bool]:
     """Whether the table of each pack has the SHA-256 that its manifest says (:mod:`.checked`)."""
-    files = [f"{pack}/{axis}.parquet" for pack in table["pack"].to_pylist()]
+    files = [f"{pack}/{axis}.parquet" for pack in table["experiment"].to_pylist()]
     wanted = dict(zip(files, table[f"{axis}_key"].to_pylist(), strict=True))
     matched = matching(root, _memory(root, axis), wanted)
     good = [file in matched for file in files]

@@ -18,7 +18,7 @@ from typing import Any
 
 import tutelage
 from tutelage.errors import Refusal
-from tutelage.lab.experiment import Experiment, canonical, digest, flat
+from tutelage.lab.experiment import Experiment, canonical, digest, flat, per_member_settings
 from tutelage.version import commit
 
 MANIFEST, SETTINGS = "manifest.json", "settings.yaml"
@@ -52,6 +52,8 @@ class Manifest:
     flat: dict[str, Any]
     text: str
     files: dict[str, str]
+    members: int
+    per_member: list[str]
     about: dict[str, Any] = field(default_factory=dict)
     bytes: dict[str, int] = field(default_factory=dict)
 
@@ -68,7 +70,9 @@ def compose(experiment: Experiment, folder: Path, log: Mapping[str, Any]) -> str
         "experiment": experiment.hash,
         **{name: log.get(name, here.get(name)) for name in _ABOUT},
         "description": experiment.description(),
+        "members": experiment.members,
         "settings": flat(experiment),
+        "per_member": per_member_settings(experiment),
         "files": {name: checksum(folder / name) for name in names},
         "bytes": {name: (folder / name).stat().st_size for name in names},
     }
@@ -86,7 +90,8 @@ def read(folder: Path) -> Manifest:
         good = good and SETTINGS in files and sizes.keys() == files.keys()
         good = good and all(type(size) is int for size in sizes.values()) and _is_as_composed(content)
         good = good and isinstance(about["kind"], str) and isinstance(about["settings"], dict)
-        good = good and isinstance(values["settings"], dict)
+        good = good and isinstance(values["settings"], dict) and type(values["members"]) is int
+        good = good and all(isinstance(name, str) for name in values["per_member"])
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         good = False
     if not good:
@@ -94,7 +99,7 @@ def read(folder: Path) -> Manifest:
     if digest(text := canonical(about)) != folder.name:
         raise Damage(folder, MANIFEST, "belongs to another experiment")
     origin = {name: values.get(name) for name in _ABOUT if name in values}
-    return Manifest(about, values["settings"], text, files, origin, sizes)
+    return Manifest(about, values["settings"], text, files, values["members"], values["per_member"], origin, sizes)
 
 
 def damage(folder: Path, manifest: Manifest, checksums: bool = True) -> Iterator[Damage]:

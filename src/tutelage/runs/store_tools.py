@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from tutelage.errors import Refusal
-from tutelage.runs.index import hashes, packs
+from tutelage.runs.index import experiments, hashes
 from tutelage.runs.manifest import Damage, damage, is_pack, read
 
-LISTED = ("pack", "finished", "members", "steps", "engine", "device", "seconds", "bytes", "damage")
+LISTED = ("experiment", "kind", "finished", "members", "engine", "device", "seconds", "bytes", "damage")
 
 
-def list_packs(root: Path) -> list[dict[str, Any]]:
-    """The packs of a results folder with what ``LISTED`` names; ``damage`` is None where every file has its size."""
-    return packs(root, every_file=True).select(LISTED).to_pylist()
+def list_results(root: Path) -> list[dict[str, Any]]:
+    """The experiments of a folder with what ``LISTED`` names; ``damage`` is None where every file has its size."""
+    return experiments(root, every_file=True).select(LISTED).to_pylist()
 
 
 def check(root: Path, chosen: Sequence[str] = ()) -> Iterator[tuple[str, list[Damage]]]:

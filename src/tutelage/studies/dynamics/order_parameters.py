@@ -82,7 +82,7 @@ class OnlineOverlaps(Experiment, kind="online-overlaps", numerics=1):
         times = np.linspace(0, self.last, self.frames + 1)
         pair = _pair(self.activation, self.dimension, self.members)
         run = online_sgd(*pair, self.rate, times.tolist(), self.seeds)
-        return {"overlaps": _seven(run.q, run.r)}  # [S, T, 7]
+        return {"course": _seven(run.q, run.r)}  # [S, T, 7]
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def courses(results: Results) -> list[OverlapCourse]:
                 tuple(run.setting("dimension") for run in runs),
                 theory["limit"],
                 theory["flow"],
-                np.stack([np.ascontiguousarray(run["overlaps"].swapaxes(0, 1)) for run in runs]),
+                np.stack([np.ascontiguousarray(run["course"].swapaxes(0, 1)) for run in runs]),
             )
         )
     return out
