@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tutelage.autoencoders import Likelihood
-from tutelage.autoencoders.likelihoods import entropy, pair
+from tutelage.autoencoders.likelihoods import pair
 from tutelage.errors import Refusal
 
 
@@ -92,6 +92,13 @@ def test_outputs_of_another_kind_are_refused():
         Likelihood("bernoulli").log_density(torch.zeros(2, 3), torch.zeros(2, 4))
 
 
-def test_entropy_counts_whole_samples():
-    assert entropy(torch.tensor([[0, 1], [1, 0], [0, 1], [1, 1]])) == pytest.approx(1.5 * math.log(2))
-    assert entropy(torch.tensor([3, 3, 3])) == 0
+@pytest.mark.parametrize(
+    ("kind", "out", "most"),
+    [
+        ("bernoulli", torch.zeros(2, 3, 4), 12 * math.log(2)),
+        ("categorical", torch.zeros(2, 3, 5), 3 * math.log(5)),
+        ("normal", (torch.zeros(2, 3), torch.zeros(2, 3)), None),
+    ],
+)
+def test_information_is_limited_by_how_many_values_the_data_can_take(kind, out, most):
+    assert Likelihood(kind).most(out) == (None if most is None else pytest.approx(most))

@@ -200,6 +200,16 @@ def test_what_cannot_be_built_is_refused():
             MutualAutoencoder(encoder, Two(1, 2), **{"target": 1.0, **changes})
 
 
+def test_a_target_may_exceed_the_entropy_of_the_sample():
+    """Sixteen samples of sixteen bits have log 16 = 2.8 nats, and a model of sixteen bits may carry 11.1."""
+    x = (torch.rand(16, 16, generator=torch.Generator().manual_seed(0)) < 0.5).float()
+    model = MutualAutoencoder(Two(16, 16), nn.Linear(16, 16), 6.0, kind="bernoulli", penalty=4.0)
+    model.fit(x, steps=600, learning_rate=1e-2)
+    assert model.bounds().lower > math.log(len(x)) + 1
+    with pytest.raises(Refusal, match=r"carry 11\.09 nats at most"):
+        MutualAutoencoder(Two(16, 16), nn.Linear(16, 16), 11.1, kind="bernoulli").fit(x)
+
+
 def test_what_cannot_be_learnt_from_is_refused():
     model = MutualAutoencoder(Two(2, 1), Two(1, 2), target=0.5)
     for data, words in (
@@ -213,7 +223,7 @@ def test_what_cannot_be_learnt_from_is_refused():
             model.fit(data)
     with pytest.raises(Refusal, match="at least one step"):
         model.fit(_numbers(8), steps=0)
-    with pytest.raises(Refusal, match=r"0\.6931 nats in all"):
+    with pytest.raises(Refusal, match=r"carry 0\.6931 nats at most"):
         MutualAutoencoder(Two(1, 1), nn.Linear(1, 1), 2.0, kind="bernoulli").fit(torch.tensor([[0.0], [1.0]]))
     with pytest.raises(Refusal, match="not known yet"):
         MutualAutoencoder(Two(2, 1), Two(1, 2), 1.0).sample(3)

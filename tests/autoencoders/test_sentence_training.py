@@ -85,7 +85,7 @@ def test_a_plain_encoder_and_the_usual_remedies():
 def test_refusals():
     model = sentence_models([0], 6, 2, latent=2, hidden=4, embedding=3)
     how = SentenceSettings(steps=1)
-    with pytest.raises(Refusal, match=r"3\.219 nats in all"):
+    with pytest.raises(Refusal, match=r"3\.219 nats at most"):
         _trained((4.0,), steps=1)
     with pytest.raises(Refusal, match="3 places and numbers up to 5"):
         train_sentences(model, torch.full((4, 3), 5), (None,), [0], how)

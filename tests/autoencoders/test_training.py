@@ -164,7 +164,7 @@ def test_a_gpu_trains_the_same_models(law):
 
 @pytest.mark.parametrize(
     ("targets", "words"),
-    [([-0.1], "at least 0"), ([math.inf], "finite"), ([9.0], "1.386 nats in all"), ([1.0, 1.0], "one each")],
+    [([-0.1], "at least 0"), ([math.inf], "finite"), ([9.0], "1.386 nats at most"), ([1.0, 1.0], "one each")],
 )
 def test_targets_that_cannot_be_met_are_refused(targets, words):
     with pytest.raises(Refusal, match=words):

@@ -155,7 +155,7 @@ def test_a_slice_of_equal_networks_has_no_witness(capsys, monkeypatch, tmp_path)
         (["a", "copy", "--box", "1", "-1"], "no inside"),
         (["a", "nowhere"], "there is no file"),
         (["a", "copy", "--tolerance", "-1"], "a tolerance is a number"),
-        (["three", "three", "--on", "missing.yaml"], "cannot be read as YAML"),
+        (["three", "three", "--on", "missing.yaml"], "cannot be read"),
         (["a", "copy", "--on", "missing.yaml", "--box", "0", "1"], "choose one of them"),
         (["model.pt", "a"], "is a pickle"),
         (["a", "other", "--slice", "slice.doc"], "drawn as .png"),
@@ -169,6 +169,13 @@ def test_bad_input_is_one_sentence_and_code_2(capsys, monkeypatch, files, tmp_pa
     assert len(said.err.strip().splitlines()) == 1
 
 
+BOMB = (
+    "low:\n- &a0 [0, 0, 0, 0, 0, 0, 0, 0, 0, 0]\n"
+    + "".join(f"- &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 9))
+    + "high: [1, 1]"
+)
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
@@ -176,7 +183,8 @@ def test_bad_input_is_one_sentence_and_code_2(capsys, monkeypatch, files, tmp_pa
         ("normals: [[1, 0]]\noffsets: [1]", "goes on for ever"),
         ("normals: [[1, x]]\noffsets: [1]", "does not hold arrays of numbers"),
         ("low: [0, 0]\nhigh: [0, 1]", "no inside"),
-        ("- 1", "wanted normals and offsets"),
+        ("- 1", "must hold a table with normals and offsets"),
+        (BOMB, "unfolds aliases into too many values"),
         ("normals: [[1, 0], [-1, 0], [0, 1], [0, -1]]\noffsets: [-2, 1, 1, 1]", "no inside"),
     ],
 )

@@ -1,12 +1,79 @@
-"""The entry point lists its commands."""
+"""The entry point lists its commands, and its exit codes mean what they say."""
 
+import os
 import subprocess
 import sys
 
+import pytest
+import typer
+
+from tutelage.cli import main as entry
+from tutelage.errors import Refusal
+
+MAIN = [sys.executable, "-c", "from tutelage.cli import main; main()"]
+module = sys.modules["tutelage.cli.main"]
+
 
 def test_help_names_every_command():
-    words = [sys.executable, "-c", "from tutelage.cli import main; main()", "--help"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([*MAIN, "--help"], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0
     for command in ("studies", "reproduce", "run", "report", "ledger", "engines", "spec", "store", "query"):
         assert command in done.stdout
+
+
+def ended(monkeypatch, capsys, error) -> tuple[int, str]:
+    """The exit code and the words of a command that ends in an error."""
+    app = typer.Typer(pretty_exceptions_enable=False)
+
+    @app.command()
+    def fail():
+        raise error
+
+    monkeypatch.setattr(module, "app", app)
+    monkeypatch.setattr(sys, "argv", ["tutelage"])
+    monkeypatch.setattr(module.signal, "signal", lambda *a: None)
+    with pytest.raises(SystemExit) as end:
+        entry()
+    return end.value.code, capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (typer.Exit(0), 0, ""),
+        (typer.Exit(1), 1, ""),
+        (Refusal("depth must be positive, got -1"), 2, "tutelage: depth must be positive, got -1\n"),
+        (PermissionError(13, "Permission denied", "/a"), 2, "tutelage: Permission denied: /a\n"),
+        (MemoryError(), 2, "not enough memory"),
+        (RuntimeError("[enforce fail] can't allocate memory: you tried 9 bytes"), 2, "not enough memory"),
+        (KeyError("x"), 70, "tutelage: internal error: KeyError: 'x'; please report it"),
+        (ValueError("two\nlines"), 70, r"internal error: ValueError: two\nlines; please"),
+        (EOFError("early"), 70, "tutelage: internal error: EOFError: early"),
+        (OSError("no number"), 70, "internal error: OSError: no number"),
+        (KeyboardInterrupt(), 130, "tutelage: interrupted"),
+        (BrokenPipeError(32, "Broken pipe"), 141, ""),
+    ],
+)
+def test_exit_codes(monkeypatch, capsys, error, code, words):
+    met, said = ended(monkeypatch, capsys, error)
+    assert met == code
+    assert words in said
+    assert "Traceback" not in said
+
+
+def test_the_traceback_of_an_internal_error_is_shown_on_request(monkeypatch, capsys):
+    monkeypatch.setenv("TUTELAGE_TRACEBACK", "1")
+    code, said = ended(monkeypatch, capsys, KeyError("x"))
+    assert code == 70
+    assert "Traceback" in said
+
+
+def test_output_that_nobody_reads_is_no_verdict():
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as closed:
+        done = subprocess.run(
+            [*MAIN, "studies", "--json"], stdout=closed, stderr=subprocess.PIPE, text=True, timeout=60
+        )
+    assert done.returncode not in (0, 1)
+    assert "Traceback" not in done.stderr

@@ -145,15 +145,49 @@ def test_a_file_without_all_its_arrays_is_refused_with_the_missing_one(tmp_path,
     assert missing in refusal(tmp_path / "net")
 
 
-@pytest.mark.parametrize("about", ["{", "[]", "3", '"relu"', "null"])
+@pytest.mark.parametrize("about", ["{", "[]", "3", '"relu"', "null", "[" * 100_000])
 def test_a_file_with_a_damaged_description_is_refused(tmp_path, about):
     write_arrays(tmp_path / "net", ["weights.1", "weights.2"], about)
     refusal(tmp_path / "net")
 
 
-@pytest.mark.parametrize("change", [{"depth": "x"}, {"depth": None}, {"slope": "steep"}, {"activation": "gelu"}])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"depth": "x"},
+        {"depth": None},
+        {"slope": "steep"},
+        {"activation": "gelu"},
+        {"depth": 1},
+        {"depth": 10**30},
+        {"depth": True},
+        {"depth": 2.0},
+        {"depth": float("inf")},
+        {"slope": 10**400},
+        {"slope": float("nan")},
+        {"slope": []},
+    ],
+)
 def test_a_file_with_a_wrong_entry_is_refused_with_its_path(tmp_path, change):
     write_arrays(tmp_path / "net", ["weights.1", "weights.2"], ABOUT | change)
+    refusal(tmp_path / "net")
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        torch.ones(1, 2, 2, dtype=torch.complex64),
+        torch.ones(1, 2, 2, dtype=torch.int32),
+        torch.ones(1, 2, 2, dtype=torch.bool),
+        torch.ones(1, 2, 2).to(torch.float8_e5m2),
+        torch.ones(0, 2, 2),
+        torch.ones(1, 2, 0),
+        torch.ones(2, 2),
+    ],
+    ids=lambda a: f"{a.dtype} {list(a.shape)}",
+)
+def test_a_file_of_other_arrays_is_refused(tmp_path, array):
+    save_file({"weights.1": array}, tmp_path / "net", metadata={"tutelage": json.dumps(ABOUT | {"depth": 1})})
     refusal(tmp_path / "net")
 
 

@@ -43,3 +43,21 @@ def test_other_files_are_refused_with_their_path(tmp_path):
     save_file({"x": torch.ones(2)}, tmp_path / "other.safetensors")
     with pytest.raises(Refusal, match=r"other.safetensors: there is no array"):
         read_network(tmp_path / "other.safetensors")
+
+
+def written(folder, **layers):
+    path = folder / "net.safetensors"
+    save_file({f"{name}.weight": torch.full(size, float(i)) for i, (name, size) in enumerate(layers.items())}, path)
+    return path
+
+
+def test_a_file_keeps_no_order_and_sizes_tell_it(tmp_path):
+    network = read_network(written(tmp_path, z=(5, 3), m=(4, 5), a=(2, 4)))
+    assert network.widths == (3, 5, 4, 2)
+    assert [float(w[0, 0, 0]) for w in network.weights] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("layers", [{"z": (4, 4), "a": (4, 4)}, {"z": (4, 8), "a": (8, 4)}, {"z": (5, 3), "a": (2, 4)}])
+def test_a_file_whose_names_and_sizes_do_not_tell_the_order_is_an_error(tmp_path, layers):
+    with pytest.raises(Refusal, match=r"net.safetensors: "):
+        read_network(written(tmp_path, **layers))

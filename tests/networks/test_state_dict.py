@@ -22,9 +22,60 @@ def test_no_bias_anywhere_is_no_bias():
     assert from_state_dict({"a.weight": torch.ones(2, 3)}).biases is None
 
 
-def test_layers_come_in_natural_order():
-    arrays = {f"fc{i}.weight": torch.ones(12 - i, 13 - i) for i in range(1, 11)}
+def test_numbered_layers_come_in_the_order_of_their_numbers():
+    arrays = {f"fc{i}.weight": torch.ones(12 - i, 13 - i) for i in sorted(range(1, 11), key=str)}
     assert from_state_dict(arrays).widths == tuple(range(12, 1, -1))
+
+
+def square(*names, **others):
+    """Layers of one size, told apart by their values."""
+    return {f"{name}.weight": torch.full((4, 4), float(i)) for i, name in enumerate(names)} | others
+
+
+def values(network):
+    return [float(w[0, 0, 0]) for w in network.weights]
+
+
+@pytest.mark.parametrize("names", [("in", "body", "answer"), ("z", "a"), ("fc1", "fc2", "fc10"), ("net.0", "net.2")])
+def test_the_order_given_is_kept(names):
+    assert values(from_state_dict(square(*names))) == list(range(len(names)))
+
+
+@pytest.mark.parametrize("names", [("fc2", "fc1"), ("2", "10", "0")])
+def test_numbers_against_the_order_given_are_an_error(names):
+    with pytest.raises(Refusal, match="both orders fit"):
+        from_state_dict(square(*names))
+
+
+def residual(hidden):
+    return {
+        "first.weight": torch.ones(4, 3),
+        "block.0.weight": torch.ones(hidden, 4),
+        "block.2.weight": torch.ones(4, hidden),
+        "last.weight": torch.ones(2, 4),
+    }
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        residual(4),
+        residual(8),
+        {f"model.{name}": a for name, a in residual(8).items()},
+        square("blocks.0.linear", "blocks.1.linear"),
+        square("fc1", "shortcut", "fc2"),
+        square("fc1", "skip_1", "fc2"),
+    ],
+)
+def test_what_may_be_a_residual_block_is_no_chain(arrays):
+    with pytest.raises(Refusal, match=r"may add them \(a residual block\)|a path around other layers"):
+        from_state_dict(arrays)
+
+
+def test_parts_that_change_the_width_are_a_chain():
+    arrays = {"encoder.0.weight": torch.ones(5, 8), "encoder.2.weight": torch.ones(2, 5)}
+    arrays |= {"decoder.0.weight": torch.ones(5, 2), "decoder.2.weight": torch.ones(8, 5)}
+    assert from_state_dict(arrays).widths == (8, 5, 2, 5, 8)
 
 
 def test_another_activation_is_told():
@@ -40,6 +91,11 @@ def test_another_activation_is_told():
         ({"0.weight": torch.ones(4, 3), "1.running_mean": torch.ones(4)}, "1.running_mean is neither"),
         ({"0.weight": torch.ones(4, 3), "1.weight": torch.ones(4)}, r"1 has shape \[4\]"),
         ({"0.weight": torch.ones(4, 3), "1.weight": torch.ones(1, 5)}, "takes 5 numbers and 0.weight gives 4"),
+        ({"0.weight": torch.ones(0, 3), "1.weight": torch.ones(1, 0)}, "at least one unit"),
+        ({"0.weight": torch.ones(4, 3, dtype=torch.complex64)}, "must be of type .*, got complex64"),
+        ({"0.weight": torch.ones(4, 3, dtype=torch.int64)}, "got int64"),
+        ({"0.weight": torch.ones(4, 3, dtype=torch.bool)}, "got bool"),
+        ({"0.weight": torch.ones(4, 3).to(torch.float8_e4m3fn)}, "got float8_e4m3fn"),
     ],
 )
 def test_what_arrays_do_not_tell_is_refused(arrays, words):

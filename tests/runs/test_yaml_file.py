@@ -17,14 +17,24 @@ def test_plain_data_comes_back_as_it_is(tmp_path):
     assert read(tmp_path, text) == {"a": {"b": [1, 2.5, True, None, "text"]}, "c": 0.001, "d": -20000.0, "e": "1e3"}
 
 
+def test_numbers_are_decimal_unless_they_say_otherwise(tmp_path):
+    text = "a: 0\nb: 0.5\nc: 0x10\nd: 1_000\ne: '010'\nf: -0\ng: 0e3\nh: 'at 1:30'\n"
+    read_back = {"a": 0, "b": 0.5, "c": 16, "d": 1000, "e": "010", "f": 0, "g": 0.0, "h": "at 1:30"}
+    assert read(tmp_path, text) == read_back
+
+
+def test_a_long_file_may_hold_as_many_values_as_it_writes_out(tmp_path):
+    assert len(read(tmp_path, f"seeds: {list(range(20_000))}")["seeds"]) == 20_000
+
+
 def test_a_few_aliases_and_merges_are_fine(tmp_path):
     text = "a: &a {x: 1, y: 2}\nb: {<<: *a, y: 3}\nc: [*a, *a]\n"
     assert read(tmp_path, text)["b"] == {"x": 1, "y": 3}
 
 
-def bomb():
+def bomb(levels=10):
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
-    lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 10)]
+    lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, levels)]
     return "\n".join(lines)
 
 
@@ -59,6 +69,13 @@ def bomb():
         ('a: "\\ud800"', "in 'a' at line 1: it holds half a character"),
         ('"\\ud800": 1', "at line 1: it holds half a character"),
         ("3", "must hold a table"),
+        (bomb(5), "unfolds aliases into too many values"),
+        ("seeds: 010", "has the value 010 in 'seeds' at line 1: a number with a leading zero"),
+        ("a: {b: [1, -012]}", "has the value -012 in 'a.b' at line 1"),
+        ("a: 09", "has the value 09 in 'a'"),
+        ("a: 00", "has the value 00 in 'a'"),
+        ("a: 1:30", "has the value 1:30 in 'a'"),
+        ("a: 1:30.5", "has the value 1:30.5 in 'a'"),
     ],
     ids=lambda value: repr(value)[:30],
 )

@@ -43,8 +43,8 @@ class Joint:
         """H(z) of N(0, I): (k/2) log(2 pi e)."""
         return 0.5 * self.latent * math.log(2 * math.pi * math.e)
 
-    def fits(self, x: Tensor) -> bool:
-        """Refuse data that the modules do not take; whether they are discrete."""
+    def fits(self, x: Tensor) -> float | None:
+        """Raise an error for data that the modules do not take; the most information of such data, None for any."""
         with torch.no_grad():
             try:
                 mean = pair(self.encoder(x[:2]), "encoder")[0]
@@ -56,7 +56,7 @@ class Joint:
                 raise Refusal(f"the encoder gives codes of shape {list(mean.shape)}: wanted one row a sample")
             self.likelihood.log_density(out, x[:2])
         self.size = mean.shape[1]
-        return self.likelihood.symbols(out)
+        return self.likelihood.most(out)
 
     def samples(self, stream: Stream, count: int) -> tuple[Tensor, Tensor, Any]:
         """Codes z from the prior, samples x of the model there, and the decoder's output: [B, k], [B, ...]."""

@@ -22,7 +22,8 @@ class Likelihood:
     normal: a pair (mean, log-variance), each of the shape of x [B, ...]; bernoulli: logits of the shape of x, which is
     0 or 1; categorical: logits [B, ..., K] for whole numbers x [B, ...] from 0 to K - 1; law: an object of your own,
     where x is not decoded entry by entry, with ``log_density(x)`` -> [B], ``sample(draw)`` -> x [B, ...], the ``shape``
-    of both x and draw, and ``discrete``: where it is so draws are uniform, else standard normal and gradients flow.
+    of both x and draw, and ``discrete``: where it is so draws are uniform, else standard normal and gradients flow. It
+    may have ``most``, the most information of x in nats.
     """
 
     kind: Kind
@@ -75,6 +76,21 @@ class Likelihood:
             return pair(out, "decoder")[0].shape
         return _tensor(out).shape if self.kind == "bernoulli" else _tensor(out).shape[:-1]
 
+    def most(self, out: Any) -> float | None:
+        """The most information that x can have with anything, in nats: the logarithm of how many values it can take.
+
+        None where there is no such limit, or where a law of the user's own does not tell it. The entropy of the data is
+        none: a sample of n has log n nats at most, and the law it was drawn from may have more.
+
+        >>> round(Likelihood("categorical").most(torch.zeros(5, 2, 10)), 6)  # two symbols out of ten
+        4.60517
+        """
+        if self.kind == "bernoulli":
+            return math.prod(self.shape(out)[1:]) * math.log(2)
+        if self.kind == "categorical":
+            return math.prod(self.shape(out)[1:]) * math.log(_tensor(out).shape[-1])
+        return getattr(out, "most", None) if self.kind == "law" else None
+
     def check(self, x: Tensor) -> None:
         """Refuse data that are not of this kind."""
         whole = not x.is_floating_point() or bool((x == x.round()).all())
@@ -110,14 +126,3 @@ def _tensor(out: Tensor | tuple[Tensor, Tensor]) -> Tensor:
     if not isinstance(out, Tensor):
         raise Refusal("a decoder of symbols gives one tensor of logits, not several")
     return out
-
-
-def entropy(x: Tensor) -> float:
-    """Of the law that gives every sample of the data [N, ...] the same weight, in nats.
-
-    >>> round(entropy(torch.tensor([[0], [1], [1], [0]])), 6)
-    0.693147
-    """
-    _, counts = torch.unique(x.flatten(1) if x.ndim > 1 else x, dim=0, return_counts=True)
-    share = counts.double() / len(x)
-    return float(-(share * share.log()).sum())

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from tutelage.autoencoders import saving
 from tutelage.autoencoders.bounds import Bounds
 from tutelage.autoencoders.joint import Joint
-from tutelage.autoencoders.likelihoods import Kind, Likelihood, entropy, pair
+from tutelage.autoencoders.likelihoods import Kind, Likelihood, pair
 from tutelage.autoencoders.objective import Gradient
 from tutelage.autoencoders.records import Information, Record, Watch
 from tutelage.autoencoders.steps import Terms, bound, estimate, fit_estimator, gain, kept_codes
@@ -94,9 +94,7 @@ class MutualAutoencoder:
         how = replace(self.settings, steps=steps, batch=batch, learning_rate=learning_rate, settle=settle)
         x = _samples(data).to(self.joint.device)
         self.likelihood.check(x)
-        discrete = self.joint.fits(x)
-        if self.target is not None:
-            checked_targets([self.target], [0], entropy(x) if discrete else None)
+        checked_targets([self.target], [0], self.joint.fits(x))
         theta = [*self.encoder.parameters(), *self.decoder.parameters()]
         up, aside = (torch.optim.Adam(p, learning_rate) for p in (theta, self.estimator.parameters()))
         stream, watch = Stream(seed, x.device), Watch(self.target)

@@ -6,6 +6,7 @@ A row of W bits is one of 2^W symbols, so that any law of images can be had with
 of sentences can do without it (004, sec. 4.6.3).
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -50,6 +51,11 @@ class RowLaw:
     @property
     def shape(self) -> torch.Size:
         return torch.Size((len(self.z), 1, self.decoder.height, self.decoder.width))
+
+    @property
+    def most(self) -> float:
+        """The most information of an image, in nats."""
+        return self.decoder.height * self.decoder.width * math.log(2)
 
     def log_density(self, x: Tensor) -> Tensor:
         """log p(x|z): [B]."""

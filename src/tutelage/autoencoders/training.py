@@ -263,5 +263,5 @@ def checked_targets(
         if target is not None and not 0 <= target < math.inf:
             raise Refusal(f"a target of {target:g} nats cannot be met: information is finite and at least 0")
         if target is not None and most is not None and target > most + 1e-9:
-            raise Refusal(f"a target of {target:g} nats cannot be met: the data have {most:.4g} nats in all")
+            raise Refusal(f"a target of {target:g} nats cannot be met: such data carry {most:.4g} nats at most")
     return torch.tensor([math.nan if t is None else t for t in targets])

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import torch
 import typer
-import yaml
 from rich.console import Console
 from torch import Tensor
 
@@ -20,8 +19,10 @@ from tutelage.geometry import BUDGET, Comparison, Domain, polytope, same_functio
 from tutelage.geometry import box as make_box
 from tutelage.networks import Network, outputs, read_network
 from tutelage.report.comparison import comparison_page
+from tutelage.runs.yaml_file import read_table
 
 SAME, DIFFERENT, NOT_DECIDED = 0, 1, 3
+_DOMAIN = 1 << 24  # bytes of a domain file
 
 _FILE = "A network that tutelage saved, a torch state dict as safetensors, or an ONNX file."
 
@@ -110,13 +111,11 @@ def _domain(inputs: int, ends: tuple[float, float] | None, path: Path | None) ->
     if path is None:
         return None
     try:
-        given = yaml.safe_load(path.read_text())
+        given = read_table(path, "normals and offsets, or low and high", largest=_DOMAIN)
         if set(given) == {"normals", "offsets"}:
             return polytope(*(_array(given[name]) for name in ("normals", "offsets")))
         if set(given) == {"low", "high"}:
             return make_box(_array(given["low"]), _array(given["high"]), dimension=inputs)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise Refusal(f"{path} cannot be read as YAML ({str(error).splitlines()[0]})") from None
     except (TypeError, ValueError) as error:
         if isinstance(error, Refusal):
             raise

@@ -1,7 +1,13 @@
-"""`tutelage` and its commands. Refusals are one sentence and exit code 2; Ctrl-C is 130."""
+"""`tutelage` and its commands.
 
+Exit codes: 0 yes, 1 a negative verdict, 2 bad input, 70 an internal error, 130 interrupted, 141 nobody reads on.
+"""
+
+import errno
+import os
 import signal
 import sys
+import traceback
 from contextlib import suppress
 
 import typer
@@ -16,6 +22,7 @@ from tutelage.cli.explain import explain
 from tutelage.cli.identify import identify
 from tutelage.cli.prune import prune
 from tutelage.errors import Refusal
+from tutelage.settings import one_line
 
 app = typer.Typer(
     name="tutelage",
@@ -41,7 +48,9 @@ app.add_typer(store.app)
 app.add_typer(data.app)
 app.command()(store.query)
 
-ERROR, INTERRUPTED = 2, 130
+VERDICT, ERROR, INTERNAL, INTERRUPTED, UNREAD = 1, 2, 70, 130, 141
+TRACEBACK = "TUTELAGE_TRACEBACK"
+"""Set to 1, this variable shows the traceback of an internal error."""
 
 
 def _interrupt(number: int, frame: object) -> None:
@@ -51,16 +60,48 @@ def _interrupt(number: int, frame: object) -> None:
 
 def main() -> None:
     """Run a command; say what went wrong in one sentence, without a traceback."""
-    console = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
     with suppress(ValueError):  # outside the main thread there are no signals to handle
         signal.signal(signal.SIGTERM, _interrupt)
     try:
         app()
-    except Refusal as refusal:
-        console.print(f"tutelage: {refusal}")
-        sys.exit(ERROR)
-    except (KeyboardInterrupt, SystemExit) as end:  # typer turns Ctrl-C into an exit with this code
-        if isinstance(end, SystemExit) and end.code != INTERRUPTED:
-            raise
-        console.print("tutelage: interrupted; finished packs are kept, and the same command goes on from there")
-        sys.exit(INTERRUPTED)
+    except KeyboardInterrupt:
+        sys.exit(_interrupted())
+    except SystemExit as end:
+        if end.code == INTERRUPTED:  # typer turns Ctrl-C into an exit with this code
+            sys.exit(_interrupted())
+        if end.code == VERDICT and not isinstance(end.__context__, typer.Exit):  # no command said so: typer gave up
+            why = end.__context__
+            sys.exit(_failed(why.__cause__ if why is not None and why.__cause__ is not None else why))
+        raise
+    except Exception as error:
+        sys.exit(_failed(error))
+
+
+def _interrupted() -> int:
+    _say("interrupted; finished packs are kept, and the same command goes on from there")
+    return INTERRUPTED
+
+
+def _failed(error: BaseException | None) -> int:
+    """Say what went wrong, and give the exit code."""
+    if isinstance(error, Refusal):
+        _say(str(error))
+        return ERROR
+    if isinstance(error, OSError):
+        if error.errno == errno.EPIPE:
+            return UNREAD
+        if error.errno is not None:  # a full disk, a folder that may not be written: the machine's word
+            _say(f"{error.strerror}{f': {error.filename}' if error.filename is not None else ''}")
+            return ERROR
+    if isinstance(error, MemoryError) or "allocate memory" in str(error) or "out of memory" in str(error):
+        _say("there is not enough memory for this: take fewer members, samples or units")
+        return ERROR
+    if os.environ.get(TRACEBACK) == "1":
+        traceback.print_exception(error)
+    what = one_line(f"{type(error).__name__}: {error}")
+    _say(f"internal error: {what}; please report it, with the traceback that {TRACEBACK}=1 shows")
+    return INTERNAL
+
+
+def _say(sentence: str) -> None:
+    Console(stderr=True, soft_wrap=True, highlight=False, markup=False).print(f"tutelage: {sentence}")

@@ -11,8 +11,10 @@ from torch import Tensor
 from tutelage.errors import Refusal
 from tutelage.files import write_atomically
 from tutelage.networks.network import Network
+from tutelage.settings import one_line
 
 FORMAT = "tutelage-network-1"
+_DEEPEST = 100_000  # layers
 
 
 def save(network: Network, path: str | Path) -> None:
@@ -33,19 +35,24 @@ def load(path: str | Path) -> Network:
     """Read a network that :func:`save` wrote; anything else is refused with its path."""
     path = Path(path)
     arrays, about = _read(path)
+    depth = about.get("depth")
+    if type(depth) is not int or not 0 < depth <= _DEEPEST:
+        raise Refusal(f"{path} holds {len(arrays)} arrays and says it has {one_line(str(depth))} layers: save it again")
+    weights = [f"weights.{layer}" for layer in range(1, depth + 1)]
+    biases = [f"biases.{layer}" for layer in range(1, depth + 1)]
+    wanted = {*weights, *biases} if any(name.startswith("biases.") for name in arrays) else set(weights)
+    for name in sorted(wanted ^ set(arrays)):
+        raise Refusal(f"{path} {'lacks' if name in wanted else 'has'} the array '{one_line(name)}': save it again")
+    if not all(array.numel() for array in arrays.values()):
+        raise Refusal(f"{path} has a layer without units or holds no networks: save it again")
     try:
-        layers = range(1, int(about["depth"]) + 1)
-        weights = tuple(arrays[f"weights.{layer}"] for layer in layers)
-        biases = (
-            tuple(arrays[f"biases.{layer}"] for layer in layers)
-            if any(n.startswith("biases.") for n in arrays)
-            else None
-        )
-        return Network(weights, biases, str(about["activation"]), float(about["slope"]))
+        several = tuple(arrays[name] for name in biases) if len(wanted) > depth else None
+        chosen, slope = str(about["activation"]), float(about["slope"])
+        return Network(tuple(arrays[name] for name in weights), several, chosen, slope)
     except KeyError as missing:
         raise Refusal(f"{path} lacks the entry {missing}: it is not a complete network file") from None
-    except (TypeError, ValueError) as error:
-        raise Refusal(f"{path} is not a complete network file ({error})") from None
+    except (TypeError, ValueError, OverflowError) as error:
+        raise Refusal(f"{path} is not a complete network file ({one_line(str(error))})") from None
 
 
 def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -58,7 +65,7 @@ def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         about = json.loads(metadata.get("tutelage", "{}"))
     except (SafetensorError, OSError) as error:
         raise Refusal(f"{path} is not a safetensors file ({error})") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         about = None
     if not isinstance(about, dict) or about.get("format") != FORMAT:
         raise Refusal(

@@ -8,7 +8,7 @@ from tutelage.errors import Refusal
 from tutelage.networks.files import load
 from tutelage.networks.network import Network
 from tutelage.networks.onnx_files import load_onnx
-from tutelage.networks.state_dict import from_state_dict
+from tutelage.networks.state_dict import network_of
 
 PICKLES = (".pt", ".pth", ".bin", ".ckpt", ".pkl")
 
@@ -19,9 +19,9 @@ def read_network(path: str | Path, activation: str = "relu", slope: float = 0.01
     activation, slope: what stands between the layers of a torch model, which its arrays do not tell.
     """
     path = Path(path)
-    if path.suffix == ".onnx":
+    if path.suffix.lower() == ".onnx":
         return load_onnx(path)
-    if path.suffix in PICKLES:
+    if path.suffix.lower() in PICKLES:
         raise Refusal(
             f"{path} is a pickle, which can run any code when it is read: save the model's state_dict with "
             "safetensors.torch.save_file, or export the model to ONNX"
@@ -36,6 +36,6 @@ def read_network(path: str | Path, activation: str = "relu", slope: float = 0.01
     except (SafetensorError, OSError) as error:
         raise Refusal(f"{path} is neither a safetensors nor an ONNX file ({error})") from None
     try:
-        return from_state_dict(arrays, activation, slope)
+        return network_of(arrays, activation, slope, ordered=False)  # safetensors keeps no order
     except Refusal as refusal:
         raise Refusal(f"{path}: {refusal}") from None

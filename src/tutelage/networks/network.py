@@ -11,6 +11,9 @@ from torch import Tensor
 from tutelage.errors import Refusal
 from tutelage.networks.activations import ACTIVATIONS
 
+PRECISIONS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+"""Types of the arrays of a network."""
+
 
 @dataclass(frozen=True, eq=False)
 class Network:
@@ -134,6 +137,11 @@ def _check(network: Network) -> None:
     if len({(a.dtype, a.device) for a in network.parameters}) > 1:
         met = ", ".join(sorted({f"{a.dtype} on {a.device}" for a in network.parameters}))
         raise Refusal(f"the arrays of a network must be of one precision on one device, not {met}")
+    if network.dtype not in PRECISIONS:
+        kinds = ", ".join(str(kind).removeprefix("torch.") for kind in PRECISIONS)
+        raise Refusal(
+            f"the arrays of a network must be of type {kinds}, got {str(network.dtype).removeprefix('torch.')}"
+        )
     if network.biases is None:
         return
     if len(network.biases) != len(network.weights):

@@ -19,7 +19,9 @@ LARGEST = 1 << 20
 """Bytes of a file."""
 
 _DEEPEST = 16  # tables and lists inside each other
-_VALUES = 1_000_000  # with aliases unfolded
+_VALUES = 10_000  # of a short file with its aliases unfolded; a long one may have as many as it has letters
+_MOST = 1 << 24  # of any file
+_MISREAD = re.compile(r"[-+]?(0[0-9_]+|[0-9_]+(:[0-5]?[0-9])+(\.[0-9_]*)?)")  # octal or to base 60 in YAML 1.1
 _PLAIN = {f"tag:yaml.org,2002:{kind}" for kind in ("str", "int", "float", "bool", "null", "seq", "map")}
 _MERGE = "tag:yaml.org,2002:merge"
 
@@ -55,15 +57,20 @@ _Loader.add_implicit_resolver(
 )
 
 
-def read_table(path: str | Path) -> dict[str, Any]:
-    """The one table a YAML file holds, with names that are text and values that are plain data."""
+def read_table(
+    path: str | Path, holds: str = "teacher, student, inputs, training and seeds", largest: int = LARGEST
+) -> dict[str, Any]:
+    """The one table a YAML file holds, with names that are text and values that are plain data.
+
+    holds: the names of the table, for the error of a file that holds none; largest: bytes of the file.
+    """
     try:
         with open(path, "rb") as file:
-            content = file.read(LARGEST + 1)
+            content = file.read(largest + 1)
     except OSError as error:
         raise Refusal(f"{path} cannot be read ({error.strerror})") from None
-    if len(content) > LARGEST:
-        raise Refusal(f"{path} is larger than {LARGEST >> 20} MiB: a spec is a short text")
+    if len(content) > largest:
+        raise Refusal(f"{path} is larger than {largest >> 20} MiB: a spec is a short text")
     try:
         values = _values(content.decode("utf-8-sig"))
     except UnicodeDecodeError:
@@ -71,7 +78,7 @@ def read_table(path: str | Path) -> dict[str, Any]:
     except (yaml.YAMLError, ValueError, OverflowError) as error:
         raise Refusal(f"{path}{_what(error)}") from None
     if not isinstance(values, dict):
-        raise Refusal(f"{path} must hold a table with teacher, student, inputs, training and seeds")
+        raise Refusal(f"{path} must hold a table with {holds}")
     return values
 
 
@@ -92,7 +99,8 @@ def _values(text: str) -> Any:
         node = loader.get_single_node()
         if node is None:
             return None
-        _measure(node, {})
+        if _measure(node, {})[0] > max(_VALUES, len(text)):
+            raise Refusal("unfolds aliases into too many values: write them out")
         return loader.construct_document(node)
     finally:
         loader.dispose()
@@ -115,13 +123,16 @@ def _measure(node: Node, known: dict[int, tuple[int, int] | None], path: Sequenc
         raise Refusal(f"is not valid YAML{where}: values are {kinds}")
     if isinstance(node, ScalarNode):
         _whole_characters(node, where)
+        if node.style is None and _MISREAD.fullmatch(node.value):
+            plain = "a number with a leading zero or a colon is read in several ways"
+            raise Refusal(f"has the value {node.value[:40]}{where}: {plain}, write it as a decimal number or in quotes")
     sizes = []
     if isinstance(node, MappingNode):
         sizes = [_measure(part, known, (*path, name)) for name, part in _parts(node, path)]
     elif isinstance(node, SequenceNode):
         sizes = [_measure(part, known, path) for part in node.value]
     values, depth = 1 + sum(s for s, _ in sizes), 1 + max((d for _, d in sizes), default=0)
-    if values > _VALUES or depth > _DEEPEST:
+    if values > _MOST or depth > _DEEPEST:
         raise Refusal(f"unfolds aliases into too many values{where}: write them out")
     known[id(node)] = values, depth
     return values, depth

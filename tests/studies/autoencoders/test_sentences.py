@@ -63,5 +63,5 @@ def test_a_text_takes_the_place_of_the_grammar(monkeypatch, tmp_path):
     monkeypatch.setenv(VARIABLE, str(path))
     assert corpus_of(TINY).grammar is None
     monkeypatch.setitem(SIZES, "smoke", TINY)
-    with pytest.raises(Refusal, match=r"3\.401 nats in all"):
+    with pytest.raises(Refusal, match=r"3\.401 nats at most"):
         sentences.plan("smoke").evidence(Packs([]), lambda share: None)

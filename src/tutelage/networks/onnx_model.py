@@ -1,0 +1,192 @@
+"""The graph of an ONNX file and its constants, checked: what a reader would have to guess at is an error.
+
+Weights outside the file are read from beside it and from nowhere else.
+"""
+
+from collections.abc import Iterable
+from itertools import chain
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tutelage.errors import Refusal
+
+OLDEST = 7
+"""The oldest opset: before it, operators broadcast and normalise differently."""
+LARGEST = 1 << 31
+"""The most bytes of weights."""
+
+_INPUTS = {
+    "Gemm": (2, 3), "MatMul": (2, 2), "Add": (2, 2), "Sub": (2, 2), "Relu": (1, 1), "LeakyRelu": (1, 1),
+    "Conv": (2, 3), "BatchNormalization": (5, 5), "Flatten": (1, 1), "Reshape": (2, 2), "Identity": (1, 1),
+    "Dropout": (1, 3), "Constant": (0, 0),
+}  # fmt: skip
+KNOWN = tuple(_INPUTS)
+"""Operators that are understood."""
+_ATTRIBUTES = {
+    "Gemm": {"alpha": "FLOAT", "beta": "FLOAT", "transA": "INT", "transB": "INT"},
+    "LeakyRelu": {"alpha": "FLOAT"},
+    "Conv": {
+        "auto_pad": "STRING", "dilations": "INTS", "group": "INT", "kernel_shape": "INTS", "pads": "INTS",
+        "strides": "INTS",
+    },
+    "BatchNormalization": {"epsilon": "FLOAT", "momentum": "FLOAT", "spatial": "INT", "training_mode": "INT"},
+    "Flatten": {"axis": "INT"},
+    "Reshape": {"allowzero": "INT"},
+    "Dropout": {"ratio": "FLOAT", "seed": "INT"},
+    "Constant": {
+        "value": "TENSOR", "value_float": "FLOAT", "value_floats": "FLOATS", "value_int": "INT", "value_ints": "INTS",
+    },
+}  # fmt: skip
+
+
+def read_model(path: Path) -> Any:
+    """The model of a file, with its external weights; only operators of ONNX itself, one definition for every name."""
+    try:
+        import onnx
+    except ImportError:
+        raise Refusal("reading ONNX files needs the package onnx: pip install 'tutelage[onnx]'") from None
+    if not path.is_file():
+        raise Refusal(f"there is no file {path}")
+    try:
+        model = onnx.load(str(path), load_external_data=False)
+    except Exception as error:  # protobuf's own errors have no common base
+        raise Refusal(f"{path} is not an ONNX file ({type(error).__name__})") from None
+    _check_model(model, path)
+    for node in model.graph.node:
+        _check_node(node)
+    _check_names(model.graph)
+    return model
+
+
+def constants(graph: Any, folder: Path) -> dict[str, np.ndarray]:
+    """The constant arrays of a graph by name: initialisers and the outputs of Constant nodes."""
+    tensors = {tensor.name: tensor for tensor in graph.initializer}
+    arrays: dict[str, np.ndarray] = {}
+    for node in graph.node:
+        if node.op_type == "Constant":
+            attribute = node.attribute[0]
+            if attribute.name == "value":
+                tensors[node.output[0]] = attribute.t
+            else:
+                kind = np.float32 if attribute.name.startswith("value_float") else np.int64
+                arrays[node.output[0]] = np.array(attributes(node)[attribute.name], kind)
+    if sum(prod(t.dims) for t in tensors.values() if min(t.dims, default=1) > 0) * 4 > LARGEST:
+        raise Refusal(f"the weights of the ONNX file exceed {LARGEST >> 30} GiB: take a smaller model")
+    return arrays | {name: _array(name, tensor, folder) for name, tensor in tensors.items()}
+
+
+def called(node: Any) -> str:
+    return f"the operator {node.op_type}" + (f" ({node.name})" if node.name else "")
+
+
+def attributes(node: Any) -> dict[str, Any]:
+    from onnx import helper
+
+    return {a.name: helper.get_attribute_value(a) for a in node.attribute}
+
+
+def _check_model(model: Any, path: Path) -> None:
+    if model.functions:
+        raise Refusal(f"{path} defines the local function {model.functions[0].name}: export the model with it inlined")
+    versions = [o.version for o in model.opset_import if o.domain in ("", "ai.onnx")]
+    if len(versions) != 1 or versions[0] < OLDEST:
+        met = ", ".join(map(str, versions)) or "none"
+        raise Refusal(f"{path} must use one opset of ONNX, {OLDEST} or later, got {met}: export it again")
+
+
+def _check_node(node: Any) -> None:
+    from onnx import AttributeProto
+
+    if node.domain not in ("", "ai.onnx"):
+        raise Refusal(f"{called(node)} is of the domain '{node.domain}': only operators of ONNX itself are understood")
+    if node.op_type not in KNOWN:
+        raise Refusal(f"{called(node)} is not understood: only {', '.join(KNOWN)} are")
+    least, most = _INPUTS[node.op_type]
+    if not least <= len(node.input) <= most or not all(node.input[:least]):
+        wanted = str(least) if least == most else f"{least} to {most}"
+        raise Refusal(f"{called(node)} must have {wanted} inputs, got {sum(map(bool, node.input))}")
+    if not node.output or not node.output[0]:
+        raise Refusal(f"{called(node)} has no output: the file is damaged")
+    known = _ATTRIBUTES.get(node.op_type, {})
+    for a in node.attribute:
+        kind = AttributeProto.AttributeType.Name(a.type) if a.type in AttributeProto.AttributeType.values() else "?"
+        if known.get(a.name) != kind or a.ref_attr_name:
+            raise Refusal(f"{called(node)} has the attribute {a.name} of type {kind}, which is not understood")
+    names = [a.name for a in node.attribute]
+    if len(set(names)) < len(names) or (node.op_type == "Constant" and len(names) != 1):
+        raise Refusal(f"{called(node)} has the attributes {', '.join(names) or 'none'}: the file is damaged")
+
+
+def _check_names(graph: Any) -> None:
+    """Every name is given once, and before it is used."""
+    given = [tensor.name for tensor in graph.initializer]
+    for initial in given, [i.name for i in graph.input]:
+        _distinct(initial)
+    known = {*given, *(i.name for i in graph.input)}
+    _distinct(chain(known, (name for node in graph.node for name in node.output if name)))
+    known |= {node.output[0] for node in graph.node if node.op_type == "Constant"}
+    for node in graph.node:
+        for name in node.input:
+            if name and name not in known:
+                raise Refusal(f"{called(node)} takes '{name}', which nothing before it gives: the file is damaged")
+        known |= set(node.output)
+
+
+def _distinct(names: Iterable[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen or not name:
+            raise Refusal(f"the ONNX file defines the name '{name}' twice or not at all: the file is damaged")
+        seen.add(name)
+
+
+def _array(name: str, tensor: Any, folder: Path) -> np.ndarray:
+    from onnx import TensorProto, numpy_helper
+
+    if min(tensor.dims, default=1) < 1:
+        raise Refusal(f"the array {name} of the ONNX file has shape {list(tensor.dims)}: sizes must be positive")
+    if tensor.HasField("segment"):
+        raise Refusal(f"the array {name} of the ONNX file is stored in segments: save the model again")
+    if tensor.data_location == TensorProto.EXTERNAL:
+        tensor.raw_data = _external(name, tensor, folder)
+        tensor.data_location = TensorProto.DEFAULT
+    try:
+        return np.array(numpy_helper.to_array(tensor))
+    except (ValueError, TypeError, KeyError, OverflowError, MemoryError) as error:
+        raise Refusal(f"the array {name} of the ONNX file cannot be read ({_first_line(error)})") from None
+
+
+def _external(name: str, tensor: Any, folder: Path) -> bytes:
+    """The bytes of a tensor kept in another file of the model's folder; a file outside of it is never read."""
+    entries = {entry.key: entry.value for entry in tensor.external_data}
+    location = entries.get("location", "")
+    where = Path(location)
+    if not location or "\0" in location or where.is_absolute() or ".." in where.parts:
+        raise Refusal(f"the array {name} lies in '{location}': external data must lie in the folder of the ONNX file")
+    try:
+        path = (folder / where).resolve(strict=True)
+        inside, size = path.is_relative_to(folder.resolve()), path.stat().st_size
+        offset = int(entries.get("offset", "0"))
+        length = int(entries.get("length", str(size - offset)))
+    except (OSError, RuntimeError):
+        raise Refusal(
+            f"the array {name} lies in {folder / where}, which is missing: copy it beside the model"
+        ) from None
+    except ValueError:
+        raise Refusal(f"the offset or length of the external array {name} is not a whole number") from None
+    if not inside or not path.is_file():
+        raise Refusal(f"the array {name} lies in {path}: external data must be a file in the folder of the ONNX file")
+    if offset < 0 or length < 0 or offset + length > size:
+        raise Refusal(f"the array {name} is {length:,} bytes at {offset:,} of {path}, which has {size:,} bytes")
+    if length > LARGEST:
+        raise Refusal(f"the array {name} of the ONNX file exceeds {LARGEST >> 30} GiB: take a smaller model")
+    with path.open("rb") as file:
+        file.seek(offset)
+        return file.read(length)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).split("\n", 1)[0][:200]
