@@ -7,7 +7,9 @@ import sys
 import pytest
 import typer
 
+import tutelage
 from tutelage.cli import main as entry
+from tutelage.cli.lazy import load
 from tutelage.errors import Refusal
 
 MAIN = [sys.executable, "-c", "from tutelage.cli import main; main()"]
@@ -19,6 +21,20 @@ def test_help_names_every_command():
     assert done.returncode == 0
     for command in ("studies", "reproduce", "run", "report", "ledger", "engines", "spec", "store", "query"):
         assert command in done.stdout
+
+
+@pytest.mark.parametrize("name", module.COMMANDS)
+def test_every_command_can_be_loaded_and_has_help(name):
+    where, summary = module.COMMANDS[name]
+    command = load(name, f"tutelage.cli.{where}")
+    assert command.name == name
+    assert summary.endswith(".")
+    assert command.help
+
+
+def test_the_version_and_the_module_form():
+    done = subprocess.run([sys.executable, "-m", "tutelage", "--version"], capture_output=True, text=True, timeout=60)
+    assert done.stdout == f"tutelage {tutelage.__version__}\n"
 
 
 def ended(monkeypatch, capsys, error) -> tuple[int, str]:

@@ -9,44 +9,58 @@ import signal
 import sys
 import traceback
 from contextlib import suppress
+from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from tutelage.cli import commands, data, specs, store
-from tutelage.cli.certify import certify
-from tutelage.cli.compare import compare
-from tutelage.cli.distil import distil
-from tutelage.cli.engines import engines
-from tutelage.cli.explain import explain
-from tutelage.cli.identify import identify
-from tutelage.cli.prune import prune
+from tutelage import __version__
+from tutelage.cli.lazy import lazy_group
 from tutelage.errors import Refusal
-from tutelage.settings import one_line
+
+COMMANDS = {
+    "studies": ("commands:studies", "List what can be reproduced, with its paper, figure and size at each scale."),
+    "reproduce": ("commands:reproduce", "Reproduce figures of the papers and judge their claims."),
+    "run": ("commands:run", "Train and measure the students of a YAML file."),
+    "query": ("store:query", "Ask the results with SQL."),
+    "store": ("store:app", "Look after a results folder."),
+    "spec": ("specs:app", "Look at experiments before they are run: explain, list, diff, schema."),
+    "report": ("commands:report", "Write the HTML report of a folder of reproduced studies again."),
+    "ledger": ("commands:ledger", "Write ledger.md: every claim of every stored study, with its verdict."),
+    "explain": ("explain:explain", "Say why a teacher unit was not recovered."),
+    "certify": ("certify:certify", "Check every condition of a theorem on trained networks, and its conclusion."),
+    "compare": ("compare:compare", "Say whether two networks are the same function."),
+    "prune": ("prune:prune", "Remove units without changing the function, with a proof."),
+    "identify": ("identify:identify", "Reconstruct the weights of a network from its values alone."),
+    "distil": ("distil:distil", "Teach a student network by a teacher network."),
+    "engines": ("engines:engines", "List training engines, and measure how fast they are here."),
+    "data": ("data:app", "Fetch, list and check data sets."),
+}
+"""Every command: where it is, and its line in the help. Modules are imported when their command is used."""
 
 app = typer.Typer(
     name="tutelage",
+    cls=lazy_group("tutelage.cli", COMMANDS),
     help="A laboratory for teacher-student networks.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command()(commands.studies)
-app.command()(commands.reproduce)
-app.command()(commands.run)
-app.command()(commands.report)
-app.command()(commands.ledger)
-app.command()(explain)
-app.command()(certify)
-app.command()(compare)
-app.command()(distil)
-app.command()(engines)
-app.command()(prune)
-app.command()(identify)
-app.add_typer(specs.app)
-app.add_typer(store.app)
-app.add_typer(data.app)
-app.command()(store.query)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"tutelage {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    pass
+
 
 VERDICT, ERROR, INTERNAL, INTERRUPTED, UNREAD = 1, 2, 70, 130, 141
 TRACEBACK = "TUTELAGE_TRACEBACK"
@@ -98,10 +112,14 @@ def _failed(error: BaseException | None) -> int:
         return ERROR
     if os.environ.get(TRACEBACK) == "1":
         traceback.print_exception(error)
+    from tutelage.settings import one_line
+
     what = one_line(f"{type(error).__name__}: {error}")
     _say(f"internal error: {what}; please report it, with the traceback that {TRACEBACK}=1 shows")
     return INTERNAL
 
 
 def _say(sentence: str) -> None:
+    from rich.console import Console
+
     Console(stderr=True, soft_wrap=True, highlight=False, markup=False).print(f"tutelage: {sentence}")
