@@ -40,7 +40,33 @@ _NAMES = {
 }
 """Names of the package by the module that has them."""
 
-__all__ = [*_PACKAGES, *_NAMES]
+__all__ = [
+    "Network",
+    "Refusal",
+    "Trajectory",
+    "autoencoders",
+    "canonical",
+    "certificates",
+    "certify",
+    "connect",
+    "distil",
+    "distillation",
+    "geometry",
+    "identify",
+    "inputs",
+    "lab",
+    "match",
+    "measure",
+    "measures",
+    "networks",
+    "prune",
+    "reproduce",
+    "same_function",
+    "studies",
+    "teachers",
+    "train",
+    "training",
+]
 
 
 def __getattr__(name: str) -> Any:
