@@ -2,6 +2,7 @@
 
 import math
 
+from tutelage.certificates import certify
 from tutelage.distillation import (
     Distillation,
     HardTarget,
@@ -9,7 +10,6 @@ from tutelage.distillation import (
     Weakened,
     balanced_start,
     best_bound,
-    certify_distillation,
     flow,
     guaranteed,
     learned,
@@ -41,7 +41,7 @@ eps = guaranteed(start.scale, goal[:4].norm(dim=1), 2)
 print("two layers end off by", [f"{v:.4f} <= {e:.4f}" for v, e in zip(near.tolist(), eps.tolist(), strict=True)])
 course = flow(few, start.network, [0.0, 1.0, 10.0, 100.0])
 for name in ("induced-flow", "balance-kept", "conserved-quantity"):
-    print(f"{name}:", [c.verdict for c in certify_distillation(name, course)])
+    print(f"{name}:", [c.verdict for c in certify(name, course)])
 
 print("learner                     risk     helped by one more input")
 for name, learner in (

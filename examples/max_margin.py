@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from tutelage.certificates.margins import certify_margins
+from tutelage.certificates import certify
 from tutelage.theory.margins.datasets import cones
 from tutelage.theory.margins.flow import balanced_start, flow
 from tutelage.theory.margins.limits import cosines, growth
@@ -34,4 +34,4 @@ print(
 )
 print("rank of W, within 3 %:", [int((s > 0.03 * s[0]).sum()) for s in torch.linalg.svdvals(course.w[-1])])
 for name in ("absorbing-sectors", "two-neuron-pruning", "max-margin-limit"):
-    print(f"{name}:", [c.verdict for c in certify_margins(name, course)])
+    print(f"{name}:", [c.verdict for c in certify(name, course)])

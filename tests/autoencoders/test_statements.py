@@ -6,16 +6,17 @@ import pytest
 import torch
 
 from tutelage.autoencoders import (
-    STATEMENTS,
     AutoencoderScene,
     Settings,
     categorical_models,
-    certify_autoencoder,
     normal_models,
     train_models,
     uniform_symbols,
 )
+from tutelage.certificates import certify, theorems
 from tutelage.errors import Refusal
+
+OWN = {name: t for name, t in theorems().items() if t.subject.name == "autoencoders"}
 
 
 @pytest.fixture(scope="module")
@@ -28,24 +29,24 @@ def scene():
 
 @pytest.mark.parametrize("name", ["infomax", "elbo-gap", "joint-divergence", "collapse", "information-limit"])
 def test_theorems_hold_on_trained_symbols(scene, name):
-    assert [c.verdict for c in certify_autoencoder(name, scene)] == ["holds", "holds"]
+    assert [c.verdict for c in certify(name, scene)] == ["holds", "holds"]
 
 
 def test_c4_3_the_elbo_is_a_divergence_of_joints(scene):
-    for certificate in certify_autoencoder("joint-divergence", scene, tolerance=1e-8):
+    for certificate in certify("joint-divergence", scene, tolerance=1e-8):
         assert certificate.verdict == "holds"
 
 
 def test_targets(scene):
-    met = certify_autoencoder("target-met", scene, target=1.0, within=0.1)
+    met = certify("target-met", scene, target=1.0, within=0.1)
     assert [c.verdict for c in met] == ["fails", "holds"]
 
 
 def test_statements_about_numbers():
     model = normal_models([0])
-    assert [c.verdict for c in certify_autoencoder("infomax", model)] == ["holds"]
+    assert [c.verdict for c in certify("infomax", model)] == ["holds"]
     for name in ("joint-divergence", "collapse", "information-limit"):
-        [certificate] = certify_autoencoder(name, model)
+        [certificate] = certify(name, model)
         assert certificate.verdict == "not applicable"
 
 
@@ -54,13 +55,13 @@ def test_a_wrong_number_is_caught(scene):
     exact = scene.exact
     broken.__dict__["exact"] = type(exact)(**{**vars(exact), "elbo": exact.elbo + 1, "infomax": exact.infomax + 9})
     for name in ("elbo-gap", "joint-divergence", "infomax", "collapse"):
-        assert {c.verdict for c in certify_autoencoder(name, broken)} == {"fails"}
+        assert {c.verdict for c in certify(name, broken)} == {"fails"}
 
 
 def test_unknown_names_and_options_are_refused(scene):
     with pytest.raises(Refusal, match="infomax"):
-        certify_autoencoder("infomaxx", scene)
+        certify("infomaxx", scene)
     with pytest.raises(Refusal, match="no option"):
-        certify_autoencoder("infomax", scene, wrong=1)
-    assert all(statement.source.startswith("seed 004") for statement in STATEMENTS.values())
+        certify("infomax", scene, wrong=1)
+    assert all(statement.source.startswith("seed 004") for statement in OWN.values())
     assert isinstance(scene.exact.information, torch.Tensor)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tutelage import Refusal
-from tutelage.certificates import THEOREMS, certify, certify_all, find
+from tutelage.certificates import certify, certify_all, find, subjects, theorems
 from tutelage.networks import Network, concatenate
 
 NAMES = {
@@ -27,8 +27,8 @@ NAMES = {
 
 
 def test_all_theorems_are_found_with_source_and_statement():
-    assert set(THEOREMS) == NAMES
-    for theorem in THEOREMS.values():
+    assert {name for name, t in theorems().items() if t.subject.name == "specialisation"} == NAMES
+    for theorem in theorems().values():
         assert theorem.source.startswith("seed 00")
         assert theorem.statement.endswith(".")
 
@@ -132,3 +132,43 @@ def test_what_cannot_be_certified_is_refused_in_a_sentence(build):
 
 def test_options_are_listed_with_their_defaults():
     assert find("free-point").options == {"epsilon": 0.1, "gamma": 2.0}
+
+
+def test_every_subject_is_registered_with_all_its_theorems():
+    count = {name: sum(t.subject.name == name for t in theorems().values()) for name in subjects()}
+    assert count == {
+        "specialisation": 13,
+        "margins": 18,
+        "distillation": 24,
+        "autoencoders": 6,
+        "local": 13,
+        "alignment": 9,
+    }
+
+
+@pytest.mark.parametrize("name", ["margins", "distillation", "autoencoders", "local", "alignment"])
+def test_the_example_of_a_subject_refutes_no_theorem(name):
+    subject = subjects()[name]
+    found = certify_all(*subject.example())
+    assert found
+    for theorem, certificates in found.items():
+        assert theorems()[theorem].subject is subject
+        for certificate in certificates:
+            assert certificate.theorem == theorem
+            assert certificate.verdict != "fails", str(certificate)
+            json.dumps(certificate.plain(), allow_nan=False)
+
+
+def test_arguments_of_another_subject_are_an_error(build):
+    teacher = build().teacher()
+    with pytest.raises(Refusal, match="'balance' is checked on a flow of two-layer networks"):
+        certify("balance", teacher, teacher, torch.zeros(3, 3))
+    with pytest.raises(Refusal, match="no theorem is checked on int"):
+        certify_all(3)
+    with pytest.raises(Refusal, match="speaks of a descent"):
+        certify("arrival", *subjects()["local"].example())
+
+
+def test_two_theorems_of_one_name_are_an_error():
+    with pytest.raises(TypeError, match="two theorems are called 'alignment'"):
+        subjects()["margins"].certificate("alignment", source="nowhere")(lambda scene: [])

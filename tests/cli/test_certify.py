@@ -11,11 +11,13 @@ import yaml
 from safetensors.torch import save_file
 
 import tutelage as tt
+from tutelage.certificates import subjects, theorems
 from tutelage.cli import main
 from tutelage.networks import Network, save
 from tutelage.runs import Pack
 
-NAMES = 13
+NAMES = len(theorems())
+ON_NETWORKS = sum(t.subject.name == "specialisation" for t in theorems().values())
 
 
 @dataclass
@@ -80,7 +82,7 @@ def test_all_theorems_stand_in_a_table(tutelage, files):
     assert "alignment" in done.out
     assert "lemma-1" in done.out
     rows = json.loads(tutelage("certify", "all", teacher, student, "--points", points, "--json").out)
-    assert len(rows) == NAMES - 2
+    assert len(rows) == ON_NETWORKS - 2
     assert "holds" in tutelage("certify", "lemma-1", teacher, student, "--points", points, "--brief").out
 
 
@@ -88,6 +90,7 @@ def test_theorems_are_listed(tutelage):
     assert "teacher-aware-samples" in tutelage("certify", "list").out
     rows = json.loads(tutelage("certify", "list", "--json").out)
     assert len(rows) == NAMES
+    assert {row["subject"] for row in rows} == set(subjects())
     assert {"theorem", "source", "statement", "layers", "options"} == set(rows[0])
 
 
@@ -162,3 +165,21 @@ def test_refusals_are_one_sentence_with_exit_code_2(tutelage, files, tmp_path):
         assert done.code == 2, (sentence, done)
         assert sentence in " ".join(done.err.split()), done.err
         assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize("name", ["margins", "distillation", "autoencoders", "local", "alignment"])
+def test_theorems_of_every_subject_are_reached(tutelage, name):
+    done = tutelage("certify", "all", "--subject", name, "--json")
+    assert done.code == 0
+    assert {c["theorem"] for c in json.loads(done.out)} <= {n for n, t in theorems().items() if t.subject.name == name}
+
+
+def test_settings_of_what_is_certified(tutelage):
+    done = tutelage("certify", "arrival", "--about", "descent=true", "--about", "students=4")
+    assert done.code == 0
+    assert done.out.startswith("arrival (")
+    for word, sentence in (("students=x", "students must be a whole number, got 'x'"), ("colour=1", "is no setting")):
+        refused = tutelage("certify", "arrival", "--about", word)
+        assert refused.code == 2
+        assert sentence in refused.err
+    assert tutelage("certify", "all", "--subject", "nothing").code == 2

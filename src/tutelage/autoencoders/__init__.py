@@ -22,7 +22,7 @@ from tutelage.autoencoders.sentence_files import load_sentences, save_sentences
 from tutelage.autoencoders.sentence_measures import reconstructions, sentence_bounds
 from tutelage.autoencoders.sentence_training import SentenceSettings, train_sentences
 from tutelage.autoencoders.sequences import sentence_models
-from tutelage.autoencoders.statements import STATEMENTS, AutoencoderScene, autoencoder_certificate, certify_autoencoder
+from tutelage.autoencoders.statements import AUTOENCODERS, AutoencoderScene, autoencoder_certificate
 from tutelage.autoencoders.training import (
     Course,
     Sampler,
@@ -36,7 +36,7 @@ from tutelage.discover import import_all
 import_all(__name__, __path__)
 
 __all__ = [
-    "STATEMENTS",
+    "AUTOENCODERS",
     "AutoencoderScene",
     "Bounds",
     "CategoricalDecoder",
@@ -60,7 +60,6 @@ __all__ = [
     "best_elbo",
     "bounds",
     "categorical_models",
-    "certify_autoencoder",
     "code",
     "conv_decoder",
     "conv_encoder",

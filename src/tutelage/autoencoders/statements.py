@@ -10,9 +10,9 @@ import torch
 from tutelage.autoencoders.closed_forms import best_elbo
 from tutelage.autoencoders.exact import Exact, evaluate, grid, log_code, log_conditional
 from tutelage.autoencoders.objective import standard_normal
-from tutelage.autoencoders.parts import CategoricalDecoder, Model
-from tutelage.certificates.records import Certificate, Condition, Finding, Part, check
-from tutelage.certificates.statements import Statements
+from tutelage.autoencoders.parts import CategoricalDecoder, Model, categorical_models, normal_models
+from tutelage.certificates.records import Condition, Finding, Part, check
+from tutelage.certificates.registry import Subject
 
 
 class AutoencoderScene:
@@ -35,20 +35,23 @@ class AutoencoderScene:
         return check("symbols of the data", self.symbols, ">=", 2)
 
 
-STATEMENTS = Statements("autoencoders")
-autoencoder_certificate = STATEMENTS.add
+def _example(*, model: str = "categorical", seed: int = 0) -> tuple[Model]:
+    """An untrained model of symbols ("categorical") or of numbers ("normal")."""
+    return ({"categorical": categorical_models, "normal": normal_models}[model]([seed]),)
 
 
-def certify_autoencoder(name: str, about: Model | AutoencoderScene, **options: Any) -> list[Certificate]:
-    """Hold every member against a statement; a scene serves several statements without working twice.
+AUTOENCODERS = Subject(
+    "autoencoders",
+    about="models of symbols or numbers (Model or AutoencoderScene of tutelage.autoencoders)",
+    accepts=lambda *about: len(about) == 1 and isinstance(about[0], Model | AutoencoderScene),
+    scenes=lambda about: [(0, about if isinstance(about, AutoencoderScene) else AutoencoderScene(about))],
+    example=_example,
+)
 
-    >>> from tutelage.autoencoders import categorical_models
-    >>> [certificate] = certify_autoencoder("infomax", categorical_models([0]))
-    >>> certificate.verdict
-    'holds'
-    """
-    scene = about if isinstance(about, AutoencoderScene) else AutoencoderScene(about)
-    return STATEMENTS.certify(name, scene, options)
+
+def autoencoder_certificate(name: str, *, source: str) -> Any:
+    """Register a function (scene, *, options) -> one finding per member."""
+    return AUTOENCODERS.certificate(name, source=f"seed 004, {source}")
 
 
 def _of(scene: AutoencoderScene, conclusions: Sequence[Condition], *conditions: Condition) -> list[Finding]:

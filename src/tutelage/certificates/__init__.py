@@ -2,8 +2,8 @@
 
 from tutelage.certificates.eta_mu import EtaMu, eta_mu
 from tutelage.certificates.records import VERDICTS, Certificate, Condition, Finding, Part, Verdict, check, unknown
-from tutelage.certificates.registry import THEOREMS, Theorem, certificate, certify, certify_all, find
-from tutelage.certificates.scene import Scene
+from tutelage.certificates.registry import THEOREMS, Subject, Theorem, certify, certify_all, find, subjects, theorems
+from tutelage.certificates.scene import Scene, certificate
 from tutelage.discover import import_all
 
 import_all(__name__, __path__)
@@ -17,6 +17,7 @@ __all__ = [
     "Finding",
     "Part",
     "Scene",
+    "Subject",
     "Theorem",
     "Verdict",
     "certificate",
@@ -25,5 +26,7 @@ __all__ = [
     "check",
     "eta_mu",
     "find",
+    "subjects",
+    "theorems",
     "unknown",
 ]

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 from tutelage.certificates._aligned import findings, look
 from tutelage.certificates.records import Finding
-from tutelage.certificates.registry import certificate
-from tutelage.certificates.scene import Scene
+from tutelage.certificates.scene import Scene, certificate
 
 
 @certificate("alignment", source="seed 000, Theorem 1; seed 001, Theorem 2")

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from tutelage.certificates._boundaries import boundaries
 from tutelage.certificates._small_gradient import findings
 from tutelage.certificates.records import Finding
-from tutelage.certificates.registry import certificate
-from tutelage.certificates.scene import Scene
+from tutelage.certificates.scene import Scene, certificate
 
 
 @certificate("deep-lowest-layer", source="seed 000, Theorem 5", layers="deep")

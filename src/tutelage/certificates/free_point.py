@@ -8,8 +8,7 @@ import torch
 
 from tutelage.certificates._bands import REGULAR, SAMPLES, constants, hyperplanes, nearest, needed
 from tutelage.certificates.records import Condition, Finding, Part, check, unknown
-from tutelage.certificates.registry import certificate
-from tutelage.certificates.scene import Scene, unit_name
+from tutelage.certificates.scene import Scene, certificate, unit_name
 from tutelage.errors import Refusal
 
 SPREAD = "at most d + 1 samples of the band lie on one hyperplane"

@@ -10,8 +10,7 @@ from torch import Tensor
 from tutelage.certificates._aligned import REGULAR, Look, alpha_condition, look, observed_conditions
 from tutelage.certificates._ball import gradient_over_ball
 from tutelage.certificates.records import Condition, Finding, Part, check
-from tutelage.certificates.registry import certificate
-from tutelage.certificates.scene import Scene
+from tutelage.certificates.scene import Scene, certificate
 from tutelage.errors import Refusal
 
 GRADIENT = "gradient is at most epsilon on the region"

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 from tutelage.certificates._small_gradient import findings, first_layers
 from tutelage.certificates.records import Finding
-from tutelage.certificates.registry import certificate
-from tutelage.certificates.scene import Scene
+from tutelage.certificates.scene import Scene, certificate
 
 
 @certificate("polynomial-samples", source="seed 000, Theorems 3 and 6")

@@ -8,8 +8,7 @@ from tutelage.certificates._aligned import apart_condition, gradient_condition
 from tutelage.certificates.hyperplanes import aligned_at
 from tutelage.certificates.pruning import OBSERVERS, groups, observer_conditions, resolved, strengths
 from tutelage.certificates.records import Condition, Finding, Part, check
-from tutelage.certificates.registry import certificate
-from tutelage.certificates.scene import Scene
+from tutelage.certificates.scene import Scene, certificate
 
 TURNED = "no unaligned unit is turned over"
 FLAT = "every student unit has weights"

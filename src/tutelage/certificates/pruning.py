@@ -10,8 +10,7 @@ from tutelage.certificates._aligned import apart_condition, gradient_condition
 from tutelage.certificates.evidence import Evidence, evidence, seen_by
 from tutelage.certificates.hyperplanes import Distances, aligned_at, distances, rounding
 from tutelage.certificates.records import Condition, Finding, Part, check
-from tutelage.certificates.registry import certificate
-from tutelage.certificates.scene import Scene
+from tutelage.certificates.scene import Scene, certificate
 
 UNALIGNED = "a student unit is unaligned"
 OBSERVERS = "independent observers"

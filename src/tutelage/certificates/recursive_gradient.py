@@ -6,8 +6,7 @@ import torch
 from torch import Tensor
 
 from tutelage.certificates.records import Finding, Part, check
-from tutelage.certificates.registry import certificate
-from tutelage.certificates.scene import Scene
+from tutelage.certificates.scene import Scene, certificate
 from tutelage.networks import recursive_gradient
 
 AGREES = "difference from back-propagation, relative to its terms"

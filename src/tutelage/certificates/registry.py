@@ -1,73 +1,126 @@
-"""Which theorems there are, and how to hold networks against them. A theorem is one file that edits no other."""
+"""Which theorems there are, and how to check them. A theorem is one function in one file that edits no other.
 
+A theorem belongs to a subject, which says what theorems of it are checked on: a teacher, its students and samples; a
+flow; transfer sets; weights alone. :func:`certify` reaches them all.
+"""
+
+import importlib
 import inspect
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
-
-from torch import Tensor
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from tutelage.certificates.records import Certificate, Finding
-from tutelage.certificates.scene import scenes
 from tutelage.errors import Refusal, unknown
-from tutelage.inputs import Inputs
-from tutelage.networks import Network
 
-Layers = Literal["two", "deep", "any"]
-"""Two: two layers alone; deep: more, though two will do; any: two or more."""
+Function = Callable[..., Sequence[Finding] | Sequence[Certificate]]
+ALL = "all"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a group of theorems is checked on.
+
+    about: the arguments of :func:`certify`, in words; accepts: whether arguments are of that sort; scenes: from the
+    arguments to what the functions of the theorems look at, with the number of the first member of each;
+    unfit: why a theorem cannot be checked on a scene, "" where it can; chosen: whether a theorem is among "all" for a
+    scene; example: from settings, all with defaults, to arguments made for them (None where arguments come from files).
+    """
+
+    name: str
+    about: str
+    accepts: Callable[..., bool]
+    scenes: Callable[..., Iterable[tuple[int, Any]]]
+    unfit: Callable[["Theorem", Any], str] = lambda theorem, scene: ""
+    chosen: Callable[["Theorem", Any], bool] = lambda theorem, scene: True
+    example: Callable[..., tuple[Any, ...]] | None = None
+
+    def certificate(self, name: str, *, source: str, needs: str = "") -> Callable[[Function], Function]:
+        """Register a function (scene, *, options) -> one finding or certificate per member.
+
+        The first line of its docstring is the statement; needs: what it looks at beyond what every scene of the subject
+        has, in a word of that subject's own.
+        """
+
+        def register(function: Function) -> Function:
+            known = THEOREMS.get(name)
+            if known is not None and known.function.__module__ != function.__module__:
+                raise TypeError(f"two theorems are called '{name}': in {known.function.__module__} and elsewhere")
+            statement = (function.__doc__ or name).strip().splitlines()[0]
+            THEOREMS[name] = Theorem(name, source, statement, self, function, needs)
+            return function
+
+        return register
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Settings of the example with their defaults."""
+        return _keywords(self.example) if self.example else {}
 
 
 @dataclass(frozen=True)
 class Theorem:
-    """A theorem as code: where it stands, what it says, for how many layers, and the options of its function."""
+    """A theorem as code: where it stands, what it says, what it is checked on, and the options of its function."""
 
     name: str
     source: str
     statement: str
-    layers: Layers
-    function: Callable[..., Sequence[Finding]]
+    subject: Subject
+    function: Function = field(repr=False)
+    needs: str = ""
 
     @property
     def options(self) -> dict[str, Any]:
         """Options with their defaults."""
-        parameters = inspect.signature(self.function).parameters.values()
-        return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
-
-    def fits(self, students: Network) -> bool:
-        """Whether it speaks of networks of this depth."""
-        return students.depth == 2 or (self.layers != "two" and students.depth > 2)
+        return _keywords(self.function)
 
 
 THEOREMS: dict[str, Theorem] = {}
+PLACES = ("tutelage.certificates", "tutelage.autoencoders.statements")
+"""Modules whose import registers the theorems of the package."""
 
 
-def certificate(name: str, *, source: str, layers: Layers = "two") -> Callable[[Callable[..., Sequence[Finding]]], Any]:
-    """Register a function (scene, *, options) -> one finding a member; its docstring's first line is the statement."""
+def theorems() -> dict[str, Theorem]:
+    """All theorems by name: those of the package, and those of plugins."""
+    for place in PLACES:
+        importlib.import_module(place)
+    return THEOREMS
 
-    def register(function: Callable[..., Sequence[Finding]]) -> Callable[..., Sequence[Finding]]:
-        statement = (function.__doc__ or name).strip().splitlines()[0]
-        THEOREMS[name] = Theorem(name, source, statement, layers, function)
-        return function
 
-    return register
+def subjects() -> dict[str, Subject]:
+    """The subjects that have theorems, by name."""
+    return {theorem.subject.name: theorem.subject for theorem in theorems().values()}
 
 
 def find(name: str) -> Theorem:
     """The theorem of that name."""
-    if name not in THEOREMS:
+    if name not in theorems():
         raise unknown("theorem", name, THEOREMS)
     return THEOREMS[name]
 
 
-def certify(
-    name: str, teacher: Network, students: Network, points: Tensor | Inputs, **options: Any
-) -> list[Certificate]:
-    """Hold every member against a theorem: its conditions with values and witnesses, its conclusion, a verdict.
+def certify(name: str, *about: Any, **options: Any) -> list[Certificate]:
+    """Check a theorem on every member: its conditions with values and witnesses, its conclusion, a verdict.
 
-    teacher: one for all students, or one a student; points: the training samples [N, d] for all members or
-    [S, N, d], or Inputs, whose training points are taken. Options are those of the theorem: see ``find(name).options``.
+    Parameters
+    ----------
+    name : str
+        Name of a theorem, see ``THEOREMS``; for "all" use :func:`certify_all`.
+    *about
+        What the theorem is about, see ``find(name).subject.about``: for most a teacher (one for all students, or one
+        per student), the students, and the samples [N, d] or [S, N, d] or Inputs, whose training points are taken.
+    **options
+        Those of the theorem, see ``find(name).options``.
 
+    Returns
+    -------
+    list of Certificate
+        One per member.
+
+    Examples
+    --------
     >>> import torch
+    >>> from tutelage.networks import Network
     >>> one = torch.ones(1, 1, 1, dtype=torch.float64)
     >>> teacher = Network((one, one), (-one[0] / 2, 0 * one[0]))
     >>> points = torch.linspace(-1, 2, 9, dtype=torch.float64)[:, None]
@@ -80,43 +133,55 @@ def certify(
         if option not in theorem.options:
             known = ", ".join(theorem.options) or "none"
             raise Refusal(f"'{name}' has no option '{option}': it takes {known}")
-    if not theorem.fits(students):
-        wanted = "two layers" if theorem.layers == "two" else "at least two layers"
-        raise Refusal(f"'{name}' speaks of networks of {wanted}, and these have {students.depth}")
-    return _signed(theorem, scenes(teacher, students, points), options)
-
-
-def certify_all(
-    teacher: Network, students: Network, points: Tensor | Inputs, **options: Any
-) -> dict[str, list[Certificate]]:
-    """Every theorem made for networks of this depth; an option goes to the theorems that have it."""
-    deep = students.depth > 2
-    chosen = {name: t for name, t in THEOREMS.items() if t.fits(students) and (deep or t.layers != "deep")}
-    known = {option for theorem in chosen.values() for option in theorem.options}
-    for option in options:
-        if option not in known:
-            raise Refusal(f"no theorem has an option '{option}': the options are {', '.join(sorted(known))}")
-    out: dict[str, list[Certificate]] = {name: [] for name in chosen}
-    for scene in scenes(teacher, students, points):  # what a scene has worked out serves all theorems
-        for name, theorem in chosen.items():
-            own = {option: value for option, value in options.items() if option in theorem.options}
-            out[name] += _signed(theorem, [scene], own)
-    return out
-
-
-def _signed(theorem: Theorem, looked_at: Any, options: dict[str, Any]) -> list[Certificate]:
+    if not theorem.subject.accepts(*about):
+        raise Refusal(f"'{name}' is checked on {theorem.subject.about}: pass that, not {_types(about)}")
     out: list[Certificate] = []
-    for scene in looked_at:
-        for offset, finding in enumerate(theorem.function(scene, **options)):
-            out.append(
-                Certificate(
-                    theorem.name,
-                    theorem.source,
-                    theorem.statement,
-                    scene.first + offset,
-                    tuple(finding.conditions),
-                    tuple(finding.parts),
-                    dict(finding.settings),
-                )
-            )
+    for first, scene in theorem.subject.scenes(*about):
+        if why := theorem.subject.unfit(theorem, scene):
+            raise Refusal(f"'{name}' {why}")
+        out += signed(theorem, scene, options, first)
     return out
+
+
+def certify_all(*about: Any, **options: Any) -> dict[str, list[Certificate]]:
+    """Every theorem that can be checked on these arguments; an option goes to the theorems that have it."""
+    fitting = [subject for subject in subjects().values() if subject.accepts(*about)]
+    if not fitting:
+        known = "; ".join(subject.about for subject in subjects().values())
+        raise Refusal(f"no theorem is checked on {_types(about)}: pass one of {known}")
+    known_options = {o for t in THEOREMS.values() if t.subject in fitting for o in t.options}
+    for option in options:
+        if option not in known_options:
+            raise Refusal(f"no theorem has an option '{option}': the options are {', '.join(sorted(known_options))}")
+    out: dict[str, list[Certificate]] = {}
+    for subject in fitting:
+        for first, scene in subject.scenes(*about):  # what a scene has worked out serves all theorems
+            for name, theorem in THEOREMS.items():
+                if theorem.subject is not subject or subject.unfit(theorem, scene):
+                    continue
+                if subject.chosen(theorem, scene):
+                    own = {option: value for option, value in options.items() if option in theorem.options}
+                    out.setdefault(name, []).extend(signed(theorem, scene, own, first))
+    return out
+
+
+def signed(theorem: Theorem, scene: Any, options: Mapping[str, Any], first: int = 0) -> list[Certificate]:
+    """The certificates of a theorem on one scene, whose first member has this number."""
+    out = []
+    for offset, found in enumerate(theorem.function(scene, **options)):
+        if isinstance(found, Certificate):
+            out.append(replace(found, theorem=theorem.name, member=first + offset))
+        else:
+            settings = dict(found.settings) or {**theorem.options, **options}
+            about = theorem.name, theorem.source, theorem.statement, first + offset
+            out.append(Certificate(*about, tuple(found.conditions), tuple(found.parts), settings))
+    return out
+
+
+def _keywords(function: Callable[..., Any]) -> dict[str, Any]:
+    parameters = inspect.signature(function).parameters.values()
+    return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+
+
+def _types(values: Sequence[Any]) -> str:
+    return ", ".join(type(value).__name__ for value in values) or "nothing"

@@ -8,8 +8,7 @@ from torch import Tensor
 from tutelage.certificates.evidence import evidence
 from tutelage.certificates.hyperplanes import distances, rounding
 from tutelage.certificates.records import Finding, Part, check
-from tutelage.certificates.registry import certificate
-from tutelage.certificates.scene import Scene, unit_name
+from tutelage.certificates.scene import Scene, certificate, unit_name
 from tutelage.networks import gate
 
 REGULAR = "every unit has weights"

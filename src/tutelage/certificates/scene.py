@@ -9,11 +9,12 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import torch
 from torch import Tensor
 
+from tutelage.certificates.registry import Function, Subject, Theorem
 from tutelage.errors import Refusal
 from tutelage.inputs import Inputs
 from tutelage.networks import Activity, Network, backward, forward, outputs
@@ -243,3 +244,37 @@ def _matched(teacher: Network, students: Network) -> None:
 def unit_name(scene: Scene, unit: int) -> str:
     """One of the K units in words."""
     return f"teacher unit {unit}" if unit < scene.m else f"student unit {unit - scene.m}"
+
+
+Layers = Literal["two", "deep", "any"]
+"""Two: two layers alone; deep: more, though two will do; any: two or more."""
+
+
+def certificate(name: str, *, source: str, layers: Layers = "two") -> Callable[[Function], Function]:
+    """Register a function (scene, *, options) -> one finding per member as a theorem on teacher, students and samples.
+
+    The first line of its docstring is the statement.
+    """
+    return SPECIALISATION.certificate(name, source=source, needs=layers)
+
+
+def _accepts(*about: Any) -> bool:
+    return len(about) == 3 and all(isinstance(a, Network) for a in about[:2]) and isinstance(about[2], Tensor | Inputs)
+
+
+def _unfit(theorem: Theorem, scene: Scene) -> str:
+    depth = scene.students.depth
+    if depth == 2 or (theorem.needs != "two" and depth > 2):
+        return ""
+    wanted = "two layers" if theorem.needs == "two" else "at least two layers"
+    return f"speaks of networks of {wanted}, and these have {depth}"
+
+
+SPECIALISATION = Subject(
+    "specialisation",
+    about="a teacher, its students and samples (Network, Network, and a Tensor or Inputs)",
+    accepts=_accepts,
+    scenes=lambda *about: ((scene.first, scene) for scene in scenes(*about)),
+    unfit=_unfit,
+    chosen=lambda theorem, scene: scene.students.depth > 2 or theorem.needs != "deep",
+)

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 from tutelage.certificates._small_gradient import findings, first_layers
 from tutelage.certificates.records import Finding
-from tutelage.certificates.registry import certificate
-from tutelage.certificates.scene import Scene
+from tutelage.certificates.scene import Scene, certificate
 
 
 @certificate("teacher-aware-samples", source="seed 000, Theorems 4 and 7")

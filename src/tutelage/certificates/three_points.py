@@ -7,8 +7,7 @@ from torch import Tensor
 
 from tutelage.certificates._bands import REGULAR
 from tutelage.certificates.records import Finding, Part, check
-from tutelage.certificates.registry import certificate
-from tutelage.certificates.scene import Scene
+from tutelage.certificates.scene import Scene, certificate
 from tutelage.networks import outputs
 
 NEARER = "a sample is nearer to this boundary than to any other"

@@ -6,8 +6,7 @@ import torch
 from torch import Tensor
 
 from tutelage.certificates.records import Finding, Part, check
-from tutelage.certificates.registry import certificate
-from tutelage.certificates.scene import Scene
+from tutelage.certificates.scene import Scene, certificate
 from tutelage.errors import Refusal
 
 BATCHES = "there are more samples than a batch holds"

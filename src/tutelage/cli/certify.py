@@ -11,11 +11,11 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
-from tutelage.certificates import THEOREMS, Certificate, certify_all, find
+from tutelage.certificates import Certificate, Subject, certify_all, find, subjects, theorems
 from tutelage.certificates import certify as carry_out
 from tutelage.cli.commands import Json
 from tutelage.cli.points import read_points
-from tutelage.errors import Refusal
+from tutelage.errors import Refusal, unknown
 from tutelage.inputs import Law
 from tutelage.networks import Network, load
 from tutelage.runs import build, load_result
@@ -23,7 +23,7 @@ from tutelage.runs.manifest import MANIFEST, is_pack
 
 COLOURS = {"holds": "green", "fails": "red", "not applicable": "yellow", "not decided": "yellow", "vacuous": "yellow"}
 FAILED = 1
-ALL = "all"
+ALL, DEFAULT = "all", "specialisation"
 
 
 def certify(
@@ -38,6 +38,11 @@ def certify(
     samples: Annotated[int, typer.Option(help="How many samples to draw.")] = 10_000,
     seed: Annotated[int, typer.Option(help="Seed of the samples.")] = 0,
     option: Annotated[list[str] | None, typer.Option(help="An option of the theorem, NAME=NUMBER; repeatable.")] = None,
+    subject: Annotated[str | None, typer.Option(help="With 'all': the subject [default: specialisation].")] = None,
+    about: Annotated[
+        list[str] | None,
+        typer.Option(help="For theorems on other things than networks in files: a setting NAME=VALUE; repeatable."),
+    ] = None,
     brief: Annotated[bool, typer.Option("--brief", help="One line a member.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -48,9 +53,17 @@ def certify(
     if theorem == "list":
         _print_theorems(as_json)
         return
-    if theorem != ALL:
-        find(theorem)
     chosen = _options(option or [])
+    if subject is not None and subject not in subjects():
+        raise unknown("subject", subject, subjects())
+    made = find(theorem).subject if theorem != ALL else subjects()[subject or DEFAULT]
+    if made.example is not None:
+        arguments = _example(made, about or [])
+        if theorem == ALL:
+            _print_certificates([c for cs in certify_all(*arguments, **chosen).values() for c in cs], as_json, True)
+        else:
+            _print_certificates(carry_out(theorem, *arguments, **chosen), as_json, brief)
+        return
     taught, learnt, x, members = _networks(teacher, student)
     if x is None or points is not None or law is not None:
         x = _points(learnt, points, law, std, samples, seed)
@@ -59,9 +72,14 @@ def certify(
     else:
         found = {theorem: carry_out(theorem, taught, learnt, x, **chosen)}
     every = [replace(c, member=members[c.member]) for certificates in found.values() for c in certificates]
+    _print_certificates(every, as_json, brief or theorem == ALL)
+
+
+def _print_certificates(every: list[Certificate], as_json: bool, brief: bool) -> None:
+    """Print certificates; exit code 1 when a conclusion fails under true conditions."""
     if as_json:
         print(json.dumps([certificate.plain() for certificate in every], allow_nan=False))
-    elif brief or theorem == ALL:
+    elif brief:
         Console().print(_table(every))
     else:
         print("\n\n".join(map(str, every)))
@@ -133,15 +151,49 @@ def _table(certificates: list[Certificate]) -> Table:
 
 def _print_theorems(as_json: bool) -> None:
     rows = [
-        {"theorem": t.name, "source": t.source, "statement": t.statement, "layers": t.layers, "options": t.options}
-        for t in THEOREMS.values()
+        {
+            "theorem": t.name,
+            "subject": t.subject.name,
+            "source": t.source,
+            "statement": t.statement,
+            "needs": t.needs,
+            "options": t.options,
+        }
+        for t in theorems().values()
     ]
     if as_json:
         print(json.dumps(rows))
         return
-    table = Table(title="Theorems", title_justify="left")
-    for column in ("theorem", "source", "statement", "options"):
-        table.add_column(column, no_wrap=column == "theorem")
-    for row in rows:
-        table.add_row(*(str(row[c]) for c in ("theorem", "source", "statement")), ", ".join(row["options"]))
-    Console().print(table)
+    console = Console()
+    for subject in subjects().values():
+        made = f"; --about {' '.join(subject.settings)}" if subject.settings else ""
+        table = Table(title=f"{subject.name}: on {subject.about}{made}", title_justify="left")
+        for column in ("theorem", "source", "statement", "options"):
+            table.add_column(column, no_wrap=column == "theorem")
+        for row in rows:
+            if row["subject"] == subject.name:
+                table.add_row(*(str(row[c]) for c in ("theorem", "source", "statement")), ", ".join(row["options"]))
+        console.print(table)
+
+
+def _example(subject: Subject, words: list[str]) -> tuple[Any, ...]:
+    """What theorems of a subject are checked on, made from NAME=VALUE settings."""
+    assert subject.example is not None
+    chosen: dict[str, Any] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or name not in subject.settings:
+            known = ", ".join(f"{n}={v}" for n, v in subject.settings.items())
+            raise Refusal(f"'{word}' is no setting of {subject.name}: write NAME=VALUE with one of {known}")
+        default = subject.settings[name]
+        try:
+            chosen[name] = value.lower() in ("1", "true", "yes") if isinstance(default, bool) else type(default)(value)
+        except ValueError:
+            raise Refusal(f"{name} must be {_KINDS[type(default)]}, got '{value}'") from None
+    try:
+        return subject.example(**chosen)
+    except KeyError as error:
+        raise Refusal(f"there is no {error} among the choices of {subject.name}: see 'tutelage certify list'") from None
+
+
+_KINDS = {int: "a whole number", float: "a number", str: "a word"}

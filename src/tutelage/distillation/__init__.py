@@ -1,6 +1,5 @@
 """Why distillation works: what a linear student learns from soft labels, and how fast (seed 004, chapter 5)."""
 
-from tutelage.certificates.distillation import STATEMENTS, certify_distillation
 from tutelage.distillation.learners import Distillation, HardTarget, Learner, Weakened
 from tutelage.distillation.modules import Distilled, distil
 from tutelage.distillation.outcomes import Monotonicity, Outcome, monotonicity, outcome
@@ -16,7 +15,6 @@ from tutelage.theory.distillation.teachers import logistic_teacher
 from tutelage.theory.distillation.transfer import TransferSet
 
 __all__ = [
-    "STATEMENTS",
     "Course",
     "Distillation",
     "Distilled",
@@ -36,7 +34,6 @@ __all__ = [
     "angle",
     "balanced_start",
     "best_bound",
-    "certify_distillation",
     "descent",
     "disagreement",
     "distil",

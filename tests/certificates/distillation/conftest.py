@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tutelage.certificates.distillation import certify_distillation
+from tutelage.certificates import certify
 from tutelage.networks import Network
 from tutelage.theory.distillation.deep import balanced_start
 from tutelage.theory.distillation.flows import flow, induced_flow
@@ -44,8 +44,9 @@ def deep_many(many):
 
 @pytest.fixture(scope="session")
 def verdicts():
-    def found(name, about, **options):
-        return [certificate.verdict for certificate in certify_distillation(name, about, **options)]
+    def found(name, *about, task=None, **options):
+        about = about if task is None else (*about, task)
+        return [certificate.verdict for certificate in certify(name, *about, **options)]
 
     return found
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from tutelage.certificates.distillation import certify_distillation
+from tutelage.certificates import certify
 from tutelage.networks import Network
 from tutelage.theory.distillation.deep import balanced_start, guaranteed, imbalance
 from tutelage.theory.distillation.flows import descent, flow, induced_flow
@@ -30,7 +30,7 @@ def test_c5_10_balance_is_kept_by_flow_and_drifts_with_the_step_of_descent(deep,
 
 
 def test_c5_11_deep_students_lose_at_the_rate(deep, moved, verdicts):
-    certificates = certify_distillation("deep-rate", deep)
+    certificates = certify("deep-rate", deep)
     assert [c.verdict for c in certificates] == ["holds"] * 3
     assert all(c.parts[0].conclusion.data["rate"] > 0 for c in certificates)
 
@@ -77,7 +77,7 @@ def test_an_early_record_decides_nothing(few, verdicts, name):
 
 
 def test_c5_13_the_cap_is_below_what_its_proof_needs(deep):
-    for certificate in certify_distillation("norm-cap", deep):
+    for certificate in certify("norm-cap", deep):
         assert certificate.parts[1].conclusion.value <= 1 + 1e-12
 
 

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tutelage.certificates.distillation import certify_distillation
+from tutelage.certificates import certify
 from tutelage.distillation import HardTarget
 from tutelage.theory.distillation.bounds import miss
 from tutelage.theory.distillation.learned import angle, unsigned_angle
@@ -18,7 +18,7 @@ from tutelage.theory.distillation.tasks import Isotropic, Polynomial
 @given(st.integers(2, 12), st.integers(1, 14), st.floats(0.2, 3.0), st.integers(0, 1000))
 def test_c5_15_more_data_never_harm(dimension, count, kappa, seed):
     transfer = Polynomial(dimension, kappa=kappa).transfer([seed], count)
-    [certificate] = certify_distillation("strong-monotonicity", transfer)
+    [certificate] = certify("strong-monotonicity", transfer)
     assert certificate.verdict == "holds", str(certificate)
 
 

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tutelage.certificates.distillation import certify_distillation
+from tutelage.certificates import certify
 from tutelage.theory.distillation.tasks import Isotropic
 from tutelage.theory.distillation.transfer import TransferSet
 
@@ -41,7 +41,7 @@ def test_c5_3_strong_convexity_holds_with_one_over_n_and_fails_as_printed(which,
 def test_c5_3_and_c5_4_hold_for_every_set(dimension, count, norm, seed):
     transfer = Isotropic(dimension, norm=norm).transfer([seed], count)
     for name in ("strong-convexity", "polyak-lojasiewicz"):
-        [certificate] = certify_distillation(name, transfer)
+        [certificate] = certify(name, transfer)
         assert certificate.verdict == "holds", str(certificate)
 
 
@@ -54,7 +54,7 @@ def test_a_confident_teacher_does_not_vanish(few, verdicts):
     """omega is about e^-K with K in the thousands: judged by logarithms."""
     sure = TransferSet(few.x, 20 * few.teacher)
     assert verdicts("strong-convexity", sure) == ["holds"] * 3
-    [first, *_] = certify_distillation("strong-convexity", sure)
+    [first, *_] = certify("strong-convexity", sure)
     assert -math.inf < first.parts[0].conclusion.bound < -300
 
 

@@ -2,21 +2,23 @@
 
 import pytest
 
-from tutelage.certificates.distillation import STATEMENTS, certify_distillation
+from tutelage.certificates import certify, theorems
 from tutelage.errors import Refusal
 from tutelage.theory.distillation.deep import balanced_start
 from tutelage.theory.distillation.flows import induced_flow
 
+OWN = {name: t for name, t in theorems().items() if t.subject.name == "distillation"}
+
 
 def test_every_statement_has_a_source_and_words():
-    assert len(STATEMENTS) >= 21
-    for statement in STATEMENTS.values():
+    assert len(OWN) >= 21
+    for statement in OWN.values():
         assert statement.source.startswith("seed 004, ")
-        assert statement.words.endswith(".")
+        assert statement.statement.endswith(".")
 
 
 def test_certificates_are_plain_data(few):
-    [first, *_] = certify_distillation("strong-convexity", few, probes=4)
+    [first, *_] = certify("strong-convexity", few, probes=4)
     assert first.plain()["verdict"] == "holds"
     assert first.settings == {"probes": 4, "factor": 1.0}
     assert "strong-convexity" in str(first)
@@ -24,11 +26,11 @@ def test_certificates_are_plain_data(few):
 
 def test_what_is_not_there_is_refused(few):
     with pytest.raises(Refusal, match="did you mean 'risk-bound'"):
-        certify_distillation("risk-bounds", few)
+        certify("risk-bounds", few)
     with pytest.raises(Refusal, match="has no option 'colour'"):
-        certify_distillation("risk-bound", few, colour=1)
+        certify("risk-bound", few, colour=1)
     with pytest.raises(Refusal, match="speaks of a flow"):
-        certify_distillation("linear-rate", few)
+        certify("linear-rate", few)
     product = induced_flow(few, balanced_start(few, range(3), 2).w, 2, [0.0, 1.0])
     with pytest.raises(Refusal, match="every layer"):
-        certify_distillation("balance-kept", product)
+        certify("balance-kept", product)

@@ -5,7 +5,8 @@ import math
 import pytest
 import torch
 
-from tutelage.certificates.distillation import DistillationScene, certify_distillation
+from tutelage.certificates import certify
+from tutelage.certificates.distillation import DistillationScene
 from tutelage.errors import Refusal
 from tutelage.theory.distillation.bounds import best_bound, polynomial_bound, polynomial_step
 from tutelage.theory.distillation.deep import balanced_start, limit
@@ -67,14 +68,14 @@ def test_c5_20_students_nearby(layers, verdicts):
     scene = DistillationScene(transfer, Course(transfer, (0.0, math.inf), torch.stack([start, end]), layers), task)
     assert verdicts("approximate-risk", scene) == ["holds"]
     assert verdicts("approximate-risk", scene, share=1e-9) == ["not applicable"]
-    [certificate] = certify_distillation("approximate-risk", scene)
+    [certificate] = certify("approximate-risk", scene)
     printed, sharp = (part.conclusion.bound for part in certificate.parts)
     assert best_bound(task.p, 8).value <= sharp <= printed
 
 
 def test_c5_20_without_a_course_the_bound_is_theorem_5_3(verdicts):
     task = Polynomial(40, kappa=1.0)
-    [certificate] = certify_distillation("approximate-risk", task.transfer(range(50), 8), task=task)
+    [certificate] = certify("approximate-risk", task.transfer(range(50), 8), task)
     assert certificate.verdict == "holds"
     assert certificate.parts[0].conclusion.bound == pytest.approx(best_bound(task.p, 8).value)
 
@@ -113,5 +114,5 @@ def test_a_sample_decides_nothing(verdicts):
 
 
 def test_a_task_must_be_named(few):
-    with pytest.raises(Refusal, match="task="):
-        certify_distillation("risk-bound", few)
+    with pytest.raises(Refusal, match="pass the task"):
+        certify("risk-bound", few)

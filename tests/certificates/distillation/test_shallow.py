@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tutelage.certificates.distillation import certify_distillation
+from tutelage.certificates import certify
 from tutelage.theory.distillation.flows import induced_flow
 
 
@@ -20,7 +20,7 @@ def test_c5_5_one_layer_from_zero_stays_in_the_span(shallow, deep, moved, verdic
 
 
 def test_c5_6_the_loss_falls_at_the_rate_and_at_twice_the_rate(shallow, moved, verdicts):
-    certificates = certify_distillation("linear-rate", shallow)
+    certificates = certify("linear-rate", shallow)
     assert [c.verdict for c in certificates] == ["holds"] * 3
     assert all(c.parts[0].conclusion.data["c"] > 0 for c in certificates)
 

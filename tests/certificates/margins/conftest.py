@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from tutelage.certificates.margins import MarginScene, certify_margins
+from tutelage.certificates import certify
+from tutelage.certificates.margins import MarginScene
 from tutelage.theory.margins.datasets import Dataset, clashing, cones, half_spaces
 from tutelage.theory.margins.flow import balanced_start, flow
 
@@ -62,4 +63,4 @@ def spoilt():
 @pytest.fixture
 def verdicts():
     """The verdict of every member."""
-    return lambda name, course, **options: [c.verdict for c in certify_margins(name, MarginScene(course), **options)]
+    return lambda name, course, **options: [c.verdict for c in certify(name, MarginScene(course), **options)]

@@ -2,7 +2,7 @@
 
 import torch
 
-from tutelage.certificates.margins import certify_margins
+from tutelage.certificates import certify
 from tutelage.certificates.margins import dynamics as statements
 
 
@@ -34,7 +34,7 @@ def test_every_unit_finds_its_group(good, merely_linear, spoilt, verdicts):
     groups = good.groups.clone()
     groups[2, 0] = 2
     assert verdicts("early-phase", spoilt(good, groups=groups)) == ["holds", "holds", "fails"]
-    assert "log T" in certify_margins("early-phase", good)[0].parts[0].conclusion.witness
+    assert "log T" in certify("early-phase", good)[0].parts[0].conclusion.witness
 
 
 def test_no_unit_leaves_its_sector(good, merely_linear, spoilt, verdicts):

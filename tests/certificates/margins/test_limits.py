@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from tutelage.certificates.margins import certify_margins
+from tutelage.certificates import certify
 from tutelage.theory.margins.datasets import cones
 from tutelage.theory.margins.flow import balanced_start, flow
 from tutelage.theory.margins.limits import fit
@@ -37,7 +37,7 @@ def test_a_network_elsewhere_fails(spanned, spoilt, verdicts, name):
 
 def test_the_span_of_the_support_is_a_condition_that_can_be_dropped(good, verdicts):
     for name in ("max-margin-limit", "two-neuron-function"):
-        [first, *_] = certify_margins(name, good)
+        [first, *_] = certify(name, good)
         assert first.verdict == "not applicable"
         assert all("rank of the support" in name for name in first.unmet)
         assert verdicts(name, good, need_span=False) == ["holds"] * 3

@@ -1,56 +1,65 @@
-"""Which statements of seed 004, chapter 5 there are, and how to hold transfer sets and flows against them.
+"""Statements of seed 004, chapter 5: they are checked on transfer sets, flows of their students, and tasks.
 
-They speak of transfer sets, of a way through time and of a law of inputs rather than of a teacher network and samples.
 A statement needs a ``course`` of w, a course with every one of its ``layers``, the sets' ``task``, or, with nothing
-said, the sets alone. It has one finding a set, or a single one where it is of all sets together, as an expected risk
-is.
+said, the sets alone. It has one finding per set, or a single one where it is about all sets together, as an expected
+risk is.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 from tutelage.certificates.distillation.scene import DistillationScene
-from tutelage.certificates.records import Certificate
-from tutelage.certificates.statements import Statement, Statements
-from tutelage.errors import Refusal
-from tutelage.theory.distillation.flows import Course
-from tutelage.theory.distillation.tasks import Task
+from tutelage.certificates.registry import Subject, Theorem
+from tutelage.theory.distillation.deep import balanced_start
+from tutelage.theory.distillation.flows import Course, flow
+from tutelage.theory.distillation.tasks import Polynomial, Task
 from tutelage.theory.distillation.transfer import TransferSet
 
-STATEMENTS = Statements("distillation")
-distillation_certificate = STATEMENTS.add
+
+def _accepts(*about: Any) -> bool:
+    first = len(about) in (1, 2) and isinstance(about[0], TransferSet | Course | DistillationScene)
+    return first and all(hasattr(task, "risk") and hasattr(task, "p") for task in about[1:])
 
 
-def certify_distillation(
-    name: str, about: TransferSet | Course | DistillationScene, task: Task | None = None, **options: Any
-) -> list[Certificate]:
-    """Hold transfer sets, a course of their students, or a scene with both against a statement.
-
-    task: the law the sets were drawn from, for statements about the expected risk.
-
-    >>> import torch
-    >>> few = TransferSet(torch.eye(3)[:2], torch.tensor([1.0, 2.0, 3.0]))
-    >>> [certificate] = certify_distillation("global-minima", few)
-    >>> certificate.verdict
-    'holds'
-    """
-    scene = _scene(about, task)
-    _check(STATEMENTS.find(name, options), scene)
-    return STATEMENTS.certify(name, scene, options)
-
-
-def _scene(about: TransferSet | Course | DistillationScene, task: Task | None) -> DistillationScene:
+def _scenes(about: TransferSet | Course | DistillationScene, task: Task | None = None) -> Iterator[tuple[int, Any]]:
     if isinstance(about, DistillationScene):
-        return about
-    if isinstance(about, Course):
-        return DistillationScene(about.transfer, about, task)
-    return DistillationScene(about, None, task)
+        yield 0, about
+    elif isinstance(about, Course):
+        yield 0, DistillationScene(about.transfer, about, task)
+    else:
+        yield 0, DistillationScene(about, None, task)
 
 
-def _check(statement: Statement, scene: DistillationScene) -> None:
-    name, needs = statement.name, statement.needs
-    if needs in ("course", "layers") and scene.course is None:
-        raise Refusal(f"'{name}' speaks of a flow: give the Course that flow, induced_flow or descent returns")
-    if needs == "layers" and (scene.course is None or scene.course.weights is None):
-        raise Refusal(f"'{name}' looks at every layer: follow the students with flow or descent")
-    if needs == "task" and scene.task is None:
-        raise Refusal(f"'{name}' speaks of a law of inputs: say task=... of which the sets were drawn")
+def _unfit(theorem: Theorem, scene: DistillationScene) -> str:
+    if theorem.needs in ("course", "layers") and scene.course is None:
+        return "speaks of a flow: pass the Course that flow, induced_flow or descent returns"
+    if theorem.needs == "layers" and (scene.course is None or scene.course.weights is None):
+        return "looks at every layer: follow the students with flow or descent"
+    if theorem.needs == "task" and scene.task is None:
+        return "speaks of a distribution of inputs: pass the task from which the sets were drawn as a second argument"
+    return ""
+
+
+def _example(
+    *, dimension: int = 20, kappa: float = 1.0, inputs: int = 8, layers: int = 2, time: float = 1e4, seed: int = 0
+) -> tuple[Course, Task]:
+    """Deep linear students of a polynomial task, followed from a small balanced start."""
+    task = Polynomial(dimension, kappa=kappa)
+    sets = task.transfer([seed], inputs)
+    times = [0.0, *(t for t in (0.1, 1.0, 10.0, 100.0, 1e3) if t < time), time]
+    return flow(sets, balanced_start(sets, [seed], layers).network, times), task
+
+
+DISTILLATION = Subject(
+    "distillation",
+    about="transfer sets or a flow of their students (TransferSet, Course or DistillationScene), and a Task if needed",
+    accepts=_accepts,
+    scenes=_scenes,
+    unfit=_unfit,
+    example=_example,
+)
+
+
+def distillation_certificate(name: str, *, source: str, needs: str = "") -> Any:
+    """Register a function (scene, *, options) -> findings."""
+    return DISTILLATION.certificate(name, source=f"seed 004, {source}", needs=needs)

@@ -1,28 +1,41 @@
-"""Which statements of seed 004, chapter 3 there are, and how to hold a course of the flow against them.
+"""Statements of seed 004, chapter 3: they are checked on a flow of two-layer networks on labelled points."""
 
-They speak of labelled points and of a way through time rather than of a teacher and samples.
-"""
-
+import math
 from typing import Any
 
 from tutelage.certificates.margins.scene import MarginScene
-from tutelage.certificates.records import Certificate
-from tutelage.certificates.statements import Statements
-from tutelage.theory.margins.flow import Course
-
-STATEMENTS = Statements("margins")
-margin_certificate = STATEMENTS.add
+from tutelage.certificates.registry import Function, Subject
+from tutelage.theory.margins.datasets import LAWS
+from tutelage.theory.margins.flow import Course, balanced_start, flow
 
 
-def certify_margins(name: str, course: Course | MarginScene, **options: Any) -> list[Certificate]:
-    """Hold every member of a course against a statement; a scene serves several statements without working twice.
+def _example(
+    *,
+    data: str = "cones",
+    dimension: int = 3,
+    units: int = 20,
+    scale: float = 1e-4,
+    seed: int = 0,
+    log_time: float = 300.0,
+) -> tuple[Course]:
+    """A flow from a small balanced start to t = exp(log_time)."""
+    points = LAWS[data]([seed], dimension=dimension)
+    times = [-math.inf, *(t for t in (-2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 10.0, 30.0, 100.0) if t < log_time), log_time]
+    return (flow(points, balanced_start([seed], units, dimension, scale), times),)
 
-    >>> from tutelage.theory.margins.datasets import cones
-    >>> from tutelage.theory.margins.flow import balanced_start, flow
-    >>> course = flow(cones([0]), balanced_start([0], units=6, dimension=3), [-float("inf"), 5.0])
-    >>> [certificate] = certify_margins("balance", course)
-    >>> certificate.verdict
-    'holds'
-    """
-    scene = course if isinstance(course, MarginScene) else MarginScene(course)
-    return STATEMENTS.certify(name, scene, options)
+
+MARGINS = Subject(
+    "margins",
+    about="a flow of two-layer networks on labelled points (Course, or MarginScene)",
+    accepts=lambda *about: len(about) == 1 and isinstance(about[0], Course | MarginScene),
+    scenes=lambda about: [(0, about if isinstance(about, MarginScene) else MarginScene(about))],
+    example=_example,
+)
+
+
+def margin_certificate(name: str, *, source: str) -> Any:
+    """Register a function (scene, *, options) -> one finding per member."""
+    return MARGINS.certificate(name, source=f"seed 004, {source}")
+
+
+__all__ = ["MARGINS", "Function", "margin_certificate"]
