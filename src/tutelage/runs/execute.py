@@ -1,9 +1,7 @@
 """From specs to finished packs: build, train, measure, store; what is stored already is not computed again."""
 
 import logging
-import os
 import platform
-import secrets
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -20,7 +18,7 @@ from tutelage.runs.loads import loads, work
 from tutelage.runs.manifest import Damage
 from tutelage.runs.memory import keep_freed_memory
 from tutelage.runs.spec import Spec
-from tutelage.runs.store import Pack, Store
+from tutelage.runs.store import Pack, Store, load_pack, set_aside
 from tutelage.runs.work import OnProgress, Part, train_loads
 
 log = logging.getLogger(__name__)
@@ -95,10 +93,11 @@ def find(spec: Spec, store: Store) -> Pack | None:
     try:
         return store.load(spec)
     except Damage as damage:
-        aside = store.root / f".{spec.hash}.{secrets.token_hex(4)}.damaged"
-        os.rename(store.folder(spec), aside)
-        log.warning("%s; it is set aside as %s and computed again", str(damage).partition(":")[0], aside.name)
-        return None
+        aside = set_aside(store.folder(spec), lambda folder: load_pack(folder, spec))
+        if aside is not None:
+            log.warning("%s; it is set aside as %s and computed again", str(damage).partition(":")[0], aside.name)
+            return None
+    return find(spec, store)  # another run has set it aside, and has perhaps computed it again
 
 
 def _save(spec: Spec, parts: Sequence[Part], store: Store, device: torch.device, show: OnLanded) -> Pack:

@@ -81,8 +81,11 @@ def compose(spec: Spec, folder: Path, log: Sequence[Mapping[str, Any]]) -> str:
     return f'{text[:-2]},\n "checksum": "{hashlib.sha256(text.encode()).hexdigest()}"\n}}'
 
 
-def read(folder: Path) -> Manifest:
-    """The manifest of a pack; one that is missing, not whole or of another spec is refused."""
+def read(folder: Path, name: str | None = None) -> Manifest:
+    """The manifest of a pack; raises an error where it is missing, not whole or of another spec than its name.
+
+    name: the hash that the pack should have, that of its folder unless told.
+    """
     content = _content(folder, MANIFEST)
     try:
         values = json.loads(content)
@@ -97,7 +100,7 @@ def read(folder: Path) -> Manifest:
         raise Damage(folder, MANIFEST, "is not readable")
     settings, source = (values["settings"], MANIFEST) if "settings" in values else (_settings_of_yaml(folder), SPEC)
     text = canonical(settings) if isinstance(settings, dict) else ""
-    if not text or digest(text) != folder.name:
+    if not text or digest(text) != (name or folder.name):
         raise Damage(folder, source, "belongs to another spec")
     return Manifest(settings, text, files, {name: values.get(name) for name in _ABOUT if name in values}, sizes)
 
@@ -117,12 +120,22 @@ def damage(folder: Path, manifest: Manifest, checksums: bool = True) -> Iterator
             yield Damage(folder, name, f"cannot be read: {error.strerror}")
 
 
-def verify(folder: Path) -> Manifest:
-    """The manifest of a pack whose files are all as they were written; the first that is not is refused by name."""
-    manifest = read(folder)
+def verify(folder: Path, name: str | None = None) -> Manifest:
+    """The manifest of a pack whose files are all as they were written; an error names the first that is not.
+
+    name: as for :func:`read`.
+    """
+    manifest = read(folder, name)
     for found in damage(folder, manifest):
         raise found
     return manifest
+
+
+def check_spec(folder: Path, manifest: Manifest) -> None:
+    """Raise an error unless the spec, read as YAML, has the settings of the manifest, of which its hash is taken."""
+    wanted = {name: value for name, value in manifest.settings.items() if name != "plugins"}
+    if canonical(_settings_of_yaml(folder)) != canonical(wanted):
+        raise Damage(folder, SPEC, "belongs to another spec")
 
 
 def canonical(settings: Any) -> str:

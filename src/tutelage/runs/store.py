@@ -5,6 +5,7 @@ import json
 import os
 import secrets
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from tutelage.errors import Refusal
 from tutelage.files import write_atomically
 from tutelage.measures import Report
 from tutelage.networks import Network
-from tutelage.runs.manifest import MANIFEST, SPEC, Damage, compose, is_pack, verify
+from tutelage.runs.manifest import MANIFEST, SPEC, Damage, check_spec, compose, is_pack, verify
 from tutelage.runs.spec import Spec, from_yaml, to_yaml
 from tutelage.runs.tables import INDEX, to_report, to_tables
 
@@ -101,8 +102,10 @@ class Store:
 
 def load_pack(folder: Path, spec: Spec | None = None) -> Pack:
     """The pack in a folder, of the spec it names itself unless one is given; nothing is written there."""
-    manifest = verify(folder)
-    spec = from_yaml(folder / SPEC) if spec is None else spec
+    manifest = verify(folder, None if spec is None else spec.hash)
+    if spec is None:
+        check_spec(folder, manifest)
+        spec = from_yaml(folder / SPEC)
     teacher, tables = spec.teacher.widths(), {}
     for axis in INDEX:
         if (name := f"{axis}.parquet") in manifest.files:
@@ -131,6 +134,25 @@ def land(part: Path, final: Path) -> bool:
         return False
     sync_folder(final.parent)
     return True
+
+
+def set_aside(folder: Path, look: Callable[[Path], object]) -> Path | None:
+    """Take a damaged pack its name, so that it can be written again; None where another run was first.
+
+    Of two runs that find the same damage one may set aside what the other has computed anew in the meantime. So what
+    was set aside is looked at again, with ``look``, which raises `Damage`, and gets its name back if it is whole.
+    """
+    aside = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}.damaged")
+    try:
+        os.rename(folder, aside)
+    except FileNotFoundError:
+        return None
+    try:
+        look(aside)
+    except Damage:
+        return aside
+    land(aside, folder)
+    return None
 
 
 def parquet_bytes(table: pa.Table) -> bytes:
