@@ -150,7 +150,7 @@ def test_two_signals_end_the_driver_and_its_workers_without_a_traceback_of_their
     process = driver()
     assert until(lambda: sum(_is_worker(n, process.pid) for n in in_session(process.pid)) == 2)
     time.sleep(8)
-    os.killpg(process.pid, word)
+    os.kill(process.pid, word)
     time.sleep(0.3)
     with suppress(ProcessLookupError):
         os.kill(process.pid, word)

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from tutelage.errors import Refusal
+from tutelage.files import sync_folder
 from tutelage.runs.manifest import MANIFEST, Damage, Manifest, check_spec, is_pack, open_own, read, regular, verify
-from tutelage.runs.store import Store, land, set_aside, sync_folder
+from tutelage.runs.store import Store, land, set_aside
 from tutelage.runs.store_tools import select
 
 log = logging.getLogger(__name__)

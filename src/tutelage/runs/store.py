@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from tutelage import networks
 from tutelage.errors import Refusal
-from tutelage.files import write_atomically
+from tutelage.files import sync_folder, write_atomically
 from tutelage.measures import Report
 from tutelage.networks import Network
 from tutelage.runs.manifest import MANIFEST, SPEC, Damage, check_spec, compose, is_pack, verify
@@ -160,12 +160,3 @@ def parquet_bytes(table: pa.Table) -> bytes:
     buffer = io.BytesIO()
     pq.write_table(table, buffer, compression="zstd")
     return buffer.getvalue()
-
-
-def sync_folder(folder: Path) -> None:
-    """Make sure that the names in a folder are on the disk, not only in memory."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
