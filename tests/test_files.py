@@ -5,8 +5,9 @@ import os
 
 import pytest
 
+from tutelage import files
 from tutelage.errors import Refusal
-from tutelage.files import write_atomically
+from tutelage.files import replace_folder, write_atomically
 
 
 def names(folder):
@@ -100,3 +101,41 @@ def test_a_folder_in_the_way_is_refused_and_stays(tmp_path):
     with pytest.raises(Refusal, match="folder cannot be written"):
         write_atomically(tmp_path / "folder", "new")
     assert names(tmp_path) == ["folder"]
+
+
+def folder(path, **contents):
+    path.mkdir()
+    for name, text in contents.items():
+        (path / name).write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("at_one_stroke", [True, False])
+def test_a_folder_is_replaced_whole_and_keeps_what_a_user_put_there(tmp_path, monkeypatch, at_one_stroke):
+    if not at_one_stroke:
+        monkeypatch.setattr(files, "_exchanged", lambda first, second: False)
+    old = folder(tmp_path / "study", a="old", gone="old", notes="mine")
+    replace_folder(folder(tmp_path / ".study.part", a="new", b="new"), old, outdated=("gone",))
+    assert {file.name: file.read_text() for file in old.iterdir()} == {"a": "new", "b": "new", "notes": "mine"}
+    assert names(tmp_path) == ["study"]
+
+
+def test_a_folder_takes_the_place_of_none(tmp_path):
+    replace_folder(folder(tmp_path / ".study.part", a="new"), tmp_path / "study")
+    assert (tmp_path / "study" / "a").read_text() == "new"
+    assert names(tmp_path) == ["study"]
+
+
+def test_a_file_is_not_replaced_by_a_folder(tmp_path):
+    (tmp_path / "study").write_text("mine")
+    with pytest.raises(Refusal, match="it is not a folder"):
+        replace_folder(folder(tmp_path / ".study.part", a="new"), tmp_path / "study")
+    assert (tmp_path / "study").read_text() == "mine"
+    assert names(tmp_path) == ["study"]
+
+
+def test_two_names_are_exchanged_at_one_stroke_here(tmp_path):
+    """The tests of kills rely on it."""
+    first, second = folder(tmp_path / "first", a="1"), folder(tmp_path / "second", a="2")
+    assert files._exchanged(first, second)
+    assert (first / "a").read_text() + (second / "a").read_text() == "21"

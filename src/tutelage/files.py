@@ -1,7 +1,10 @@
-"""Files are complete or absent: written under a temporary name, synced, then renamed."""
+"""Files and folders are complete or absent: written under a temporary name, synced, then renamed."""
 
+import ctypes
 import os
 import secrets
+import shutil
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
@@ -27,6 +30,55 @@ def write_atomically(path: Path, content: bytes | str) -> None:
     except BaseException:
         _discard(temporary)
         raise
+
+
+def sync_folder(folder: Path) -> None:
+    """Make sure that the names in a folder are on the disk, not only in memory."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def replace_folder(part: Path, final: Path, outdated: Collection[str] = ()) -> None:
+    """Put a finished folder in the place of another, or of none, at one stroke; both lie in the same folder.
+
+    A reader, or a crash at any moment, finds the files of the old folder or those of the new one, never some of each.
+    Files of the old folder that the new one lacks, such as a user's notes, are moved over afterwards, but for those
+    named as ``outdated``. Where the system cannot exchange two names at one stroke, the old folder is moved away first,
+    and a crash may leave none.
+    """
+    if final.exists() and not final.is_dir():
+        shutil.rmtree(part, ignore_errors=True)
+        raise Refusal(f"{final} cannot be written because it is not a folder: move it away")
+    try:
+        sync_folder(part)
+        if not final.exists():
+            os.rename(part, final)
+        else:
+            if not _exchanged(part, final):
+                old = part.with_name(f"{part.name}.old")
+                os.rename(final, old)
+                os.rename(part, final)
+                os.rename(old, part)
+            for entry in part.iterdir():
+                if entry.name not in outdated and not (final / entry.name).exists():
+                    os.rename(entry, final / entry.name)
+            shutil.rmtree(part)
+        sync_folder(final.parent)
+    except OSError as error:
+        raise Refusal(f"{final} cannot be written ({error.strerror or error}): choose another folder") from None
+
+
+def _exchanged(first: Path, second: Path) -> bool:
+    """Exchange the names of two folders; False where the system or the disk cannot."""
+    try:
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+    except (AttributeError, OSError):
+        return False
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    return rename(here, os.fsencode(first), here, os.fsencode(second), exchange) == 0
 
 
 def _discard(file: Path) -> None:

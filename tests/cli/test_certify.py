@@ -91,7 +91,7 @@ def test_theorems_are_listed(tutelage):
     rows = json.loads(tutelage("certify", "list", "--json").out)
     assert len(rows) == NAMES
     assert {row["subject"] for row in rows} == set(subjects())
-    assert {"theorem", "source", "statement", "layers", "options"} == set(rows[0])
+    assert {"theorem", "subject", "source", "statement", "needs", "options"} == set(rows[0])
 
 
 @pytest.fixture

@@ -1,6 +1,8 @@
 """Packs travel as one tar file, and nothing but packs comes out of it."""
 
+import hashlib
 import io
+import json
 import os
 import shutil
 import tarfile
@@ -9,6 +11,7 @@ import pytest
 
 from tutelage import Refusal
 from tutelage.runs import Spec, Store, archive, execute, store_tools
+from tutelage.runs.store import load_pack
 
 
 @pytest.fixture
@@ -52,6 +55,50 @@ def test_packs_travel_whole(results, tmp_path):
     assert names(tmp_path / "there") == sent
     again = archive.import_packs(tmp_path / "there", tmp_path / "all.tar")
     assert (again.new, again.known) == ([], sent)
+
+
+def test_a_damaged_pack_is_replaced_by_the_one_that_is_taken_in(results, tmp_path, caplog):
+    root, (first, second) = results
+    archive.export(root, tmp_path / "all.tar")
+    table = root / first.hash / "unit.parquet"
+    content = bytearray(table.read_bytes())
+    content[50] ^= 1
+    table.write_bytes(content)
+    taken = archive.import_packs(root, tmp_path / "all.tar")
+    assert (taken.new, taken.known) == ([first.hash], [second.hash])
+    assert "unit.parquet does not match its checksum" in caplog.text
+    assert [found for _, found in store_tools.check(root)] == [[], []]
+    assert len(list(root.glob(f".{first.hash}.*.damaged"))) == 1
+
+
+def test_a_forged_spec_is_not_taken_in(results, tmp_path):
+    root, (spec, _) = results
+    forge(root / spec.hash)
+    archive.export(root, tmp_path / "all.tar")
+    with pytest.raises(Refusal, match=r"spec\.yaml belongs to another spec"):
+        archive.import_packs(tmp_path / "there", tmp_path / "all.tar")
+
+
+def test_a_forged_spec_is_found_by_a_check_and_not_loaded(results):
+    root, (spec, other) = results
+    forge(root / spec.hash)
+    found = {name: [(one.file, one.what) for one in several] for name, several in store_tools.check(root)}
+    assert found == {spec.hash: [("spec.yaml", "belongs to another spec")], other.hash: []}
+    with pytest.raises(Refusal, match=r"spec\.yaml belongs to another spec"):
+        load_pack(root / spec.hash)
+    assert Store(root).load(spec).spec == spec  # the spec that is asked for is used, not the one in the folder
+
+
+def forge(folder):
+    """Change a setting in the spec, and make all checksums fit."""
+    spec, file = folder / "spec.yaml", folder / "manifest.json"
+    spec.write_text(spec.read_text().replace("std: 1.5", "std: 1.6"))
+    values = json.loads(file.read_text())
+    values["files"]["spec.yaml"] = hashlib.sha256(spec.read_bytes()).hexdigest()
+    del values["checksum"]
+    text = json.dumps(values, indent=1)
+    end = f',\n "checksum": "{hashlib.sha256(text.encode()).hexdigest()}"\n}}'
+    file.write_text(text[:-2] + end)
 
 
 def test_chosen_packs_travel_alone_and_archives_do_not_depend_on_the_machine(results, tmp_path):

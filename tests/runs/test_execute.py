@@ -2,6 +2,7 @@
 
 import json
 import sys
+import threading
 import time
 
 import numpy as np
@@ -10,6 +11,8 @@ import torch
 
 from tutelage import Refusal
 from tutelage.runs import Spec, Store, build, execute, pick_device, work
+from tutelage.runs.manifest import Damage
+from tutelage.runs.store import load_pack, set_aside
 
 
 def test_a_finished_pack_is_not_computed_again(values, tmp_path, monkeypatch):
@@ -88,3 +91,42 @@ def test_a_pack_that_cannot_be_written_ends_the_run_before_all_is_computed(value
     with pytest.raises(Refusal, match="No space left on device"):
         execute(specs, Store(tmp_path), device="cpu")
     assert len(computed) < 12
+
+
+def test_two_runs_on_a_damaged_folder_do_not_stumble_over_each_other(values, tmp_path):
+    """Both find the damage; whoever sets it aside, neither fails, and what one has computed anew is not lost."""
+    spec, store = Spec(**values()), Store(tmp_path)
+    (pack,) = execute([spec], store)
+    both, results = threading.Barrier(2), []
+    real = Store.load
+
+    def load(self, asked):
+        try:
+            return real(self, asked)
+        except Damage:
+            both.wait(10)  # until both have seen the damage
+            raise
+
+    def run():
+        results.append(execute([spec], Store(tmp_path))[0].report["fan_out"])
+
+    with open(pack.folder / "unit.parquet", "ab") as file:
+        file.write(b"x")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Store, "load", load)
+        runs = [threading.Thread(target=run) for _ in range(2)]
+        for one in runs:
+            one.start()
+        for one in runs:
+            one.join()
+    assert len(results) == 2
+    assert all((found == pack.report["fan_out"]).all() for found in results)
+
+
+def test_a_whole_pack_that_is_set_aside_gets_its_name_back(values, tmp_path):
+    """As when another run has computed it anew between the look at it and its renaming."""
+    spec, store = Spec(**values()), Store(tmp_path)
+    (pack,) = execute([spec], store)
+    assert set_aside(pack.folder, lambda folder: load_pack(folder, spec)) is None
+    assert [path.name for path in tmp_path.iterdir()] == [spec.hash]
+    assert set_aside(tmp_path / "gone", lambda folder: load_pack(folder, spec)) is None

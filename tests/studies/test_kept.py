@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from safetensors.numpy import save
 
 import tutelage
 from tutelage.studies.kept import Kept
@@ -48,6 +49,38 @@ def test_a_damaged_file_is_as_good_as_none_and_is_replaced(tmp_path, damage):
     assert kept.recall(ABOUT) is None
     kept.keep(ABOUT, ARRAYS)
     assert Kept(tmp_path).recall(ABOUT) is not None
+
+
+def test_no_flipped_bit_goes_unnoticed(tmp_path, caplog):
+    """Every bit of a kept part: the part is as good as none, with a warning, or all that is read is as it was kept."""
+    Kept(tmp_path).keep(ABOUT, ARRAYS)
+    (file,) = tmp_path.iterdir()
+    whole, noticed = file.read_bytes(), 0
+    for place in range(8 * len(whole)):
+        content = bytearray(whole)
+        content[place // 8] ^= 1 << place % 8
+        file.write_bytes(content)
+        kept = Kept(tmp_path)
+        caplog.clear()
+        found = kept.recall(ABOUT)
+        if found is None:
+            noticed += 1
+            assert "is damaged, or has no checksum" in caplog.text
+        else:
+            assert kept.used[0]["about"] == ABOUT
+            assert {name: (a.dtype, a.tolist()) for name, a in found.items()} == {
+                name: (a.dtype, a.tolist()) for name, a in ARRAYS.items()
+            }
+    assert noticed > 0.9 * 8 * len(whole)
+
+
+def test_a_part_without_a_checksum_is_worked_out_again(tmp_path, caplog):
+    kept = Kept(tmp_path)
+    kept.keep(ABOUT, ARRAYS)
+    (file,) = tmp_path.iterdir()
+    file.write_bytes(save({"a": np.zeros(3)}, metadata={"origin": "{}"}))
+    assert Kept(tmp_path).recall(ABOUT) is None
+    assert "has no checksum" in caplog.text
 
 
 def test_without_a_folder_nothing_is_written(tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,7 @@ import yaml
 from matplotlib.figure import Figure
 
 from tutelage import Refusal
+from tutelage.files import write_atomically
 from tutelage.runs import Spec
 from tutelage.studies import SCALES, STUDIES, Claim, reproduce
 from tutelage.studies.reproduce import distinct_specs, plans
@@ -69,6 +71,40 @@ def test_evidence_takes_the_place_of_packs_and_tells_how_far_it_is(tmp_path, mon
     assert told == [("ones", 0.5)]
     assert [(v.setting, v.verdict) for v in outcome.verdicts] == [("all", "holds")]
     assert pq.read_table(tmp_path / "ones" / "numbers.parquet")["number"].to_pylist() == [1.0, 1.1, 0.9]
+
+
+def test_a_study_that_fails_while_it_is_written_leaves_the_old_folder(tmp_path, monkeypatch):
+    """Whatever file was the last to be written, the folder is that of the scale it was before."""
+
+    def plan(scale):
+        claim = Claim("ones are positive", "the number", "> 0", "none", lambda found: {scale: found})
+        table = pa.table({"scale": [scale]})
+        return Plan([], lambda found: Figure(), [claim], lambda found: table, lambda packs, tell: np.ones(3))
+
+    monkeypatch.setitem(STUDIES, "ones", Study("ones", "000", "Thm 1", "Ones", "Ones.", plan))
+    reproduce(["ones"], "smoke", tmp_path)
+    (tmp_path / "ones" / "notes.md").write_text("mine")
+    (tmp_path / "ones" / "report.html").write_text("of the smoke scale")
+    before = {file.name: file.read_bytes() for file in (tmp_path / "ones").iterdir()}
+    module, real = sys.modules["tutelage.studies.reproduce"], write_atomically
+    for name in ("claims.json", "spec.yaml", "numbers.parquet", "provenance.json"):
+
+        def fail(path, content, name=name):
+            if path.name == name:
+                raise KeyboardInterrupt
+            real(path, content)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(module, "write_atomically", fail)
+            with pytest.raises(KeyboardInterrupt):
+                reproduce(["ones"], "quick", tmp_path)
+        assert {file.name: file.read_bytes() for file in (tmp_path / "ones").iterdir()} == before
+    reproduce(["ones"], "quick", tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["ones", "results"]
+    assert json.loads((tmp_path / "ones" / "claims.json").read_text())[0]["scale"] == "quick"
+    assert pq.read_table(tmp_path / "ones" / "numbers.parquet")["scale"].to_pylist() == ["quick"]
+    assert (tmp_path / "ones" / "notes.md").read_text() == "mine"
+    assert not (tmp_path / "ones" / "report.html").exists()
 
 
 def test_studies_share_their_packs():

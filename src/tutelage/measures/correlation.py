@@ -5,6 +5,7 @@ from torch import Tensor
 
 from tutelage.measures import moments
 from tutelage.measures.registry import measure_of
+from tutelage.measures.scaling import far_from_unity, to_unity
 from tutelage.measures.snapshot import Snapshot
 
 RECOVERED = 0.95
@@ -26,11 +27,22 @@ def correlations(first: Tensor, second: Tensor) -> Tensor:
 
 
 def _centred(f: Tensor) -> tuple[Tensor, Tensor]:
-    """Activations without their mean [S, N, n], and one over their norms [S, n], 0 for units that are constant."""
+    """Activations without their mean [S, N, n], and one over their norms [S, n], 0 for units that are constant.
+
+    Units whose squares would vanish or overflow are multiplied by a power of two first: correlations stay as they are.
+    """
     mean = f.mean(dim=1, keepdim=True)
     centred = f - mean
     ones = f.new_ones(1, 1, 1).expand(f.shape[0], 1, f.shape[1])
-    norm = torch.bmm(ones, centred.square()).sqrt()  # a product is the fastest sum over samples
+    squares = torch.bmm(ones, centred.square())  # a product is the fastest sum over samples
+    far = far_from_unity(squares.squeeze(1))
+    if far.any():
+        own = f.mT[far]  # [units, N]
+        own = own * to_unity(torch.linalg.vector_norm(own, torch.inf, dim=1, keepdim=True))
+        mean.mT[far] = own.mean(1, keepdim=True)
+        centred.mT[far] = own - own.mean(1, keepdim=True)
+        squares.mT[far] = centred.mT[far].square().sum(1, keepdim=True)
+    norm = squares.sqrt()
     # what rounding alone leaves of a constant: machine epsilon times its size, over N samples
     constant = norm <= 8 * torch.finfo(f.dtype).eps * mean.abs() * f.shape[1] ** 0.5
     return centred, torch.where(constant, 0, 1 / norm.clamp_min(torch.finfo(f.dtype).tiny)).squeeze(1)

@@ -6,11 +6,13 @@ What these measures need of the points, a number a member and a small matrix, is
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from tutelage.measures.scaling import where_far
 from tutelage.measures.snapshot import Snapshot
 from tutelage.networks import Network, gate
 
@@ -82,6 +84,7 @@ def _scan(network: Network, points: Tensor, taught: dict[str, Arrays], write: bo
     from tutelage.measures import _fused_moments as kernel  # loading the compiler takes a third of a second
 
     shared = points.stride(0) == 0
+    network = _to_unity(network, points[:1] if shared else points)
     flat = _rows(points[:1] if shared else points).reshape(-1)
     nothing = np.empty((network.members, 0), flat.dtype)
     centred, inverse, sums = taught.get("correlations", (nothing, *[nothing.astype(np.float64)] * 2))
@@ -96,6 +99,24 @@ def _scan(network: Network, points: Tensor, taught: dict[str, Arrays], write: bo
     _spread(kernel, students, flat, teacher, below, torch.finfo(points.dtype).eps, write, shape, losses, rho)
     found = {"losses": torch.from_numpy(losses).to(points.dtype), "correlations": torch.from_numpy(rho)}
     return {name: found[name] for name in taught}
+
+
+def _to_unity(network: Network, points: Tensor) -> Network:
+    """The same function, its hidden units of the order of 1 where they are very small or large on the points.
+
+    A unit sigma(w x + b) times a power of two, and its outgoing weights divided by it, give the same outputs; the
+    kernel squares activations in their own precision, which in float32 vanish below 1e-23 and overflow above 1e19.
+    """
+    reach = torch.linalg.vector_norm(points, torch.inf, dim=1, dtype=torch.float64)  # [S or 1, d]
+    sizes = (reach.unsqueeze(1) @ network.weights[0].abs().double()).squeeze(1)
+    if network.biases is not None:
+        sizes += network.biases[0].abs()
+    factors = where_far(sizes).clamp(torch.finfo(network.dtype).tiny, 2.0**126).to(network.dtype)
+    if (factors == 1).all():
+        return network
+    weights = network.weights[0] * factors.unsqueeze(1), network.weights[1] / factors.unsqueeze(2)
+    biases = None if network.biases is None else (network.biases[0] * factors, network.biases[1])
+    return replace(network, weights=weights, biases=biases)
 
 
 def _spread(kernel, *arguments) -> None:

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from tutelage.errors import Refusal, unknown
 from tutelage.measures.registry import measure_of
+from tutelage.measures.scaling import to_unity
 from tutelage.measures.second_moments import SecondMoments, second_moments
 from tutelage.measures.snapshot import Snapshot
 
@@ -48,7 +49,7 @@ class Index:
         return "larger is more alike" if self.identical == self.high else "smaller is more alike"
 
     def __call__(self, moments: SecondMoments, **options: Any) -> Tensor:
-        return self.formula(moments, **options)
+        return self.formula(_to_unity(moments), **options)
 
 
 INDICES: dict[str, Index] = {}
@@ -184,6 +185,12 @@ def _refuse_few_samples(moments: SecondMoments, x: Tensor, y: Tensor) -> None:
 
 def _rank(whitening: Tensor) -> Tensor:
     return (whitening != 0).any(1).sum(1)
+
+
+def _to_unity(moments: SecondMoments) -> SecondMoments:
+    """The moments of both layers times one power of two each, which no index depends on: of the order of 1."""
+    x, y = (to_unity(_trace(c).sqrt())[:, None, None] for c in (moments.xx, moments.yy))
+    return SecondMoments(moments.count, moments.xx * x * x, moments.yy * y * y, moments.xy * x * y)
 
 
 def _norm(c: Tensor) -> Tensor:

@@ -4,8 +4,11 @@ import torch
 from torch import Tensor
 
 from tutelage.errors import Refusal
+from tutelage.measures.scaling import far_from_unity, to_unity
 
 _BLOCK = 1 << 15  # samples multiplied at once in their own precision; sums over blocks are in float64
+
+_TINY = torch.finfo(torch.float64).tiny
 
 
 class StreamedCorrelation:
@@ -13,6 +16,8 @@ class StreamedCorrelation:
 
     Activations are taken relative to the means of the first block, so that a large mean costs no digits:
     :math:`\sum (x - \bar x)(y - \bar y) = \sum (x - c)(y - d) - N (\bar x - c)(\bar y - d)`.
+    Blocks are multiplied at the order of 1 and summed up in float64: float32 activations may be of any size, those in
+    float64 between 1e-150 and 1e150.
 
     >>> x = torch.tensor([[[1.0], [2.0], [4.0]]])
     >>> running = StreamedCorrelation()
@@ -45,10 +50,11 @@ class StreamedCorrelation:
             raise Refusal("all pieces must have the members and units of the first one")
         self.count += x.shape[1]
         x, y = x - self._shifts[0], y - self._shifts[1]
-        for a, sums, squares in zip((x, y), self._sums, self._squares, strict=True):
-            sums += a.sum(1)
-            squares += a.square().sum(1)
-        self._products += x.mT @ y
+        (x, r), (y, s) = _to_unity(x), _to_unity(y)
+        for a, size, sums, squares in zip((x, y), (r, s), self._sums, self._squares, strict=True):
+            sums += a.sum(1) * size
+            squares += a.square().sum(1) * size * size
+        self._products += (x.mT @ y) * r.unsqueeze(2) * s.unsqueeze(1)
 
     def norms(self) -> tuple[Tensor, Tensor]:
         """Lengths of the centred activations, exactly 0 for units constant up to rounding: [S, m] and [S, n]."""
@@ -68,5 +74,17 @@ class StreamedCorrelation:
         """rho_jk in float64, 0 wherever a unit is constant: [S, m, n]."""
         first, second = self.norms()
         products = self._products - self._sums[0].unsqueeze(2) * self._sums[1].unsqueeze(1) / self.count
-        length = first.unsqueeze(2) * second.unsqueeze(1)
-        return torch.where(length > 0, products / length.clamp_min(1e-300), 0).clamp(-1, 1)
+        one, two = (torch.where(norm > 0, 1 / norm.clamp_min(_TINY), 0) for norm in (first, second))
+        return (products * one.unsqueeze(2) * two.unsqueeze(1)).clamp(-1, 1)
+
+
+def _to_unity(a: Tensor) -> tuple[Tensor, Tensor]:
+    """Activations [S, N, n], each unit of the order of 1 where its squares may be lost, and what is left out [S, n].
+
+    The sizes that are left out are powers of two in float64.
+    """
+    far = far_from_unity(a.square().sum(1))
+    if not far.any():
+        return a, torch.ones_like(far, dtype=torch.float64)
+    factors = torch.where(far, to_unity(torch.linalg.vector_norm(a, torch.inf, dim=1)), 1)
+    return a * factors.unsqueeze(1), 1 / factors.double()

@@ -20,7 +20,7 @@ A claim holds or fails in a setting where its 95 % interval over seeds lies on o
 def write_ledger(root: str | Path) -> Path:
     """Write ROOT/ledger.md from all claims files below ROOT."""
     root = Path(root)
-    found = sorted(root.rglob("claims.json"))
+    found = sorted(path for path in root.rglob("claims.json") if not path.parent.name.startswith("."))
     if not found:
         raise Refusal(f"{root} holds no stored study (no claims.json below it): copy one there first")
     text = "\n".join([_HEAD, _counts(root, found), *(_study(root, path) for path in found)])

@@ -5,6 +5,7 @@ folder, and every pack is checked against its manifest before it gets its name.
 """
 
 import hashlib
+import logging
 import os
 import re
 import secrets
@@ -16,9 +17,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from tutelage.errors import Refusal
-from tutelage.runs.manifest import MANIFEST, Damage, open_own, read, regular, verify
-from tutelage.runs.store import Store, land, sync_folder
+from tutelage.files import sync_folder
+from tutelage.runs.manifest import MANIFEST, Damage, Manifest, check_spec, is_pack, open_own, read, regular, verify
+from tutelage.runs.store import Store, land, set_aside
 from tutelage.runs.store_tools import select
+
+log = logging.getLogger(__name__)
 
 _MEMBER = re.compile(r"([0-9a-f]{16})/([A-Za-z0-9_][A-Za-z0-9_.-]*)")
 _CHUNK = 1 << 20
@@ -48,7 +52,10 @@ def export(root: Path, file: Path, chosen: Sequence[str] = ()) -> list[str]:
 
 @dataclass(frozen=True)
 class Imported:
-    """What came of an archive: packs that are new here, and packs that were here already and stayed as they were."""
+    """What came of an archive: packs that are new here, and packs that were here already, whole, and were left alone.
+
+    A pack that was here but damaged is set aside, and counts as new.
+    """
 
     new: list[str]
     known: list[str]
@@ -63,12 +70,31 @@ def import_packs(root: Path, file: Path) -> Imported:
         names = _extract(file, staging)
         for name in names:
             _check(file, staging / name)
-        new = {name for name in names if land(staging / name, store.root / name)}
+        new = {name for name in names if _landed(staging / name, store.root / name)}
     except OSError as error:
         raise Refusal(f"{file} cannot be taken in ({error.strerror}): see that both places can be used") from None
     finally:
         shutil.rmtree(staging, ignore_errors=True)
     return Imported([name for name in names if name in new], [name for name in names if name not in new])
+
+
+def _landed(part: Path, final: Path) -> bool:
+    """Give a checked pack its name, in place of a damaged one; False where there is a whole one of this name."""
+    if is_pack(final):
+        try:
+            _whole(final)
+            return False
+        except Damage as found:
+            if aside := set_aside(final, lambda folder: _whole(folder, final.name)):
+                log.warning("%s; it is set aside as %s and replaced", str(found).partition(":")[0], aside.name)
+    return land(part, final)
+
+
+def _whole(folder: Path, name: str | None = None) -> Manifest:
+    """The manifest of a pack that is as it was written; raises `Damage`."""
+    manifest = verify(folder, name)
+    check_spec(folder, manifest)
+    return manifest
 
 
 class _Hashing:
@@ -136,7 +162,7 @@ def _write(tar: tarfile.TarFile, entry: tarfile.TarInfo, target: Path, file: Pat
 def _check(file: Path, folder: Path) -> None:
     """Refuse a pack that is not whole or has files that its manifest does not know."""
     try:
-        expected = {MANIFEST, *verify(folder).files}
+        expected = {MANIFEST, *_whole(folder).files}
         for name in sorted(path.name for path in folder.iterdir() if path.name not in expected):
             raise Damage(folder, name, "is not in the manifest")
     except Damage as found:

@@ -1,13 +1,10 @@
 """From experiments to stored results: what is stored already is not computed again."""
 
 import logging
-import os
 import platform
-import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
@@ -20,7 +17,7 @@ from tutelage.lab.context import Context
 from tutelage.lab.experiment import Experiment
 from tutelage.plugins import blamed
 from tutelage.runs.manifest import Damage
-from tutelage.runs.store import Store
+from tutelage.runs.store import Store, set_aside
 
 log = logging.getLogger(__name__)
 
@@ -154,11 +151,11 @@ def find(experiment: Experiment, store: Store) -> Any | None:
     try:
         return store.load(experiment)
     except Damage as damage:
-        aside = store.root / f".{experiment.hash}.{secrets.token_hex(4)}.damaged"
-        with suppress(FileNotFoundError):  # another run set it aside first
-            os.rename(store.folder(experiment), aside)
-        log.warning("%s; it is set aside as %s and computed again", str(damage).partition(":")[0], aside.name)
-        return None
+        aside = set_aside(store.folder(experiment), lambda folder: store.load_from(folder, experiment))
+        if aside is not None:
+            log.warning("%s; it is set aside as %s and computed again", str(damage).partition(":")[0], aside.name)
+            return None
+    return find(experiment, store)  # another run has set it aside, and has perhaps computed it again
 
 
 def _save(experiment: Experiment, values: Any, store: Store, context: Context, seconds: float, show: OnLanded) -> Any:

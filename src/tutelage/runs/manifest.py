@@ -16,6 +16,8 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 import tutelage
 from tutelage.errors import Refusal
 from tutelage.lab.experiment import Experiment, canonical, digest, flat, per_member_settings
@@ -80,8 +82,11 @@ def compose(experiment: Experiment, folder: Path, log: Mapping[str, Any]) -> str
     return f'{text[:-2]},\n "checksum": "{hashlib.sha256(text.encode()).hexdigest()}"\n}}'
 
 
-def read(folder: Path) -> Manifest:
-    """The manifest of an experiment; one that is missing, not whole or of another experiment raises an error."""
+def read(folder: Path, name: str | None = None) -> Manifest:
+    """The manifest of an experiment; raises an error where it is missing, not whole or of another experiment.
+
+    name: the hash that the experiment should have (default: the name of its folder).
+    """
     content = _content(folder, MANIFEST)
     try:
         values = json.loads(content)
@@ -96,7 +101,7 @@ def read(folder: Path) -> Manifest:
         good = False
     if not good:
         raise Damage(folder, MANIFEST, "is not readable")
-    if digest(text := canonical(about)) != folder.name:
+    if digest(text := canonical(about)) != (name or folder.name):
         raise Damage(folder, MANIFEST, "belongs to another experiment")
     origin = {name: values.get(name) for name in _ABOUT if name in values}
     return Manifest(about, values["settings"], text, files, values["members"], values["per_member"], origin, sizes)
@@ -117,12 +122,26 @@ def damage(folder: Path, manifest: Manifest, checksums: bool = True) -> Iterator
             yield Damage(folder, name, f"cannot be read: {error.strerror}")
 
 
-def verify(folder: Path) -> Manifest:
+def verify(folder: Path, name: str | None = None) -> Manifest:
     """The manifest of a pack whose files are all as they were written; the first that is not is refused by name."""
-    manifest = read(folder)
+    manifest = read(folder, name)
     for found in damage(folder, manifest):
         raise found
     return manifest
+
+
+def check_settings(folder: Path, manifest: Manifest) -> None:
+    """Raise an error unless the settings, read as YAML, are those of the manifest, of which the hash is taken."""
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        text = _content(folder, SETTINGS).decode()
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=loader)):
+            raise ValueError  # settings are written without references, which can be made to grow without end
+        found = canonical(yaml.load(text, Loader=loader))
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError):
+        raise Damage(folder, SETTINGS, "is not readable") from None
+    if found != canonical({"kind": manifest.settings["kind"], **manifest.settings["settings"]}):
+        raise Damage(folder, SETTINGS, "belongs to another experiment")
 
 
 def checksum(file: Path) -> str:

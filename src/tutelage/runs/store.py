@@ -4,18 +4,18 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from tutelage.errors import Refusal
-from tutelage.files import write_atomically
+from tutelage.files import sync_folder, write_atomically
 from tutelage.lab.experiment import Experiment, find, plain
 from tutelage.lab.kinds import import_all_kinds
 from tutelage.plugins import describe, used_by
-from tutelage.runs.manifest import MANIFEST, SETTINGS, Manifest, compose, is_pack, verify
+from tutelage.runs.manifest import MANIFEST, SETTINGS, Damage, Manifest, check_settings, compose, is_pack, verify
 
 
 class Store:
@@ -65,8 +65,13 @@ class Store:
 
     def load(self, experiment: Experiment) -> Any:
         """Read results back; a file that is missing or does not match its checksum raises an error by name."""
-        verify(self.folder(experiment))
-        return experiment.decode(self.folder(experiment))
+        return self.load_from(self.folder(experiment), experiment)
+
+    @staticmethod
+    def load_from(folder: Path, experiment: Experiment) -> Any:
+        """The same from a folder of any name."""
+        verify(folder, experiment.hash)
+        return experiment.decode(folder)
 
 
 def to_yaml(experiment: Experiment) -> str:
@@ -77,7 +82,9 @@ def to_yaml(experiment: Experiment) -> str:
 
 def load_result(folder: Path) -> Any:
     """The results in a folder, of the experiment that its manifest names; nothing is written there."""
-    return experiment_of(verify(folder)).decode(folder)
+    manifest = verify(folder)
+    check_settings(folder, manifest)
+    return experiment_of(manifest).decode(folder)
 
 
 def experiment_of(manifest: Manifest) -> Experiment:
@@ -105,10 +112,20 @@ def land(part: Path, final: Path) -> bool:
     return True
 
 
-def sync_folder(folder: Path) -> None:
-    """Make sure that the names in a folder are on the disk, not only in memory."""
-    handle = os.open(folder, os.O_RDONLY)
+def set_aside(folder: Path, look: Callable[[Path], object]) -> Path | None:
+    """Take a damaged result its name, so that it can be written again; None where another run was first.
+
+    Of two runs that find the same damage one may set aside what the other has computed anew in the meantime. So what
+    was set aside is looked at again, with ``look``, which raises `Damage`, and gets its name back if it is whole.
+    """
+    aside = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}.damaged")
     try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        os.rename(folder, aside)
+    except FileNotFoundError:
+        return None
+    try:
+        look(aside)
+    except Damage:
+        return aside
+    land(aside, folder)
+    return None

@@ -12,7 +12,7 @@ from typing import Any
 
 from tutelage.errors import Refusal
 from tutelage.runs.index import experiments, hashes
-from tutelage.runs.manifest import Damage, damage, is_pack, read
+from tutelage.runs.manifest import SETTINGS, Damage, check_settings, damage, is_pack, read
 
 LISTED = ("experiment", "kind", "finished", "members", "engine", "device", "seconds", "bytes", "damage")
 
@@ -107,9 +107,13 @@ def select(root: Path, chosen: Sequence[str] = ()) -> list[str]:
 
 def _all_damage(folder: Path) -> Iterator[Damage]:
     try:
-        yield from damage(folder, read(folder))
-    except Damage as found:
-        yield found
+        manifest = read(folder)
+        found = list(damage(folder, manifest))
+        yield from found
+        if SETTINGS not in {one.file for one in found}:
+            check_settings(folder, manifest)
+    except Damage as one:
+        yield one
 
 
 def _last_change(path: Path) -> float:

@@ -1,11 +1,13 @@
 """Finished parts of a study's evidence, put by: interrupted work is not lost, and studies share what is common.
 
 A part is a few arrays and a plain description of what they are the answer to: settings, seeds, images. It stands in one
-file, named after the digest of that description and of the package's version.
+file, named after the digest of that description and of the package's version. The file holds a SHA-256 sum of all that
+is read from it; a part that does not match is worked out again, with a warning.
 """
 
 import hashlib
 import json
+import logging
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +22,8 @@ from safetensors.numpy import save
 import tutelage
 from tutelage.files import write_atomically
 from tutelage.version import commit
+
+log = logging.getLogger(__name__)
 
 Arrays = dict[str, np.ndarray]
 
@@ -46,7 +50,10 @@ class Kept:
         return list(self._used.values())
 
     def recall(self, about: Mapping[str, Any]) -> Arrays | None:
-        """The arrays kept under this description, None where there are none; a damaged file is as good as none."""
+        """The arrays kept under this description, None where there are none.
+
+        A damaged file, or one without a checksum, is as good as none; a warning says so.
+        """
         name = _name(about)
         if name not in self._parts:
             found = _read(self._folder / name) if self._folder else None
@@ -69,7 +76,9 @@ class Kept:
         whole = {key: np.asarray(array, order="C") for key, array in arrays.items()}
         self._parts[name], self._used[name] = (whole, origin), origin
         if self._folder:
-            write_atomically(self._folder / name, save(whole, metadata={"origin": json.dumps(origin)}))
+            text = json.dumps(origin)
+            metadata = {"origin": text, "sha256": _checksum(whole, text)}
+            write_atomically(self._folder / name, save(whole, metadata=metadata))
 
     def part(self, about: Mapping[str, Any], work: Callable[[], Mapping[str, Any]]) -> Arrays:
         """The arrays kept under this description, worked out and put by where there are none.
@@ -92,11 +101,25 @@ def _name(about: Mapping[str, Any]) -> str:
     return f"{about['what']}-{hashlib.blake2b(described.encode(), digest_size=10).hexdigest()}.safetensors"
 
 
+def _checksum(arrays: Arrays, origin: str) -> str:
+    """SHA-256 of the names, kinds, shapes and numbers of arrays and of where they come from."""
+    total = hashlib.sha256(origin.encode())
+    for name in sorted(arrays):
+        array = arrays[name]
+        total.update(f"\0{name}\0{array.dtype.str}\0{array.shape}\0".encode())
+        total.update(np.ascontiguousarray(array).tobytes())
+    return total.hexdigest()
+
+
 def _read(path: Path) -> tuple[Arrays, dict] | None:
     if not path.is_file():
         return None
     try:
         with safe_open(path, "numpy") as file:
-            return {key: file.get_tensor(key) for key in file.keys()}, json.loads(file.metadata()["origin"])  # noqa: SIM118
-    except (SafetensorError, KeyError, TypeError, ValueError):
-        return None
+            arrays, about = {key: file.get_tensor(key) for key in file.keys()}, file.metadata()  # noqa: SIM118
+        if about["sha256"] == _checksum(arrays, about["origin"]):
+            return arrays, json.loads(about["origin"])
+    except (SafetensorError, KeyError, TypeError, ValueError, OSError):
+        pass
+    log.warning("the part %s of the evidence is damaged, or has no checksum: it is worked out again", path)
+    return None

@@ -1,6 +1,8 @@
 """From the names of studies to their figures, claims and numbers on disk."""
 
 import json
+import secrets
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -15,8 +17,9 @@ import yaml
 import tutelage
 from tutelage.errors import unknown
 from tutelage.figures import house_style, save
-from tutelage.files import write_atomically
+from tutelage.files import replace_folder, write_atomically
 from tutelage.lab.experiment import Experiment, plain
+from tutelage.lab.results import Results
 from tutelage.runs import Store, parquet_bytes, schedule
 from tutelage.runs.execute import with_needs
 from tutelage.studies.claims import Verdict, judge
@@ -91,21 +94,34 @@ def reproduce(
 def _write(
     study: Study, scale: Scale, plan: Plan, packs: Packs, out: Path, tell: Callable[[str, float], None]
 ) -> Outcome:
+    """Draw and judge a study and write its folder whole: after a crash it is the old one or the new one."""
     folder, began = out / study.name, perf_counter()
     evidence = plan.evidence(packs, lambda share: tell(study.name, share)) if plan.evidence else packs
     evidence = plan.view(packs) if plan.view else evidence
     origin = provenance(packs, perf_counter() - began)
     verdicts = [verdict for claim in plan.claims for verdict in judge(claim, evidence)]
     outcome = Outcome(study, scale, folder, verdicts)
-    with house_style():
-        save(plan.figure(evidence), folder)
     table = plan.numbers(evidence) if callable(plan.numbers) else numbers(packs, plan.numbers)
-    write_atomically(folder / "claims.json", json.dumps(outcome.claims(), indent=1))
-    settings = [{"kind": r.experiment.kind, **plain(r.experiment)} for r in packs]
-    write_atomically(folder / "settings.yaml", yaml.safe_dump_all(settings, sort_keys=False))
-    write_atomically(folder / "numbers.parquet", parquet_bytes(table))
-    write_atomically(folder / "provenance.json", json.dumps(origin, indent=1))
+    final = folder.resolve()
+    part = final.with_name(f".{final.name}.{secrets.token_hex(4)}.part")
+    try:
+        with house_style():
+            save(plan.figure(evidence), part)
+        write_atomically(part / "claims.json", json.dumps(outcome.claims(), indent=1))
+        write_atomically(part / "settings.yaml", _settings_text(packs))
+        write_atomically(part / "numbers.parquet", parquet_bytes(table))
+        write_atomically(part / "provenance.json", json.dumps(origin, indent=1))
+    except BaseException:
+        shutil.rmtree(part, ignore_errors=True)
+        raise
+    replace_folder(part, final, outdated=("report.html",))
     return outcome
+
+
+def _settings_text(results: Results) -> str:
+    """Kind and settings of all experiments as YAML."""
+    settings = [{"kind": r.experiment.kind, **plain(r.experiment)} for r in results]
+    return yaml.safe_dump_all(settings, sort_keys=False)
 
 
 def numbers(packs: Packs, axis: str) -> pa.Table:
