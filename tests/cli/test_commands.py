@@ -57,7 +57,7 @@ def test_studies_lists_all_with_their_sizes(tutelage):
     rows = json.loads(tutelage("studies", "--json").stdout)
     assert {row["study"] for row in rows} >= {"l-shape", "success-rate", "loss-curves"}
     sizes = {row["study"]: row["scales"]["paper"]["students"] for row in rows}
-    assert all((sizes[name] > 0) == bool(find(name).plan("paper").specs) for name in sizes)
+    assert all((sizes[name] > 0) == bool(find(name).plan("paper").experiments) for name in sizes)
     table = tutelage("studies")
     assert table.returncode == 0
     assert "teacher-aware-data" in table.stdout

@@ -1,5 +1,6 @@
 """`tutelage engines` says what there is, what is missing, and measures on request."""
 
+import importlib
 import json
 import sys
 
@@ -8,7 +9,7 @@ import pytest
 from tutelage.cli import main
 from tutelage.training import ENGINES
 
-MODULE = sys.modules["tutelage.cli.engines"]
+MODULE = importlib.import_module("tutelage.cli.engines")
 
 
 def run(capsys, monkeypatch, *words):

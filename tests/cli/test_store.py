@@ -126,7 +126,7 @@ def test_query_answers_as_a_table_as_json_and_as_csv(tutelage, results):
     assert float(line["p"]) == 0.5
     assert "share" in tutelage("query", sql, "--out", root).stdout
     lists = tutelage(
-        "query", "SELECT seeds, 'nan'::DOUBLE AS x, DATE '2020-01-01' AS d FROM packs", "--out", root, "--csv"
+        "query", "SELECT seeds, 'nan'::DOUBLE AS x, DATE '2020-01-01' AS d FROM experiments", "--out", root, "--csv"
     )
     assert "[0]" in lists.stdout
     odd = tutelage(
@@ -145,7 +145,7 @@ def test_query_answers_as_a_table_as_json_and_as_csv(tutelage, results):
         (["store", "gc", "0123", "--out", "{root}"], "there is no pack '0123'"),
         (["store", "export", "nowhere/x.tar", "--out", "{root}"], "cannot be written"),
         (["store", "import", "nothing.tar", "--out", "{root}"], "nothing.tar cannot be taken in"),
-        (["query", "SELECT x FROM packs", "--out", "{root}"], 'Referenced column "x" not found'),
+        (["query", "SELECT x FROM experiments", "--out", "{root}"], 'Referenced column "x" not found'),
         (["query", "DROP VIEW packs", "--out", "{root}"], "a query must be one SELECT"),
         (["query", "SELECT 1", "--json", "--csv", "--out", "{root}"], "choose one of --json and --csv"),
     ],

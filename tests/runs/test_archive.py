@@ -11,7 +11,7 @@ import pytest
 
 from tutelage import Refusal
 from tutelage.runs import Spec, Store, archive, execute, store_tools
-from tutelage.runs.store import load_pack
+from tutelage.runs.store import load_result
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def test_a_forged_spec_is_not_taken_in(results, tmp_path):
     root, (spec, _) = results
     forge(root / spec.hash)
     archive.export(root, tmp_path / "all.tar")
-    with pytest.raises(Refusal, match=r"spec\.yaml belongs to another spec"):
+    with pytest.raises(Refusal, match=r"spec\.yaml belongs to another experiment"):
         archive.import_packs(tmp_path / "there", tmp_path / "all.tar")
 
 
@@ -83,18 +83,18 @@ def test_a_forged_spec_is_found_by_a_check_and_not_loaded(results):
     root, (spec, other) = results
     forge(root / spec.hash)
     found = {name: [(one.file, one.what) for one in several] for name, several in store_tools.check(root)}
-    assert found == {spec.hash: [("spec.yaml", "belongs to another spec")], other.hash: []}
-    with pytest.raises(Refusal, match=r"spec\.yaml belongs to another spec"):
-        load_pack(root / spec.hash)
+    assert found == {spec.hash: [("settings.yaml", "belongs to another experiment")], other.hash: []}
+    with pytest.raises(Refusal, match=r"spec\.yaml belongs to another experiment"):
+        load_result(root / spec.hash)
     assert Store(root).load(spec).spec == spec  # the spec that is asked for is used, not the one in the folder
 
 
 def forge(folder):
     """Change a setting in the spec, and make all checksums fit."""
-    spec, file = folder / "spec.yaml", folder / "manifest.json"
+    spec, file = folder / "settings.yaml", folder / "manifest.json"
     spec.write_text(spec.read_text().replace("std: 1.5", "std: 1.6"))
     values = json.loads(file.read_text())
-    values["files"]["spec.yaml"] = hashlib.sha256(spec.read_bytes()).hexdigest()
+    values["files"]["settings.yaml"] = hashlib.sha256(spec.read_bytes()).hexdigest()
     del values["checksum"]
     text = json.dumps(values, indent=1)
     end = f',\n "checksum": "{hashlib.sha256(text.encode()).hexdigest()}"\n}}'
@@ -183,7 +183,7 @@ def test_a_crash_while_taking_in_leaves_what_gc_removes(results, tmp_path, monke
     with pytest.raises(KeyboardInterrupt):
         archive.import_packs(tmp_path / "there", tmp_path / "all.tar")
     monkeypatch.undo()
-    assert store_tools.list_packs(tmp_path / "there") == []
+    assert store_tools.list_results(tmp_path / "there") == []
     for removal in store_tools.garbage(tmp_path / "there", -1):
         store_tools.remove(removal)
     assert [name for name in names(tmp_path / "there") if name != ".index"] == []

@@ -8,7 +8,7 @@ import pytest
 from tutelage.runs import Spec, Store, checked, execute, joined
 from tutelage.runs.query import query
 
-SQL = "SELECT pack, sum(fan_out) AS total FROM units GROUP BY pack ORDER BY pack"
+SQL = "SELECT experiment, sum(fan_out) AS total FROM units GROUP BY pack ORDER BY pack"
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_a_flipped_bit_leaves_the_pack_out_with_a_warning(results, caplog, asked
         after = query(results, SQL).to_pylist()
     assert "damaged packs are left out: 1" in caplog.text
     assert len(after) == 2
-    assert file.parent.name not in {row["pack"] for row in after}
+    assert file.parent.name not in {row["experiment"] for row in after}
     flip(file)
     whole = query(results, SQL).to_pylist()
     assert len(whole) == 3

@@ -12,7 +12,7 @@ import torch
 from tutelage import Refusal
 from tutelage.runs import Spec, Store, build, execute, pick_device, work
 from tutelage.runs.manifest import Damage
-from tutelage.runs.store import load_pack, set_aside
+from tutelage.runs.store import set_aside
 
 
 def test_a_finished_pack_is_not_computed_again(values, tmp_path, monkeypatch):
@@ -127,6 +127,6 @@ def test_a_whole_pack_that_is_set_aside_gets_its_name_back(values, tmp_path):
     """As when another run has computed it anew between the look at it and its renaming."""
     spec, store = Spec(**values()), Store(tmp_path)
     (pack,) = execute([spec], store)
-    assert set_aside(pack.folder, lambda folder: load_pack(folder, spec)) is None
+    assert set_aside(pack.folder, lambda folder: Store.load_from(folder, spec)) is None
     assert [path.name for path in tmp_path.iterdir()] == [spec.hash]
-    assert set_aside(tmp_path / "gone", lambda folder: load_pack(folder, spec)) is None
+    assert set_aside(tmp_path / "gone", lambda folder: Store.load_from(folder, spec)) is None

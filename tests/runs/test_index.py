@@ -16,8 +16,8 @@ def results(values, tmp_path):
 
 
 def seen(root):
-    table = index.packs(root)
-    return dict(zip(table["pack"].to_pylist(), table["damage"].to_pylist(), strict=True))
+    table = index.experiments(root)
+    return dict(zip(table["experiment"].to_pylist(), table["damage"].to_pylist(), strict=True))
 
 
 def test_packs_are_read_once(results, monkeypatch):
@@ -43,7 +43,7 @@ def test_packs_that_come_go_or_change_are_noticed(results, tmp_path):
 @pytest.mark.parametrize("harm", ["truncate", "flip", "folder", "link", "other"])
 def test_a_damaged_index_is_made_anew(results, tmp_path, harm):
     root, names = results
-    before = index.packs(root)
+    before = index.experiments(root)
     file = root / ".index" / "packs.parquet"
     match harm:
         case "truncate":
@@ -61,7 +61,7 @@ def test_a_damaged_index_is_made_anew(results, tmp_path, harm):
             os.truncate(tmp_path / "outside" / "packs.parquet", 5)
         case "other":
             shutil.copy(root / names[0] / "unit.parquet", file)
-    assert index.packs(root).equals(before)
+    assert index.experiments(root).equals(before)
     if harm == "link":
         assert (tmp_path / "outside" / "packs.parquet").stat().st_size == 5
 

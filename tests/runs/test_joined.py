@@ -8,7 +8,7 @@ import pytest
 from tutelage.runs import Spec, Store, execute, joined
 from tutelage.runs.query import query
 
-SQL = "SELECT pack, step, member, unit, fan_out FROM units ORDER BY ALL"
+SQL = "SELECT experiment, step, member, unit, fan_out FROM units ORDER BY ALL"
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_packs_that_come_and_go_are_noticed(results, values, copying):
     shutil.rmtree(gone)
     assert query(results, SQL).num_rows < before.num_rows
     execute([Spec(**values(seeds=[seed])) for seed in range(10, 14)], Store(results))
-    assert len(set(query(results, SQL)["pack"].to_pylist())) == 7
+    assert len(set(query(results, SQL)["experiment"].to_pylist())) == 7
     assert len(copies(results)) == 2  # the last but one may still be read
 
 

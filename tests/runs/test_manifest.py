@@ -86,10 +86,10 @@ def test_a_single_changed_byte_of_a_manifest_is_noticed(pack, place):
 def test_a_pack_under_another_name_is_noticed(pack):
     other = pack.folder.with_name("0123456789abcdef")
     pack.folder.rename(other)
-    with pytest.raises(Damage, match=r"0123456789abcdef is damaged \(manifest.json belongs to another spec\)"):
+    with pytest.raises(Damage, match=r"0123456789abcdef is damaged \(manifest.json belongs to another experiment\)"):
         read(other)
     old(other)
-    with pytest.raises(Damage, match=r"\(spec.yaml belongs to another spec\)"):
+    with pytest.raises(Damage, match=r"\(settings.yaml belongs to another experiment\)"):
         read(other)
 
 

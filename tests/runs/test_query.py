@@ -58,14 +58,14 @@ def test_every_table_has_its_rows_once_with_the_settings_of_its_pack(packs):
         total = sum(pq.read_metadata(file).num_rows for file in files if file.is_file())
         assert rows(root, f"SELECT count(*), count(DISTINCT hidden), max(steps) FROM {view}") == [(total, 1, 20)]
     pack = all_packs[1]
-    ((seen,),) = rows(root, f"SELECT sum(fan_out) FROM units WHERE pack = '{pack.spec.hash}' AND step = steps")
+    ((seen,),) = rows(root, f"SELECT sum(fan_out) FROM units WHERE experiment = '{pack.spec.hash}' AND step = steps")
     assert seen == pytest.approx(pack.report["fan_out"][-1].sum(), rel=1e-6)
 
 
 def test_settings_are_those_of_the_member(packs):
     root, all_packs = packs
     hashes = [pack.spec.hash for pack in all_packs]
-    select = "SELECT DISTINCT seed, polarity, learning_rate FROM units WHERE pack = '{}' ORDER BY seed"
+    select = "SELECT DISTINCT seed, polarity, learning_rate FROM units WHERE experiment = '{}' ORDER BY seed"
     assert rows(root, select.format(hashes[2])) == [(4, 0.5, 0.01), (5, 1.5, 0.01)]
     assert rows(root, select.format(hashes[5])) == [(4, 1.0, 0.02), (5, 1.0, 0.03)]
 
@@ -73,16 +73,16 @@ def test_settings_are_those_of_the_member(packs):
 def test_recovered_is_measured_or_follows_from_the_correlation(packs):
     root, all_packs = packs
     for pack in (all_packs[0], all_packs[4]):
-        sql = f"SELECT recovered FROM teachers WHERE pack = '{pack.spec.hash}' ORDER BY step, member, teacher"
+        sql = f"SELECT recovered FROM teachers WHERE experiment = '{pack.spec.hash}' ORDER BY step, member, teacher"
         assert [r for (r,) in rows(root, sql)] == (pack.report["best_correlation"] > 0.95).reshape(-1).tolist()
-    sql = f"SELECT recovered FROM units WHERE pack = '{all_packs[0].spec.hash}' ORDER BY step, member, unit"
+    sql = f"SELECT recovered FROM units WHERE experiment = '{all_packs[0].spec.hash}' ORDER BY step, member, unit"
     assert [r for (r,) in rows(root, sql)] == (all_packs[0].report["specialisation"] > 0.95).reshape(-1).tolist()
 
 
 def test_packs_tell_origin_and_settings(packs):
     root, all_packs = packs
-    answer = query(root, "SELECT pack, members, device, seconds, seeds, settings FROM packs").to_pylist()
-    assert {row["pack"] for row in answer} == {pack.spec.hash for pack in all_packs}
+    answer = query(root, "SELECT experiment, members, device, seconds, seeds, settings FROM experiments").to_pylist()
+    assert {row["experiment"] for row in answer} == {pack.spec.hash for pack in all_packs}
     assert all(row["device"] == "cpu" and row["seconds"] > 0 and row["seeds"] == [4, 5] for row in answer)
     assert all(json.loads(row["settings"])["inputs"]["std"] == 1.5 for row in answer)
 

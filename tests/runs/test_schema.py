@@ -78,9 +78,9 @@ def test_every_example_fits(path):
     assert fits(yaml.safe_load(path.read_text()), SCHEMA)
 
 
-@pytest.mark.parametrize("name", sorted(name for name in STUDIES if STUDIES[name].plan("smoke").specs))
+@pytest.mark.parametrize("name", sorted(name for name in STUDIES if STUDIES[name].plan("smoke").experiments))
 def test_every_spec_of_every_study_fits(name):
-    specs = [spec for scale in SCALES for spec in STUDIES[name].plan(scale).specs]
+    specs = [spec for scale in SCALES for spec in STUDIES[name].plan(scale).experiments]
     assert len(specs) >= len(SCALES)
     assert all(fits(plain(spec), SCHEMA) for spec in specs)
 

@@ -23,7 +23,7 @@ def test_a_pack_holds_what_the_design_says(finished):
     spec, store, pack = finished
     assert spec in store
     names = {f.name for f in pack.folder.iterdir()}
-    assert {"spec.yaml", "log.jsonl", "manifest.json", "unit.parquet", "teacher.safetensors"} <= names
+    assert {"settings.yaml", "log.jsonl", "manifest.json", "unit.parquet", "teacher.safetensors"} <= names
     assert {f"students-{s}.safetensors" for s in (0, 10, 20, 30)} <= names
     assert [f for f in store.root.iterdir() if f.name.startswith(".")] == []
 
@@ -166,7 +166,7 @@ def test_several_writers_and_a_reader_share_a_folder(values, tmp_path):
     while any(writer.is_alive() for writer in writers):
         seen = dict(store_tools.check(tmp_path))
         assert not any(seen.values())
-        assert all(row["damage"] is None for row in store_tools.list_packs(tmp_path))
+        assert all(row["damage"] is None for row in store_tools.list_results(tmp_path))
         looks += 1
     assert [writer.exitcode for writer in writers] == [0, 0]
     assert looks > 0

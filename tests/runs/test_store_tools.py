@@ -40,29 +40,29 @@ def results(original, tmp_path):
 def unfinished(root, hours=0.0, name=".0123456789abcdef.00000000.part"):
     folder = root / name
     folder.mkdir()
-    (folder / "spec.yaml").write_text("half")
+    (folder / "settings.yaml").write_text("half")
     then = time.time() - 3600 * hours
-    for path in (folder / "spec.yaml", folder):
+    for path in (folder / "settings.yaml", folder):
         os.utime(path, (then, then))
     return folder
 
 
 def test_a_list_says_where_packs_came_from(results):
     root, names = results
-    rows = store_tools.list_packs(root)
-    assert [row["pack"] for row in rows] == sorted(names)
+    rows = store_tools.list_results(root)
+    assert [row["experiment"] for row in rows] == sorted(names)
     assert all(row["damage"] is None for row in rows)
     assert {(row["members"], row["steps"], row["device"]) for row in rows} == {(1, 10, "cpu")}
     sizes = sum(file.stat().st_size for file in (root / names[0]).iterdir() if file.name != "manifest.json")
-    assert next(row["bytes"] for row in rows if row["pack"] == names[0]) == sizes
+    assert next(row["bytes"] for row in rows if row["experiment"] == names[0]) == sizes
 
 
 def test_a_list_notices_a_file_that_shrank_after_it_was_listed(results):
     root, (name, other) = results
-    store_tools.list_packs(root)
+    store_tools.list_results(root)
     with open(root / name / "unit.parquet", "r+b") as file:
         file.truncate(7)
-    states = {row["pack"]: row["damage"] for row in store_tools.list_packs(root)}
+    states = {row["experiment"]: row["damage"] for row in store_tools.list_results(root)}
     assert states[name].startswith("unit.parquet has 7 bytes instead of")
     assert states[other] is None
 
@@ -88,7 +88,7 @@ def test_unfinished_work_is_seen_with_its_age(results):
     (left,) = store_tools.leftovers(root)
     assert left.path == folder
     assert left.age == pytest.approx(3 * 3600, abs=60)
-    os.utime(folder / "spec.yaml")  # a writer is still at it
+    os.utime(folder / "settings.yaml")  # a writer is still at it
     assert store_tools.leftovers(root)[0].age < 60
 
 
@@ -133,7 +133,7 @@ def test_a_pack_that_is_not_there_is_refused(results, tmp_path):
     with pytest.raises(Refusal, match="there is no pack 'abc'"):
         store_tools.garbage(results[0], 0, chosen=["abc"])
     with pytest.raises(Refusal, match=r"cannot be read .*--out"):
-        store_tools.list_packs(tmp_path / "nowhere")
+        store_tools.list_results(tmp_path / "nowhere")
 
 
 # damage at random -----------------------------------------------------------------------------------------------------
@@ -213,8 +213,20 @@ def harm_empty_pack(pack, other, file, manifest, outside, chance):
 
 
 def harm_manifest_text(pack, other, file, manifest, outside, chance):
-    texts = ["", "{", "[]", "null", "1", '{"files": 3}', '{"files": {}}', '{"files": {"spec.yaml": 5}}', "[" * 100_000]
-    manifest.write_text(chance.choice([*texts, '{"files": {"spec.yaml": "zz"}}', "\x00", '{"files": {"a/b": "c"}}']))
+    texts = [
+        "",
+        "{",
+        "[]",
+        "null",
+        "1",
+        '{"files": 3}',
+        '{"files": {}}',
+        '{"files": {"settings.yaml": 5}}',
+        "[" * 100_000,
+    ]
+    manifest.write_text(
+        chance.choice([*texts, '{"files": {"settings.yaml": "zz"}}', "\x00", '{"files": {"a/b": "c"}}'])
+    )
 
 
 def harm_manifest_names(pack, other, file, manifest, outside, chance):
@@ -232,10 +244,10 @@ def harm_manifest_values(pack, other, file, manifest, outside, chance):
 
 
 def harm_old_spec(pack, other, file, manifest, outside, chance):
-    """An old manifest, whose settings come from a spec.yaml that is no spec."""
+    """An old manifest, whose settings come from a settings.yaml that is no spec."""
     files = json.loads(manifest.read_text())["files"]
     texts = ["", "[", "a: &x [1, 1]\nb: *x", "- 1", "a: 2020-01-01", "1: 2\na: 3", "\x00", "a: " + "[" * 5000]
-    (pack / "spec.yaml").write_text(chance.choice([*texts, "!!python/name:os.system"]))
+    (pack / "settings.yaml").write_text(chance.choice([*texts, "!!python/name:os.system"]))
     manifest.write_text(json.dumps({"files": files}))
 
 
@@ -258,7 +270,7 @@ def test_damage_is_a_sentence_in_every_tool(original, tmp_path, part):
         outside.mkdir()
         (outside / "secret").write_text("not for you")
         if chance.random() < 0.5:
-            store_tools.list_packs(results)  # the index was written before the damage
+            store_tools.list_results(results)  # the index was written before the damage
         name, kind = harm(results, outside, chance)
         before = sorted(outside.rglob("*"))
         spec = next(spec for spec in specs if spec.hash == name)
@@ -274,7 +286,7 @@ def look_at_everything(results, spec, name, label, elsewhere):
     found = dict(store_tools.check(results))
     assert found.get(name), label
     assert all(name in str(one) and one.file in str(one) for one in found[name]), label
-    assert len(store_tools.list_packs(results)) == 2, label
+    assert len(store_tools.list_results(results)) == 2, label
     damaged = [pack for pack, several in found.items() if several]
     said = refused(archive.export, results, elsewhere / "all.tar")
     assert any(pack in said for pack in damaged), label

@@ -10,7 +10,7 @@ from tutelage.studies.reproduce import plans
 @pytest.fixture(scope="module")
 def landed(tmp_path_factory):
     planned = plans(["l-shape", "focus-shifting"], "smoke")
-    specs = [s for plan in planned.values() for s in plan.specs]
+    specs = [s for plan in planned.values() for s in plan.experiments]
     return planned, execute(specs, Store(tmp_path_factory.mktemp("results")))
 
 

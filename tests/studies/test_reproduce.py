@@ -15,7 +15,7 @@ from tutelage import Refusal
 from tutelage.files import write_atomically
 from tutelage.runs import Spec
 from tutelage.studies import SCALES, STUDIES, Claim, reproduce
-from tutelage.studies.reproduce import distinct_specs, plans
+from tutelage.studies.reproduce import distinct_experiments, plans
 from tutelage.studies.study import Plan, Study
 
 
@@ -29,19 +29,19 @@ def test_a_study_at_smoke_scale(out, name):
     (outcome,) = reproduce([name], "smoke", out)
     folder = out / name
     assert {f.name for f in folder.iterdir()} == {
-        "figure.png", "figure.pdf", "claims.json", "numbers.parquet", "spec.yaml", "provenance.json",
+        "figure.png", "figure.pdf", "claims.json", "numbers.parquet", "settings.yaml", "provenance.json",
     }  # fmt: skip
     claims = json.loads((folder / "claims.json").read_text())
     assert claims == outcome.claims()
     for claim in claims:
         assert claim["verdict"] in ("holds", "fails", "undecided")
         assert claim["measured"] is None or math.isfinite(claim["measured"])
-    specs = [Spec(**values) for values in yaml.safe_load_all((folder / "spec.yaml").read_text())]
-    assert [s.hash for s in specs] == [s.hash for s in STUDIES[name].plan("smoke").specs]
+    specs = [Spec(**values) for values in yaml.safe_load_all((folder / "settings.yaml").read_text())]
+    assert [s.hash for s in specs] == [s.hash for s in STUDIES[name].plan("smoke").experiments]
     numbers = pq.read_table(folder / "numbers.parquet")
     assert len(numbers) > 0
     if not STUDIES[name].plan("smoke").evidence:
-        assert set(numbers["pack"].to_pylist()) == {s.hash for s in specs}
+        assert set(numbers["experiment"].to_pylist()) == {s.hash for s in specs}
     assert (folder / "figure.png").stat().st_size > 10_000
 
 
@@ -87,7 +87,7 @@ def test_a_study_that_fails_while_it_is_written_leaves_the_old_folder(tmp_path, 
     (tmp_path / "ones" / "report.html").write_text("of the smoke scale")
     before = {file.name: file.read_bytes() for file in (tmp_path / "ones").iterdir()}
     module, real = sys.modules["tutelage.studies.reproduce"], write_atomically
-    for name in ("claims.json", "spec.yaml", "numbers.parquet", "provenance.json"):
+    for name in ("claims.json", "settings.yaml", "numbers.parquet", "provenance.json"):
 
         def fail(path, content, name=name):
             if path.name == name:
@@ -109,7 +109,7 @@ def test_a_study_that_fails_while_it_is_written_leaves_the_old_folder(tmp_path, 
 
 def test_studies_share_their_packs():
     planned = plans(["success-rate", "loss-curves", "specialisation-dynamics"], "paper")
-    assert len(distinct_specs(planned)) == len(planned["loss-curves"].specs)
+    assert len(distinct_experiments(planned)) == len(planned["loss-curves"].experiments)
 
 
 def test_a_wrong_scale_or_study_is_refused_before_any_work(tmp_path):

@@ -34,7 +34,7 @@ def test_a_study_says_what_it_shows_and_what_would_refute_it(name):
 @pytest.mark.parametrize("name", sorted(STUDIES))
 def test_scales_grow_and_claims_do_not_depend_on_them(name):
     plans = [find(name).plan(scale) for scale in SCALES]
-    steps = [sum(len(s.seeds) * s.training.steps for s in plan.specs) for plan in plans]
+    steps = [sum(len(s.seeds) * s.training.steps for s in plan.experiments) for plan in plans]
     assert steps[0] < steps[1] < steps[2] or (plans[0].evidence and steps == [0, 0, 0])
     said = [[(c.sentence, c.statistic, c.expected, c.refuted_by) for c in plan.claims] for plan in plans]
     assert said[0] == said[1] == said[2]
@@ -43,14 +43,14 @@ def test_scales_grow_and_claims_do_not_depend_on_them(name):
 @pytest.mark.parametrize("scale", SCALES)
 def test_packs_of_a_study_are_distinct(scale):
     for study in STUDIES.values():
-        hashes = [s.hash for s in study.plan(scale).specs]
+        hashes = [s.hash for s in study.plan(scale).experiments]
         assert len(set(hashes)) == len(hashes)
 
 
 def test_the_paper_scale_is_the_seeds_own():
     """32 seeds, 100 epochs of 1,000 batches of 16, 10,000 training and evaluation points, d = 100, C = 50."""
     for name in ("l-shape", "success-rate", "loss-curves", "specialisation-dynamics"):
-        for spec in find(name).plan("paper").specs:
+        for spec in find(name).plan("paper").experiments:
             assert len(spec.seeds) == 32
             assert (spec.training.steps, spec.training.batch, spec.training.learning_rate) == (100_000, 16, 0.01)
             assert (spec.inputs.train, spec.inputs.evaluate) == (10_000, 10_000)

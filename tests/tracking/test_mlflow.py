@@ -52,7 +52,7 @@ def server(tmp_path_factory):
 
 def test_packs_and_studies_are_kept_by_a_server(server, tmp_path):
     (outcome,) = reproduce(["focus-shifting"], "smoke", tmp_path)
-    (pack,) = execute(STUDIES["focus-shifting"].plan("smoke").specs, Store(tmp_path / "results"))
+    (pack,) = execute(STUDIES["focus-shifting"].plan("smoke").experiments, Store(tmp_path / "results"))
     tracker = open_tracker(f"mlflow:{server}")
     tracker.pack(pack)
     tracker.study(outcome)

@@ -14,7 +14,7 @@ def test_curves_come_back_from_the_event_files(tmp_path):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     (outcome,) = reproduce(["focus-shifting"], "smoke", tmp_path)
-    (pack,) = execute(STUDIES["focus-shifting"].plan("smoke").specs, Store(tmp_path / "results"))
+    (pack,) = execute(STUDIES["focus-shifting"].plan("smoke").experiments, Store(tmp_path / "results"))
     tracker = open_tracker(f"tensorboard:{tmp_path / 'events'}")
     tracker.pack(pack)
     tracker.study(outcome)

@@ -13,7 +13,7 @@ from tutelage.tracking.tracker import counts, curves, files, settings
 def done(tmp_path_factory):
     out = tmp_path_factory.mktemp("out")
     (outcome,) = reproduce(["focus-shifting"], "smoke", out)
-    (pack,) = execute(STUDIES["focus-shifting"].plan("smoke").specs, Store(out / "results"))
+    (pack,) = execute(STUDIES["focus-shifting"].plan("smoke").experiments, Store(out / "results"))
     return outcome, pack
 
 

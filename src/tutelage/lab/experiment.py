@@ -166,12 +166,15 @@ def per_member_settings(settings: Settings, prefix: str = "") -> list[str]:
 
 
 def setting(settings: Settings, name: str) -> Any:
-    """A setting by its name, wherever in the nested settings it stands; the outermost one where there are several."""
+    """A setting by its name, wherever in the nested settings it stands; the outermost one where there are several.
+
+    Tables of settings have no value of their own: of ``inputs`` in a spec the one of the teacher is meant.
+    """
     inner = [settings]
     while inner:
         for table in inner:
-            if name in type(table).model_fields:
-                return getattr(table, name)
+            if name in type(table).model_fields and not isinstance(value := getattr(table, name), Settings):
+                return value
         inner = [v for table in inner for _, v in table if isinstance(v, Settings)]
     raise KeyError(name)
 

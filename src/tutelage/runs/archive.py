@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 
 from tutelage.errors import Refusal
 from tutelage.files import sync_folder
-from tutelage.runs.manifest import MANIFEST, Damage, Manifest, check_spec, is_pack, open_own, read, regular, verify
+from tutelage.runs.manifest import MANIFEST, Damage, Manifest, check_settings, is_pack, open_own, read, regular, verify
 from tutelage.runs.store import Store, land, set_aside
 from tutelage.runs.store_tools import select
 
@@ -93,7 +93,7 @@ def _landed(part: Path, final: Path) -> bool:
 def _whole(folder: Path, name: str | None = None) -> Manifest:
     """The manifest of a pack that is as it was written; raises `Damage`."""
     manifest = verify(folder, name)
-    check_spec(folder, manifest)
+    check_settings(folder, manifest)
     return manifest
 
 

@@ -199,7 +199,7 @@ def _changed(folder: str, files: str) -> str | None:
         except OSError:
             about = None
         if about is None or about.st_size != int(size) or not stat.S_ISREG(about.st_mode):
-            said = Manifest({}, "", {name: ""}, {}, {name: int(size)})
+            said = Manifest({}, {}, "", {name: ""}, 0, [], {}, {name: int(size)})
             found = next(damage(Path(folder), said, checksums=False), None)
             return f"{name} {found.what if found else 'has changed'}"
     return None

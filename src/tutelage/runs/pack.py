@@ -20,7 +20,7 @@ from tutelage.runs.tables import INDEX, parquet_bytes, to_report, to_tables
 class Pack(Result[Spec]):
     """Trained students: the report of their measures; weights are read on demand."""
 
-    def __init__(self, experiment: Spec, folder: Path, report: Report) -> None:
+    def __init__(self, experiment: Spec, report: Report, folder: Path) -> None:
         super().__init__(experiment, folder)
         self.report = report
 
@@ -89,6 +89,6 @@ def read_pack(spec: Spec, folder: Path) -> Pack:
             except (pa.ArrowException, OSError):
                 raise Damage(folder, file.name, "is not a Parquet table") from None
     try:
-        return Pack(spec, folder, to_report(tables, teacher, spec.student.widths(teacher)))
+        return Pack(spec, to_report(tables, teacher, spec.student.widths(teacher)), folder)
     except (KeyError, ValueError):
         raise Damage(folder, MANIFEST, "belongs to tables of another shape") from None
