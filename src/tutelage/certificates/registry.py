@@ -1,6 +1,7 @@
 """Which theorems there are, and how to hold networks against them. A theorem is one file that edits no other."""
 
 import inspect
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -76,10 +77,11 @@ def certify(
     ('not applicable', ('observed by a student unit',))
     """
     theorem = find(name)
-    for option in options:
+    for option, value in options.items():
         if option not in theorem.options:
             known = ", ".join(theorem.options) or "none"
             raise Refusal(f"'{name}' has no option '{option}': it takes {known}")
+        _check_option(option, value, theorem.options[option])
     if not theorem.fits(students):
         wanted = "two layers" if theorem.layers == "two" else "at least two layers"
         raise Refusal(f"'{name}' speaks of networks of {wanted}, and these have {students.depth}")
@@ -92,16 +94,26 @@ def certify_all(
     """Every theorem made for networks of this depth; an option goes to the theorems that have it."""
     deep = students.depth > 2
     chosen = {name: t for name, t in THEOREMS.items() if t.fits(students) and (deep or t.layers != "deep")}
-    known = {option for theorem in chosen.values() for option in theorem.options}
-    for option in options:
+    known = {option: default for theorem in chosen.values() for option, default in theorem.options.items()}
+    for option, value in options.items():
         if option not in known:
             raise Refusal(f"no theorem has an option '{option}': the options are {', '.join(sorted(known))}")
+        _check_option(option, value, known[option])
     out: dict[str, list[Certificate]] = {name: [] for name in chosen}
     for scene in scenes(teacher, students, points):  # what a scene has worked out serves all theorems
         for name, theorem in chosen.items():
             own = {option: value for option, value in options.items() if option in theorem.options}
             out[name] += _signed(theorem, [scene], own)
     return out
+
+
+def _check_option(name: str, value: Any, default: Any) -> None:
+    """Options are numbers: whole and at least 1 where the default is a whole number, else at least 0 and finite."""
+    if type(default) is int:
+        if type(value) is not int or not 1 <= value < 2**31:
+            raise Refusal(f"the option {name} must be a whole number of at least 1, got {value}")
+    elif value is not None and not 0 <= float(value) < math.inf:
+        raise Refusal(f"the option {name} must be finite and at least 0, got {value}")
 
 
 def _signed(theorem: Theorem, looked_at: Any, options: dict[str, Any]) -> list[Certificate]:
