@@ -353,8 +353,11 @@ def reference(data: bytes, x: np.ndarray):
     from onnx.reference import ReferenceEvaluator
 
     try:
+        model = onnx.load_from_string(data)
+        if model.opset_import[0].version < 14:  # there the evaluator normalises by the statistics of the batch
+            return None
         with np.errstate(all="ignore"):
-            (y,) = ReferenceEvaluator(onnx.load_from_string(data)).run(None, {"x": x})
+            (y,) = ReferenceEvaluator(model).run(None, {"x": x})
         return np.asarray(y, np.float64).reshape(len(x), -1)
     except Exception:  # whatever a damaged model makes of the evaluator
         return None
