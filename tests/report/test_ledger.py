@@ -56,6 +56,7 @@ def test_a_damaged_file_is_refused_by_name(tmp_path, content):
         write_ledger(tmp_path)
 
 
+@pytest.mark.skipif(not (ROOT / "docs" / "results").is_dir(), reason="the packed sources hold no results")
 def test_the_stored_ledger_is_what_the_command_writes(tmp_path):
     """docs/results/ledger.md was not edited by hand and is up to date."""
     for path in (ROOT / "docs" / "results").rglob("claims.json"):
