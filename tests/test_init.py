@@ -3,6 +3,7 @@
 import inspect
 import subprocess
 import sys
+from importlib.resources import files
 
 import pytest
 
@@ -37,3 +38,5 @@ def test_names_that_do_not_exist_are_an_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = tt.nonsense
     assert "Network" in dir(tt)
+def test_types_are_for_users_too():
+    assert files(tt).joinpath("py.typed").is_file()

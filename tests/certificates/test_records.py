@@ -5,6 +5,7 @@ import math
 
 import pytest
 
+from tutelage import Refusal
 from tutelage.certificates import Certificate, Part, check, unknown
 
 YES, NO, OPEN = check("a", 1, "<=", 2), check("b", 3, "<=", 2), check("c", 1, "<=", 2, decided=False)
@@ -72,5 +73,5 @@ def test_text_names_the_theorem_the_member_and_every_condition():
 
 
 def test_a_number_that_is_none_is_an_error():
-    with pytest.raises(ArithmeticError, match="'v' is not a number"):
+    with pytest.raises(Refusal, match="'v' is not a number"):
         check("v", math.nan, "<=", 1)

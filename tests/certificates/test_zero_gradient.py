@@ -81,9 +81,9 @@ def test_single_precision_still_says_something(build, one):
     assert certificate.verdict == "holds"
 
 
-@pytest.mark.parametrize("tolerance", [float("nan"), float("inf"), -1.0])
-def test_a_tolerance_is_a_finite_number_of_at_least_zero(build, one, tolerance):
+@pytest.mark.parametrize("tolerance", [float("nan"), -1.0])
+def test_a_tolerance_is_a_number_of_at_least_zero(build, one, tolerance):
     b = build(6)
     teacher = b.teacher()
-    with pytest.raises(ValueError, match="tolerance must be a finite number"):
+    with pytest.raises(ValueError, match="tolerance must be a number"):
         one("zero-gradient", teacher, teacher, b.points(20, 3), tolerance=tolerance)

@@ -9,7 +9,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from tutelage.cli import main
-from tutelage.distillation import outlook
+from tutelage.distillation import Outlook, outlook
+from tutelage.distillation.outlook import Line
 from tutelage.networks import Network, load, save, to_module
 
 
@@ -120,3 +121,46 @@ def test_a_stack_is_refused(capsys, monkeypatch, files):
     code, said = run(capsys, monkeypatch, *asked(files, "--points", files / "few.safetensors"))
     assert code == 2
     assert "holds 2 networks" in said.err
+
+
+def test_bounds_that_say_nothing_are_not_shown(capsys, monkeypatch, files):
+    line = {"name": "0", "angle": 30.0, "disagreement": 0.1, "bound": 1.0, "tighter": 1.0}
+    for bound, shown in ((1.0, False), (0.9, True)):
+        found = Outlook(5, 9, 5, True, False, (Line(**line), Line(**line | {"tighter": bound})))
+        monkeypatch.setattr(sys.modules["tutelage.cli.distil"], "outlook", lambda *given, found=found: found)
+        code, said = run(capsys, monkeypatch, *asked(files, "--points", files / "few.safetensors", "--epochs", 1))
+        assert code == 0
+        assert ("What a linear student of the last layer would come to" in said.out) == shown
+        assert ("the bounds of Theorem 5.3 are 1 for every class" in " ".join(said.out.split())) != shown
+
+
+def test_training_ends_with_the_time_and_the_student_is_written(capsys, monkeypatch, files):
+    new = files / "new.safetensors"
+    words = asked(files, "--points", files / "x.safetensors", "--epochs", 10**9, "--seconds", 0.2, "--out", new)
+    code, said = run(capsys, monkeypatch, *words)
+    assert code == 0
+    assert "ended after 0.2 s, in epoch" in said.out
+    assert "what theory expects is left out" in said.out
+    assert load(new).widths == (4, 16, 3)
+    code, said = run(capsys, monkeypatch, *words, "--json")
+    assert json.loads(said.out)["theory"] is None
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf"])
+def test_a_time_that_is_none_is_an_error(capsys, monkeypatch, files, seconds):
+    code, said = run(capsys, monkeypatch, *asked(files, "--points", files / "x.safetensors", "--seconds", seconds))
+    assert code == 2
+    assert "seconds must be positive" in said.err
+
+
+def test_the_student_is_written_before_theory_is_asked(capsys, monkeypatch, files):
+    def interrupted(*given):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys.modules["tutelage.cli.distil"], "outlook", interrupted)
+    new = files / "new.safetensors"
+    code, _ = run(
+        capsys, monkeypatch, *asked(files, "--points", files / "few.safetensors", "--epochs", 1, "--out", new)
+    )
+    assert code == 130
+    assert load(new).widths == (4, 16, 3)

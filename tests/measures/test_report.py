@@ -43,7 +43,7 @@ def test_a_value_that_is_not_finite_is_an_error_with_its_step(problem):
     p = problem()
     broken = p.students.map(lambda a: a * torch.tensor(float("nan")))
     recorder = Recorder(p.teacher, p.inputs, ["evaluate_loss"])
-    with pytest.raises(ArithmeticError, match="'evaluate_loss' is not finite at step 7 for member 0"):
+    with pytest.raises(Refusal, match="'evaluate_loss' is not finite at step 7 for member 0"):
         recorder.record(7, broken, torch.full((3,), -1))
 
 

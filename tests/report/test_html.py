@@ -67,7 +67,7 @@ def test_an_empty_folder_is_refused(tmp_path):
 def test_a_damaged_study_is_refused_by_name(tmp_path, content):
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "claims.json").write_text(content)
-    with pytest.raises(Refusal, match=r"the study in .*broken is damaged"):
+    with pytest.raises(Refusal, match=r"broken.claims.json is damaged"):
         write_reports(tmp_path)
 
 

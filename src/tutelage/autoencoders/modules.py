@@ -218,7 +218,12 @@ class MutualAutoencoder:
         """Read what :meth:`save` wrote into modules of the same shapes."""
         told, tensors = saving.from_file(path)
         switches = {name: told[name] for name in _SWITCHES if name in told}
-        found = cls(encoder, decoder, told["target"], kind=told["kind"], estimator=estimator, **switches)
+        try:
+            found = cls(encoder, decoder, told["target"], kind=told["kind"], estimator=estimator, **switches)
+        except TypeError as error:
+            raise Refusal(f"the settings in {path} are damaged ({error}): save the model again") from None
+        if type(told["latent"]) is not int or told["latent"] < 1:
+            raise Refusal(f"the size of the code in {path} must be a whole number, got {told['latent']}")
         found.joint.size = told["latent"]
         saving.into(found.joint.parts, tensors, path)
         return found

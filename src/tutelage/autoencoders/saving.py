@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from tutelage.errors import Refusal
 from tutelage.files import write_atomically
+from tutelage.settings import one_line
 
 _KNOWN = {"kind", "target", "penalty", "latent"}
 
@@ -47,7 +48,7 @@ def _read(value: str) -> Any:
     """A number, a word, or nothing, which was once written as None."""
     try:
         return None if value == "None" else json.loads(value)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):
         return value
 
 
@@ -57,7 +58,7 @@ def into(parts: Mapping[str, nn.Module], tensors: Mapping[str, Tensor], path: st
         own = {k.removeprefix(f"{name}."): v for k, v in tensors.items() if k.startswith(f"{name}.")}
         try:
             part.load_state_dict(own)
-        except RuntimeError as error:
-            said = str(error).splitlines()[-1].strip()
+        except (RuntimeError, TypeError) as error:
+            said = one_line(str(error).splitlines()[-1].strip())
             raise Refusal(f"the {name} in {path} does not fit the module given ({said})") from None
         part.eval()

@@ -1,16 +1,19 @@
 """Models of sentences on disk: all weights as safetensors, with the words behind the numbers beside them."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from safetensors.torch import save
+from torch import Tensor
 
 from tutelage.autoencoders import saving
 from tutelage.autoencoders.parts import Model
 from tutelage.autoencoders.sequences import decoder_of, sentence_models
 from tutelage.errors import Refusal
 from tutelage.files import write_atomically
+
+_SIZES = {"members", "longest", "latent", "hidden", "embedding"}
 
 
 def save_sentences(model: Model, words: Sequence[str], path: str | Path) -> None:
@@ -35,7 +38,27 @@ def load_sentences(path: str | Path) -> tuple[Model, tuple[str, ...]]:
     told, tensors = saving.read(path)
     if not {"sizes", "words"} <= told.keys():
         raise Refusal(f"{path} holds no models of sentences: write them with save_sentences")
-    words, sizes = tuple(json.loads(told["words"])), json.loads(told["sizes"])
+    words, sizes = _described(told, tensors, path)
     model = sentence_models(range(sizes.pop("members")), len(words), sizes.pop("longest"), **sizes)
     saving.into({"decoder": model.decoder, "encoder": model.encoder, "estimator": model.estimator}, tensors, path)
     return model, words
+
+
+def _described(
+    told: Mapping[str, str], tensors: Mapping[str, Tensor], path: str | Path
+) -> tuple[tuple[str, ...], dict]:
+    """Words and sizes, if they are those of the arrays beside them: no model is built that the file cannot fill."""
+    try:
+        words, sizes = json.loads(told["words"]), json.loads(told["sizes"])
+    except (ValueError, RecursionError):
+        raise Refusal(f"the words or sizes in {path} are damaged: save the models again") from None
+    most = sum(tensor.numel() for tensor in tensors.values())
+    whole = isinstance(sizes, dict) and sizes.keys() == _SIZES and all(type(n) is int for n in sizes.values())
+    if not whole or not all(0 < n <= most for n in sizes.values()):
+        raise Refusal(f"the sizes in {path} must be {', '.join(sorted(_SIZES))}, whole numbers that fit its arrays")
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise Refusal(f"the words in {path} are not a list of texts: save the models again")
+    shape = tuple(tensors["decoder.words"].shape) if "decoder.words" in tensors else ()
+    if shape != (sizes["members"], len(words), sizes["embedding"]) or sizes["hidden"] * sizes["latent"] > most:
+        raise Refusal(f"the sizes in {path} do not fit its arrays: save the models again")
+    return tuple(words), sizes

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from tutelage.errors import Refusal
+
 Verdict = Literal["holds", "fails", "not applicable", "not decided", "vacuous"]
 VERDICTS: tuple[Verdict, ...] = ("fails", "not decided", "vacuous", "not applicable", "holds")
 """From the worst to the best: a certificate is as good as its worst part."""
@@ -82,7 +84,10 @@ def check(
     no  samples in the band: 12 (needed >= 20), teacher unit 3
     """
     if math.isnan(value) or math.isnan(bound):
-        raise ArithmeticError(f"'{name}' is not a number: {value} {relation} {bound}")
+        raise Refusal(
+            f"'{name}' is not a number ({value} {relation} {bound}): the networks or samples hold numbers that are too "
+            "large or not finite"
+        )
     met = {"<=": value <= bound, "<": value < bound, ">=": value >= bound, ">": value > bound}[relation]
     return Condition(name, value, relation, bound, bool(met) if decided else None, witness, data, vacuous and bool(met))
 

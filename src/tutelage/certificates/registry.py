@@ -129,7 +129,7 @@ def certify(name: str, *about: Any, **options: Any) -> list[Certificate]:
     ('not applicable', ('observed by a student unit',))
     """
     theorem = find(name)
-    for option in options:
+    for option, value in options.items():
         if option not in theorem.options:
             known = ", ".join(theorem.options) or "none"
             raise Refusal(f"'{name}' has no option '{option}': it takes {known}")
@@ -149,10 +149,11 @@ def certify_all(*about: Any, **options: Any) -> dict[str, list[Certificate]]:
     if not fitting:
         known = "; ".join(subject.about for subject in subjects().values())
         raise Refusal(f"no theorem is checked on {_types(about)}: pass one of {known}")
-    known_options = {o for t in THEOREMS.values() if t.subject in fitting for o in t.options}
-    for option in options:
+    known_options = {o: v for t in THEOREMS.values() if t.subject in fitting for o, v in t.options.items()}
+    for option, value in options.items():
         if option not in known_options:
             raise Refusal(f"no theorem has an option '{option}': the options are {', '.join(sorted(known_options))}")
+        _check_option(option, value, known_options[option])
     out: dict[str, list[Certificate]] = {}
     for subject in fitting:
         for first, scene in subject.scenes(*about):  # what a scene has worked out serves all theorems
@@ -176,6 +177,18 @@ def signed(theorem: Theorem, scene: Any, options: Mapping[str, Any], first: int 
             about = theorem.name, theorem.source, theorem.statement, first + offset
             out.append(Certificate(*about, tuple(found.conditions), tuple(found.parts), settings))
     return out
+
+
+def _check_option(name: str, value: Any, default: Any) -> None:
+    """Numbers are whole and at least 1 where the default is a whole number, else at least 0; others are of its type."""
+    if type(default) is int:
+        if type(value) is not int or not 1 <= value < 2**31:
+            raise Refusal(f"the option {name} must be a whole number of at least 1, got {value}")
+    elif type(default) is float or default is None:
+        if value is not None and not (isinstance(value, int | float) and float(value) >= 0):
+            raise Refusal(f"the option {name} must be a number of at least 0, got {value}")
+    elif type(value) is not type(default):
+        raise Refusal(f"the option {name} must be of the type of {default!r}, got {value!r}")
 
 
 def _keywords(function: Callable[..., Any]) -> dict[str, Any]:

@@ -5,7 +5,6 @@ K = m + n hyperplanes w~.x + b = 0 with regular weights, |w~| = 1 (000, Def. 1).
 boundary: it keeps w~ = 0 and is told apart by ``flat``.
 """
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -146,8 +145,8 @@ class Scene:
 
     def tolerance(self, given: float | None) -> Tensor:
         """The gradient that counts as 0: what is given, or what rounding can leave. [S]"""
-        if given is not None and not (math.isfinite(given) and given >= 0):
-            raise Refusal(f"tolerance must be a finite number of at least 0, got {given}")
+        if given is not None and not given >= 0:
+            raise Refusal(f"tolerance must be a number of at least 0, got {given}")
         return self.rounding if given is None else torch.full_like(self.rounding, given)
 
     def says_nothing(self, tolerance: Tensor) -> Tensor:

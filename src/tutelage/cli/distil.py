@@ -1,12 +1,17 @@
 """`tutelage distil`: teach one stored network by another, and say what theory expects of such data."""
 
 import json
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from safetensors import SafetensorError
 from safetensors.torch import load_file
@@ -36,6 +41,9 @@ def distil(
     batch: Annotated[int, typer.Option(min=1, help="Inputs a step.")] = 128,
     learning_rate: Annotated[float, typer.Option(help="Of Adam.")] = 1e-3,
     seed: Annotated[int, typer.Option(help="Of the order of the inputs.")] = 0,
+    seconds: Annotated[
+        float | None, typer.Option(help="End training after this time; theory that would start later is left out.")
+    ] = None,
     activation: Annotated[str, typer.Option(help="Of networks whose file does not say: relu, leaky, linear.")] = "relu",
     out: Annotated[Path | None, typer.Option(help="Where to save the student.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of lines.")] = False,
@@ -44,35 +52,71 @@ def distil(
 
     For example: tutelage distil teacher.safetensors student.safetensors --points x.safetensors --out new.safetensors
     """
-    how = Softening(temperature, hard_share)
+    began, how = time.monotonic(), Softening(temperature, hard_share)
+    if seconds is not None and not 0 < seconds < math.inf:
+        raise Refusal(f"seconds must be positive, got {seconds:g}")
     taught, start = (_one(read_network(path, activation), path) for path in (teacher, student))
     x, y = _samples(points, labels, taught)
     fresh, right = (x, y) if held_out is None else _samples(held_out, labels, taught)
     first, second = to_module(taught), to_module(start.to(dtype=taught.dtype))
-    found = carry_out(
-        first,
-        second,
-        x if y is None else (x, y),
-        held_out=fresh if right is None else (fresh, right),
-        softening=how,
-        epochs=epochs,
-        batch=batch,
-        learning_rate=learning_rate,
-        seed=seed,
-    )
-    expected = outlook(first, x, None if held_out is None else fresh)
+    with _progress(epochs, as_json) as on_epoch:
+        found = carry_out(
+            first,
+            second,
+            x if y is None else (x, y),
+            held_out=fresh if right is None else (fresh, right),
+            softening=how,
+            epochs=epochs,
+            batch=batch,
+            learning_rate=learning_rate,
+            seed=seed,
+            on_epoch=on_epoch,
+            seconds=seconds,
+        )
     if out is not None:
         assert isinstance(found.student, nn.Sequential)
         save(from_module(found.student), out)
+    if not as_json:
+        _print_found(found, epochs, seconds, out)
+    late = seconds is not None and time.monotonic() - began >= seconds
+    expected = None if late else outlook(first, x, None if held_out is None else fresh)
     if as_json:
         print(json.dumps(_data(found, expected, out), allow_nan=False))
-        return
-    console = Console()
-    console.print(str(found), soft_wrap=True, highlight=False, markup=False)
-    console.print(_table(expected))
-    console.print(_words(expected), soft_wrap=True, highlight=False, markup=False)
+    else:
+        _print_expected(expected)
+
+
+def _print_found(found: Distilled, epochs: int, seconds: float | None, out: Path | None) -> None:
+    _print(str(found))
+    if seconds is not None and len(found.losses) < epochs:
+        _print(f"ended after {seconds:g} s, in epoch {len(found.losses)} of {epochs}")
     if out is not None:
-        console.print(f"written: {out}", soft_wrap=True, highlight=False, markup=False)
+        _print(f"written: {out}")
+
+
+def _print_expected(expected: Outlook | None) -> None:
+    if expected is None:
+        _print("what theory expects is left out: the time is over")
+        return
+    if not expected.vacuous:
+        Console().print(_table(expected))
+    _print(_words(expected))
+
+
+def _print(text: str) -> None:
+    Console().print(text, soft_wrap=True, highlight=False, markup=False)
+
+
+@contextmanager
+def _progress(epochs: int, quiet: bool) -> Iterator[Callable[[int, float], None]]:
+    """A function to tell of an epoch and its loss; it draws on a terminal and is silent elsewhere."""
+    console = Console(stderr=True)
+    columns = TextColumn("epochs"), BarColumn(), MofNCompleteColumn(), TextColumn("loss {task.fields[loss]}")
+    with Progress(
+        *columns, TimeRemainingColumn(), console=console, transient=True, disable=quiet or not console.is_terminal
+    ) as bar:
+        task = bar.add_task("", total=epochs, loss="-")
+        yield lambda epoch, loss: bar.update(task, completed=epoch, loss=f"{loss:.4g}")
 
 
 def _one(network: Network, path: Path) -> Network:
@@ -124,19 +168,24 @@ def _words(e: Outlook) -> str:
         if e.rank == e.dimension
         else "the student learns the teacher's projection onto the span of the features"
     )
+    vacuous = (
+        "the bounds of Theorem 5.3 are 1 for every class, so they say nothing about the share judged otherwise: take "
+        "more inputs for these features. "
+    )
     return (
+        f"{vacuous if e.vacuous else ''}"
         f"n = {e.count} inputs, d = {e.dimension} features{' with the bias' if e.biased else ''}, rank {e.rank}: "
         f"{said} (seed 004, Theorem 5.1). For {kind}; shares are of {where}; the bounds are on the expected share "
         "for inputs of the same law, with angles counted on these."
     )
 
 
-def _data(found: Distilled, expected: Outlook, out: Path | None) -> dict[str, Any]:
+def _data(found: Distilled, expected: Outlook | None, out: Path | None) -> dict[str, Any]:
     return {
         "agreement": found.agreement,
         "accuracy": found.accuracy,
         "teacher_accuracy": found.teacher_accuracy,
         "losses": list(found.losses),
-        "theory": asdict(expected),
+        "theory": None if expected is None else asdict(expected),
         "written": None if out is None else str(out),
     }

@@ -93,7 +93,7 @@ def _stored(path: Path) -> Parts:
     try:
         arrays = load(path.read_bytes())
         train, train_labels, test, test_labels = (arrays[name] for name in _NAMES)
-    except (OSError, SafetensorError, KeyError) as error:
+    except (OSError, SafetensorError, LookupError, TypeError, ValueError, AttributeError) as error:
         raise Refusal(
             f"{path} cannot be read ({error}): fetch it again with `tutelage data fetch {path.stem} --again`"
         ) from None

@@ -6,6 +6,7 @@ import numpy as np
 
 from tutelage.data.images import Images
 from tutelage.errors import Refusal
+from tutelage.settings import one_line
 
 _KINDS = {".jpg", ".jpeg", ".png", ".webp", ".bmp"}
 
@@ -50,7 +51,7 @@ def _pictures(
 
 
 def _picture(path: Path, size: int, scaled: int) -> np.ndarray:
-    from PIL import Image, UnidentifiedImageError
+    from PIL import Image
 
     try:
         with Image.open(path) as picture:
@@ -59,5 +60,7 @@ def _picture(path: Path, size: int, scaled: int) -> np.ndarray:
             rgb = rgb.resize([max(size, round(side * scale)) for side in rgb.size], Image.Resampling.BILINEAR)
             left, top = ((side - size) // 2 for side in rgb.size)
             return np.asarray(rgb.crop((left, top, left + size, top + size)))
-    except (OSError, UnidentifiedImageError) as error:
-        raise Refusal(f"{path} is not a picture that can be read ({error}): remove it or fetch it again") from None
+    except Exception as error:  # what decoders raise at damaged pictures has no common base
+        raise Refusal(
+            f"{path} is not a picture that can be read ({one_line(str(error))}): remove it or fetch it again"
+        ) from None

@@ -2,15 +2,22 @@
 
 import gzip
 import json
+import lzma
 import tarfile
+import zlib
+from math import prod
 from pathlib import Path
 
 import numpy as np
 
 from tutelage.errors import Refusal
+from tutelage.settings import one_line
 
 Parts = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 """Training images uint8 [N, H, W, C], training labels int64 [N], test images, test labels."""
+
+LARGEST = 1 << 30
+"""The most bytes of one unpacked file."""
 
 CIFAR10 = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 _IDX = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
@@ -21,21 +28,23 @@ def idx(folder: Path) -> Parts | None:
     paths = [next((p for p in (folder / n, folder / f"{n}.gz") if p.exists()), None) for n in _IDX]
     if any(path is None for path in paths):
         return None
-    train, train_labels, test, test_labels = (_idx_array(path) for path in paths if path)
-    return train[..., None], train_labels.astype(np.int64), test[..., None], test_labels.astype(np.int64)
+    axes = 3, 1, 3, 1
+    arrays = [_idx_array(path, wanted) for path, wanted in zip(paths, axes, strict=True) if path]
+    return arrays[0][..., None], arrays[1].astype(np.int64), arrays[2][..., None], arrays[3].astype(np.int64)
 
 
-def _idx_array(path: Path) -> np.ndarray:
+def _idx_array(path: Path, axes: int) -> np.ndarray:
     """One idx file: two zero bytes, the type (8 is uint8), the number of axes, their lengths, the data."""
     try:
-        data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    except (OSError, EOFError) as error:
-        raise Refusal(f"{path} cannot be unpacked ({error}): fetch it again") from None
-    axes = data[3] if len(data) > 4 and data[:3] == b"\0\0\x08" else 0
-    shape = np.frombuffer(data, ">u4", count=axes, offset=4) if axes and len(data) >= 4 + 4 * axes else np.zeros(0)
-    if not axes or len(data) != 4 + 4 * axes + int(np.prod(shape, dtype=np.int64)):
-        raise Refusal(f"{path} is not a whole idx file: fetch it again")
-    return np.frombuffer(data, np.uint8, offset=4 + 4 * axes).reshape([int(n) for n in shape]).copy()
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            data = file.read(LARGEST + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise Refusal(f"{path} cannot be unpacked ({one_line(str(error))}): fetch it again") from None
+    begin = 4 + 4 * axes
+    shape = [int(n) for n in np.frombuffer(data[4:begin], ">u4")] if len(data) >= begin else []
+    if data[:4] != bytes([0, 0, 8, axes]) or not shape or len(data) != begin + prod(shape) or not prod(shape):
+        raise Refusal(f"{path} is not a whole idx file of {axes} axes: fetch it again")
+    return np.frombuffer(data, np.uint8, offset=begin).reshape(shape).copy()
 
 
 def cifar10_binary(folder: Path) -> Parts | None:
@@ -67,15 +76,18 @@ def _first_found(folder: Path, archive: str, inside: str, names: list[str]) -> b
     """The files one after another, from the folder, the folder of the archive, or the archive itself."""
     for place in (folder, folder / inside):
         if all((place / name).exists() for name in names):
-            return b"".join((place / name).read_bytes() for name in names)
+            try:
+                return b"".join((place / name).read_bytes() for name in names)
+            except OSError as error:
+                raise Refusal(f"{', '.join(names)} in {place} cannot be read ({error.strerror})") from None
     if not (folder / archive).exists():
         return None
     try:
         with tarfile.open(folder / archive) as tar:
             members = [tar.extractfile(f"{inside}/{name}") for name in names]
-            return b"".join(member.read() for member in members if member)
-    except (KeyError, OSError, tarfile.TarError, EOFError) as error:
-        raise Refusal(f"{folder / archive} is not whole ({error}): fetch it again") from None
+            return b"".join(member.read(LARGEST) for member in members if member)
+    except (KeyError, OSError, EOFError, ValueError, tarfile.TarError, zlib.error, lzma.LZMAError) as error:
+        raise Refusal(f"{folder / archive} is not whole ({one_line(str(error))}): fetch it again") from None
 
 
 def cifar10_sheets(folder: Path) -> Parts | None:
@@ -85,18 +97,28 @@ def cifar10_sheets(folder: Path) -> Parts | None:
     if not all(path.exists() for path in files):
         return None
     train = np.concatenate([_sheet(path) for path in batches])
-    labels = [np.asarray(json.loads(path.read_text()), dtype=np.int64) for path in files[-2:]]
+    labels = [_label_list(path) for path in files[-2:]]
     return train, labels[0], _sheet(files[5]), labels[1]
 
 
+def _label_list(path: Path) -> np.ndarray:
+    try:
+        labels = json.loads(path.read_text())
+    except (OSError, ValueError, RecursionError) as error:
+        raise Refusal(f"{path} is not a list of labels ({one_line(str(error))}): fetch it again") from None
+    if not isinstance(labels, list) or any(type(label) is not int or not 0 <= label < 256 for label in labels):
+        raise Refusal(f"{path} is not a list of whole numbers: fetch it again")
+    return np.array(labels, dtype=np.int64)
+
+
 def _sheet(path: Path) -> np.ndarray:
-    from PIL import Image, UnidentifiedImageError
+    from PIL import Image
 
     try:
         with Image.open(path) as sheet:
             return np.asarray(sheet.convert("RGB")).reshape(-1, 32, 32, 3)
-    except (OSError, UnidentifiedImageError, ValueError) as error:
-        raise Refusal(f"{path} is not a whole sheet of images ({error}): fetch it again") from None
+    except Exception as error:  # what decoders raise at damaged pictures has no common base
+        raise Refusal(f"{path} is not a whole sheet of images ({one_line(str(error))}): fetch it again") from None
 
 
 def digits(folder: Path) -> Parts | None:

@@ -26,10 +26,13 @@ class Images:
             ("training", self.train, self.train_labels),
             ("test", self.test, self.test_labels),
         ):
-            if images.ndim != 4 or images.dtype != np.uint8 or labels.shape != images.shape[:1]:
+            fits = (
+                images.ndim == 4 and self.train.size and images.dtype == np.uint8 and labels.shape == images.shape[:1]
+            )
+            if not fits or labels.dtype.kind not in "iu" or images.shape[1:] != self.train.shape[1:]:
                 raise Refusal(
                     f"the {part} images of {self.name} are {images.dtype} {list(images.shape)} with labels "
-                    f"{list(labels.shape)}: wanted uint8 [N, H, W, C] and [N]"
+                    f"{labels.dtype} {list(labels.shape)}: wanted uint8 [N, H, W, C], of one size, and integers [N]"
                 )
             bad = (labels < 0) | (labels >= len(self.classes))
             if bad.any():

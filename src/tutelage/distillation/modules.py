@@ -1,6 +1,8 @@
 """Distilling any torch module into any other: teachers are asked once, the student learns from what they said."""
 
 import copy
+import math
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -47,12 +49,14 @@ def distil(
     optimiser: Callable[[Iterable[nn.Parameter], float], torch.optim.Optimizer] | None = None,
     seed: int = 0,
     on_epoch: Callable[[int, float], None] | None = None,
+    seconds: float | None = None,
 ) -> Distilled:
     """Train a copy of the student on what one or several teachers say about the data.
 
     data: inputs [N, ...], or inputs and labels, or a loader of batches of either (read once and kept). held_out: what
-    agreement and accuracy are taken on, the data itself unless given. optimiser: Adam unless told otherwise. The given
-    student is left as it is; teachers run in evaluation mode, once, and their outputs [N, C] are kept.
+    agreement and accuracy are taken on, the data itself unless given. optimiser: Adam unless told otherwise. seconds:
+    training ends after the step at which so much time has passed, and an epoch cut short counts with the inputs it saw.
+    The given student is left as it is; teachers run in evaluation mode, once, and their outputs [N, C] are kept.
     """
     how = softening or Softening()
     x, y = _inputs_and_labels(data)
@@ -63,17 +67,24 @@ def distil(
     _fits(_asked(pupil, x[:2], "student"), targets, y)
     step = (optimiser or _adam)(pupil.parameters(), learning_rate)
     key = draws.keys([seed], "distil", x.device)
-    losses = []
+    losses: list[float] = []
+    if seconds is not None and not seconds > 0:
+        raise Refusal(f"seconds must be positive, got {seconds:g}")
+    end = math.inf if seconds is None else time.monotonic() + seconds
     for epoch in range(epochs):
+        if time.monotonic() >= end:
+            break
         pupil.train()
-        total = 0.0
+        total, seen = 0.0, 0
         for rows in draws.permutations(key, len(x), epoch)[0].split(batch):
             step.zero_grad()
             each = distillation_loss(pupil(x[rows]), targets[rows], None if y is None else y[rows], how)
             each.mean().backward()
             step.step()
-            total += float(each.detach().sum())
-        losses.append(total / len(x))
+            total, seen = total + float(each.detach().sum()), seen + len(rows)
+            if time.monotonic() >= end:
+                break
+        losses.append(total / seen)
         if not torch.isfinite(torch.tensor(losses[-1])):
             raise Refusal(f"the student diverged in epoch {epoch + 1}: lower the learning rate {learning_rate:g}")
         if on_epoch:

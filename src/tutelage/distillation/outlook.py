@@ -43,6 +43,11 @@ class Outlook:
     held_out: bool
     lines: tuple[Line, ...]
 
+    @property
+    def vacuous(self) -> bool:
+        """Whether no bound is below 1, as any share is."""
+        return all(min(line.bound, line.tighter) >= 1 for line in self.lines)
+
 
 def outlook(teacher: nn.Sequential, x: Tensor, held_out: Tensor | None = None) -> Outlook:
     """What a student comes to that learns the teacher's last linear layer from its soft labels on frozen features.

@@ -95,5 +95,8 @@ def _checked(measure: Measure, value: np.ndarray, lost: np.ndarray, step: int) -
     value[lost] = np.nan if value.dtype.kind == "f" else -1
     bad = ~np.isfinite(value) & ~lost.reshape(-1, *[1] * (value.ndim - 1))
     if bad.any():
-        raise ArithmeticError(f"'{measure.name}' is not finite at step {step} for member {np.argwhere(bad)[0][0]}")
+        raise Refusal(
+            f"the measure '{measure.name}' is not finite at step {step} for member {np.argwhere(bad)[0][0]}: make the "
+            "inputs and the weights at the start smaller, or use precision float64"
+        )
     return value

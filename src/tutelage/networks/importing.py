@@ -9,6 +9,7 @@ from tutelage.networks.files import load
 from tutelage.networks.network import Network
 from tutelage.networks.onnx_files import load_onnx
 from tutelage.networks.state_dict import network_of
+from tutelage.settings import one_line
 
 PICKLES = (".pt", ".pth", ".bin", ".ckpt", ".pkl")
 
@@ -38,4 +39,4 @@ def read_network(path: str | Path, activation: str = "relu", slope: float = 0.01
     try:
         return network_of(arrays, activation, slope, ordered=False)  # safetensors keeps no order
     except Refusal as refusal:
-        raise Refusal(f"{path}: {refusal}") from None
+        raise Refusal(f"{path}: {one_line(str(refusal))}") from None

@@ -13,6 +13,7 @@ from torch.nn.functional import conv2d, pad
 from tutelage.errors import Refusal
 from tutelage.networks.network import Network
 from tutelage.networks.onnx_model import attributes, called, constants, read_model
+from tutelage.settings import one_line
 
 DENSE = 1 << 24
 """The most weights of a convolution written out as a matrix."""
@@ -87,7 +88,13 @@ def load_onnx(path: str | Path) -> Network:
     layers that follow one another become one. Anything else is an error that names it. Weights kept outside the file
     are read from its folder.
     """
-    path = Path(path)
+    try:
+        return _load(Path(path))
+    except Refusal as refusal:  # names in a file may hold anything
+        raise Refusal(one_line(str(refusal))) from None
+
+
+def _load(path: Path) -> Network:
     graph = read_model(path).graph
     arrays = constants(graph, path.parent)
     inputs = [i for i in graph.input if i.name not in arrays]

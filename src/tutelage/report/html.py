@@ -1,7 +1,6 @@
 """One self-contained page of HTML: the claims first, then the figure, then where the numbers come from."""
 
 import base64
-import json
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from tutelage.errors import Refusal
 from tutelage.files import write_atomically
+from tutelage.report.study_files import read_claims, read_provenance
 from tutelage.studies import STUDIES, source
 
 
@@ -29,25 +29,24 @@ def write_reports(out: str | Path) -> Path:
 
 def read_study(folder: Path) -> dict[str, Any]:
     """What a page needs to know of one study, from the files `reproduce` wrote."""
+    verdicts, provenance = read_claims(folder / "claims.json"), read_provenance(folder / "provenance.json")
     try:
-        verdicts = json.loads((folder / "claims.json").read_text())
-        provenance = json.loads((folder / "provenance.json").read_text())
         picture = base64.b64encode((folder / "figure.png").read_bytes()).decode()
-        first = verdicts[0]
-        known = STUDIES.get(first["study"])
-        return {
-            "name": first["study"],
-            "source": source(first["seed"], first["figure"]),
-            "scale": first["scale"],
-            "title": known.title if known else first["study"],
-            "shows": known.shows if known else "(this study is not part of the installed version)",
-            "claims": [(rows[0], rows) for rows in _by_claim(verdicts)],
-            "verdicts": verdicts,
-            "picture": picture,
-            "provenance": provenance,
-        }
-    except (OSError, ValueError, LookupError, TypeError) as error:
-        raise Refusal(f"the study in {folder} is damaged ({error}): run 'tutelage reproduce' for it again") from None
+    except OSError as error:
+        raise Refusal(f"the study in {folder} lacks its figure ({error.strerror}): reproduce it again") from None
+    first = verdicts[0]
+    known = STUDIES.get(first["study"])
+    return {
+        "name": first["study"],
+        "source": source(first["seed"], first["figure"]),
+        "scale": first["scale"],
+        "title": known.title if known else first["study"],
+        "shows": known.shows if known else "(this study is not part of the installed version)",
+        "claims": [(rows[0], rows) for rows in _by_claim(verdicts)],
+        "verdicts": verdicts,
+        "picture": picture,
+        "provenance": provenance,
+    }
 
 
 def render(title: str, studies: list[dict[str, Any]]) -> str:

@@ -1,6 +1,6 @@
 """The ledger: every claim of every stored study with its verdict, written from the claims files and never by hand."""
 
-import json
+import re
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -8,6 +8,8 @@ from typing import Any
 from tutelage.errors import Refusal
 from tutelage.files import write_atomically
 from tutelage.report.html import short
+from tutelage.report.study_files import read_claims
+from tutelage.settings import one_line
 from tutelage.studies import source
 
 _HEAD = """# Ledger of claims
@@ -30,14 +32,22 @@ def write_ledger(root: str | Path) -> Path:
 
 
 def _read(path: Path) -> list[dict[str, Any]]:
-    try:
-        claims = json.loads(path.read_text())
-        return [{key: claim[key] for key in _KEYS} for claim in claims]
-    except (OSError, ValueError, LookupError, TypeError) as error:
-        raise Refusal(f"{path} is not a claims file ({error})") from None
+    """The claims of a file, their words as plain text; "|" as text where it would end the cell of a table."""
+    return [
+        {k: _text(v, cell=k != "claim") if isinstance(v, str) else v for k, v in claim.items()}
+        for claim in read_claims(path)
+    ]
 
 
-_KEYS = ("study", "seed", "figure", "scale", "claim", "setting", "expected", "measured", "stderr", "n", "verdict")
+def _text(text: str, cell: bool = True) -> str:
+    """Text that Markdown shows as it is: no HTML, no end of a line or, in a table, of a cell.
+
+    >>> _text("1 < 2 <b> | c")
+    '1 < 2 &lt;b> &#124; c'
+    """
+    plain = re.sub(r"&(?=[A-Za-z#])", "&amp;", one_line(text))
+    plain = re.sub(r"<(?=[A-Za-z/!?])", "&lt;", plain)
+    return plain.replace("|", "&#124;") if cell else plain
 
 
 def _counts(root: Path, found: list[Path]) -> str:

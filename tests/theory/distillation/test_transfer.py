@@ -84,3 +84,13 @@ def test_joined_and_first(sets):
     assert sets[[2]].members == 1
     with pytest.raises(Refusal, match="different teachers"):
         sets.joined(Isotropic(7, norm=2.0).transfer(range(4), 2))
+
+
+def test_sets_that_share_their_inputs_have_the_span_of_each():
+    """A view of one array along the members is worked through once, with the same numbers."""
+    x, w = torch.randn(6, 9, dtype=torch.float64), torch.randn(3, 9, dtype=torch.float64)
+    shared, apart = TransferSet(x.expand(3, -1, -1), w), TransferSet(x.repeat(3, 1, 1), w)
+    assert shared.rank.tolist() == apart.rank.tolist() == [6, 6, 6]
+    assert torch.allclose(shared.along(w), apart.along(w), atol=1e-12)
+    assert torch.allclose(shared.across(w), apart.across(w), atol=1e-12)
+    assert torch.allclose(shared.spectrum, apart.spectrum)

@@ -93,11 +93,12 @@ class TransferSet:
 
     @cached_property
     def _span(self) -> tuple[Tensor, Tensor]:
-        length = self.x.norm(dim=2, keepdim=True)
-        q, r = torch.linalg.qr((self.x / torch.where(length > 0, length, 1.0)).mT)
+        x = self.x[:1] if self.x.stride(0) == 0 else self.x  # sets that share their inputs share the span
+        length = x.norm(dim=2, keepdim=True)
+        q, r = torch.linalg.qr((x / torch.where(length > 0, length, 1.0)).mT)
         u, s, _ = torch.linalg.svd(r, full_matrices=False)
         kept = s > _RANK * s[:, :1].clamp_min(1e-300)
-        return (q @ u) * kept.unsqueeze(1), kept.sum(1)
+        return ((q @ u) * kept.unsqueeze(1)).expand(self.members, -1, -1), kept.sum(1).expand(self.members)
 
     @property
     def basis(self) -> Tensor:

@@ -1,0 +1,74 @@
+"""The files of a reproduced study, checked: what does not have the types `reproduce` writes is one sentence."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from tutelage.errors import Refusal
+from tutelage.settings import one_line
+
+Text = Annotated[str, Field(min_length=1)]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(strict=True, extra="allow")
+
+
+class _Claim(_Record):
+    study: Text
+    seed: Text
+    figure: Text
+    scale: Text
+    claim: Text
+    setting: str
+    statistic: str
+    expected: str
+    measured: float | None
+    stderr: float | None
+    n: int
+    verdict: Literal["holds", "fails", "undecided"]
+    refuted_by: str
+
+
+class _Pack(_Record):
+    engine: str
+    device: str
+    seeds: Annotated[list[int], Field(min_length=1)]
+    diverged: dict[str, Any] | list[Any]
+
+
+class _Provenance(_Record):
+    version: str
+    commit: str | None = None
+    written: str
+    seconds: float
+    packs: list[_Pack]
+
+
+_CLAIMS = TypeAdapter(Annotated[list[_Claim], Field(min_length=1)])
+_PROVENANCE = TypeAdapter(_Provenance)
+
+
+def read_claims(path: Path) -> list[dict[str, Any]]:
+    """The claims of a claims.json, one or more."""
+    return [claim.model_dump() for claim in _read(path, _CLAIMS)]
+
+
+def read_provenance(path: Path) -> dict[str, Any]:
+    """What a provenance.json tells."""
+    return _read(path, _PROVENANCE).model_dump()
+
+
+def _read(path: Path, kind: TypeAdapter) -> Any:
+    try:
+        return kind.validate_python(json.loads(path.read_text()))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        why = f"'{'.'.join(map(str, first['loc']))}': {first['msg']}"
+    except OSError as error:
+        why = str(error.strerror)
+    except (ValueError, RecursionError) as error:
+        why = str(error)
+    raise Refusal(f"{path} is damaged ({one_line(why)}): run 'tutelage reproduce' for this study again")

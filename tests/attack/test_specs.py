@@ -1,0 +1,116 @@
+"""Specs of random settings: what is legal runs; what is not is one error in a sentence, and so is overflow."""
+
+import logging
+
+import numpy as np
+import pytest
+import yaml
+
+from tutelage import Refusal
+from tutelage.inputs import Law
+from tutelage.networks import Student
+from tutelage.runs import Store
+from tutelage.runs.execute import execute
+from tutelage.runs.experiment import read_experiment, settings_of
+from tutelage.runs.spec import Spec
+from tutelage.teachers import Teacher
+from tutelage.training.optimisers import Optimiser
+from tutelage.training.schedules import Schedule
+
+BASE = {
+    "teacher": {"kind": "levels", "inputs": 4, "hidden": [3], "outputs": 2},
+    "student": {"kind": "small-normal", "multiple": 1},
+    "inputs": {"kind": "gaussian", "train": 12, "evaluate": 6},
+    "training": {"steps": 3, "batch": 4},
+    "seeds": 2,
+}
+NAMES = sorted({dotted for dotted, _, _ in settings_of()})
+EXTREME = [0, 1, 2, -1, 3, 1e-300, 1e-30, 1e-3, 0.5, 0.999, 1.5, 1e5, 1e18, 1e30, 1e38, 1e150, 1e300, -1e30]
+WRONG = [None, True, "", "text", "all", "median", [], {}, [1, 2], [0.1, 0.2], [[1]], {"a": 1}, float("nan"),
+         float("inf"), 2**63, -(2**70), 10**400, "1e400", "0x10", "\n", "kind"]  # fmt: skip
+KINDS = {
+    "teacher": sorted(Teacher.kinds), "student": sorted(Student.kinds), "inputs": sorted(Law.kinds),
+    "training.schedule": sorted(Schedule.kinds), "training.optimiser": sorted(Optimiser.kinds),
+}  # fmt: skip
+SMALL = 10**4
+
+
+def altered(random: np.random.Generator, values: list) -> dict:
+    """A small spec with up to three settings changed."""
+    spec = yaml.safe_load(yaml.safe_dump(BASE))
+    for _ in range(random.integers(1, 4)):
+        if random.random() < 0.3:
+            section = str(random.choice(list(KINDS)))
+            name, value = f"{section}.kind", str(random.choice(KINDS[section]))
+        else:
+            name, value = str(random.choice(NAMES)), values[random.integers(len(values))]
+        *sections, last = name.split(".")
+        table = spec
+        for section in sections:
+            inner = table.get(section)
+            table[section] = inner if isinstance(inner, dict) else {}
+            table = table[section]
+        table[last] = value
+    return spec
+
+
+def made(values: dict) -> Spec | None:
+    """The spec, or None where an error of one line says what is wrong."""
+    try:
+        return Spec(**values)
+    except Refusal as refusal:
+        said = str(refusal)
+    assert said
+    assert "\n" not in said
+    assert len(said) < 2000
+    return None
+
+
+def small(spec: Spec) -> bool:
+    """Whether it runs in a moment."""
+    teacher = spec.teacher.widths()
+    widths = (*teacher, *spec.student.widths(teacher))
+    batch = spec.inputs.train if spec.training.batch == "all" else spec.training.batch
+    counts = spec.training.steps, spec.inputs.train, spec.inputs.evaluate, batch, sum(widths), 100 * len(spec.seeds)
+    return all(count <= SMALL for count in counts) and spec.training.steps * batch <= SMALL
+
+
+def test_wrong_settings_are_one_sentence(attack):
+    random = attack.generator(1)
+    legal = sum(made(altered(random, EXTREME + WRONG)) is not None for _ in attack.rounds(1500))
+    assert legal
+
+
+def test_files_of_wrong_settings_are_one_sentence(attack, tmp_path):
+    random, path = attack.generator(2), tmp_path / "spec.yaml"
+    for _ in attack.rounds(150):
+        values = altered(random, EXTREME + WRONG)
+        if random.random() < 0.5:
+            name = str(random.choice(NAMES))
+            values[str(random.choice(["grid", "zip"]))] = {
+                name: [EXTREME[i] for i in random.integers(0, len(EXTREME), 2)]
+            }
+        path.write_text(yaml.safe_dump(values))
+        try:
+            found = read_experiment(path)
+        except Refusal as refusal:
+            found = str(refusal)
+        assert "\n" not in found if isinstance(found, str) else found
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_is_legal_runs_or_overflows_in_one_sentence(attack, tmp_path, caplog):
+    """Every number that a legal spec gives is recorded, or one error says that numbers are too large."""
+    caplog.set_level(logging.CRITICAL)
+    random, ran, stopped = attack.generator(3), 0, 0
+    for round_ in attack.rounds(60):
+        spec = made(altered(random, EXTREME))
+        if spec is None or not small(spec):
+            continue
+        try:
+            execute([spec], Store(tmp_path / str(round_)), device="cpu")
+            ran += 1
+        except Refusal as refusal:
+            assert "\n" not in str(refusal)  # noqa: PT017
+            stopped += 1
+    assert ran
