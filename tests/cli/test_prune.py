@@ -40,7 +40,7 @@ def test_a_smaller_network_is_written_and_the_table_says_why(capsys, monkeypatch
         "merged",
         "no fan-out",
         "hidden units: 4 before, 2 now",
-        "equal but for rounding",
+        "equal up to rounding",
         f"written: {small}",
     ):
         assert wanted in words

@@ -15,7 +15,7 @@ from tutelage.cli.engines import engines
 from tutelage.cli.explain import explain
 from tutelage.cli.identify import identify
 from tutelage.cli.prune import prune
-from tutelage.errors import Refusal
+from tutelage.errors import InternalError, Refusal
 
 app = typer.Typer(
     name="tutelage",
@@ -41,7 +41,7 @@ app.add_typer(store.app)
 app.add_typer(data.app)
 app.command()(store.query)
 
-ERROR, INTERRUPTED = 2, 130
+ERROR, INTERNAL, INTERRUPTED = 2, 70, 130
 
 
 def _interrupt(number: int, frame: object) -> None:
@@ -59,6 +59,9 @@ def main() -> None:
     except Refusal as refusal:
         console.print(f"tutelage: {refusal}")
         sys.exit(ERROR)
+    except InternalError as error:
+        console.print(f"tutelage: {error}")
+        sys.exit(INTERNAL)
     except (KeyboardInterrupt, SystemExit) as end:  # typer turns Ctrl-C into an exit with this code
         if isinstance(end, SystemExit) and end.code != INTERRUPTED:
             raise

@@ -74,7 +74,7 @@ def match_parameters(first: Network, second: Network) -> Relation:
 
 def _allowed(depth: int, eps: float) -> Tensor:
     """What rounding leaves of a residual, a layer: [L]; lower layers' scales enter those above."""
-    return _ROUNDINGS * eps * torch.arange(1, depth + 1)
+    return _ROUNDINGS * eps * torch.arange(1, depth + 1, dtype=torch.float64)
 
 
 def _one_architecture(first: Network, second: Network) -> None:
@@ -147,7 +147,7 @@ def _signs(a: Network, b: Network, layer: int, order: Tensor) -> Tensor:
         return torch.ones(order.shape, dtype=torch.float64)
     mine, theirs = incoming(a, layer), incoming(b, layer)
     product = (mine * theirs.gather(2, order.unsqueeze(1).expand_as(theirs))).sum(1)
-    return torch.where(product < 0, -1.0, 1.0).to(torch.float64)
+    return torch.where(product < 0, -torch.ones_like(product), 1)
 
 
 def _assignment(cost: Tensor) -> Tensor:

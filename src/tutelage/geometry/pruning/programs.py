@@ -14,7 +14,7 @@ from scipy.optimize import linprog
 from torch import Tensor
 
 from tutelage.geometry.checks import bias
-from tutelage.geometry.pruning.intervals import Box, Interval, activated, gamma, lines, slopes
+from tutelage.geometry.pruning.intervals import TINY, Box, Interval, activated, gamma, lines, slopes
 from tutelage.networks import Network
 
 SIZE = 400
@@ -83,5 +83,7 @@ class Program:
         least = np.minimum(left * self.low, left * self.high).sum() - multipliers @ self.right
         reach = np.maximum(abs(self.low), abs(self.high))
         size = (abs(cost) + abs(self.rows).T @ multipliers) @ reach + multipliers @ abs(self.right)
-        room = gamma(sum(self.rows.shape)) * (size + abs(self.bias[unit]))
-        return float(self.bias[unit] + side * (room - least))
+        room = gamma(2 * sum(self.rows.shape)) * (size + abs(self.bias[unit]))
+        room += TINY * (self.rows.size + 8) * (1 + multipliers.max(initial=0)) * (1 + reach.max())
+        end = float(self.bias[unit] + side * (room - least))
+        return side * np.inf if np.isnan(end) else end
