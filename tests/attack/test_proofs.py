@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from tutelage.geometry import prune, same_function
+from tutelage.geometry import prune
 from tutelage.geometry.evaluation import exact_difference
 from tutelage.networks import Network
 

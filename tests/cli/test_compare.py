@@ -154,7 +154,7 @@ def test_a_slice_of_equal_networks_has_no_witness(capsys, monkeypatch, tmp_path)
         (["a", "copy", "--member-a", "4"], "there is no member 4"),
         (["a", "copy", "--box", "1", "-1"], "no inside"),
         (["a", "nowhere"], "there is no file"),
-        (["a", "copy", "--tolerance", "-1"], "a tolerance is a number"),
+        (["a", "copy", "--tolerance", "-1"], "tolerance must be a finite number of at least 0, got -1.0"),
         (["three", "three", "--on", "missing.yaml"], "cannot be read as YAML"),
         (["a", "copy", "--on", "missing.yaml", "--box", "0", "1"], "choose one of them"),
         (["model.pt", "a"], "is a pickle"),

@@ -23,6 +23,11 @@ class Deadline:
         self._end = None if seconds is None else time.monotonic() + seconds
 
     @property
+    def left(self) -> float:
+        """Seconds left, infinite without a limit."""
+        return float("inf") if self._end is None else self._end - time.monotonic()
+
+    @property
     def passed(self) -> bool:
         return self._end is not None and time.monotonic() >= self._end
 

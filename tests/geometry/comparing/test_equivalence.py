@@ -104,7 +104,7 @@ def test_random_networks_differ_and_the_supremum_is_given(random_net, seed, firs
     assert again.verdict == "different"
     if boxed:
         assert again.difference == pytest.approx(found.difference, rel=1e-9)
-        assert found.at_most == found.difference
+        assert found.difference <= found.at_most < found.difference + 1e-9
 
 
 @pytest.mark.parametrize("domain", [None, (-1, 1), (-5, 2)])
@@ -112,7 +112,7 @@ def test_other_algorithms_for_one_function_are_proved_equal_from_all_regions(dom
     found = same_function(largest_of_three((0, 1, 2)), largest_of_three((2, 0, 1)), domain)
     assert found.verdict == "same, not related"
     assert "regions of both together" in found.reason
-    assert found.at_most <= found.tolerance < 1e-10
+    assert found.at_most <= found.tolerance < 1e-9
 
 
 def test_beyond_the_budget_nothing_is_claimed():

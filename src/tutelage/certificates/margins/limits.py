@@ -5,9 +5,9 @@ grow over the second half of the records' log t. What is left closes like 1/log 
 space, and of (3.8) more like 1/sqrt(log t) where they do not.
 """
 
+import math
 from collections.abc import Sequence
 
-import math
 import torch
 from torch import Tensor
 

@@ -13,6 +13,7 @@ from tutelage.networks import Network
 
 _SWEEPS = 8  # times all layers are assigned anew, with the layers above taken into account
 _BY_FAN_OUT = 1e-3  # weight of the fan-out beside incoming weights: it decides among units that are nearly equal
+_FAR = 1e300  # the distance of units whose lengths float64 cannot hold
 _ROUNDINGS = 16  # roundings of weights and scales, a layer, up to which a residual is none
 
 
@@ -152,7 +153,9 @@ def _signs(a: Network, b: Network, layer: int, order: Tensor) -> Tensor:
 
 def _assignment(cost: Tensor) -> Tensor:
     """The pairing of smallest total cost: [S, n, n] -> int64 [S, n], the column of every row."""
-    return torch.stack([torch.from_numpy(linear_sum_assignment(matrix)[1]) for matrix in cost.numpy()])
+    return torch.stack(
+        [torch.from_numpy(linear_sum_assignment(matrix)[1]) for matrix in cost.nan_to_num(_FAR, _FAR).numpy()]
+    )
 
 
 def _residual(a: Network, b: Network) -> Tensor:
