@@ -67,6 +67,8 @@ def in_double(network: Network, name: str = "network") -> Network:
 
 def points_for(network: Network, points: Tensor) -> Tensor:
     """Points in float64 as [S, N, d]; refused when there are none, or when they do not fit or are not finite."""
+    if not isinstance(points, Tensor):
+        raise Refusal(f"points must be a torch tensor [N, {network.inputs}], got {type(points).__name__}")
     if not points.numel():
         raise Refusal(f"there are no points to look at: give at least one row of {network.inputs} numbers")
     if not points.isfinite().all():

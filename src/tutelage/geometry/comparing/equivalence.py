@@ -11,18 +11,22 @@ from torch import Tensor, nn
 
 from tutelage.errors import InternalError, Refusal
 from tutelage.geometry.checks import Deadline, as_network, in_double, same_function_space
-from tutelage.geometry.comparing.normal import WORDS, Redundancy, forms_apart, normal_form
+from tutelage.geometry.comparing.normal import Redundancy, forms_apart, normal_form
 from tutelage.geometry.comparing.relation import Relation, kind, match_parameters
 from tutelage.geometry.comparing.supremum import Supremum, supremum, upper_bound
 from tutelage.geometry.comparing.tolerance import tolerance_for
 from tutelage.geometry.comparing.witness import Witness, difference_at, sampled, searched
+from tutelage.geometry.comparing.wording import explained, in_words
 from tutelage.geometry.evaluation import EXACT_WEIGHTS, difference_with_error, exact_difference
-from tutelage.geometry.pieces.domain import Domain, Ends, box
+from tutelage.geometry.pieces.domain import Domain, Ends, as_domain
 from tutelage.geometry.pieces.regions import BUDGET
 from tutelage.geometry.pruning.bounds import bounds, underflow
 from tutelage.geometry.pruning.deviation import reach, rounding
 from tutelage.geometry.pruning.intervals import TINY, Box, box_for, gamma
 from tutelage.networks import Network
+
+_FINE_ENOUGH = 1e-9  # the relative error of a difference in float64 beyond which it is worked out exactly
+_LARGEST = torch.finfo(torch.float64).max
 
 Verdict = Literal["same and related", "same, not related", "different", "not decided"]
 
@@ -34,8 +38,8 @@ class Comparison:
     verdict: "same and related" (by permutation and positive scaling, over all inputs), "same, not related",
     "different" (at the witness) or "not decided"; reason: in a sentence or two; domain: in words.
     Same means that no output differs by more than the tolerance anywhere on the domain; over all inputs differences
-    are divided by max(1, |x|), the largest coordinate. tolerance: the largest of all outputs or, for different networks,
-    that at the witness. difference: the largest one known, the supremum over the domain where ``exact``; at_most: the
+    are divided by max(1, |x|), the largest coordinate. tolerance: the largest of all outputs or, for "different", that
+    at the witness. difference: the largest one known, the supremum over the domain where ``exact``; at_most: the
     smallest number that provably no difference exceeds, or None; witness: an input [d] where they differ by more than
     the tolerance there.
     redundancies: units of each network that do nothing, as far as they were looked for.
@@ -111,8 +115,7 @@ class _Question:
         self.pair = as_network(first, "first network"), as_network(second, "second network")
         _check(*self.pair)
         inputs = self.pair[0].inputs
-        if domain is not None and not isinstance(domain, Domain):
-            domain = box(*domain, dimension=inputs)
+        domain = None if domain is None else as_domain(domain, inputs)
         if domain is not None and domain.dimension != inputs:
             raise Refusal(f"the networks have {inputs} inputs and the domain {domain.dimension} dimensions")
         if tolerance is not None and not 0 <= tolerance < torch.inf:
@@ -252,6 +255,15 @@ class _Question:
         pairs = zip(exact_difference(self.first, self.second, at), allowed.tolist(), strict=True)
         return allowed if any(d > Fraction(t) * Fraction(size) for d, t in pairs) else None
 
+    def _value(self, witness: Witness) -> float:
+        """The largest difference at a witness, without rounding where float64 is too coarse for it."""
+        gap, error = (a[0, 0] for a in difference_with_error(self.first, self.second, witness.at[None]))
+        if error.max() <= _FINE_ENOUGH * gap.max() or self._weights > EXACT_WEIGHTS:
+            return witness.value
+        size = 1.0 if self.domain is not None else max(1.0, witness.at.abs().max().item())
+        exact = max(exact_difference(self.first, self.second, witness.at)) / Fraction(size)
+        return float(exact) if exact < Fraction(_LARGEST) else _LARGEST
+
     @property
     def _weights(self) -> int:
         return sum(a.numel() for n in (self.first, self.second) for a in n.parameters)
@@ -270,7 +282,7 @@ class _Question:
         )
         assert allowed is not None
         self._knows(upper_bound(self.first, self.second, self.domain))
-        self.witness = best
+        best = self.witness = Witness(self._value(best), best.at)
         words = f"they differ at the witness; {reason or 'no input of the domain has a larger difference'}"
         gap = difference_with_error(self.first, self.second, best.at[None])[0][0, 0]
         output = int((gap / allowed.clamp_min(TINY)).argmax())
@@ -356,39 +368,3 @@ def _check(first: Network, second: Network) -> None:
         if network.members != 1:
             raise Refusal(f"the {name} is a stack of {network.members} networks: choose one of them, network[s]")
     same_function_space(first, second)
-
-
-def in_words(domain: Domain | None) -> str:
-    """What a domain is.
-
-    >>> in_words(box(-1, 1, dimension=3))
-    'the box from -1 to 1 in 3 dimensions'
-    """
-    if domain is None:
-        return "all inputs"
-    if not domain.is_box:
-        return f"a polytope of {domain.facets} constraints in {domain.dimension} dimensions"
-    ends = [
-        f"{end.unique().item():g}" if len(end.unique()) == 1 else "several ends" for end in (domain.low, domain.high)
-    ]
-    return f"the box from {ends[0]} to {ends[1]} in {domain.dimension} dimensions"
-
-
-_NAMED = 4  # units of a kind that are named one by one in a sentence
-
-
-def explained(
-    first: Network, second: Network, in_first: tuple[Redundancy, ...], in_second: tuple[Redundancy, ...]
-) -> str:
-    """Why two networks can be the same function without being related, in a sentence."""
-    parts = []
-    if kind(first) != kind(second):
-        parts.append(f"{kind(first)} and {kind(second)} units are both made of linear maps and relu units")
-    for name, network, found in (("first", first, in_first), ("second", second, in_second)):
-        for what, layer in dict.fromkeys((r.kind, r.layer) for r in found):
-            units = [str(r.unit) for r in found if (r.kind, r.layer) == (what, layer)]
-            named = ", ".join(units[:_NAMED]) + (f" and {len(units) - _NAMED} more" if len(units) > _NAMED else "")
-            parts.append(f"{WORDS[what]}: unit{'s' * (len(units) > 1)} {named} of layer {layer} of the {name} network")
-            if what == "linear" and len(units) == network.widths[layer]:
-                parts[-1] += ", which is all of them, so that any invertible mixture of them serves as well"
-    return "; ".join(parts) or "no redundant unit was found that would explain it"

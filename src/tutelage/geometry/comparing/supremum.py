@@ -223,7 +223,9 @@ def _regions(both: Network, domain: Domain, budget: int) -> tuple[Regions, int]:
 
 
 def _room(both: Network, domain: Domain, relative: float) -> Tensor:
-    r"""What taking small pre-activations for 0 can hide, for each output [C]: twice :math:`\sum_l e_l G_l`, errors of units times gains.
+    r"""What taking small pre-activations for 0 can hide, for each output: [C].
+
+    Twice :math:`\sum_l e_l G_l`, errors of units times gains.
 
     On a region whose unit is at least -e at all corners the unit is at least -e throughout, so that the affine map of
     the region is off by no more than e times the gain, there and at the corners.

@@ -5,8 +5,8 @@ of their weights, so that differences count as none up to
 
 .. math:: t(x) = \max(1, |x|_\infty)\, \min(c, \max(f, r(x)))
 
-with r the effect of rounding the weights at this input, f a floor and c a ceiling that are shares of how much the output
-itself varies. t does not depend on the domain: a difference that counts in a box counts in every larger one.
+with r the effect of rounding the weights at this input, f a floor and c a ceiling that are shares of how much the
+output itself varies. t does not depend on the domain: a difference that counts in a box counts in every larger one.
 """
 
 from dataclasses import dataclass
@@ -97,8 +97,8 @@ def rounding_at(network: Network, at: Tensor) -> Tensor:
     .. math:: c \sum_l (|f_{l-1}| |W_l| + |b_l|)\, |J_l|
 
     with the features f and the derivatives J of the outputs by the pre-activations at this input; c: the relative error
-    of a weight, of its storage and of the arithmetic in float64. Where rounding decides on which side of its kink a unit
-    is, the steeper side counts.
+    of a weight, of its storage and of the arithmetic in float64. Where rounding decides on which side of its kink a
+    unit is, the steeper side counts.
     """
     c, network = _relative(network), in_double(network)
     f, sizes, gates = at.to(torch.float64).view(1, 1, -1), [], []

@@ -78,11 +78,9 @@ def underflow(network: Network, box: Box) -> float:
     Each is off by at most the smallest normal number, times the largest factor that anything after it multiplies by.
     """
     reach = max(1.0, box.low.abs().max().item(), box.high.abs().max().item()) if box.bounded else 1.0
-    powers = [math.log2(reach)]
-    for w in network.weights:
-        powers.append(math.log2(max(1.0, w.abs().sum(1).max().item(), w.abs().sum(2).max().item())))
-    if network.biases is not None:
-        powers.append(math.log2(max(1.0, *(b.abs().max().item() for b in network.biases))))
+    factors = [max(w.abs().sum(1).max().item(), w.abs().sum(2).max().item()) for w in network.weights]
+    factors += [reach, max(b.abs().max().item() for b in network.biases or (torch.zeros(1),))]
+    powers = [math.log2(max(1.0, factor)) for factor in factors]
     count = 4 * sum(w[0].numel() for w in network.weights) + 64
     power = 2 * sum(powers) + math.log2(count) - 1022
     return 2.0**power if power < 1023 else math.inf

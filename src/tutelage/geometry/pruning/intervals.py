@@ -38,6 +38,15 @@ class Box:
         return self.low.unsqueeze(1) + unit * (self.high - self.low).unsqueeze(1)
 
 
+def pair_of_ends(box: object) -> tuple[Tensor, Tensor]:
+    """Lower and upper bounds as float64 tensors; an error for what is no pair of numbers or arrays."""
+    try:
+        low, high = (torch.as_tensor(end, dtype=torch.float64).detach().cpu() for end in box)  # type: ignore[attr-defined]
+    except (TypeError, ValueError, RuntimeError):
+        raise Refusal(f"a box must be (low, high), two numbers or arrays of numbers, got {box!r}") from None
+    return low, high
+
+
 def box_for(network: Network, box: tuple | Box | None) -> Box:
     """The box of a network's inputs: None for all inputs, or (low, high), each a number, [d] or [S, d].
 
@@ -46,10 +55,8 @@ def box_for(network: Network, box: tuple | Box | None) -> Box:
     """
     if isinstance(box, Box):
         return box
-    low, high = (-torch.inf, torch.inf) if box is None else box
     ends = []
-    for end in (low, high):
-        end = torch.as_tensor(end, dtype=torch.float64)
+    for end in pair_of_ends((-torch.inf, torch.inf) if box is None else box):
         if end.ndim > 2 or (end.ndim and end.shape[-1] != network.inputs):
             raise Refusal(f"an end of the box has shape {list(end.shape)}: wanted a number or [{network.inputs}]")
         if end.isnan().any():
