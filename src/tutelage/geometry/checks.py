@@ -39,7 +39,7 @@ def as_network(network: Network | nn.Sequential, name: str = "network") -> Netwo
     (3, 4, 2)
     """
     if isinstance(network, nn.Module):
-        network = from_module(network)  # type: ignore[arg-type]
+        network = from_module(network)
     if not isinstance(network, Network):
         raise Refusal(f"the {name} must be a Network or a torch.nn.Sequential, got {type(network).__name__}")
     if network.dtype not in PRECISIONS:

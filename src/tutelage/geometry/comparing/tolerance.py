@@ -47,7 +47,8 @@ class Tolerance:
         size = max(1.0, point.abs().max().item())
         if self.told is not None:
             return (self.floor * (size if bounded else 1.0)).clamp_min(self.told)
-        rounded = sum(rounding_at(n, point) for n in self.networks) / size
+        first, second = self.networks
+        rounded = (rounding_at(first, point) + rounding_at(second, point)) / size
         limited = torch.minimum(self.ceiling, torch.maximum(self.floor, rounded))
         return limited * (size if bounded else 1.0)
 
@@ -64,13 +65,12 @@ class Tolerance:
 
 def tolerance_for(first: Network, second: Network, told: float | None = None) -> Tolerance:
     """The tolerance of a pair of networks, each of one member and as stored."""
-    floors, ceilings = [], []
+    floor = ceiling = torch.zeros(first.outputs, dtype=torch.float64)
     for network in (first, second):
         spread, size = variation(network)
         low, high = _SHARES.get(network.dtype, _FINE) if told is None else _FINE
-        floors.append(low * spread + _VALUES * size)
-        ceilings.append(high * spread + _VALUES * size)
-    return Tolerance((first, second), sum(floors), sum(ceilings), told)  # type: ignore[arg-type]
+        floor, ceiling = floor + low * spread + _VALUES * size, ceiling + high * spread + _VALUES * size
+    return Tolerance((first, second), floor, ceiling, told)
 
 
 def variation(network: Network) -> tuple[Tensor, Tensor]:
