@@ -377,7 +377,7 @@ def test_a_leaky_unit_below_its_kink_keeps_its_slope_when_others_fold_into_it():
 def test_a_difference_above_the_bound_is_an_internal_error(monkeypatch):
     """A step that claims to cost nothing and does not keep the function."""
     network = small([[1.0, 2.0]], [[1.0], [1.0]], dtype=torch.float64)
-    monkeypatch.setattr(Work, "cost", lambda self, layer, delta, gone: torch.zeros(1, 2, 1, dtype=torch.float64))
+    monkeypatch.setattr(Work, "cost", lambda self, layer, delta, *_: torch.zeros(1, 2, 1, dtype=torch.float64))
     with pytest.raises(InternalError, match="a search found a difference of"):
         prune(network, box=(-1, 1), tolerance=0.9)
 

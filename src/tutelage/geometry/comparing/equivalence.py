@@ -141,6 +141,9 @@ class _Question:
         if self.first.widths != self.second.widths or kind(self.first) != kind(self.second):
             return None
         self.relation = match_parameters(*self.pair)
+        if _identical(self.first, self.second):
+            self._knows(torch.zeros_like(self.enough))
+            return self._same("same and related", "both have the same weights in the same order")
         if not self.relation.holds.all():
             return None
         everywhere = self._aligned_apart(box_for(self.first, None))
@@ -344,6 +347,13 @@ class _Question:
                 f"comparing proved that no output differs by more than {self.at_most.max().item():.3g}, "
                 f"but a search found a difference of {self.witness.value:.3g}"
             )
+
+
+def _identical(first: Network, second: Network) -> bool:
+    """Whether two networks of one architecture have the same numbers in the same places."""
+    if (first.biases is None) != (second.biases is None):
+        return False
+    return all(map(torch.equal, first.parameters, second.parameters))
 
 
 def _stored_eps(network: Network) -> float:

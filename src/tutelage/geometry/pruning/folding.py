@@ -85,7 +85,7 @@ def _fold(work: Work, layer: int, member: int, units: Tensor, gate: Tensor, code
     terms = (below @ w_k.abs() + b_k.abs()) @ v_k.abs() + (below @ value.abs() + start.abs()) @ c.abs()
     delta = below @ (joint - value @ c).abs() + 2 * gamma(sum(w_k.shape)) * (terms + above[member].abs())
     delta = delta + (joined - summed).abs() + torch.where(v_k == 0, 0, past.unsqueeze(1) * v_k.abs()).sum(0)
-    cost = (delta @ work.view.gains[layer][member]).nan_to_num(torch.inf, torch.inf)
+    cost = (delta @ work.view.gains[layer][member] + work.slack).nan_to_num(torch.inf, torch.inf)
     each = (cost / (len(units) - len(kept))).view(1, 1, -1).expand(work.network.members, 1, -1)
     if not work.accepted(each)[member, 0] or not (c.isfinite().all() and joined.isfinite().all()):
         return False
@@ -93,7 +93,6 @@ def _fold(work: Work, layer: int, member: int, units: Tensor, gate: Tensor, code
     w[member][:, kept], b[member, kept], v[member, kept] = a, offset, c
     exact = work.tolerance == 0 and not past.any() and bool(work.within(each)[member, 0])
     _tell(work, layer, member, units, kept, cost, code, exact)
-    work.rewritten = True
     work.put(layer, w, b, v, above, _mask(work, layer, member, units, kept))
     return True
 

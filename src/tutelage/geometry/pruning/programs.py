@@ -57,7 +57,7 @@ class Program:
             under, chord, offset = (a.numpy() for a in lines(one, u))
             decided = ((u[0] >= 0) | (u[1] <= 0)).numpy()
             w, b = one.weights[below][0].numpy().T, bias(one, below)[0].numpy()
-            branches = [(-1, np.where(decided, under, branch), 0 * offset) for branch in slopes(one)]
+            branches = [(-1, np.where(decided, under, branch), np.zeros_like(offset)) for branch in slopes(one)]
             for sign, slope, more in ((+1, chord, offset), *branches):  # f <= chord u + offset, f >= slope u
                 block = np.zeros((widths[below + 1], begin[-1]))
                 block[:, begin[below] : begin[below + 1]] = -sign * slope[:, None] * w
@@ -75,6 +75,8 @@ class Program:
         cost = np.zeros_like(self.low)
         cost[self.begin :] = -side * self.weights[:, unit]
         ends = list(zip(self.low.tolist(), self.high.tolist(), strict=True))
+        if not (np.isfinite(self.right).all() and np.isfinite(self.rows).all()):
+            return side * np.inf
         found = linprog(cost, self.rows, self.right, bounds=ends, method="highs")
         if found.status != 0:
             return side * np.inf

@@ -88,7 +88,7 @@ class Work:
 
     dtype: the precision the result is stored in; every new weight is rounded to it at once, and the rounding counted.
     allowed: [S, C], how far all steps together may move an output and still leave the function equal up to rounding;
-    None for no limit.
+    None for no limit. slack: what products that underflow can hide of any change of a weight.
     """
 
     network: Network
@@ -99,13 +99,13 @@ class Work:
     on_samples: bool
     dtype: torch.dtype = torch.float64
     allowed: Tensor | None = None
+    slack: float = 0.0
     steps: list[Step] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.alive = [torch.ones_like(w[:, 0], dtype=torch.bool) for w in self.network.weights[:-1]]
         self.moved = torch.zeros(self.network.members, self.network.outputs, dtype=torch.float64)
         self.view = View(self.network, self.box, self.points)
-        self.rewritten = False  # whether a weight was changed to something other than 0
 
     def arrays(self, layer: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Incoming weights and bias of a hidden layer (from 1), its fan-out, the bias above: copies to work on."""
@@ -116,10 +116,15 @@ class Work:
         """Values as the result can store them, in float64 again; infinite where they overflow."""
         return values.to(self.dtype).to(torch.float64)
 
-    def cost(self, layer: int, delta: Tensor, gone: Tensor) -> Tensor:
-        """How far outputs move when each unit of ``gone`` moves those above by delta [S, n, n_above]: [S, n, C]."""
+    def cost(self, layer: int, delta: Tensor, gone: Tensor, changes: Tensor) -> Tensor:
+        """How far outputs move when each unit of ``gone`` moves those above by delta [S, n, n_above]: [S, n, C].
+
+        changes: bool [S, n], units whose removal changes weights of others, or is no more than small.
+        """
         cost = torch.bmm(delta.masked_fill(~gone.unsqueeze(2), 0), self.view.gains[layer])
-        return cost.nan_to_num(torch.inf, torch.inf)
+        cost = cost + self.slack * (gone & changes).unsqueeze(2).to(cost) if self.slack < torch.inf else cost
+        lost = (gone & changes).unsqueeze(2) & (self.slack == torch.inf)
+        return torch.where(lost, torch.inf, cost).nan_to_num(torch.inf, torch.inf)
 
     def within(self, cost: Tensor) -> Tensor:
         """Whether the removal of a unit stays within its share of what is allowed: [S, n, C] -> bool [S, n]."""
@@ -182,14 +187,13 @@ def constant(work: Work, layer: int) -> bool:
         joined = work.stored(summed)
         room = gamma(w.shape[2]) * ((value.unsqueeze(2) * v).abs() + above.abs().unsqueeze(1))
         room = room + (joined - summed).abs().unsqueeze(1)
-        cost = work.cost(layer, delta + torch.where(value.unsqueeze(2) != 0, room, 0), gone)
+        cost = work.cost(layer, delta + torch.where(value.unsqueeze(2) != 0, room, 0), gone, value != 0)
         keep = gone & (value != 0) & ~(work.accepted(cost) & joined.isfinite().all(1, keepdim=True))
         if not keep.any():
             break
         gone = gone & ~((value != 0) & keep.any(1, keepdim=True))
     if not gone.any():
         return False
-    work.rewritten |= bool(value.any())
     valid = torch.where(bare | off[0], 0, torch.where(off[1] | (work.box.bounded & ~proved), 1, 2))
 
     def reason(member: int, unit: int) -> str:
@@ -212,12 +216,11 @@ def idle(work: Work, layer: int) -> bool:
     if not gone.any():
         return False
     delta = torch.where(v == 0, 0, v.abs() * work.view.reach[layer].unsqueeze(2))
-    work.rewritten |= bool((gone & ~none).any())
     valid = torch.zeros_like(gone, dtype=torch.int64)
     if work.box.bounded:
         valid = torch.where(none, 0, 1)
     words = ("next to no fan-out", "no fan-out")
-    cost = work.cost(layer, delta, gone)
+    cost = work.cost(layer, delta, gone, ~none)
     work.tell(layer, cost, gone, valid, none, "removed", lambda s, k: words[int(none[s, k])])
     work.put(layer, w, b, v, above, gone)
     return True
@@ -263,13 +266,12 @@ def colinear(work: Work, layer: int) -> bool:
         rounded = gamma(w.shape[2]) * (moved.abs() + v.gather(1, there).abs()) + lost.gather(1, there)
         delta = _apart(work, layer, full, first, turned).unsqueeze(2) * v.abs()
         delta = delta + rounded * work.view.reach[layer].gather(1, first).unsqueeze(2)
-        cost = work.cost(layer, delta, gone)
+        cost = work.cost(layer, delta, gone, gone)
         fits = work.accepted(cost) & written.isfinite().all(2).gather(1, first)
         groups = torch.ones_like(gone, dtype=torch.int8).scatter_reduce(1, first, (fits | ~gone).to(torch.int8), "amin")
         if (groups.gather(1, first) > 0)[gone].all():
             break
         gone = gone & (groups.gather(1, first) > 0)
-    work.rewritten = True
     valid = torch.where(exact, 0, int(work.box.bounded))
     work.tell(layer, cost, gone, valid, exact, "merged", lambda s, k: f"co-linear with unit {first[s, k]}", first)
     work.put(layer, w, b, written, above, gone)

@@ -108,6 +108,7 @@ def prune(
         double = replace(double, biases=tuple(bias(double, layer) for layer in range(double.depth)))
     shown = None if points is None else points_for(double, points)
     work = Work(double, box_for(double, box), shown, tolerance, _EPS, on_samples, network.dtype)
+    work.slack = 4 * underflow(double, work.box)
     work.allowed = _allowed(double, _searched(work), network.dtype)
     total = max(1, sum(network.widths[1:-1]) * network.members)
     while not deadline.passed and _pass(work):
@@ -147,11 +148,9 @@ def _finished(original: Network, double: Network, work: Work) -> Pruning:
         small = replace(small, biases=None)
     result = small.to(dtype=original.dtype)
     bound = work.moved.amax(1) * (1 + gamma(4 * sum(original.widths) + 16 * original.depth))
-    if work.rewritten:
-        bound = bound + underflow(double, work.box) + underflow(small, work.box)
     proof = Proof(
         max((s.valid for s in work.steps), key=VALID.index, default="all inputs"),
-        all(s.exact for s in work.steps),
+        all(s.exact for s in work.steps) and bool(bound.isfinite().all()),
         bound if bound.isfinite().all() else None,
         work.box.bounded,
     )
