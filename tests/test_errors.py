@@ -2,7 +2,7 @@
 
 import pytest
 
-from tutelage.errors import Refusal, unknown
+from tutelage.errors import InternalError, Refusal, unknown
 
 
 def test_a_refusal_is_a_value_error():
@@ -29,3 +29,10 @@ def test_known_names_are_listed_in_order_from_any_iterable():
 @pytest.mark.parametrize("name", [None, 3, ["a"], {"a": 1}])
 def test_a_name_need_not_be_a_string(name):
     assert f"'{name}'" in str(unknown("law", name, ["a"]))
+
+
+def test_an_internal_error_asks_for_a_report():
+    error = InternalError("a bound of 1 was proved, but 2 was found")
+    assert "internal error: a bound of 1 was proved" in str(error)
+    assert "please report" in str(error)
+    assert not isinstance(error, ValueError)

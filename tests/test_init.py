@@ -38,5 +38,7 @@ def test_names_that_do_not_exist_are_an_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = tt.nonsense
     assert "Network" in dir(tt)
+
+
 def test_types_are_for_users_too():
     assert files(tt).joinpath("py.typed").is_file()

@@ -1,4 +1,4 @@
-"""The one error a user meets: a sentence that says what was asked, what is possible and what to change."""
+"""Errors: one for input that cannot be used, and one for results that contradict each other."""
 
 import difflib
 from collections.abc import Iterable
@@ -9,6 +9,16 @@ class Refusal(ValueError):
 
     The command line prints it without a traceback and ends with exit code 2.
     """
+
+
+class InternalError(RuntimeError):
+    """Two results of this library contradict each other, so at least one of them is wrong.
+
+    The command line prints one sentence that asks for a report and ends with exit code 70.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(f"internal error: {message}; please report this together with the input that caused it")
 
 
 def unknown(kind: str, name: object, known: Iterable[str]) -> Refusal:

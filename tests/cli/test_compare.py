@@ -8,6 +8,7 @@ import torch
 from safetensors.torch import save_file
 
 from tutelage.cli import main
+from tutelage.errors import InternalError
 from tutelage.geometry import exhibit
 from tutelage.networks import Network, save
 
@@ -154,7 +155,7 @@ def test_a_slice_of_equal_networks_has_no_witness(capsys, monkeypatch, tmp_path)
         (["a", "copy", "--member-a", "4"], "there is no member 4"),
         (["a", "copy", "--box", "1", "-1"], "no inside"),
         (["a", "nowhere"], "there is no file"),
-        (["a", "copy", "--tolerance", "-1"], "a tolerance is a number"),
+        (["a", "copy", "--tolerance", "-1"], "tolerance must be a finite number of at least 0, got -1.0"),
         (["three", "three", "--on", "missing.yaml"], "cannot be read"),
         (["a", "copy", "--on", "missing.yaml", "--box", "0", "1"], "choose one of them"),
         (["model.pt", "a"], "is a pickle"),
@@ -204,3 +205,21 @@ def test_a_report_holds_verdict_picture_and_reason(capsys, monkeypatch, files, t
     assert "data:image/png;base64," in text
     assert "witness:" in text
     assert "http" not in text
+
+
+def test_a_time_limit_is_code_3_and_an_internal_error_code_70(capsys, monkeypatch, files):
+    code, said = run(capsys, monkeypatch, files["a"], files["wide"], "--seconds", "0")
+    assert code == 3
+    assert "the time limit of 0 seconds was reached" in said.out
+    assert run(capsys, monkeypatch, files["a"], files["wide"], "--seconds", "600")[0] == 0
+    code, said = run(capsys, monkeypatch, files["a"], files["wide"], "--seconds", "-1")
+    assert code == 2
+    assert "seconds must be at least 0, got -1.0" in said.err
+
+    def fails(*_, **__):
+        raise InternalError("two results contradict each other")
+
+    monkeypatch.setattr(sys.modules["tutelage.cli.compare"], "same_function", fails)
+    code, said = run(capsys, monkeypatch, files["a"], files["wide"])
+    assert code == 70
+    assert "please report" in said.err

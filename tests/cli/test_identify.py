@@ -54,3 +54,13 @@ def test_bad_input_is_one_sentence(capsys, monkeypatch, file, tmp_path):
     code, said = run(capsys, monkeypatch, tmp_path / "abs.safetensors")
     assert code == 2
     assert "only ReLU networks" in said.err
+
+
+def test_a_time_limit_is_code_3(capsys, monkeypatch, file):
+    code, said = run(capsys, monkeypatch, file, "--seconds", "0", "--json")
+    assert code == 3
+    assert json.loads(said.out)["undecided"]
+    code, said = run(capsys, monkeypatch, file, "--seconds", "0")
+    assert code == 3
+    assert "undecided: the time limit of 0 seconds was reached" in said.out
+    assert run(capsys, monkeypatch, file, "--seconds", "600")[0] == 0

@@ -40,7 +40,7 @@ def test_a_smaller_network_is_written_and_the_table_says_why(capsys, monkeypatch
         "merged",
         "no fan-out",
         "hidden units: 4 before, 2 now",
-        "equal but for rounding",
+        "equal up to rounding",
         f"written: {small}",
     ):
         assert wanted in words
@@ -94,3 +94,11 @@ def test_a_file_of_several_arrays_needs_one_called_points(capsys, monkeypatch, f
     code, said = run(capsys, monkeypatch, file, "--points", points)
     assert code == 2
     assert "call the samples 'points'" in said.err
+
+
+def test_a_time_limit_ends_the_steps(capsys, monkeypatch, file):
+    code, said = run(capsys, monkeypatch, file, "--seconds", "0", "--json")
+    assert code == 0
+    assert json.loads(said.out)["steps"] == []
+    code, said = run(capsys, monkeypatch, file, "--seconds", "600", "--json")
+    assert json.loads(said.out)["steps"]

@@ -2,10 +2,24 @@
 
 import itertools
 
+import numpy as np
 import pytest
 import torch
 
 from tutelage.networks import Network
+
+
+@pytest.fixture(autouse=True)
+def strict_where(monkeypatch):
+    """torch.where of two Python numbers makes float32: an error in the tests where a number would be rounded by it."""
+    where = torch.where
+
+    def strict(condition, *branches):
+        if len(branches) == 2 and not any(isinstance(b, torch.Tensor) for b in branches):
+            assert all(float(np.float32(b)) == b for b in branches), f"torch.where of {branches} rounds to float32"
+        return where(condition, *branches)
+
+    monkeypatch.setattr(torch, "where", strict)
 
 
 def make_network(widths, seed=0, bias=0.3, activation="relu", members=1, slope=0.25, dtype=torch.float64) -> Network:

@@ -133,6 +133,7 @@ def certify(name: str, *about: Any, **options: Any) -> list[Certificate]:
         if option not in theorem.options:
             known = ", ".join(theorem.options) or "none"
             raise Refusal(f"'{name}' has no option '{option}': it takes {known}")
+        _check_option(option, value, theorem.options[option])
     if not theorem.subject.accepts(*about):
         raise Refusal(f"'{name}' is checked on {theorem.subject.about}: pass that, not {_types(about)}")
     out: list[Certificate] = []

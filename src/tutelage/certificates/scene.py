@@ -152,9 +152,10 @@ class Scene:
     def says_nothing(self, tolerance: Tensor) -> Tensor:
         """Whether a gradient within the tolerance is no sign of learning: bool [S].
 
-        It is none where students that answer the mean label to every input would have nearly that gradient too.
+        It is none where students that answer the mean label to every input would have nearly that gradient too. An
+        infinite tolerance asks for nothing on purpose: the other conditions of a theorem then decide.
         """
-        return tolerance > INFORMATIVE * self.unlearned
+        return (tolerance > INFORMATIVE * self.unlearned) & tolerance.isfinite()
 
     @cached_property
     def unlearned(self) -> Tensor:

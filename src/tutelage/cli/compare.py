@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from torch import Tensor
 
+from tutelage.cli.progress import shown
 from tutelage.errors import Refusal
 from tutelage.figures import house_style
 from tutelage.figures.comparison import draw_comparison
@@ -31,7 +32,8 @@ def compare(
     a: Annotated[Path, typer.Argument(metavar="A", help=_FILE)],
     b: Annotated[Path, typer.Argument(metavar="B", help="The other one.")],
     box: Annotated[
-        tuple[float, float] | None, typer.Option(metavar="LOW HIGH", help="Ends of every input; all inputs without.")
+        tuple[float, float] | None,
+        typer.Option(metavar="LOW HIGH", help="Lower and upper bound for every input; default: unbounded."),
     ] = None,
     on: Annotated[
         Path | None,
@@ -40,9 +42,13 @@ def compare(
     member_a: Annotated[int | None, typer.Option(help="Which member of A, where it is a stack.")] = None,
     member_b: Annotated[int | None, typer.Option(help="Which member of B, where it is a stack.")] = None,
     tolerance: Annotated[
-        float | None, typer.Option(help="A difference that counts as none; what rounding explains, unless told.")
+        float | None,
+        typer.Option(help="Differences up to this value count as equal; default: the rounding of the weights."),
     ] = None,
     budget: Annotated[int, typer.Option(help="The most regions of an exact comparison.")] = BUDGET,
+    seconds: Annotated[
+        float | None, typer.Option(help="Time limit; the best bound so far is given when it is reached.")
+    ] = None,
     activation: Annotated[str, typer.Option(help="Between the layers of a torch state dict.")] = "relu",
     slope: Annotated[float, typer.Option(help="Of leaky units of a torch state dict.")] = 0.01,
     picture: Annotated[
@@ -55,12 +61,21 @@ def compare(
 ) -> None:
     """Say whether two networks are the same function, why, or where they differ.
 
-    Exit code 0: the same; 1: different; 3: not decided; 2: bad input.
+    Exit code 0: the same; 1: different; 3: not decided; 2: bad input; 70: an internal error.
     """
     first = _member(read_network(a, activation, slope), a, member_a, "--member-a")
     second = _member(read_network(b, activation, slope), b, member_b, "--member-b")
     domain = _domain(first.inputs, box, on)
-    found = same_function(first, second, domain, tolerance=tolerance, budget=budget)
+    with shown("compare", 1.0, as_json) as (_, _, evidence):
+        found = same_function(
+            first,
+            second,
+            domain,
+            tolerance=tolerance,
+            budget=budget,
+            seconds=seconds,
+            on_progress=lambda share: evidence("compare", share),
+        )
     if picture is not None:
         _draw(picture, first, second, domain, found.witness)
     if page is not None:
@@ -141,8 +156,8 @@ def _words(first: Network, second: Network, found: Comparison, picture: Path | N
         kind = "largest difference, exactly" if found.exact else "largest difference found"
         lines += [f"witness: {shown}", f"{kind}: {found.difference:.6g}{over}"]
     if found.at_most is not None and not found.exact:
-        lines.append(f"no difference exceeds {found.at_most:.3g}{over}")
-    lines.append(f"what rounding explains, or tolerance: {found.tolerance:.3g}{over}")
+        lines.append(f"bound {found.at_most:.3g}{over} proven for all inputs of the domain")
+    lines.append(f"differences up to {found.tolerance:.3g}{over} count as equal")
     return lines + ([f"drawn: {picture}"] if picture else [])
 
 

@@ -11,9 +11,12 @@ from rich.console import Console
 from tutelage.cli.progress import shown
 from tutelage.errors import Refusal
 from tutelage.geometry import match
+from tutelage.geometry.checks import in_double
 from tutelage.geometry.querying.reconstruction import Reconstruction
 from tutelage.geometry.querying.reconstruction import identify as carry_out
 from tutelage.networks import Network, load, outputs, save
+
+NOT_DECIDED = 3
 
 
 def identify(
@@ -25,15 +28,21 @@ def identify(
     checkpoint: Annotated[Path | None, typer.Option(help="A file that keeps what was asked, to go on from.")] = None,
     member: Annotated[int, typer.Option(help="Which member of the stack.")] = 0,
     seed: Annotated[int, typer.Option(help="Of the lines to look along.")] = 0,
+    seconds: Annotated[
+        float | None, typer.Option(help="Time limit; the best network so far is given when it is reached.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of lines.")] = False,
 ) -> None:
-    """Recover the weights of a network from its values alone, and say what could not be found."""
+    """Recover the weights of a network from its values alone, and say what could not be found.
+
+    Exit code 0: the search ended; 3: not decided within the time limit; 2: bad input.
+    """
     net = load(network)
     if not 0 <= member < net.members:
         raise Refusal(f"there is no member {member}: {network} holds members 0 .. {net.members - 1}")
     if net.activation != "relu":
         raise Refusal(f"{network} has activation {net.activation}: only ReLU networks can be identified")
-    truth = net[member].to("cpu", torch.float64)
+    truth = in_double(net[member], str(network))
     ask = _answers(truth, noise, gradients, seed)
     with shown("identify", 1.0, as_json) as (_, _, evidence):
         found = carry_out(
@@ -46,16 +55,19 @@ def identify(
             seed=seed,
             checkpoint=checkpoint,
             progress=lambda share: evidence("identify", share),
+            seconds=seconds,
         )
     if out is not None:
         save(found.network, out)
     said = _data(truth, found, out)
     if as_json:
         print(json.dumps(said))
-        return
-    console = Console()
-    for line in _words(said, found):
-        console.print(line, soft_wrap=True, highlight=False, markup=False)
+    else:
+        console = Console()
+        for line in _words(said, found):
+            console.print(line, soft_wrap=True, highlight=False, markup=False)
+    if found.undecided:
+        raise typer.Exit(NOT_DECIDED)
 
 
 def _answers(truth: Network, noise: float, gradients: bool, seed: int):
@@ -88,6 +100,7 @@ def _data(truth: Network, found: Reconstruction, out: Path | None) -> dict[str, 
         "weight_error": float(match(truth, found.network).residual.max()) if same else None,
         "queries": found.queries,
         "lines": found.lines,
+        "undecided": found.undecided,
         "notes": list(found.notes),
         "written": None if out is None else str(out),
     }

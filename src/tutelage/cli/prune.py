@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tutelage.cli.points import read_points
+from tutelage.cli.progress import shown
 from tutelage.errors import Refusal
 from tutelage.geometry import Pruning
 from tutelage.geometry import prune as carry_out
@@ -22,7 +23,8 @@ def prune(
     network: Annotated[Path, typer.Argument(metavar="NET.safetensors", help="A network that tutelage saved.")],
     out: Annotated[Path | None, typer.Option(help="Where to save the smaller network.")] = None,
     box: Annotated[
-        tuple[float, float] | None, typer.Option(metavar="LOW HIGH", help="Ends of every input; all inputs without.")
+        tuple[float, float] | None,
+        typer.Option(metavar="LOW HIGH", help="Lower and upper bound for every input; default: unbounded."),
     ] = None,
     points: Annotated[
         Path | None, typer.Option(metavar="POINTS.safetensors", help="Inputs [N, d] or [members, N, d] to look at.")
@@ -33,16 +35,31 @@ def prune(
     tolerance: Annotated[
         float, typer.Option(help="0 keeps the function; more removes and merges what is close.")
     ] = 0.0,
-    member: Annotated[int | None, typer.Option(help="One member of the stack; all unless told.")] = None,
+    member: Annotated[int | None, typer.Option(help="One member of the stack; default: all of them.")] = None,
+    seconds: Annotated[
+        float | None, typer.Option(help="Time limit; the steps made so far are the result when it is reached.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of a table.")] = False,
 ) -> None:
-    """Make a network smaller without changing its function, and say what went and why."""
+    """Make a network smaller without changing its function, and say what went and why.
+
+    Exit code 0: done, with the bound that is printed; 2: bad input; 70: an internal error.
+    """
     net = load(network)
     if member is not None:
         if not 0 <= member < net.members:
             raise Refusal(f"there is no member {member}: {network} holds members 0 .. {net.members - 1}")
         net = net[member]
-    found = carry_out(net, None if points is None else read_points(points), box, tolerance, on_samples=on_samples)
+    with shown("prune", 1.0, as_json) as (_, _, evidence):
+        found = carry_out(
+            net,
+            None if points is None else read_points(points),
+            box,
+            tolerance,
+            on_samples=on_samples,
+            seconds=seconds,
+            on_progress=lambda share: evidence("prune", share),
+        )
     if out is not None:
         save(found.network, out)
     if as_json:

@@ -112,7 +112,9 @@ class Pupil:
         self.done += 1
         if self.teachers is not None:
             annealing = self.settings.annealing
-            self.temperature *= torch.where(adjusted > annealing.limit, annealing.factor, 1.0)
+            self.temperature *= torch.where(
+                adjusted > annealing.limit, torch.full_like(self.temperature, annealing.factor), 1.0
+            )
 
     def _record(self) -> None:
         """Record a step, and leave everything as it was."""

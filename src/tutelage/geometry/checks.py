@@ -1,15 +1,65 @@
 """What every operation on networks asks of its arguments; geometry is worked out in float64."""
 
+import time
+
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from tutelage.errors import Refusal
-from tutelage.networks import Network
+from tutelage.networks import Network, from_module
 from tutelage.networks.forward import stacked_points
+
+PRECISIONS = (torch.bfloat16, torch.float16, torch.float32, torch.float64)
+"""The precisions of weights that geometry understands: all of them are exact in float64."""
+
+
+class Deadline:
+    """A time limit in seconds from now; None for no limit."""
+
+    def __init__(self, seconds: float | None) -> None:
+        if seconds is not None and not seconds >= 0:
+            raise Refusal(f"seconds must be at least 0, got {seconds}")
+        self.seconds = seconds
+        self._end = None if seconds is None else time.monotonic() + seconds
+
+    @property
+    def left(self) -> float:
+        """Seconds left, infinite without a limit."""
+        return float("inf") if self._end is None else self._end - time.monotonic()
+
+    @property
+    def passed(self) -> bool:
+        return self._end is not None and time.monotonic() >= self._end
+
+
+def as_network(network: Network | nn.Sequential, name: str = "network") -> Network:
+    """A network as it is, or imported from a torch module; an error for what geometry cannot work with.
+
+    >>> as_network(nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))).widths
+    (3, 4, 2)
+    """
+    if isinstance(network, nn.Module):
+        network = from_module(network)
+    if not isinstance(network, Network):
+        raise Refusal(f"the {name} must be a Network or a torch.nn.Sequential, got {type(network).__name__}")
+    if network.dtype not in PRECISIONS:
+        allowed = ", ".join(str(p).removeprefix("torch.") for p in PRECISIONS)
+        raise Refusal(
+            f"the weights of the {name} must be {allowed}, got {str(network.dtype).removeprefix('torch.')}: "
+            "convert them with network.to(dtype=torch.float32)"
+        )
+    if 0 in (network.members, *network.widths):
+        widths = "-".join(map(str, network.widths))
+        raise Refusal(
+            f"the {name} must have at least one member and one unit per layer, "
+            f"got {network.members} members of widths {widths}"
+        )
+    return network
 
 
 def in_double(network: Network, name: str = "network") -> Network:
-    """The network in float64 on the CPU; refused when a weight is not finite."""
+    """The network in float64 on the CPU; an error when it cannot be used or a weight is not finite."""
+    network = as_network(network, name)
     if not all(a.isfinite().all() for a in network.parameters):
         raise Refusal(f"the {name} has weights that are not finite: leave out members that diverged")
     return network.map(lambda a: a.detach().to("cpu", torch.float64))
@@ -17,6 +67,8 @@ def in_double(network: Network, name: str = "network") -> Network:
 
 def points_for(network: Network, points: Tensor) -> Tensor:
     """Points in float64 as [S, N, d]; refused when there are none, or when they do not fit or are not finite."""
+    if not isinstance(points, Tensor):
+        raise Refusal(f"points must be a torch tensor [N, {network.inputs}], got {type(points).__name__}")
     if not points.numel():
         raise Refusal(f"there are no points to look at: give at least one row of {network.inputs} numbers")
     if not points.isfinite().all():

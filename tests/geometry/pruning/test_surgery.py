@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tutelage as tt
+from tutelage.errors import InternalError
 from tutelage.geometry import prune
+from tutelage.geometry.pruning.redundancy import Work
 from tutelage.networks import Network, outputs
 
 BOX = 1.5
@@ -193,9 +195,11 @@ def test_a_float32_network_split_in_two_is_merged_again():
     for _ in range(4):
         builder.split(0)
     wide = builder.mixed().to(dtype=torch.float32)
-    found = prune(wide, box=(-2, 2))
+    assert prune(wide, box=(-2, 2)).network.widths == (5, 10, 3)  # in float32 the halves are no multiples any more
+    found = prune(wide, box=(-2, 2), tolerance=1e-6)
     assert found.network.widths == (5, 6, 3)
     assert found.network.dtype == torch.float32
+    assert not found.proof.exact
     points = inside(draw, wide, 2.0)
     off = worst(wide.to(dtype=torch.float64), found.network.to(dtype=torch.float64), points)
     assert (off <= found.proof.bound).all()
@@ -316,3 +320,75 @@ def test_a_network_of_one_layer_has_nothing_to_remove():
     found = prune(network)
     assert torch.equal(found.network.weights[0], network.weights[0])
     assert found.widths.shape == (1, 0)
+
+
+def small(*layers, dtype=torch.float32, activation="relu", biases=None):
+    """One member from nested lists."""
+    weights = tuple(torch.tensor([w], dtype=dtype) for w in layers)
+    biases = None if biases is None else tuple(torch.tensor([b], dtype=dtype) for b in biases)
+    return Network(weights, biases, activation)
+
+
+@pytest.mark.parametrize(("dtype", "large"), [(torch.float32, 3e38), (torch.float16, 6e4), (torch.float64, 1.7e308)])
+def test_a_merge_that_overflows_is_left_alone(dtype, large):
+    network = small([[1.0, 1.0]], [[large], [large]], dtype=dtype)
+    found = prune(network, box=(-1, 1))
+    assert found.network.widths == (1, 2, 1)
+    assert found.network.weights[1].isfinite().all()
+    assert found.proof.bound.item() == 0
+
+
+def test_units_are_merged_only_where_the_stored_sum_keeps_the_function():
+    """1 + 2^-11 needs more bits than float16 has; 0.5 + 0.25 does not."""
+    lost = small([[1.0, 1.0]], [[1.0], [2.0**-11]], dtype=torch.float16)
+    assert prune(lost, box=(-1, 1)).network.widths == (1, 2, 1)
+    kept = prune(small([[1.0, 1.0]], [[0.5], [0.25]], dtype=torch.float16), box=(-1, 1))
+    assert kept.network.widths == (1, 1, 1)
+    assert kept.network.weights[1].item() == 0.75
+
+
+def test_products_that_underflow_prove_nothing():
+    """The first unit of each layer carries 1e-400 and then 1e200: float64 holds neither product."""
+    w = [[[1e-200, 1.0]], [[1e-200, 0.0], [0.0, 1.0]], [[1e300], [1e-300]], [[1e300]]]
+    network = small(*w, dtype=torch.float64)
+    for tolerance in (0.0, 1e-3):
+        found = prune(network, box=(-1, 1), tolerance=tolerance)
+        assert found.proof.bound is None or found.network.widths == network.widths or found.proof.bound.item() >= 1e199
+
+
+def test_a_large_bias_on_top_hides_no_change():
+    """Outputs vary by 1 about -1e9, where float32 has steps of 64: folding may not move the bias."""
+    network = small([[1.0, -1.0, 0.5]], [[0.3], [0.2], [0.7]], biases=([2.0, 2.1, 1.9], [-1e9]))
+    found = prune(network, box=(-1, 1))
+    x = torch.linspace(-1, 1, 9, dtype=torch.float64)[:, None]
+    off = worst(network.to(dtype=torch.float64), found.network.to(dtype=torch.float64), x)
+    assert off.max() < 1e-3
+
+
+def test_a_leaky_unit_below_its_kink_keeps_its_slope_when_others_fold_into_it():
+    network = small([[1.0, 0.5]], [[-1.0, -2.0, -3.0], [-2.0, -4.0, -5.0]], [[1.0], [2.0], [3.0]], dtype=torch.float64)
+    network = replace(network, activation="leaky", biases=None)
+    found = prune(network, box=(0.5, 1.0))
+    x = torch.linspace(0.5, 1, 9, dtype=torch.float64)[:, None]
+    assert worst(network, found.network, x).max() <= found.proof.bound.item() + 1e-14
+    assert found.proof.bound.item() < 1e-10
+
+
+def test_a_difference_above_the_bound_is_an_internal_error(monkeypatch):
+    """A step that claims to cost nothing and does not keep the function."""
+    network = small([[1.0, 2.0]], [[1.0], [1.0]], dtype=torch.float64)
+    monkeypatch.setattr(Work, "cost", lambda self, layer, delta, *_: torch.zeros(1, 2, 1, dtype=torch.float64))
+    with pytest.raises(InternalError, match="a search found a difference of"):
+        prune(network, box=(-1, 1), tolerance=0.9)
+
+
+def test_a_time_limit_ends_the_steps():
+    draw = torch.Generator().manual_seed(4)
+    builder = Builder(random_network(draw, (3, 5, 2)), draw)
+    builder.idle(0)
+    assert not prune(builder.network, seconds=0).steps
+    told = []
+    assert prune(builder.network, seconds=600, on_progress=told.append).steps
+    assert told == [1 / 6]
+    with pytest.raises(tt.Refusal, match="seconds must be at least 0, got -1"):
+        prune(builder.network, seconds=-1)

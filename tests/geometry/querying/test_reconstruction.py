@@ -4,12 +4,14 @@ from itertools import pairwise
 
 import pytest
 import torch
+from torch import nn
 
 from tutelage.errors import Refusal
 from tutelage.geometry import match
 from tutelage.geometry.identifying.construction import construct
+from tutelage.geometry.querying import reconstruction
 from tutelage.geometry.querying.reconstruction import identify
-from tutelage.networks import Network, outputs
+from tutelage.networks import Network, outputs, to_module
 
 
 def random_network(widths, seed, bias=0.3):
@@ -128,3 +130,51 @@ def test_progress_is_told():
 def test_what_cannot_be_done_is_refused_in_one_sentence(call, said):
     with pytest.raises(Refusal, match=said):
         call()
+
+
+class Countdown:
+    """A deadline that passes when it was asked for so many times."""
+
+    def __init__(self, seconds):
+        self.left = float("inf") if seconds is None else seconds
+
+    @property
+    def passed(self):
+        self.left -= 1
+        return self.left < 0
+
+
+@pytest.mark.parametrize("checks", [0, 1, 3, 10, 30, 60, 100])
+def test_a_time_limit_returns_what_was_found_so_far(random_net, monkeypatch, checks):
+    monkeypatch.setattr(reconstruction, "Deadline", Countdown)
+    truth = random_net((6, 10, 8, 1), 1)
+    found = identify(truth, seconds=checks)
+    assert found.undecided
+    assert not found.complete
+    assert found.notes[0] == f"undecided: the time limit of {checks} seconds was reached before the search ended"
+    x = torch.randn(1, 50, 6, dtype=torch.float64)
+    assert outputs(found.network, x).isfinite().all()
+    assert found.unexplained > 1e-6
+
+
+def test_a_time_limit_that_suffices_changes_nothing(random_net):
+    truth = random_net((3, 3, 1), 1)
+    assert not identify(truth, seconds=600).undecided
+    with pytest.raises(Refusal, match="seconds must be at least 0"):
+        identify(truth, seconds=-1)
+
+
+def test_a_torch_module_is_asked_in_float64(random_net):
+    module = to_module(random_net((3, 4, 1), 2)).float()
+    for found in (identify(module), identify(module, 3, 1)):
+        assert found.units == (4,)
+    with pytest.raises(Refusal, match="inputs and outputs of the black box"):
+        identify(nn.Linear(3, 1))
+    with pytest.raises(Refusal, match="asked for values"):
+        identify(module, 3, 1, gradients=True)
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.float8_e4m3fn, torch.complex64])
+def test_weights_of_other_kinds_raise_an_error(dtype):
+    with pytest.raises(Refusal, match="must be bfloat16, float16, float32, float64, got"):
+        identify(Network((torch.ones(1, 2, 1).to(dtype),)))

@@ -86,7 +86,7 @@ def approximate_risk(scene: DistillationScene, *, share: float | None = None) ->
     parts = []
     for words, sharp in (("as printed", False), ("sharp angle", True)):
         one = torch.tensor(1.0, dtype=torch.float64)
-        delta = min(float(miss(torch.tensor(min(share, 0.5)), one, sharp=sharp)), math.pi / 2)
+        delta = min(float(miss(torch.tensor(min(share, 0.5), dtype=torch.float64), one, sharp=sharp)), math.pi / 2)
         bound = best_bound(task.p, n, delta=delta)
         parts.append(Part(words, (), _mean_risk(scene, end, bound.value, f"delta {delta:.4f}, beta {bound.beta:.4f}")))
     return [Finding(parts, conditions)]

@@ -5,6 +5,7 @@ grow over the second half of the records' log t. What is left closes like 1/log 
 space, and of (3.8) more like 1/sqrt(log t) where they do not.
 """
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -45,7 +46,7 @@ def smoothed_margin(scene: MarginScene, *, tolerance: float = 1e-9) -> Sequence[
             late = slice(int(after.sum()) // 2, None)
             fall = float((margin[:-1] - margin[1:]).max() / margin.max())
             spreads = [float(v.max() - v.min()) for v in (seen.pace[after, s][late].log(), loss_pace[after, s][late])]
-            four = float(torch.tensor(4.0).log())
+            four = math.log(4)
             out[s] += [
                 Part(f"{name} margin", met, check("largest fall", fall, "<=", tolerance)),
                 Part(f"{name} norm", met, check("spread of log(|W|^2 / log t)", spreads[0], "<=", four)),

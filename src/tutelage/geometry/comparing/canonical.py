@@ -54,7 +54,7 @@ def canonical(network: Network) -> Network:
     for layer in range(network.depth - 1):
         key = _keys(incoming(network, layer), f"canonical order {layer}")
         if network.activation == "abs":
-            network, key = turned(network, layer, torch.where(key < 0, -1.0, 1.0)), key.abs()
+            network, key = turned(network, layer, torch.where(key < 0, -torch.ones_like(key), 1)), key.abs()
         second = _keys(outgoing(network, layer), f"canonical order above {layer}")
         network = reordered(network, layer, _order(key, second, tie))
     return network

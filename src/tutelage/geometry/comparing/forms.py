@@ -17,8 +17,6 @@ from tutelage.geometry.pruning.intervals import gamma
 from tutelage.geometry.pruning.redundancy import cancelled
 from tutelage.networks import Network
 
-_SECOND_ORDER = 1.01  # bounds are worked out at one of two networks that are nearly the same
-
 
 @dataclass(frozen=True, eq=False)
 class Form:
@@ -89,13 +87,16 @@ def cost(form: Form, changes: Sequence[Tensor | None], changed: Form | None = No
     """By how much outputs move at most when each E_l changes by at most so much: [C].
 
     Layers are changed one by one from above: below them they are those of the form, above them those of the changed
-    one, which is nearly the form itself unless it is given.
+    one. Where that is not given, both are bounded by the form's sizes plus the changes.
     """
+    if changed is None:
+        pairs = zip(form.layers, changes, strict=True)
+        form = replace(form, layers=tuple(e.abs() if change is None else e.abs() + change for e, change in pairs))
     total = torch.zeros_like(form.moved)
     for change, reach, gain in zip(changes, reaches(form), gains(changed or form), strict=True):
         if change is not None:
             total = total + (reach @ change) @ gain
-    return _SECOND_ORDER * total
+    return (1 + gamma(4 * sum(len(e) + e.shape[1] for e in form.layers))) * total
 
 
 def rewritten(form: Form, layer: int, alpha: Tensor, beta: Tensor, sign: Tensor) -> Form:

@@ -39,6 +39,7 @@ WORDS: dict[Kind, str] = {
     "mirror": "a negative multiple of another unit, from which it differs by a linear map",
     "turned": "turned round against the other network, by linear maps that cancel",
 }
+_FAR = 1e300  # the distance of units whose lengths float64 cannot hold
 _ROUNDINGS = 16  # roundings of its weights by which a unit may differ from another and be the same
 
 
@@ -180,7 +181,9 @@ def _duplicates(form: Form, layer: int) -> tuple[Form, list[Redundancy]]:
         return form, []
     length = own.norm(dim=0)
     scale = torch.where(gone, length / length[first], 0)
-    apart = reaches(form)[layer] @ torch.where(gone, own - scale * own[:, first], 0).abs()
+    multiple = scale * own[:, first]
+    gap = (own - multiple).abs() + gamma(0) * (own.abs() + multiple.abs())
+    apart = reaches(form)[layer] @ torch.where(gone, gap, 0)
     moved = form.moved + (apart * (1 + gamma(len(own)))) @ gains(form)[layer]
     layers: list[Tensor] = list(form.layers)
     changes: list[Tensor | None] = [None] * form.depth
@@ -198,8 +201,8 @@ def _duplicates(form: Form, layer: int) -> tuple[Form, list[Redundancy]]:
     return without(replace(after, moved=moved + cost(after, changes)), layer, gone), found
 
 
-def forms_apart(first: Form, second: Form) -> tuple[float, tuple[Redundancy, ...]] | None:
-    """By how much two forms can differ at most, and units of the second that are turned round; None if unlike."""
+def forms_apart(first: Form, second: Form) -> tuple[Tensor, tuple[Redundancy, ...]] | None:
+    """By how much two forms can differ at most [C], and units of the second that are turned round; None if unlike."""
     if [e.shape for e in first.layers] != [e.shape for e in second.layers]:
         return None
     turned: list[Redundancy] = []
@@ -208,7 +211,7 @@ def forms_apart(first: Form, second: Form) -> tuple[float, tuple[Redundancy, ...
         lengths = mine.norm(dim=0), theirs.norm(dim=0)
         a, b = (mine / lengths[0]).T, (theirs / lengths[1]).T
         far, opposite = (torch.cdist(a, s * b, compute_mode="donot_use_mm_for_euclid_dist") for s in (1, -1))
-        order = torch.from_numpy(linear_sum_assignment(torch.minimum(far, opposite).numpy())[1])
+        order = torch.from_numpy(linear_sum_assignment(torch.minimum(far, opposite).nan_to_num(_FAR, _FAR).numpy())[1])
         turn = torch.zeros_like(order, dtype=torch.bool)
         turn[order] = (opposite < far).gather(1, order.unsqueeze(1)).squeeze(1)
         turned += _named(second, layer, turn, "turned")
@@ -216,7 +219,7 @@ def forms_apart(first: Form, second: Form) -> tuple[float, tuple[Redundancy, ...
         second = _ordered(second, layer, order, lengths[0] / lengths[1][order])
     change = [(e - g).abs() for e, g in zip(first.layers, second.layers, strict=True)]
     apart = cost(first, change, second) + first.moved + second.moved
-    return apart.max().item(), tuple(turned)
+    return apart.nan_to_num(torch.inf, torch.inf), tuple(turned)
 
 
 def _ordered(form: Form, layer: int, order: Tensor, scale: Tensor) -> Form:

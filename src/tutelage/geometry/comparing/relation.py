@@ -13,6 +13,7 @@ from tutelage.networks import Network
 
 _SWEEPS = 8  # times all layers are assigned anew, with the layers above taken into account
 _BY_FAN_OUT = 1e-3  # weight of the fan-out beside incoming weights: it decides among units that are nearly equal
+_FAR = 1e300  # the distance of units whose lengths float64 cannot hold
 _ROUNDINGS = 16  # roundings of weights and scales, a layer, up to which a residual is none
 
 
@@ -74,7 +75,7 @@ def match_parameters(first: Network, second: Network) -> Relation:
 
 def _allowed(depth: int, eps: float) -> Tensor:
     """What rounding leaves of a residual, a layer: [L]; lower layers' scales enter those above."""
-    return _ROUNDINGS * eps * torch.arange(1, depth + 1)
+    return _ROUNDINGS * eps * torch.arange(1, depth + 1, dtype=torch.float64)
 
 
 def _one_architecture(first: Network, second: Network) -> None:
@@ -147,12 +148,14 @@ def _signs(a: Network, b: Network, layer: int, order: Tensor) -> Tensor:
         return torch.ones(order.shape, dtype=torch.float64)
     mine, theirs = incoming(a, layer), incoming(b, layer)
     product = (mine * theirs.gather(2, order.unsqueeze(1).expand_as(theirs))).sum(1)
-    return torch.where(product < 0, -1.0, 1.0).to(torch.float64)
+    return torch.where(product < 0, -torch.ones_like(product), 1)
 
 
 def _assignment(cost: Tensor) -> Tensor:
     """The pairing of smallest total cost: [S, n, n] -> int64 [S, n], the column of every row."""
-    return torch.stack([torch.from_numpy(linear_sum_assignment(matrix)[1]) for matrix in cost.numpy()])
+    return torch.stack(
+        [torch.from_numpy(linear_sum_assignment(matrix)[1]) for matrix in cost.nan_to_num(_FAR, _FAR).numpy()]
+    )
 
 
 def _residual(a: Network, b: Network) -> Tensor:

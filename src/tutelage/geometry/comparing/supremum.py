@@ -5,6 +5,7 @@ Over all inputs the measure is :math:`|a(x) - b(x)| / \max(1, |x|_\infty)`. With
 measure is its size where max(t, |y|) = 1: on 2 d + 1 faces of a box, each a bounded domain in d dimensions.
 """
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -12,16 +13,18 @@ import torch
 from torch import Tensor
 
 from tutelage.errors import Refusal
-from tutelage.geometry.checks import bias, in_double
+from tutelage.geometry.checks import Deadline, bias, in_double
 from tutelage.geometry.pieces.difference import extreme_values, side_by_side
 from tutelage.geometry.pieces.domain import ROUNDING, Domain, box
 from tutelage.geometry.pieces.regions import BUDGET, Regions, enumerate_regions
 from tutelage.geometry.pieces.slices import slice_network
-from tutelage.geometry.pruning.bounds import bounds
-from tutelage.geometry.pruning.deviation import gains, reach
-from tutelage.geometry.pruning.intervals import Box, slopes
+from tutelage.geometry.pruning.bounds import bounds, underflow
+from tutelage.geometry.pruning.deviation import gains, reach, rounding
+from tutelage.geometry.pruning.intervals import Box, gamma, slopes
 from tutelage.networks import Network, outputs
 
+_BUDGETS = (1_000, 8_000, 64_000, 512_000, 4_096_000)  # regions, tried in turn where there is a time limit
+_LONGER = 8  # times as long a budget takes as the one before
 _COARSER = (1, 16, 256)  # times the rounding error: tried in turn where boundaries are too close to be told apart
 
 
@@ -30,7 +33,8 @@ class Supremum:
     """The largest difference of any output: value, at an input [d], and how much more there may be.
 
     room: what rounding may have hidden; regions: how many were looked at; complete: whether all were, or the search was
-    ended early by a difference that was large enough.
+    ended early by a difference that was large enough. each: [C], a bound on the difference of every output, room
+    included.
     """
 
     value: float
@@ -38,6 +42,7 @@ class Supremum:
     room: float
     regions: int
     complete: bool
+    each: Tensor
 
 
 def as_relu(network: Network) -> Network:
@@ -93,8 +98,8 @@ def homogeneous(network: Network) -> Network:
     return replace(network, weights=tuple(weights), biases=None)
 
 
-def upper_bound(first: Network, second: Network, domain: Domain | None) -> float:
-    """A number that the difference does not exceed, from intervals: cheap in any dimension, and often far off."""
+def upper_bound(first: Network, second: Network, domain: Domain | None) -> Tensor:
+    """Numbers that the difference of each output does not exceed, from intervals: [C]; cheap, and often far off."""
     both = apart(first, second)
     if domain is None:
         both, low = homogeneous(both), torch.full((1, first.inputs + 1), -1.0, dtype=torch.float64)
@@ -102,32 +107,69 @@ def upper_bound(first: Network, second: Network, domain: Domain | None) -> float
         around = Box(low, torch.ones_like(low))
     else:
         around = Box(domain.low.unsqueeze(0), domain.high.unsqueeze(0))
-    low, high = bounds(both, around)[-1]
-    return torch.maximum(-low, high).max().item()
+    known = bounds(both, around)
+    low, high = known[-1]
+    # The weights of the difference are rounded where activations or depths were made alike.
+    rounded = rounding(both, both.map(lambda a: a * (1 + gamma(0))), reach(both, around, known))
+    most = torch.maximum(-low, high) + rounded + underflow(both, around)
+    return most[0].nan_to_num(torch.inf, torch.inf).clamp_min(0)
 
 
 def supremum(
-    first: Network, second: Network, domain: Domain | None, budget: int = BUDGET, enough: float = torch.inf
+    first: Network,
+    second: Network,
+    domain: Domain | None,
+    budget: int = BUDGET,
+    enough: float = torch.inf,
+    deadline: Deadline | None = None,
 ) -> Supremum:
     """The largest difference over a domain or, without, over all inputs in the measure above; exact but for ``room``.
 
-    enough: end the search over all inputs at a difference above this. Refused beyond the budget of regions, and where
-    boundaries of units are too close together to be told apart.
+    enough: end the search over all inputs at a difference above this. An error beyond the budget of regions or the
+    deadline, and where boundaries of units are too close together to be told apart.
     """
     both = apart(first, second)
+    deadline = deadline or Deadline(None)
     if domain is not None:
-        value, at, room, regions = _over(both, domain, budget)
-        return Supremum(value, at, room, regions, True)
+        found = _within_time(both, domain, budget, deadline)
+        return Supremum(found.value, found.at, found.room, found.regions, True, found.each)
     whole = homogeneous(both)
-    best, place, room, regions = -1.0, None, 0.0, 0
+    best: Supremum | None = None
     for origin, axes, face in _faces(first.inputs):
-        value, at, more, count = _over(slice_network(whole, origin, axes), face, budget)
-        room, regions = max(room, more), regions + count
-        if value > best:
-            best, place = value, origin + at @ axes
-        if best > enough:
-            return Supremum(best, _finite(whole, place), room, regions, False)
-    return Supremum(best, _finite(whole, place), room, regions, True)
+        found = _within_time(slice_network(whole, origin, axes), face, budget, deadline)
+        found = replace(found, at=origin + found.at @ axes)
+        best = found if best is None else _larger(best, found)
+        if best.value > enough:
+            return replace(best, at=_finite(whole, best.at), complete=False)
+    assert best is not None
+    return replace(best, at=_finite(whole, best.at))
+
+
+def _larger(first: Supremum, second: Supremum) -> Supremum:
+    """Two parts of a domain together."""
+    larger = second if second.value > first.value else first
+    each, room = torch.maximum(first.each, second.each), max(first.room, second.room)
+    return replace(larger, each=each, room=room, regions=first.regions + second.regions)
+
+
+def _within_time(both: Network, domain: Domain, budget: int, deadline: Deadline) -> Supremum:
+    """The supremum over one domain; with a deadline, for budgets that grow while time is left for the next one."""
+    if deadline.seconds is None:
+        return _over(both, domain, budget)
+    for part in (*(b for b in _BUDGETS if b < budget), budget):
+        begin = time.monotonic()
+        if deadline.passed:
+            raise Refusal(f"the time limit of {deadline.seconds:g} seconds was reached")
+        try:
+            return _over(both, domain, part)
+        except Refusal:
+            if part == budget:
+                raise
+        if _LONGER * (time.monotonic() - begin) > deadline.left:
+            raise Refusal(
+                f"{part:,} regions did not suffice, and the time limit of {deadline.seconds:g} seconds is near"
+            )
+    raise AssertionError
 
 
 def _faces(d: int) -> Iterator[tuple[Tensor, Tensor, Domain]]:
@@ -156,13 +198,15 @@ def _finite(whole: Network, place: Tensor | None) -> Tensor:
     return y
 
 
-def _over(both: Network, domain: Domain, budget: int) -> tuple[float, Tensor, float, int]:
-    """Largest size of any output over a domain, where it is, what rounding may hide, and the number of regions."""
+def _over(both: Network, domain: Domain, budget: int) -> Supremum:
+    """The largest size of any output over a domain, from the vertices of all regions."""
     regions, times = _regions(both, domain, budget)
     found = extreme_values(regions)
     size = torch.cat([-found.low, found.high])
     at = torch.cat([found.at_low, found.at_high])[size.argmax()]
-    return float(size.max()), at, _room(both, domain, times * ROUNDING), len(regions)
+    room = _room(both, domain, times * ROUNDING)
+    each = torch.maximum(-found.low, found.high).clamp_min(0) + room
+    return Supremum(float(size.max()), at, room.max().item(), len(regions), True, each)
 
 
 def _regions(both: Network, domain: Domain, budget: int) -> tuple[Regions, int]:
@@ -178,19 +222,21 @@ def _regions(both: Network, domain: Domain, budget: int) -> tuple[Regions, int]:
     raise last
 
 
-def _room(both: Network, domain: Domain, rounding: float) -> float:
-    r"""What taking small pre-activations for 0 can hide: twice :math:`\sum_l e_l G_l`, errors of units times gains.
+def _room(both: Network, domain: Domain, relative: float) -> Tensor:
+    r"""What taking small pre-activations for 0 can hide, for each output: [C].
+
+    Twice :math:`\sum_l e_l G_l`, errors of units times gains.
 
     On a region whose unit is at least -e at all corners the unit is at least -e throughout, so that the affine map of
     the region is off by no more than e times the gain, there and at the corners.
     """
     around = Box(domain.low.unsqueeze(0), domain.high.unsqueeze(0))
     sizes = reach(both, around, bounds(both, around))
-    error = rounding * sizes[0]
+    error = relative * sizes[0]
     total = torch.zeros(1, both.outputs, dtype=torch.float64)
     for layer, gain in enumerate(gains(both)):
         w = both.weights[layer].abs()
         step = torch.bmm(sizes[layer].unsqueeze(1), w).squeeze(1) + bias(both, layer).abs()
-        error = torch.bmm(error.unsqueeze(1), w).squeeze(1) + max(rounding, w.shape[1] * 2.0**-52) * step
+        error = torch.bmm(error.unsqueeze(1), w).squeeze(1) + max(relative, w.shape[1] * 2.0**-52) * step
         total = total + torch.bmm(error.unsqueeze(1), gain).squeeze(1)
-    return 2 * total.max().item()
+    return (2 * total[0] + underflow(both, around)).nan_to_num(torch.inf, torch.inf)

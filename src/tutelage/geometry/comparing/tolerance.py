@@ -1,43 +1,104 @@
-"""How far two networks may differ and still be one: what rounding of their weights can do to the outputs."""
+r"""Up to which difference two networks count as the same function, at every input and for every output.
+
+A stored network is an exact function of its stored numbers. Networks that are meant to be equal differ by the rounding
+of their weights, so that differences count as none up to
+
+.. math:: t(x) = \max(1, |x|_\infty)\, \min(c, \max(f, r(x)))
+
+with r the effect of rounding the weights at this input, f a floor and c a ceiling that are shares of how much the
+output itself varies. t does not depend on the domain: a difference that counts in a box counts in every larger one.
+"""
+
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from tutelage import draws
 from tutelage.geometry.checks import bias, in_double
+from tutelage.geometry.evaluation import with_error
 from tutelage.geometry.pieces.domain import ROUNDING
-from tutelage.geometry.pruning.bounds import bounds
-from tutelage.geometry.pruning.deviation import gains, reach
-from tutelage.geometry.pruning.intervals import Box, gamma
+from tutelage.geometry.pruning.intervals import gamma
 from tutelage.networks import Network, gate
 from tutelage.networks.forward import activate, linear
 
 _ROUNDINGS = 4  # roundings, in the precision of the file, that every weight may have gone through
+_SIZES = (1.0, 10.0, 100.0, 1e3, 1e4)  # half the widths of cubes on which the variation is measured
+_SAMPLES = 256  # points per cube
+_VALUES = 256 * torch.finfo(torch.float64).eps  # of an output's value that float64 cannot be asked for
+_SHARES = {torch.float32: (2.0**-20, 2.0**-10)}  # floor and ceiling, as shares of the variation
+_FINE = (2.0**-34, 2.0**-30)  # the same for float64, and for half precision, which float64 holds exactly
 
 
-def rounding_tolerance(network: Network, around: Box) -> float:
-    r"""What rounding can do to the outputs of one network: every weight's relative error times what it can move.
+@dataclass(frozen=True, eq=False)
+class Tolerance:
+    """Differences that count as none for a pair of networks: floor and ceiling, float64 [C], over max(1, |x|).
 
-    .. math:: c \sum_l (s_{l-1} |W_l| + |b_l|)\, G_l, \qquad c = 4\,\epsilon_{file} + 4 L \max(64\,\epsilon, \gamma_n)
-
-    s: the largest sizes of features on the box, or for inputs up to 1 where it has no ends (then times max(1, |x|));
-    G: the gains of units; the second part of c is that of the arithmetic, in float64.
+    told: a tolerance that the user gave, instead of the effect of rounding; 0 for none.
     """
-    c, network = _relative(network), in_double(network)
-    sizes = reach(network, around, bounds(network, around) if around.bounded else ())
-    total = torch.zeros(network.members, network.outputs, dtype=torch.float64)
-    for layer, gain in enumerate(gains(network)):
-        moved = torch.bmm(sizes[layer].unsqueeze(1), network.weights[layer].abs())
-        total = total + torch.bmm(moved + bias(network, layer).abs().unsqueeze(1), gain).squeeze(1)
-    return c * float(total.max())
+
+    networks: tuple[Network, Network]
+    floor: Tensor
+    ceiling: Tensor
+    told: float | None
+
+    def at(self, point: Tensor, bounded: bool) -> Tensor:
+        """The tolerance at one input [d] for every output: [C]; divided by max(1, |x|) where not bounded."""
+        size = max(1.0, point.abs().max().item())
+        if self.told is not None:
+            return (self.floor * (size if bounded else 1.0)).clamp_min(self.told)
+        first, second = self.networks
+        rounded = (rounding_at(first, point) + rounding_at(second, point)) / size
+        limited = torch.minimum(self.ceiling, torch.maximum(self.floor, rounded))
+        return limited * (size if bounded else 1.0)
+
+    def proof(self, nearest: float) -> Tensor:
+        """What a bound over a domain must not exceed: [C]; nearest: the smallest |x| of the domain, 0 for none."""
+        least = self.floor * max(1.0, nearest)
+        return least if self.told is None else least.clamp_min(self.told)
+
+    @property
+    def related(self) -> Tensor:
+        """What a bound on permuted and scaled copies over all inputs must not exceed, over max(1, |x|): [C]."""
+        return self.ceiling if self.told is None else self.floor.clamp_min(self.told)
 
 
-def rounding_at(network: Network, at: Tensor) -> float:
-    r"""What rounding of the weights can do to the outputs at one input [d], to first order.
+def tolerance_for(first: Network, second: Network, told: float | None = None) -> Tolerance:
+    """The tolerance of a pair of networks, each of one member and as stored."""
+    floor = ceiling = torch.zeros(first.outputs, dtype=torch.float64)
+    for network in (first, second):
+        spread, size = variation(network)
+        low, high = _SHARES.get(network.dtype, _FINE) if told is None else _FINE
+        floor, ceiling = floor + low * spread + _VALUES * size, ceiling + high * spread + _VALUES * size
+    return Tolerance((first, second), floor, ceiling, told)
+
+
+def variation(network: Network) -> tuple[Tensor, Tensor]:
+    """How much each output varies, and how large it is, over max(1, |x|): [C] twice, of one member.
+
+    Measured on cubes of several sizes, of which the smallest variation counts that is not 0: a unit that is active far
+    away alone says nothing about differences here. Rounding is taken off, so that noise is no variation.
+    """
+    network = in_double(network)
+    unit = 2 * draws.uniforms(draws.keys([0], "variation"), _SAMPLES * network.inputs).view(1, _SAMPLES, -1) - 1
+    spreads, sizes = [], []
+    for size in _SIZES:
+        value, error = (a[0] for a in with_error(network, size * unit))
+        spreads.append(((value - error).amax(0) - (value + error).amin(0)).clamp_min(0) / size)
+        sizes.append((value.abs() - error).amax(0).clamp_min(0) / size)
+    spread = torch.stack(spreads)
+    least = torch.where(spread > 0, spread, torch.inf).amin(0)
+    return torch.where(least < torch.inf, least, 0), torch.stack(sizes).amin(0)
+
+
+def rounding_at(network: Network, at: Tensor) -> Tensor:
+    r"""What rounding of the weights can do to each output at one input [d], to first order: [C].
 
     .. math:: c \sum_l (|f_{l-1}| |W_l| + |b_l|)\, |J_l|
 
-    with the features f and the derivatives J of the outputs by the pre-activations at this input, c as above; where
-    rounding decides on which side of its kink a unit is, the steeper side counts.
+    with the features f and the derivatives J of the outputs by the pre-activations at this input; c: the relative error
+    of a weight, of its storage and of the arithmetic in float64. Where rounding decides on which side of its kink a
+    unit is, the steeper side counts.
     """
     c, network = _relative(network), in_double(network)
     f, sizes, gates = at.to(torch.float64).view(1, 1, -1), [], []
@@ -52,10 +113,11 @@ def rounding_at(network: Network, at: Tensor) -> float:
         total = total + sizes[layer] @ slope.abs()
         if layer:
             slope = gates[layer - 1].unsqueeze(1) * (network.weights[layer][0] @ slope)
-    return c * total.max().item()
+    return (c * total).nan_to_num(torch.inf, torch.inf)
 
 
 def _relative(network: Network) -> float:
-    """The relative error of a weight: of its storage, and of the arithmetic in float64."""
+    """The relative error of a weight: of its storage in float32 or float64, and of the arithmetic in float64."""
     arithmetic = 4 * network.depth * max(ROUNDING, gamma(max(network.widths)))
-    return float(_ROUNDINGS * torch.finfo(network.dtype).eps + arithmetic)
+    stored = torch.finfo(torch.float32 if network.dtype == torch.float32 else torch.float64).eps
+    return float(_ROUNDINGS * stored + arithmetic)

@@ -34,8 +34,11 @@ class Witness:
 
 
 def difference_at(first: Network, second: Network, points: Tensor, bounded: bool) -> Tensor:
-    """|a - b|, the largest of all outputs, at points [N, d]; without bounds it is divided by max(1, |x|): [N]."""
-    value = (outputs(first, points) - outputs(second, points))[0].abs().amax(1)
+    """|a - b|, the largest of all outputs, at points [N, d]; without bounds it is divided by max(1, |x|): [N].
+
+    0 where both overflow, which tells nothing.
+    """
+    value = (outputs(first, points) - outputs(second, points))[0].abs().nan_to_num(0.0).amax(1)
     return value if bounded else value / points.abs().amax(1).clamp_min(1)
 
 

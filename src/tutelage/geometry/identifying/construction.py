@@ -10,7 +10,7 @@ from torch import Tensor
 from tutelage import draws
 from tutelage.errors import Refusal
 from tutelage.geometry.identifying.identifiability import identifiability
-from tutelage.geometry.pieces.domain import Domain, Ends, box, skeleton
+from tutelage.geometry.pieces.domain import Domain, Ends, as_domain, skeleton
 from tutelage.geometry.pieces.regions import BUDGET, enumerate_regions, local_maps
 from tutelage.networks import Network
 
@@ -52,7 +52,7 @@ def construct(widths: tuple[int, ...], domain: Domain | Ends, seed: int = 0, che
             f"widths {tuple(widths)} cannot be used: give inputs, hidden widths that never grow, none below 2, and "
             "one output, such as (3, 3, 2, 1)"
         )
-    space = domain if isinstance(domain, Domain) else box(*domain, dimension=widths[0])
+    space = as_domain(domain, widths[0])
     for attempt in range(TRIES):
         try:
             network = _attempt(widths, space, _Draw(seed, attempt))

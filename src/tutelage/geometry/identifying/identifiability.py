@@ -17,7 +17,7 @@ from tutelage.geometry.identifying.dependency import dependency_graph
 from tutelage.geometry.identifying.generality import PATTERNS, generality
 from tutelage.geometry.identifying.surfaces import canonical_surface
 from tutelage.geometry.identifying.transparency import transparency
-from tutelage.geometry.pieces.domain import Domain, Ends, box, polytope
+from tutelage.geometry.pieces.domain import Domain, Ends, as_domain, polytope
 from tutelage.geometry.pieces.regions import BUDGET, Regions, enumerate_regions, local_maps
 from tutelage.networks import Network
 
@@ -90,7 +90,7 @@ def identifiability(
     True
     """
     exact = one_relu_network(network)
-    domain = domain if isinstance(domain, Domain) else box(*domain, dimension=network.inputs)
+    domain = as_domain(domain, network.inputs)
     conditions = list(_widths(exact.widths))
     seen = transparency(exact, domain, budget=budget).condition()
     conditions.append(seen)

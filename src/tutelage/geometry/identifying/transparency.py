@@ -10,7 +10,7 @@ from tutelage import draws
 from tutelage.errors import Refusal
 from tutelage.geometry.identifying.conditions import Condition, one_relu_network
 from tutelage.geometry.pieces.counts import chords
-from tutelage.geometry.pieces.domain import Domain, Ends, box
+from tutelage.geometry.pieces.domain import Domain, Ends, as_domain
 from tutelage.geometry.pieces.regions import BUDGET, Regions, enumerate_regions
 from tutelage.geometry.pruning.bounds import bounds, box_for
 from tutelage.networks import Network, forward
@@ -56,7 +56,7 @@ def transparency(
     [[-0.5, -0.5]]
     """
     network = one_relu_network(network)
-    domain = domain if isinstance(domain, Domain) else box(*domain, dimension=network.inputs)
+    domain = as_domain(domain, network.inputs)
     upto = network.depth - 1 if upto is None else upto
     if not 0 <= upto < network.depth:
         raise Refusal(f"a network of {network.depth} layers has hidden layers 1 .. {network.depth - 1}, not {upto}")

@@ -10,6 +10,7 @@ from torch import Tensor
 from tutelage.errors import Refusal
 from tutelage.geometry.pieces._cutting import cut_layer
 from tutelage.geometry.pieces._skeleton import DONE, Complex
+from tutelage.geometry.pruning.intervals import pair_of_ends
 
 Ends = tuple[float | Tensor, float | Tensor]
 """A box as its low and high ends, each a number or [d]."""
@@ -46,7 +47,7 @@ def box(low: float | Tensor, high: float | Tensor, dimension: int | None = None)
     >>> box(-1, 1, dimension=3).facets
     6
     """
-    lower, upper = (torch.as_tensor(end, dtype=torch.float64).detach().cpu() for end in (low, high))
+    lower, upper = pair_of_ends((low, high))
     if lower.ndim > 1 or upper.ndim > 1:
         raise Refusal(f"the ends of a box are numbers or have shape [d], not {list(lower.shape)}, {list(upper.shape)}")
     sizes = {end.shape[0] for end in (lower, upper) if end.ndim} | ({dimension} if dimension is not None else set())
@@ -60,6 +61,11 @@ def box(low: float | Tensor, high: float | Tensor, dimension: int | None = None)
         raise Refusal("the box has no inside: every high must lie above its low; for a flat one take a slice")
     eye = torch.eye(d, dtype=torch.float64)
     return Domain(torch.cat([-eye, eye]), torch.cat([-lower, upper]), lower, upper, (lower + upper) / 2, is_box=True)
+
+
+def as_domain(domain: Domain | Ends, dimension: int) -> Domain:
+    """A domain as it is, or the box of a pair of bounds."""
+    return domain if isinstance(domain, Domain) else box(*pair_of_ends(domain), dimension=dimension)
 
 
 def polytope(normals: Tensor, offsets: Tensor) -> Domain:

@@ -14,7 +14,7 @@ from tutelage.errors import Refusal
 from tutelage.geometry.checks import bias, in_double
 from tutelage.geometry.pieces._cutting import cut_layer
 from tutelage.geometry.pieces._skeleton import TOO_CLOSE, TOO_MANY, Complex
-from tutelage.geometry.pieces.domain import ROUNDING, Domain, Ends, box, skeleton
+from tutelage.geometry.pieces.domain import ROUNDING, Domain, Ends, as_domain, skeleton
 from tutelage.networks import Network
 from tutelage.networks.forward import activate
 
@@ -65,8 +65,7 @@ def checked(network: Network, domain: Domain | Ends) -> tuple[Network, Domain]:
         raise Refusal(f"regions are those of one network, and this is a stack of {network.members}: choose network[s]")
     if network.activation == "linear":
         raise Refusal("a linear network is one affine map everywhere: regions are for relu, leaky and abs")
-    if not isinstance(domain, Domain):
-        domain = box(*domain, dimension=network.inputs)
+    domain = as_domain(domain, network.inputs)
     if network.inputs != domain.dimension:
         raise Refusal(f"the network has {network.inputs} inputs and the domain {domain.dimension} dimensions")
     return in_double(network), domain

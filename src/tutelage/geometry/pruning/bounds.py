@@ -5,6 +5,7 @@ activation, carried back to the inputs; and linear programs over those lines. Fi
 rounding.
 """
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -64,9 +65,25 @@ def _by_lines(network: Network, known: Sequence[Interval], box: Box, layer: int)
         b = bias(network, below)
         start, stop = (c + torch.einsum("soi,si->so", a, b) for c, a in ((start, lower), (stop, upper)))
         lower, upper = torch.bmm(lower, network.weights[below].mT), torch.bmm(upper, network.weights[below].mT)
-    room = gamma(sum(network.widths[: layer + 1]) + 8 * layer) * _size(network, known, box, layer)
+    room = gamma(4 * sum(network.widths[: layer + 1]) + 16 * layer) * _size(network, known, box, layer)
+    room = room + underflow(network, box)
     low = affine((box.low, box.high), lower.mT, start)[0] - room
-    return low, affine((box.low, box.high), upper.mT, stop)[1] + room
+    high = affine((box.low, box.high), upper.mT, stop)[1] + room
+    return low.nan_to_num(-torch.inf, torch.inf, -torch.inf), high.nan_to_num(torch.inf, torch.inf, -torch.inf)
+
+
+def underflow(network: Network, box: Box) -> float:
+    """What all products along a network that underflow can move an output by: a number, infinite beyond float64.
+
+    Each is off by at most the smallest normal number, times the largest factor that anything after it multiplies by.
+    """
+    reach = max(1.0, box.low.abs().max().item(), box.high.abs().max().item()) if box.bounded else 1.0
+    factors = [max(w.abs().sum(1).max().item(), w.abs().sum(2).max().item()) for w in network.weights]
+    factors += [reach, max(b.abs().max().item() for b in network.biases or (torch.zeros(1),))]
+    powers = [math.log2(max(1.0, factor)) for factor in factors]
+    count = 4 * sum(w[0].numel() for w in network.weights) + 64
+    power = 2 * sum(powers) + math.log2(count) - 1022
+    return 2.0**power if power < 1023 else math.inf
 
 
 def _size(network: Network, known: Sequence[Interval], box: Box, layer: int) -> Tensor:

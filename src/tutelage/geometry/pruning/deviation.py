@@ -78,7 +78,7 @@ def largest_deviation(first: Network, second: Network, box: Box, points: Tensor 
 
 
 def _difference(first: Network, second: Network, x: Tensor) -> Tensor:
-    return (outputs(first, x) - outputs(second, x)).abs().amax(2)
+    return (outputs(first, x) - outputs(second, x)).abs().nan_to_num(0.0).amax(2)  # 0 where both overflow
 
 
 def _climb(first: Network, second: Network, box: Box, x: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:

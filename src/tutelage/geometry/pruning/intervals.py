@@ -16,6 +16,8 @@ from tutelage.networks import Network
 Interval = tuple[Tensor, Tensor]
 
 _EPS = torch.finfo(torch.float64).eps
+TINY = torch.finfo(torch.float64).tiny
+"""The smallest normal float64: no product that underflows is further than this from its value."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +38,15 @@ class Box:
         return self.low.unsqueeze(1) + unit * (self.high - self.low).unsqueeze(1)
 
 
+def pair_of_ends(box: object) -> tuple[Tensor, Tensor]:
+    """Lower and upper bounds as float64 tensors; an error for what is no pair of numbers or arrays."""
+    try:
+        low, high = (torch.as_tensor(end, dtype=torch.float64).detach().cpu() for end in box)  # type: ignore[attr-defined]
+    except (TypeError, ValueError, RuntimeError):
+        raise Refusal(f"a box must be (low, high), two numbers or arrays of numbers, got {box!r}") from None
+    return low, high
+
+
 def box_for(network: Network, box: tuple | Box | None) -> Box:
     """The box of a network's inputs: None for all inputs, or (low, high), each a number, [d] or [S, d].
 
@@ -44,10 +55,8 @@ def box_for(network: Network, box: tuple | Box | None) -> Box:
     """
     if isinstance(box, Box):
         return box
-    low, high = (-torch.inf, torch.inf) if box is None else box
     ends = []
-    for end in (low, high):
-        end = torch.as_tensor(end, dtype=torch.float64)
+    for end in pair_of_ends((-torch.inf, torch.inf) if box is None else box):
         if end.ndim > 2 or (end.ndim and end.shape[-1] != network.inputs):
             raise Refusal(f"an end of the box has shape {list(end.shape)}: wanted a number or [{network.inputs}]")
         if end.isnan().any():
@@ -72,32 +81,45 @@ def affine(f: Interval, w: Tensor, b: Tensor) -> Interval:
 
 
 def _end(f: Tensor, w: Tensor, g: Tensor, v: Tensor, b: Tensor, side: int) -> Tensor:
-    """f W + g V + b, moved outwards by what rounding can do; infinite where an infinite end enters."""
+    """f W + g V + b, moved outwards by rounding and underflow; infinite where an infinite end or an overflow enters."""
 
     def times(x: Tensor, y: Tensor) -> Tensor:
         return torch.bmm(x.unsqueeze(1), y).squeeze(1)
 
+    def met(x: Tensor, y: Tensor) -> Tensor:
+        return times(x.to(w), (y != 0).to(w))
+
     finite_f, finite_g = torch.where(f.isinf(), 0, f), torch.where(g.isinf(), 0, g)
     value = times(finite_f, w) + times(finite_g, v) + b
     size = times(finite_f.abs(), w.abs()) + times(finite_g.abs(), v.abs()) + b.abs()
-    open_end = times(f.isinf().to(w), (w != 0).to(w)) + times(g.isinf().to(w), (v != 0).to(w)) > 0
-    return torch.where(open_end, side * torch.inf, value + side * gamma(2 * w.shape[1]) * size)
+    products = met(finite_f != 0, w) + met(finite_g != 0, v)  # a product with a zero factor cannot underflow
+    end = value + side * (gamma(2 * w.shape[1]) * size + TINY * products)
+    open_end = met(f.isinf(), w) + met(g.isinf(), v) > 0
+    return torch.where(open_end | end.isnan(), side * torch.inf, end)
 
 
 def activated(network: Network, u: Interval) -> Interval:
-    """Ends of the activation for pre-activations between theirs."""
+    """Lower and upper bound of the activation for pre-activations between theirs, rounded outwards."""
     low, high = u
     match network.activation:
         case "relu":
             return low.clamp_min(0), high.clamp_min(0)
         case "leaky":
-            low, high = (torch.where(e < 0, network.slope * e if network.slope else 0, e) for e in u)
-            return low, high
+            return _leaky(low, network.slope, -1), _leaky(high, network.slope, +1)
         case "abs":
             nearer, further = torch.minimum(low.abs(), high.abs()), torch.maximum(low.abs(), high.abs())
             return torch.where((low < 0) & (high > 0), 0, nearer), further
         case _:
             return u
+
+
+def _leaky(end: Tensor, slope: float, side: int) -> Tensor:
+    """The leaky activation of a lower (side -1) or upper (+1) bound, rounded outwards."""
+    if slope == 0:
+        return end.clamp_min(0)
+    below = slope * end
+    below = below + side * (_EPS * below.abs() + TINY)
+    return torch.where(end < 0, below.clamp_max(0), end)
 
 
 def slopes(network: Network) -> tuple[float, float]:
@@ -115,8 +137,9 @@ def lines(network: Network, u: Interval) -> tuple[Tensor, Tensor, Tensor]:
     left, right = slopes(network)
     width = torch.where(high > low, high - low, 1)
     chord = (right * high - left * low) / width
-    offset = (left - chord) * low + 4 * _EPS * (low.abs() + high.abs())
-    below = torch.where(high > -low, right, left)
+    offset = (left - chord) * low + 16 * (_EPS * (low.abs() + high.abs()) + TINY)
+    # Tensors on both sides: two Python numbers would give a float32 slope, and lines that cut the activation.
+    below = torch.where(high > -low, torch.full_like(low, right), torch.full_like(low, left))
     for decided, slope in ((low >= 0, right), (high <= 0, left)):
         chord, below = torch.where(decided, slope, chord), torch.where(decided, slope, below)
         offset = torch.where(decided, 0, offset)

@@ -14,7 +14,7 @@ from scipy.optimize import linprog
 from torch import Tensor
 
 from tutelage.geometry.checks import bias
-from tutelage.geometry.pruning.intervals import Box, Interval, activated, gamma, lines, slopes
+from tutelage.geometry.pruning.intervals import TINY, Box, Interval, activated, gamma, lines, slopes
 from tutelage.networks import Network
 
 SIZE = 400
@@ -57,7 +57,7 @@ class Program:
             under, chord, offset = (a.numpy() for a in lines(one, u))
             decided = ((u[0] >= 0) | (u[1] <= 0)).numpy()
             w, b = one.weights[below][0].numpy().T, bias(one, below)[0].numpy()
-            branches = [(-1, np.where(decided, under, branch), 0 * offset) for branch in slopes(one)]
+            branches = [(-1, np.where(decided, under, branch), np.zeros_like(offset)) for branch in slopes(one)]
             for sign, slope, more in ((+1, chord, offset), *branches):  # f <= chord u + offset, f >= slope u
                 block = np.zeros((widths[below + 1], begin[-1]))
                 block[:, begin[below] : begin[below + 1]] = -sign * slope[:, None] * w
@@ -75,6 +75,8 @@ class Program:
         cost = np.zeros_like(self.low)
         cost[self.begin :] = -side * self.weights[:, unit]
         ends = list(zip(self.low.tolist(), self.high.tolist(), strict=True))
+        if not (np.isfinite(self.right).all() and np.isfinite(self.rows).all()):
+            return side * np.inf
         found = linprog(cost, self.rows, self.right, bounds=ends, method="highs")
         if found.status != 0:
             return side * np.inf
@@ -83,5 +85,7 @@ class Program:
         least = np.minimum(left * self.low, left * self.high).sum() - multipliers @ self.right
         reach = np.maximum(abs(self.low), abs(self.high))
         size = (abs(cost) + abs(self.rows).T @ multipliers) @ reach + multipliers @ abs(self.right)
-        room = gamma(sum(self.rows.shape)) * (size + abs(self.bias[unit]))
-        return float(self.bias[unit] + side * (room - least))
+        room = gamma(2 * sum(self.rows.shape)) * (size + abs(self.bias[unit]))
+        room += TINY * (self.rows.size + 8) * (1 + multipliers.max(initial=0)) * (1 + reach.max())
+        end = float(self.bias[unit] + side * (room - least))
+        return side * np.inf if np.isnan(end) else end

@@ -4,19 +4,26 @@ Theorem 2 and Corollary 1 of seed 000 say why there is something to remove: unit
 end with no fan-out, and units aligned with the same one are co-linear.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from tutelage.errors import Refusal
-from tutelage.geometry.checks import bias, in_double, points_for
-from tutelage.geometry.pruning.bounds import bounds
-from tutelage.geometry.pruning.deviation import Deviation, largest_deviation, reach, rounding
+from tutelage.errors import InternalError, Refusal
+from tutelage.geometry.checks import Deadline, as_network, bias, in_double, points_for
+from tutelage.geometry.evaluation import difference_with_error, with_error
+from tutelage.geometry.pruning.bounds import underflow
+from tutelage.geometry.pruning.deviation import Deviation, largest_deviation
 from tutelage.geometry.pruning.folding import folded
 from tutelage.geometry.pruning.intervals import Box, box_for, gamma
 from tutelage.geometry.pruning.redundancy import VALID, Step, Valid, Work, colinear, constant, idle
 from tutelage.networks import Network
+
+_EPS = 16 * torch.finfo(torch.float64).eps
+"""Two weights count as equal, and a sum as cancelled, up to this share; stored weights of any precision are exact."""
+_SMALLEST_SHARE, _LARGEST_SHARE = 1e-9, 2.0**-10  # of an output's variation that may be called rounding
+_SAMPLES = 256  # points on which the variation is measured
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,9 +31,10 @@ class Proof:
     r"""Where the smaller network is the same function, and how far it can be off.
 
     domain: "all inputs", "the box", or "the points" when a step was only seen on samples; exact: whether every step
-    keeps the function but for rounding; bound: [S], or None where there is none. With a box no output differs by more
-    than the bound at any of its points; without, by no more than :math:`\mathrm{bound} \cdot \max(1, |x|_\infty)`.
-    That is said of the functions; evaluating either of them adds rounding of its own.
+    keeps the function but for rounding, that of storing new weights included; bound: [S], or None where there is none.
+    With a box no output differs by more than the bound at any of its points; without, by no more than
+    :math:`\mathrm{bound} \cdot \max(1, |x|_\infty)`. The bound is on the functions of the stored weights in exact
+    arithmetic; evaluating either of them adds rounding of its own.
     """
 
     domain: Valid
@@ -37,8 +45,10 @@ class Proof:
     def __str__(self) -> str:
         if self.bound is None:
             return "the same on the points; elsewhere nothing is proved: give a box for a bound"
-        kind = "equal but for rounding" if self.exact else "changed"
         where = "over the box" if self.boxed else "times max(1, |x|), over all inputs"
+        if not self.bound.any():
+            return f"equal: no output differs {'over the box' if self.boxed else 'for any input'}"
+        kind = "equal up to rounding" if self.exact else "changed"
         return f"{kind}: no output differs by more than {self.bound.max():.2g} {where}"
 
 
@@ -68,13 +78,19 @@ def prune(
     tolerance: float = 0.0,
     *,
     on_samples: bool = False,
+    seconds: float | None = None,
+    on_progress: Callable[[float], None] | None = None,
 ) -> Pruning:
     """The same function with fewer units: idle and constant ones removed, co-linear ones merged, linear ones folded.
 
     box: (low, high) inputs that matter, each a number or [d]; without, steps must hold for all inputs. tolerance: 0 for
     steps that change nothing but rounding; else units also count as idle when fan-out times weights is at most this
     share of the layer's largest, and as co-linear when weights scaled to length 1 differ by at most this. points
-    [S, N, d] or [N, d]: units that never or always fire on them are told, and with on_samples removed.
+    [S, N, d] or [N, d]: units that never or always fire on them are reported, and with on_samples removed. seconds: a
+    time limit, after which the steps made so far are the result. on_progress: called with the share of units removed.
+
+    With tolerance 0 and without on_samples a step is made only if all steps together provably move no output by more
+    than rounding: a small share of how much that output varies, the rounding of the stored weights included.
 
     >>> w = torch.tensor([[[1.0, 2.0, 0.0], [1.0, 2.0, 1.0]]], dtype=torch.float64)
     >>> small = prune(Network((w, torch.tensor([[[1.0], [1.0], [0.0]]], dtype=torch.float64))))
@@ -82,18 +98,36 @@ def prune(
     ((2, 1, 1), [(2, 'removed', 'no fan-out'), (0, 'merged', 'co-linear with unit 1')])
     """
     if not 0 <= tolerance < 1:
-        raise Refusal(f"a tolerance is a share in [0, 1), not {tolerance}")
+        raise Refusal(f"tolerance is a share in [0, 1), got {tolerance}")
     if on_samples and points is None:
-        raise Refusal("removing what is only seen on samples needs points to see it on")
+        raise Refusal("on_samples=True needs points: pass the inputs to look at")
+    deadline = Deadline(seconds)
+    network = as_network(network)
     double = in_double(network)
     if double.biases is None:
         double = replace(double, biases=tuple(bias(double, layer) for layer in range(double.depth)))
     shown = None if points is None else points_for(double, points)
-    eps = 16 * torch.finfo(network.dtype).eps
-    work = Work(double, box_for(double, box), shown, tolerance, eps, on_samples)
-    while _pass(work):
-        pass
+    work = Work(double, box_for(double, box), shown, tolerance, _EPS, on_samples, network.dtype)
+    work.slack = 4 * underflow(double, work.box)
+    work.allowed = _allowed(double, _searched(work), network.dtype)
+    total = max(1, sum(network.widths[1:-1]) * network.members)
+    while not deadline.passed and _pass(work):
+        if on_progress:
+            on_progress(len(work.steps) / total)
     return _finished(network, double, work)
+
+
+def _allowed(network: Network, box: Box, dtype: torch.dtype) -> Tensor:
+    """How far outputs may move and the function still count as equal up to rounding: [S, C].
+
+    A share of how much an output varies over the box, which is small even where the precision is coarse, and some
+    roundings of its value in float64.
+    """
+    share = min(_LARGEST_SHARE, max(_SMALLEST_SHARE, 2.0**10 * torch.finfo(dtype).eps))
+    value, error = with_error(network, box.sample(_SAMPLES))
+    spread = ((value - error).amax(1) - (value + error).amin(1)).clamp_min(0)
+    size = (value.abs() - error).amax(1).clamp_min(0)
+    return share * spread + 32 * _EPS * size
 
 
 def _pass(work: Work) -> bool:
@@ -113,24 +147,41 @@ def _finished(original: Network, double: Network, work: Work) -> Pruning:
     if original.biases is None and not any(b.any() for b in small.biases or ()):
         small = replace(small, biases=None)
     result = small.to(dtype=original.dtype)
-    again = result.to(dtype=torch.float64)
-    known = bounds(again, work.box) if work.box.bounded else ()
-    moved = work.moved + rounding(small, again, reach(again, work.box, known))
-    bound = moved.amax(1) * (1 + gamma(sum(original.widths)))
+    bound = work.moved.amax(1) * (1 + gamma(4 * sum(original.widths) + 16 * original.depth))
+    proof = Proof(
+        max((s.valid for s in work.steps), key=VALID.index, default="all inputs"),
+        all(s.exact for s in work.steps) and bool(bound.isfinite().all()),
+        bound if bound.isfinite().all() else None,
+        work.box.bounded,
+    )
+    found = largest_deviation(double, small, _searched(work), work.points)
+    _hold_against(proof, double, small, found)
     return Pruning(
         result.to(device=original.device),
-        torch.stack([alive.sum(1) for alive in work.alive], dim=1) if work.alive else torch.zeros(original.members, 0),
+        torch.stack([alive.sum(1) for alive in work.alive], dim=1)
+        if work.alive
+        else torch.zeros(original.members, 0, dtype=torch.int64),
         kept,
         tuple(sorted(work.steps, key=lambda s: (s.member, s.layer))),
-        Proof(
-            max((s.valid for s in work.steps), key=VALID.index, default="all inputs"),
-            all(s.exact for s in work.steps),
-            bound if bound.isfinite().all() else None,
-            work.box.bounded,
-        ),
-        largest_deviation(double, again, _searched(work), work.points),
+        proof,
+        found,
         _seen(work),
     )
+
+
+def _hold_against(proof: Proof, before: Network, after: Network, found: Deviation) -> None:
+    """Raise an internal error if the search found a difference above the proven bound."""
+    if proof.bound is None:
+        return
+    gap, error = difference_with_error(before, after, found.at.unsqueeze(1))
+    size = 1.0 if proof.boxed else found.at.abs().amax(1).clamp_min(1)
+    above = (gap - error).amax((1, 2)) > proof.bound * size
+    if above.any():
+        member = int(above.nonzero()[0])
+        raise InternalError(
+            f"pruning proved that no output differs by more than {proof.bound[member]:.3g}, "
+            f"but a search found a difference of {found.value[member]:.3g}"
+        )
 
 
 def _compressed(work: Work) -> tuple[Network, tuple[Tensor, ...]]:

@@ -42,6 +42,14 @@ class FoldPoints:
         return FoldPoints(**{n: getattr(self, n)[none if n.startswith("knot") else chosen] for n in names})
 
 
+def no_folds(oracle: Oracle) -> FoldPoints:
+    """No points and no knots, of a black box."""
+    d, c = oracle.inputs, oracle.outputs
+    shapes = (0, d), (0, d), (0,), (0, c, d), (0, c, d), (0, d), (0,), (0, c)
+    arrays = {f.name: np.zeros(shape) for f, shape in zip(fields(FoldPoints), shapes, strict=True)}
+    return FoldPoints(**arrays | {"knot_line": np.zeros(0, dtype=int)})
+
+
 def join(first: FoldPoints, second: FoldPoints) -> FoldPoints:
     """Both sets together; the lines of the second are numbered after those of the first."""
     later = second.knot_line + (first.knot_line.max(initial=-1) + 1)

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from tutelage.errors import Refusal
+from tutelage.geometry.checks import Deadline
 
 ROUNDING = 1e-14
 """What double precision leaves open of a network's value, as a share of the largest value met."""
@@ -14,11 +15,16 @@ ROUNDING = 1e-14
 _ROWS = 1 << 17  # points sent in one call
 
 
+class OutOfTime(Exception):
+    """The time limit of a search has passed."""
+
+
 class Oracle:
     """A function of points [N, d] that answers with values [N, C], and how often it was asked.
 
     ask: takes a float64 tensor [N, d] and returns values [N, C]; with ``gradients`` a pair of values [N, C] and
-    gradients [N, C, d]. noise: a bound on the error of a value. NaN, infinities and wrong shapes are refused.
+    gradients [N, C, d]. noise: a bound on the error of a value. NaN, infinities and wrong shapes raise an error, and a
+    question after the deadline raises OutOfTime.
 
     >>> oracle = Oracle(lambda x: x.relu(), inputs=2, outputs=2)
     >>> oracle.values(np.array([[1.0, -3.0]])), oracle.queries
@@ -41,6 +47,7 @@ class Oracle:
         self.ask, self.inputs, self.outputs, self.gradients, self.noise = ask, inputs, outputs, gradients, noise
         self.queries = 0
         self.largest = 0.0
+        self.deadline = Deadline(None)
 
     @property
     def rounding(self) -> float:
@@ -60,6 +67,8 @@ class Oracle:
         return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
 
     def _once(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        if self.deadline.passed:
+            raise OutOfTime
         answer = self.ask(torch.from_numpy(np.ascontiguousarray(points, dtype=np.float64)))
         self.queries += len(points)
         n, d, c = len(points), self.inputs, self.outputs

@@ -7,7 +7,7 @@ import numpy as np
 from tutelage.geometry.querying._stream import Stream
 from tutelage.geometry.querying.fold_equations import Known, Layer, features
 from tutelage.geometry.querying.fold_points import FoldPoints, sample
-from tutelage.geometry.querying.oracle import Oracle
+from tutelage.geometry.querying.oracle import Oracle, OutOfTime
 from tutelage.geometry.querying.orientation import by_gradients, by_readers
 from tutelage.geometry.querying.polish import least_squares, outputs, polished
 from tutelage.geometry.querying.unit_search import Setting, find_units
@@ -40,35 +40,47 @@ def peel(
     best = _with_output(known, state, points, values, setting, oracle.rounding)
     left = folds
     for _ in range(most):
-        if best.unexplained <= enough:
+        if best.unexplained <= enough or oracle.deadline.passed:
             break
-        theta, left = find_units(oracle, known, left, setting, draw, _ATTEMPTS)
-        if known.top is not None:
-            if not len(theta):
-                break
-            known, state, theta = _oriented(known, state, theta, setting)
-            more, left = find_units(oracle, known, left, setting, draw, _ATTEMPTS)
-            theta = np.concatenate([theta, more])
-        if known.below:
-            more, left = find_units(oracle, known, left, setting, draw, _ATTEMPTS // 2, partly=True)
-            theta = np.concatenate([theta, more])
-        if not len(theta):
+        try:
+            known, state, left, found = _next_layer(oracle, known, state, folds, left, setting, draw)
+        except OutOfTime:
             break
-        size = np.linalg.norm(theta[:, :-1], axis=1)
-        known = replace(known, top=((theta[:, :-1] / size[:, None]).T, theta[:, -1] / size))
-        state = replace(state, layers=known.below, passing=(*state.passing, 0))
-        signs = by_gradients(known, folds, setting.size, setting.near)
-        if signs is not None:
-            known = known.oriented(signs)
+        if not found:
+            break
         now = _with_output(known, state, points, values, setting, oracle.rounding)
         best = now if now.unexplained <= best.unexplained else best
-    if best.unexplained < _HOPELESS and (best.unexplained > enough or any(best.passing)):
+    open_end = best.unexplained < _HOPELESS and (best.unexplained > enough or any(best.passing))
+    if open_end and not oracle.deadline.passed:
         layers = polished(best.layers, points, values, 0.05 * oracle.rounding)
         share = _share(values - outputs(layers, points), values, oracle.rounding)
         best = replace(best, layers=layers, unexplained=share)
         again = _without_passing(best, points, values, setting, oracle.rounding)
         best = again if again.unexplained <= max(best.unexplained, enough) else best
     return replace(best, left=left)
+
+
+def _next_layer(
+    oracle: Oracle, known: Known, state: Peeled, folds: FoldPoints, left: FoldPoints, setting: Setting, draw: Stream
+) -> tuple[Known, Peeled, FoldPoints, bool]:
+    """One more hidden layer, the fold points it leaves, and whether a unit was found."""
+    theta, left = find_units(oracle, known, left, setting, draw, _ATTEMPTS)
+    if known.top is not None:
+        if not len(theta):
+            return known, state, left, False
+        known, state, theta = _oriented(known, state, theta, setting)
+        more, left = find_units(oracle, known, left, setting, draw, _ATTEMPTS)
+        theta = np.concatenate([theta, more])
+    if known.below:
+        more, left = find_units(oracle, known, left, setting, draw, _ATTEMPTS // 2, partly=True)
+        theta = np.concatenate([theta, more])
+    if not len(theta):
+        return known, state, left, False
+    size = np.linalg.norm(theta[:, :-1], axis=1)
+    known = replace(known, top=((theta[:, :-1] / size[:, None]).T, theta[:, -1] / size))
+    state = replace(state, layers=known.below, passing=(*state.passing, 0))
+    signs = by_gradients(known, folds, setting.size, setting.near)
+    return (known if signs is None else known.oriented(signs)), state, left, True
 
 
 def _oriented(known: Known, state: Peeled, theta: np.ndarray, setting: Setting) -> tuple[Known, Peeled, np.ndarray]:

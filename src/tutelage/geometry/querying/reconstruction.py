@@ -1,8 +1,9 @@
 """Identification: the weights of a deep ReLU network from queries alone, and an account of what was not found."""
 
+import copy
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,15 @@ import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
+from torch import nn
 
 from tutelage.errors import Refusal
 from tutelage.files import write_atomically
+from tutelage.geometry.checks import Deadline, as_network, in_double
 from tutelage.geometry.querying._stream import Stream
 from tutelage.geometry.querying.fold_equations import Layer
-from tutelage.geometry.querying.fold_points import FoldPoints, join, on_lines, sample
-from tutelage.geometry.querying.oracle import Oracle
+from tutelage.geometry.querying.fold_points import FoldPoints, join, no_folds, on_lines, sample
+from tutelage.geometry.querying.oracle import Oracle, OutOfTime
 from tutelage.geometry.querying.peeling import Peeled, peel
 from tutelage.geometry.querying.polish import outputs as outputs_of
 from tutelage.geometry.querying.polish import polished, undetermined
@@ -40,7 +43,8 @@ class Reconstruction:
     found in each hidden layer; passing: units added in each hidden layer to carry what no fold in the box tells
     (units that never switch, or whose orientation stayed open); open_signs: hidden layers, from 1, where that happened;
     unexplained: root mean square of the error on fresh points over the standard deviation of the values; largest:
-    largest error there; unplaced: share of the fold points that belong to no unit found; notes: what was not found.
+    largest error there; unplaced: share of the fold points that belong to no unit found; notes: what was not found;
+    undecided: whether a time limit ended the search before the values were explained.
     """
 
     network: Network
@@ -53,6 +57,7 @@ class Reconstruction:
     queries: int
     lines: int
     notes: tuple[str, ...] = field(default=())
+    undecided: bool = False
 
     @property
     def complete(self) -> bool:
@@ -61,7 +66,7 @@ class Reconstruction:
 
 
 def identify(
-    oracle: Callable[[torch.Tensor], Any] | Network,
+    oracle: Callable[[torch.Tensor], Any] | nn.Module | Network,
     inputs: int | None = None,
     outputs: int | None = None,
     *,
@@ -74,15 +79,18 @@ def identify(
     seed: int = 0,
     checkpoint: str | Path | None = None,
     progress: Callable[[float], None] | None = None,
+    seconds: float | None = None,
 ) -> Reconstruction:
     """Weights of a deep ReLU network from values at chosen inputs (004, Theorem 2.1 made constructive).
 
     oracle: a function of a float64 tensor [N, d] that returns values [N, C] (with ``gradients`` a pair of values and
-    gradients [N, C, d]), or a network of one member; inputs, outputs: d and C; box: where to look, (low, high);
+    gradients [N, C, d]), a torch module (a float64 copy of it is asked), or a network of one member; inputs, outputs:
+    d and C; box: where to look, (low, high);
     widths: hidden widths, if known, to say what is missing; depth: the largest number of hidden layers, if known;
     noise: a bound on the error of a value; lines: along how many to look at most; checkpoint: a file that keeps what
-    was asked, so that a later call with the same settings does not ask again. Folds outside
-    the box cannot be seen; the notes say what was not found.
+    was asked, so that a later call with the same settings does not ask again; progress: called with the share of the
+    search that is done; seconds: a time limit for the search, after which the best network so far is returned and a
+    note says that the rest is undecided. Folds outside the box cannot be seen; the notes say what was not found.
 
     >>> teacher = Network((torch.eye(2, dtype=torch.float64)[None], torch.ones(1, 2, 1, dtype=torch.float64)))
     >>> found = identify(teacher)
@@ -92,6 +100,7 @@ def identify(
     asked = _oracle(oracle, inputs, outputs, gradients, noise)
     low, high = _ends(box, asked.inputs)
     most = _most(widths, depth)
+    asked.deadline = Deadline(seconds)
     about = {"inputs": asked.inputs, "outputs": asked.outputs, "low": low.tolist(), "high": high.tolist()}
     about |= {"seed": seed, "noise": noise, "gradients": gradients}
     pool, asked_lines = _resumed(checkpoint, about, asked)
@@ -99,21 +108,29 @@ def identify(
     peeled = None
     turns = _turns(lines, asked_lines)
     for turn, target in enumerate(turns, start=1):
-        if target > asked_lines:
-            start, end = _chords(asked, peeled, low, high, target - asked_lines, asked_lines, seed)
-            more = on_lines(asked, start, end - start)
-            pool, asked_lines = more if pool is None else join(pool, more), target
-            _keep(checkpoint, about, pool, asked_lines, asked)
-        assert pool is not None
-        now = peel(asked, pool, _setting(asked, pool, low, high), draw, _enough(asked), most, seed)
+        try:
+            if target > asked_lines:
+                start, end = _chords(asked, peeled, low, high, target - asked_lines, asked_lines, seed)
+                more = on_lines(asked, start, end - start)
+                pool, asked_lines = more if pool is None else join(pool, more), target
+                _keep(checkpoint, about, pool, asked_lines, asked)
+            assert pool is not None
+            now = peel(asked, pool, _setting(asked, pool, low, high), draw, _enough(asked), most, seed)
+        except OutOfTime:
+            break
         peeled = now if peeled is None or now.unexplained < peeled.unexplained else peeled
         if progress:
             progress(turn / (len(turns) + 1))
-        if peeled.unexplained <= _enough(asked) and _wide_enough(peeled, widths):
+        if (peeled.unexplained <= _enough(asked) and _wide_enough(peeled, widths)) or asked.deadline.passed:
             break
-    assert peeled is not None
-    assert pool is not None
-    found = _finished(asked, peeled, pool, low, high, asked_lines, seed, widths)
+    late, asked.deadline = asked.deadline.passed, Deadline(None)
+    if peeled is None:  # the time did not suffice to look for a single unit: the affine function that fits best
+        none = no_folds(asked)
+        peeled = peel(asked, none, _setting(asked, none, low, high), draw, _enough(asked), 0, seed)
+    found = _finished(asked, peeled, 0 if pool is None else len(pool), low, high, asked_lines, seed, widths, late)
+    if late and found.unexplained > 10 * _enough(asked):
+        note = f"undecided: the time limit of {seconds:g} seconds was reached before the search ended"
+        found = replace(found, notes=(note, *found.notes), undecided=True)
     if progress:
         progress(1.0)
     return found
@@ -144,7 +161,15 @@ def _chords(asked: Oracle, peeled: Peeled | None, low, high, count: int, first: 
 
 def _oracle(oracle, inputs: int | None, outs: int | None, gradients: bool, noise: float) -> Oracle:
     """The black box as something to ask."""
+    if isinstance(oracle, nn.Sequential) and inputs is None and outs is None:
+        oracle = as_network(oracle)
+    if isinstance(oracle, nn.Module):
+        if gradients:
+            raise Refusal("a torch module is asked for values: leave gradients=False, or give a function of your own")
+        module = copy.deepcopy(oracle).to("cpu", torch.float64).eval()
+        return _oracle(lambda x: module(x).detach(), inputs, outs, gradients, noise)
     if isinstance(oracle, Network):
+        in_double(oracle)
         if oracle.members != 1 or oracle.activation != "relu":
             raise Refusal(
                 f"a black box is one ReLU network, not {oracle.members} members with activation {oracle.activation}: "
@@ -194,22 +219,24 @@ def _wide_enough(peeled: Peeled, widths: tuple[int, ...] | None) -> bool:
     return widths is None or all(f >= w for f, w in zip(found, widths, strict=False))
 
 
-def _finished(asked, peeled: Peeled, pool, low, high, lines: int, seed: int, widths) -> Reconstruction:
-    """The network after its last steps, checked on fresh points."""
+def _finished(
+    asked, peeled: Peeled, folds: int, low, high, lines: int, seed: int, widths, late: bool
+) -> Reconstruction:
+    """The network after its last steps, checked on fresh points; late: whether to leave out what can take long."""
     size = sum(w.size + b.size for w, b in peeled.layers)
     points = sample(low, high, max(1_000, 5 * size // asked.outputs + 100), seed, "polish")
     half = len(points) // 5
     values = asked.values(points)
     layers = peeled.layers
-    if peeled.unexplained <= 100 * _enough(asked):
+    if peeled.unexplained <= 100 * _enough(asked) and not late:
         layers = polished(layers, points[half:], values[half:], 0.05 * asked.rounding)
     rest = values[:half] - outputs_of(layers, points[:half])
     spread = max(float((values - values.mean(0)).std()), asked.rounding, 1e-300)
     unexplained = float(np.sqrt(np.square(rest).mean())) / spread
     units = tuple(w.shape[1] - p for (w, _), p in zip(layers[:-1], peeled.passing, strict=True))
-    unplaced = len(peeled.left) / max(1, len(pool)) if peeled.left is not None else 0.0
+    unplaced = len(peeled.left) / max(1, folds) if peeled.left is not None else 0.0
     notes = _notes(unexplained, _enough(asked), units, peeled, widths)
-    if not any(peeled.passing) and (count := undetermined(layers, sample(low, high, _SEEN, seed, "seen"))):
+    if not late and not any(peeled.passing) and (count := undetermined(layers, sample(low, high, _SEEN, seed, "seen"))):
         notes += (f"{count} weights of the units found have no effect seen on {_SEEN} points, and may be wrong",)
     largest = float(np.abs(rest).max())
     network = _network(layers)

@@ -57,7 +57,7 @@ def find_units(
     free = np.ones(len(folds), bool)
     barren = 0
     tried = np.zeros(len(folds), bool)
-    while barren < attempts and (free & ~tried).any():
+    while barren < attempts and (free & ~tried).any() and not oracle.deadline.passed:
         waiting = np.flatnonzero(free & ~tried)
         start = int(waiting[draw.index(len(waiting))])
         tried[start] = True

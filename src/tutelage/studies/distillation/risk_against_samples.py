@@ -101,7 +101,8 @@ def curve(task: Polynomial | LargeMargin | Isotropic, seeds: range, tell: Callab
         angle.append(unsigned_angle(w, transfer.teacher))
         deep.append(task.risk(_deep(transfer, w, seeds)))
         tell(n / (d + BEYOND))
-    delta = float(miss(torch.tensor(SHARE), torch.tensor(1.0), sharp=True))
+    share, one = (torch.tensor(v, dtype=torch.float64) for v in (SHARE, 1.0))
+    delta = float(miss(share, one, sharp=True))
     beyond = [best_bound(task.p, n, delta=delta).value for n in range(1, d)]
     first, second, third = (torch.stack(v).numpy() for v in (risk, angle, deep))
     return Curve(d, first, second, third, bounds(task), np.array(beyond))
