@@ -26,7 +26,7 @@ from pathlib import Path
 
 from tutelage.runs import Spec, Store, schedule
 
-PACKS = 24
+PACKS = 12
 
 
 def specs() -> list[Spec]:
