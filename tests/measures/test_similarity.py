@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tutelage import Refusal, measure, train
-from tutelage.inputs import Gaussian
+from tutelage.inputs import Gaussian, Inputs
+from tutelage.measures import Recorder
 from tutelage.measures.second_moments import second_moments
 from tutelage.measures.similarity import INDICES, kept_directions, similarity
-from tutelage.networks import SmallNormal
+from tutelage.networks import Network, SmallNormal
 from tutelage.teachers import Levels
 from tutelage.training import Training
 
@@ -184,3 +185,25 @@ def test_students_grow_more_alike_as_they_learn():
     for name in NAMES:
         rise = report[name][-1] - report[name][0]
         assert (rise * (1 if INDICES[name].identical == 1 else -1) > 0).all()
+
+
+@pytest.mark.parametrize("by", sorted(INDICES))
+def test_recorded_indices_have_the_same_bits_with_any_number_of_threads(by):
+    """Of wide layers, whose eigenvalues a library computes in all threads it is given."""
+    generator = torch.Generator().manual_seed(3)
+    teacher, students = (
+        Network((torch.randn(2, 30, n, generator=generator), torch.randn(2, n, 2, generator=generator)))
+        for n in (120, 160)
+    )
+    points = torch.randn(2, 600, 30, generator=generator)
+    before, found = torch.get_num_threads(), []
+    try:
+        for threads in (1, 2, 3):
+            torch.set_num_threads(threads)
+            recorder = Recorder(teacher, Inputs(points, points, (0, 1)), (by,))
+            recorder.record(0, students, torch.full((2,), -1))
+            found.append(recorder.report()[by].tobytes())
+            assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
+    assert found[0] == found[1] == found[2]

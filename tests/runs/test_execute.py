@@ -53,6 +53,10 @@ def test_the_log_says_who_computed_what(values, tmp_path):
     assert line["engine"]
     assert line["device"] == "cpu"
     assert line["seeds"] == [0, 1, 2]
+    assert line["threads"] == torch.get_num_threads()
+    assert line["stack"] == [3]
+    manifest = json.loads((pack.folder / "manifest.json").read_text())
+    assert (manifest["threads"], manifest["stack"]) == (line["threads"], line["stack"])
     assert list(line["diverged"]) == ["1"]
 
 
@@ -130,3 +134,46 @@ def test_a_whole_pack_that_is_set_aside_gets_its_name_back(values, tmp_path):
     assert set_aside(pack.folder, lambda folder: Store.load_from(folder, spec)) is None
     assert [path.name for path in tmp_path.iterdir()] == [spec.hash]
     assert set_aside(tmp_path / "gone", lambda folder: Store.load_from(folder, spec)) is None
+
+
+TRAININGS = {
+    "sgd": {},
+    "cross-entropy": {"loss": "cross-entropy"},
+    "full batches": {"batch": "all"},
+    "single samples": {"batch": 1},
+    "momentum": {"optimiser": {"kind": "sgd", "momentum": 0.9}},
+    "adam": {"optimiser": {"kind": "adam"}},
+    "adam, cross-entropy": {"optimiser": {"kind": "adam"}, "loss": "cross-entropy"},
+}
+
+
+@pytest.fixture
+def threads():
+    """Sets the number of threads of one operation; the number that was is restored."""
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)
+
+
+def _tables(pack):
+    return {name: value.tobytes() for name, value in pack.report.values.items()}
+
+
+@pytest.mark.parametrize("name", TRAININGS)
+@pytest.mark.parametrize("engine", ["stacked", "auto"])
+def test_the_same_bits_again_with_the_same_threads_and_within_rounding_with_others(
+    values, tmp_path, threads, engine, name
+):
+    """Per engine, optimiser and loss: other threads and other packs change nothing beyond rounding."""
+    settings = values(training={"steps": 30, **TRAININGS[name]}, precision="float64", seeds=[4, 8, 15])
+    settings["record"]["measures"] = ["evaluate_loss", "best_correlation", "fan_out", "cca", "cka"]
+    found = {}
+    for number, again in ((1, "a"), (1, "b"), (2, "a"), (2, "b")):
+        threads(number)
+        (found[number, again],) = execute([Spec(**settings)], Store(tmp_path / f"{number}{again}"), engine=engine)
+    for number in (1, 2):
+        assert _tables(found[number, "a"]) == _tables(found[number, "b"])
+    (alone,) = execute([Spec(**(settings | {"seeds": [8]}))], Store(tmp_path / "alone"), engine=engine)
+    for measure, wanted in found[1, "a"].report.values.items():
+        np.testing.assert_allclose(found[2, "a"].report[measure], wanted, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(alone.report[measure], wanted[:, [1]], rtol=1e-9, atol=1e-12)

@@ -8,7 +8,9 @@ values of :math:`C_{XX}^{-1/2} C_{XY} C_{YY}^{-1/2}`, taken over directions with
 A layer that is constant over the samples has nothing in common with any other: similarity 0, the largest distance.
 """
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -201,11 +203,28 @@ def _trace(c: Tensor) -> Tensor:
     return c.diagonal(dim1=1, dim2=2).sum(1)
 
 
+_alone = threading.Lock()
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Compute in one thread; the setting is one for the whole process, so only one caller at a time."""
+    with _alone:
+        before = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
+
+
 def _recorded(by: str) -> None:
     """Offer an index as a measure: hidden layers of teacher and students on the evaluation points."""
 
     def measure(s: Snapshot) -> Tensor:
-        return torch.stack([INDICES[by](moments) for moments in _of_layers(s)], dim=1)
+        layers = _of_layers(s)
+        with _one_thread():  # eigenvalues of more than about 100 units would depend on the number of threads
+            return torch.stack([INDICES[by](moments) for moments in layers], dim=1)
 
     measure.__name__ = by
     measure.__doc__ = f"Likeness of each hidden layer with the teacher's: {INDICES[by].__doc__}"

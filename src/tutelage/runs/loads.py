@@ -1,8 +1,9 @@
 """Packs and loads: what is stored at once, and what is put on a device at once.
 
 An experiment with very many seeds is cut into packs by :func:`packs_of`, from its spec alone. When they are computed,
-packs too large for a device are cut further into pieces, and like-shaped small ones are joined. None of this changes a
-number in the results, because a member's numbers depend on its own seed and settings alone.
+packs too large for a device are cut further into pieces, and like-shaped small ones are joined. A member's numbers
+depend on its own seed and settings alone, but for rounding: the stacked engine's last bits may differ with the members
+that are trained side by side (:class:`tutelage.training.stacked.Stacked`), whose number is in the log of a pack.
 """
 
 import math

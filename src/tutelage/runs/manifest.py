@@ -30,7 +30,7 @@ HASH = re.compile(r"[0-9a-f]{16}")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")  # of a file of a pack: no folder, nothing hidden
 _CHECKSUM = re.compile(r"[0-9a-f]{64}")
 _END = re.compile(rb',\n "checksum": "([0-9a-f]{64})"\n}$')
-_ABOUT = ("version", "commit", "device", "engine", "seconds", "finished")
+_ABOUT = ("version", "commit", "device", "engine", "threads", "stack", "seconds", "finished")
 
 
 class Damage(Refusal):

@@ -12,6 +12,7 @@ import re
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from importlib import import_module
 from typing import Any
 
 from tutelage.errors import Refusal
@@ -96,17 +97,19 @@ def _guarded() -> Any:
     if tuple(int(n) for n in re.findall(r"\d+", ray.__version__)[:2]) < _OLDEST:
         raise Refusal(f"Ray {ray.__version__} cannot ask for a token: pip install 'ray>={_OLDEST[0]}.{_OLDEST[1]}'")
     from ray._private import ray_constants
-    from ray._raylet import Config
 
     ray_constants.ENABLE_RAY_CLUSTER = False  # the variable was read when Ray was imported, perhaps long before
-    Config.initialize("")  # and so was the mode of authentication
+    _raylet().Config.initialize("")  # and so was the mode of authentication
     return ray
 
 
 def _asks_for_a_token() -> bool:
-    from ray._raylet import AuthenticationMode, get_authentication_mode
+    return _raylet().get_authentication_mode() == _raylet().AuthenticationMode.TOKEN
 
-    return get_authentication_mode() == AuthenticationMode.TOKEN
+
+def _raylet() -> Any:
+    """Ray's compiled part."""
+    return import_module("ray._raylet")
 
 
 def _collect(ray: Any, pending: list[Any], landed: Callable[[str], None]) -> None:

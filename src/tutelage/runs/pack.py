@@ -50,7 +50,10 @@ class Pack(Result[Spec]):
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """Trained students before they are stored: report, networks by file name, steps of divergence, how it was done."""
+    """Trained students before they are stored: report, networks by file name, steps of divergence, how it was done.
+
+    threads: of one operation on a CPU; stack: members that were trained side by side, per piece of the work.
+    """
 
     report: Report
     kept: dict[str, Network]
@@ -58,12 +61,16 @@ class Trained:
     engine: str
     seconds: float
     training_seconds: float
+    threads: int
+    stack: list[int]
 
     def about(self, spec: Spec) -> dict[str, Any]:
         """What the log says of it."""
         steps = self.diverged_at.tolist()
         return {
             "engine": self.engine,
+            "threads": self.threads,
+            "stack": self.stack,
             "seeds": list(spec.seeds),
             "diverged": {str(seed): step for seed, step in zip(spec.seeds, steps, strict=True) if step >= 0},
             "seconds": round(self.seconds, 3),

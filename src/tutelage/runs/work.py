@@ -30,7 +30,11 @@ OnProgress = Callable[[float], None]
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A finished piece of a pack: its report, the networks it keeps, and how it was computed."""
+    """A finished piece of a pack: its report, the networks it keeps, and how it was computed.
+
+    threads: of one operation on a CPU; stack: members that were trained side by side, those of other packs included.
+    Both may decide the last bits of the stacked engine, see :class:`tutelage.training.stacked.Stacked`.
+    """
 
     piece: Piece
     report: Report
@@ -39,6 +43,8 @@ class Part:
     engine: str
     seconds: float
     training_seconds: float
+    threads: int
+    stack: int
 
 
 Load = Sequence[Piece]
@@ -71,7 +77,8 @@ def _whole(spec: Spec, parts: Sequence[Part]) -> Trained:
     diverged = torch.cat([part.diverged_at for part in parts])
     seconds = sum(part.seconds for part in parts)
     training = sum(part.training_seconds for part in parts)
-    return Trained(Report(first.steps, values), kept, diverged, parts[0].engine, seconds, training)
+    how = parts[0].engine, seconds, training, parts[0].threads, [part.stack for part in parts]
+    return Trained(Report(first.steps, values), kept, diverged, *how)
 
 
 def train_loads(stacks: Sequence[Load], device: torch.device, engine: str, tell: OnProgress) -> Iterator[Part]:
@@ -129,7 +136,7 @@ class _Group:
         if spec.record.weights == "all" or (spec.record.weights == "last" and step == spec.training.steps):
             self.kept[step] = mine.to("cpu")
 
-    def parts(self, diverged_at: Tensor, engine: str, seconds: float, training: float) -> Iterator[Part]:
+    def parts(self, diverged_at: Tensor, engine: str, seconds: float, training: float, threads: int) -> Iterator[Part]:
         """The group taken apart again; times are shared out by the work of each piece."""
         report, teacher, begin = self.recorder.report(), self.teacher.to("cpu"), 0
         for piece in self.pieces:
@@ -139,7 +146,8 @@ class _Group:
             kept |= {f"students-{step}": network[begin:end] for step, network in self.kept.items()}
             lost = diverged_at[self.place][begin:end]
             share = work(piece.spec)
-            yield Part(piece, own, kept, lost, engine, seconds * share, training * share)
+            times = seconds * share, training * share
+            yield Part(piece, own, kept, lost, engine, *times, threads, len(diverged_at))
             begin = end
 
 
@@ -169,7 +177,8 @@ def _train(load: Load, device: torch.device, engine: str, tell: OnProgress) -> l
         *(len(load), students.members, used, end - start, begin - start, end - begin - recording, recording),
     )
     times = (end - start) / total, (end - begin - recording) / total
-    return [part for group in groups for part in group.parts(diverged_at, used, *times)]
+    threads = torch.get_num_threads()
+    return [part for group in groups for part in group.parts(diverged_at, used, *times, threads)]
 
 
 def _measured_alike(piece: Piece) -> tuple:

@@ -14,7 +14,8 @@ class Engine(ABC):
 
     An engine may lay out the task's data once, when it is made. ``advance`` is a pure function of the students and
     the two steps: advancing from a to c equals advancing from a to b and then from b to c, and no member's result
-    depends on who is trained beside it. Recording, divergence and resuming are built on that alone, outside.
+    depends on who is trained beside it, but for rounding. Recording, divergence and resuming are built on that alone,
+    outside.
     """
 
     name: ClassVar[str]

@@ -17,7 +17,13 @@ _SPAN = 256  # steps whose rows are drawn at a time
 
 @engine
 class Stacked(Engine):
-    """Hand-written gradients and `torch.bmm`; the reference the other engines are held to."""
+    """Hand-written gradients and `torch.bmm`; the reference the other engines are held to.
+
+    The same task gives the same bits again on the same machine with the same number of threads. Another number of
+    threads, or other members beside a member, may change its last bits: libraries of matrix products multiply one
+    matrix by another routine than several, and share out a large product among threads. Computing a single member as
+    two would make most of this go away, and take up to four times as long.
+    """
 
     name: ClassVar[str] = "stacked"
     supports: ClassVar[str] = "any depth, loss, optimiser, batch and sampling, float32 and float64, CPU and GPU"

@@ -1,7 +1,7 @@
 """Kill a running sweep again and again, at random moments, and see that nothing is lost and nothing changes.
 
-    python tests/faults.py --kills 100 --on processes:2 [--seed 0] [--within 6] [--json FILE]
-    python tests/faults.py --full-disk --on processes:2 [--json FILE]
+    python tests/attack/faults.py --kills 100 --on processes:2 [--seed 0] [--within 6] [--json FILE]
+    python tests/attack/faults.py --full-disk --on processes:2 [--json FILE]
 
 A round runs a sweep of small packs in a folder of its own. The driver, or one of its workers, is killed with -9 after a
 random time; the same command is then started again, until the sweep is whole; then the next round begins, until all
@@ -26,7 +26,7 @@ from pathlib import Path
 
 from tutelage.runs import Spec, Store, schedule
 
-PACKS = 24
+PACKS = 12
 
 
 def specs() -> list[Spec]:

@@ -1,0 +1,113 @@
+"""kill -9 at random moments, of sweeps and of studies: all that is there is whole, and resumed work ends the same."""
+
+import json
+import os
+import runpy
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from tutelage.studies import reproduce
+
+faults = runpy.run_path(str(Path(__file__).with_name("faults.py")))
+
+ALTERNATE = """
+import sys
+import numpy as np, pyarrow as pa
+from matplotlib.figure import Figure
+from tutelage.studies import STUDIES, Claim, reproduce
+from tutelage.studies.study import Plan, Study
+
+def plan(scale):
+    claim = Claim("ones are positive", "the number", "> 0", "none", lambda found: {scale: found["ones"]})
+    def evidence(packs, tell):
+        return packs.kept.part({"what": "ones", "scale": scale}, lambda: {"ones": np.ones(3)})
+    return Plan([], lambda found: Figure(), [claim], lambda found: pa.table({"scale": [scale]}), evidence)
+
+STUDIES["ones"] = Study("ones", "000", "Thm 1", "Ones", "Ones.", plan)
+reproduce(["ones"], "smoke", sys.argv[1])
+print("ready", flush=True)
+while True:
+    for scale in ("quick", "smoke"):
+        reproduce(["ones"], scale, sys.argv[1])
+"""
+
+REPRODUCE = """
+import sys
+from tutelage.studies import reproduce
+print("ready", flush=True)
+reproduce([sys.argv[2]], "smoke", sys.argv[1])
+print("done", flush=True)
+"""
+
+
+@pytest.mark.parametrize("on", ["local", "processes:2"])
+def test_a_sweep_that_is_killed_loses_nothing_and_ends_with_the_same_numbers(on, attack):
+    kills = len(attack.rounds(1))
+    counts = faults["run"](kills=kills, on=on, seed=attack.seed, within=3.0)
+    assert counts["driver"] + counts["worker"] == kills
+    assert [counts[name] for name in ("lost", "changed", "damaged", "different")] == [0, 0, 0, 0]
+    assert counts["landed"] == faults["PACKS"] * counts["rounds"]
+
+
+def start(script, *words):
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, *map(str, words)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def kill(process):
+    process.kill()
+    process.wait()
+    process.stdout.close()
+
+
+def test_the_folder_of_a_study_is_never_of_two_scales(tmp_path, attack):
+    """A study is written again and again at two scales, and killed; its files must tell of the same one."""
+    chance, seen = attack.generator(1), set()
+    for _ in attack.rounds(2):
+        process = start(ALTERNATE, tmp_path)
+        time.sleep(chance.uniform(0, 1.0))
+        kill(process)
+        folder = tmp_path / "ones"
+        claims = json.loads((folder / "claims.json").read_text())
+        (part,) = json.loads((folder / "provenance.json").read_text())["parts"]
+        (scale,) = pq.read_table(folder / "numbers.parquet")["scale"].to_pylist()
+        assert {claims[0]["scale"], claims[0]["setting"], part["about"]["scale"], scale} == {scale}
+        assert {file.name for file in folder.iterdir()} == {
+            "figure.png", "figure.pdf", "claims.json", "numbers.parquet", "spec.yaml", "provenance.json",
+        }  # fmt: skip
+        seen.add(scale)
+    assert seen <= {"smoke", "quick"}
+
+
+def test_a_study_that_is_killed_and_resumed_ends_with_the_same_bytes(tmp_path, attack):
+    """Studies with packs and with kept evidence: absent or whole after a kill, and the same after another start."""
+    chance = attack.generator(2)
+    for number in attack.rounds(1):
+        name, out = ("focus-shifting", "batch-size")[number % 2], tmp_path / str(number)
+        process = start(REPRODUCE, out, name)
+        time.sleep(chance.uniform(0, 3.0))
+        kill(process)
+        reproduce([name], "smoke", tmp_path / "undisturbed")
+        wanted = contents(tmp_path / "undisturbed" / name)
+        assert not (out / name).exists() or contents(out / name) == wanted
+        reproduce([name], "smoke", out)
+        assert contents(out / name) == wanted
+
+
+def contents(folder):
+    """What does not depend on the time: everything but provenance."""
+    return {
+        file: (folder / file).read_bytes() for file in ("claims.json", "numbers.parquet", "figure.png", "spec.yaml")
+    }
