@@ -8,7 +8,7 @@ import pytest
 from tutelage import Refusal
 from tutelage.runs import Spec, Store, execute, store_tools
 from tutelage.runs.query import query
-from tutelage.runs.store import load_pack
+from tutelage.runs.store import load_result
 
 VIEWS = ("packs", "members", "layers", "teachers", "units", "pairs")
 SQL = "SELECT * FROM {} ORDER BY ALL"
@@ -31,7 +31,7 @@ def results(tmp_path_factory):
 
 def loaded(folder):
     """All numbers of a pack."""
-    pack = load_pack(folder)
+    pack = load_result(folder)
     networks = {"weights": pack.weights(), "teacher": pack.teacher()}
     numbers = {name: value.tobytes() for name, value in pack.report.values.items()}
     return numbers | {name: [p.numpy().tobytes() for p in n.parameters] for name, n in networks.items()}
@@ -58,7 +58,7 @@ def test_a_flipped_bit_in_a_pack_is_found_by_a_check_and_by_loading_it(results, 
             found = dict(store_tools.check(root))[pack.spec.hash]
             assert [one.file for one in found][:1] == [file.name]
             with pytest.raises(Refusal, match="is damaged"):
-                load_pack(pack.folder)
+                load_result(pack.folder)
         finally:
             file.write_bytes(whole)
         assert loaded(pack.folder) == wanted

@@ -85,7 +85,7 @@ def test_the_folder_of_a_study_is_never_of_two_scales(tmp_path, attack):
         (scale,) = pq.read_table(folder / "numbers.parquet")["scale"].to_pylist()
         assert {claims[0]["scale"], claims[0]["setting"], part["about"]["scale"], scale} == {scale}
         assert {file.name for file in folder.iterdir()} == {
-            "figure.png", "figure.pdf", "claims.json", "numbers.parquet", "spec.yaml", "provenance.json",
+            "figure.png", "figure.pdf", "claims.json", "numbers.parquet", "settings.yaml", "provenance.json",
         }  # fmt: skip
         seen.add(scale)
     assert seen <= {"smoke", "quick"}
@@ -109,5 +109,5 @@ def test_a_study_that_is_killed_and_resumed_ends_with_the_same_bytes(tmp_path, a
 def contents(folder):
     """What does not depend on the time: everything but provenance."""
     return {
-        file: (folder / file).read_bytes() for file in ("claims.json", "numbers.parquet", "figure.png", "spec.yaml")
+        file: (folder / file).read_bytes() for file in ("claims.json", "numbers.parquet", "figure.png", "settings.yaml")
     }

@@ -115,14 +115,14 @@ AROUND = [
 ]
 
 READ = [
-    "SELECT p, multiple, avg(recovered) FROM units WHERE step = steps GROUP BY ALL ORDER BY ALL",
+    "SELECT polarity, multiple, avg(recovered) FROM units WHERE step = steps GROUP BY ALL ORDER BY ALL",
     "FROM experiments SELECT experiment, members",
     "WITH a AS (SELECT * FROM units), b AS MATERIALIZED (FROM a) SELECT count(*) FROM b",
     "WITH RECURSIVE r AS (SELECT 1 n UNION ALL SELECT n + 1 FROM r WHERE n < 3) SELECT n FROM r, range(2), members",
     "SELECT unit, row_number() OVER (PARTITION BY member ORDER BY fan_out DESC) FROM units QUALIFY unit < 2",
     "SELECT DISTINCT ON (member) member, fan_out FROM units ORDER BY member, fan_out LIMIT 50%",
-    "SELECT list_transform(seeds, lambda x: x + 1), unnest(seeds) FROM experiments",
-    "SELECT count(*) FILTER (WHERE u.unit = 1) FROM units u SEMI JOIN members m USING (pack, member)",
+    "SELECT list_transform(range(members), lambda x: x + 1), unnest(range(members)) FROM experiments",
+    "SELECT count(*) FILTER (WHERE u.unit = 1) FROM units u SEMI JOIN members m USING (experiment, member)",
     "SELECT * FROM (PIVOT (SELECT member, unit, fan_out FROM units) ON unit IN (0, 1) USING max(fan_out))",
     "SELECT * FROM members UNION SELECT * FROM members EXCEPT SELECT * FROM members LIMIT 1",
     "SELECT CASE WHEN unit > 1 THEN 'a' ELSE 'b' END, COLUMNS('fan.*') FROM units TABLESAMPLE 10 ROWS",

@@ -119,9 +119,9 @@ def test_packs_travel(tutelage, results, tmp_path):
 
 def test_query_answers_as_a_table_as_json_and_as_csv(tutelage, results):
     root, _ = results
-    sql = "SELECT p, multiple, avg(recovered) AS share, sum(seed) AS seeds FROM units GROUP BY ALL"
+    sql = "SELECT polarity, multiple, avg(recovered) AS share, sum(seed) AS seeds FROM units GROUP BY ALL"
     (row,) = json.loads(tutelage("query", sql, "--out", root, "--json").stdout)
-    assert (row["p"], row["multiple"], row["seeds"]) == (0.5, 2.0, 12)
+    assert (row["polarity"], row["multiple"], row["seeds"]) == (0.5, 2.0, 12)
     (line,) = csv.DictReader(io.StringIO(tutelage("query", sql, "--out", root, "--csv").stdout))
     assert float(line["p"]) == 0.5
     assert "share" in tutelage("query", sql, "--out", root).stdout

@@ -8,7 +8,7 @@ import pytest
 from tutelage.runs import Spec, Store, checked, execute, joined
 from tutelage.runs.query import query
 
-SQL = "SELECT experiment, sum(fan_out) AS total FROM units GROUP BY pack ORDER BY pack"
+SQL = "SELECT experiment, sum(fan_out) AS total FROM units GROUP BY experiment ORDER BY experiment"
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_a_file_that_was_touched_is_read_again(results, monkeypatch):
     assert asked == [file]
 
 
-@pytest.mark.parametrize("name", ["checked-unit.parquet", "packs.parquet"])
+@pytest.mark.parametrize("name", ["checked-unit.parquet", "experiments.parquet"])
 def test_a_damaged_memory_is_as_good_as_none(results, name):
     before = query(results, SQL)
     for bit in range(8):

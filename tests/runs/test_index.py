@@ -44,7 +44,7 @@ def test_packs_that_come_go_or_change_are_noticed(results, tmp_path):
 def test_a_damaged_index_is_made_anew(results, tmp_path, harm):
     root, names = results
     before = index.experiments(root)
-    file = root / ".index" / "packs.parquet"
+    file = root / ".index" / "experiments.parquet"
     match harm:
         case "truncate":
             os.truncate(file, 100)
@@ -58,12 +58,12 @@ def test_a_damaged_index_is_made_anew(results, tmp_path, harm):
         case "link":
             shutil.move(root / ".index", tmp_path / "outside")
             (root / ".index").symlink_to(tmp_path / "outside")
-            os.truncate(tmp_path / "outside" / "packs.parquet", 5)
+            os.truncate(tmp_path / "outside" / "experiments.parquet", 5)
         case "other":
             shutil.copy(root / names[0] / "unit.parquet", file)
     assert index.experiments(root).equals(before)
     if harm == "link":
-        assert (tmp_path / "outside" / "packs.parquet").stat().st_size == 5
+        assert (tmp_path / "outside" / "experiments.parquet").stat().st_size == 5
 
 
 def test_results_that_cannot_be_written_are_read_all_the_same(results, monkeypatch):

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from tutelage import Refusal
-from tutelage.runs import BACKENDS, Spec, Store, schedule, to_yaml
+from tutelage.runs import BACKENDS, Spec, Store, schedule
 from tutelage.runs.jobs import Job, backend, carry_out
 
 
@@ -19,7 +19,7 @@ def numbers(packs):
 
 def test_a_job_is_told_in_plain_text_and_lands_in_the_folder(values, tmp_path):
     spec = several(values)[0]
-    job = Job(to_yaml(spec), str(tmp_path), "cpu", "stacked", 1)
+    job = Job.of(spec, str(tmp_path), "cpu", "stacked", 1)
     assert job.name == spec.hash
     assert carry_out(job) == spec.hash
     assert spec in Store(tmp_path)
@@ -75,7 +75,7 @@ def test_a_damaged_pack_is_computed_again_here_too(values, tmp_path, caplog):
 
 def test_packs_that_do_not_land_are_told(values, tmp_path, monkeypatch):
     monkeypatch.setattr(sys.modules["tutelage.runs.jobs"], "BACKENDS", {"idle": lambda rest: lambda jobs, landed: None})
-    with pytest.raises(Refusal, match="4 packs did not land"):
+    with pytest.raises(Refusal, match="4 experiments have no results"):
         schedule(several(values), Store(tmp_path), "idle")
 
 

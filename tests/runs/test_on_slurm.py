@@ -1,11 +1,12 @@
 """Slurm through submitit: without a cluster its local executor stands in, task for task."""
 
 import shutil
+from dataclasses import replace
 
 import pytest
 
 from tutelage import Refusal
-from tutelage.runs import Spec, Store, to_yaml
+from tutelage.runs import Spec, Store
 from tutelage.runs.jobs import Job
 from tutelage.runs.on_slurm import on_slurm, submit
 
@@ -14,7 +15,7 @@ pytest.importorskip("submitit", reason="pip install 'tutelage[cluster]'")
 
 def jobs_of(values, folder):
     specs = [Spec(**values(teacher={"polarity": p})) for p in (0, 1)]
-    return specs, [Job(to_yaml(s), str(folder), "cpu", "stacked", 1) for s in specs]
+    return specs, [Job.of(s, str(folder), "cpu", "stacked", 1) for s in specs]
 
 
 def test_an_array_of_packs_lands(values, tmp_path):
@@ -27,7 +28,7 @@ def test_an_array_of_packs_lands(values, tmp_path):
 
 def test_packs_that_never_land_are_given_up_with_the_place_of_their_logs(values, tmp_path):
     _, jobs = jobs_of(values, tmp_path)
-    broken = [Job(job.spec, job.store, "cpu", "warp", 1) for job in jobs]
+    broken = [replace(job, engine="warp") for job in jobs]
     with pytest.raises(Refusal, match=r"2 packs did not land in 3 attempts: see the logs in .*\.slurm"):
         submit(broken, lambda name: None, cluster="local")
 

@@ -47,8 +47,8 @@ def rows(root, sql):
 
 def test_the_example_of_the_documentation(packs):
     root, _ = packs
-    answer = query(root, "SELECT p, multiple, avg(recovered) FROM units GROUP BY ALL")
-    assert {(row["p"], row["multiple"]) for row in answer.to_pylist()} == {(1, 2), (1, 4), (0.5, 2), (1.5, 2)}
+    answer = query(root, "SELECT polarity, multiple, avg(recovered) FROM units GROUP BY ALL")
+    assert {(row["polarity"], row["multiple"]) for row in answer.to_pylist()} == {(1, 2), (1, 4), (0.5, 2), (1.5, 2)}
 
 
 def test_every_table_has_its_rows_once_with_the_settings_of_its_pack(packs):
@@ -81,10 +81,12 @@ def test_recovered_is_measured_or_follows_from_the_correlation(packs):
 
 def test_packs_tell_origin_and_settings(packs):
     root, all_packs = packs
-    answer = query(root, "SELECT experiment, members, device, seconds, seeds, settings FROM experiments").to_pylist()
+    answer = query(
+        root, "SELECT experiment, kind, members, device, seconds, seeds, settings FROM experiments"
+    ).to_pylist()
     assert {row["experiment"] for row in answer} == {pack.spec.hash for pack in all_packs}
-    assert all(row["device"] == "cpu" and row["seconds"] > 0 and row["seeds"] == [4, 5] for row in answer)
-    assert all(json.loads(row["settings"])["inputs"]["std"] == 1.5 for row in answer)
+    assert all(row["device"] == "cpu" and row["seconds"] > 0 and json.loads(row["seeds"]) == [4, 5] for row in answer)
+    assert all(json.loads(row["settings"])["inputs.std"] == 1.5 for row in answer)
 
 
 def test_a_query_in_progress_is_interrupted(packs):
@@ -116,7 +118,7 @@ def test_a_view_that_no_pack_fills_is_refused_with_those_there_are(packs):
 
 
 def test_results_without_a_whole_pack_are_refused(tmp_path):
-    with pytest.raises(Refusal, match="there is no whole pack"):
+    with pytest.raises(Refusal, match="there are no whole results"):
         query(tmp_path, "SELECT 1")
     (tmp_path / "0123456789abcdef").mkdir()
     with pytest.raises(Refusal, match=r"the first is 0123456789abcdef \(manifest\.json"):

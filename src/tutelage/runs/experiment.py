@@ -79,6 +79,9 @@ def settings_of(model: type[Settings] = Spec, prefix: str = "") -> Iterator[tupl
 
 
 def _specs(values: dict[str, Any], limit: int) -> list[Spec]:
+    values = dict(values)
+    if values.pop("kind", Spec.kind) != Spec.kind:
+        raise Refusal(f"'kind' of an experiment to run from a file must be {Spec.kind}")
     base = {name: value for name, value in values.items() if name not in ("grid", "zip")}
     if len(base) == len(values):
         return [Spec(**base)]

@@ -170,6 +170,7 @@ def from_yaml(path: str | Path) -> Spec:
     values = read_table(path)
     if "grid" in values or "zip" in values:
         raise Refusal(f"{path} makes several packs, with its grid or zip: read it with read_experiment")
+    values = {name: value for name, value in values.items() if (name, value) != ("kind", Spec.kind)}
     try:
         return Spec(**values)
     except Refusal as refusal:
