@@ -32,8 +32,9 @@ class Result(Generic[E]):
     def __getitem__(self, name: str) -> np.ndarray:
         return self.arrays[name]
 
-    def __contains__(self, name: str) -> bool:
-        return name in self.arrays
+    def get(self, name: str) -> np.ndarray | None:
+        """An array, None where there is none of that name."""
+        return self.arrays.get(name)
 
     def setting(self, name: str) -> Any:
         """A setting by name, wherever it stands in the experiment's settings."""

@@ -7,8 +7,8 @@ from tutelage.distillation import balanced_start, guaranteed, learned, limit
 from tutelage.studies.distillation.deep_linear_limits import (
     FEW,
     TASK,
+    DeepEnds,
     End,
-    Evidence,
     a_sign_will_do,
     deeper_is_farther,
     depth,
@@ -40,11 +40,11 @@ def test_ends_belong_to_their_length_and_set(ends):
         assert np.allclose(one.eps, guaranteed(start.scale, goal.norm(dim=1), 2) / goal.norm(dim=1))
         assert (one.off < 1e-5).all()
         assert (one.many < 1e-5).all()
-    assert all((values < 1).all() for values in within.values(Evidence(ends, {})).values())
+    assert all((values < 1).all() for values in within.values(DeepEnds(ends, {})).values())
 
 
 def test_claims_compare_lengths_and_depths():
-    found = Evidence([made_up(2, 0.1, 0.4), made_up(2, 0.01, 0.2), made_up(3, 0.1, 0.5)], {0.1: np.array([0.0, 1.0])})
+    found = DeepEnds([made_up(2, 0.1, 0.4), made_up(2, 0.01, 0.2), made_up(3, 0.1, 0.5)], {0.1: np.array([0.0, 1.0])})
     assert {name: v.tolist() for name, v in smaller_is_closer.values(found).items()} == {
         "L = 2, |w(0)| = 0.01": [1.0, 1.0]
     }
@@ -54,6 +54,6 @@ def test_claims_compare_lengths_and_depths():
 
 
 def test_the_figure_and_the_table_hold_every_end(ends):
-    found = Evidence(ends, {})
+    found = DeepEnds(ends, {})
     assert table(found).num_rows == 4
     assert len(draw(found).axes) == 2

@@ -4,18 +4,20 @@ import numpy as np
 import torch
 
 from tutelage.distillation import Empirical, learned
+from tutelage.lab import Results
+from tutelage.runs import Store, execute
+from tutelage.studies import find
 from tutelage.studies.distillation.optimisation_bias import (
     DELTAS,
-    Evidence,
+    BiasOnImages,
     _blobs,
+    bias_on_images,
     draw,
     learners,
-    look,
     overall,
     rises,
     table,
 )
-from tutelage.studies.packs import Packs
 
 
 def test_all_learners_fit_and_the_first_is_distillation():
@@ -31,10 +33,9 @@ def test_all_learners_fit_and_the_first_is_distillation():
     assert risk[-1].mean() > risk[0].mean()
 
 
-def test_the_smoke_scale_needs_no_files():
-    told = []
-    found = look(Packs(()), told.append, "smoke")
-    assert told[-1] == 1
+def test_the_smoke_scale_needs_no_files(tmp_path):
+    plan = find("optimisation-bias").plan("smoke")
+    found = bias_on_images(Results(execute(plan.experiments, Store(tmp_path), device="cpu")))
     assert found.accuracy > 0.9
     assert 0 < found.bound <= 2
     assert table(found).num_rows == found.risk.size
@@ -43,6 +44,6 @@ def test_the_smoke_scale_needs_no_files():
 
 def test_claims_take_differences_set_by_set():
     risk = np.arange(20.0).reshape(10, 2) / 100
-    made_up = Evidence("none", risk, risk, 5, 9, 9, 1.0, 1.0)
+    made_up = BiasOnImages("none", risk, risk, 5, 9, 9, 1.0, 1.0)
     assert np.allclose(rises.values(made_up)["0 to 10"], 0.02)
     assert np.allclose(overall.values(made_up)["90 and 0"], 0.18)

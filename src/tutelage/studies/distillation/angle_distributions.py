@@ -11,8 +11,10 @@ from matplotlib.figure import Figure
 
 from tutelage.distillation import Distillation, LargeMargin, Polynomial, outcome, unsigned_angle
 from tutelage.figures import PALETTE
+from tutelage.lab import Context, Experiment, Results, Shared
+from tutelage.lab.experiment import Arrays
+from tutelage.settings import Seeds
 from tutelage.studies.claims import Claim
-from tutelage.studies.packs import Packs
 from tutelage.studies.study import Plan, Scale, study
 
 Law = Polynomial | LargeMargin
@@ -44,7 +46,26 @@ POINTS: dict[Scale, int] = {"smoke": 100, "quick": 500, "paper": 1_000}
 def angle_distributions(scale: Scale) -> Plan:
     """Laws of the angle between inputs and teacher."""
     claims = [as_said, decreases, margin, no_margin, thin, easier]
-    return Plan([], draw, claims, table, lambda packs, tell: look(packs, tell, scale))
+    experiments = [AngleDraws(task=name, points=POINTS[scale], seeds=SETS[scale]) for name in TASKS | PLANE]
+    return Plan(experiments, draw, claims, table, view=angles_of)
+
+
+class AngleDraws(Experiment, kind="angle-draws", numerics=1):
+    """Angles of inputs with the teacher, and the risk of what students learn from five of them."""
+
+    task: str
+    points: int
+    inputs: int = TRANSFER
+    seeds: Seeds
+
+    def run(self, context: Context) -> Arrays:
+        task = (TASKS | PLANE)[self.task]
+        x = task.points(self.seeds, self.points)
+        a = unsigned_angle(x, task.teacher.expand_as(x)).sort(1).values
+        out: dict[str, np.ndarray | Shared] = {"angles": a.numpy(), "distance": _kolmogorov(task.p(a)).numpy()}
+        if self.task in PLANE:
+            return out | {"first_points": Shared(x[0].numpy())}
+        return out | {"risk": outcome(Distillation(), task, self.seeds, self.inputs).risk.numpy()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,21 +87,17 @@ class Angles:
         return (self.angles >= theta).mean(1)
 
 
-Evidence = dict[str, Angles]
+AnglesByTask = dict[str, Angles]
 
 
-def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> Evidence:
-    """Points of every task, and the risk of what students learn from five of them."""
-    seeds, count = range(SETS[scale]), POINTS[scale]
-    found: Evidence = {}
-    for done, (name, task) in enumerate((TASKS | PLANE).items(), start=1):
-        x = task.points(seeds, count)
-        a = unsigned_angle(x, task.teacher.expand_as(x)).sort(1).values
-        risk = None if name in PLANE else outcome(Distillation(), task, seeds, TRANSFER).risk.numpy()
-        points = x[0].numpy() if name in PLANE else None
-        found[name] = Angles(a.numpy(), _kolmogorov(task.p(a)).numpy(), _plain(task.p), risk, points)
-        progress(done / (len(TASKS) + len(PLANE)))
-    return found
+def angles_of(results: Results) -> AnglesByTask:
+    """Points of every task, with the distribution they were drawn from."""
+    out = {}
+    for r in results:
+        name = r.setting("task")
+        risk, points = (r.get(key) for key in ("risk", "first_points"))
+        out[name] = Angles(r["angles"], r["distance"], _plain((TASKS | PLANE)[name].p), risk, points)
+    return out
 
 
 def _kolmogorov(p: torch.Tensor) -> torch.Tensor:
@@ -94,7 +111,7 @@ def _plain(p: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[np.ndarray], 
     return lambda theta: p(torch.as_tensor(theta)).numpy()
 
 
-def table(e: Evidence) -> pa.Table:
+def table(e: AnglesByTask) -> pa.Table:
     rows = [
         {
             "task": name,
@@ -110,7 +127,7 @@ def table(e: Evidence) -> pa.Table:
     return pa.Table.from_pylist(rows)
 
 
-def draw(e: Evidence) -> Figure:
+def draw(e: AnglesByTask) -> Figure:
     """p and what was drawn from it (dots, the first set); then the plane, the teacher's direction upright."""
     figure = Figure(figsize=(10.4, 2.8), layout="constrained")
     axes = figure.subplots(1, 1 + len(PLANE))
@@ -184,7 +201,7 @@ easier = Claim(
 )
 
 
-def _risk(e: Evidence, name: str) -> np.ndarray:
+def _risk(e: AnglesByTask, name: str) -> np.ndarray:
     risk = e[name].risk
     assert risk is not None
     return risk

@@ -1,7 +1,6 @@
 """How the alignment of inputs with the teacher decides the risk (seed 004, Fig. 5.3)."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -22,8 +21,10 @@ from tutelage.distillation import (
     unsigned_angle,
 )
 from tutelage.figures import PALETTE
+from tutelage.lab import Context, Experiment, Results, Shared
+from tutelage.lab.experiment import Arrays
+from tutelage.settings import Seeds
 from tutelage.studies.claims import Claim
-from tutelage.studies.packs import Packs
 from tutelage.studies.study import Plan, Scale, study
 
 KAPPAS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.5, 2.0, 3.0)
@@ -47,7 +48,27 @@ LAW = "held out"
 def data_geometry(scale: Scale) -> Plan:
     """How the alignment of inputs with the teacher decides the risk."""
     claims = [falls, trend, below_corollary, below_theorem, found_by_training, as_held_out]
-    return Plan([], draw, claims, table, lambda packs, tell: look(packs, tell, scale))
+    sizes = {"dimension": DIMENSION[scale], "held_out": HELD_OUT[scale], "seeds": SETS[scale]}
+    experiments = [DistilledDegree(kappa=kappa, **sizes) for kappa in KAPPAS]
+    return Plan(experiments, draw, claims, table, view=degrees)
+
+
+class DistilledDegree(Experiment, kind="distilled-degree", numerics=1):
+    """Risk and angle of students distilled from few inputs of a polynomial task; the same draws for every kappa."""
+
+    kappa: float
+    dimension: int
+    inputs: int = TRANSFER
+    held_out: int
+    seeds: Seeds
+
+    def run(self, context: Context) -> Arrays:
+        uniform, task = Polynomial(self.dimension, kappa=1.0), Polynomial(self.dimension, kappa=self.kappa)
+        x = uniform.points(self.seeds, self.inputs)
+        others = uniform.points(range(BATCHES), self.held_out, LAW)
+        one = degree(task, tilted(x, task), tilted(others, task))
+        shared = {name: Shared(np.array(getattr(one, name))) for name in ("held_out", "corollary", "theorem")}
+        return {name: getattr(one, name) for name in ("angle", "risk", "trained")} | shared
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,17 +86,15 @@ class Degree:
     theorem: float
 
 
-def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> list[Degree]:
-    """The same draws for every kappa, so that sets can be compared one by one."""
-    uniform = Polynomial(DIMENSION[scale], kappa=1.0)
-    x = uniform.points(range(SETS[scale]), TRANSFER)
-    held_out = uniform.points(range(BATCHES), HELD_OUT[scale], LAW)
-    found = []
-    for done, kappa in enumerate(KAPPAS, start=1):
-        task = Polynomial(DIMENSION[scale], kappa=kappa)
-        found.append(degree(task, tilted(x, task), tilted(held_out, task)))
-        progress(done / len(KAPPAS))
-    return found
+def degrees(results: Results) -> list[Degree]:
+    """Students of every kappa."""
+    return [
+        Degree(
+            r.setting("kappa"), r["angle"], r["risk"], r["held_out"], r["trained"],
+            float(r["corollary"]), float(r["theorem"]),
+        )
+        for r in results
+    ]  # fmt: skip
 
 
 def tilted(x: Tensor, task: Polynomial) -> Tensor:

@@ -1,6 +1,6 @@
 """Where deep linear students end, against what is guaranteed (seed 004, Theorem 5.2)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -12,8 +12,10 @@ from torch import Tensor
 
 from tutelage.distillation import Isotropic, TransferSet, balanced_start, guaranteed, learned, limit, settle
 from tutelage.figures import PALETTE
+from tutelage.lab import Context, Experiment, Results
+from tutelage.lab.experiment import Arrays
+from tutelage.settings import Seeds
 from tutelage.studies.claims import Claim
-from tutelage.studies.packs import Packs
 from tutelage.studies.study import Plan, Scale, study
 
 TASK = Isotropic(20)
@@ -42,7 +44,36 @@ STARTS: dict[Scale, int] = {"smoke": 20, "quick": 1_000, "paper": 4_000}
 def deep_linear_limits(scale: Scale) -> Plan:
     """Where deep linear students end, against what is guaranteed."""
     claims = [within, at_limit, at_teacher, smaller_is_closer, deeper_is_farther, a_sign_will_do]
-    return Plan([], draw, claims, table, lambda packs, tell: look(packs, tell, scale))
+    sizes = SIZES[scale]
+    depths: list[Experiment] = [DeepLinearEnds(layers=l, starts=sizes, seeds=SETS[scale]) for l in LAYERS[scale]]
+    signs = [StartSigns(start=size, seeds=STARTS[scale]) for size in sizes]
+    return Plan([*depths, *signs], draw, claims, table, view=ends_of)
+
+
+class DeepLinearEnds(Experiment, kind="deep-linear-ends", numerics=1):
+    """Where the flow of deep linear students of one depth ends, from balanced starts of several lengths."""
+
+    layers: int
+    starts: tuple[float, ...]
+    seeds: Seeds
+
+    def run(self, context: Context) -> Arrays:
+        ends = depth(self.layers, self.starts, self.seeds)
+        return {name: np.stack([getattr(one, name) for one in ends], 1) for name in ENDS}
+
+
+class StartSigns(Experiment, kind="start-signs", numerics=1):
+    """Whether neither sign of a random start of this length has less loss than 0."""
+
+    start: float
+    seeds: Seeds
+
+    def run(self, context: Context) -> Arrays:
+        found = balanced_start(TASK.transfer(self.seeds, FEW), self.seeds, 2, self.start)
+        return {"shortened": (found.scale < found.asked).double().numpy()}
+
+
+ENDS = ("reached", "predicted", "eps", "off", "many", "took")
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,26 +96,24 @@ class End:
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class DeepEnds:
     """Ends of all settings; shortened: for each length, whether neither sign of a start has less loss than 0 [S]."""
 
     ends: list[End]
     shortened: dict[float, np.ndarray]
 
 
-def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> Evidence:
+def ends_of(results: Results) -> DeepEnds:
     """The flow of the product from balanced starts, for both numbers of inputs."""
-    seeds, sizes, ends = range(SETS[scale]), SIZES[scale], []
-    for layers in LAYERS[scale]:
-        ends += depth(layers, sizes, seeds)
-        progress(len(ends) / (len(LAYERS[scale]) * len(sizes)))
-    many = range(STARTS[scale])
-    sets = TASK.transfer(many, FEW)
-    starts = {size: balanced_start(sets, many, 2, size) for size in sizes}
-    return Evidence(ends, {size: (s.scale < s.asked).double().numpy() for size, s in starts.items()})
+    ends = [
+        End(r.setting("layers"), size, *(np.ascontiguousarray(r[name][:, place]) for name in ENDS))
+        for r in results.of(DeepLinearEnds)
+        for place, size in enumerate(r.setting("starts"))
+    ]
+    return DeepEnds(ends, {r.setting("start"): r["shortened"] for r in results.of(StartSigns)})
 
 
-def depth(layers: int, sizes: Sequence[float], seeds: range) -> list[End]:
+def depth(layers: int, sizes: Sequence[float], seeds: Sequence[int]) -> list[End]:
     """Follow the flow of one depth to its end from starts of every length, the same sets for each, all at once."""
     few, start, w, took = _settled(FEW, layers, sizes, seeds)
     many, _, whole, _ = _settled(MANY, layers, sizes, seeds)
@@ -103,7 +132,7 @@ def depth(layers: int, sizes: Sequence[float], seeds: range) -> list[End]:
 
 
 def _settled(
-    count: int, layers: int, sizes: Sequence[float], seeds: range
+    count: int, layers: int, sizes: Sequence[float], seeds: Sequence[int]
 ) -> tuple[TransferSet, Tensor, Tensor, Tensor]:
     """Sets repeated for every length, starts, ends [sizes S, d] and times [sizes S]."""
     once = TASK.transfer(seeds, count)
@@ -112,7 +141,7 @@ def _settled(
     return sets, start, *settle(sets, start, layers, tolerance=TOLERANCE, relative=TOLERANCE / 1000)
 
 
-def table(e: Evidence) -> pa.Table:
+def table(e: DeepEnds) -> pa.Table:
     rows = [
         {
             "layers": one.layers,
@@ -127,7 +156,7 @@ def table(e: Evidence) -> pa.Table:
     return pa.Table.from_pylist(rows)
 
 
-def draw(e: Evidence) -> Figure:
+def draw(e: DeepEnds) -> Figure:
     """Distance from w_hat against the length of the start; then every student against its guarantee."""
     figure = Figure(figsize=(7.4, 3.0), layout="constrained")
     left, right = figure.subplots(1, 2)

@@ -1,6 +1,6 @@
 """What a weaker bias toward the span of the data costs on real images (seed 004, Fig. 5.4)."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -15,8 +15,10 @@ from tutelage import draws
 from tutelage.data import load_images
 from tutelage.distillation import Empirical, Weakened, best_bound, logistic_teacher
 from tutelage.figures import PALETTE
+from tutelage.lab import Context, Experiment, Results, Shared
+from tutelage.lab.experiment import Arrays
+from tutelage.settings import Seeds
 from tutelage.studies.claims import Claim
-from tutelage.studies.packs import Packs
 from tutelage.studies.study import Plan, Scale, study
 
 DELTAS = tuple(range(0, 100, 10))
@@ -37,11 +39,49 @@ AT_ONCE = 50
 def optimisation_bias(scale: Scale) -> Plan:
     """What a weaker bias toward the span of the data costs on real images."""
     claims = [fitted, works, rises, overall, bounded]
-    return Plan([], draw, claims, table, lambda packs, tell: look(packs, tell, scale))
+    experiment = WeakenedLearners(images=IMAGES[scale], inputs=TRANSFER[scale], seeds=SETS[scale])
+    return Plan([experiment], draw, claims, table, view=bias_on_images)
+
+
+class WeakenedLearners(Experiment, kind="weakened-learners", numerics=1):
+    """Risk on images of learners that fit the soft labels exactly, with a part orthogonal to the data of length delta.
+
+    Half of the training images teach the teacher, the other half are the pool; risks are on the test images.
+    """
+
+    images: str
+    inputs: int
+    deltas: tuple[float, ...] = DELTAS
+    seeds: Seeds
+
+    @property
+    def cost(self) -> float:
+        return 0.3 * self.members
+
+    def run(self, context: Context) -> Arrays:
+        x, y, test, test_y = _blobs() if self.images == "blobs" else _two_digits(self.images)
+        order = draws.permutations(draws.keys([0], "teacher and pool"), len(x), 0)[0]
+        first, second = order.tensor_split(2)
+        task = Empirical(x[second], logistic_teacher(x[first], y[first]), test)
+        parts = []
+        for start in range(0, self.members, AT_ONCE):
+            some = self.seeds[start : start + AT_ONCE]
+            work = partial(learners, task, some, self.inputs, self.deltas)
+            parts.append(context.part(f"sets {some[0]} to {some[-1]}", work))
+            context.progress((start + len(some)) / self.members)
+        right = ((test @ task.teacher >= 0) == (test_y == 1)).double().mean()
+        about = {
+            "dimension": task.dimension,
+            "pool_rank": int(torch.linalg.matrix_rank(task.pool)),
+            "bound": best_bound(task.p, self.inputs, tighter=True).value,
+            "accuracy": float(right),
+        }
+        shared = {name: Shared(np.array(value)) for name, value in about.items()}
+        return {name: np.concatenate([part[name] for part in parts], 1).T for name in ("risk", "misfit")} | shared
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class BiasOnImages:
     """Risk of every learner and transfer set [delta, S], largest distance of their logits from the teacher's, of the
     largest logit [delta, S]; what is known of the task: dimensions, inputs, its bound, and how good the teacher is.
 
@@ -58,37 +98,21 @@ class Evidence:
     accuracy: float
 
 
-def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> Evidence:
-    """Half of the training images teach the teacher, the other half are the pool, risks are of the test images."""
-    x, y, test, test_y = _blobs() if IMAGES[scale] == "blobs" else _two_digits(IMAGES[scale])
-    order = draws.permutations(draws.keys([0], "teacher and pool"), len(x), 0)[0]
-    first, second = order.tensor_split(2)
-    task = Empirical(x[second], logistic_teacher(x[first], y[first]), test)
-    about = {"what": "optimisation-bias", "images": IMAGES[scale], "transfer": TRANSFER[scale], "deltas": DELTAS}
-    found = []
-    for start in range(0, SETS[scale], AT_ONCE):
-        some = range(start, min(start + AT_ONCE, SETS[scale]))
-        sets = {"first": some.start, "sets": len(some)}
-        found.append(packs.kept.part(about | sets, partial(learners, task, some, TRANSFER[scale])))
-        progress(some.stop / SETS[scale])
-    right = ((test @ task.teacher >= 0) == (test_y == 1)).double().mean()
-    return Evidence(
-        IMAGES[scale],
-        np.concatenate([part["risk"] for part in found], 1),
-        np.concatenate([part["misfit"] for part in found], 1),
-        TRANSFER[scale],
-        task.dimension,
-        int(torch.linalg.matrix_rank(task.pool)),
-        best_bound(task.p, TRANSFER[scale], tighter=True).value,
-        float(right),
-    )
+def bias_on_images(results: Results) -> BiasOnImages:
+    """The one experiment of this study."""
+    (r,) = results
+    risk, misfit = (np.ascontiguousarray(r[name].T) for name in ("risk", "misfit"))
+    known = int(r["dimension"]), int(r["pool_rank"]), float(r["bound"]), float(r["accuracy"])
+    return BiasOnImages(r.setting("images"), risk, misfit, r.setting("inputs"), *known)
 
 
-def learners(task: Empirical, seeds: range, count: int) -> dict[str, np.ndarray]:
+def learners(
+    task: Empirical, seeds: Sequence[int], count: int, deltas: Sequence[float] = DELTAS
+) -> dict[str, np.ndarray]:
     """Risk and misfit of w_delta for every delta, each set with one draw of the part orthogonal to it: [delta, S]."""
     transfer = task.transfer(seeds, count)
     start, end = (Weakened(delta)(transfer, seeds) for delta in (0.0, 1.0))
-    w = torch.stack([start + delta * (end - start) for delta in DELTAS])  # w_delta is affine in delta
+    w = torch.stack([start + delta * (end - start) for delta in deltas])  # w_delta is affine in delta
     off = (transfer.heights(w) - transfer.logits).abs().amax(2)
     risk = torch.stack([task.risk(one) for one in w])
     return {"risk": risk.numpy(), "misfit": (off / transfer.logits.abs().amax(1)).numpy()}
@@ -110,7 +134,7 @@ def _blobs(count: int = 200, size: int = 40) -> tuple[Tensor, Tensor, Tensor, Te
     return x[0], y, x[1], y
 
 
-def table(e: Evidence) -> pa.Table:
+def table(e: BiasOnImages) -> pa.Table:
     rows = [
         {"delta": delta, "member": s, "risk": e.risk[i, s], "misfit": e.misfit[i, s]}
         for i, delta in enumerate(DELTAS)
@@ -119,7 +143,7 @@ def table(e: Evidence) -> pa.Table:
     return pa.Table.from_pylist(rows)
 
 
-def draw(e: Evidence) -> Figure:
+def draw(e: BiasOnImages) -> Figure:
     """Mean risk with the middle 90 % of sets; the smallest risks by logarithms beside it."""
     figure = Figure(figsize=(6.6, 2.9), layout="constrained")
     axes = figure.subplots(1, 2)

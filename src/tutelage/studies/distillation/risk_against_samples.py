@@ -1,7 +1,7 @@
 """Expected risk against the number of inputs, with every bound over it (seed 004, Theorem 5.3)."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,8 +25,10 @@ from tutelage.distillation import (
     unsigned_angle,
 )
 from tutelage.figures import PALETTE
+from tutelage.lab import Context, Experiment, Results, Shared
+from tutelage.lab.experiment import Arrays
+from tutelage.settings import Seeds
 from tutelage.studies.claims import Claim
-from tutelage.studies.packs import Packs
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.theory.distillation.bounds import miss
 
@@ -35,6 +37,12 @@ SETS: dict[Scale, int] = {"smoke": 6, "quick": 100, "paper": 400}
 BEYOND = 5
 """Numbers of inputs go to d + 5."""
 MARGIN = math.pi / 3
+AnyTask = Polynomial | LargeMargin | Isotropic
+TASKS: dict[str, Callable[[int], AnyTask]] = {
+    "margin of 30 degrees": lambda d: LargeMargin(d, limit=MARGIN),
+    "kappa = 1": lambda d: Polynomial(d, kappa=1.0),
+    "isotropic": lambda d: Isotropic(d),
+}
 LAYERS, SHARE = 2, 0.02
 """Deep students start so that Theorem 5.2 puts their end within this share of |w_hat|."""
 AS_PRINTED, TIGHTER, DEEP = "Theorem 5.3", "Theorem 5.3, tighter", "Theorem D.4"
@@ -50,7 +58,22 @@ AS_PRINTED, TIGHTER, DEEP = "Theorem 5.3", "Theorem 5.3, tighter", "Theorem D.4"
 def risk_against_samples(scale: Scale) -> Plan:
     """Expected risk against the number of inputs, with every bound over it."""
     claims = [perfect, held, deep_held, meaningful, learns_early, never_harmed]
-    return Plan([], draw, claims, table, lambda packs, tell: look(packs, tell, scale))
+    experiments = [RiskCurve(task=name, dimension=DIMENSION[scale], seeds=SETS[scale]) for name in TASKS]
+    return Plan(experiments, draw, claims, table, view=curves)
+
+
+class RiskCurve(Experiment, kind="risk-curve", numerics=1):
+    """Risk of distilled and of deep students of one task for every number of inputs up to d + 5."""
+
+    task: str
+    dimension: int
+    seeds: Seeds
+
+    def run(self, context: Context) -> Arrays:
+        c = curve(TASKS[self.task](self.dimension), self.seeds, context.progress)
+        shared = {f"bound_{place}": Shared(values) for place, values in enumerate(c.bounds.values())}
+        shared["deep_bound"] = Shared(c.deep_bound)
+        return {"risk": c.risk.T, "angle": c.angle.T, "deep": c.deep.T, **shared}
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,29 +91,25 @@ class Curve:
     deep_bound: np.ndarray
 
 
-Evidence = dict[str, Curve]
+Curves = dict[str, Curve]
 
 
-def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> Evidence:
-    """Nested sets: those of n + 1 inputs begin with those of n."""
-    d, seeds = DIMENSION[scale], range(SETS[scale])
-    tasks: dict[str, Polynomial | LargeMargin | Isotropic] = {
-        "margin of 30 degrees": LargeMargin(d, limit=MARGIN),
-        "kappa = 1": Polynomial(d, kappa=1.0),
-        "isotropic": Isotropic(d),
-    }
-    found = {}
-    for done, (name, task) in enumerate(tasks.items()):
-
-        def tell(share: float, done: int = done) -> None:
-            progress((done + share) / len(tasks))
-
-        found[name] = curve(task, seeds, tell)
-    return found
+def curves(results: Results) -> Curves:
+    """The curve of every task."""
+    out = {}
+    for r in results:
+        names = said_bounds(TASKS[r.setting("task")](r.setting("dimension")))
+        risk, angle, deep = (np.ascontiguousarray(r[name].T) for name in ("risk", "angle", "deep"))
+        bounds = {name: r[f"bound_{place}"] for place, name in enumerate(names)}
+        out[r.setting("task")] = Curve(r.setting("dimension"), risk, angle, deep, bounds, r["deep_bound"])
+    return out
 
 
-def curve(task: Polynomial | LargeMargin | Isotropic, seeds: range, tell: Callable[[float], None]) -> Curve:
-    """Students of one task for every number of inputs, and its bounds."""
+def curve(task: AnyTask, seeds: Sequence[int], tell: Callable[[float], None]) -> Curve:
+    """Students of one task for every number of inputs, and its bounds.
+
+    Sets are nested: those of n + 1 inputs begin with those of n.
+    """
     d = task.dimension
     longest = task.transfer(seeds, d + BEYOND)
     risk, angle, deep = [], [], []
@@ -108,16 +127,20 @@ def curve(task: Polynomial | LargeMargin | Isotropic, seeds: range, tell: Callab
     return Curve(d, first, second, third, bounds(task), np.array(beyond))
 
 
-def _deep(transfer: TransferSet, goal: Tensor, seeds: range) -> Tensor:
+def _deep(transfer: TransferSet, goal: Tensor, seeds: Sequence[int]) -> Tensor:
     """Where two-layer students end whose start is as large as Theorem 5.2 allows for SHARE: [S, d]."""
     u = torch.nn.functional.normalize(draws.normals(draws.keys(seeds, "deep start"), transfer.dimension), dim=1)
     length = goal.norm(dim=1)
     return limit(transfer, largest_start(SHARE * length, length, LAYERS).unsqueeze(1) * u, LAYERS)
 
 
-def bounds(task: Polynomial | LargeMargin | Isotropic) -> dict[str, np.ndarray]:
+def bounds(task: AnyTask) -> dict[str, np.ndarray]:
     """Every bound that speaks of the task, for n = 1 .. d - 1."""
-    counts = range(1, task.dimension)
+    return {name: np.array([of(n) for n in range(1, task.dimension)]) for name, of in said_bounds(task).items()}
+
+
+def said_bounds(task: AnyTask) -> dict[str, Callable[[int], float]]:
+    """The bounds that speak of the task, as functions of the number of inputs."""
     said: dict[str, Callable[[int], float]] = {
         AS_PRINTED: lambda n: best_bound(task.p, n).value,
         TIGHTER: lambda n: best_bound(task.p, n, tighter=True).value,
@@ -127,10 +150,10 @@ def bounds(task: Polynomial | LargeMargin | Isotropic) -> dict[str, np.ndarray]:
     if isinstance(task, Polynomial):
         kappa = task.kappa
         said["Corollary 5.2"] = lambda n: polynomial_bound(kappa, n)
-    return {name: np.array([of(n) for n in counts]) for name, of in said.items()}
+    return said
 
 
-def table(e: Evidence) -> pa.Table:
+def table(e: Curves) -> pa.Table:
     rows = [
         {"task": name, "inputs": n + 1, "member": s, "risk": c.risk[n, s], "angle": c.angle[n, s], "deep": c.deep[n, s]}
         for name, c in e.items()
@@ -139,7 +162,7 @@ def table(e: Evidence) -> pa.Table:
     return pa.Table.from_pylist(rows)
 
 
-def draw(e: Evidence) -> Figure:
+def draw(e: Curves) -> Figure:
     """Mean risk with the middle 90 % of sets by logarithms; at n = d it falls to 0, which a logarithm cannot show."""
     figure = Figure(figsize=(10.2, 3.1), layout="constrained")
     axes = figure.subplots(1, len(e), sharey=True)

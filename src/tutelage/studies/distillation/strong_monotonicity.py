@@ -1,6 +1,6 @@
 """Learners that one more input helps more often have lower risk (seed 004, Fig. 5.5)."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -22,8 +22,10 @@ from tutelage.distillation import (
 )
 from tutelage.distillation.outcomes import Reading
 from tutelage.figures import PALETTE
+from tutelage.lab import Context, Experiment, Results
+from tutelage.lab.experiment import Arrays
+from tutelage.settings import Seeds
 from tutelage.studies.claims import Claim
-from tutelage.studies.packs import Packs
 from tutelage.studies.study import Plan, Scale, study
 
 DELTAS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
@@ -54,7 +56,26 @@ SETS: dict[Scale, int] = {"smoke": 40, "quick": 200, "paper": 1_000}
 def strong_monotonicity(scale: Scale) -> Plan:
     """Learners that one more input helps more often have lower risk."""
     claims = [always, never_worse, not_hard, lowest, negative, more_bias_helps, more_bias_less_risk]
-    return Plan([], draw, claims, table, lambda packs, tell: look(packs, tell, scale))
+    experiments = [LinearLearner(learner=name, seeds=SETS[scale]) for name in LEARNERS]
+    return Plan(experiments, draw, claims, table, view=by_learner)
+
+
+class LinearLearner(Experiment, kind="linear-learner", numerics=1):
+    """Risk of a learner on transfer sets of a polynomial task, and whether one more input helps or harms it."""
+
+    learner: str
+    dimension: int = 100
+    kappa: float = 1.0
+    inputs: int = TRANSFER
+    seeds: Seeds
+
+    def run(self, context: Context) -> Arrays:
+        task = Polynomial(self.dimension, kappa=self.kappa)
+        one = learnt(LEARNERS[self.learner], self.seeds, task, self.inputs)
+        out = {"risk": one.risk}
+        for r in READINGS:
+            out |= {f"better_{r}": one.better[r], f"worse_{r}": one.worse[r]}
+        return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,31 +90,34 @@ class Learnt:
     worse: dict[str, np.ndarray]
 
 
-Evidence = dict[str, Learnt]
+Learners = dict[str, Learnt]
 
 
-def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> Evidence:
+def by_learner(results: Results) -> Learners:
     """All learners on the same transfer sets."""
-    found = {}
-    for done, (name, learner) in enumerate(LEARNERS.items(), start=1):
-        found[name] = learnt(learner, range(SETS[scale]))
-        progress(done / len(LEARNERS))
-    return found
+    return {
+        r.setting("learner"): Learnt(
+            r["risk"],
+            {reading: r[f"better_{reading}"] for reading in READINGS},
+            {reading: r[f"worse_{reading}"] for reading in READINGS},
+        )
+        for r in results
+    }
 
 
-def learnt(learner: Learner, seeds: range) -> Learnt:
+def learnt(learner: Learner, seeds: Sequence[int], task: Polynomial = TASK, inputs: int = TRANSFER) -> Learnt:
     """Risk and both readings of the index; a learner that draws nothing has the same index in both."""
     readings = READINGS if isinstance(learner, Weakened) else READINGS[:1]
-    told = {r: monotonicity(learner, TASK, seeds, TRANSFER, r) for r in readings}
+    told = {r: monotonicity(learner, task, seeds, inputs, r) for r in readings}
     both = {r: told.get(r, told[READINGS[0]]) for r in READINGS}
     return Learnt(
-        outcome(learner, TASK, seeds, TRANSFER).risk.numpy(),
+        outcome(learner, task, seeds, inputs).risk.numpy(),
         {r: m.better.double().numpy() for r, m in both.items()},
         {r: m.worse.double().numpy() for r, m in both.items()},
     )
 
 
-def table(e: Evidence) -> pa.Table:
+def table(e: Learners) -> pa.Table:
     rows = [
         {"learner": name, "reading": r, "member": s, "risk": one.risk[s], "better": one.better[r][s],
          "worse": one.worse[r][s]}
@@ -104,7 +128,7 @@ def table(e: Evidence) -> pa.Table:
     return pa.Table.from_pylist(rows)
 
 
-def draw(e: Evidence) -> Figure:
+def draw(e: Learners) -> Figure:
     """Index against risk with two standard errors, one panel a reading; hollow: 1 minus the share harmed."""
     figure = Figure(figsize=(8.4, 3.1), layout="constrained")
     axes = figure.subplots(1, 2, sharey=True)
@@ -137,7 +161,7 @@ def _mean(values: np.ndarray) -> tuple[float, float]:
     return float(values.mean()), float(values.std(ddof=1) / len(values) ** 0.5)
 
 
-def correlation(e: Evidence, hard: str, reading: str) -> np.ndarray:
+def correlation(e: Learners, hard: str, reading: str) -> np.ndarray:
     """Correlation of risk and index over learners, with one of the two hard ones, in each group of sets: [GROUPS].
 
     Not defined (NaN) in a group in which all learners have the same index.
