@@ -4,8 +4,8 @@ import numpy as np
 
 from tutelage.studies.margins.bias_contrasts import (
     DATA,
-    Evidence,
-    Width,
+    Contrasts,
+    GroupsByWidth,
     alive,
     contrast,
     draw,
@@ -42,8 +42,8 @@ def test_empty_groups_are_counted_as_by_hand():
 
 
 def test_claims_on_widths_compare_with_the_seeds_bound():
-    widths = [Width(2, np.array([1.0, 0.0]), np.zeros(2)), Width(12, np.zeros(2), np.zeros(2))]
-    evidence = Evidence({}, {}, {}, widths)
+    widths = [GroupsByWidth(2, np.array([1.0, 0.0]), np.zeros(2)), GroupsByWidth(12, np.zeros(2), np.zeros(2))]
+    evidence = Contrasts({}, {}, {}, widths)
     assert empty.values(evidence)["p = 2"].tolist() == [0.75, -0.25]
     assert "p = 12" not in empty.values(evidence)
     assert alive.values(evidence)["p = 2"].tolist() == [-0.25] * 2
@@ -55,7 +55,7 @@ def test_the_table_and_the_figure_hold_every_contrast():
     one = contrast(data, range(2), (0.0, 300.0, 690.0))
     stiff = contrast(clashing(range(2)), range(2), DATA["clashing"][:2])
     widths = [width(p, range(3)) for p in (1, 2, 3, 4, 6, 8, 12, 16)]
-    evidence = Evidence({1e-4: one, 10.0: one}, {"cones": one, "clashing": stiff}, {"logistic": one}, widths)
+    evidence = Contrasts({1e-4: one, 10.0: one}, {"cones": one, "clashing": stiff}, {"logistic": one}, widths)
     columns = table(evidence).column("contrast").to_pylist()
     assert {c: columns.count(c) for c in set(columns)} == {"start": 4, "data": 4, "loss": 2, "width": 24}
     assert len(draw(evidence).axes) == 4

@@ -3,14 +3,14 @@
 import numpy as np
 
 from tutelage.studies.margins.orthogonal_residual import LAYERS, beyond_the_sum, draw, high, rank_two, table
-from tutelage.studies.margins.practice import Trained
+from tutelage.studies.margins.practice import SeparableNetworks
 
 
-def built() -> Trained:
+def built() -> SeparableNetworks:
     singular = np.array([[[4.0, 2.0, 0.5, 0.1], [4.0, 2.0, 0.25, 0.1], [4.0, 2.0, 1.5, 0.1]]] * 2)
     margin, sums = np.array([[0.95, 0.8]] * 2), np.array([[0.9, 0.9]] * 2)
     weight, rows = np.array([[1.0, 3.0]] * 2), np.zeros((LAYERS - 1, 2, 2))
-    return Trained(500, margin, sums, weight, singular, rows, np.ones(2), np.ones(2))
+    return SeparableNetworks(500, margin, sums, weight, singular, rows, np.ones(2), np.ones(2))
 
 
 def test_layers_are_judged_one_by_one():

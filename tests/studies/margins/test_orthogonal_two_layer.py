@@ -3,13 +3,15 @@
 import numpy as np
 
 from tutelage.studies.margins.orthogonal_two_layer import draw, most_are_high, still_turning, table, theirs
-from tutelage.studies.margins.practice import Trained
+from tutelage.studies.margins.practice import SeparableNetworks
 
 
-def after(epochs: int, cosine: float) -> Trained:
+def after(epochs: int, cosine: float) -> SeparableNetworks:
     singular, ones = np.array([[[4.0, 2.0, 0.5, 0.1]]] * 2), np.ones((2, 6))
     rows = np.zeros((1, 6, 2))
-    return Trained(epochs, cosine * ones, 0.95 * ones, ones, singular, rows, np.array([1, -1] * 3), np.ones(2))
+    return SeparableNetworks(
+        epochs, cosine * ones, 0.95 * ones, ones, singular, rows, np.array([1, -1] * 3), np.ones(2)
+    )
 
 
 def test_the_seeds_epochs_are_judged_and_longer_ones_compared_with_them():

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from tutelage.studies.margins.practice import SHOWN, Trained, seen, trained
+from tutelage.studies.margins.practice import SHOWN, SeparableNetworks, seen, trained
 from tutelage.theory.margins.datasets import Dataset, orthants
 from tutelage.theory.margins.max_margin import max_margins
 from tutelage.theory.margins.sectors import class_sums
@@ -42,7 +42,7 @@ def test_a_unit_of_the_other_sign_counts_against_the_other_class_with_two_layers
 
 
 def test_weights_decide_shares_where_asked():
-    one = Trained(
+    one = SeparableNetworks(
         5, np.array([[0.95, 0.5]]), np.array([[0.9, 0.9]]), np.array([[3.0, 1.0]]), np.ones((1, 1, 3)),
         np.zeros((1, 2, 2)), np.ones(2), np.ones(1),
     )  # fmt: skip

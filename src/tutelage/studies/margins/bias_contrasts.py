@@ -1,7 +1,8 @@
 """What becomes of the max-margin limit when one of its assumptions is dropped (seed 004, chapter 3)."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -12,8 +13,10 @@ from tutelage.errors import Refusal
 from tutelage.figures import PALETTE
 from tutelage.figures.panels import band
 from tutelage.geometry.pruning.surgery import prune
+from tutelage.lab import Context, Experiment, Results
+from tutelage.lab.experiment import Arrays
+from tutelage.settings import Seeds
 from tutelage.studies.claims import Claim
-from tutelage.studies.packs import Packs
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.theory.margins.datasets import LAWS, Dataset, cones
 from tutelage.theory.margins.flow import NONE, Course, balanced_start, flow
@@ -48,7 +51,44 @@ STARTS: dict[Scale, int] = {"smoke": 8, "quick": 200, "paper": 1_000}
 def bias_contrasts(scale: Scale) -> Plan:
     """What becomes of the max-margin limit when one of its assumptions is dropped."""
     claims = [from_near_zero, not_from_afar, two_units, more_elsewhere, not_merely_separable, other_tails, alive, empty]
-    return Plan([], draw, claims, table, lambda packs, tell: look(packs, tell, scale))
+    flows = [FlowContrast(contrast="start", scale=size, seeds=SEEDS[scale]) for size in SCALES_OF_START]
+    flows += [FlowContrast(contrast="data", points=law, log_times=t, seeds=SEEDS[scale]) for law, t in DATA.items()]
+    early = TIMES[: TIMES.index(COMMON) + 1]
+    flows += [FlowContrast(contrast="loss", loss=loss, log_times=early, seeds=SEEDS[scale]) for loss in LOSSES]
+    widths = [EmptyGroups(units=units, seeds=STARTS[scale]) for units in WIDTHS]
+    return Plan([*flows, *widths], draw, claims, table, view=contrasts)
+
+
+class FlowContrast(Experiment, kind="flow-contrast", numerics=1):
+    """The exact flow from a balanced start, 20 units on 24 points, in a setting that differs in one thing.
+
+    contrast: what it is compared for; the other settings are those of logistic loss on cones from a small start.
+    """
+
+    contrast: Literal["start", "data", "loss"]
+    points: str = "cones"
+    scale: float = SMALL
+    loss: str = "logistic"
+    dimension: int = DIMENSION
+    log_times: tuple[float, ...] = TIMES
+    seeds: Seeds
+
+    def run(self, context: Context) -> Arrays:
+        data = LAWS[self.points](self.seeds, dimension=self.dimension)
+        one = contrast(data, self.seeds, self.log_times, self.scale, self.loss)
+        residual = {} if one.left is None else {"residual": one.left.T}
+        return {"outside": one.outside, "units_left": one.units, **residual}
+
+
+class EmptyGroups(Experiment, kind="empty-groups", numerics=1):
+    """Whether one or both of the groups of living units are empty once the first phase is over."""
+
+    units: int
+    seeds: Seeds
+
+    def run(self, context: Context) -> Arrays:
+        one = width(self.units, self.seeds)
+        return {"one_empty": one.one_empty, "both_empty": one.both_empty}
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +111,7 @@ class Contrast:
 
 
 @dataclass(frozen=True, eq=False)
-class Width:
+class GroupsByWidth:
     """Networks of so many units: whether exactly one of J_+ and J_- is empty at the end, and whether both are [S]."""
 
     units: int
@@ -80,39 +120,31 @@ class Width:
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class Contrasts:
     """Settings that differ in one thing from logistic loss on cones from a small start."""
 
     starts: dict[float, Contrast]
     data: dict[str, Contrast]
     losses: dict[str, Contrast]
-    widths: list[Width]
+    widths: list[GroupsByWidth]
 
 
-def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> Evidence:
-    """The exact flow from balanced starts, 20 units on 24 points in 3 dimensions but for the widths."""
-    seeds, done = range(SEEDS[scale]), [0]
-    total = len(SCALES_OF_START) + len(DATA) + len(LOSSES) + len(WIDTHS)
-
-    def one(data: Dataset, log_times: tuple[float, ...], size: float = SMALL, loss: str = "logistic") -> Contrast:
-        found = contrast(data, seeds, log_times, size, loss)
-        done[0] += 1
-        progress(done[0] / total)
-        return found
-
-    points = cones(seeds, dimension=DIMENSION)
-    starts = {size: one(points, TIMES, size) for size in SCALES_OF_START}
-    data = {law: one(LAWS[law](seeds, dimension=DIMENSION), times) for law, times in DATA.items()}
-    losses = {loss: one(points, TIMES[: TIMES.index(COMMON) + 1], loss=loss) for loss in LOSSES}
-    widths = []
-    for place, units in enumerate(WIDTHS, start=1):
-        widths.append(width(units, range(STARTS[scale])))
-        progress((done[0] + place) / total)
-    return Evidence(starts, data, losses, widths)
+def contrasts(results: Results) -> Contrasts:
+    """All settings, by what they differ in."""
+    found: dict[str, dict] = {"start": {}, "data": {}, "loss": {}}
+    names = {"start": "scale", "data": "points", "loss": "loss"}
+    for r in results.of(FlowContrast):
+        residual = r.get("residual")
+        left = None if residual is None else np.ascontiguousarray(residual.T)
+        about = r.setting("contrast")
+        one = Contrast(r.setting("log_times"), left, r["outside"], r["units_left"])
+        found[about][r.setting(names[about])] = one
+    widths = [GroupsByWidth(r.setting("units"), r["one_empty"], r["both_empty"]) for r in results.of(EmptyGroups)]
+    return Contrasts(found["start"], found["data"], found["loss"], widths)
 
 
 def contrast(
-    data: Dataset, seeds: range, log_times: tuple[float, ...], size: float = SMALL, loss: str = "logistic"
+    data: Dataset, seeds: Sequence[int], log_times: tuple[float, ...], size: float = SMALL, loss: str = "logistic"
 ) -> Contrast:
     """The flow in one setting."""
     course = flow(data, balanced_start(seeds, UNITS, DIMENSION, size), log_times, loss=loss)
@@ -132,15 +164,15 @@ def _left(course: Course) -> np.ndarray | None:
     return fit(course.w, course.a, margins).first.numpy()
 
 
-def width(units: int, seeds: range) -> Width:
+def width(units: int, seeds: Sequence[int]) -> GroupsByWidth:
     """Which groups are empty once the first phase is over."""
     data = cones(seeds, dimension=DIMENSION)
     groups = flow(data, balanced_start(seeds, units, DIMENSION, SMALL), [10.0]).groups
     empty = torch.stack([~(groups == sign).any(1) for sign in (1, -1)]).sum(0)
-    return Width(units, (empty == 1).double().numpy(), (empty == 2).double().numpy())
+    return GroupsByWidth(units, (empty == 1).double().numpy(), (empty == 2).double().numpy())
 
 
-def table(e: Evidence) -> pa.Table:
+def table(e: Contrasts) -> pa.Table:
     rows: list[dict] = []
     parts = (("start", e.starts), ("data", e.data), ("loss", e.losses))
     for contrast_, settings in parts:
@@ -165,7 +197,7 @@ def table(e: Evidence) -> pa.Table:
     return pa.Table.from_pylist([{name: row.get(name) for name in names} for row in rows])
 
 
-def draw(e: Evidence) -> Figure:
+def draw(e: Contrasts) -> Figure:
     """One panel a contrast: the start's scale, the data, the loss, the width."""
     figure = Figure(figsize=(11.2, 2.9), layout="constrained")
     axes = figure.subplots(1, 4)

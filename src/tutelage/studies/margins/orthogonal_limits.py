@@ -1,6 +1,5 @@
 """How gradient flow nears its limits on orthogonally separable data (seed 004, section 3.3)."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,8 +11,10 @@ from torch import Tensor
 
 from tutelage.figures import PALETTE
 from tutelage.figures.panels import band
+from tutelage.lab import Context, Experiment, Results
+from tutelage.lab.experiment import Arrays
+from tutelage.settings import Seeds
 from tutelage.studies.claims import Claim
-from tutelage.studies.packs import Packs
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.theory.margins.datasets import LAWS
 from tutelage.theory.margins.flow import NONE, Course, balanced_start, flow
@@ -56,7 +57,48 @@ CASES = (
 def orthogonal_limits(scale: Scale) -> Plan:
     """How gradient flow nears its limits on orthogonally separable data."""
     claims = [grouped, absorbing, first_phase, second_phase, theorem, like_one_over_log, like_the_root, sharper]
-    return Plan([], draw, claims, table, lambda packs, tell: look(packs, tell, scale))
+    experiments = [
+        MarginLimits(points=case.law, dimension=case.dimension, scale=case.scale, seeds=SEEDS[scale]) for case in CASES
+    ]
+    return Plan(experiments, draw, claims, table, view=nearings)
+
+
+class MarginLimits(Experiment, kind="margin-limits", numerics=1):
+    """How near the exact flow of logistic loss from a small balanced start comes to each of its limits, over time."""
+
+    points: str
+    dimension: int
+    scale: float
+    samples: int = SAMPLES
+    units: int = UNITS
+    log_times: tuple[float, ...] = TIMES
+    seeds: Seeds
+
+    @property
+    def cost(self) -> float:
+        return 0.05 * self.members
+
+    def run(self, context: Context) -> Arrays:
+        data = LAWS[self.points](self.seeds, count=self.samples, dimension=self.dimension)
+        start = balanced_start(self.seeds, self.units, self.dimension, self.scale)
+        one = nearing(CASES[0], flow(data, start, self.log_times), max_margins(data))
+        out = {name: getattr(one, name).T for name in OVER_TIME}
+        out |= {f"off_{name}".replace(" ", "_"): values.T for name, values in one.off.items()}
+        return out | {name: getattr(one, name) for name in ("ever_left", "settled", "spans")}
+
+
+OVER_TIME = ("max_margin", "class_sum", "first", "second", "grouped")
+
+
+def nearings(results: Results) -> "list[Nearing]":
+    """What every case says of the limits."""
+    out = []
+    for case, r in zip(CASES, results, strict=True):
+        over = {name: np.ascontiguousarray(r[name].T) for name in OVER_TIME}
+        off = {name: np.ascontiguousarray(r[f"off_{name}".replace(" ", "_")].T) for name in QUANTITIES}
+        ends = {name: r[name] for name in ("ever_left", "settled", "spans")}
+        out.append(Nearing(case=case, off=off, **over, **ends))
+    return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +107,9 @@ class Nearing:
 
     max_margin, class_sum: mean cosines over units that live, weighted by |w_j|^2 [T, S]; first, second: what is left
     of (3.8) and (3.9) [T, S]; off: relative difference of each quantity from its limit, the larger of both classes
-    [T, S]; grouped: share of the units in J_0, J_+ or J_- [T, S]; left: share of the units that ever left an extremal
-    sector of their sign [S]; settled: log of the time T of Lemma 3.1 [S]; spans: whether supports span the space [S].
+    [T, S]; grouped: share of the units in J_0, J_+ or J_- [T, S]; ever_left: share of the units that ever left an
+    extremal sector of their sign [S]; settled: log of the time T of Lemma 3.1 [S]; spans: whether supports span the
+    space [S].
     """
 
     case: Case
@@ -76,7 +119,7 @@ class Nearing:
     second: np.ndarray
     off: dict[str, np.ndarray]
     grouped: np.ndarray
-    left: np.ndarray
+    ever_left: np.ndarray
     settled: np.ndarray
     spans: np.ndarray
 
@@ -86,17 +129,6 @@ class Nearing:
         there = np.minimum(place, len(TIMES) - 1)
         rows = np.arange(len(place))
         return np.where(place < len(TIMES), (self.class_sum - self.max_margin)[there, rows], np.nan)
-
-
-def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> list[Nearing]:
-    """The exact flow of logistic loss from a small balanced start, one set of points and one start a seed."""
-    seeds, found = range(SEEDS[scale]), []
-    for done, case in enumerate(CASES, start=1):
-        data = LAWS[case.law](seeds, count=SAMPLES, dimension=case.dimension)
-        start = balanced_start(seeds, UNITS, case.dimension, case.scale)
-        found.append(nearing(case, flow(data, start, TIMES), max_margins(data)))
-        progress(done / len(CASES))
-    return found
 
 
 def nearing(case: Case, course: Course, margins: MaxMargins) -> Nearing:
@@ -215,7 +247,7 @@ absorbing = Claim(
     statistic="share of a network's units that ever left an extremal sector of their sign",
     expected="< 0.001",
     refuted_by="an interval over seeds above 0.001 for that law",
-    values=lambda found: {one.case.name: one.left for one in found},
+    values=lambda found: {one.case.name: one.ever_left for one in found},
 )
 
 first_phase = Claim(

@@ -1,7 +1,5 @@
 """Four-layer residual networks on orthogonally separable data (seed 004, Fig. 3.2)."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pyarrow as pa
 from matplotlib.figure import Figure
@@ -9,8 +7,7 @@ from matplotlib.figure import Figure
 from tutelage.figures import PALETTE
 from tutelage.studies.claims import Claim
 from tutelage.studies.margins.orthogonal_two_layer import histograms
-from tutelage.studies.margins.practice import Trained, trained
-from tutelage.studies.packs import Packs
+from tutelage.studies.margins.practice import SeparableNetworks, SeparableTraining, trained_networks
 from tutelage.studies.study import Plan, Scale, study
 
 SEEDS: dict[Scale, int] = {"smoke": 2, "quick": 8, "paper": 32}
@@ -28,15 +25,11 @@ LAYERS = 4
 def orthogonal_residual(scale: Scale) -> Plan:
     """Four-layer residual networks on orthogonally separable data."""
     claims = [rank_two, high, beyond_the_sum]
-    return Plan([], draw, claims, table, lambda packs, tell: look(packs, tell, scale))
+    experiment = SeparableTraining(epochs=EPOCHS[scale], layers=LAYERS, seeds=SEEDS[scale])
+    return Plan([experiment], draw, claims, table, view=lambda results: trained_networks(results)[0])
 
 
-def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> Trained:
-    """As for two layers: the same points, SGD, batch 50, rate 0.1, all layers from a twentieth of torch's scale."""
-    return trained(range(SEEDS[scale]), [EPOCHS[scale]], LAYERS, progress)[0]
-
-
-def table(one: Trained) -> pa.Table:
+def table(one: SeparableNetworks) -> pa.Table:
     rows = [
         {
             "member": s,
@@ -54,7 +47,7 @@ def table(one: Trained) -> pa.Table:
     return pa.Table.from_pylist(rows)
 
 
-def draw(one: Trained) -> Figure:
+def draw(one: SeparableNetworks) -> Figure:
     """Singular values of the hidden layers over all seeds, rows of one network's, and cosines of the first layer."""
     figure = Figure(figsize=(10.4, 4.8), layout="constrained")
     axes = figure.subplots(2, 4)

@@ -1,8 +1,5 @@
 """Two-layer networks on orthogonally separable data, trained by SGD (seed 004, Fig. 3.1)."""
 
-from collections.abc import Callable
-from functools import partial
-
 import numpy as np
 import pyarrow as pa
 from matplotlib.figure import Figure
@@ -10,8 +7,7 @@ from matplotlib.figure import Figure
 from tutelage.figures import PALETTE
 from tutelage.figures.panels import band
 from tutelage.studies.claims import Claim
-from tutelage.studies.margins.practice import HIGH, Trained, trained
-from tutelage.studies.packs import Packs
+from tutelage.studies.margins.practice import HIGH, SeparableNetworks, SeparableTraining, trained_networks
 from tutelage.studies.study import Plan, Scale, study
 
 SEEDS: dict[Scale, int] = {"smoke": 3, "quick": 16, "paper": 64}
@@ -34,36 +30,16 @@ THEIRS = 500
 def orthogonal_two_layer(scale: Scale) -> Plan:
     """Two-layer networks on orthogonally separable data."""
     claims = [rank_two, most_are_high, beyond_the_sum, still_turning]
-    return Plan([], draw, claims, table, lambda packs, tell: look(packs, tell, scale))
+    experiments = [SeparableTraining(epochs=number, seeds=SEEDS[scale]) for number in EPOCHS[scale]]
+    return Plan(experiments, draw, claims, table, view=trained_networks)
 
 
-def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> list[Trained]:
-    """SGD, batch 50, rate 0.1, weights from a twentieth of torch's own scale, for several numbers of epochs."""
-    found, seeds, total = [], range(SEEDS[scale]), sum(EPOCHS[scale])
-    for place, number in enumerate(EPOCHS[scale]):
-        done = sum(EPOCHS[scale][:place])
-
-        def tell(share: float, number: int = number, done: int = done) -> None:
-            progress((done + share * number) / total)
-
-        about = {"what": "orthogonal-two-layer", "seeds": len(seeds), "epochs": number}
-        part = packs.kept.part(about, partial(_arrays, seeds, number, tell))
-        found.append(Trained(number, **part))
-        tell(1.0)
-    return found
-
-
-def _arrays(seeds: range, number: int, tell: Callable[[float], None]) -> dict[str, np.ndarray]:
-    (one,) = trained(seeds, [number], 2, tell)
-    return {name: array for name, array in vars(one).items() if name != "epochs"}
-
-
-def theirs(found: list[Trained]) -> Trained:
+def theirs(found: list[SeparableNetworks]) -> SeparableNetworks:
     """Networks trained as long as the seed's."""
     return [one for one in found if one.epochs <= THEIRS][-1]
 
 
-def table(found: list[Trained]) -> pa.Table:
+def table(found: list[SeparableNetworks]) -> pa.Table:
     rows = [
         {
             "epochs": one.epochs,
@@ -83,7 +59,7 @@ def table(found: list[Trained]) -> pa.Table:
     return pa.Table.from_pylist(rows)
 
 
-def draw(found: list[Trained]) -> Figure:
+def draw(found: list[SeparableNetworks]) -> Figure:
     """Fig. 3.1 a to c over all seeds, with both directions; and both cosines against the length of training."""
     figure = Figure(figsize=(10.4, 2.7), layout="constrained")
     axes, one = figure.subplots(1, 4), theirs(found)
@@ -111,7 +87,7 @@ LOW = 0.7
 _NAMES = (("max margin", PALETTE[3]), ("class sum", PALETTE[2]))
 
 
-def histograms(panel, one: Trained) -> None:
+def histograms(panel, one: SeparableNetworks) -> None:
     """Cosines of all units with both directions, lower ones in the first bin: filled, all alike; outlined, by |w|^2."""
     edges = np.linspace(LOW, 1, 46)
     for (name, colour), values in zip(_NAMES, (one.max_margin, one.class_sum), strict=True):

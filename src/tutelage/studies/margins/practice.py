@@ -7,6 +7,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from tutelage.lab import Context, Experiment, Results, Shared
+from tutelage.lab.experiment import Arrays
+from tutelage.settings import Seeds
 from tutelage.theory.margins.datasets import Dataset, orthants
 from tutelage.theory.margins.max_margin import max_margins
 from tutelage.theory.margins.sectors import class_sums
@@ -17,8 +20,39 @@ HIGH = 0.9
 SHOWN = 10
 
 
+class SeparableTraining(Experiment, kind="separable-training", numerics=1):
+    """SGD on orthogonally separable points, batch 50, rate 0.1, from a twentieth of torch's own scale."""
+
+    epochs: int
+    layers: int = 2
+    seeds: Seeds
+
+    @property
+    def cost(self) -> float:
+        return 1e-3 * self.epochs * self.members * self.layers
+
+    def run(self, context: Context) -> Arrays:
+        (one,) = trained(self.seeds, [self.epochs], self.layers, context.progress)
+        shared = {"first_rows": Shared(one.rows), "first_signs": Shared(one.signs)}
+        return {name: getattr(one, name) for name in MEMBER_ARRAYS} | shared
+
+
+MEMBER_ARRAYS = ("max_margin", "class_sum", "weight", "singular", "accuracy")
+
+
+def trained_networks(results: Results) -> "list[SeparableNetworks]":
+    """The networks of every experiment."""
+    return [
+        SeparableNetworks(
+            r.setting("epochs"), r["max_margin"], r["class_sum"], r["weight"], r["singular"], r["first_rows"],
+            r["first_signs"], r["accuracy"],
+        )
+        for r in results
+    ]  # fmt: skip
+
+
 @dataclass(frozen=True, eq=False)
-class Trained:
+class SeparableNetworks:
     """S networks after so many epochs.
 
     max_margin, class_sum: cosine of every first-layer unit with w_+ or w_- and with the sum of a class, those of its
@@ -66,7 +100,7 @@ def trained(
     count: int = 500,
     dimension: int = 20,
     hidden: int = 100,
-) -> list[Trained]:
+) -> list[SeparableNetworks]:
     """Networks on the law of section 3.4.1, trained afresh for each number of epochs; each time the same way on."""
     data = orthants(seeds, count, dimension)
     start = small_uniform(seeds, dimension, hidden, layers)
@@ -84,7 +118,7 @@ def trained(
     return out
 
 
-def seen(model: Residual, data: Dataset, epochs: int) -> Trained:
+def seen(model: Residual, data: Dataset, epochs: int) -> SeparableNetworks:
     """What units point at, how large the singular values are, and how many samples are on the right side."""
     weights = [w.double() for w in model.weights]
     w, a = weights[0].mT, weights[-1].squeeze(2)
@@ -98,7 +132,7 @@ def seen(model: Residual, data: Dataset, epochs: int) -> Trained:
     right = (model.outputs(data.x) * data.y > 0).double().mean(1).numpy()
     weight = w.square().sum(2).numpy()
     signs = a[0].sign().numpy()
-    return Trained(epochs, found[0], found[1], weight, np.stack(singular, 1), np.stack(rows), signs, right)
+    return SeparableNetworks(epochs, found[0], found[1], weight, np.stack(singular, 1), np.stack(rows), signs, right)
 
 
 def _spectrum(w: Tensor) -> tuple[np.ndarray, np.ndarray]:
