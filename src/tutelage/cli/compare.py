@@ -18,6 +18,7 @@ from tutelage.figures.comparison import draw_comparison
 from tutelage.files import write_atomically
 from tutelage.geometry import BUDGET, Comparison, Domain, polytope, same_function
 from tutelage.geometry import box as make_box
+from tutelage.geometry.checks import rounded_up
 from tutelage.networks import Network, outputs, read_network
 from tutelage.report.comparison import comparison_page
 from tutelage.runs.yaml_file import read_table
@@ -156,7 +157,7 @@ def _words(first: Network, second: Network, found: Comparison, picture: Path | N
         kind = "largest difference, exactly" if found.exact else "largest difference found"
         lines += [f"witness: {shown}", f"{kind}: {found.difference:.6g}{over}"]
     if found.at_most is not None and not found.exact:
-        lines.append(f"bound {found.at_most:.3g}{over} proven for all inputs of the domain")
+        lines.append(f"bound {rounded_up(found.at_most, 3)}{over} proven for all inputs of the domain")
     lines.append(f"differences up to {found.tolerance:.3g}{over} count as equal")
     return lines + ([f"drawn: {picture}"] if picture else [])
 

@@ -14,6 +14,7 @@ from tutelage.cli.progress import shown
 from tutelage.errors import Refusal
 from tutelage.geometry import Pruning
 from tutelage.geometry import prune as carry_out
+from tutelage.geometry.checks import rounded_up
 from tutelage.networks import load, save
 
 _SHOWN = 200  # rows of the table on a terminal
@@ -81,7 +82,7 @@ def _table(found: Pruning) -> Table:
     table.add_column("moves an output by at most", justify="right")
     for s in rows[:_SHOWN]:
         what = {"removed": "removed", "seen": "left"}.get(s.action, f"{s.action} into {', '.join(map(str, s.into))}")
-        bound = "" if s.action == "seen" else "unknown" if s.bound is None else f"{s.bound:.1e}" if s.bound else "0"
+        bound = "" if s.action == "seen" else "unknown" if s.bound is None else rounded_up(s.bound)
         table.add_row(str(s.member), str(s.layer), str(s.unit), what, s.reason, s.valid, bound)
     return table
 

@@ -6,11 +6,12 @@ function determines the parameters; querying: the weights of a black box from it
 """
 
 from tutelage.geometry.comparing.canonical import Orbit, canonical, orbit_size
-from tutelage.geometry.comparing.equivalence import Comparison, same_function
+from tutelage.geometry.comparing.equivalence import same_function
 from tutelage.geometry.comparing.gallery import Exhibit, exhibit
 from tutelage.geometry.comparing.normal import Redundancy
 from tutelage.geometry.comparing.relation import Relation, match_parameters
 from tutelage.geometry.comparing.supremum import Supremum, as_relu, homogeneous, supremum
+from tutelage.geometry.comparing.verdict import Comparison
 from tutelage.geometry.identifying.construction import construct
 from tutelage.geometry.identifying.dependency import Graph, dependency_graph
 from tutelage.geometry.identifying.folds import FoldSet, fold_set

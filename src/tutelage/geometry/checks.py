@@ -1,6 +1,8 @@
 """What every operation on networks asks of its arguments; geometry is worked out in float64."""
 
+import math
 import time
+from decimal import ROUND_CEILING, Context, Decimal
 
 import torch
 from torch import Tensor, nn
@@ -11,6 +13,18 @@ from tutelage.networks.forward import stacked_points
 
 PRECISIONS = (torch.bfloat16, torch.float16, torch.float32, torch.float64)
 """The precisions of weights that geometry understands: all of them are exact in float64."""
+
+
+def rounded_up(bound: float, digits: int = 2) -> str:
+    """A bound in words with so many digits, never below its value.
+
+    >>> rounded_up(3.14e-10), rounded_up(0.5), rounded_up(0.0)
+    ('3.2e-10', '0.5', '0')
+    """
+    if not math.isfinite(bound):
+        return str(bound)
+    up = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(Decimal(bound))
+    return f"{float(up):.{digits}g}"
 
 
 class Deadline:

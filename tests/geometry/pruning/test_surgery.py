@@ -392,3 +392,21 @@ def test_a_time_limit_ends_the_steps():
     assert told == [1 / 6]
     with pytest.raises(tt.Refusal, match="seconds must be at least 0, got -1"):
         prune(builder.network, seconds=-1)
+
+
+def test_affine_units_that_float32_tells_apart_are_not_taken_for_dependent():
+    """Three units that are on over the box: together they vary by 6, two of them differ by 1e-6."""
+    network = small([[1.0, 1.0, 1.0], [1e-6, 0.0, 1.0]], [[1e6], [-1e6], [1.0]], biases=([2.0, 2.0, 2.0], [0.0]))
+    found = prune(network, box=(-1, 1))
+    x = 2 * torch.rand(500, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0)) - 1
+    off = worst(network.to(dtype=torch.float64), found.network.to(dtype=torch.float64), x).item()
+    assert off <= found.proof.bound.item() < 1e-6
+    assert found.proof.exact
+    assert str(found.proof).startswith("equal up to rounding: no output differs by more than ")
+    assert float(str(found.proof).split("than ")[1].split()[0]) >= found.proof.bound.item()
+
+
+def test_nothing_changed_is_equal():
+    network = small([[1.0, -1.0]], [[1.0], [2.0]])
+    assert str(prune(network).proof) == "equal: no output differs for any input"
+    assert str(prune(network, box=(-1, 1)).proof) == "equal: no output differs over the box"

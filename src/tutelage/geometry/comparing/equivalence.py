@@ -1,10 +1,9 @@
 """Whether two networks are the same function: cheap proofs first, then a search for a witness, then exact means."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +14,7 @@ from tutelage.geometry.comparing.normal import Redundancy, forms_apart, normal_f
 from tutelage.geometry.comparing.relation import Relation, kind, match_parameters
 from tutelage.geometry.comparing.supremum import Supremum, supremum, upper_bound
 from tutelage.geometry.comparing.tolerance import tolerance_for
+from tutelage.geometry.comparing.verdict import Comparison, Verdict
 from tutelage.geometry.comparing.witness import Witness, difference_at, sampled, searched
 from tutelage.geometry.comparing.wording import explained, in_words
 from tutelage.geometry.evaluation import EXACT_WEIGHTS, difference_with_error, exact_difference
@@ -27,39 +27,6 @@ from tutelage.networks import Network
 
 _FINE_ENOUGH = 1e-9  # the relative error of a difference in float64 beyond which it is worked out exactly
 _LARGEST = torch.finfo(torch.float64).max
-
-Verdict = Literal["same and related", "same, not related", "different", "not decided"]
-
-
-@dataclass(frozen=True, eq=False)
-class Comparison:
-    """The answer to the question whether two networks are the same function.
-
-    verdict: "same and related" (by permutation and positive scaling, over all inputs), "same, not related",
-    "different" (at the witness) or "not decided"; reason: in a sentence or two; domain: in words.
-    Same means that no output differs by more than the tolerance anywhere on the domain; over all inputs differences
-    are divided by max(1, |x|), the largest coordinate. tolerance: the largest of all outputs or, for "different", that
-    at the witness. difference: the largest one known, the supremum over the domain where ``exact``; at_most: the
-    smallest number that provably no difference exceeds, or None; witness: an input [d] where they differ by more than
-    the tolerance there.
-    redundancies: units of each network that do nothing, as far as they were looked for.
-    """
-
-    verdict: Verdict
-    reason: str
-    domain: str
-    bounded: bool
-    tolerance: float
-    difference: float
-    at_most: float | None
-    exact: bool
-    witness: Tensor | None
-    relation: Relation | None
-    redundancies: tuple[tuple[Redundancy, ...], tuple[Redundancy, ...]] = ((), ())
-
-    @property
-    def same(self) -> bool:
-        return self.verdict.startswith("same")
 
 
 def same_function(

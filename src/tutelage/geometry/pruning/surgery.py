@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from tutelage.errors import InternalError, Refusal
-from tutelage.geometry.checks import Deadline, as_network, bias, in_double, points_for
+from tutelage.geometry.checks import Deadline, as_network, bias, in_double, points_for, rounded_up
 from tutelage.geometry.evaluation import difference_with_error, with_error
 from tutelage.geometry.pruning.bounds import underflow
 from tutelage.geometry.pruning.deviation import Deviation, largest_deviation
@@ -49,7 +49,7 @@ class Proof:
         if not self.bound.any():
             return f"equal: no output differs {'over the box' if self.boxed else 'for any input'}"
         kind = "equal up to rounding" if self.exact else "changed"
-        return f"{kind}: no output differs by more than {self.bound.max():.2g} {where}"
+        return f"{kind}: no output differs by more than {rounded_up(self.bound.max().item())} {where}"
 
 
 @dataclass(frozen=True, eq=False)
