@@ -195,3 +195,18 @@ def test_ctrl_c_ends_with_130_and_keeps_finished_packs(tutelage, tmp_path):
     done = tutelage(*words)
     assert done.returncode == 0
     assert {name: (results / name).stat().st_mtime_ns for name in landed} == landed
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"inputs": {"kind": "gaussian", "train": 40, "evaluate": 30, "std": 1e30}},
+        {"student": {"kind": "small-normal", "multiple": 2, "scale": 1e18}},
+        {"teacher": SPEC["teacher"] | {"bias": 1e300}},
+    ],
+)
+def test_a_spec_whose_numbers_overflow_is_one_sentence(tutelage, tmp_path, changes):
+    done = tutelage("run", spec_file(tmp_path, **changes), "--out", tmp_path / "results")
+    assert done.returncode == 2
+    assert "is not finite at step 0 for member 0: make the inputs and the weights at the start smaller" in done.stderr
+    assert not list((tmp_path / "results").glob("[!.]*"))

@@ -105,3 +105,29 @@ def test_digits_are_those_of_scikit_learn():
     assert test.shape == (360, 8, 8, 1)
     assert train.max() == 255
     assert labels[:10].tolist() == list(range(10))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        bytes([0, 0, 8, 3]) + b"\xff" * 12 + b"x",
+        bytes([0, 0, 8, 3]) + np.array([2**31, 2**31, 4], ">u4").tobytes(),  # 2^64 numbers, which is 0 to 64 bits
+        bytes([0, 0, 8, 255]) + b"\0\0\0\1" * 255 + b"x",
+        bytes([0, 0, 8, 1]) + b"\0\0\0\1x",
+        bytes([0, 0, 8, 3]) + bytes(12),
+        b"",
+    ],
+)
+def test_heads_of_idx_files_that_are_none(idx_folder, content):
+    (idx_folder / "train-images-idx3-ubyte").write_bytes(content)
+    with pytest.raises(Refusal, match="not a whole idx file of 3 axes"):
+        formats.idx(idx_folder)
+
+
+def test_damage_inside_packed_files_is_named(idx_folder):
+    packed = idx_folder / "train-labels-idx1-ubyte.gz"
+    whole = bytearray(packed.read_bytes())
+    whole[10:16] = b"\xff" * 6
+    packed.write_bytes(whole)
+    with pytest.raises(Refusal, match="cannot be unpacked"):
+        formats.idx(idx_folder)

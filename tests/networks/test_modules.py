@@ -176,3 +176,34 @@ def test_nothing_to_import_is_refused():
 def test_modules_of_different_architecture_are_refused_as_a_stack(other):
     with pytest.raises(Refusal, match="differ"):
         from_module(sequential(*MODULES["relu"]()), sequential(*MODULES[other]()))
+
+
+class Residual(nn.Sequential):
+    def forward(self, x):
+        return x + super().forward(x)
+
+
+class Doubled(nn.Linear):
+    def forward(self, x):
+        return 2 * super().forward(x)
+
+
+def hooked():
+    layer = nn.Linear(3, 3)
+    layer.register_forward_hook(lambda module, given, out: 2 * out)
+    return layer
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Residual(nn.Linear(3, 3), nn.ReLU(), nn.Linear(3, 3)), "Residual with a forward of its own"),
+        (lambda: nn.Sequential(Doubled(3, 3)), "layer 0 is a Doubled with a forward of its own, not that of Linear"),
+        (lambda: nn.Sequential(nn.Linear(3, 3), nn.ReLU(), hooked()), "layer 2 has hooks"),
+        (lambda: nn.Sequential(nn.LazyLinear(3)), "no weights yet"),
+        (lambda: nn.Sequential(nn.Linear(3, 3, dtype=torch.complex64)), "got complex64"),
+    ],
+)
+def test_modules_that_compute_something_else_are_an_error(make, words):
+    with pytest.raises(Refusal, match=words):
+        from_module(make())

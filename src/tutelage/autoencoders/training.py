@@ -23,6 +23,7 @@ Sampler = Callable[[Tensor, int, int], Tensor]
 """Data: (keys [S], how many, place of the first) -> [S, B, d] or symbols int64 [S, B]."""
 
 _SPAN = 50  # steps whose draws are made at a time
+_BEYOND = 1e300  # no setting is larger
 _LOST = 1e6  # nats: a bound or an estimate beyond has left everything behind
 _MEMORY = 0.98  # of the running mean that is reported as the estimate
 
@@ -49,6 +50,20 @@ class Settings:
     settle: float = 0.25
 
     def __post_init__(self) -> None:
+        for name in (
+            "steps",
+            "batch",
+            "learning_rate",
+            "penalty",
+            "resample",
+            "beta",
+            "warm_up",
+            "free_bits",
+            "settle",
+        ):
+            value = getattr(self, name)
+            if not isinstance(value, int | float) or abs(value) > _BEYOND:
+                raise Refusal(f"{name} must be a number of at most {_BEYOND:g}, not of type {type(value).__name__}")
         if not 0 < self.penalty < math.inf:
             raise Refusal(f"the penalty C is above 0, not {self.penalty:g}; leave the target out for a plain VAE")
         if self.resample < 1 or self.batch < 2 or self.steps < 1:
@@ -260,6 +275,8 @@ def checked_targets(
     if len(targets) != len(seeds):
         raise Refusal(f"there are {len(targets)} targets for {len(seeds)} members: give one each, None for a VAE")
     for target in targets:
+        if target is not None and (not isinstance(target, int | float) or abs(target) > _BEYOND or math.isnan(target)):
+            raise Refusal("a target cannot be met: information is a number of nats, finite and at least 0")
         if target is not None and not 0 <= target < math.inf:
             raise Refusal(f"a target of {target:g} nats cannot be met: information is finite and at least 0")
         if target is not None and most is not None and target > most + 1e-9:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TransferSpeedColumn
 from rich.table import Table
 
-from tutelage.data.cache import cache_folder, load_images, path_of
+from tutelage.data.cache import at_hand, cache_folder, load_images, path_of
 from tutelage.data.fetch import fetch as bring
 from tutelage.data.sets import DATASETS, find
 from tutelage.errors import Refusal
@@ -85,13 +85,19 @@ def check(names: Names = None, data: Folder = None, as_json: Json = False) -> No
     if not chosen:
         raise Refusal(f"there are no datasets in {root}: run `tutelage data fetch NAME`")
     found: dict[str, str | None] = {}
+    absent: list[str] = []
     for name in chosen:
         find(name)
         try:
+            if not at_hand(name, root):
+                absent.append(name)
+                continue
             load_images(name, root)
             found[name] = None
         except Refusal as refusal:
             found[name] = str(refusal)
+    if absent:
+        raise Refusal(f"there is no {', '.join(absent)} in {root}: run `tutelage data fetch {' '.join(absent)}`")
     if as_json:
         print(json.dumps(found))
     else:

@@ -17,7 +17,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from tutelage.cli.points import read_points
+from tutelage.cli.points import read_points, real_points
 from tutelage.distillation import Outlook, Softening, outlook
 from tutelage.distillation import distil as carry_out
 from tutelage.distillation.modules import Distilled
@@ -146,7 +146,7 @@ def _arrays(path: Path) -> tuple[Tensor, Tensor]:
     y = arrays["labels"]
     if y.is_floating_point() or y.is_complex():
         raise Refusal(f"the labels of {path} are {y.dtype}: give whole numbers, one class a sample")
-    return arrays["points"], y.long()
+    return real_points(arrays["points"], path), y.long()
 
 
 def _table(expected: Outlook) -> Table:

@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
+import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from tutelage.errors import Refusal
+from tutelage.networks.network import PRECISIONS
 
 
 def read_points(path: Path) -> Tensor:
@@ -19,6 +21,16 @@ def read_points(path: Path) -> Tensor:
             if name is None:
                 held = ", ".join(sorted(names)) or "none"
                 raise Refusal(f"{path} holds the arrays {held}: call the samples 'points'")
-            return file.get_tensor(name)
+            return real_points(file.get_tensor(name), path)
     except (SafetensorError, OSError) as error:
         raise Refusal(f"{path} is not a safetensors file ({error})") from None
+
+
+def real_points(points: Tensor, path: Path) -> Tensor:
+    """Samples as floating-point numbers; whole numbers become them."""
+    if points.dtype in PRECISIONS:
+        return points
+    if points.is_floating_point() or points.is_complex() or points.dtype == torch.bool:
+        kind = str(points.dtype).removeprefix("torch.")
+        raise Refusal(f"the samples of {path} are of type {kind}: give real numbers, float16 to float64 or integers")
+    return points.double()

@@ -65,11 +65,10 @@ def distil(
     targets = soft_targets(said, how.temperature)
     pupil = copy.deepcopy(student)
     _fits(_asked(pupil, x[:2], "student"), targets, y)
-    step = (optimiser or _adam)(pupil.parameters(), learning_rate)
     key = draws.keys([seed], "distil", x.device)
     losses: list[float] = []
-    if seconds is not None and not seconds > 0:
-        raise Refusal(f"seconds must be positive, got {seconds:g}")
+    _check_numbers(epochs, batch, learning_rate, seconds)
+    step = (optimiser or _adam)(pupil.parameters(), learning_rate)
     end = math.inf if seconds is None else time.monotonic() + seconds
     for epoch in range(epochs):
         if time.monotonic() >= end:
@@ -91,6 +90,15 @@ def distil(
             on_epoch(epoch + 1, losses[-1])
     pupil.train(student.training)
     return Distilled(pupil, tuple(losses), *_judged(teachers, pupil, held_out if held_out is not None else (x, y)))
+
+
+def _check_numbers(epochs: int, batch: int, learning_rate: float, seconds: float | None) -> None:
+    if epochs < 0 or batch < 1:
+        raise Refusal(f"epochs must be at least 0 and batch at least 1, got {epochs} and {batch}")
+    if not 0 < learning_rate <= 1e30:  # beyond, single precision overflows before the first step
+        raise Refusal(f"learning_rate must be positive and at most 1e30, got {learning_rate:g}")
+    if seconds is not None and not seconds > 0:
+        raise Refusal(f"seconds must be positive, got {seconds:g}")
 
 
 def _adam(parameters: Iterable[nn.Parameter], rate: float) -> torch.optim.Optimizer:

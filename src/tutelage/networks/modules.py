@@ -2,6 +2,7 @@
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import UninitializedParameter
 
 from tutelage.errors import Refusal
 from tutelage.networks.network import Network
@@ -64,9 +65,11 @@ def _read(module: nn.Sequential) -> tuple[list[tuple[Tensor, Tensor]], str, floa
     """Layers as (W [in, out], b [out]), the hidden activation and its slope."""
     if not isinstance(module, nn.Sequential):
         raise Refusal(f"from_module takes a torch.nn.Sequential, not {type(module).__name__}")
+    _check_plain(module, "the module")
     layers: list[tuple[Tensor, Tensor]] = []
     hidden: list[tuple[str, float]] = []  # what stands after each Linear but the last
     for place, part in enumerate(module):
+        _check_plain(part, f"layer {place}")
         if isinstance(part, nn.Linear):
             if len(hidden) < len(layers):
                 hidden.append(("linear", 0.01))
@@ -96,6 +99,20 @@ def _read(module: nn.Sequential) -> tuple[list[tuple[Tensor, Tensor]], str, floa
         raise Refusal(f"the module mixes activations ({names}): use one throughout")
     activation, slope = hidden[0] if hidden else ("linear", 0.01)
     return layers, activation, slope
+
+
+def _check_plain(part: nn.Module, which: str) -> None:
+    """A class may compute something else than the class it is derived from, and a hook may change what it computes."""
+    for kind in (nn.Sequential, nn.Linear, nn.BatchNorm1d, nn.LeakyReLU, nn.ReLU, *_INERT):
+        if isinstance(part, kind) and (type(part).forward is not kind.forward or "forward" in vars(part)):
+            raise Refusal(
+                f"{which} is a {type(part).__name__} with a forward of its own, not that of {kind.__name__}: a "
+                "chain of layers is all that can be imported"
+            )
+    if part._forward_hooks or part._forward_pre_hooks:
+        raise Refusal(f"{which} has hooks, which may change what it computes: remove them")
+    if any(isinstance(p, UninitializedParameter) for p in part.parameters()):
+        raise Refusal(f"{which} has no weights yet: run the module on some inputs first")
 
 
 def _folded(w: Tensor, b: Tensor, norm: nn.BatchNorm1d) -> tuple[Tensor, Tensor]:
