@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+import torch
 
 from tutelage import Refusal
 from tutelage.runs import Spec, Store, execute, schedule
@@ -26,7 +27,10 @@ def test_packs_computed_on_ray_are_those_computed_here(values, tmp_path):
         engine="stacked",
         on_landed=lambda p: landed.append(p.spec.hash),
     )
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)  # as many as each worker of Ray has
     local = execute(several(values), Store(tmp_path / "local"), engine="stacked")
+    torch.set_num_threads(before)
     for a, b in zip(away, local, strict=True):
         assert {n: v.tobytes() for n, v in a.report.values.items()} == {
             n: v.tobytes() for n, v in b.report.values.items()

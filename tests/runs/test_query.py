@@ -93,9 +93,11 @@ def test_a_query_in_progress_is_interrupted(packs):
     """SIGTERM while DuckDB computes: exit code 130, not the answer."""
     root, _ = packs
     endless = "SELECT count(*) FROM range(1000000000) a, range(1000000000) b WHERE (a.range * b.range) % 7 = 3"
-    words = [sys.executable, "-c", "from tutelage.cli import main; main()", "query", endless, "--out", str(root)]
-    process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
-    time.sleep(5)
+    script = "from tutelage.cli import main; print('ready', flush=True); main()"
+    words = [sys.executable, "-c", script, "query", endless, "--out", str(root)]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(5)  # DuckDB is at work then, or about to be
     assert process.poll() is None
     process.terminate()
     _, said = process.communicate(timeout=60)
