@@ -63,7 +63,7 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
         while pa.types.is_list(inner.type):
             inner = inner.flatten()
         values = inner.to_numpy(zero_copy_only=False) if len(inner) else np.empty(0, dtype)
-        out[field.name] = np.asarray(values).astype(dtype, copy=False).reshape(shape)
+        out[field.name] = np.array(values, dtype=dtype).reshape(shape)  # a copy that may be written to
     return out
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from tutelage.studies.dynamics.order_parameters import START, Seen, _pair, common_share, exponents, table
+from tutelage.studies.dynamics.order_parameters import START, OverlapCourse, _pair, common_share, exponents, table
 from tutelage.theory.order_parameters import overlaps
 
 
@@ -25,7 +25,7 @@ def test_a_common_gap_is_seen_as_bias_and_noise_is_not():
 def test_gaps_are_root_mean_squares_and_the_table_holds_every_overlap():
     limit, simulated = np.zeros((3, 7)), np.zeros((2, 3, 4, 7))
     simulated[1] = 2.0
-    seen = Seen("erf", np.arange(3.0), (10, 20), limit, limit + 1, simulated)
+    seen = OverlapCourse("erf", np.arange(3.0), (10, 20), limit, limit + 1, simulated)
     assert np.allclose(seen.gaps(seen.limit), [[0] * 4, [2] * 4])
     assert np.allclose(seen.gaps(seen.flow), 1)
     assert table([seen]).num_rows == 2 * 3 * 7

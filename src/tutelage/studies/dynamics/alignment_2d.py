@@ -1,7 +1,6 @@
 """Students in the plane turn until they lie on teachers (seed 002, Fig. 1), by the exact population gradient."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,8 +10,11 @@ from matplotlib.figure import Figure
 
 from tutelage import draws
 from tutelage.figures import PALETTE
+from tutelage.lab import Context, Experiment
+from tutelage.lab.experiment import Arrays
+from tutelage.lab.results import Result
+from tutelage.settings import Seeds
 from tutelage.studies.claims import Claim
-from tutelage.studies.packs import Packs
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.theory.flow import Course, flow
 from tutelage.theory.population import Units
@@ -39,17 +41,46 @@ LIVE = 1e-3
 )
 def alignment_2d(scale: Scale) -> Plan:
     """Students in the plane turn onto teachers."""
-    return Plan(
-        [],
-        draw,
-        [on_a_teacher, on_the_line_of_a_teacher, every_teacher, loss_vanishes],
-        table,
-        lambda p, tell: look(p, tell, scale),
-    )
+    experiment = PlaneFlow(times=TIMES[scale], seeds=SEEDS[scale])
+    claims = [on_a_teacher, on_the_line_of_a_teacher, every_teacher, loss_vanishes]
+    return Plan([experiment], draw, claims, table, view=lambda results: PlaneCourse(_course(next(iter(results)))))
+
+
+class PlaneFlow(Experiment, kind="plane-flow", numerics=1):
+    """Population gradient flow of students in the plane, all fan-outs 1.
+
+    Teachers have lengths of 1/2 to 3/2 and random directions; students start from a small Gaussian.
+    """
+
+    times: tuple[float, ...]
+    teachers: int = TEACHERS
+    students: int = STUDENTS
+    seeds: Seeds
+
+    @property
+    def cost(self) -> float:
+        return 0.2 * self.members
+
+    def run(self, context: Context) -> Arrays:
+        turn, length = (draws.uniforms(draws.keys(self.seeds, name), self.teachers) for name in ("direction", "length"))
+        directions = torch.stack([torch.cos(2 * math.pi * turn), torch.sin(2 * math.pi * turn)], dim=2)
+        teacher = Units(directions * (0.5 + length).unsqueeze(2), torch.ones(self.members, self.teachers, 1))
+        start = 0.3 * draws.normals(draws.keys(self.seeds, "students"), 2 * self.students).view(-1, self.students, 2)
+        students = Units(start, torch.ones(self.members, self.students, 1))
+        course = flow(teacher, students, self.times, on_progress=context.progress)
+        return {"teacher": course.teacher.w.numpy(), "student": course.w.swapaxes(0, 1).numpy()}
+
+
+def _course(result: Result) -> Course:
+    """The flow as it was."""
+    teacher, w = torch.from_numpy(result["teacher"]), torch.from_numpy(result["student"]).swapaxes(0, 1).contiguous()
+    taught = Units(teacher, torch.ones(*teacher.shape[:2], 1))
+    fan_out = torch.ones(*w.shape[:3], 1, dtype=w.dtype)
+    return Course(taught, result.setting("times"), w, fan_out, taught.activation, taught.slope)
 
 
 @dataclass(frozen=True)
-class Seen:
+class PlaneCourse:
     """The course of all members, and the last angle of every student with its nearest teacher: [S, n]."""
 
     course: Course
@@ -70,18 +101,7 @@ class Seen:
         return (lengths > LIVE * self.course.teacher.w.norm(dim=2).mean(1, keepdim=True)).numpy()
 
 
-def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> Seen:
-    """Teachers of length 1/2 to 3/2 in random directions, students from a small Gaussian, all fan-outs 1."""
-    seeds = range(SEEDS[scale])
-    turn, length = (draws.uniforms(draws.keys(seeds, name), TEACHERS) for name in ("direction", "length"))
-    directions = torch.stack([torch.cos(2 * math.pi * turn), torch.sin(2 * math.pi * turn)], dim=2)
-    teacher = Units(directions * (0.5 + length).unsqueeze(2), torch.ones(len(seeds), TEACHERS, 1))
-    start = 0.3 * draws.normals(draws.keys(seeds, "students"), 2 * STUDENTS).view(-1, STUDENTS, 2)
-    students = Units(start, torch.ones(len(seeds), STUDENTS, 1))
-    return Seen(flow(teacher, students, TIMES[scale], on_progress=progress))
-
-
-def table(seen: Seen) -> pa.Table:
+def table(seen: PlaneCourse) -> pa.Table:
     course, angles = seen.course, seen.course.angles()
     lengths = course.w.norm(dim=3)
     rows = [
@@ -100,7 +120,7 @@ def table(seen: Seen) -> pa.Table:
     return pa.Table.from_pylist(rows)
 
 
-def draw(seen: Seen) -> Figure:
+def draw(seen: PlaneCourse) -> Figure:
     """Weight vectors of the first two seeds at four times."""
     course, rows = seen.course, min(2, seen.course.w.shape[1])
     figure = Figure(figsize=(2.1 * len(course.times) + 0.4, 2.2 * rows + 0.3), layout="constrained")

@@ -1,8 +1,8 @@
 """Is some det M_i never positive (seed 002, Conjecture 5.5)? Figs. 2 to 4 with signs that are proved, not rounded."""
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 
 import matplotlib as mpl
 import numpy as np
@@ -12,6 +12,8 @@ from scipy import stats
 
 from tutelage import draws
 from tutelage.figures import PALETTE
+from tutelage.lab import Context, Experiment, Results
+from tutelage.lab.experiment import Arrays
 from tutelage.studies.claims import Claim
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.theory.alignment.determinants import DEGENERATE, Signs, determinants, separation, signs
@@ -28,7 +30,7 @@ FLOOR = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class AngleSets:
     """Angle sets of one setting: angles [S, m], proved signs, z = min_i det M_i [S], least separation [S]."""
 
     label: str
@@ -38,39 +40,84 @@ class Seen:
     apart: np.ndarray
 
 
-def seen(label: str, angles: np.ndarray) -> Seen:
+def judged(label: str, angles: np.ndarray) -> AngleSets:
     """Determinants of angle sets and what is proved of their signs; z of coincident angles is 0 without computing."""
     apart = separation(angles)[0]
     z = np.where(apart < DEGENERATE, 0.0, determinants(angles)[1].min(1))
-    return Seen(label, angles, signs(angles), z, apart)
+    return AngleSets(label, angles, signs(angles), z, apart)
 
 
-def grid(scale: Scale, fixed: tuple[float, ...]) -> np.ndarray:
+def grid(cells: int, fixed: Sequence[float]) -> np.ndarray:
     """theta_1 and, for m = 4, theta_4 fixed; theta_2 and theta_3 at the middles of equal cells: [cells^2, m]."""
-    middles = (np.arange(GRID[scale]) + 0.5) * (2 * math.pi / GRID[scale])
+    middles = (np.arange(cells) + 0.5) * (2 * math.pi / cells)
     second, third = (a.ravel() for a in np.meshgrid(middles, middles, indexing="ij"))
     return np.stack([np.full_like(second, fixed[0]), second, third, *(np.full_like(second, t) for t in fixed[1:])], 1)
 
 
-def look_at_grids(fixed: Sequence[tuple[float, ...]], progress: Callable[[float], None], scale: Scale) -> list[Seen]:
-    out = []
-    for done, angles in enumerate(fixed, start=1):
-        names = ("theta_1",) if len(angles) == 1 else ("theta_1", "theta_4")
-        label = ", ".join(f"{name} = {angle:g}" for name, angle in zip(names, angles, strict=True))
-        out.append(seen(label, grid(scale, angles)))
-        progress(done / len(fixed))
-    return out
+class GridDeterminants(Experiment, kind="grid-determinants", numerics=1):
+    """Signs of det M and of every det M_i on a grid of angles, proved; one member per angle set.
+
+    fixed: theta_1 and, for four students, theta_4.
+    """
+
+    fixed: tuple[float, ...]
+    cells: int
+
+    @property
+    def members(self) -> int:
+        return self.cells**2
+
+    def run(self, context: Context) -> Arrays:
+        return _arrays(judged("", grid(self.cells, self.fixed)))
+
+    @property
+    def label(self) -> str:
+        names = ("theta_1",) if len(self.fixed) == 1 else ("theta_1", "theta_4")
+        return ", ".join(f"{name} = {angle:g}" for name, angle in zip(names, self.fixed, strict=True))
 
 
-def look_at_random(progress: Callable[[float], None], scale: Scale) -> list[Seen]:
-    """Angles uniform on the circle, a stream a block."""
-    out = []
-    for done, m in enumerate(RANDOM, start=1):
-        count = SETS[scale] // BLOCKS
-        uniform = draws.uniforms(draws.keys(range(BLOCKS), f"angles of {m}"), count * m)
-        out.append(seen(f"m = {m}", 2 * math.pi * uniform.view(-1, m).numpy()))
-        progress(done / len(RANDOM))
-    return out
+class RandomDeterminants(Experiment, kind="random-determinants", numerics=1):
+    """The same for angles uniform on the circle, one random stream per block; one member per angle set."""
+
+    students: int
+    per_block: int
+    blocks: int = BLOCKS
+
+    @property
+    def members(self) -> int:
+        return self.blocks * self.per_block
+
+    def run(self, context: Context) -> Arrays:
+        keys = draws.keys(range(self.blocks), f"angles of {self.students}")
+        uniform = draws.uniforms(keys, self.per_block * self.students)
+        return _arrays(judged("", 2 * math.pi * uniform.view(-1, self.students).numpy()))
+
+    @property
+    def label(self) -> str:
+        return f"m = {self.students}"
+
+
+def _grids(fixed: Sequence[tuple[float, ...]], scale: Scale) -> list[GridDeterminants]:
+    return [GridDeterminants(fixed=angles, cells=GRID[scale]) for angles in fixed]
+
+
+SIGNS = tuple(field.name for field in fields(Signs))
+
+
+def _arrays(sets: AngleSets) -> Arrays:
+    proved = {f"sign_{name}": np.asarray(getattr(sets.signs, name)) for name in SIGNS}
+    return {"angles": sets.angles, "z": sets.z, "separation": sets.apart, **proved}
+
+
+def angle_sets(results: Results) -> list[AngleSets]:
+    """The angle sets of every experiment, with what is proved of them."""
+    return [
+        AngleSets(
+            r.experiment.label, r["angles"], Signs(**{name: r[f"sign_{name}"] for name in SIGNS}), r["z"],
+            r["separation"],
+        )
+        for r in results
+    ]  # fmt: skip
 
 
 @study(
@@ -82,7 +129,7 @@ def look_at_random(progress: Callable[[float], None], scale: Scale) -> list[Seen
 def three(scale: Scale) -> Plan:
     """The least determinant of three students is not positive."""
     claims = [never_positive, definite]
-    return Plan([], draw_grids, claims, table, lambda packs, tell: look_at_grids(THREE, tell, scale))
+    return Plan(_grids(THREE, scale), draw_grids, claims, table, view=angle_sets)
 
 
 @study(
@@ -94,7 +141,7 @@ def three(scale: Scale) -> Plan:
 def four(scale: Scale) -> Plan:
     """The least determinant of four students is not positive."""
     claims = [never_positive, definite]
-    return Plan([], draw_grids, claims, table, lambda packs, tell: look_at_grids(FOUR, tell, scale))
+    return Plan(_grids(FOUR, scale), draw_grids, claims, table, view=angle_sets)
 
 
 @study(
@@ -106,10 +153,11 @@ def four(scale: Scale) -> Plan:
 def random(scale: Scale) -> Plan:
     """The least determinant of random students is not positive."""
     claims = [never_positive, definite, a_potential]
-    return Plan([], draw_random, claims, table, lambda packs, tell: look_at_random(tell, scale))
+    experiments = [RandomDeterminants(students=m, per_block=SETS[scale] // BLOCKS) for m in RANDOM]
+    return Plan(experiments, draw_random, claims, table, view=angle_sets)
 
 
-def table(found: list[Seen]) -> pa.Table:
+def table(found: list[AngleSets]) -> pa.Table:
     parts = []
     for s in found:
         columns = {f"theta_{k + 1}": s.angles[:, k] for k in range(s.angles.shape[1])}
@@ -124,7 +172,7 @@ def table(found: list[Seen]) -> pa.Table:
 # The figures
 
 
-def draw_grids(found: list[Seen]) -> Figure:
+def draw_grids(found: list[AngleSets]) -> Figure:
     """-z as heat maps on a logarithmic scale; sets without a proved negative determinant are crosses."""
     figure = Figure(figsize=(3.0 * len(found) + 1.0, 3.7), layout="constrained")
     axes = figure.subplots(1, len(found), squeeze=False, sharey=True)[0]
@@ -144,7 +192,7 @@ def draw_grids(found: list[Seen]) -> Figure:
     return figure
 
 
-def draw_random(found: list[Seen]) -> Figure:
+def draw_random(found: list[AngleSets]) -> Figure:
     """-z of every angle set over its least separation, both on logarithmic scales."""
     figure = Figure(figsize=(3.4 * len(found) + 0.6, 3.0), layout="constrained")
     axes = figure.subplots(1, len(found), squeeze=False, sharex=True)[0]

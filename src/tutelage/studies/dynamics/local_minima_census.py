@@ -1,8 +1,6 @@
 """Where gradient flow on the population loss ends, counted over many starts (seed 002, section 3)."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -11,8 +9,10 @@ from matplotlib.figure import Figure
 
 from tutelage import draws
 from tutelage.figures import PALETTE, panel_grid
+from tutelage.lab import Context, Experiment, Results
+from tutelage.lab.experiment import Arrays
+from tutelage.settings import Seeds
 from tutelage.studies.claims import Claim
-from tutelage.studies.packs import Packs
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.theory.flow import end_point, flow
 from tutelage.theory.kernels import pairs
@@ -41,7 +41,51 @@ ALIGNED = 0.05
 def local_minima_census(scale: Scale) -> Plan:
     """Where gradient flow ends, over many starts."""
     claims = [one_teacher, wider_is_better, minima_not_saddles]
-    return Plan([], draw, claims, table, lambda packs, tell: look(packs, tell, scale))
+    sizes = [(m, k * m) for m in TEACHERS for k in MULTIPLES]
+    experiments = [FlowEnds(teachers=m, students=n, time=TIME[scale], seeds=STARTS[scale]) for m, n in sizes]
+    return Plan(experiments, draw, claims, table, view=censuses)
+
+
+class FlowEnds(Experiment, kind="flow-ends", numerics=1):
+    """Where population gradient flow ends from many starts, all fan-outs 1.
+
+    Teachers of length 1 have random directions, students start from N(0, 0.3^2). What counts as a loss of 0, a
+    gradient of 0 and an aligned student are settings.
+    """
+
+    teachers: int
+    students: int
+    time: float
+    dimension: int = DIMENSION
+    zero_loss: float = GLOBAL
+    zero_gradient: float = STILL
+    aligned_within: float = ALIGNED
+    seeds: Seeds
+
+    @property
+    def cost(self) -> float:
+        return 0.02 * self.members * self.teachers * self.students
+
+    def run(self, context: Context) -> Arrays:
+        def vectors(name: str, count: int) -> torch.Tensor:
+            keys = draws.keys(self.seeds, f"{name} {self.teachers} {self.students}")
+            return draws.normals(keys, count * self.dimension).view(self.members, count, self.dimension)
+
+        m, n = self.teachers, self.students
+        teacher = Units(torch.nn.functional.normalize(vectors("teacher", m), dim=2), torch.ones(self.members, m, 1))
+        students = Units(0.3 * vectors("student", n), torch.ones(self.members, n, 1))
+        course = flow(teacher, students, [0.0, self.time], relative=1e-6, absolute=1e-8)
+        end, losses = end_point(teacher, course.end, self.zero_gradient), course.losses()
+        share = (losses[1] / losses[0]).numpy()
+        code = [0 if s < self.zero_loss else _CODES[k] for s, k in zip(share, end.kinds, strict=True)]
+        angle = pairs(course.end.w, teacher.w).angle
+        near = torch.minimum(angle, torch.pi - angle).amin(2) < self.aligned_within
+        live = course.end.w.norm(dim=2) > 1e-3
+        aligned = (near & live).sum(1) / live.sum(1).clamp_min(1)
+        return {"end_kind": np.array(code), "loss": share, "aligned": aligned.double().numpy()}
+
+
+_CODES = {"minimum": 1, "saddle": 2, "not stationary": 3}
 
 
 @dataclass(frozen=True)
@@ -60,40 +104,11 @@ class Census:
         return f"{self.teachers} teachers, {self.students} students".replace("1 teachers", "1 teacher")
 
 
-def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> list[Census]:
-    """Teachers of length 1 in random directions, students from N(0, 0.3^2), all fan-outs 1, in three dimensions."""
-    found, all_of = [], [(m, k * m) for m in TEACHERS for k in MULTIPLES]
-    starts, time = STARTS[scale], TIME[scale]
-    levels = {"global": GLOBAL, "still": STILL, "aligned": ALIGNED}
-    common = {"what": "local-minima-census", "dimension": DIMENSION, "starts": starts, "time": time, **levels}
-    for done, (m, n) in enumerate(all_of, start=1):
-        part = packs.kept.part(common | {"teachers": m, "students": n}, partial(_census, m, n, starts, time))
-        found.append(Census(m, n, **part))
-        progress(done / len(all_of))
-    return found
-
-
-def _census(m: int, n: int, starts: int, time: float) -> dict[str, np.ndarray]:
-    """kind, loss and aligned of a :class:`Census`."""
-
-    def vectors(name: str, count: int) -> torch.Tensor:
-        drawn = draws.normals(draws.keys(range(starts), f"{name} {m} {n}"), count * DIMENSION)
-        return drawn.view(starts, count, DIMENSION)
-
-    teacher = Units(torch.nn.functional.normalize(vectors("teacher", m), dim=2), torch.ones(starts, m, 1))
-    students = Units(0.3 * vectors("student", n), torch.ones(starts, n, 1))
-    course = flow(teacher, students, [0.0, time], relative=1e-6, absolute=1e-8)
-    end, losses = end_point(teacher, course.end, STILL), course.losses()
-    share = (losses[1] / losses[0]).numpy()
-    code = [
-        0 if s < GLOBAL else {"minimum": 1, "saddle": 2, "not stationary": 3}[k]
-        for s, k in zip(share, end.kinds, strict=True)
+def censuses(results: Results) -> list[Census]:
+    """End points for every number of teachers and students."""
+    return [
+        Census(r.setting("teachers"), r.setting("students"), r["end_kind"], r["loss"], r["aligned"]) for r in results
     ]
-    angle = pairs(course.end.w, teacher.w).angle
-    near = torch.minimum(angle, torch.pi - angle).amin(2) < ALIGNED
-    live = course.end.w.norm(dim=2) > 1e-3
-    aligned = (near & live).sum(1) / live.sum(1).clamp_min(1)
-    return {"kind": np.array(code), "loss": share, "aligned": aligned.double().numpy()}
 
 
 def table(found: list[Census]) -> pa.Table:

@@ -1,7 +1,6 @@
 """A student opposite to its teacher leaves slowly (seed 001, section 5.3 and Fig. 6c), or does it?"""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,8 +10,10 @@ from matplotlib.figure import Figure
 
 from tutelage import draws
 from tutelage.figures import PALETTE, panel_grid
+from tutelage.lab import Context, Experiment, Results
+from tutelage.lab.experiment import Arrays
+from tutelage.settings import Seeds
 from tutelage.studies.claims import Claim
-from tutelage.studies.packs import Packs
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.theory.flow import flow
 from tutelage.theory.population import Units
@@ -39,11 +40,29 @@ LENGTHS = (0.5, 2.0)
 )
 def slow_departure(scale: Scale) -> Plan:
     """How long a student opposite to its teacher stays there."""
-    return Plan([], draw, [simple, exact, wider_is_faster], table, lambda p, tell: look(p, tell, scale))
+    experiments = [Departure(gap=gap, seeds=SEEDS[scale]) for gap in GAPS[scale]]
+    return Plan(experiments, draw, [simple, exact, wider_is_faster], table, view=departures)
+
+
+class Departure(Experiment, kind="departure", numerics=1):
+    """Time that a student nearly opposite to the only teacher needs to turn to it, alone and among five.
+
+    The lengths of the students at the start are spread over the seeds in equal ratios.
+    """
+
+    gap: float
+    shortest: float = LENGTHS[0]
+    longest: float = LENGTHS[1]
+    seeds: Seeds
+
+    def run(self, context: Context) -> Arrays:
+        lengths = np.geomspace(self.shortest, self.longest, self.members)
+        alone = _opposite(self.gap, lengths)
+        return {"alone": _times(alone), "among_five": _times(torch.cat([alone, _others(lengths)], dim=1))}
 
 
 @dataclass(frozen=True)
-class Seen:
+class DepartureTimes:
     """Departure times: simplified [G], exact [G, S] with one student, crowd [G, S] with five, for each gap."""
 
     gaps: np.ndarray
@@ -52,17 +71,12 @@ class Seen:
     crowd: np.ndarray
 
 
-def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> Seen:
+def departures(results: Results) -> DepartureTimes:
     """Lengths are kept in the simplified dynamics; in the exact flow they move with the rest."""
-    gaps, seeds = np.array(GAPS[scale]), SEEDS[scale]
-    lengths = np.geomspace(*LENGTHS, seeds)
-    exact, crowd = [], []
-    for i, gap in enumerate(gaps):
-        exact.append(_times(_opposite(gap, lengths)))
-        crowd.append(_times(torch.cat([_opposite(gap, lengths), _others(lengths)], dim=1)))
-        progress((i + 1) / len(gaps))
+    gaps = np.array([r.setting("gap") for r in results])
     simplified = np.array([departure_time(gap, LEFT) for gap in gaps])
-    return Seen(gaps, simplified, np.stack(exact), np.stack(crowd))
+    alone, among = (np.stack([r[name] for r in results]) for name in ("alone", "among_five"))
+    return DepartureTimes(gaps, simplified, alone, among)
 
 
 def _opposite(gap: float, lengths: np.ndarray) -> torch.Tensor:
@@ -92,7 +106,7 @@ def _times(start: torch.Tensor) -> np.ndarray:
     return np.where(left.any(0), times[left.argmax(0)], np.inf)
 
 
-def table(seen: Seen) -> pa.Table:
+def table(seen: DepartureTimes) -> pa.Table:
     rows = [
         {"gap": gap, "seed": s, "simplified": seen.simplified[i], "exact": seen.exact[i, s], "five": seen.crowd[i, s]}
         for i, gap in enumerate(seen.gaps)
@@ -101,7 +115,7 @@ def table(seen: Seen) -> pa.Table:
     return pa.Table.from_pylist(rows)
 
 
-def draw(seen: Seen) -> Figure:
+def draw(seen: DepartureTimes) -> Figure:
     """Time to leave against the gap; with five students one of them is on the teacher's side at once."""
     figure, axes = panel_grid([""], [""], "distance from the opposite direction, eps", "time to leave", size=(4.0, 3.0))
     panel = axes[0, 0]

@@ -1,6 +1,5 @@
 """The exact flow says which teacher unit is found when (seed 001, section 5), and samples are held against it."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,12 +9,13 @@ from matplotlib.figure import Figure
 
 from tutelage.figures import panel_grid, strength_bar, strength_colours
 from tutelage.inputs import Gaussian
+from tutelage.lab import Context, Experiment, Results, Shared
+from tutelage.lab.experiment import Arrays
 from tutelage.measures import RECOVERED
 from tutelage.networks import SmallNormal
 from tutelage.runs import Pack, Record, Spec
 from tutelage.studies.claims import Claim
 from tutelage.studies.functions.nearness import spread
-from tutelage.studies.packs import Packs, setting
 from tutelage.studies.statistics import rank_correlations
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.teachers import Levels
@@ -53,11 +53,36 @@ def strong_first_theory(scale: Scale) -> Plan:
         )
         for polarity in POLARITIES
     ]
-    return Plan(specs, draw, [flow_order, sample_order, same_order, same_time], table, look)
+    flows = [FlowOfStudents(students=spec) for spec in specs]
+    return Plan(flows, draw, [flow_order, sample_order, same_order, same_time], table, view=recoveries)
+
+
+class FlowOfStudents(Experiment, kind="flow-of-students", numerics=1):
+    """The exact flow of both layers from the very teachers and starts of trained students, beside their training."""
+
+    students: Spec
+
+    @property
+    def members(self) -> int:
+        return self.students.members
+
+    @property
+    def cost(self) -> float:
+        return 2.0 * self.members
+
+    def run(self, context: Context) -> Arrays:
+        trained: Pack = context.result(self.students)
+        teacher, start = units_of(trained.teacher()), units_of(trained.weights(0))
+        times = RATE * np.asarray(trained.report.steps, float)
+        tolerances = {"relative": 1e-5, "absolute": 1e-7}
+        course = flow(teacher, start, times.tolist(), both_layers=True, on_progress=context.progress, **tolerances)
+        by_flow = np.stack([best_correlations(teacher, course.at(i)) for i in range(len(times))])
+        by_samples = _from_samples(teacher, trained)
+        return {"times": Shared(times), "flow": by_flow.swapaxes(0, 1), "samples": by_samples.swapaxes(0, 1)}
 
 
 @dataclass(frozen=True)
-class Seen:
+class RecoveryCourse:
     """One polarity: best correlation of every teacher unit, [T, S, m], in the exact flow and from samples, at the
     times learning rate x steps."""
 
@@ -71,20 +96,13 @@ class Seen:
         return f"p = {self.polarity:g}"
 
 
-def look(packs: Packs, progress: Callable[[float], None]) -> list[Seen]:
-    """The flow of both layers from the very teachers and students of each pack."""
-    found = []
-    for done, pack in enumerate(packs):
-        teacher, start = units_of(pack.teacher()), units_of(pack.weights(0))
-        times = RATE * np.asarray(pack.report.steps, float)
-
-        def tell(share: float, done: int = done) -> None:
-            progress((done + share) / len(packs))
-
-        course = flow(teacher, start, times.tolist(), both_layers=True, relative=1e-5, absolute=1e-7, on_progress=tell)
-        by_flow = np.stack([best_correlations(teacher, course.at(i)) for i in range(len(times))])
-        found.append(Seen(setting(pack, "polarity"), times, by_flow, _from_samples(teacher, pack)))
-    return found
+def recoveries(results: Results) -> list[RecoveryCourse]:
+    """Best correlations of every polarity."""
+    out = []
+    for r in results:
+        by_flow, by_samples = (np.ascontiguousarray(r[name].swapaxes(0, 1)) for name in ("flow", "samples"))
+        out.append(RecoveryCourse(r.setting("polarity"), r["times"], by_flow, by_samples))
+    return out
 
 
 def _from_samples(teacher: Units, pack: Pack) -> np.ndarray:
@@ -107,7 +125,7 @@ def recovery_times(times: np.ndarray, best: np.ndarray) -> np.ndarray:
     return np.where(above.any(0), times[above.argmax(0)], np.inf)
 
 
-def table(found: list[Seen]) -> pa.Table:
+def table(found: list[RecoveryCourse]) -> pa.Table:
     rows = [
         {"polarity": s.polarity, "time": t, "member": member, "unit": unit, "flow": s.flow[i, member, unit],
          "samples": s.samples[i, member, unit]}
@@ -119,7 +137,7 @@ def table(found: list[Seen]) -> pa.Table:
     return pa.Table.from_pylist(rows)
 
 
-def draw(found: list[Seen]) -> Figure:
+def draw(found: list[RecoveryCourse]) -> Figure:
     """Best correlation over time, mean over seeds, a colour a teacher unit; below, times of recovery of both."""
     figure, axes = panel_grid(["", ""], [s.label for s in found], "", "", size=(2.6, 2.3), sharex="row", sharey="row")
     colours = strength_colours(UNITS)
@@ -165,7 +183,7 @@ sample_order = Claim(
 )
 
 
-def _agreement(seen: Seen) -> np.ndarray:
+def _agreement(seen: RecoveryCourse) -> np.ndarray:
     """Rank correlation of the two times of recovery, never counting as last: [S]."""
     late = 2 * seen.times[-1]
     both = (np.minimum(recovery_times(seen.times, best), late) for best in (seen.flow, seen.samples))
