@@ -41,7 +41,10 @@ def test_a_file_whose_weights_have_other_sizes_is_refused(tmp_path):
     path = tmp_path / "model.safetensors"
     save_sentences(sentence_models([0], len(WORDS), 3, latent=2, hidden=4, embedding=3), WORDS, path)
     told, tensors = saving.read(path)
-    tensors["decoder.words"] = torch.zeros(1, 4, 9)
-    save_file(tensors, path, told)
-    with pytest.raises(Refusal, match="does not fit the module given"):
-        load_sentences(path)
+    for name, words in (
+        ("decoder.words", "do not fit its arrays"),
+        ("decoder.from_state", "does not fit the module given"),
+    ):
+        save_file(tensors | {name: torch.zeros(1, 4, 9)}, path, told)
+        with pytest.raises(Refusal, match=words):
+            load_sentences(path)
