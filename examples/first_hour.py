@@ -8,7 +8,7 @@ teacher = tt.teachers.Levels(inputs=50, hidden=5, outputs=20, polarity=1.0).buil
 inputs = tt.inputs.Gaussian(std=1.5, train=5_000, evaluate=2_000).draw(teacher, seeds)
 students = tt.networks.SmallNormal(multiple=4).build(teacher, seeds)
 
-run = tt.train(students, teacher, inputs, steps=6_000, record=range(0, 6_001, 1_000))
+run = tt.train(teacher, students, inputs, steps=6_000, record=range(0, 6_001, 1_000))
 report = tt.measure(run)
 
 for step, loss, rho in zip(report.steps, report["evaluate_loss"], report["rho_mean"], strict=True):

@@ -29,7 +29,7 @@ seeds = range(8)
 teachers = tt.networks.concatenate([made] * len(seeds))
 inputs = tt.inputs.Uniform(train=4_000, evaluate=1_000).draw(teachers, seeds)
 students = tt.networks.UniformFanIn().build(teachers, seeds)
-run = tt.train(students, teachers, inputs, steps=3_000, learning_rate=0.1)
+run = tt.train(teachers, students, inputs, steps=3_000, learning_rate=0.1)
 loss = (outputs(run.students, inputs.evaluate) - outputs(teachers, inputs.evaluate)).square().mean((1, 2))
 for s in seeds:
     found = identifiability(run.students[s], box, stop=True)

@@ -14,7 +14,7 @@ teacher = tt.networks.from_module(mine)  # the batch norm is folded into the lay
 
 inputs = tt.inputs.Gaussian(train=2_000, evaluate=1_000).draw(teacher, seeds=[0])
 students = tt.networks.UniformFanIn(multiple=3).build(teacher, seeds=[0])
-run = tt.train(students, teacher, inputs, steps=5_000, learning_rate=0.05)
+run = tt.train(teacher, students, inputs, steps=5_000, learning_rate=0.05)
 
 path = Path(tempfile.mkdtemp()) / "student.safetensors"
 tt.networks.save(run.students, path)

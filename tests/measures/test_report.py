@@ -11,7 +11,7 @@ from tutelage.measures import STANDARD, Recorder
 
 def test_a_report_has_the_step_first_and_the_member_second(problem):
     p = problem()
-    run = tt.train(p.students, p.teacher, p.inputs, steps=20, record=[10])
+    run = tt.train(p.teacher, p.students, p.inputs, steps=20, record=[10])
     report = tt.measure(run)
     assert report.steps == (0, 10, 20)
     assert report["rho_mean"].shape == (3, 3, 1)
@@ -22,14 +22,14 @@ def test_a_report_has_the_step_first_and_the_member_second(problem):
 def test_measuring_while_training_equals_measuring_afterwards(problem):
     p = problem()
     recorder = Recorder(p.teacher, p.inputs)
-    run = tt.train(p.students, p.teacher, p.inputs, steps=20, record=[10], on_record=recorder.record)
+    run = tt.train(p.teacher, p.students, p.inputs, steps=20, record=[10], on_record=recorder.record)
     for name, value in tt.measure(run).values.items():
         np.testing.assert_array_equal(value, recorder.report()[name])
 
 
 def test_diverged_members_are_blank_from_their_step_on_and_only_they(problem):
     p = problem()
-    run = tt.train(p.students, p.teacher, p.inputs, steps=300, record=[1, 200], learning_rate=(0.01, 30.0, 0.01))
+    run = tt.train(p.teacher, p.students, p.inputs, steps=300, record=[1, 200], learning_rate=(0.01, 30.0, 0.01))
     report = tt.measure(run, ["evaluate_loss", "best_teacher"])
     assert 1 < run.diverged_at[1] <= 200
     assert np.isfinite(report["evaluate_loss"][:2]).all()
@@ -49,6 +49,6 @@ def test_a_value_that_is_not_finite_is_an_error_with_its_step(problem):
 
 def test_asking_for_what_was_not_measured_names_what_was(problem):
     p = problem()
-    report = tt.measure(tt.train(p.students, p.teacher, p.inputs, steps=2), ["rho_mean"])
+    report = tt.measure(tt.train(p.teacher, p.students, p.inputs, steps=2), ["rho_mean"])
     with pytest.raises(Refusal, match="'fan_out' was not measured here: there are rho_mean"):
         report["fan_out"]

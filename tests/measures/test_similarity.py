@@ -180,7 +180,7 @@ def test_students_grow_more_alike_as_they_learn():
     law = Gaussian(std=1.5, train=500, evaluate=500)
     teacher = Levels(inputs=10, hidden=4, outputs=8).build(seeds, law, torch.float64, "cpu")
     students = SmallNormal(multiple=3, scale=0.1).build(teacher, seeds)
-    run = train(students, teacher, law.draw(teacher, seeds), Training(steps=3000, learning_rate=0.02))
+    run = train(teacher, students, law.draw(teacher, seeds), Training(steps=3000, learning_rate=0.02))
     report = measure(run, NAMES)
     for name in NAMES:
         rise = report[name][-1] - report[name][0]

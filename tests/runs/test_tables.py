@@ -11,7 +11,7 @@ from tutelage.runs import to_report, to_tables
 @pytest.mark.parametrize("widths", [(6, 4, 3), (6, 4, 5, 3)])
 def test_arrays_come_back_from_tables(problem, widths):
     p = problem(widths=widths)
-    run = tt.train(p.students, p.teacher, p.inputs, steps=300, record=[5], learning_rate=(0.01, 30.0, 0.01))
+    run = tt.train(p.teacher, p.students, p.inputs, steps=300, record=[5], learning_rate=(0.01, 30.0, 0.01))
     assert run.diverged_at[1] > 0
     report = tt.measure(run, list(MEASURES))
     tables = to_tables(report, p.seeds, p.teacher.widths, p.students.widths)
@@ -23,7 +23,7 @@ def test_arrays_come_back_from_tables(problem, widths):
 
 def test_rows_name_their_step_member_layer_and_unit(problem):
     p = problem(seeds=[5, 9], widths=(6, 4, 5, 3))
-    report = tt.measure(tt.train(p.students, p.teacher, p.inputs, steps=3), ["specialisation", "correlation"])
+    report = tt.measure(tt.train(p.teacher, p.students, p.inputs, steps=3), ["specialisation", "correlation"])
     tables = to_tables(report, p.seeds, p.teacher.widths, p.students.widths)
     rows = tables["unit"].to_pylist()
     assert len(rows) == 2 * 2 * 18
@@ -38,7 +38,7 @@ def test_rows_name_their_step_member_layer_and_unit(problem):
 
 def test_values_of_diverged_members_are_null(problem):
     p = problem()
-    run = tt.train(p.students, p.teacher, p.inputs, steps=300, learning_rate=(0.01, 30.0, 0.01))
+    run = tt.train(p.teacher, p.students, p.inputs, steps=300, learning_rate=(0.01, 30.0, 0.01))
     report = tt.measure(run, ["best_teacher", "specialisation"])
     table = to_tables(report, p.seeds, p.teacher.widths, p.students.widths)["unit"]
     for row in table.to_pylist():

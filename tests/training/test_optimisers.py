@@ -61,9 +61,9 @@ def test_a_training_cut_in_two_is_the_same_training(problem, dtype, name):
 def test_a_student_alone_is_the_same_student(problem, name):
     p = problem()
     settings = Training(steps=40, optimiser=OPTIMISERS[name][0], learning_rate=0.01)
-    together = train(p.students, p.teacher, p.inputs, settings).students
+    together = train(p.teacher, p.students, p.inputs, settings).students
     inputs = type(p.inputs)(p.inputs.train[1:2], p.inputs.evaluate[1:2], p.seeds[1:2])
-    alone = train(p.students[1], p.teacher[1], inputs, settings).students
+    alone = train(p.teacher[1], p.students[1], inputs, settings).students
     for a, b in zip(together[1].parameters, alone.parameters, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-12)
 
@@ -71,8 +71,8 @@ def test_a_student_alone_is_the_same_student(problem, name):
 def test_a_diverged_student_does_not_touch_the_others(problem):
     p = problem()
     settings = Training(steps=300, learning_rate=(0.01, 5.0, 0.01), optimiser=Sgd(momentum=0.9))
-    mixed = train(p.students, p.teacher, p.inputs, settings)
-    calm = train(p.students, p.teacher, p.inputs, settings.model_copy(update={"learning_rate": 0.01}))
+    mixed = train(p.teacher, p.students, p.inputs, settings)
+    calm = train(p.teacher, p.students, p.inputs, settings.model_copy(update={"learning_rate": 0.01}))
     assert mixed.diverged_at[1] > 0
     assert mixed.diverged_at[[0, 2]].tolist() == [-1, -1]
     for a, b in zip(mixed.students[[0, 2]].parameters, calm.students[[0, 2]].parameters, strict=True):
@@ -85,7 +85,7 @@ def test_what_remembers_is_not_advanced_without_its_memory(problem):
     with pytest.raises(Refusal, match="call learn"):
         Stacked(task).advance(p.students, 0, 5)
     with pytest.raises(Refusal, match=r"plain SGD on the squared error, not adam"):
-        train(p.students, p.teacher, p.inputs, steps=5, optimiser=Adam(), engine="fused-cpu")
+        train(p.teacher, p.students, p.inputs, steps=5, optimiser=Adam(), engine="fused-cpu")
 
 
 def test_plain_sgd_keeps_no_memory_and_its_old_hash():

@@ -22,17 +22,17 @@ def test_a_student_trained_alone_equals_itself_among_64_others_and_in_packs_of_a
     seeds = tuple(range(65))
     everyone = problem(seeds=seeds)
     settings = {"steps": ALL_STEPS, "learning_rate": 0.02, "sampling": sampling, "engine": engine}
-    together = tt.train(everyone.students, everyone.teacher, everyone.inputs, **settings).students
+    together = tt.train(everyone.teacher, everyone.students, everyone.inputs, **settings).students
     for pack in ([37], [64, 3], list(range(20, 37))):
         few = problem(seeds=[seeds[i] for i in pack])
-        apart = tt.train(few.students, few.teacher, few.inputs, **settings).students
+        apart = tt.train(few.teacher, few.students, few.inputs, **settings).students
         assert largest_difference(apart, together[pack]) < 1e-10
 
 
 def test_what_is_recorded_does_not_change_the_students(problem):
     p = problem()
-    plain = tt.train(p.students, p.teacher, p.inputs, steps=50)
-    watched = tt.train(p.students, p.teacher, p.inputs, steps=50, record=[3, 10, 11])
+    plain = tt.train(p.teacher, p.students, p.inputs, steps=50)
+    watched = tt.train(p.teacher, p.students, p.inputs, steps=50, record=[3, 10, 11])
     assert plain.steps == (0, 50)
     assert watched.steps == (0, 3, 10, 11, 50)
     assert largest_difference(plain.students, watched.students) == 0
@@ -41,8 +41,8 @@ def test_what_is_recorded_does_not_change_the_students(problem):
 
 def test_recorded_students_are_those_of_a_shorter_training(problem):
     p = problem()
-    long = tt.train(p.students, p.teacher, p.inputs, steps=40, record=[17])
-    short = tt.train(p.students, p.teacher, p.inputs, steps=17)
+    long = tt.train(p.teacher, p.students, p.inputs, steps=40, record=[17])
+    short = tt.train(p.teacher, p.students, p.inputs, steps=17)
     assert largest_difference(long.recorded[17], short.students) == 0
 
 
@@ -50,7 +50,7 @@ def test_only_the_last_weights_are_kept_when_asked(problem):
     p = problem()
     seen = []
     run = tt.train(
-        p.students, p.teacher, p.inputs, steps=20, record=[5], keep="last", on_record=lambda step, *_: seen.append(step)
+        p.teacher, p.students, p.inputs, steps=20, record=[5], keep="last", on_record=lambda step, *_: seen.append(step)
     )
     assert list(run.recorded) == [20]
     assert seen == [0, 5, 20]
@@ -59,7 +59,7 @@ def test_only_the_last_weights_are_kept_when_asked(problem):
 def test_progress_adds_up_to_the_steps(problem):
     p = problem()
     done = []
-    tt.train(p.students, p.teacher, p.inputs, steps=5000, record=[100], on_progress=done.append)
+    tt.train(p.teacher, p.students, p.inputs, steps=5000, record=[100], on_progress=done.append)
     assert sum(done) == 5000
     assert len(done) >= 3
 
@@ -70,13 +70,13 @@ def test_diverged_members_are_found_to_the_step_and_the_others_go_on(problem, dt
     rates = (0.02, 30.0, 0.02, 3.0, 0.02)
     settings = Training(steps=400, learning_rate=rates)
     try:
-        run = tt.train(p.students, p.teacher, p.inputs, settings, engine=engine)
+        run = tt.train(p.teacher, p.students, p.inputs, settings, engine=engine)
     except Refusal as refusal:
         pytest.skip(str(refusal))
     when = run.diverged_at.tolist()
     assert [when[i] for i in (0, 2, 4)] == [-1, -1, -1]
     assert 0 < when[1] < when[3] < 400
-    fine = tt.train(p.students, p.teacher, p.inputs, steps=400, learning_rate=0.02, engine=engine)
+    fine = tt.train(p.teacher, p.students, p.inputs, steps=400, learning_rate=0.02, engine=engine)
     assert (
         largest_difference(run.students[[0, 2, 4]], fine.students[[0, 2, 4]]) < 1e-4 * (dtype == torch.float32) + 1e-10
     )
@@ -84,14 +84,14 @@ def test_diverged_members_are_found_to_the_step_and_the_others_go_on(problem, dt
         alone = problem(seeds=[member], dtype=dtype)
         steps = when[member]
         short = {"learning_rate": rates[member], "engine": engine}
-        assert tt.train(alone.students, alone.teacher, alone.inputs, steps=steps - 1, **short).diverged_at.item() == -1
-        assert tt.train(alone.students, alone.teacher, alone.inputs, steps=steps, **short).diverged_at.item() == steps
+        assert tt.train(alone.teacher, alone.students, alone.inputs, steps=steps - 1, **short).diverged_at.item() == -1
+        assert tt.train(alone.teacher, alone.students, alone.inputs, steps=steps, **short).diverged_at.item() == steps
         assert all(a.isfinite().all() for a in run.students[member].parameters)
 
 
 def test_training_goes_on_to_the_end_when_everyone_diverges(problem):
     p = problem()
-    run = tt.train(p.students, p.teacher, p.inputs, steps=5000, learning_rate=1e3, record=[1000, 4000])
+    run = tt.train(p.teacher, p.students, p.inputs, steps=5000, learning_rate=1e3, record=[1000, 4000])
     assert (run.diverged_at > 0).all()
     assert run.steps == (0, 1000, 4000, 5000)
 
@@ -99,17 +99,36 @@ def test_training_goes_on_to_the_end_when_everyone_diverges(problem):
 def test_students_of_another_shape_are_refused(problem):
     p, other = problem(), problem(widths=(7, 4, 3))
     with pytest.raises(Refusal, match="students map 7 inputs to 3 outputs and the teacher 6 to 3"):
-        tt.train(other.students, p.teacher, p.inputs, steps=5)
+        tt.train(p.teacher, other.students, p.inputs, steps=5)
 
 
 def test_another_number_of_members_is_refused(problem):
     p = problem()
     one = SmallNormal().build(p.teacher, seeds=[1])
     with pytest.raises(Refusal, match="there are 1 students, 3 teachers and inputs for 3 members"):
-        tt.train(one, p.teacher, p.inputs, steps=5)
+        tt.train(p.teacher, one, p.inputs, steps=5)
 
 
 def test_steps_beyond_the_training_cannot_be_recorded(problem):
     p = problem()
     with pytest.raises(Refusal, match=r"recorded steps must lie in 0 \.\. 5"):
-        tt.train(p.students, p.teacher, p.inputs, steps=5, record=[6])
+        tt.train(p.teacher, p.students, p.inputs, steps=5, record=[6])
+
+
+def test_settings_and_keywords_are_not_mixed(problem):
+    p = problem()
+    with pytest.raises(Refusal, match="learning_rate would be dropped"):
+        tt.train(p.teacher, p.students, p.inputs, tt.training.Training(steps=5), learning_rate=0.1)
+
+
+def test_one_teacher_serves_all_students(problem):
+    p = problem(seeds=range(3))
+    shared = tt.train(p.teacher[0], p.students, p.inputs, steps=20).students
+    apart = tt.train(p.teacher[[0, 0, 0]], p.students, p.inputs, steps=20).students
+    assert torch.equal(shared.weights[0], apart.weights[0])
+
+
+def test_a_teacher_given_second_is_noticed_where_widths_tell(problem, caplog):
+    p = problem(multiple=3)
+    tt.train(p.students, p.teacher, p.inputs, steps=2)
+    assert "the teacher (12 hidden units) is wider than its students (4)" in caplog.text

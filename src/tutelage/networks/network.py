@@ -86,6 +86,12 @@ class Network:
     def to(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> "Network":
         return self.map(lambda a: a.to(device=device, dtype=dtype))
 
+    def expand(self, members: int) -> "Network":
+        """A single network as so many members that share its weights."""
+        if self.members not in (1, members):
+            raise ValueError(f"a network of {self.members} members cannot be expanded to {members}")
+        return self.map(lambda a: a.expand(members, *a.shape[1:]))
+
     def __getitem__(self, members: int | slice | Sequence[int] | Tensor) -> "Network":
         """The chosen members, as a stack: ``net[3]``, ``net[:8]``, ``net[[0, 5]]``."""
         if isinstance(members, SupportsIndex) and getattr(members, "ndim", 0) == 0:

@@ -26,8 +26,8 @@ OnRecord = Callable[[int, Network, Tensor], None]
 
 
 def train(
-    students: Network,
     teacher: Network,
+    students: Network,
     inputs: Inputs,
     settings: Training | None = None,
     *,
@@ -40,12 +40,18 @@ def train(
 ) -> Trajectory:
     """Train every student on its teacher's labels, by SGD on the squared error (seed 000, eq. 2) unless told otherwise.
 
-    Settings are those of :class:`Training`, given as one or by name (steps=..., batch=..., learning_rate=...).
+    teacher: one per student, or one for all. Settings are those of :class:`Training`, given as one or by name
+    (steps=..., batch=..., learning_rate=...), not both.
     record: steps to record besides 0 and the last; keep: which of them keep their weights in the result;
     on_record: called at every recorded step, so that measures need no stored weights.
     """
+    if settings is not None and training:
+        named = ", ".join(training)
+        raise Refusal(f"give the training as settings or by name, not both: {named} would be dropped")
     settings = settings or Training(**training)
     start = time.perf_counter()
+    if teacher.members == 1:
+        teacher = teacher.expand(students.members)
     task = make_task(students, teacher, inputs, settings)
     recorded: dict[int, Network] = {}
     steps = tuple(sorted({0, settings.steps, *record}))
@@ -99,6 +105,11 @@ def make_task(students: Network, teacher: Network, inputs: Inputs, settings: Tra
             f"there are {students.members} students, {teacher.members} teachers and inputs for {len(inputs.seeds)} "
             "members: build all three with the same seeds"
         )
+    if teacher.depth == students.depth > 1 and all(
+        a > b for a, b in zip(teacher.widths[1:-1], students.widths[1:-1], strict=True)
+    ):
+        hidden = ", ".join(map(str, teacher.widths[1:-1])), ", ".join(map(str, students.widths[1:-1]))
+        log.warning("the teacher (%s hidden units) is wider than its students (%s): the teacher comes first", *hidden)
     return Task(inputs.train, labels(settings.loss, outputs(teacher, inputs.train)), settings, inputs.seeds)
 
 

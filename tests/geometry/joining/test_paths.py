@@ -74,8 +74,8 @@ def trained(seeds, multiple, steps, dtype=torch.float32):
     inputs = tt.inputs.Gaussian(std=1.5, train=400, evaluate=300).draw(teacher, seeds)
     ends = [
         tt.train(
-            tt.networks.SmallNormal(multiple=multiple, scale=0.1).build(teacher, [100 * k + s for s in seeds]),
-            teacher, inputs, steps=steps, learning_rate=0.02, engine="stacked",
+            teacher,
+            tt.networks.SmallNormal(multiple=multiple, scale=0.1).build(teacher, [100 * k + s for s in seeds]), inputs, steps=steps, learning_rate=0.02, engine="stacked",
         ).students
         for k in (1, 2)
     ]  # fmt: skip

@@ -86,7 +86,7 @@ def _trained(
     widths = (teacher.inputs, *(HIDDEN,) * (1 + extra), OUTPUTS)
     shape = Network(tuple(torch.zeros(len(seeds), a, b) for a, b in pairwise(widths)))
     students = UniformFanIn(multiple=MULTIPLE).build(shape, seeds)
-    after = train(students, teacher, inputs, settings, keep="last", on_progress=tell).students
+    after = train(teacher, students, inputs, settings, keep="last", on_progress=tell).students
     return _compared(teacher, students, after, inputs)
 
 

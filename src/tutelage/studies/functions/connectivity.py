@@ -78,7 +78,7 @@ def second_students(pack: Pack) -> tuple[Network, Network, Inputs]:
     teacher, _, inputs = build(pack.spec)
     seeds = tuple(seed + OTHER for seed in pack.spec.seeds)
     students = pack.spec.student.build(teacher, seeds)
-    run = train(students, teacher, Inputs(inputs.train, inputs.evaluate, seeds), pack.spec.training, keep="last")
+    run = train(teacher, students, Inputs(inputs.train, inputs.evaluate, seeds), pack.spec.training, keep="last")
     return run.students, teacher, inputs
 
 

@@ -114,7 +114,7 @@ def taught(kind: str, teacher: Network, seeds: range, steps: int) -> list[Seen]:
     """Students of their teachers' widths before and after training on uniform inputs from the box."""
     students = UniformFanIn().build(teacher, seeds)
     inputs = Uniform(train=4_000, evaluate=2_000).draw(teacher, seeds)
-    run = train(students, teacher, inputs, steps=steps, learning_rate=0.1)
+    run = train(teacher, students, inputs, steps=steps, learning_rate=0.1)
     labels = outputs(teacher, inputs.evaluate)
     known = judged(teacher)["identifiable"]
     out = []
