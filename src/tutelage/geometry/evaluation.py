@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from tutelage.geometry.checks import bias
-from tutelage.geometry.pruning.intervals import TINY, gamma
+from tutelage.geometry.pruning.intervals import TINY, gamma, slopes
 from tutelage.networks import Network
 from tutelage.networks.forward import activate, linear, stacked_points
 
@@ -36,6 +36,8 @@ def with_error(network: Network, points: Tensor) -> tuple[Tensor, Tensor]:
         error = (torch.bmm(error, w.abs()) + step) * (1 + 4 * gamma(w.shape[1]))
         f = linear(network, layer, f)
         if layer < network.depth - 1:
+            below = (f + error < 0) & (slopes(network)[0] >= 0)  # surely: the error shrinks with the slope there
+            error = torch.where(below, slopes(network)[0] * error * (1 + gamma(0)), error)
             f = activate(network, f)
             if network.activation == "leaky":
                 error = error + gamma(0) * f.abs() + TINY

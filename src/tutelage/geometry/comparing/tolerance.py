@@ -77,18 +77,22 @@ def variation(network: Network) -> tuple[Tensor, Tensor]:
     """How much each output varies, and how large it is, over max(1, |x|): [C] twice, of one member.
 
     Measured on cubes of several sizes, of which the smallest variation counts that is not 0: a unit that is active far
-    away alone says nothing about differences here. Rounding is taken off, so that noise is no variation.
+    away alone says nothing about differences here. Rounding is taken off, so that noise is no variation; a variation
+    too small for float64 to be sure of counts with its upper bound, where that is smaller.
     """
     network = in_double(network)
     unit = 2 * draws.uniforms(draws.keys([0], "variation"), _SAMPLES * network.inputs).view(1, _SAMPLES, -1) - 1
-    spreads, sizes = [], []
+    spreads, limits, sizes = [], [], []
     for size in _SIZES:
         value, error = (a[0] for a in with_error(network, size * unit))
         spreads.append(((value - error).amax(0) - (value + error).amin(0)).clamp_min(0) / size)
+        seen = value.amax(0) - value.amin(0)
+        limits.append(torch.where(seen > 0, seen + 2 * error.amax(0), torch.inf) / size)
         sizes.append((value.abs() - error).amax(0).clamp_min(0) / size)
     spread = torch.stack(spreads)
     least = torch.where(spread > 0, spread, torch.inf).amin(0)
-    return torch.where(least < torch.inf, least, 0), torch.stack(sizes).amin(0)
+    found = least < torch.inf
+    return torch.where(found, torch.minimum(least, torch.stack(limits).amin(0)), 0), torch.stack(sizes).amin(0)
 
 
 def rounding_at(network: Network, at: Tensor) -> Tensor:
