@@ -3,4 +3,4 @@
 # and have tutelage installed.
 #   on the head:   ray start --head --ray-client-server-port 10001
 #   on each node:  ray start --address HEAD:6379
-tutelage run examples/grid_experiment.yaml --on ray://HEAD:10001 --out /shared/results
+tutelage run examples/grid_experiment.yaml --on ray://HEAD:10001 --results /shared/results

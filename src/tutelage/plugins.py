@@ -1,4 +1,4 @@
-"""Plugins: a measure, a teacher, a student, a law or a schedule from a user's own Python file.
+"""Plugins: a measure, teacher, student, distribution, schedule, experiment, study or theorem from a user's own file.
 
 A plugin is a Python file that uses the same decorators and base classes as the package. It is named on the command
 line (``--with FILE.py``) or loaded with :func:`load_plugin`, never named inside a spec: specs cannot run code.
@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import Any
 
 from tutelage.errors import Refusal
-from tutelage.measures.registry import MEASURES, Measure
+from tutelage.measures.registry import MEASURES
 from tutelage.settings import Recipe, Settings, one_line
 
 
@@ -130,8 +130,22 @@ def _families() -> list[type[Recipe]]:
 
 
 def _registries() -> dict[str, dict[str, Any]]:
-    """Every registry a plugin may add to, under the word that says what it holds."""
-    return {"measure": MEASURES} | {family.__name__.lower(): family.kinds for family in _families()}
+    """Every registry a plugin may add to, under the word that says what it holds.
+
+    Studies and theorems are there once they were imported, which a plugin that adds to them does.
+    """
+    out = {"measure": MEASURES} | {family.__name__.lower(): family.kinds for family in _families()}
+    for word, module, name in _FURTHER:
+        if module in sys.modules:
+            out[word] = getattr(sys.modules[module], name)
+    return out
+
+
+_FURTHER = (
+    ("experiment", "tutelage.lab.experiment", "KINDS"),
+    ("study", "tutelage.studies.study", "STUDIES"),
+    ("theorem", "tutelage.certificates.registry", "THEOREMS"),
+)
 
 
 def _registered() -> dict[str, dict[str, Any]]:
@@ -148,8 +162,8 @@ def _restore(before: dict[str, dict[str, Any]]) -> None:
 
 def _of_the_package(thing: Any) -> bool:
     """Whether a class or measure is the package's own, though it may be that the plugin was first to import it."""
-    module = thing.function.__module__ if isinstance(thing, Measure) else thing.__module__
-    return module.startswith("tutelage.")
+    where = getattr(thing, "function", None) or getattr(thing, "plan", None) or thing
+    return where.__module__.startswith("tutelage.")
 
 
 def _new(path: Path, before: dict[str, dict[str, Any]]) -> dict[str, Any]:

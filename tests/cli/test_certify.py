@@ -104,7 +104,7 @@ def pack(tutelage, tmp_path):
         "seeds": 2,
     }
     (tmp_path / "spec.yaml").write_text(yaml.safe_dump(spec))
-    done = tutelage("run", tmp_path / "spec.yaml", "--out", tmp_path / "results", "--json")
+    done = tutelage("run", tmp_path / "spec.yaml", "--results", tmp_path / "results", "--json")
     return Path(json.loads(done.out)["folder"])
 
 

@@ -94,17 +94,17 @@ def test_reproduce_prints_the_claims_and_the_path_of_the_report(tutelage, tmp_pa
 
 def test_run_computes_once_and_then_reads(tutelage, tmp_path):
     path = spec_file(tmp_path)
-    first = json.loads(tutelage("run", path, "--json", "--out", tmp_path / "results").stdout)
-    second = json.loads(tutelage("run", path, "--json", "--out", tmp_path / "results").stdout)
+    first = json.loads(tutelage("run", path, "--json", "--results", tmp_path / "results").stdout)
+    second = json.loads(tutelage("run", path, "--json", "--results", tmp_path / "results").stdout)
     assert (first["known"], second["known"]) == (False, True)
     assert first["last"] == second["last"]
     assert first["last"]["rho_mean"]["n"] == 3
-    shown = tutelage("run", path, "--out", tmp_path / "results", "--verbose")
+    shown = tutelage("run", path, "--results", tmp_path / "results", "--verbose")
     assert "known already" in shown.stdout
 
 
 def test_verbose_logs_the_engine_and_the_device(tutelage, tmp_path):
-    done = tutelage("run", spec_file(tmp_path), "--out", tmp_path / "results", "--engine", "stacked", "-v")
+    done = tutelage("run", spec_file(tmp_path), "--results", tmp_path / "results", "--engine", "stacked", "-v")
     assert "engine stacked on cpu" in done.stderr
 
 
@@ -145,17 +145,17 @@ def test_a_mistake_in_a_spec_names_the_file_and_the_setting(tutelage, tmp_path, 
 
 def test_a_folder_that_cannot_be_written_is_refused(tutelage, tmp_path):
     path = spec_file(tmp_path)
-    done = tutelage("run", path, "--out", path / "below-a-file")
+    done = tutelage("run", path, "--results", path / "below-a-file")
     assert done.returncode == 2
     assert "cannot be written" in done.stderr
 
 
 def test_a_damaged_result_is_set_aside_and_computed_again(tutelage, tmp_path):
     path, out = spec_file(tmp_path), tmp_path / "results"
-    first = json.loads(tutelage("run", path, "--json", "--out", out).stdout)
+    first = json.loads(tutelage("run", path, "--json", "--results", out).stdout)
     with open(os.path.join(first["folder"], "unit.parquet"), "ab") as file:
         file.write(b"x")
-    done = tutelage("run", path, "--json", "--out", out)
+    done = tutelage("run", path, "--json", "--results", out)
     assert done.returncode == 0
     assert "unit.parquet" in done.stderr
     assert "set aside" in " ".join(done.stderr.split())
@@ -206,7 +206,7 @@ def test_ctrl_c_ends_with_130_and_keeps_finished_packs(tutelage, tmp_path):
     ],
 )
 def test_a_spec_whose_numbers_overflow_is_one_sentence(tutelage, tmp_path, changes):
-    done = tutelage("run", spec_file(tmp_path, **changes), "--out", tmp_path / "results")
+    done = tutelage("run", spec_file(tmp_path, **changes), "--results", tmp_path / "results")
     assert done.returncode == 2
     assert "is not finite at step 0 for member 0: make the inputs and the weights at the start smaller" in done.stderr
     assert not list((tmp_path / "results").glob("[!.]*"))

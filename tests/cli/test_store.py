@@ -63,10 +63,10 @@ def results(original, tmp_path):
 def test_list(tutelage, results, monkeypatch):
     monkeypatch.setenv("COLUMNS", "160")
     root, names = results
-    rows = json.loads(tutelage("store", "list", "--out", root, "--json").stdout)
+    rows = json.loads(tutelage("store", "list", "--results", root, "--json").stdout)
     assert {row["pack"] for row in rows} == set(names)
     (root / names[0] / "unit.parquet").unlink()
-    shown = tutelage("store", "list", "--out", root)
+    shown = tutelage("store", "list", "--results", root)
     assert shown.returncode == 0
     assert names[1] in shown.stdout
     assert "whole" in shown.stdout
@@ -75,18 +75,18 @@ def test_list(tutelage, results, monkeypatch):
 
 def test_check_ends_with_1_for_damage_and_names_it(tutelage, results):
     root, names = results
-    good = tutelage("store", "check", "--out", root)
+    good = tutelage("store", "check", "--results", root)
     assert (good.returncode, good.stdout) == (0, "2 packs, 0 damaged, 0 left over\n")
     os.truncate(root / names[0] / "unit.parquet", 10)
     (root / ".0123456789abcdef.00000000.part").mkdir()
-    bad = tutelage("store", "check", "--out", root)
+    bad = tutelage("store", "check", "--results", root)
     assert bad.returncode == 1
     assert f"damaged: {names[0]}/unit.parquet does not match its checksum" in bad.stdout
     assert "left over: " in bad.stdout
-    told = tutelage("store", "check", "--out", root, "--json")
+    told = tutelage("store", "check", "--results", root, "--json")
     assert told.returncode == 1
     assert json.loads(told.stdout)["damaged"][0]["file"] == "unit.parquet"
-    assert tutelage("store", "check", names[1], "--out", root).returncode == 0
+    assert tutelage("store", "check", names[1], "--results", root).returncode == 0
 
 
 def test_gc_says_what_it_would_do_and_does_it(tutelage, results):
@@ -95,59 +95,63 @@ def test_gc_says_what_it_would_do_and_does_it(tutelage, results):
     part.mkdir()
     os.utime(part, (time.time() - 1e6,) * 2)
     (root / names[0] / "manifest.json").unlink()
-    assert f"would remove {part}" in tutelage("store", "gc", "--dry-run", "--out", root).stdout
+    assert f"would remove {part}" in tutelage("store", "gc", "--dry-run", "--results", root).stdout
     assert part.is_dir()
-    assert tutelage("store", "gc", "--out", root).stdout.startswith(f"removed {part}")
+    assert tutelage("store", "gc", "--results", root).stdout.startswith(f"removed {part}")
     assert (root / names[0]).is_dir()
-    told = json.loads(tutelage("store", "gc", "--damaged", "--out", root, "--json").stdout)
+    told = json.loads(tutelage("store", "gc", "--damaged", "--results", root, "--json").stdout)
     assert [entry["path"] for entry in told["what"]] == [str(root / names[0])]
-    assert tutelage("store", "gc", "--damaged", "--older", "0", "--out", root).stdout == "nothing to remove\n"
-    tutelage("store", "gc", names[1], "--out", root)
+    assert tutelage("store", "gc", "--damaged", "--older", "0", "--results", root).stdout == "nothing to remove\n"
+    tutelage("store", "gc", names[1], "--results", root)
     assert not (root / names[1]).exists()
 
 
 def test_packs_travel(tutelage, results, tmp_path):
     root, names = results
     file = tmp_path / "packs.tar"
-    sent = json.loads(tutelage("store", "export", file, names[0], "--out", root, "--json").stdout)
+    sent = json.loads(tutelage("store", "export", file, names[0], "--results", root, "--json").stdout)
     assert sent == {"file": str(file), "packs": [names[0]]}
-    assert f"2 packs written: {file}" in tutelage("store", "export", file, "--out", root).stdout
+    assert f"2 packs written: {file}" in tutelage("store", "export", file, "--results", root).stdout
     there = tmp_path / "there"
-    assert "2 packs taken in, 0 known already" in tutelage("store", "import", file, "--out", there).stdout
-    assert json.loads(tutelage("store", "import", file, "--out", there, "--json").stdout)["known"] == sorted(names)
+    assert "2 packs taken in, 0 known already" in tutelage("store", "import", file, "--results", there).stdout
+    assert json.loads(tutelage("store", "import", file, "--results", there, "--json").stdout)["known"] == sorted(names)
 
 
 def test_query_answers_as_a_table_as_json_and_as_csv(tutelage, results):
     root, _ = results
     sql = "SELECT polarity, multiple, avg(recovered) AS share, sum(seed) AS seeds FROM units GROUP BY ALL"
-    (row,) = json.loads(tutelage("query", sql, "--out", root, "--json").stdout)
+    (row,) = json.loads(tutelage("query", sql, "--results", root, "--json").stdout)
     assert (row["polarity"], row["multiple"], row["seeds"]) == (0.5, 2.0, 12)
-    (line,) = csv.DictReader(io.StringIO(tutelage("query", sql, "--out", root, "--csv").stdout))
+    (line,) = csv.DictReader(io.StringIO(tutelage("query", sql, "--results", root, "--csv").stdout))
     assert float(line["p"]) == 0.5
-    assert "share" in tutelage("query", sql, "--out", root).stdout
+    assert "share" in tutelage("query", sql, "--results", root).stdout
     lists = tutelage(
-        "query", "SELECT seeds, 'nan'::DOUBLE AS x, DATE '2020-01-01' AS d FROM experiments", "--out", root, "--csv"
+        "query", "SELECT seeds, 'nan'::DOUBLE AS x, DATE '2020-01-01' AS d FROM experiments", "--results", root, "--csv"
     )
     assert "[0]" in lists.stdout
     odd = tutelage(
-        "query", "SELECT 'nan'::DOUBLE AS x, DATE '2020-01-01' AS d, 1.5::DECIMAL(4, 1) AS e", "--out", root, "--json"
+        "query",
+        "SELECT 'nan'::DOUBLE AS x, DATE '2020-01-01' AS d, 1.5::DECIMAL(4, 1) AS e",
+        "--results",
+        root,
+        "--json",
     )
     assert json.loads(odd.stdout) == [{"x": None, "d": "2020-01-01", "e": 1.5}]
-    long = tutelage("query", "SELECT unnest(range(1000)) AS i", "--out", root)
+    long = tutelage("query", "SELECT unnest(range(1000)) AS i", "--results", root)
     assert "the first 200 of 1000 rows" in long.stdout
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["store", "list", "--out", "nowhere"], "cannot be read"),
-        (["store", "check", "0123", "--out", "{root}"], "there is no pack '0123'"),
-        (["store", "gc", "0123", "--out", "{root}"], "there is no pack '0123'"),
-        (["store", "export", "nowhere/x.tar", "--out", "{root}"], "cannot be written"),
-        (["store", "import", "nothing.tar", "--out", "{root}"], "nothing.tar cannot be taken in"),
-        (["query", "SELECT x FROM experiments", "--out", "{root}"], 'Referenced column "x" not found'),
-        (["query", "DROP VIEW packs", "--out", "{root}"], "a query must be one SELECT"),
-        (["query", "SELECT 1", "--json", "--csv", "--out", "{root}"], "choose one of --json and --csv"),
+        (["store", "list", "--results", "nowhere"], "cannot be read"),
+        (["store", "check", "0123", "--results", "{root}"], "there is no pack '0123'"),
+        (["store", "gc", "0123", "--results", "{root}"], "there is no pack '0123'"),
+        (["store", "export", "nowhere/x.tar", "--results", "{root}"], "cannot be written"),
+        (["store", "import", "nothing.tar", "--results", "{root}"], "nothing.tar cannot be taken in"),
+        (["query", "SELECT x FROM experiments", "--results", "{root}"], 'Referenced column "x" not found'),
+        (["query", "DROP VIEW packs", "--results", "{root}"], "a query must be one SELECT"),
+        (["query", "SELECT 1", "--json", "--csv", "--results", "{root}"], "choose one of --json and --csv"),
     ],
 )
 def test_bad_words_are_one_sentence_and_exit_code_2(tutelage, results, words, sentence):

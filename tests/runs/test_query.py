@@ -94,7 +94,7 @@ def test_a_query_in_progress_is_interrupted(packs):
     root, _ = packs
     endless = "SELECT count(*) FROM range(1000000000) a, range(1000000000) b WHERE (a.range * b.range) % 7 = 3"
     script = "from tutelage.cli import main; print('ready', flush=True); main()"
-    words = [sys.executable, "-c", script, "query", endless, "--out", str(root)]
+    words = [sys.executable, "-c", script, "query", endless, "--results", str(root)]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "ready\n"
     time.sleep(5)  # DuckDB is at work then, or about to be

@@ -89,7 +89,7 @@ def test_a_full_disk_is_a_sentence(values, tmp_path, monkeypatch):
 
 def test_a_folder_that_cannot_be_written_is_refused(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(Refusal, match=r"cannot be written .*--out"):
+    with pytest.raises(Refusal, match=r"cannot be written .*--results"):
         Store(tmp_path / "file" / "results")
 
 

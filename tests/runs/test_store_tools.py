@@ -132,7 +132,7 @@ def test_links_are_removed_and_not_followed(results, tmp_path):
 def test_a_pack_that_is_not_there_is_refused(results, tmp_path):
     with pytest.raises(Refusal, match="there is no pack 'abc'"):
         store_tools.garbage(results[0], 0, chosen=["abc"])
-    with pytest.raises(Refusal, match=r"cannot be read .*--out"):
+    with pytest.raises(Refusal, match=r"cannot be read .*--results"):
         store_tools.list_results(tmp_path / "nowhere")
 
 

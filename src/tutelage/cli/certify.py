@@ -15,6 +15,7 @@ from tutelage.certificates import Certificate, Subject, certify_all, find, subje
 from tutelage.certificates import certify as carry_out
 from tutelage.cli.commands import Json
 from tutelage.cli.points import read_points
+from tutelage.cli.specs import With, load_plugins
 from tutelage.errors import Refusal, unknown
 from tutelage.inputs import Law
 from tutelage.networks import Network, load
@@ -43,6 +44,7 @@ def certify(
         list[str] | None,
         typer.Option(help="For theorems on other things than networks in files: a setting NAME=VALUE; repeatable."),
     ] = None,
+    plugins: With = None,
     brief: Annotated[bool, typer.Option("--brief", help="One line a member.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -50,6 +52,7 @@ def certify(
 
     For example: tutelage certify alignment teacher.safetensors student.safetensors --law gaussian --std 1.5
     """
+    load_plugins(plugins)
     if theorem == "list":
         _print_theorems(as_json)
         return

@@ -14,7 +14,7 @@ from rich.logging import RichHandler
 from tutelage import report as html
 from tutelage.cli import tables
 from tutelage.cli.progress import shown
-from tutelage.cli.specs import LIMIT, Limit, With, read
+from tutelage.cli.specs import LIMIT, Limit, With, load_plugins, read
 from tutelage.errors import unknown
 from tutelage.runs import Pack, Store, packs_of, schedule
 from tutelage.runs.experiment import size
@@ -27,6 +27,7 @@ from tutelage.tracking import Tracker, open_tracker
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of tables.")]
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
 On = Annotated[str, typer.Option(help="local, processes[:N], ray[://HOST:PORT] or slurm[:PARTITION].")]
+Results = Annotated[Path, typer.Option(help="Folder of the results of experiments.")]
 Track = Annotated[str | None, typer.Option(help="mlflow[:URI] or tensorboard[:FOLDER]: log what is computed there.")]
 Engine = Annotated[str, typer.Option(help="auto, or an engine by name.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Log engine, device and seeds of every pack.")]
@@ -51,13 +52,16 @@ def reproduce(
     on: On = "local",
     device: Device = "auto",
     engine: Engine = "auto",
-    out: Annotated[Path, typer.Option(help="Folder for figures, claims, numbers and results.")] = Path("reproduced"),
+    out: Annotated[Path, typer.Option(help="Folder for figures, claims, numbers and reports.")] = Path("reproduced"),
+    results: Results = Path("results"),
+    plugins: With = None,
     track: Track = None,
     as_json: Json = False,
     verbose: Verbose = False,
 ) -> None:
     """Reproduce figures of the seeds and judge their claims; exit code 1 when a claim fails, save at scale smoke."""
     _log_to_terminal(verbose)
+    load_plugins(plugins)
     chosen = list(STUDIES) if names == ["all"] else list(dict.fromkeys(names))
     if scale not in SCALES:
         raise unknown("scale", scale, SCALES)
@@ -74,6 +78,7 @@ def reproduce(
             chosen,
             scale,
             out,
+            results=results,
             on=on,
             device=device,
             engine=engine,
@@ -105,7 +110,7 @@ def run(
     on: On = "local",
     device: Device = "auto",
     engine: Engine = "auto",
-    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results"),
+    results: Results = Path("results"),
     limit: Limit = LIMIT,
     track: Track = None,
     as_json: Json = False,
@@ -115,7 +120,7 @@ def run(
     _log_to_terminal(verbose)
     specs = [pack for spec in read(experiment, plugins, limit) for pack in packs_of(spec)]
     tracker = open_tracker(track) if track else None
-    store = Store(out)
+    store = Store(results)
     known = [spec in store for spec in specs]
     label = specs[0].hash if len(specs) == 1 else f"{len(specs)} packs"
     with shown(label, sum(s.cost for s in specs), as_json) as (done, landed, _):
@@ -131,7 +136,7 @@ def run(
             console.print(tables.summary_table(pack))
             console.print(f"{'known already' if before else 'written'}: {pack.folder}", soft_wrap=True, highlight=False)
     if len(packs) > 1 and not as_json:
-        console.print(f"{size(specs)}, {sum(known)} of the packs known already; all are in {out}", highlight=False)
+        console.print(f"{size(specs)}, {sum(known)} of the packs known already; all are in {results}", highlight=False)
 
 
 def report(

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tutelage.cli.commands import Json
+from tutelage.cli.specs import With, load_plugins
 from tutelage.errors import Refusal
 from tutelage.inputs import Inputs
 from tutelage.measures.diagnosis import Diagnosis, diagnose, summary
@@ -23,9 +24,11 @@ def explain(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A pack (results/HASH), or a folder with one pack.")],
     seed: Annotated[int | None, typer.Option(help="Look at the member of this seed alone.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Tell of every unit, not of the first few.")] = False,
+    plugins: With = None,
     as_json: Json = False,
 ) -> None:
     """Say for every teacher unit that was not found whether it was unobserved, starved, weak or not yet reached."""
+    load_plugins(plugins)
     pack = _pack(run)
     chosen = _members(pack, seed)
     found = _diagnose(pack, chosen)
@@ -67,7 +70,7 @@ def _members(pack: Pack, seed: int | None) -> list[int]:
     whole = [i for i in range(students.members) if all(a[i].isfinite().all() for a in students.parameters)]
     if seed is not None:
         if seed not in pack.spec.seeds:
-            raise Refusal(f"pack {pack.spec.hash} has no member with seed {seed}: see 'seeds' in its spec.yaml")
+            raise Refusal(f"pack {pack.spec.hash} has no member with seed {seed}: see 'seeds' in its settings.yaml")
         whole = [i for i in whole if pack.spec.seeds[i] == seed]
     if not whole:
         raise Refusal(f"all students asked for in pack {pack.spec.hash} diverged: lower the learning rate")

@@ -32,18 +32,22 @@ app = typer.Typer(
 )
 
 
-def read(path: Path, plugins: list[Path] | None, limit: int) -> list[Spec]:
-    """The specs of an experiment, after the plugins it may need are loaded."""
+def load_plugins(plugins: list[Path] | None) -> None:
+    """Load the Python files that the user named with --with."""
     for plugin in plugins or ():
         load_plugin(plugin)
+
+
+def read(path: Path, plugins: list[Path] | None, limit: int) -> list[Spec]:
+    """The specs of an experiment, after the plugins it may need are loaded."""
+    load_plugins(plugins)
     return read_experiment(path, limit)
 
 
 @app.command()
 def schema(plugins: With = None, as_json: Json = False) -> None:
     """Print the JSON schema of experiment files, for editors; --json puts it on one line."""
-    for plugin in plugins or ():
-        load_plugin(plugin)
+    load_plugins(plugins)
     print(json.dumps(experiment_schema(), indent=None if as_json else 1))
 
 

@@ -22,7 +22,7 @@ from tutelage.runs import archive, store_tools
 from tutelage.runs.query import query as answer
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of tables.")]
-Out = Annotated[Path, typer.Option(help="Folder of the results.")]
+Out = Annotated[Path, typer.Option("--results", help="Folder of the results of experiments.")]
 Packs = Annotated[list[str] | None, typer.Argument(metavar="[PACK]...", help="Hashes of packs; all unless named.")]
 
 DAMAGED = 1

@@ -43,6 +43,10 @@ Arrays = Mapping[str, "np.ndarray | Shared"]
 """Results of an experiment by name: arrays whose first axis is the member, and shared ones."""
 
 
+KINDS: dict[str, type["Experiment"]] = {}
+"""Every kind of experiment by its name."""
+
+
 class Experiment(Settings):
     """A unit of computation: everything that decides its numbers, and :meth:`run`, which computes them.
 
@@ -51,7 +55,7 @@ class Experiment(Settings):
 
     kind: ClassVar[str] = ""
     numerics: ClassVar[int] = 1
-    kinds: ClassVar[dict[str, type["Experiment"]]] = {}
+    kinds: ClassVar[dict[str, type["Experiment"]]] = KINDS
     reports_shares: ClassVar[bool] = True
     """Whether progress is told as a share of each experiment; a kind that computes several in one stack does not."""
 

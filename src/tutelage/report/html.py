@@ -16,9 +16,9 @@ from tutelage.studies import STUDIES, source
 def write_reports(out: str | Path) -> Path:
     """A report.html beside every study found in a folder, and one of them all in the folder itself."""
     out = Path(out)
-    found = sorted(path.parent for path in out.glob("*/claims.json") if not path.parent.name.startswith("."))
+    found = sorted(path.parent for path in out.glob("*/*/claims.json") if not path.parent.name.startswith("."))
     if not found:
-        raise Refusal(f"{out} holds no reproduced study (no STUDY/claims.json): run 'tutelage reproduce' first")
+        raise Refusal(f"{out} holds no reproduced study (no SCALE/STUDY/claims.json): run 'tutelage reproduce' first")
     studies = [read_study(folder) for folder in found]
     for folder, study in zip(found, studies, strict=True):
         write_atomically(folder / "report.html", render(study["title"], [study]))

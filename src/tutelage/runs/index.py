@@ -91,7 +91,7 @@ def hashes(root: Path) -> list[str]:
             return sorted(entry.name for entry in entries if HASH.fullmatch(entry.name))
     except OSError as error:
         raise Refusal(
-            f"the results in {root} cannot be read ({error.strerror}): name their folder with --out"
+            f"the results in {root} cannot be read ({error.strerror}): name their folder with --results"
         ) from None
 
 

@@ -30,7 +30,7 @@ class Store:
             probe.unlink()
         except OSError as error:
             raise Refusal(
-                f"{self.root} cannot be written ({error.strerror}): choose another folder with --out"
+                f"{self.root} cannot be written ({error.strerror}): choose another folder with --results"
             ) from None
 
     def __contains__(self, experiment: Experiment) -> bool:
@@ -57,7 +57,7 @@ class Store:
             land(part, final)
         except OSError as error:
             shutil.rmtree(part, ignore_errors=True)
-            raise Refusal(f"{final} cannot be written ({error.strerror}): free some space or use --out") from None
+            raise Refusal(f"{final} cannot be written ({error.strerror}): free some space or use --results") from None
         except BaseException:
             shutil.rmtree(part, ignore_errors=True)
             raise

@@ -8,6 +8,8 @@ from typing import Any, Literal
 import numpy as np
 from scipy import stats
 
+from tutelage.errors import Refusal
+
 CONFIDENCE = 0.95
 """Of the interval that has to lie on one side of the threshold."""
 
@@ -27,6 +29,9 @@ class Claim:
     expected: str
     refuted_by: str
     values: Callable[[Any], Mapping[str, np.ndarray]]
+
+    def __post_init__(self) -> None:
+        _met(self.expected, 0.0)
 
 
 @dataclass(frozen=True)
@@ -72,8 +77,8 @@ def _met(expected: str, value: float) -> bool:
     >>> _met("> 0.3", 0.4), _met("< 0.3", 0.4)
     (True, False)
     """
-    found = re.fullmatch(r"\s*([<>])\s*(-?\d+(?:\.\d+)?)\s*", expected)
+    found = re.fullmatch(r"\s*([<>])\s*([-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*", expected)
     if not found:
-        raise ValueError(f"a claim expects '> number' or '< number', not {expected!r}")
+        raise Refusal(f"expected must be '> number' or '< number', got {expected!r}")
     bound = float(found[2])
     return value > bound if found[1] == ">" else value < bound

@@ -62,6 +62,7 @@ def reproduce(
     scale: Scale = "quick",
     out: str | Path = "reproduced",
     *,
+    results: str | Path | None = None,
     on: str = "local",
     device: str = "auto",
     engine: str = "auto",
@@ -69,23 +70,32 @@ def reproduce(
     on_landed: Callable[[Any], None] | None = None,
     on_evidence: Callable[[str, float], None] | None = None,
 ) -> list[Outcome]:
-    """Carry out studies: packs into OUT/results, then figure, claims and numbers of each study into OUT/STUDY.
+    """Carry out studies: figure, claims and numbers of each into OUT/SCALE/STUDY.
 
-    Finished parts of what a study works out beside its packs are kept in OUT/evidence, and not worked out again.
-    on: where packs are computed, see :func:`tutelage.runs.schedule`; on_evidence: told of a study's name and the
-    share done while its evidence is worked out here, after the packs.
+    Parameters
+    ----------
+    names
+        Names of studies, see ``tutelage.studies.STUDIES``.
+    scale
+        "smoke" (seconds, proves nothing about the paper), "quick" (minutes) or "paper" (the paper's own size).
+    out
+        Folder for figures, claims, numbers and reports.
+    results
+        Folder of the results of experiments (default: OUT/results); what is there already is not computed again.
+    on
+        Where experiments are computed, see :func:`tutelage.runs.schedule`.
     """
     planned = plans(names, scale)
-    store = Store(Path(out) / "results")
+    store = Store(Path(out) / "results" if results is None else results)
     experiments = distinct_experiments(planned)
     finished = schedule(
         experiments, store, on, device=device, engine=engine, on_progress=on_progress, on_landed=on_landed
     )
-    results = {result.experiment.hash: result for result in finished}
+    stored = {result.experiment.hash: result for result in finished}
     tell, put_by = on_evidence or (lambda name, share: None), Path(out) / "evidence"
     return [
         _write(
-            find(name), scale, plan, Packs((results[e.hash] for e in plan.experiments), Kept(put_by)), Path(out), tell
+            find(name), scale, plan, Packs((stored[e.hash] for e in plan.experiments), Kept(put_by)), Path(out), tell
         )
         for name, plan in planned.items()
     ]
@@ -95,7 +105,7 @@ def _write(
     study: Study, scale: Scale, plan: Plan, packs: Packs, out: Path, tell: Callable[[str, float], None]
 ) -> Outcome:
     """Draw and judge a study and write its folder whole: after a crash it is the old one or the new one."""
-    folder, began = out / study.name, perf_counter()
+    folder, began = out / scale / study.name, perf_counter()
     evidence = plan.evidence(packs, lambda share: tell(study.name, share)) if plan.evidence else packs
     evidence = plan.view(packs) if plan.view else evidence
     origin = provenance(packs, perf_counter() - began)

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import pyarrow as pa
 from matplotlib.figure import Figure
 
-from tutelage.errors import unknown
+from tutelage.errors import Refusal, unknown
 from tutelage.lab.experiment import Experiment
 from tutelage.measures.registry import Axis
 from tutelage.studies.claims import Claim
@@ -69,6 +69,9 @@ def study(name: str, *, seed: str, figure: str, shows: str) -> Callable[[Callabl
     """
 
     def register(plan: Callable[[Scale], Plan]) -> Study:
+        known = STUDIES.get(name)
+        if known is not None and known.plan.__module__ != plan.__module__:
+            raise Refusal(f"there is a study '{name}' already: give the new one another name")
         title = (plan.__doc__ or name).strip().splitlines()[0].rstrip(".")
         STUDIES[name] = Study(name, seed, figure, title, shows, plan)
         return STUDIES[name]
