@@ -1,7 +1,7 @@
 """Statements of seed 004, chapter 4 held against trained models: certificates, with every number by quadrature."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -37,7 +37,8 @@ class AutoencoderScene:
 
 def _example(*, model: str = "categorical", seed: int = 0) -> tuple[Model]:
     """An untrained model of symbols ("categorical") or of numbers ("normal")."""
-    return ({"categorical": categorical_models, "normal": normal_models}[model]([seed]),)
+    makers: dict[str, Callable[[Sequence[int]], Model]] = {"categorical": categorical_models, "normal": normal_models}
+    return (makers[model]([seed]),)
 
 
 AUTOENCODERS = Subject(

@@ -170,7 +170,8 @@ def certify_all(*about: Any, **options: Any) -> dict[str, list[Certificate]]:
 def signed(theorem: Theorem, scene: Any, options: Mapping[str, Any], first: int = 0) -> list[Certificate]:
     """The certificates of a theorem on one scene, whose first member has this number."""
     out = []
-    for offset, found in enumerate(theorem.function(scene, **options)):
+    findings: Sequence[Finding | Certificate] = theorem.function(scene, **options)
+    for offset, found in enumerate(findings):
         if isinstance(found, Certificate):
             out.append(replace(found, theorem=theorem.name, member=first + offset))
         else:

@@ -19,12 +19,11 @@ from tutelage.files import write_atomically
 
 if TYPE_CHECKING:
     from tutelage.lab.experiment import Experiment
-    from tutelage.lab.results import Result
 
 log = logging.getLogger(__name__)
 
 
-def _no_results(experiment: "Experiment") -> "Result":
+def _no_results(experiment: "Experiment") -> Any:
     raise LookupError(f"there is no store to read the results of {experiment.kind} {experiment.hash} from")
 
 
@@ -42,7 +41,7 @@ class Context:
     threads: int = 1
     engine: str = "auto"
     progress: Callable[[float], None] = lambda share: None
-    result: Callable[["Experiment"], "Result"] = _no_results
+    result: Callable[["Experiment"], Any] = _no_results
     scratch: Path | None = None
     on_done: Callable[["Experiment", float], None] = lambda experiment, share: None
     advance: Callable[[float], None] = lambda seconds: None

@@ -124,9 +124,11 @@ def _compute(
     )
     written: list[Future[Any]] = []
     with blamed(), ThreadPoolExecutor(max_workers=4) as writers:
-        for kind, alike in groupby(sorted(level, key=lambda e: e.kind), key=type):
+        for _, group in groupby(sorted(level, key=lambda e: e.kind), key=lambda e: e.kind):
+            alike = list(group)
+            kind = type(alike[0])
             began = time.perf_counter()
-            for experiment, values in kind.run_all(list(alike), context):
+            for experiment, values in kind.run_all(alike, context):
                 _raise_failures(written)
                 seconds, began = time.perf_counter() - began, time.perf_counter()
                 written.append(writers.submit(_save, experiment, values, store, context, seconds, show))
