@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from tutelage.studies.exits._protocol import DISTILLED, EXIT_WISE, SIZES, WITH_UNLABELLED
+from tutelage.studies.exits._protocol import DISTILLED, EXIT_WISE, FEW, WITH_UNLABELLED
 from tutelage.studies.exits.few_labels import distilled_wins, draw, little_more, not_less
 
 
 def test_claims_read_what_unlabelled_images_add(known):
-    few = SIZES["smoke"].few
+    few = FEW["smoke"]
     found = known((few,), {EXIT_WISE: 0.0, DISTILLED: 0.04, WITH_UNLABELLED: 0.08})
     assert np.allclose(distilled_wins.values(found)[f"blobs({few})"], 4)
     assert np.allclose(little_more.values(found)["1 exits available"], 4)

@@ -1,27 +1,27 @@
 """The protocol of ImageNet: its settings, and a rehearsal on pictures in folders made on the spot."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from PIL import Image
 
 from tutelage.data.pixels import Pixels
-from tutelage.distillation.exit_training import ExitTraining
+from tutelage.lab import Results
 from tutelage.networks.msdnet import MSDNet
-from tutelage.studies.exits import _protocol
-from tutelage.studies.exits._protocol import DISTILLED, EXIT_WISE, WITH_UNLABELLED, look
-from tutelage.studies.exits.imagenet import OURS, draw
-from tutelage.studies.kept import Kept
+from tutelage.runs import Store, execute
+from tutelage.studies.exits import exit_network
+from tutelage.studies.exits._protocol import DISTILLED, EXIT_WISE, WITH_UNLABELLED, accuracies, networks
+from tutelage.studies.exits.imagenet import LABELLED, OURS, draw, exits_imagenet
 
 TINY = MSDNet((2,) * 4, (2,) * 4, 6, (4, 6), (1,) * 4, head=4, large=True)
 
 
 def test_the_paper_scale_is_the_theses_protocol():
-    size = OURS["paper"]
-    assert (size.held_of(100), size.total, size.top) == (10, 700, 5)
-    training = size.training
-    assert (training.epochs, training.batch, training.drops, training.annealing.limit) == (90, 256, (30, 60), 0.1)
+    for experiment in exits_imagenet.plan("paper").experiments:
+        about = experiment.labelled, experiment.held, experiment.total, experiment.top
+        assert about == (100, 10, 700, 5)
+        training = experiment.training
+        assert (training.epochs, training.batch, training.drops, training.annealing.limit) == (90, 256, (30, 60), 0.1)
+    assert all(10 * OURS[scale]["held"] == LABELLED[scale] for scale in OURS)
 
 
 @pytest.fixture
@@ -37,26 +37,37 @@ def pictures(tmp_path, monkeypatch):
                 noise = rng.normal(0, 20, (256, 260, 3))
                 Image.fromarray((base + noise).clip(0, 255).astype(np.uint8)).save(folder / f"{i:02}.png")
     monkeypatch.setenv("TUTELAGE_DATA", str(tmp_path))
-    monkeypatch.setattr(_protocol, "IMAGENET", TINY)
-    _protocol._images.cache_clear()
+    monkeypatch.setattr(exit_network, "IMAGENET", TINY)
+    exit_network._images.cache_clear()
     yield
-    _protocol._images.cache_clear()
+    exit_network._images.cache_clear()
 
 
-def test_folders_of_pictures_are_learnt_from(pictures):
-    size = replace(OURS["paper"], labelled=(10,), total=11, members=1, training=ExitTraining(1, batch=9))
-    x, y, test, _ = _protocol._images(size)
+def test_folders_of_pictures_are_learnt_from(pictures, tmp_path):
+    settings = OURS["paper"] | {"held": 1, "total": 11, "epochs": 1, "batch": 9, "learning_rate": 0.1, "drops": ()}
+    settings |= {"limit": 0.5, "mixed": False}
+    x, y, test, _ = exit_network._images("imagenet", None, 11, "cpu")
     assert isinstance(x, Pixels)
     assert x.shape == (66, 3, 256, 256)
     assert test.shape == (12, 3, 224, 224)
     assert y.bincount().tolist() == [11] * 6
-    found = look(size, (10,), (EXIT_WISE, WITH_UNLABELLED), Kept(), lambda share: None)
+    experiments = networks(settings, [10], (EXIT_WISE, WITH_UNLABELLED), 1)
+    found = accuracies(Results(execute(experiments, Store(tmp_path / "store"), device="cpu")))
     for method in (EXIT_WISE, WITH_UNLABELLED):
         assert (found.values(10, method, "single") > 60).all()  # among the five likeliest of six
 
 
+def test_other_pictures_are_another_experiment(pictures, tmp_path):
+    (first,) = networks(OURS["paper"], [10], (EXIT_WISE,), 1)
+    before = first.hash
+    assert before == first.model_copy().hash
+    exit_network._listing.cache_clear()
+    (tmp_path / "imagenet" / "train" / "class0" / "00.png").unlink()
+    assert first.hash != before
+
+
 def test_the_figure_names_both_datasets(known):
     found = known((10,), {EXIT_WISE: 0.0, DISTILLED: 0.04, WITH_UNLABELLED: 0.08})
-    titles = [axes.get_title() for axes in draw(replace(found, size=OURS["smoke"])).axes]
+    titles = [axes.get_title() for axes in draw(found).axes]
     assert all("blobs(10)" in title for title in titles[:2])
     assert all("top-5\nImageNet(100)" in title for title in titles[2:])

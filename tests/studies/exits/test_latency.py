@@ -2,32 +2,34 @@
 
 import numpy as np
 
+from tutelage.lab import Results
+from tutelage.runs import Store, execute
 from tutelage.studies.exits.latency import (
-    SIZES,
     THESIS_CPU,
-    Evidence,
+    Latencies,
     draw,
     ensemble_costs,
+    exits_latency,
     later_costs_alone,
     later_costs_together,
-    look,
     table,
 )
 
 
 def test_claims_read_the_times():
     budget, anytime = np.array([[1.0, 2, 3], [1.0, 3, 2]]), np.array([[1.0, 3, 6], [2.0, 3, 8]])
-    found = Evidence("cpu", {"small": (budget, anytime)})
+    found = Latencies("cpu", {"small": (budget, anytime)})
     assert np.allclose(ensemble_costs.values(found)["small"], [2, 4])
     assert np.allclose(later_costs_alone.values(found)["small"], [1, 0.5])
     assert np.allclose(later_costs_together.values(found)["small"], [1, 1])
 
 
-def test_every_exit_of_a_network_is_timed_and_drawn():
-    told = []
-    found = look(SIZES["smoke"], told.append)
-    assert told == [1.0]
-    assert found.times["small"][0].shape == (SIZES["smoke"].repeats, 3)
-    assert table(found).num_rows == 2 * 3 * SIZES["smoke"].repeats
+def test_every_exit_of_a_network_is_timed_and_drawn(tmp_path):
+    plan = exits_latency.plan("smoke")
+    found = plan.view(Results(execute(plan.experiments, Store(tmp_path), device="cpu")))
+    assert found.device == "cpu"
+    (experiment,) = plan.experiments
+    assert found.times["small"][0].shape == (experiment.repeats, 3)
+    assert table(found).num_rows == 2 * 3 * experiment.repeats
     assert "another machine" in draw(found).axes[-1].get_title()
     assert {len(seconds) for seconds in THESIS_CPU.values()} == {11}

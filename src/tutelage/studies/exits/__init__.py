@@ -1,4 +1,4 @@
-"""Networks with exits, trained by distillation (seed 004, chapter 6). One file a study."""
+"""Networks with exits, trained by distillation (paper 004, chapter 6). One file per study."""
 
 from tutelage.discover import import_all
 

@@ -1,6 +1,6 @@
-"""Columns of the seed's tables, drawn beside what is measured here: CIFAR-100, MSDNet, top-5 accuracy in percent.
+"""Columns of the paper's tables, drawn beside what is measured here: CIFAR-100, MSDNet, top-5 accuracy in percent.
 
-Keys: images a class. Rows: exits 1 .. 11 (budget mode, Table 6.2) or the first 1 .. 11 together (anytime, Table 6.4);
+Keys: images per class. Rows: exits 1 .. 11 (budget mode, Table 6.2) or the first 1 .. 11 together (anytime, Table 6.4);
 of ImageNet exits 1 .. 5 (Tables 6.1 and 6.3).
 """
 

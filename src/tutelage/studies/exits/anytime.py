@@ -1,11 +1,22 @@
-"""Accuracy at any time: the running ensemble of the exits so far (seed 004, Figs. 6.4 and 6.5)."""
+"""Accuracy at any time: the running ensemble of the exits so far (paper 004, Figs. 6.4 and 6.5)."""
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from tutelage.studies.claims import Claim
-from tutelage.studies.exits._drawing import beside_the_seed
-from tutelage.studies.exits._protocol import DISTILLED, EXIT_WISE, THREE, Evidence, look, sized, table
+from tutelage.studies.exits._drawing import beside_the_paper
+from tutelage.studies.exits._protocol import (
+    DISTILLED,
+    EXIT_WISE,
+    LABELLED,
+    REPEATS,
+    SETTINGS,
+    THREE,
+    MethodAccuracies,
+    accuracies,
+    networks,
+    table,
+)
 from tutelage.studies.exits._thesis import ANYTIME
 from tutelage.studies.study import Plan, Scale, study
 
@@ -19,21 +30,18 @@ from tutelage.studies.study import Plan, Scale, study
 )
 def exits_anytime(scale: Scale) -> Plan:
     """Accuracy of networks with exits at any time."""
-    size = sized(scale)
     claims = [two_exits, first_ones, all_exits, more_is_better]
-    return Plan([], draw, claims, table, lambda packs, tell: look(size, size.labelled, THREE, packs.kept, tell))
+    experiments = networks(SETTINGS[scale], LABELLED[scale], THREE, REPEATS[scale])
+    return Plan(experiments, draw, claims, table, view=accuracies)
 
 
-def draw(evidence: Evidence) -> Figure:
+def draw(found: MethodAccuracies) -> Figure:
     """Test accuracy of the ensemble of the first m exits."""
-    return beside_the_seed(evidence, THREE, "ensemble", ANYTIME, "exits in the ensemble", "Table 6.4")
+    return beside_the_paper(found, THREE, "ensemble", ANYTIME, "exits in the ensemble", "Table 6.4")
 
 
-def _gains(evidence: Evidence, place: int) -> dict[str, np.ndarray]:
-    return {
-        f"{evidence.images}({n})": evidence.gain(n, DISTILLED, EXIT_WISE, "ensemble")[:, place]
-        for n in evidence.size.labelled
-    }
+def _gains(found: MethodAccuracies, place: int) -> dict[str, np.ndarray]:
+    return {f"{found.images}({n})": found.gain(n, DISTILLED, EXIT_WISE, "ensemble")[:, place] for n in found.labelled}
 
 
 two_exits = Claim(
@@ -52,7 +60,7 @@ first_ones = Claim(
     values=lambda e: {
         f"{e.images}({n})": e.gain(n, DISTILLED, EXIT_WISE, "ensemble")[:, 0]
         - e.gain(n, DISTILLED, EXIT_WISE, "ensemble")[:, -1]
-        for n in e.size.labelled
+        for n in e.labelled
     },
 )
 
@@ -72,7 +80,7 @@ more_is_better = Claim(
     values=lambda e: {
         f"{method.name}, {e.images}({n})": e.values(n, method, "ensemble")[:, -1]
         - e.values(n, method, "ensemble")[:, 0]
-        for n in e.size.labelled
+        for n in e.labelled
         for method in THREE
         if (n, method.name) in e.runs
     },

@@ -3,8 +3,20 @@
 from matplotlib.figure import Figure
 
 from tutelage.studies.claims import Claim
-from tutelage.studies.exits._drawing import beside_the_seed
-from tutelage.studies.exits._protocol import DISTILLED, EXIT_WISE, THREE, WITH_UNLABELLED, Evidence, look, sized, table
+from tutelage.studies.exits._drawing import beside_the_paper
+from tutelage.studies.exits._protocol import (
+    DISTILLED,
+    EXIT_WISE,
+    LABELLED,
+    REPEATS,
+    SETTINGS,
+    THREE,
+    WITH_UNLABELLED,
+    MethodAccuracies,
+    accuracies,
+    networks,
+    table,
+)
 from tutelage.studies.exits._thesis import BUDGET
 from tutelage.studies.study import Plan, Scale, study
 
@@ -19,18 +31,18 @@ from tutelage.studies.study import Plan, Scale, study
 )
 def exits_budget(scale: Scale) -> Plan:
     """Accuracy of networks with exits within a budget."""
-    size = sized(scale)
     claims = [first_exit, least_data, smallest_budget, whole_budget, unlabelled_help]
-    return Plan([], draw, claims, table, lambda packs, tell: look(size, size.labelled, THREE, packs.kept, tell))
+    experiments = networks(SETTINGS[scale], LABELLED[scale], THREE, REPEATS[scale])
+    return Plan(experiments, draw, claims, table, view=accuracies)
 
 
-def draw(evidence: Evidence) -> Figure:
+def draw(found: MethodAccuracies) -> Figure:
     """Test accuracy against the number of exits available, the exit chosen on held images."""
-    return beside_the_seed(evidence, THREE, "budget", BUDGET, "exits available", "Table 6.2")
+    return beside_the_paper(found, THREE, "budget", BUDGET, "exits available", "Table 6.2")
 
 
-def _name(evidence: Evidence, labelled: int) -> str:
-    return f"{evidence.images}({labelled})"
+def _name(found: MethodAccuracies, labelled: int) -> str:
+    return f"{found.images}({labelled})"
 
 
 first_exit = Claim(
@@ -38,7 +50,7 @@ first_exit = Claim(
     statistic="test accuracy of exit 1, distilled minus exit-wise on the same subset and start, in points",
     expected="> 0",
     refuted_by="an interval over repeats below 0 for that number of labelled images",
-    values=lambda e: {_name(e, n): e.gain(n, DISTILLED, EXIT_WISE, "budget")[:, 0] for n in e.size.labelled},
+    values=lambda e: {_name(e, n): e.gain(n, DISTILLED, EXIT_WISE, "budget")[:, 0] for n in e.labelled},
 )
 
 least_data = Claim(
@@ -47,10 +59,8 @@ least_data = Claim(
     expected="> 0",
     refuted_by="an interval over repeats below 0",
     values=lambda e: {
-        f"{e.size.labelled[0]} against {e.size.labelled[-1]} a class": e.gain(
-            e.size.labelled[0], DISTILLED, EXIT_WISE, "budget"
-        )[:, 0]
-        - e.gain(e.size.labelled[-1], DISTILLED, EXIT_WISE, "budget")[:, 0]
+        f"{e.labelled[0]} against {e.labelled[-1]} a class": e.gain(e.labelled[0], DISTILLED, EXIT_WISE, "budget")[:, 0]
+        - e.gain(e.labelled[-1], DISTILLED, EXIT_WISE, "budget")[:, 0]
     },
 )
 
@@ -61,7 +71,7 @@ smallest_budget = Claim(
     refuted_by="an interval over repeats below 0 for that number of labelled images",
     values=lambda e: {
         _name(e, n): e.gain(n, DISTILLED, EXIT_WISE, "budget")[:, 0] - e.gain(n, DISTILLED, EXIT_WISE, "budget")[:, -1]
-        for n in e.size.labelled
+        for n in e.labelled
     },
 )
 
@@ -70,7 +80,7 @@ whole_budget = Claim(
     statistic="gain with all exits available, repeat by repeat, in points",
     expected="> 0",
     refuted_by="an interval over repeats below 0 for that number of labelled images",
-    values=lambda e: {_name(e, n): e.gain(n, DISTILLED, EXIT_WISE, "budget")[:, -1] for n in e.size.labelled},
+    values=lambda e: {_name(e, n): e.gain(n, DISTILLED, EXIT_WISE, "budget")[:, -1] for n in e.labelled},
 )
 
 unlabelled_help = Claim(
@@ -79,6 +89,6 @@ unlabelled_help = Claim(
     expected="> 0",
     refuted_by="an interval over repeats below 0 for that number of labelled images",
     values=lambda e: {
-        _name(e, n): e.gain(n, WITH_UNLABELLED, DISTILLED, "budget")[:, 0] for n in e.size.labelled if n < e.size.total
+        _name(e, n): e.gain(n, WITH_UNLABELLED, DISTILLED, "budget")[:, 0] for n in e.labelled if n < e.total
     },
 )

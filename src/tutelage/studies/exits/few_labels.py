@@ -1,10 +1,22 @@
-"""Very few labels: what unlabelled images add (seed 004, Fig. E.2)."""
+"""Very few labels: what unlabelled images add (paper 004, Fig. E.2)."""
 
 from matplotlib.figure import Figure
 
 from tutelage.studies.claims import Claim
 from tutelage.studies.exits._drawing import curves
-from tutelage.studies.exits._protocol import DISTILLED, EXIT_WISE, THREE, WITH_UNLABELLED, Evidence, look, sized, table
+from tutelage.studies.exits._protocol import (
+    DISTILLED,
+    EXIT_WISE,
+    FEW,
+    REPEATS,
+    SETTINGS,
+    THREE,
+    WITH_UNLABELLED,
+    MethodAccuracies,
+    accuracies,
+    networks,
+    table,
+)
 from tutelage.studies.study import Plan, Scale, study
 
 
@@ -17,19 +29,19 @@ from tutelage.studies.study import Plan, Scale, study
 )
 def exits_few_labels(scale: Scale) -> Plan:
     """Very few labels: what unlabelled images add."""
-    size = sized(scale)
     claims = [distilled_wins, little_more, not_less]
-    return Plan([], draw, claims, table, lambda packs, tell: look(size, (size.few,), THREE, packs.kept, tell))
+    experiments = networks(SETTINGS[scale], [FEW[scale]], THREE, REPEATS[scale])
+    return Plan(experiments, draw, claims, table, view=accuracies)
 
 
-def draw(evidence: Evidence) -> Figure:
+def draw(found: MethodAccuracies) -> Figure:
     """Accuracy in budget mode and anytime for the three ways of training."""
     figure = Figure(figsize=(6.2, 3.0), layout="constrained")
     panels = figure.subplots(1, 2)
     modes = (("budget", "exits available"), ("ensemble", "exits in the ensemble"))
     for axes, (kind, xlabel) in zip(panels, modes, strict=True):
-        curves(axes, evidence, evidence.size.few, THREE, kind)
-        axes.set(title=f"{evidence.images}({evidence.size.few}), {kind}, top-{evidence.size.top}", xlabel=xlabel)
+        curves(axes, found, found.labelled[0], THREE, kind)
+        axes.set(title=f"{found.images}({found.labelled[0]}), {kind}, top-{found.top}", xlabel=xlabel)
     panels[0].set_ylabel("test accuracy, %")
     panels[1].legend(fontsize=6, loc="lower right")
     return figure
@@ -40,7 +52,7 @@ distilled_wins = Claim(
     statistic="test accuracy of exit 1, distilled minus exit-wise on the same repeat, in points",
     expected="> 0",
     refuted_by="an interval over repeats below 0",
-    values=lambda e: {f"{e.images}({e.size.few})": e.gain(e.size.few, DISTILLED, EXIT_WISE, "budget")[:, 0]},
+    values=lambda e: {f"{e.images}({e.labelled[0]})": e.gain(e.labelled[0], DISTILLED, EXIT_WISE, "budget")[:, 0]},
 )
 
 little_more = Claim(
@@ -50,7 +62,7 @@ little_more = Claim(
     refuted_by="an interval over repeats above 1 for that number of exits",
     values=lambda e: {
         f"{m + 1} exits available": column
-        for m, column in enumerate(e.gain(e.size.few, WITH_UNLABELLED, DISTILLED, "budget").T)
+        for m, column in enumerate(e.gain(e.labelled[0], WITH_UNLABELLED, DISTILLED, "budget").T)
     },
 )
 
@@ -59,5 +71,7 @@ not_less = Claim(
     statistic="test accuracy in budget mode, mean over budgets, with unlabelled images minus without, in points",
     expected="> -1",
     refuted_by="an interval over repeats below -1",
-    values=lambda e: {f"{e.images}({e.size.few})": e.gain(e.size.few, WITH_UNLABELLED, DISTILLED, "budget").mean(1)},
+    values=lambda e: {
+        f"{e.images}({e.labelled[0]})": e.gain(e.labelled[0], WITH_UNLABELLED, DISTILLED, "budget").mean(1)
+    },
 )

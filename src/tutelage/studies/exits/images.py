@@ -1,28 +1,37 @@
-"""The seed's protocol at its smallest size, 150 images a class, on images that are at hand (004, Figs. 6.3 and 6.5)."""
+"""The paper's protocol at its smallest size, 150 images a class, on images at hand (004, Figs. 6.3 and 6.5)."""
 
-from dataclasses import replace
+from typing import Any
 
 from matplotlib.figure import Figure
 
-from tutelage.distillation.exit_training import ExitTraining
 from tutelage.studies.exits._drawing import two_modes
-from tutelage.studies.exits._protocol import SIZES, THREE, Evidence, Size, look, sized, table
+from tutelage.studies.exits._protocol import (
+    LABELLED,
+    REPEATS,
+    SETTINGS,
+    THREE,
+    MethodAccuracies,
+    accuracies,
+    networks,
+    table,
+)
 from tutelage.studies.exits._thesis import ANYTIME, BUDGET
 from tutelage.studies.exits.anytime import all_exits, more_is_better, two_exits
 from tutelage.studies.exits.budget import first_exit, smallest_budget, unlabelled_help, whole_budget
+from tutelage.studies.exits.exit_network import ExitNetwork
 from tutelage.studies.study import Plan, Scale, study
 
-FASHION = replace(
-    SIZES["paper"], images="fashion-mnist", network="conv", halve=(1, 3),
-    training=ExitTraining(60, batch=32, drops=(30, 45)),
-)  # fmt: skip
+FASHION: dict[str, Any] = {
+    "images": "fashion-mnist", "held": 50, "total": 500, "halve": (1, 3), "epochs": 60, "drops": (30, 45),
+}  # fmt: skip
 """For a CPU: the small network."""
 
 
-def smallest(scale: Scale) -> Size:
+def smallest(scale: Scale) -> list[ExitNetwork]:
     """Quick: Fashion-MNIST. Paper: CIFAR and MSDNet, a quarter of an hour on a GPU. The least labelled images alone."""
-    size = FASHION if scale == "quick" else sized(scale)
-    return replace(size, labelled=size.labelled[:1])
+    if scale == "quick":
+        return networks(FASHION, LABELLED["paper"][:1], THREE, REPEATS["paper"])
+    return networks(SETTINGS[scale], LABELLED[scale][:1], THREE, REPEATS[scale])
 
 
 @study(
@@ -34,11 +43,10 @@ def smallest(scale: Scale) -> Size:
 )
 def exits_images(scale: Scale) -> Plan:
     """Networks with exits on 150 images a class."""
-    size = smallest(scale)
     claims = [first_exit, smallest_budget, whole_budget, unlabelled_help, two_exits, all_exits, more_is_better]
-    return Plan([], draw, claims, table, lambda packs, tell: look(size, size.labelled, THREE, packs.kept, tell))
+    return Plan(smallest(scale), draw, claims, table, view=accuracies)
 
 
-def draw(evidence: Evidence) -> Figure:
-    """Budget mode and anytime mode; the seed's own below, another dataset and another measure."""
-    return two_modes(evidence, THREE, BUDGET[150], ANYTIME[150], ("Table 6.2", "Table 6.4"), "CIFAR-100(150)")
+def draw(found: MethodAccuracies) -> Figure:
+    """Budget mode and anytime mode; the paper's own below, another data set and another measure."""
+    return two_modes(found, THREE, BUDGET[150], ANYTIME[150], ("Table 6.2", "Table 6.4"), "CIFAR-100(150)")

@@ -1,16 +1,19 @@
-"""Inference times of every exit, alone and as part of an ensemble, on this machine (seed 004, Tables E.1 and E.2)."""
+"""Inference times of every exit, alone and as part of an ensemble, on this machine (paper 004, Tables E.1 and E.2)."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 import torch
 from matplotlib.figure import Figure
+from pydantic import PositiveInt
 from scipy import stats
 
 from tutelage.distillation.exit_inference import exit_times
 from tutelage.figures import PALETTE
+from tutelage.lab import Context, Experiment, Results, Shared
+from tutelage.lab.experiment import Arrays
 from tutelage.networks.msdnet import CIFAR, IMAGENET, MSDNet
 from tutelage.studies.claims import Claim
 from tutelage.studies.study import Plan, Scale, study
@@ -19,24 +22,16 @@ THESIS_CPU = {
     "budget": (0.024, 0.034, 0.043, 0.051, 0.062, 0.067, 0.071, 0.085, 0.093, 0.103, 0.105),
     "anytime": (0.026, 0.043, 0.062, 0.081, 0.099, 0.121, 0.139, 0.164, 0.169, 0.196, 0.219),
 }
-"""Seconds for one image by the CIFAR network on the CPU of the seed's authors (Table E.1), which is not this one."""
+"""Seconds for one image by the CIFAR network on the CPU of the paper's authors (Table E.1), which is not this one."""
 
-SMALL = MSDNet((2, 4), (2, 4), 6, (2, 4, 6), (2, 2), head=8)
-
-
-@dataclass(frozen=True)
-class Size:
-    """What a scale means here: networks with the side of their images, and how often each is timed."""
-
-    networks: tuple[tuple[str, MSDNet, int], ...]
-    repeats: int
-
-
-SIZES: dict[Scale, Size] = {
-    "smoke": Size((("small", SMALL, 16),), 3),
-    "quick": Size((("CIFAR", CIFAR, 32),), 30),
-    "paper": Size((("CIFAR", CIFAR, 32), ("ImageNet", IMAGENET, 224)), 1000),
+NETWORKS = {
+    "small": (MSDNet((2, 4), (2, 4), 6, (2, 4, 6), (2, 2), head=8), 16),
+    "CIFAR": (CIFAR, 32),
+    "ImageNet": (IMAGENET, 224),
 }
+"""Networks by name, with the side of their images."""
+TIMED: dict[Scale, tuple[str, ...]] = {"smoke": ("small",), "quick": ("CIFAR",), "paper": ("CIFAR", "ImageNet")}
+REPEATS: dict[Scale, int] = {"smoke": 3, "quick": 30, "paper": 1000}
 
 
 @study(
@@ -49,34 +44,54 @@ SIZES: dict[Scale, Size] = {
 def exits_latency(scale: Scale) -> Plan:
     """Inference times of networks with exits on this machine."""
     claims = [ensemble_costs, later_costs_alone, later_costs_together]
-    return Plan([], draw, claims, table, lambda packs, tell: look(SIZES[scale], tell))
+    experiments = [ExitLatency(network=name, repeats=REPEATS[scale]) for name in TIMED[scale]]
+    return Plan(experiments, draw, claims, table, view=latencies)
+
+
+class ExitLatency(Experiment, kind="exit-latency", numerics=1):
+    """Seconds that a network with exits takes for one image on this machine, up to each exit.
+
+    Weights are not trained and batch norms are in evaluation mode: the time does not depend on them.
+    """
+
+    network: Literal["small", "CIFAR", "ImageNet"]
+    repeats: PositiveInt
+
+    @property
+    def members(self) -> int:
+        return self.repeats
+
+    @property
+    def cost(self) -> float:
+        return {"small": 0.02, "CIFAR": 1.5, "ImageNet": 3.0}[self.network] * self.repeats
+
+    def run(self, context: Context) -> Arrays:
+        plan, side = NETWORKS[self.network]
+        net = plan.build(1000 if plan.large else 100, seed=None).to(context.device)
+        found = exit_times(net, torch.zeros(1, 3, side, side, device=context.device), self.repeats)
+        timed_on = Shared(np.array(context.device.type))
+        return {"budget": found.budget.numpy(), "anytime": found.anytime.numpy(), "timed_on": timed_on}
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
-    """Seconds by network: (budget [R, M], anytime [R, M])."""
+class Latencies:
+    """Seconds by network: (budget [R, M], anytime [R, M]); device: where they were measured."""
 
     device: str
     times: dict[str, tuple[np.ndarray, np.ndarray]]
 
 
-def look(size: Size, progress: Callable[[float], None]) -> Evidence:
-    """Untrained networks with batch norm in evaluation mode: time does not depend on the weights."""
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    times = {}
-    for place, (name, plan, side) in enumerate(size.networks):
-        net = plan.build(1000 if plan.large else 100, seed=None).to(device)
-        found = exit_times(net, torch.zeros(1, 3, side, side, device=device), size.repeats)
-        times[name] = found.budget.numpy(), found.anytime.numpy()
-        progress((place + 1) / len(size.networks))
-    return Evidence(device, times)
+def latencies(results: Results) -> Latencies:
+    """The times of all networks."""
+    devices = dict.fromkeys(str(r["timed_on"]) for r in results)
+    return Latencies(" and ".join(devices), {r.setting("network"): (r["budget"], r["anytime"]) for r in results})
 
 
-def table(evidence: Evidence) -> pa.Table:
+def table(found: Latencies) -> pa.Table:
     return pa.Table.from_pylist(
         [
-            {"network": name, "device": evidence.device, "mode": mode, "repeat": r, "exit": m + 1, "seconds": row[m]}
-            for name, both in evidence.times.items()
+            {"network": name, "device": found.device, "mode": mode, "repeat": r, "exit": m + 1, "seconds": row[m]}
+            for name, both in found.times.items()
             for mode, values in zip(("budget", "anytime"), both, strict=True)
             for r, row in enumerate(values)
             for m in range(len(row))
@@ -84,17 +99,17 @@ def table(evidence: Evidence) -> pa.Table:
     )
 
 
-def draw(evidence: Evidence) -> Figure:
-    """Median and quartiles of the times here; beside them the seed's means on another machine."""
-    figure = Figure(figsize=(2.9 * (len(evidence.times) + 1), 2.9), layout="constrained")
-    panels = figure.subplots(1, len(evidence.times) + 1)
-    for axes, (name, both) in zip(panels, evidence.times.items(), strict=False):
+def draw(found: Latencies) -> Figure:
+    """Median and quartiles of the times here; beside them the paper's means on another machine."""
+    figure = Figure(figsize=(2.9 * (len(found.times) + 1), 2.9), layout="constrained")
+    panels = figure.subplots(1, len(found.times) + 1)
+    for axes, (name, both) in zip(panels, found.times.items(), strict=False):
         for mode, values, colour in zip(("budget", "anytime"), both, PALETTE, strict=False):
             low, middle, high = np.quantile(1000 * values, (0.25, 0.5, 0.75), axis=0)
             exits = np.arange(1, values.shape[1] + 1)
             axes.plot(exits, middle, color=colour, marker="o", ms=3, label=mode)
             axes.fill_between(exits, low, high, color=colour, alpha=0.2, linewidth=0)
-        axes.set(title=f"here: {name} network, {evidence.device}\nmedian and quartiles", xlabel="exit")
+        axes.set(title=f"here: {name} network, {found.device}\nmedian and quartiles", xlabel="exit")
         axes.set_ylim(bottom=0)
     for (mode, seconds), colour in zip(THESIS_CPU.items(), PALETTE, strict=False):
         panels[-1].plot(range(1, 12), 1000 * np.array(seconds), color=colour, marker="o", ms=3, ls="--", label=mode)

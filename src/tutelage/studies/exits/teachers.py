@@ -1,10 +1,23 @@
-"""Who teaches: the last exit alone, or all later exits (seed 004, Fig. E.1)."""
+"""Who teaches: the last exit alone, or all later exits (paper 004, Fig. E.1)."""
+
+from functools import partial
 
 from matplotlib.figure import Figure
 
 from tutelage.studies.claims import Claim
 from tutelage.studies.exits._drawing import curves
-from tutelage.studies.exits._protocol import DISTILLED, EXIT_WISE, Evidence, Method, look, sized, table
+from tutelage.studies.exits._protocol import (
+    DISTILLED,
+    EXIT_WISE,
+    LABELLED,
+    REPEATS,
+    SETTINGS,
+    Method,
+    MethodAccuracies,
+    accuracies,
+    networks,
+    table,
+)
 from tutelage.studies.study import Plan, Scale, study
 
 ALL_LATER = Method("taught by all later exits", teachers="later")
@@ -20,31 +33,27 @@ METHODS = (EXIT_WISE, DISTILLED, ALL_LATER)
 )
 def exits_teachers(scale: Scale) -> Plan:
     """Who teaches: the last exit alone, or all later exits."""
-    size = sized(scale)
     claims = [not_worse, not_better, taught_by_all]
-    return Plan([], draw, claims, table, lambda packs, tell: look(size, size.labelled[1:2], METHODS, packs.kept, tell))
+    experiments = networks(SETTINGS[scale], LABELLED[scale][1:2], METHODS, REPEATS[scale])
+    return Plan(experiments, draw, claims, table, view=partial(accuracies, methods=METHODS))
 
 
-def _labelled(evidence: Evidence) -> int:
-    return next(iter(evidence.runs))[0]
-
-
-def draw(evidence: Evidence) -> Figure:
+def draw(found: MethodAccuracies) -> Figure:
     """Accuracy in budget mode and anytime for the three choices of teachers."""
     figure = Figure(figsize=(6.2, 3.0), layout="constrained")
     panels = figure.subplots(1, 2)
     modes = (("budget", "exits available"), ("ensemble", "exits in the ensemble"))
     for axes, (kind, xlabel) in zip(panels, modes, strict=True):
-        curves(axes, evidence, _labelled(evidence), METHODS, kind)
-        axes.set(title=f"{evidence.images}({_labelled(evidence)}), {kind}, top-{evidence.size.top}", xlabel=xlabel)
+        curves(axes, found, found.labelled[0], METHODS, kind)
+        axes.set(title=f"{found.images}({found.labelled[0]}), {kind}, top-{found.top}", xlabel=xlabel)
     panels[0].set_ylabel("test accuracy, %")
     panels[1].legend(fontsize=6, loc="lower right")
     return figure
 
 
-def _difference(evidence: Evidence) -> dict:
-    gain = evidence.gain(_labelled(evidence), ALL_LATER, DISTILLED, "budget")
-    return {f"{evidence.images}({_labelled(evidence)})": gain.mean(1)}
+def _difference(found: MethodAccuracies) -> dict:
+    gain = found.gain(found.labelled[0], ALL_LATER, DISTILLED, "budget")
+    return {f"{found.images}({found.labelled[0]})": gain.mean(1)}
 
 
 not_worse = Claim(
@@ -68,5 +77,5 @@ taught_by_all = Claim(
     statistic="test accuracy of exit 1 minus that of exit-wise training on the same repeat, in points",
     expected="> 0",
     refuted_by="an interval over repeats below 0 for that choice of teachers",
-    values=lambda e: {m.name: e.gain(_labelled(e), m, EXIT_WISE, "budget")[:, 0] for m in (DISTILLED, ALL_LATER)},
+    values=lambda e: {m.name: e.gain(e.labelled[0], m, EXIT_WISE, "budget")[:, 0] for m in (DISTILLED, ALL_LATER)},
 )

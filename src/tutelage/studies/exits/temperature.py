@@ -1,4 +1,6 @@
-"""Annealing of the temperature, against temperatures that stay (seed 004, Figs. 6.6 and 6.7)."""
+"""Annealing of the temperature, against temperatures that stay (paper 004, Figs. 6.6 and 6.7)."""
+
+from functools import partial
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -7,11 +9,21 @@ from tutelage.distillation.exits import Annealing
 from tutelage.figures import PALETTE
 from tutelage.studies.claims import Claim
 from tutelage.studies.exits._drawing import curves
-from tutelage.studies.exits._protocol import DISTILLED, Evidence, Method, look, sized, table
+from tutelage.studies.exits._protocol import (
+    DISTILLED,
+    LABELLED,
+    SETTINGS,
+    Method,
+    MethodAccuracies,
+    accuracies,
+    networks,
+    table,
+)
 from tutelage.studies.study import Plan, Scale, study
 
 STAYING = tuple(Method(f"temperature {t}", temperature=float(t)) for t in (1, 2, 3, 4))
-MEMBERS = {"smoke": 2, "quick": 5, "paper": 5}
+METHODS = (DISTILLED, *STAYING)
+MEMBERS: dict[Scale, int] = {"smoke": 2, "quick": 5, "paper": 5}
 LIMIT = Annealing().limit
 
 
@@ -24,35 +36,29 @@ LIMIT = Annealing().limit
 )
 def exits_temperature(scale: Scale) -> Plan:
     """Annealing of the temperature, against temperatures that stay."""
-    size = sized(scale)
-    methods, counts = (DISTILLED, *STAYING), size.labelled[1:2]
     claims = [raw_rises, below_limit, near_limit, one_is_worse, others_no_better]
-    members = MEMBERS[scale]
-    return Plan([], draw, claims, table, lambda packs, tell: look(size, counts, methods, packs.kept, tell, members))
+    experiments = networks(SETTINGS[scale], LABELLED[scale][1:2], METHODS, MEMBERS[scale])
+    return Plan(experiments, draw, claims, table, view=partial(accuracies, methods=METHODS))
 
 
-def _labelled(evidence: Evidence) -> int:
-    return next(iter(evidence.runs))[0]
-
-
-def _traces(evidence: Evidence) -> np.ndarray:
+def _traces(found: MethodAccuracies) -> np.ndarray:
     """Temperature, adjusted and raw confidence of the annealed networks, by epoch: [S, 3, epochs]."""
-    runs = evidence.runs[_labelled(evidence), DISTILLED.name]
+    runs = found.runs[found.labelled[0], DISTILLED.name]
     return np.stack([run.trace for run in runs if run.trace is not None])
 
 
-def draw(evidence: Evidence) -> Figure:
+def draw(found: MethodAccuracies) -> Figure:
     """The trace of annealing; accuracy in budget mode and anytime, for annealing and for temperatures that stay."""
     figure = Figure(figsize=(8.6, 3.0), layout="constrained")
     left, middle, right = figure.subplots(1, 3)
-    traces = _traces(evidence)
+    traces = _traces(found)
     epochs = np.arange(1, traces.shape[2] + 1)
     for row, label, colour in ((2, "confidence, raw", PALETTE[0]), (1, "confidence, adjusted", PALETTE[2])):
         left.plot(epochs, traces[:, row].mean(0), color=colour, label=label)
     left.axhline(LIMIT, color="#666666", linewidth=0.8, linestyle="--", label="limit")
-    for drop in evidence.size.training.drops:
+    for drop in found.drops:
         left.axvline(drop, color="#bbbbbb", linewidth=0.8, linestyle=":")
-    left.set(title=f"{evidence.images}({_labelled(evidence)}): the last exit", xlabel="epoch", ylim=(0, 1.02))
+    left.set(title=f"{found.images}({found.labelled[0]}): the last exit", xlabel="epoch", ylim=(0, 1.02))
     left.set_ylabel("confidence, mean over repeats")
     other = left.twinx()
     other.plot(epochs, traces[:, 0].mean(0), color=PALETTE[3], label="temperature")
@@ -60,22 +66,22 @@ def draw(evidence: Evidence) -> Figure:
     other.grid(False)
     left.legend(fontsize=6, loc="lower right")
     for axes, kind, xlabel in ((middle, "budget", "exits available"), (right, "ensemble", "exits in the ensemble")):
-        curves(axes, evidence, _labelled(evidence), (DISTILLED, *STAYING), kind)
-        axes.set(title=f"{kind}, top-{evidence.size.top}", xlabel=xlabel)
+        curves(axes, found, found.labelled[0], METHODS, kind)
+        axes.set(title=f"{kind}, top-{found.top}", xlabel=xlabel)
     middle.set_ylabel("test accuracy, %")
     handles, labels = right.get_legend_handles_labels()
     right.legend(handles, ["annealed", *labels[1:]], fontsize=6, loc="lower right")
     return figure
 
 
-def _half(evidence: Evidence) -> np.ndarray:
+def _half(found: MethodAccuracies) -> np.ndarray:
     """Adjusted confidence less the limit, mean over the second half of the epochs: [S]."""
-    adjusted = _traces(evidence)[:, 1]
+    adjusted = _traces(found)[:, 1]
     return adjusted[:, adjusted.shape[1] // 2 :].mean(1) - LIMIT
 
 
-def _setting(evidence: Evidence) -> str:
-    return f"{evidence.images}({_labelled(evidence)})"
+def _setting(found: MethodAccuracies) -> str:
+    return f"{found.images}({found.labelled[0]})"
 
 
 raw_rises = Claim(
@@ -107,7 +113,7 @@ one_is_worse = Claim(
     statistic="test accuracy of exit 1, annealed minus temperature 1 on the same repeat, in points",
     expected="> 0",
     refuted_by="an interval over repeats below 0",
-    values=lambda e: {_setting(e): e.gain(_labelled(e), DISTILLED, STAYING[0], "budget")[:, 0]},
+    values=lambda e: {_setting(e): e.gain(e.labelled[0], DISTILLED, STAYING[0], "budget")[:, 0]},
 )
 
 others_no_better = Claim(
@@ -115,7 +121,7 @@ others_no_better = Claim(
     statistic="test accuracy in budget mode, mean over budgets, annealed minus that temperature, in points",
     expected="> -1",
     refuted_by="an interval over repeats below -1 for that temperature",
-    values=lambda e: {m.name: e.gain(_labelled(e), DISTILLED, m, "budget").mean(1) for m in STAYING[1:]},
+    values=lambda e: {m.name: e.gain(e.labelled[0], DISTILLED, m, "budget").mean(1) for m in STAYING[1:]},
 )
 
 

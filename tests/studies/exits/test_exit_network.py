@@ -1,0 +1,66 @@
+"""One network with exits as an experiment: what decides its hash, which images it reads, how several are grouped."""
+
+import numpy as np
+import pytest
+import torch
+
+from tutelage.data import blobs
+from tutelage.errors import Refusal
+from tutelage.lab import Context
+from tutelage.studies.exits import exit_network
+from tutelage.studies.exits.exit_network import ExitNetwork, side_by_side
+
+TINY = ExitNetwork(images="blobs", labelled=10, held=4, total=20, width=4, epochs=1, batch=20)
+
+
+@pytest.fixture(autouse=True)
+def fresh_images():
+    exit_network._images.cache_clear()
+    yield
+    exit_network._images.cache_clear()
+
+
+def test_everything_a_training_depends_on_is_in_the_hash():
+    changes = {
+        "images": "digits", "labelled": 14, "held": 3, "total": 21, "unlabelled": True, "teachers": "none",
+        "temperature": 4.0, "limit": 0.1, "network": "msdnet", "width": 5, "halve": (1,), "epochs": 2, "batch": 10,
+        "learning_rate": 0.2, "drops": (1,), "mixed": True, "top": 5, "seed": 1, "folder": "pictures",
+    }  # fmt: skip
+    assert set(changes) == set(ExitNetwork.model_fields)
+    experiments = [TINY] + [TINY.model_copy(update={name: value}) for name, value in changes.items()]
+    assert len({experiment.hash for experiment in experiments}) == len(experiments)
+
+
+def test_cifar100_and_its_measure_are_settings(monkeypatch):
+    asked = []
+    monkeypatch.setattr(exit_network, "load_images", lambda name: asked.append(name) or blobs(300, 100))
+    chosen = ExitNetwork(**TINY.model_dump() | {"images": "cifar100", "top": 5})
+    all_found = chosen.run(Context())
+    assert asked == ["cifar100"]
+    assert (all_found["single"] >= TINY.run(Context())["single"]).all()
+
+
+def test_a_group_is_trained_as_its_networks_are_one_by_one():
+    experiments = [TINY, TINY.model_copy(update={"teachers": "none"}), TINY.model_copy(update={"seed": 1})]
+    together = exit_network.train_networks(experiments, torch.device("cpu"), lambda share: None)
+    for experiment, arrays in zip(experiments, together, strict=True):
+        alone = experiment.run(Context())
+        assert alone.keys() == arrays.keys()
+        assert all(np.array_equal(alone[name], arrays[name]) for name in alone)
+    assert "temperatures" not in together[1]
+
+
+def test_networks_side_by_side_have_the_same_images_and_epochs():
+    longer = TINY.model_copy(update={"epochs": 2})
+    many = [e.model_copy(update={"seed": seed}) for seed in range(3) for e in (TINY, longer)]
+    groups = side_by_side(many, most=2)
+    assert [len(group) for group in groups] == [2, 1, 2, 1]
+    assert all(len({e.epochs for e in group}) == 1 for group in groups)
+    assert sorted(e.hash for group in groups for e in group) == sorted(e.hash for e in many)
+
+
+def test_settings_out_of_range_are_an_error():
+    with pytest.raises(Refusal, match="epochs"):
+        ExitNetwork(images="blobs", labelled=10, held=4, total=20, epochs=0)
+    with pytest.raises(Refusal, match="teachers"):
+        ExitNetwork(images="blobs", labelled=10, held=4, total=20, epochs=1, teachers="first")
