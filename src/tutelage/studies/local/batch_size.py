@@ -1,8 +1,7 @@
-"""Descent with fresh samples at every step: the size of the batch hardly matters (seed 003, Theorem 6)."""
+"""Descent with fresh samples at every step: the size of the batch hardly matters (paper 003, Theorem 6)."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -11,9 +10,11 @@ from matplotlib.figure import Figure
 
 from tutelage.draws import keys, normals
 from tutelage.figures import PALETTE, band
+from tutelage.lab import Context, Experiment, Results, Shared
+from tutelage.lab.experiment import Arrays
+from tutelage.settings import Seeds
 from tutelage.studies.claims import Claim
 from tutelage.studies.local._slopes import geometric_steps, powers
-from tutelage.studies.packs import Packs
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.theory.local import (
     Setting,
@@ -25,7 +26,9 @@ from tutelage.theory.local import (
     stochastic_gradient,
 )
 
-TEACHERS, STUDENTS, DIMENSION, RATE = 3, 9, 4, 0.08
+RATE = 0.08
+RECORDS = 60
+"""Recorded steps at most, about evenly on a logarithmic axis."""
 BATCHES: dict[Scale, tuple[int, ...]] = {
     "smoke": (10, 100, 1_000),
     "quick": (10, 100, 1_000),
@@ -47,11 +50,75 @@ ARRIVED = 1e-4
 def batch_size(scale: Scale) -> Plan:
     """Descent with fresh samples at every step, against descent on expectations."""
     claims = [same_end, arrives, one_over_n, under_the_bound, noise_vanishes]
-    return Plan([], draw, claims, table, lambda packs, tell: look(packs, tell, scale))
+    common = {"steps": STEPS[scale], "repeats": REPEATS[scale], "seeds": SEEDS[scale]}
+    batches = [SampledDescent(batch=batch, **common) for batch in BATCHES[scale]]
+    return Plan([ExactDescent(**common), *batches], draw, claims, table, view=by_batch)
+
+
+class ExactDescent(Experiment, kind="exact-descent", numerics=1):
+    """Descent on expectations from students near their teachers, and the noise of a batch's gradient on its way."""
+
+    steps: int
+    repeats: int
+    noise_batch: int = 100
+    records: int = RECORDS
+    rate: float = RATE
+    teachers: int = 3
+    students: int = 9
+    dimension: int = 4
+    seeds: Seeds
+
+    def run(self, context: Context) -> Arrays:
+        record = geometric_steps(self.steps, self.records)
+        start = _start(self.teachers, self.students, self.dimension, self.seeds)
+        descent = descend(start, record, rate=self.rate)
+        places = [p for p, step in enumerate(record) if step > 0][:: max(1, len(record) // 12)]
+        noise = []
+        for done, place in enumerate(places, start=1):
+            noise.append(spread_of(descent.at(place), self.noise_batch, self.seeds, self.repeats))
+            context.progress(done / len(places))
+        return {
+            "losses": descent.losses.numpy().T,
+            "gradient_norms": descent.gradients.numpy().T,
+            "noise": np.stack(noise, 1),  # [S, places]
+            "recorded_steps": Shared(np.array(descent.steps)),
+            "places": Shared(np.array(places)),
+        }
+
+
+class SampledDescent(Experiment, kind="sampled-descent", numerics=1):
+    """Descent with a fresh batch at every step, the noise of the gradient at the start, and the bound of Lemma F.1."""
+
+    batch: int
+    steps: int
+    repeats: int
+    records: int = RECORDS
+    rate: float = RATE
+    teachers: int = 3
+    students: int = 9
+    dimension: int = 4
+    seeds: Seeds
+
+    @property
+    def cost(self) -> float:
+        return 1e-7 * self.members * self.batch * (self.steps + self.repeats)
+
+    def run(self, context: Context) -> Arrays:
+        start = _start(self.teachers, self.students, self.dimension, self.seeds)
+        descent = descend_on_samples(
+            start, geometric_steps(self.steps, self.records), self.batch, self.seeds, rate=self.rate
+        )
+        size, d = (start.mass + start.total) ** 2 * start.mass, self.dimension
+        return {
+            "losses": descent.losses.numpy().T,
+            "gradient_norms": descent.gradients.numpy().T,
+            "noise": spread_of(start, self.batch, self.seeds, self.repeats),
+            "noise_bound": (4 * d * (d + 2) / self.batch * size).numpy(),
+        }
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class BatchSizes:
     """Losses and gradients' norms [T, S] by batch, 0 for expectations, at the recorded steps [T]; noise [batch, S]:
     E|grad L^ - grad L|^2 at the start, and bound [batch, S] of Lemma F.1; along [T, S]: that noise with 100 samples at
     the steps of the exact descent in ``places``."""
@@ -69,38 +136,25 @@ class Seen:
         return [batch for batch in self.losses if batch]
 
 
-def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> Seen:
-    """Three random unit teachers in four dimensions, nine students near them, rate 0.08."""
-    seeds = range(SEEDS[scale])
-    teachers = separated_teachers(TEACHERS, DIMENSION, seeds)
-    start = Setting(teachers, local_students(teachers, STUDENTS, seeds))
-    record = geometric_steps(STEPS[scale], 60)
-    exact = descend(start, record, rate=RATE)
-    losses, gradients, noise = {0: exact.losses.numpy()}, {0: exact.gradients.numpy()}, []
-    batches, repeats = BATCHES[scale], REPEATS[scale]
-    shape = {"teachers": TEACHERS, "students": STUDENTS, "dimension": DIMENSION, "rate": RATE}
-    about = {"what": "batch-size", "seeds": len(seeds), "steps": STEPS[scale], "repeats": repeats, **shape}
-    for done, batch in enumerate(batches, start=1):
-        part = packs.kept.part(about | {"batch": batch}, partial(_sampled, start, record, batch, seeds, repeats))
-        losses[batch], gradients[batch] = part["losses"], part["gradients"]
-        noise.append(part["noise"])
-        progress(0.95 * sum(batches[:done]) / sum(batches))
-    size, d = (start.mass + start.total) ** 2 * start.mass, DIMENSION
-    bound = np.stack([(4 * d * (d + 2) / batch * size).numpy() for batch in batches])
-    places = [p for p, step in enumerate(record) if step > 0][:: max(1, len(record) // 12)]
-    along = np.stack([spread_of(exact.at(p), 100, seeds, repeats) for p in places])
-    progress(1.0)
-    return Seen(exact.steps, losses, gradients, np.stack(noise), bound, places, along)
+def by_batch(results: Results) -> BatchSizes:
+    """Losses, gradients and their noise by batch."""
+    exact, sampled = results.of(ExactDescent).one(), results.of(SampledDescent)
+    runs = {0: exact} | {r.setting("batch"): r for r in sampled}
+    losses, gradients = (
+        {batch: np.ascontiguousarray(r[name].T) for batch, r in runs.items()} for name in ("losses", "gradient_norms")
+    )
+    noise, bound = (np.stack([r[name] for r in sampled]) for name in ("noise", "noise_bound"))
+    steps, places = (exact[name].tolist() for name in ("recorded_steps", "places"))
+    return BatchSizes(tuple(steps), losses, gradients, noise, bound, places, np.ascontiguousarray(exact["noise"].T))
 
 
-def _sampled(start: Setting, record: list[int], batch: int, seeds: range, repeats: int) -> dict[str, np.ndarray]:
-    """Losses and gradients' norms of a descent with a batch [T, S], and the noise at its start [S]."""
-    run = descend_on_samples(start, record, batch, seeds, rate=RATE)
-    noise = spread_of(start, batch, seeds, repeats)
-    return {"losses": run.losses.numpy(), "gradients": run.gradients.numpy(), "noise": noise}
+def _start(teachers: int, students: int, dimension: int, seeds: Sequence[int]) -> Setting:
+    """Random unit teachers, and students near them."""
+    drawn = separated_teachers(teachers, dimension, seeds)
+    return Setting(drawn, local_students(drawn, students, seeds))
 
 
-def spread_of(setting: Setting, batch: int, seeds: range, repeats: int) -> np.ndarray:
+def spread_of(setting: Setting, batch: int, seeds: Sequence[int], repeats: int) -> np.ndarray:
     """E|grad L^ - grad L|_F^2 with a batch, over as many batches as told: [S]."""
     exact, streams, count = gradient(setting), keys(seeds, "local noise"), batch * setting.d
     total = torch.zeros(setting.members, dtype=torch.float64)
@@ -110,44 +164,46 @@ def spread_of(setting: Setting, batch: int, seeds: range, repeats: int) -> np.nd
     return (total / repeats).numpy()
 
 
-def table(seen: Seen) -> pa.Table:
+def table(result: BatchSizes) -> pa.Table:
     rows = [
         {
             "batch": batch,
             "seed": s,
             "step": step,
             "loss": float(losses[t, s]),
-            "gradient": float(seen.gradients[batch][t, s]),
+            "gradient": float(result.gradients[batch][t, s]),
         }
-        for batch, losses in seen.losses.items()
-        for t, step in enumerate(seen.steps)
+        for batch, losses in result.losses.items()
+        for t, step in enumerate(result.steps)
         for s in range(losses.shape[1])
     ]
     return pa.Table.from_pylist(rows)
 
 
-def draw(seen: Seen) -> Figure:
+def draw(result: BatchSizes) -> Figure:
     """Loss against steps by batch; noise of the gradient against the batch, and against the loss on the way."""
     figure = Figure(figsize=(8.2, 2.8), layout="constrained")
     course, size, way = figure.subplots(1, 3)
-    steps = np.array(seen.steps)[1:]
-    for (batch, losses), colour in zip(seen.losses.items(), ("#000000", *PALETTE), strict=False):
+    steps = np.array(result.steps)[1:]
+    for (batch, losses), colour in zip(result.losses.items(), ("#000000", *PALETTE), strict=False):
         name = f"{batch} samples" if batch else "expectation"
         band(course, steps, np.log10(losses[1:]), colour, name, "-" if batch else "--", spread=not batch)
     course.set(xscale="log", xlabel="steps", ylabel=r"$\log_{10} L$, mean over seeds")
     course.legend(loc="lower left")
-    size.loglog(seen.batches, seen.noise, "o-", color=PALETTE[0], markersize=3, alpha=0.4, linewidth=0.8)
-    size.loglog(seen.batches, seen.bound.mean(1), "--", color=PALETTE[3], label="bound of Lemma F.1")
+    size.loglog(result.batches, result.noise, "o-", color=PALETTE[0], markersize=3, alpha=0.4, linewidth=0.8)
+    size.loglog(result.batches, result.bound.mean(1), "--", color=PALETTE[3], label="bound of Lemma F.1")
     size.set(xlabel="samples", ylabel=r"$E|\nabla \hat L - \nabla L|^2$ at the start")
     size.legend(loc="center right")
-    way.loglog(seen.losses[0][seen.places], seen.along, "o-", color=PALETTE[2], markersize=2, alpha=0.4, linewidth=0.8)
+    way.loglog(
+        result.losses[0][result.places], result.along, "o-", color=PALETTE[2], markersize=2, alpha=0.4, linewidth=0.8
+    )
     way.set(xlabel="$L$ on the way", ylabel="the same with 100 samples")
     return figure
 
 
-def _gaps(seen: Seen) -> dict[str, np.ndarray]:
-    end = {batch: np.log10(losses[-1]) for batch, losses in seen.losses.items()}
-    return {f"{batch} samples": np.abs(end[batch] - end[0]) for batch in seen.batches}
+def _gaps(result: BatchSizes) -> dict[str, np.ndarray]:
+    end = {batch: np.log10(losses[-1]) for batch, losses in result.losses.items()}
+    return {f"{batch} samples": np.abs(end[batch] - end[0]) for batch in result.batches}
 
 
 same_end = Claim(
@@ -163,8 +219,8 @@ arrives = Claim(
     statistic="one where the loss is at most 1e-4 at the end, else zero",
     expected="> 0.95",
     refuted_by="an interval over seeds below 0.95 for that batch",
-    values=lambda seen: {
-        f"{batch} samples": (seen.losses[batch][-1] <= ARRIVED).astype(float) for batch in seen.batches
+    values=lambda result: {
+        f"{batch} samples": (result.losses[batch][-1] <= ARRIVED).astype(float) for batch in result.batches
     },
 )
 
@@ -173,7 +229,7 @@ one_over_n = Claim(
     statistic="distance from -1 of the slope of its log against log N, each seed",
     expected="< 0.1",
     refuted_by="an interval over seeds above 0.1",
-    values=lambda seen: {"at the start": np.abs(powers(np.array(seen.batches), seen.noise) + 1)},
+    values=lambda result: {"at the start": np.abs(powers(np.array(result.batches), result.noise) + 1)},
 )
 
 under_the_bound = Claim(
@@ -181,7 +237,7 @@ under_the_bound = Claim(
     statistic="its mean over batches over that bound",
     expected="< 1",
     refuted_by="an interval over seeds above 1",
-    values=lambda seen: {f"{b} samples": seen.noise[i] / seen.bound[i] for i, b in enumerate(seen.batches)},
+    values=lambda result: {f"{b} samples": result.noise[i] / result.bound[i] for i, b in enumerate(result.batches)},
 )
 
 noise_vanishes = Claim(
@@ -189,7 +245,7 @@ noise_vanishes = Claim(
     statistic="slope of the log of that squared distance with 100 samples against log L on the way of descent",
     expected="> 0.8",
     refuted_by="an interval over seeds below 0.8",
-    values=lambda seen: {
-        "on the way": powers(seen.losses[0][seen.places], seen.along),
+    values=lambda result: {
+        "on the way": powers(result.losses[0][result.places], result.along),
     },
 )

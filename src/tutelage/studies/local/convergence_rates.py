@@ -1,7 +1,8 @@
-"""How fast descent converges: linear with one student a teacher, powers of time with more (seed 003, Theorem 4)."""
+"""How fast descent converges: linear with one student per teacher, powers of time with more (paper 003, Theorem 4)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -11,11 +12,13 @@ from torch import Tensor
 
 from tutelage.draws import keys, uniforms
 from tutelage.figures import PALETTE, panel_grid
+from tutelage.lab import Context, Experiment, Results, Shared
+from tutelage.lab.experiment import Arrays
+from tutelage.settings import Seeds
 from tutelage.studies.claims import Claim
 from tutelage.studies.local._slopes import geometric_steps, powers
-from tutelage.studies.packs import Packs
 from tutelage.studies.study import Plan, Scale, study
-from tutelage.theory.local import Descent, Setting, descend, local_students, plane_teachers, separated_teachers
+from tutelage.theory.local import Setting, descend, local_students, plane_teachers, separated_teachers
 
 SEEDS: dict[Scale, int] = {"smoke": 2, "quick": 12, "paper": 48}
 STEPS: dict[Scale, int] = {"smoke": 300, "quick": 30_000, "paper": 30_000}
@@ -23,13 +26,14 @@ RATE = 0.1
 """Of a single teacher of length 1; three teachers go at the usual rate."""
 FLOOR = 1e-22
 """Losses below this are not fitted."""
-ONE, PAIR, ACROSS, EQUAL, MORE = (
+StartName = Literal[
     "one teacher, one student",
     "one teacher, two students",
     "one teacher, the second student across",
     "three teachers, three students",
     "three teachers, nine students",
-)
+]
+ONE, PAIR, ACROSS, EQUAL, MORE = NAMES = get_args(StartName)
 
 
 @study(
@@ -42,27 +46,52 @@ ONE, PAIR, ACROSS, EQUAL, MORE = (
 def convergence_rates(scale: Scale) -> Plan:
     """Linear convergence with one student a teacher, powers of time with more."""
     claims = [linear, third_power, second_power, at_least_1_over_t, under_the_bound, falls, exponents]
-    return Plan([], draw, claims, table, lambda packs, tell: look(packs, tell, scale))
+    experiments = [
+        RateOfDescent(start=name, rate=RATE if name in (ONE, PAIR, ACROSS) else None, steps=STEPS[scale],
+                      seeds=SEEDS[scale])
+        for name in NAMES
+    ]  # fmt: skip
+    return Plan(experiments, draw, claims, table, view=courses)
+
+
+class RateOfDescent(Experiment, kind="rate-of-descent", numerics=1):
+    """Losses and gradient norms of descent from one of the starts where rates of convergence are known.
+
+    rate: None for half of the largest stable one.
+    """
+
+    start: StartName
+    rate: float | None
+    steps: int
+    records: int = 120
+    seeds: Seeds
+
+    @property
+    def cost(self) -> float:
+        return 1e-6 * self.members * self.steps
+
+    def run(self, context: Context) -> Arrays:
+        setting = starts(self.seeds)[self.start]
+        run = descend(setting, geometric_steps(self.steps, self.records), rate=self.rate, keep=False)
+        return {
+            "losses": run.losses.numpy().T,
+            "gradient_norms": run.gradients.numpy().T,
+            "learning_rate": run.rate.numpy(),
+            "least_ratio": run.constant.numpy(),
+            "recorded_steps": Shared(np.array(run.steps)),
+        }
 
 
 @dataclass(frozen=True, eq=False)
-class Course:
-    """Losses and gradient norms [T, S] at steps [T] of one setting."""
+class DescentCourse:
+    """Losses and gradient norms [T, S] at steps [T] from one start; rate [S]; kappa [S]: the least |grad L| / L."""
 
     name: str
-    run: Descent
-
-    @property
-    def steps(self) -> np.ndarray:
-        return np.array(self.run.steps)
-
-    @property
-    def losses(self) -> np.ndarray:
-        return self.run.losses.numpy()
-
-    @property
-    def gradients(self) -> np.ndarray:
-        return self.run.gradients.numpy()
+    steps: np.ndarray
+    losses: np.ndarray
+    gradients: np.ndarray
+    rate: np.ndarray
+    kappa: np.ndarray
 
     @property
     def late(self) -> np.ndarray:
@@ -70,13 +99,14 @@ class Course:
         return self.steps >= self.steps[-1] / 10
 
 
-def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> list[Course]:
-    seeds, found = range(SEEDS[scale]), []
-    for done, (name, setting) in enumerate(starts(seeds).items(), start=1):
-        rate = RATE if setting.r == 1 else None
-        found.append(Course(name, descend(setting, geometric_steps(STEPS[scale]), rate=rate, keep=False)))
-        progress(done / 5)
-    return found
+def courses(results: Results) -> list[DescentCourse]:
+    """Descent from every start."""
+    out = []
+    for r in results:
+        losses, gradients = (np.ascontiguousarray(r[name].T) for name in ("losses", "gradient_norms"))
+        course = (r["recorded_steps"], losses, gradients, r["learning_rate"], r["least_ratio"])
+        out.append(DescentCourse(r.setting("start"), *course))
+    return out
 
 
 def starts(seeds: Sequence[int]) -> dict[str, Setting]:
@@ -107,7 +137,7 @@ def _across(length: Tensor) -> Tensor:
     return torch.stack([torch.zeros_like(length), length], 1).unsqueeze(1)
 
 
-def table(found: Sequence[Course]) -> pa.Table:
+def table(found: Sequence[DescentCourse]) -> pa.Table:
     rows = [
         {"setting": c.name, "seed": s, "step": int(step), "loss": c.losses[t, s], "gradient": c.gradients[t, s]}
         for c in found
@@ -117,7 +147,7 @@ def table(found: Sequence[Course]) -> pa.Table:
     return pa.Table.from_pylist(rows)
 
 
-def draw(found: Sequence[Course]) -> Figure:
+def draw(found: Sequence[DescentCourse]) -> Figure:
     """Loss against steps of every seed; dashes: the power, or 1 / t."""
     titles = [c.name.replace(", ", ",\n") for c in found]
     figure, axes = panel_grid([""], titles, "steps", "loss", size=(1.75, 2.4))
@@ -136,12 +166,12 @@ def draw(found: Sequence[Course]) -> Figure:
 
 
 def _named(
-    found: Sequence[Course], names: Sequence[str], value: Callable[[Course], np.ndarray]
+    found: Sequence[DescentCourse], names: Sequence[str], value: Callable[[DescentCourse], np.ndarray]
 ) -> dict[str, np.ndarray]:
     return {c.name: value(c) for c in found if c.name in names}
 
 
-def _straight(course: Course) -> np.ndarray:
+def _straight(course: DescentCourse) -> np.ndarray:
     """Squared correlation of log L with the step, from a tenth of the steps above the floor on: [S]."""
     out = np.full(course.losses.shape[1], np.nan)
     for s, losses in enumerate(course.losses.T):  # each seed reaches the floor at a step of its own
@@ -162,7 +192,7 @@ linear = Claim(
 )
 
 
-def _power(course: Course) -> np.ndarray:
+def _power(course: DescentCourse) -> np.ndarray:
     return powers(course.steps[course.late], course.losses[course.late])
 
 
@@ -191,10 +221,9 @@ at_least_1_over_t = Claim(
 )
 
 
-def _bound(course: Course) -> np.ndarray:
+def _bound(course: DescentCourse) -> np.ndarray:
     """Whether the greatest L_t t eta kappa^2 / 4 on the way is at most 1: [S]."""
-    rate, kappa = course.run.rate.numpy(), course.run.constant.numpy()
-    return ((course.losses * course.steps[:, None]).max(0) * rate * kappa**2 / 4 <= 1).astype(float)
+    return ((course.losses * course.steps[:, None]).max(0) * course.rate * course.kappa**2 / 4 <= 1).astype(float)
 
 
 under_the_bound = Claim(
@@ -206,7 +235,7 @@ under_the_bound = Claim(
 )
 
 
-def _rises(course: Course) -> np.ndarray:
+def _rises(course: DescentCourse) -> np.ndarray:
     """Share of recorded stretches over which a loss above the floor rises: [S]."""
     return ((np.diff(course.losses, axis=0) > 0) & (course.losses[1:] > FLOOR)).mean(0)
 
@@ -220,7 +249,7 @@ falls = Claim(
 )
 
 
-def _exponents(found: Sequence[Course]) -> dict[str, np.ndarray]:
+def _exponents(found: Sequence[DescentCourse]) -> dict[str, np.ndarray]:
     """Distance of d log |grad L| / d log L from 1/2, 2/3, 3/4: [S] each."""
     wanted = {ONE: 1 / 2, PAIR: 2 / 3, ACROSS: 3 / 4}
     out = {}

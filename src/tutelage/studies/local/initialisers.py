@@ -1,8 +1,7 @@
-"""Starts of small loss from random directions, in all of space or in a learned subspace (seed 003, Theorem 5)."""
+"""Starts of small loss from random directions, in all of space or in a learned subspace (paper 003, Theorem 5)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -11,9 +10,11 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from tutelage.figures import PALETTE
+from tutelage.lab import Context, Experiment, Results
+from tutelage.lab.experiment import Arrays
+from tutelage.settings import Seeds
 from tutelage.studies.claims import Claim
 from tutelage.studies.local._slopes import powers
-from tutelage.studies.packs import Packs
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.theory.kernels import pairs
 from tutelage.theory.local import Setting, descend, loss, random_start, separated_teachers, subspace_start
@@ -44,11 +45,48 @@ ARRIVED = 1e-4
 def initialisers(scale: Scale) -> Plan:
     """Starts of small loss from random directions, in all of space or in a learned subspace."""
     claims = [falls_with_width, covered, subspace_helps, falls_with_samples, arrives, all_live_arrive]
-    return Plan([], draw, claims, table, lambda packs, tell: look(packs, tell, scale))
+    common = {"steps": STEPS[scale], "seeds": SEEDS[scale]}
+    experiments = [
+        InitialisedDescent(dimension=d, students=m, **common) for d in (*DIMENSIONS, HIGH) for m in WIDTHS[scale]
+    ]
+    experiments += [
+        InitialisedDescent(dimension=HIGH, students=IN_SUBSPACE, samples=number, **common) for number in SAMPLES[scale]
+    ]
+    return Plan(experiments, draw, claims, table, view=initialised_starts)
+
+
+class InitialisedDescent(Experiment, kind="initialised-descent", numerics=1):
+    """Descent from random directions with the best lengths, in all of space or in a learned subspace.
+
+    samples: those from which Algorithm 2 learns the subspace; 0: Algorithm 1, in all of space, with exact moments.
+    """
+
+    dimension: int
+    students: int
+    samples: int = 0
+    steps: int
+    teachers: int = TEACHERS
+    seeds: Seeds
+
+    @property
+    def cost(self) -> float:
+        return self.members * (1e-6 * self.steps + 1e-6 * self.samples)
+
+    def run(self, context: Context) -> Arrays:
+        teachers = separated_teachers(self.teachers, self.dimension, self.seeds)
+        if not self.samples:
+            students = random_start(teachers, self.students, self.seeds)
+            bound = covering_bound(teachers, random_directions(self.students, self.dimension, self.seeds))
+            return _followed(teachers, students, self.steps) | {"bound": bound}
+        each = []
+        for place, seed in enumerate(self.seeds):  # one after the other: the samples of all would be many
+            each.append(subspace_start(teachers[place : place + 1], self.students, [seed], self.samples))
+            context.progress((place + 1) / self.members)
+        return _followed(teachers, torch.cat(each), self.steps) | {"bound": np.full(self.members, np.nan)}
 
 
 @dataclass(frozen=True, eq=False)
-class Start:
+class InitialisedStart:
     """A start: its loss, that after descent, the bound of Lemma E.1 (NaN for Algorithm 2), and how many students least
     squares left with a length: [S] each.
 
@@ -69,30 +107,11 @@ class Start:
         return f"d = {self.dimension}, m = {self.m}{tail}"
 
 
-def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> list[Start]:
-    """Three unit teachers at least half a radian apart; Algorithm 1 with exact, Algorithm 2 with sampled moments."""
-    seeds, steps = range(SEEDS[scale]), STEPS[scale]
-    todo = [(d, m, 0) for d in (*DIMENSIONS, HIGH) for m in WIDTHS[scale]]
-    todo += [(HIGH, IN_SUBSPACE, number) for number in SAMPLES[scale]]
-    about = {"what": "initialisers", "teachers": TEACHERS, "seeds": len(seeds), "steps": steps}
-    found: list[Start] = []
-    for d, m, samples in todo:
-        of = {"dimension": d, "students": m, "samples": samples}
-        part = packs.kept.part(about | of, partial(_start, d, m, samples, seeds, steps))
-        found.append(Start(d, m, samples, **part))
-        progress(len(found) / len(todo))
-    return found
-
-
-def _start(d: int, m: int, samples: int, seeds: range, steps: int) -> dict[str, np.ndarray]:
-    """What a :class:`Start` holds, of Algorithm 2 where there are samples."""
-    teachers = separated_teachers(TEACHERS, d, seeds)
-    if samples:
-        each = [subspace_start(teachers[s : s + 1], m, [s], samples) for s in seeds]  # many samples a seed
-        students, bound = torch.cat(each), np.full(len(seeds), np.nan)
-    else:
-        students, bound = random_start(teachers, m, seeds), covering_bound(teachers, random_directions(m, d, seeds))
-    return _followed(teachers, students, steps) | {"bound": bound}
+def initialised_starts(results: Results) -> list[InitialisedStart]:
+    """Starts of both algorithms."""
+    arrays = ("loss", "end_loss", "bound", "live")
+    settings = ("dimension", "students", "samples")
+    return [InitialisedStart(*map(r.setting, settings), *(r[name] for name in arrays)) for r in results]
 
 
 def covering_bound(teachers: Tensor, directions: Tensor) -> np.ndarray:
@@ -110,10 +129,10 @@ def _followed(teachers: Tensor, students: Tensor, steps: int) -> dict[str, np.nd
     kept = students.gather(1, order[:, :most].unsqueeze(2).expand(-1, -1, students.shape[2]))
     setting = Setting(teachers, kept)
     end = descend(setting, [0, steps], keep=False).losses[1]
-    return {"loss": loss(setting).numpy(), "end": end.numpy(), "live": live.numpy()}
+    return {"loss": loss(setting).numpy(), "end_loss": end.numpy(), "live": live.numpy()}
 
 
-def table(found: Sequence[Start]) -> pa.Table:
+def table(found: Sequence[InitialisedStart]) -> pa.Table:
     rows = [
         {"d": f.dimension, "m": f.m, "samples": f.samples, "seed": s, "loss": f.loss[s], "end": f.end[s],
          "live": int(f.live[s]),
@@ -124,7 +143,7 @@ def table(found: Sequence[Start]) -> pa.Table:
     return pa.Table.from_pylist(rows)
 
 
-def draw(found: Sequence[Start]) -> Figure:
+def draw(found: Sequence[InitialisedStart]) -> Figure:
     """Median loss of starts with quartiles: Algorithm 1 against the width, Algorithm 2 against the samples."""
     figure = Figure(figsize=(7.4, 2.9), layout="constrained")
     first, second = figure.subplots(1, 2, sharey=True)
@@ -151,14 +170,14 @@ def draw(found: Sequence[Start]) -> Figure:
     return figure
 
 
-def _quartiles(panel, x: Sequence[int], of: Sequence[Start], colour: str, label: str) -> None:
+def _quartiles(panel, x: Sequence[int], of: Sequence[InitialisedStart], colour: str, label: str) -> None:
     low, middle, high = np.stack([np.quantile(f.loss, (0.25, 0.5, 0.75)) for f in of], axis=1)
     panel.loglog(x, middle, "o-", color=colour, markersize=3, label=label)
     panel.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
 
 
-def _falling(found: Sequence[Start]) -> dict[str, np.ndarray]:
-    """Exponent of the loss in m, times d / 2: [S] a dimension."""
+def _falling(found: Sequence[InitialisedStart]) -> dict[str, np.ndarray]:
+    """Exponent of the loss in m, times d / 2: [S] per dimension."""
     out = {}
     for d in DIMENSIONS:
         of = [f for f in found if f.dimension == d and not f.samples]
@@ -184,7 +203,7 @@ covered = Claim(
 )
 
 
-def _advantage(found: Sequence[Start]) -> dict[str, np.ndarray]:
+def _advantage(found: Sequence[InitialisedStart]) -> dict[str, np.ndarray]:
     best = max((f for f in found if f.samples), key=lambda f: f.samples)
     plain = max((f for f in found if f.dimension == HIGH and not f.samples), key=lambda f: f.m)
     return {f"d = {HIGH}": np.log10(plain.loss / best.loss)}
@@ -200,7 +219,7 @@ subspace_helps = Claim(
 )
 
 
-def _by_samples(found: Sequence[Start]) -> dict[str, np.ndarray]:
+def _by_samples(found: Sequence[InitialisedStart]) -> dict[str, np.ndarray]:
     of = [f for f in found if f.samples]
     return {f"d = {HIGH}": powers(np.array([f.samples for f in of]), np.stack([f.loss for f in of]))}
 
@@ -214,7 +233,7 @@ falls_with_samples = Claim(
 )
 
 
-def _arrived(found: Sequence[Start]) -> dict[str, np.ndarray]:
+def _arrived(found: Sequence[InitialisedStart]) -> dict[str, np.ndarray]:
     widest = max(f.m for f in found if f.dimension == DIMENSIONS[0])
     plain = [f for f in found if f.dimension in DIMENSIONS and f.m == widest]
     best = max((f for f in found if f.samples), key=lambda f: f.samples)
@@ -230,7 +249,7 @@ arrives = Claim(
 )
 
 
-def _as_live(found: Sequence[Start]) -> dict[str, np.ndarray]:
+def _as_live(found: Sequence[InitialisedStart]) -> dict[str, np.ndarray]:
     fewest = min(f.m for f in found)
     of = [f for f in found if f.m == fewest and not f.samples]
     return {f.label: ((f.end <= ARRIVED) == (f.live >= TEACHERS)).astype(float) for f in of}

@@ -1,4 +1,4 @@
-"""One student too many, and the gradient no longer bounds the loss as it did (seed 003, Claim 2 and Fig. 2)."""
+"""One student too many, and the gradient no longer bounds the loss as it did (paper 003, Claim 2 and Fig. 2)."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -12,9 +12,11 @@ from torch import Tensor
 
 from tutelage.draws import keys, normals, uniforms
 from tutelage.figures import PALETTE
+from tutelage.lab import Context, Experiment, Results
+from tutelage.lab.experiment import Arrays
+from tutelage.settings import Seeds
 from tutelage.studies.claims import Claim
 from tutelage.studies.local._slopes import powers
-from tutelage.studies.packs import Packs
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.theory.local import Setting, ineffective, loss_and_gradient, opposite_pair, separated_teachers
 from tutelage.theory.local.bounds import KAPPA
@@ -26,6 +28,7 @@ ANGLES = np.geomspace(1e-4, 1e-2, 9)
 """delta, where powers are read off."""
 WIDE = np.geomspace(1e-4, 0.8, 25)
 """delta, as drawn."""
+BOTH = tuple(np.unique(np.concatenate([ANGLES, WIDE])).tolist())
 
 
 @study(
@@ -38,13 +41,39 @@ WIDE = np.geomspace(1e-4, 0.8, 25)
 def pl_fails(scale: Scale) -> Plan:
     """With one student more than teachers the Polyak-Lojasiewicz inequality fails."""
     claims = [square, cube, constant, kept_by_one, lost_by_two, exponent_1_holds]
-    return Plan([], draw, claims, table, lambda packs, tell: look(packs, tell, scale))
+    experiments = [
+        TiltedStudents(teachers=r, pair=pair, seeds=SEEDS[scale]) for r in TEACHERS for pair in (False, True)
+    ]
+    return Plan(experiments, draw, claims, table, view=losses_by_angle)
+
+
+class TiltedStudents(Experiment, kind="tilted-students", numerics=1):
+    """Loss and gradient of students that are perfect but on the first teacher, at small angles with it.
+
+    Teachers are random, of lengths 1/2 to 3/2. pair: two students on the first teacher, one on either side, instead
+    of one.
+    """
+
+    teachers: int
+    pair: bool
+    dimension: int = DIMENSION
+    angles: tuple[float, ...] = BOTH
+    seeds: Seeds
+
+    def run(self, context: Context) -> Arrays:
+        teachers = separated_teachers(self.teachers, self.dimension, self.seeds, lengths=(0.5, 1.5))
+        settings = [Setting(teachers, students(teachers, delta, self.seeds, self.pair)) for delta in self.angles]
+        values = [loss_and_gradient(s) for s in settings]
+        return {
+            "loss": np.stack([v[0].numpy() for v in values], 1),  # [S, angles]
+            "gradient_norm": np.stack([v[1].flatten(1).norm(dim=1).numpy() for v in values], 1),
+            "root_of_lengths": (self.teachers * settings[0].longest).sqrt().numpy(),
+        }
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
-    """With so many teachers and one or two students on the first: losses, gradient norms [delta, S] at ``WIDE`` and
-    ``ANGLES`` together (``angles``), and sqrt(r w_max) [S]."""
+class LossByAngle:
+    """With so many teachers and students: losses, gradient norms [delta, S] at ``angles`` and sqrt(r w_max) [S]."""
 
     teachers: int
     students: int
@@ -66,33 +95,28 @@ class Seen:
         return self.students > self.teachers
 
 
-def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> list[Seen]:
-    """Random teachers of lengths 1/2 to 3/2, all matched exactly but the first, in a random plane through it."""
-    seeds, found = range(SEEDS[scale]), []
-    angles = np.unique(np.concatenate([ANGLES, WIDE]))
-    for done, r in enumerate(TEACHERS, start=1):
-        teachers = separated_teachers(r, DIMENSION, seeds, lengths=(0.5, 1.5))
-        for two in (False, True):
-            settings = [Setting(teachers, students(teachers, delta, seeds, two)) for delta in angles]
-            values = [loss_and_gradient(s) for s in settings]
-            loss = np.stack([v[0].numpy() for v in values])
-            slope = np.stack([v[1].flatten(1).norm(dim=1).numpy() for v in values])
-            scale_ = (r * settings[0].longest).sqrt().numpy()
-            found.append(Seen(r, settings[0].m, angles, loss, slope, scale_))
-        progress(done / len(TEACHERS))
-    return found
+def losses_by_angle(results: Results) -> list[LossByAngle]:
+    """One or two students on the first teacher, for every number of teachers."""
+    out = []
+    for r in results:
+        loss, gradient = (np.ascontiguousarray(r[name].T) for name in ("loss", "gradient_norm"))
+        count = r.setting("teachers") + r.setting("pair")
+        angles = np.array(r.setting("angles"))
+        out.append(LossByAngle(r.setting("teachers"), count, angles, loss, gradient, r["root_of_lengths"]))
+    return out
 
 
 def students(teachers: Tensor, delta: float, seeds: Sequence[int], two: bool) -> Tensor:
     """Perfect students but on the first teacher: one at the angle a delta, or two at a delta and -b delta.
 
-    a and b are between 1/2 and 1, drawn a seed; effective neurons of the two add up to the teacher, so only their
+    a and b are between 1/2 and 1, drawn per seed; effective neurons of the two add up to the teacher, so only their
     spikes are left (003, eq. 3). [S, r, d] or [S, r + 1, d].
     """
     first, others = teachers[:, :1], teachers[:, 1:]
     length = first.norm(dim=2, keepdim=True)
     unit = first / length
-    beside = normals(keys(seeds, "local plane"), DIMENSION).view(-1, 1, DIMENSION)
+    d = teachers.shape[2]
+    beside = normals(keys(seeds, "local plane"), d).view(-1, 1, d)
     beside = beside - (beside * unit).sum(2, keepdim=True) * unit
     beside = beside / beside.norm(dim=2, keepdim=True)
     a, b = (0.5 + uniforms(keys(seeds, "local tilt"), 2) / 2)[:, :, None, None].mul(delta).unbind(1)
@@ -104,7 +128,7 @@ def students(teachers: Tensor, delta: float, seeds: Sequence[int], two: bool) ->
     return torch.cat([ineffective(left), ineffective(right), ineffective(others)], 1)
 
 
-def table(found: Sequence[Seen]) -> pa.Table:
+def table(found: Sequence[LossByAngle]) -> pa.Table:
     rows = [
         {
             "teachers": f.teachers,
@@ -121,7 +145,7 @@ def table(found: Sequence[Seen]) -> pa.Table:
     return pa.Table.from_pylist(rows)
 
 
-def draw(found: Sequence[Seen]) -> Figure:
+def draw(found: Sequence[LossByAngle]) -> Figure:
     """Loss, |grad L|^2 / L, and |grad L| against L, of three teachers: one student each, and one more."""
     figure = Figure(figsize=(8.2, 2.7), layout="constrained")
     against, ratio, both = figure.subplots(1, 3)
@@ -145,7 +169,9 @@ def draw(found: Sequence[Seen]) -> Figure:
     return figure
 
 
-def _powers(found: Sequence[Seen], over: bool, value: Callable[[Seen], np.ndarray]) -> dict[str, np.ndarray]:
+def _powers(
+    found: Sequence[LossByAngle], over: bool, value: Callable[[LossByAngle], np.ndarray]
+) -> dict[str, np.ndarray]:
     return {f.label: powers(f.angles[f.fitted], value(f)[f.fitted]) for f in found if f.over == over}
 
 
@@ -170,8 +196,8 @@ cube = Claim(
 )
 
 
-def _limits(found: Sequence[Seen]) -> dict[str, np.ndarray]:
-    """L / delta^3 over 2 / (3 pi) - 1 in size at small angles, one value an angle."""
+def _limits(found: Sequence[LossByAngle]) -> dict[str, np.ndarray]:
+    """L / delta^3 over 2 / (3 pi) - 1 in size at small angles, one value per angle."""
     small = ANGLES[ANGLES <= 2e-3]
     values = [float(loss_and_gradient(opposite_pair(float(x)))[0]) for x in small]
     return {"one teacher": np.abs(np.array(values) / small**3 * 3 * math.pi / 2 - 1)}

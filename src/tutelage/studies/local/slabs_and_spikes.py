@@ -1,7 +1,6 @@
-"""What test functions see of a residual: slabs, flat parts and spikes (seed 003, Figs. 3 and 4)."""
+"""What test functions see of a residual: slabs, flat parts and spikes (paper 003, Figs. 3 and 4)."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,9 +10,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tutelage.figures import PALETTE
+from tutelage.lab import Context, Experiment, Results, Shared
+from tutelage.lab.experiment import Arrays
+from tutelage.settings import Seeds
 from tutelage.studies.claims import Claim
 from tutelage.studies.local._slopes import PLANE
-from tutelage.studies.packs import Packs
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.theory.local import (
     Setting,
@@ -49,11 +50,49 @@ TAUS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 def slabs_and_spikes(scale: Scale) -> Plan:
     """What test functions see of a residual: slabs, flat parts and spikes."""
     claims = [spikes_up, spike_width, spike_height, flat_part, falling, bounds_hold, pair_seen]
-    return Plan([], draw, claims, table, lambda packs, tell: look(packs, tell, scale))
+    bounds = [LossBounds(spread=spread, seeds=SEEDS[scale]) for spread in SPREADS]
+    return Plan([ResidualOnCircle(seeds=SEEDS[scale]), *bounds], draw, claims, table, view=residuals)
+
+
+class ResidualOnCircle(Experiment, kind="residual-on-circle", numerics=1):
+    """Flat and spiky part of the residual on the unit circle, for students near three teachers in the plane."""
+
+    students: int = STUDENTS
+    points: int = POINTS
+    seeds: Seeds
+
+    def run(self, context: Context) -> Arrays:
+        teachers = plane_teachers(PLANE)
+        circle = around(Setting(teachers, local_students(teachers, self.students, self.seeds)), self.points)
+        return {
+            "negative_share": (circle.spiky < -1e-12).mean(1),
+            "width_error": width_errors(circle),
+            "height_ratio": height_ratios(circle),
+            "flatness": flatness(circle),
+            "turn": Shared(circle.turn),
+            "first_flat": Shared(circle.flat[0]),  # of the first member, as drawn: [points]
+            "first_spiky": Shared(circle.spiky[0]),
+        }
+
+
+class LossBounds(Experiment, kind="loss-bounds", numerics=1):
+    """Losses of students about so far from their teachers, and lower bounds of them by two test functions."""
+
+    spread: float
+    teachers: int = 3
+    students: int = 9
+    dimension: int = 4
+    seeds: Seeds
+
+    def run(self, context: Context) -> Arrays:
+        teachers = separated_teachers(self.teachers, self.dimension, self.seeds)
+        setting = Setting(teachers, local_students(teachers, self.students, self.seeds, spread=self.spread))
+        bounds = {"slab_bound": slab.lower_bound(setting), "hermite_bound": hermite.lower_bound(setting)}
+        return {"loss": loss(setting).numpy()} | {name: bound.value.numpy() for name, bound in bounds.items()}
 
 
 @dataclass(frozen=True, eq=False)
-class Circle:
+class CircleParts:
     """Students in the plane: turn [N] of x on the unit circle, R1 and R2 [S, N], spikes of each student [S, m, N]."""
 
     setting: Setting
@@ -64,7 +103,7 @@ class Circle:
 
 
 @dataclass(frozen=True, eq=False)
-class Bounded:
+class BoundedLosses:
     """Students about so far from teachers: losses, and lower bounds of them by slabs and by Hermite functions: [S]."""
 
     spread: float
@@ -74,38 +113,56 @@ class Bounded:
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
-    """The circle; bounds for each spread; and the share of the loss that a slab sees of a pair at each of ``PAIRS``."""
+class ResidualResult:
+    """What is seen of residuals.
 
-    circle: Circle
-    bounded: list[Bounded]
+    circle: arrays of :class:`ResidualOnCircle` by name; bounded: bounds for each spread; pairs: the share of the loss
+    that a slab sees of a pair at each of ``PAIRS``.
+    """
+
+    circle: dict[str, np.ndarray]
+    bounded: list[BoundedLosses]
     pairs: np.ndarray
 
 
-def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> Seen:
-    seeds = range(SEEDS[scale])
-    teachers = plane_teachers(PLANE)
-    circle = around(Setting(teachers, local_students(teachers, STUDENTS, seeds)))
-    progress(0.2)
-    wide, bounded = separated_teachers(3, 4, seeds), []
-    for done, spread in enumerate(SPREADS, start=1):
-        setting = Setting(wide, local_students(wide, 9, seeds, spread=spread))
-        values = (loss(setting), slab.lower_bound(setting).value, hermite.lower_bound(setting).value)
-        bounded.append(Bounded(spread, *(v.numpy() for v in values)))
-        progress(0.2 + 0.7 * done / len(SPREADS))
-    return Seen(circle, bounded, np.array([seen_of_a_pair(delta) for delta in PAIRS]))
+def residuals(results: Results) -> ResidualResult:
+    """The circle, bounds for each spread, and the pairs, which are computed here at once."""
+    bounded = [
+        BoundedLosses(r.setting("spread"), r["loss"], r["slab_bound"], r["hermite_bound"])
+        for r in results.of(LossBounds)
+    ]
+    circle = results.of(ResidualOnCircle).one().arrays
+    return ResidualResult(circle, bounded, np.array([seen_of_a_pair(delta) for delta in PAIRS]))
 
 
-def around(setting: Setting) -> Circle:
+def around(setting: Setting, points: int = POINTS) -> CircleParts:
     """R1, R2 and every student's own spike |g.x| - g.x sgn(w*.x) on the unit circle."""
-    turn = (np.arange(POINTS) + 0.5) * 2 * math.pi / POINTS
+    turn = (np.arange(points) + 0.5) * 2 * math.pi / points
     x = torch.from_numpy(np.stack([np.cos(turn), np.sin(turn)], 1))
     found = groups(setting)
     flat, spiky = split(found, x)
     inner = effective(found.students) @ x.T
     gate = torch.where(setting.teachers @ x.T >= 0, 1.0, -1.0).double().expand(setting.members, -1, -1)
     own = gate.gather(1, found.teacher.unsqueeze(2).expand_as(inner))
-    return Circle(setting, turn, flat.numpy(), spiky.numpy(), (inner.abs() - inner * own).numpy())
+    return CircleParts(setting, turn, flat.numpy(), spiky.numpy(), (inner.abs() - inner * own).numpy())
+
+
+def width_errors(circle: CircleParts) -> np.ndarray:
+    """Greatest distance between the share of the circle that a student's spike takes and angle / pi: [S]."""
+    share = (circle.spikes > 1e-12).mean(2)
+    return np.abs(share - groups(circle.setting).angle.numpy() / math.pi).max(1)
+
+
+def height_ratios(circle: CircleParts) -> np.ndarray:
+    """Greatest height of a student's spike over |w|^2 times its angle: [S]."""
+    found = groups(circle.setting)
+    return (circle.spikes.max(2) / (found.weight * found.angle).numpy()).max(1)
+
+
+def flatness(circle: CircleParts) -> np.ndarray:
+    """Greatest |R1| on the circle over r times the greatest error of an average neuron: [S]."""
+    worst = groups(circle.setting).error.norm(dim=2).amax(1).numpy()
+    return np.abs(circle.flat).max(1) / (circle.setting.r * worst)
 
 
 def seen_of_a_pair(delta: float) -> float:
@@ -116,32 +173,33 @@ def seen_of_a_pair(delta: float) -> float:
     return float(slab.lower_bound(setting).value / loss(setting))
 
 
-def table(seen: Seen) -> pa.Table:
+def table(result: ResidualResult) -> pa.Table:
     rows = [
         {"spread": b.spread, "seed": s, "loss": b.loss[s], "slab_bound": b.slab[s], "hermite_bound": b.hermite[s]}
-        for b in seen.bounded
+        for b in result.bounded
         for s in range(len(b.loss))
     ]
     return pa.Table.from_pylist(rows)
 
 
-def draw(seen: Seen) -> Figure:
+def draw(result: ResidualResult) -> Figure:
     """A slab's test function; what it sees of a neuron by angle; the residual on the circle; bounds against losses."""
     figure = Figure(figsize=(7.6, 5.0), layout="constrained")
     (left, right), (circle, scatter) = figure.subplots(2, 2)
     _slab(left, right)
-    turn = np.degrees(seen.circle.turn)
-    for values, colour, name in ((seen.circle.flat, PALETTE[0], "$R_1$"), (seen.circle.spiky, PALETTE[3], "$R_2$")):
-        circle.plot(turn, values[0], color=colour, label=name)
-    circle.plot(turn, (seen.circle.flat + seen.circle.spiky)[0], ":", color="#000000", label="$R$")
+    turn, flat, spiky = (result.circle[name] for name in ("turn", "first_flat", "first_spiky"))
+    turn = np.degrees(turn)
+    for values, colour, name in ((flat, PALETTE[0], "$R_1$"), (spiky, PALETTE[3], "$R_2$")):
+        circle.plot(turn, values, color=colour, label=name)
+    circle.plot(turn, flat + spiky, ":", color="#000000", label="$R$")
     circle.set(xlabel="angle of $x$ (degrees)", ylabel="residual, $|x| = 1$", xlim=(0, 180), xticks=range(0, 181, 45))
     circle.legend(ncols=3, loc="upper right")
-    for b in seen.bounded:
+    for b in result.bounded:
         scatter.loglog(b.loss, b.slab, ".", color=PALETTE[2], markersize=3, label="slab" if b.spread == 0.1 else None)
         kept = b.hermite > 0
         label = "Hermite" if b.spread == 0.1 else None
         scatter.loglog(b.loss[kept], b.hermite[kept], ".", color=PALETTE[4], markersize=3, label=label)
-    ends = np.array([min(b.loss.min() for b in seen.bounded), max(b.loss.max() for b in seen.bounded)])
+    ends = np.array([min(b.loss.min() for b in result.bounded), max(b.loss.max() for b in result.bounded)])
     scatter.loglog(ends, ends, "--", color="#888888", linewidth=1)
     scatter.set(xlabel="$L$", ylabel="lower bound of $L$")
     scatter.legend(loc="upper left", markerscale=3)
@@ -168,14 +226,8 @@ spikes_up = Claim(
     statistic="share of the points of the unit circle with R2 below -1e-12",
     expected="< 0.001",
     refuted_by="an interval over seeds above 0.001",
-    values=lambda seen: {"plane": (seen.circle.spiky < -1e-12).mean(1)},
+    values=lambda result: {"plane": result.circle["negative_share"]},
 )
-
-
-def _widths(circle: Circle) -> np.ndarray:
-    """Greatest distance between the share of the circle that a student's spike takes and angle / pi: [S]."""
-    share = (circle.spikes > 1e-12).mean(2)
-    return np.abs(share - groups(circle.setting).angle.numpy() / math.pi).max(1)
 
 
 spike_width = Claim(
@@ -183,13 +235,8 @@ spike_width = Claim(
     statistic="greatest distance, over students, of the share of the circle with a spike from angle / pi",
     expected="< 0.001",
     refuted_by="an interval over seeds above 0.001",
-    values=lambda seen: {"plane": _widths(seen.circle)},
+    values=lambda result: {"plane": result.circle["width_error"]},
 )
-
-
-def _heights(circle: Circle) -> np.ndarray:
-    found = groups(circle.setting)
-    return (circle.spikes.max(2) / (found.weight * found.angle).numpy()).max(1)
 
 
 spike_height = Claim(
@@ -197,13 +244,8 @@ spike_height = Claim(
     statistic="greatest height of a spike over |w|^2 times the angle; 2 by the formula",
     expected="< 2",
     refuted_by="an interval over seeds above 2",
-    values=lambda seen: {"plane": _heights(seen.circle)},
+    values=lambda result: {"plane": result.circle["height_ratio"]},
 )
-
-
-def _flatness(circle: Circle) -> np.ndarray:
-    worst = groups(circle.setting).error.norm(dim=2).amax(1).numpy()
-    return np.abs(circle.flat).max(1) / (circle.setting.r * worst)
 
 
 flat_part = Claim(
@@ -211,11 +253,11 @@ flat_part = Claim(
     statistic="greatest |R1| on the unit circle over r max |v_i|",
     expected="< 1",
     refuted_by="an interval over seeds above 1",
-    values=lambda seen: {"plane": _flatness(seen.circle)},
+    values=lambda result: {"plane": result.circle["flatness"]},
 )
 
 
-def _rising(seen: Seen) -> dict[str, np.ndarray]:
+def _rising(result: ResidualResult) -> dict[str, np.ndarray]:
     phi = np.linspace(1e-3, math.pi / 2, 2_000)
     return {"all tau": np.array([(slab.slope(phi, tau) > 1e-12).mean() for tau in TAUS])}
 
@@ -229,9 +271,9 @@ falling = Claim(
 )
 
 
-def _shares(seen: Seen) -> dict[str, np.ndarray]:
-    slabs = {f"slab, spread {b.spread:g}": (b.slab <= b.loss).astype(float) for b in seen.bounded}
-    return slabs | {f"Hermite, spread {b.spread:g}": (b.hermite <= b.loss).astype(float) for b in seen.bounded}
+def _shares(result: ResidualResult) -> dict[str, np.ndarray]:
+    slabs = {f"slab, spread {b.spread:g}": (b.slab <= b.loss).astype(float) for b in result.bounded}
+    return slabs | {f"Hermite, spread {b.spread:g}": (b.hermite <= b.loss).astype(float) for b in result.bounded}
 
 
 bounds_hold = Claim(
@@ -247,5 +289,5 @@ pair_seen = Claim(
     statistic="distance from 0.196 of the best slab bound over the loss, for delta = 0.05 and 0.1",
     expected="< 0.01",
     refuted_by="an interval over the two angles above 0.01",
-    values=lambda seen: {"pair": np.abs(seen.pairs - 0.196)},
+    values=lambda result: {"pair": np.abs(result.pairs - 0.196)},
 )

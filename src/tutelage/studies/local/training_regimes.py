@@ -1,19 +1,22 @@
-"""Lazy, mean-field and local training of the same width in the plane (seed 003, Fig. 1)."""
+"""Lazy, mean-field and local training of the same width in the plane (paper 003, Fig. 1)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 import pyarrow as pa
 from matplotlib.figure import Figure
+from torch import Tensor
 
 from tutelage.figures import PALETTE
+from tutelage.lab import Context, Experiment, Results, Shared
+from tutelage.lab.experiment import Arrays
+from tutelage.settings import Seeds
 from tutelage.studies.claims import Claim
 from tutelage.studies.local._slopes import PLANE, geometric_steps
-from tutelage.studies.packs import Packs
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.theory.local import (
-    Descent,
     Setting,
     descend,
     groups,
@@ -23,7 +26,7 @@ from tutelage.theory.local import (
     plane_teachers,
 )
 
-STUDENTS, ALPHA, SMALL = 20, 10.0, 0.05
+RegimeName = Literal["lazy", "mean field", "local"]
 SEEDS: dict[Scale, int] = {"smoke": 2, "quick": 16, "paper": 64}
 STEPS: dict[Scale, int] = {"smoke": 300, "quick": 20_000, "paper": 20_000}
 
@@ -38,42 +41,85 @@ STEPS: dict[Scale, int] = {"smoke": 300, "quick": 20_000, "paper": 20_000}
 def training_regimes(scale: Scale) -> Plan:
     """Lazy, mean-field and local training in the plane."""
     claims = [lazy_stands, lazy_is_off, mean_field_moves, loss_vanishes, on_teachers]
-    return Plan([], draw, claims, table, lambda packs, tell: look(packs, tell, scale))
+    experiments = [
+        RegimeDescent(regime=regime, steps=STEPS[scale], seeds=SEEDS[scale]) for regime in get_args(RegimeName)
+    ]
+    return Plan(experiments, draw, claims, table, view=regimes)
+
+
+class RegimeDescent(Experiment, kind="regime-descent", numerics=1):
+    """Descent from a lazy, mean-field or local start, with unit teachers at 20, 80 and 140 degrees in the plane.
+
+    Gradients are exact, and each regime has its usual rate. alpha: factor of the lazy model; scale: standard deviation
+    of the mean-field start.
+    """
+
+    regime: RegimeName
+    steps: int
+    records: int = 100
+    students: int = 20
+    alpha: float = 10.0
+    scale: float = 0.05
+    seeds: Seeds
+
+    @property
+    def cost(self) -> float:
+        return 1e-8 * self.members * self.steps * self.students**2
+
+    def run(self, context: Context) -> Arrays:
+        students, top = self._start()
+        setting = Setting(plane_teachers(PLANE), students)
+        run = descend(setting, geometric_steps(self.steps, self.records), top=top)
+        assert run.students is not None
+        return {
+            "angle": groups(run.end).angle.numpy(),
+            "mass": run.end.students.square().sum(2).numpy(),
+            "displacement": run.unit_displacement.numpy(),
+            "losses": run.losses.numpy().T,
+            "first_path": Shared(run.students[:, 0].numpy()),  # of the first member, as drawn: [T, m, 2]
+        }
+
+    def _start(self) -> tuple[Tensor, Tensor | None]:
+        """Students [S, m, 2], and the factors [m] of the lazy model."""
+        if self.regime == "lazy":
+            return lazy_students(self.students, 2, self.seeds, self.alpha)
+        if self.regime == "mean field":
+            return normal_students(self.students, 2, self.seeds, scale=self.scale), None
+        return local_students(plane_teachers(PLANE), self.students, self.seeds), None
 
 
 @dataclass(frozen=True, eq=False)
-class Regime:
-    """A descent of all seeds, with angles [S, m] to the nearest teacher and masses [S, m] at its end."""
+class RegimeResult:
+    """Descent in one regime.
+
+    angles, masses, displacements: angle to the nearest teacher and squared length of every student at the end, and how
+    far it moved over its length at the start [S, m]; losses [T, S]; path: of the first member's students [T, m, 2].
+    """
 
     name: str
-    run: Descent
-
-    @property
-    def angles(self) -> np.ndarray:
-        return groups(self.run.end).angle.numpy()
-
-    @property
-    def masses(self) -> np.ndarray:
-        return self.run.end.students.square().sum(2).numpy()
+    angles: np.ndarray
+    masses: np.ndarray
+    displacements: np.ndarray
+    losses: np.ndarray
+    path: np.ndarray
 
 
-def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> list[Regime]:
-    """Unit teachers at 20, 80 and 140 degrees; exact gradients, each regime at its usual rate."""
-    seeds, record = range(SEEDS[scale]), geometric_steps(STEPS[scale], 100)
-    teachers = plane_teachers(PLANE)
-    half, top = lazy_students(STUDENTS, 2, seeds, ALPHA)
-    found = [Regime("lazy", descend(Setting(teachers, half), record, top=top))]
-    progress(1 / 3)
-    found.append(
-        Regime("mean field", descend(Setting(teachers, normal_students(STUDENTS, 2, seeds, scale=SMALL)), record))
-    )
-    progress(2 / 3)
-    found.append(Regime("local", descend(Setting(teachers, local_students(teachers, STUDENTS, seeds)), record)))
-    progress(1.0)
-    return found
+def regimes(results: Results) -> list[RegimeResult]:
+    """Descent in every regime."""
+    return [
+        RegimeResult(
+            r.setting("regime"),
+            r["angle"],
+            r["mass"],
+            r["displacement"],
+            np.ascontiguousarray(r["losses"].T),
+            r["first_path"],
+        )
+        for r in results
+    ]
 
 
-def table(found: Sequence[Regime]) -> pa.Table:
+def table(found: Sequence[RegimeResult]) -> pa.Table:
     rows = [
         {
             "regime": r.name,
@@ -81,24 +127,22 @@ def table(found: Sequence[Regime]) -> pa.Table:
             "student": j,
             "angle": r.angles[s, j],
             "mass": r.masses[s, j],
-            "displacement": float(r.run.unit_displacement[s, j]),
-            "loss": float(r.run.losses[-1, s]),
+            "displacement": r.displacements[s, j],
+            "loss": r.losses[-1, s],
         }
         for r in found
-        for s in range(r.run.end.members)
-        for j in range(STUDENTS)
+        for s, j in np.ndindex(r.angles.shape)
     ]
     return pa.Table.from_pylist(rows)
 
 
-def draw(found: Sequence[Regime]) -> Figure:
+def draw(found: Sequence[RegimeResult]) -> Figure:
     """Trajectories of the first seed's students: teachers' directions blue, ways black, ends red."""
     figure = Figure(figsize=(7.6, 2.9), layout="constrained")
     for panel, regime in zip(figure.subplots(1, len(found)), found, strict=True):
-        assert regime.run.students is not None
-        ways = regime.run.students[:, 0].numpy()
+        ways = regime.path
         reach = 1.1 * np.abs(ways).max()
-        for x, y in regime.run.start.teachers[0].tolist():
+        for x, y in plane_teachers(PLANE)[0].tolist():
             panel.axline((0, 0), (x, y), color=PALETTE[0], linewidth=1.2, alpha=0.8)
         panel.plot(ways[:, :, 0], ways[:, :, 1], color="#000000", linewidth=0.8)
         panel.plot(ways[-1, :, 0], ways[-1, :, 1], "o", color=PALETTE[3], markersize=3.5, zorder=3)
@@ -107,7 +151,9 @@ def draw(found: Sequence[Regime]) -> Figure:
     return figure
 
 
-def _of(found: Sequence[Regime], names: Sequence[str], value: Callable[[Regime], np.ndarray]) -> dict[str, np.ndarray]:
+def _of(
+    found: Sequence[RegimeResult], names: Sequence[str], value: Callable[[RegimeResult], np.ndarray]
+) -> dict[str, np.ndarray]:
     return {r.name: value(r) for r in found if r.name in names}
 
 
@@ -116,7 +162,7 @@ lazy_stands = Claim(
     statistic="median over students of |w_T - w_0| / |w_0|, each seed",
     expected="< 0.01",
     refuted_by="an interval over seeds above 0.01",
-    values=lambda found: _of(found, ["lazy"], lambda r: np.median(r.run.unit_displacement.numpy(), axis=1)),
+    values=lambda found: _of(found, ["lazy"], lambda r: np.median(r.displacements, axis=1)),
 )
 
 lazy_is_off = Claim(
@@ -132,7 +178,7 @@ mean_field_moves = Claim(
     statistic="median over students of |w_T - w_0| / |w_0|, each seed",
     expected="> 1",
     refuted_by="an interval over seeds below 1",
-    values=lambda found: _of(found, ["mean field"], lambda r: np.median(r.run.unit_displacement.numpy(), axis=1)),
+    values=lambda found: _of(found, ["mean field"], lambda r: np.median(r.displacements, axis=1)),
 )
 
 loss_vanishes = Claim(
@@ -140,9 +186,7 @@ loss_vanishes = Claim(
     statistic="log10 of the loss at the end",
     expected="< -6",
     refuted_by="an interval over seeds above -6",
-    values=lambda found: _of(
-        found, ["mean field", "local"], lambda r: np.log10(r.run.losses[-1].clamp_min(1e-30).numpy())
-    ),
+    values=lambda found: _of(found, ["mean field", "local"], lambda r: np.log10(np.maximum(r.losses[-1], 1e-30))),
 )
 
 on_teachers = Claim(

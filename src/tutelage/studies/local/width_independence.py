@@ -1,9 +1,9 @@
-"""The constant of Theorem 3 does not depend on the number of students, also where a search makes it small (003)."""
+"""The constant of Theorem 3 does not depend on the number of students, also where searched for (paper 003)."""
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from typing import Literal, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -13,9 +13,11 @@ from matplotlib.figure import Figure
 
 from tutelage.draws import keys, uniforms
 from tutelage.figures import PALETTE
+from tutelage.lab import Context, Experiment, Results
+from tutelage.lab.experiment import Arrays
+from tutelage.settings import Seeds
 from tutelage.studies.claims import Claim
 from tutelage.studies.local._slopes import PLANE, geometric_steps, powers, steps_to
-from tutelage.studies.packs import Packs
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.theory.local import Setting, descend, flattest, local_students, plane_teachers, separated_teachers
 from tutelage.theory.local.bounds import KAPPA
@@ -31,7 +33,8 @@ SEARCHED: dict[Scale, tuple[int, ...]] = {"smoke": (3, 6), "quick": (3, 6, 12), 
 STARTS: dict[Scale, int] = {"smoke": 3, "quick": 32, "paper": 64}
 ITERATIONS: dict[Scale, int] = {"smoke": 2, "quick": 150, "paper": 400}
 LEVELS = (0.1, 0.01, 0.001)
-PLACES = ("plane", "space")
+Place = Literal["plane", "space"]
+PLACES: tuple[Place, ...] = get_args(Place)
 SPREAD = 0.5
 """Radians around a teacher in which its students start."""
 
@@ -46,11 +49,77 @@ SPREAD = 0.5
 def width_independence(scale: Scale) -> Plan:
     """The constant of Theorem 3 does not depend on the number of students."""
     claims = [above_the_proof, flat, saturated_1, saturated_2, falls, worst_found, worst_flat]
-    return Plan([], draw, claims, table, lambda packs, tell: look(packs, tell, scale))
+    experiments: list[Experiment] = [
+        WidthDescent(students=m, steps=STEPS[scale], seeds=SEEDS[scale]) for m in WIDTHS[scale]
+    ]
+    experiments += [
+        FlattestSearch(place=place, students=m, level=level, iterations=ITERATIONS[scale], seeds=STARTS[scale])
+        for place in PLACES
+        for m in SEARCHED[scale]
+        for level in LEVELS
+    ]
+    return Plan(experiments, draw, claims, table, view=widths_and_searches)
+
+
+class WidthDescent(Experiment, kind="width-descent", numerics=1):
+    """Descent of m students of equal masses, evenly spread beside unit teachers at 20, 80 and 140 degrees.
+
+    spread: radians around a teacher in which its students start.
+    """
+
+    students: int
+    steps: int
+    records: int = 400
+    spread: float = SPREAD
+    seeds: Seeds
+
+    @property
+    def cost(self) -> float:
+        return 2e-8 * self.members * self.steps * (len(PLANE) + self.students) ** 2
+
+    def run(self, context: Context) -> Arrays:
+        setting = Setting(plane_teachers(PLANE), beside(self.students, self.seeds, self.spread))
+        run = descend(setting, geometric_steps(self.steps, self.records), keep=False)
+        losses, steps = run.losses.numpy(), np.array(run.steps)
+        return {
+            "least_ratio": (run.constant * (setting.r * setting.longest).sqrt()).numpy(),
+            "steps_to_4": steps_to(1e-4, steps, losses),
+            "steps_to_6": steps_to(1e-6, steps, losses),
+            "rises": (np.diff(losses, axis=0) > 0).mean(0),
+        }
+
+
+class FlattestSearch(Experiment, kind="flattest-search", numerics=1):
+    """Least |grad L| sqrt(r w_max) / L that a search finds among students of a given loss.
+
+    place: teachers and students in the plane as in the descent, or random teachers in four dimensions with students
+    near them.
+    """
+
+    place: Place
+    students: int
+    level: float
+    iterations: int
+    spread: float = SPREAD
+    seeds: Seeds
+
+    @property
+    def cost(self) -> float:
+        return 1e-6 * self.members * self.iterations * (len(PLANE) + self.students) ** 2
+
+    def run(self, context: Context) -> Arrays:
+        search = flattest(self._start(), self.level, self.iterations)
+        return {"first_ratio": search.start.numpy(), "least_ratio": search.ratio.numpy()}
+
+    def _start(self) -> Setting:
+        if self.place == "plane":
+            return Setting(plane_teachers(PLANE), beside(self.students, self.seeds, self.spread))
+        teachers = separated_teachers(len(PLANE), 4, self.seeds)
+        return Setting(teachers, local_students(teachers, self.students, self.seeds))
 
 
 @dataclass(frozen=True, eq=False)
-class Width:
+class WidthCourse:
     """m students: least |grad L| sqrt(r w_max) / L on the way, steps to 1e-4 and to 1e-6 (NaN: not met), share of
     stretches over which the loss rises: [S] each."""
 
@@ -62,7 +131,7 @@ class Width:
 
 
 @dataclass(frozen=True, eq=False)
-class Searched:
+class FlatPlaces:
     """m students in the plane or in space at a loss: |grad L| sqrt(r w_max) / L at the starts of the search, and where
     it ended: [S] each."""
 
@@ -78,90 +147,61 @@ class Searched:
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
-    widths: list[Width]
-    searched: list[Searched]
+class WidthResult:
+    """Descent at every width, and what searches found."""
+
+    widths: list[WidthCourse]
+    searched: list[FlatPlaces]
 
 
-def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> Seen:
-    """Unit teachers at 20, 80 and 140 degrees; students of equal masses, evenly spread within 0.5 of a teacher."""
-    cost = np.array([m**2 for m in WIDTHS[scale]], dtype=float)
-    seeds, steps, starts, iterations = (of[scale] for of in (SEEDS, STEPS, STARTS, ITERATIONS))
-    widths, common = [], {"what": "width-independence", "teachers": PLANE, "spread": SPREAD}
-    for done, m in enumerate(WIDTHS[scale], start=1):
-        about = common | {"m": m, "seeds": seeds, "steps": steps}
-        widths.append(Width(m, **packs.kept.part(about, partial(_descended, m, seeds, steps))))
-        progress(float(cost[:done].sum() / cost.sum() / 2))
-    searched, todo = [], [(place, m, level) for place in PLACES for m in SEARCHED[scale] for level in LEVELS]
-    for done, (place, m, level) in enumerate(todo, start=1):
-        about = common | {"place": place, "m": m, "level": level, "starts": starts, "iterations": iterations}
-        work = partial(_searched, place, m, level, starts, iterations)
-        searched.append(Searched(place, m, level, **packs.kept.part(about, work)))
-        progress(0.5 + done / len(todo) / 2)
-    return Seen(widths, searched)
+def widths_and_searches(results: Results) -> WidthResult:
+    """Descent at every width, and what searches found."""
+    descent, search = ("least_ratio", "steps_to_4", "steps_to_6", "rises"), ("first_ratio", "least_ratio")
+    return WidthResult(
+        [WidthCourse(r.setting("students"), *(r[name] for name in descent)) for r in results.of(WidthDescent)],
+        [
+            FlatPlaces(*map(r.setting, ("place", "students", "level")), *(r[name] for name in search))
+            for r in results.of(FlattestSearch)
+        ],
+    )
 
 
-def _descended(m: int, seeds: int, last: int) -> dict[str, np.ndarray]:
-    """What a :class:`Width` holds of m students."""
-    setting = Setting(plane_teachers(PLANE), beside(m, seeds))
-    run = descend(setting, geometric_steps(last, 400), keep=False)
-    losses, steps = run.losses.numpy(), np.array(run.steps)
-    constant = run.constant * (setting.r * setting.longest).sqrt()
-    to_4, to_6 = (steps_to(level, steps, losses) for level in (1e-4, 1e-6))
-    rises = (np.diff(losses, axis=0) > 0).mean(0)
-    return {"constant": constant.numpy(), "to_4": to_4, "to_6": to_6, "rises": rises}
-
-
-def _searched(place: str, m: int, level: float, starts: int, iterations: int) -> dict[str, np.ndarray]:
-    """What a :class:`Searched` holds."""
-    ended = flattest(_searched_from(place, m, starts), level, iterations)
-    return {"start": ended.start.numpy(), "found": ended.ratio.numpy()}
-
-
-def _searched_from(place: str, m: int, number: int) -> Setting:
-    """The same teachers and students, or random teachers in four dimensions with students near them."""
-    if place == "plane":
-        return Setting(plane_teachers(PLANE), beside(m, number))
-    teachers = separated_teachers(len(PLANE), 4, range(number))
-    return Setting(teachers, local_students(teachers, m, range(number)))
-
-
-def beside(m: int, seeds: int) -> torch.Tensor:
-    """m / 3 students of each teacher, uniform within ``SPREAD`` of it, with equal masses: [S, m, 2]."""
-    off = (2 * uniforms(keys(range(seeds), f"local width {m}"), m) - 1) * SPREAD
+def beside(m: int, seeds: Sequence[int], spread: float = SPREAD) -> torch.Tensor:
+    """m / 3 students of each teacher, uniform within ``spread`` of it, with equal masses: [S, m, 2]."""
+    off = (2 * uniforms(keys(seeds, f"local width {m}"), m) - 1) * spread
     angle = torch.tensor(PLANE, dtype=torch.float64).deg2rad().repeat(m // len(PLANE)) + off
     return math.sqrt(len(PLANE) / m) * torch.stack([angle.cos(), angle.sin()], 2)
 
 
-def table(seen: Seen) -> pa.Table:
+def table(result: WidthResult) -> pa.Table:
     rows = [
         {"kind": "descent", "place": "plane", "m": w.m, "level": None, "seed": s,
          "constant": w.constant[s], "at_start": None,
          "steps_to_1e-4": w.to_4[s], "steps_to_1e-6": w.to_6[s]}
-        for w in seen.widths
+        for w in result.widths
         for s in range(len(w.constant))
     ]  # fmt: skip
     rows += [
         {"kind": "search", "place": x.place, "m": x.m, "level": x.level, "seed": s,
          "constant": x.found[s], "at_start": x.start[s],
          "steps_to_1e-4": None, "steps_to_1e-6": None}
-        for x in seen.searched
+        for x in result.searched
         for s in range(len(x.found))
     ]  # fmt: skip
     return pa.Table.from_pylist(rows)
 
 
-def draw(seen: Seen) -> Figure:
+def draw(result: WidthResult) -> Figure:
     """The constant on the way, steps to a loss, and the least constant a search found at a loss, against the width."""
     figure = Figure(figsize=(9.6, 2.8), layout="constrained")
     way, count, plane, space = figure.subplots(1, 4)
-    for w in seen.widths:
+    for w in result.widths:
         way.loglog(np.full_like(w.constant, w.m), w.constant, "o", color=PALETTE[0], markersize=3, alpha=0.6)
         for values, colour, name in ((w.to_4, PALETTE[2], "$10^{-4}$"), (w.to_6, PALETTE[3], "$10^{-6}$")):
-            label = f"$L \\leq$ {name}" if w is seen.widths[0] else None
+            label = f"$L \\leq$ {name}" if w is result.widths[0] else None
             count.loglog(np.full_like(values, w.m), values, "o", color=colour, markersize=3, alpha=0.6, label=label)
     for panel, place in ((plane, "plane"), (space, "space")):
-        _searches(panel, [x for x in seen.searched if x.place == place])
+        _searches(panel, [x for x in result.searched if x.place == place])
     for panel in (way, plane, space):
         panel.set_ylim(0.25, 2_000)
         panel.axhline(KAPPA, color="#888888", linestyle="--", linewidth=1)
@@ -169,7 +209,7 @@ def draw(seen: Seen) -> Figure:
     way.set(title="on the way of descent", ylabel=r"least $|\nabla L| \sqrt{r w_{max}} / L$")
     count.set(ylabel="steps", title="steps to a loss")
     count.legend(loc="upper left", fontsize=7)
-    for panel, of in ((way, seen.widths), (count, seen.widths), (plane, seen.searched), (space, seen.searched)):
+    for panel, of in ((way, result.widths), (count, result.widths), (plane, result.searched), (space, result.searched)):
         ticks = sorted({x.m for x in of})
         panel.set_xlabel("students $m$")
         panel.set_xticks(ticks, [str(m) for m in ticks])
@@ -177,7 +217,7 @@ def draw(seen: Seen) -> Figure:
     return figure
 
 
-def _searches(panel: Axes, searched: Sequence[Searched]) -> None:
+def _searches(panel: Axes, searched: Sequence[FlatPlaces]) -> None:
     """The least found by a search (line) and among its starts (dots), by the loss it was at."""
     for level, colour in zip(LEVELS, PALETTE, strict=False):
         of = [x for x in searched if x.level == level]
@@ -193,12 +233,12 @@ above_the_proof = Claim(
     statistic="least |grad L| sqrt(r w_max) / L over the recorded steps",
     expected="> 0.41",
     refuted_by="an interval over seeds below 0.41 for that width",
-    values=lambda seen: {f"m = {w.m}": w.constant for w in seen.widths},
+    values=lambda result: {f"m = {w.m}": w.constant for w in result.widths},
 )
 
 
-def _slopes(seen: Seen) -> dict[str, np.ndarray]:
-    more = [w for w in seen.widths if w.m > len(PLANE)]
+def _slopes(result: WidthResult) -> dict[str, np.ndarray]:
+    more = [w for w in result.widths if w.m > len(PLANE)]
     return {"m > r": powers(np.array([w.m for w in more]), np.stack([w.constant for w in more]))}
 
 
@@ -211,9 +251,9 @@ flat = Claim(
 )
 
 
-def _growth(seen: Seen, which: Callable[[Width], np.ndarray]) -> dict[str, np.ndarray]:
+def _growth(result: WidthResult, which: Callable[[WidthCourse], np.ndarray]) -> dict[str, np.ndarray]:
     """Steps of the widest over those of the next: [S]."""
-    before, last = seen.widths[-2:]
+    before, last = result.widths[-2:]
     return {"the two greatest widths": which(last) / which(before)}
 
 
@@ -222,7 +262,7 @@ saturated_1 = Claim(
     statistic="steps with the greatest width over those with the next, each seed (about 1, as measured before)",
     expected="< 1.5",
     refuted_by="an interval over seeds above 1.5",
-    values=lambda seen: _growth(seen, lambda w: w.to_4),
+    values=lambda result: _growth(result, lambda w: w.to_4),
 )
 
 saturated_2 = Claim(
@@ -230,7 +270,7 @@ saturated_2 = Claim(
     statistic="steps with the greatest width over those with the next, each seed (about 1.1, as measured before)",
     expected="< 1.5",
     refuted_by="an interval over seeds above 1.5",
-    values=lambda seen: _growth(seen, lambda w: w.to_6),
+    values=lambda result: _growth(result, lambda w: w.to_6),
 )
 
 falls = Claim(
@@ -238,7 +278,7 @@ falls = Claim(
     statistic="share of the stretches between recorded steps over which the loss rises",
     expected="< 0.001",
     refuted_by="an interval over seeds above 0.001 for that width",
-    values=lambda seen: {f"m = {w.m}": w.rises for w in seen.widths},
+    values=lambda result: {f"m = {w.m}": w.rises for w in result.widths},
 )
 
 worst_found = Claim(
@@ -246,14 +286,14 @@ worst_found = Claim(
     statistic="one where what the search found from a start is at least 0.41 / sqrt(r w_max), else zero",
     expected="> 0.99",
     refuted_by="an interval over starts below 0.99",
-    values=lambda seen: {x.label: (x.found >= KAPPA).astype(float) for x in seen.searched},
+    values=lambda result: {x.label: (x.found >= KAPPA).astype(float) for x in result.searched},
 )
 
 
-def _worst_ratio(seen: Seen) -> dict[str, np.ndarray]:
+def _worst_ratio(result: WidthResult) -> dict[str, np.ndarray]:
     """Found with the greatest width over found with the next, start by start."""
-    by = {(x.place, x.m, x.level): x.found for x in seen.searched}
-    before, last = sorted({x.m for x in seen.searched})[-2:]
+    by = {(x.place, x.m, x.level): x.found for x in result.searched}
+    before, last = sorted({x.m for x in result.searched})[-2:]
     each = [(place, level) for place in PLACES for level in LEVELS]
     return {f"{place}, L = {level:g}": by[place, last, level] / by[place, before, level] for place, level in each}
 
