@@ -1,8 +1,7 @@
-"""Convolutional students of a pruned teacher, on real images (seed 000, Fig. 10; seed 001, Fig. 13)."""
+"""Convolutional students of a pruned teacher, on real images (paper 000, Fig. 10; paper 001, Fig. 13)."""
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from functools import partial
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -10,39 +9,38 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from tutelage.data import Images, blobs, load_images, shifted_and_flipped
+from tutelage.data import blobs, load_images, shifted_and_flipped
 from tutelage.figures import PALETTE, panel_grid
+from tutelage.lab import Context, Experiment, Result, Results
+from tutelage.lab.experiment import Arrays
 from tutelage.measures.streaming import StreamedCorrelation
 from tutelage.networks.channel_pruning import pruned, strongest, unit_strengths
 from tutelage.networks.layered import Architecture, Conv, Layered, Norm, folded
+from tutelage.settings import Seeds
 from tutelage.studies.claims import Claim
-from tutelage.studies.packs import Packs
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.training.layered import Fit, accuracy, fit
 
 MULTIPLES = (1, 2, 4)
 
 
-@dataclass(frozen=True)
-class Size:
-    """What a scale means here: which images, how many, how wide the teacher, how long the trainings."""
-
-    images: str
-    train: int
-    test: int
-    channels: int
-    members: int
-    teacher_epochs: int
-    tuning_epochs: int
-    epochs: int
-    recorded: tuple[int, ...]
-    batch: int
-
-
-SIZES: dict[Scale, Size] = {
-    "smoke": Size("blobs", 240, 60, 6, 2, 2, 1, 2, (0, 1, 2), batch=60),
-    "quick": Size("fashion-mnist", 4_000, 300, 12, 3, 6, 3, 6, (0, 1, 2, 4, 6), batch=64),
-    "paper": Size("cifar10", 50_000, 2_000, 64, 4, 20, 5, 20, (0, 1, 2, 5, 10, 15, 20), batch=256),
+BLOB_TESTS = 60
+"""Test images where images are drawn blobs."""
+TEACHERS: dict[Scale, dict[str, Any]] = {
+    "smoke": {"images": "blobs", "train": 240, "channels": 6, "seeds": 2, "epochs": 2, "tuning_epochs": 1, "batch": 60},
+    "quick": {
+        "images": "fashion-mnist", "train": 4_000, "channels": 12, "seeds": 3, "epochs": 6, "tuning_epochs": 3,
+        "batch": 64,
+    },
+    "paper": {
+        "images": "cifar10", "train": 50_000, "channels": 64, "seeds": 4, "epochs": 20, "tuning_epochs": 5,
+        "batch": 256,
+    },
+}  # fmt: skip
+STUDENTS: dict[Scale, dict[str, Any]] = {
+    "smoke": {"points": 60, "epochs": 2, "recorded": (0, 1, 2), "batch": 60},
+    "quick": {"points": 300, "epochs": 6, "recorded": (0, 1, 2, 4, 6), "batch": 64},
+    "paper": {"points": 2_000, "epochs": 20, "recorded": (0, 1, 2, 5, 10, 15, 20), "batch": 256},
 }
 
 
@@ -57,11 +55,126 @@ SIZES: dict[Scale, Size] = {
 def cifar_specialisation(scale: Scale) -> Plan:
     """Convolutional students of a pruned teacher, on real images."""
     claims = [wider_specialises, wider_generalises, every_layer, lowest_best]
-    return Plan([], draw, claims, table, lambda packs, tell: look(packs, tell, scale))
+    teacher = PrunedConvTeacher(**TEACHERS[scale])
+    students = [ConvStudents(teacher=teacher, multiple=multiple, **STUDENTS[scale]) for multiple in MULTIPLES]
+    return Plan([teacher, *students], draw, claims, table, view=conv_courses)
+
+
+class PrunedConvTeacher(Experiment, kind="pruned-conv-teacher", numerics=1):
+    """Convolutional networks trained on images with batch norm, pruned to half their channels and trained on.
+
+    Their weights after batch norm is folded in, and their accuracies whole, after pruning and after tuning.
+    """
+
+    images: str
+    train: int
+    channels: int
+    seeds: Seeds
+    epochs: int
+    tuning_epochs: int
+    batch: int
+
+    @property
+    def cost(self) -> float:
+        return _seconds(self, self.epochs + self.tuning_epochs, self.channels)
+
+    def run(self, context: Context) -> Arrays:
+        with _full_precision():
+            x, y, test, labels = self.tensors(context.device)
+            plan = _plan(x, labels, self.channels, norm="before")
+            full = Layered(plan, self.seeds, stream="teacher").to(x.device)
+            epochs = Fit(self.epochs, self.batch, weight_decay=5e-4)
+            fit(full, x, y, epochs, augment=shifted_and_flipped)
+            context.progress(0.7)
+            kept = strongest(unit_strengths(full.eval(), x[:2000].split(500)), [self.channels // 2] * len(plan.hidden))
+            small = pruned(full, kept)
+            found = {"accuracy_whole": accuracy(full, test, labels), "accuracy_pruned": accuracy(small, test, labels)}
+            tuning = Fit(self.tuning_epochs, self.batch, learning_rate=0.02, weight_decay=5e-4)
+            fit(small, x, y, tuning, augment=shifted_and_flipped)
+            teacher = folded(small.eval())
+            found |= {"accuracy_tuned": accuracy(teacher, test, labels)}
+            found |= {_column(name): values for name, values in teacher.state_dict().items()}
+        return {name: values.cpu().numpy() for name, values in found.items()}
+
+    def tensors(self, device: torch.device) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Images and labels to train on, and those to test on."""
+        some = blobs(self.train, BLOB_TESTS, side=12, noise=0.5) if self.images == "blobs" else load_images(self.images)
+        x, y, test, labels = some.tensors(device)
+        return x[: self.train], y[: self.train], test, labels
+
+    def network(self, result: Result["PrunedConvTeacher"], x: Tensor, labels: Tensor) -> Layered:
+        """The stored teachers, on the device of the images."""
+        teacher = Layered(_plan(x, labels, self.channels // 2, norm="off"), self.seeds).to(x.device).eval()
+        teacher.load_state_dict({name: torch.from_numpy(result[_column(name)]) for name in teacher.state_dict()})
+        return teacher
+
+
+class ConvStudents(Experiment, kind="conv-students", numerics=1):
+    """Wider students that learn the outputs of pruned teachers on shifted and flipped images, over training."""
+
+    teacher: PrunedConvTeacher
+    multiple: float
+    """Width of every hidden layer of the student over that of the teacher."""
+    points: int
+    """Test images on which correlations are measured."""
+    epochs: int
+    recorded: tuple[int, ...]
+    batch: int
+
+    @property
+    def members(self) -> int:
+        return self.teacher.members
+
+    @property
+    def cost(self) -> float:
+        return _seconds(self.teacher, self.epochs, self.teacher.channels * (1 + self.multiple) / 2)
+
+    def run(self, context: Context) -> Arrays:
+        with _full_precision():
+            x, y, test, labels = self.teacher.tensors(context.device)
+            teacher = self.teacher.network(context.result(self.teacher), x, labels)
+            rho, right = zip(*self._course(teacher, x, y, test, labels, context), strict=True)
+        return {"rho": torch.stack(rho, dim=1).numpy(), "accuracy": torch.stack(right, dim=1).numpy()}
+
+    def _course(
+        self, teacher: Layered, x: Tensor, y: Tensor, test: Tensor, labels: Tensor, context: Context
+    ) -> list[tuple[Tensor, Tensor]]:
+        """rho [S, L] and accuracy [S] at the recorded epochs."""
+        course: list[tuple[Tensor, Tensor]] = []
+
+        def record(epoch: int, students: Layered) -> None:
+            if epoch in self.recorded:
+                course.append((rho_means(teacher, students, test[: self.points]), accuracy(students, test, labels)))
+            context.progress(epoch / self.epochs)
+
+        plan, (centre, spread) = teacher.architecture, _output_moments(teacher, x)
+        widths = [max(1, round(self.multiple * w)) for w in plan.widths()]
+        wider = Architecture(plan.inputs, plan.with_widths(widths).hidden, plan.outputs, norm="before")
+        students = Layered(wider, teacher.seeds, stream=f"student-{self.multiple:g}").to(x.device)
+        settings = Fit(self.epochs, self.batch, loss="mse", optimiser="adam", learning_rate=1e-3)
+        fit(
+            students, x, y, settings, augment=shifted_and_flipped, on_epoch=record,
+            teach=lambda batch: (_outputs(teacher, batch) - centre) / spread,
+        )  # fmt: skip
+        return course
+
+
+def _full_precision() -> Any:
+    """Convolutions on a GPU without TF32: its ten bits are not enough for correlations near 1."""
+    return torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
+
+
+def _column(name: str) -> str:
+    """The array that holds a parameter: weights.0 -> weights_0."""
+    return name.replace(".", "_")
+
+
+def _seconds(teacher: PrunedConvTeacher, epochs: int, channels: float) -> float:
+    return 1e-6 * teacher.members * teacher.train * epochs * channels**2
 
 
 @dataclass(frozen=True)
-class Course:
+class ConvCourse:
     """Students of one width over training: rho [T, S, L] and accuracy [T, S] at the recorded epochs."""
 
     multiple: float
@@ -71,86 +184,27 @@ class Course:
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """Courses of all widths, and the accuracy of the teachers [S]: whole, pruned, and trained on after it."""
+class ConvCourses:
+    """Courses of all widths, and the accuracy of the teachers [S] after pruning and tuning."""
 
     images: str
-    courses: list[Course]
-    whole: np.ndarray
-    cut: np.ndarray
+    courses: list[ConvCourse]
     tuned: np.ndarray
 
 
-def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> Evidence:
-    """Teachers, one a member, pruned to half their channels; students learn their outputs on moved, flipped images."""
-    size, device = SIZES[scale], "cuda" if torch.cuda.is_available() else "cpu"
-    with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):  # ten bits are not enough for correlations near 1
-        data = _images(size).tensors(device)
-        x, y, test, test_labels = data[0][: size.train], data[1][: size.train], *data[2:]
-        share, about = 0.15, {"what": "cifar-specialisation", **asdict(size)}
-        taught = packs.kept.part(about | {"part": "teacher"}, partial(_teacher, size, x, y, test, test_labels))
-        progress(share)
-        plan = _plan(x, test_labels, size.channels // 2, norm="off")
-        teacher = Layered(plan, range(size.members)).to(device).eval()
-        teacher.load_state_dict({name: torch.from_numpy(taught[name]) for name in teacher.state_dict()})
-        courses = []
-        for place, multiple in enumerate(MULTIPLES):
-            work = partial(_course, multiple, size, teacher, x, y, test, test_labels)
-            courses.append(Course(multiple, size.recorded, **packs.kept.part(about | {"multiple": multiple}, work)))
-            progress(share + (1 - share) * (place + 1) / len(MULTIPLES))
-    return Evidence(size.images, courses, *(taught[name] for name in ("whole", "cut", "tuned")))
-
-
-def _course(
-    multiple: float, size: Size, teacher: Layered, x: Tensor, y: Tensor, test: Tensor, labels: Tensor
-) -> dict[str, np.ndarray]:
-    """rho and accuracy of a :class:`Course`."""
-    seen: list[tuple[Tensor, Tensor]] = []
-
-    def record(epoch: int, students: Layered) -> None:
-        if epoch in size.recorded:
-            seen.append((rho_means(teacher, students, test[: size.test]), accuracy(students, test, labels)))
-
-    plan, (centre, spread) = teacher.architecture, _output_moments(teacher, x)
-    widths = [max(1, round(multiple * w)) for w in plan.widths()]
-    wider = Architecture(plan.inputs, plan.with_widths(widths).hidden, plan.outputs, norm="before")
-    students = Layered(wider, teacher.seeds, stream=f"student-{multiple}").to(x.device)
-    settings = Fit(size.epochs, size.batch, loss="mse", optimiser="adam", learning_rate=1e-3)
-    fit(
-        students, x, y, settings, augment=shifted_and_flipped, on_epoch=record,
-        teach=lambda batch: (_outputs(teacher, batch) - centre) / spread,
-    )  # fmt: skip
-    rho, right = (torch.stack(part).numpy() for part in zip(*seen, strict=True))
-    return {"rho": rho, "accuracy": right}
-
-
-def _images(size: Size) -> Images:
-    if size.images != "blobs":
-        return load_images(size.images)
-    return blobs(size.train, size.test, side=12, noise=0.5)
+def conv_courses(results: Results) -> ConvCourses:
+    """What figure, claims and table read."""
+    (teacher,) = results.of(PrunedConvTeacher)
+    courses = []
+    for r in results.of(ConvStudents):
+        rho, right = (np.ascontiguousarray(r[name].swapaxes(0, 1)) for name in ("rho", "accuracy"))
+        courses.append(ConvCourse(r.setting("multiple"), r.setting("recorded"), rho, right))
+    return ConvCourses(teacher.setting("images"), courses, teacher["accuracy_tuned"])
 
 
 def _plan(x: Tensor, labels: Tensor, width: int, norm: Norm) -> Architecture:
     hidden = Conv(width), Conv(width, stride=2), Conv(width), Conv(width, stride=2)
     return Architecture(tuple(x.shape[1:]), hidden, int(labels.max()) + 1, norm=norm)
-
-
-def _teacher(size: Size, x: Tensor, y: Tensor, test: Tensor, labels: Tensor) -> dict[str, np.ndarray]:
-    """Trained with batch norm, pruned to half the channels, trained on for a while; then batch norm is folded in.
-
-    Weights by name, and accuracies: whole, cut, tuned.
-    """
-    plan = _plan(x, labels, size.channels, norm="before")
-    full = Layered(plan, range(size.members), stream="teacher").to(x.device)
-    fit(full, x, y, Fit(size.teacher_epochs, size.batch, weight_decay=5e-4), augment=shifted_and_flipped)
-    kept = strongest(unit_strengths(full.eval(), x[:2000].split(500)), [size.channels // 2] * len(plan.hidden))
-    small = pruned(full, kept)
-    found = {name: accuracy(model, test, labels) for name, model in (("whole", full), ("cut", small))}
-    tuning = Fit(size.tuning_epochs, size.batch, learning_rate=0.02, weight_decay=5e-4)
-    fit(small, x, y, tuning, augment=shifted_and_flipped)
-    teacher = folded(small.eval())
-    found |= teacher.state_dict() | {"tuned": accuracy(teacher, test, labels)}
-    return {name: values.cpu().numpy() for name, values in found.items()}
 
 
 def _outputs(teacher: Layered, x: Tensor) -> Tensor:
@@ -179,29 +233,29 @@ def _places(f: Tensor) -> Tensor:
     return f.flatten(3).transpose(2, 3).flatten(1, 2)
 
 
-def table(evidence: Evidence) -> pa.Table:
+def table(found: ConvCourses) -> pa.Table:
     rows = [
         {
             "multiple": c.multiple,
             "epoch": epoch,
             "member": s,
             "accuracy": c.accuracy[t, s],
-            "teacher_accuracy": evidence.tuned[s],
+            "teacher_accuracy": found.tuned[s],
         }
         | {f"rho_mean_{layer + 1}": c.rho[t, s, layer] for layer in range(c.rho.shape[2])}
-        for c in evidence.courses
+        for c in found.courses
         for t, epoch in enumerate(c.epochs)
         for s in range(c.rho.shape[1])
     ]
     return pa.Table.from_pylist(rows)
 
 
-def draw(evidence: Evidence) -> Figure:
+def draw(found: ConvCourses) -> Figure:
     """rho_mean of every layer and accuracy over epochs, mean and deviation over members."""
-    layers = evidence.courses[0].rho.shape[2]
+    layers = found.courses[0].rho.shape[2]
     titles = [*(f"layer {layer + 1}" for layer in range(layers)), "accuracy"]
     figure, axes = panel_grid([""], titles, "epoch", r"$\rho_{mean}$", size=(1.8, 2.3), sharey=False)
-    for colour, course in zip(PALETTE, evidence.courses, strict=False):
+    for colour, course in zip(PALETTE, found.courses, strict=False):
         for panel, values in zip(axes[0], [*np.moveaxis(course.rho, 2, 0), course.accuracy], strict=True):
             mean, spread = values.mean(1), values.std(1)
             panel.plot(course.epochs, mean, color=colour, label=f"{course.multiple:g}x")
@@ -210,24 +264,24 @@ def draw(evidence: Evidence) -> Figure:
         panel.set_ylim(0, 1.02)
     for panel in axes[0, 1:-1]:
         panel.tick_params(labelleft=False)
-    axes[0, -1].axhline(evidence.tuned.mean(), color="#666666", linewidth=0.8, linestyle="--", label="teacher")
+    axes[0, -1].axhline(found.tuned.mean(), color="#666666", linewidth=0.8, linestyle="--", label="teacher")
     axes[0, -1].legend(loc="lower right", fontsize=6)
-    figure.suptitle(evidence.images, fontsize=9)
+    figure.suptitle(found.images, fontsize=9)
     return figure
 
 
-def _gain(evidence: Evidence, layer: int | None) -> np.ndarray:
+def _gain(found: ConvCourses, layer: int | None) -> np.ndarray:
     """How much more rho_mean of a layer, or accuracy, the widest students have at the end than the narrowest: [S]."""
-    narrow, wide = ((c.accuracy[-1] if layer is None else c.rho[-1, :, layer]) for c in _ends(evidence))
+    narrow, wide = ((c.accuracy[-1] if layer is None else c.rho[-1, :, layer]) for c in _ends(found))
     return wide - narrow
 
 
-def _ends(evidence: Evidence) -> tuple[Course, Course]:
-    return evidence.courses[0], evidence.courses[-1]
+def _ends(found: ConvCourses) -> tuple[ConvCourse, ConvCourse]:
+    return found.courses[0], found.courses[-1]
 
 
-def _layers(evidence: Evidence) -> range:
-    return range(evidence.courses[0].rho.shape[2])
+def _layers(found: ConvCourses) -> range:
+    return range(found.courses[0].rho.shape[2])
 
 
 wider_specialises = Claim(

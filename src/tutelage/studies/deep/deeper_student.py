@@ -1,8 +1,6 @@
-"""A student deeper than its teacher still matches the teacher's lowest layer (seed 001, section 4.4)."""
+"""A student deeper than its teacher still matches the teacher's lowest layer (paper 001, section 4.4)."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -12,10 +10,12 @@ from matplotlib.figure import Figure
 
 from tutelage.figures import PALETTE, panel_grid
 from tutelage.inputs import Gaussian, Inputs
+from tutelage.lab import Context, Experiment, Results
+from tutelage.lab.experiment import Arrays
 from tutelage.measures import correlations
 from tutelage.networks import Network, UniformFanIn, forward
+from tutelage.settings import Seeds
 from tutelage.studies.claims import Claim
-from tutelage.studies.packs import Packs
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.teachers import Levels
 from tutelage.training import Drops, Training, train
@@ -37,15 +37,59 @@ SAMPLES: dict[Scale, int] = {"smoke": 500, "quick": 10_000, "paper": 50_000}
 )
 def deeper_student(scale: Scale) -> Plan:
     """A student deeper than its teacher still matches the teacher's lowest layer."""
-    return Plan([], draw, [still_matched, lowest_alone], table, lambda packs, tell: look(packs, tell, scale))
+    steps = STEPS[scale]
+    common = {
+        "teacher": Levels(inputs=INPUTS[scale], hidden=HIDDEN, outputs=OUTPUTS, standardised=True),
+        "inputs": Gaussian(std=1.5, train=SAMPLES[scale], evaluate=2_000),
+        "training": Training(steps=steps, batch=32, learning_rate=0.02, schedule=Drops(at=(steps // 2,), factor=0.5)),
+        "seeds": SEEDS[scale],
+    }
+    experiments = [DeeperStudents(extra_layers=extra, **common) for extra in EXTRA]
+    return Plan(experiments, draw, [still_matched, lowest_alone], table, view=matches_by_depth)
+
+
+class DeeperStudents(Experiment, kind="deeper-students", numerics=1):
+    """Students with more hidden layers than their two-layer teachers: how well each layer matches the teacher's one."""
+
+    extra_layers: int
+    teacher: Levels
+    inputs: Gaussian
+    training: Training
+    seeds: Seeds
+    multiple: float = MULTIPLE
+    """Width of every hidden layer of the student over that of the teacher."""
+
+    @property
+    def cost(self) -> float:
+        return 0.002 * self.training.steps * (1 + self.extra_layers)
+
+    def run(self, context: Context) -> Arrays:
+        teacher = self.teacher.build(self.seeds, self.inputs)
+        inputs = self.inputs.draw(teacher, self.seeds)
+        widths = (teacher.inputs, *self.teacher.hidden * (1 + self.extra_layers), teacher.outputs)
+        shape = Network(tuple(torch.zeros(self.members, a, b) for a, b in pairwise(widths)))
+        before = UniformFanIn(multiple=self.multiple).build(shape, self.seeds)
+        return compared(teacher, before, self._trained(teacher, before, inputs, context), inputs)
+
+    def _trained(self, teacher: Network, students: Network, inputs: Inputs, context: Context) -> Network:
+        done, device = [0], context.device
+
+        def tell(more: int) -> None:
+            done[0] += more
+            context.progress(done[0] / self.training.steps)
+
+        there = Inputs(inputs.train.to(device), inputs.evaluate.to(device), inputs.seeds)
+        both = teacher.to(device), students.to(device)
+        run = train(*both, there, self.training, keep="last", engine=context.engine, on_progress=tell)
+        return run.students.to("cpu")
 
 
 @dataclass(frozen=True)
-class Depth:
+class DepthMatch:
     """Students with so many extra layers: how well each of their hidden layers matches the teacher's one.
 
     rho [S, hidden layers]: mean over teacher units of the best correlation with a student unit of that layer; at the
-    end, and ``before`` training; loss [S]: at the end, of the best constant's.
+    end, and ``before`` training; loss [S]: at the end, relative to the loss of the best constant.
     """
 
     extra: int
@@ -54,44 +98,13 @@ class Depth:
     loss: np.ndarray
 
 
-def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> list[Depth]:
-    """Two-layer teachers with ten units and standardised outputs, students four times as wide in every layer."""
-    seeds, steps = range(SEEDS[scale]), STEPS[scale]
-    law = Gaussian(std=1.5, train=SAMPLES[scale], evaluate=2_000)
-    recipe = Levels(inputs=INPUTS[scale], hidden=HIDDEN, outputs=OUTPUTS, standardised=True)
-    teacher = recipe.build(seeds, law)
-    inputs = law.draw(teacher, seeds)
-    settings = Training(steps=steps, batch=32, learning_rate=0.02, schedule=Drops(at=(steps // 2,), factor=0.5))
-    recipes = {"teacher": recipe, "inputs": law, "training": settings}
-    plain = {name: one.model_dump(mode="json") for name, one in recipes.items()}
-    about = {"what": "deeper-student", "seeds": len(seeds), "multiple": MULTIPLE, **plain}
-    found = []
-    for done, extra in enumerate(EXTRA):
-        share = (done / len(EXTRA), 1 / len(EXTRA) / steps)
-        told = [0]
-
-        def tell(more: int, told: list[int] = told, share: tuple[float, float] = share) -> None:
-            told[0] += more
-            progress(share[0] + told[0] * share[1])
-
-        work = partial(_trained, extra, teacher, inputs, seeds, settings, tell)
-        found.append(Depth(extra, **packs.kept.part(about | {"extra": extra}, work)))
-        progress((done + 1) / len(EXTRA))
-    return found
+def matches_by_depth(results: Results) -> list[DepthMatch]:
+    """The match of every layer, for every depth."""
+    return [DepthMatch(r.setting("extra_layers"), r["rho"], r["rho_before"], r["relative_loss"]) for r in results]
 
 
-def _trained(
-    extra: int, teacher: Network, inputs: Inputs, seeds: range, settings: Training, tell: Callable[[int], None]
-) -> dict[str, np.ndarray]:
-    widths = (teacher.inputs, *(HIDDEN,) * (1 + extra), OUTPUTS)
-    shape = Network(tuple(torch.zeros(len(seeds), a, b) for a, b in pairwise(widths)))
-    students = UniformFanIn(multiple=MULTIPLE).build(shape, seeds)
-    after = train(teacher, students, inputs, settings, keep="last", on_progress=tell).students
-    return _compared(teacher, students, after, inputs)
-
-
-def _compared(teacher: Network, before: Network, after: Network, inputs: Inputs) -> dict[str, np.ndarray]:
-    """rho, before and loss of a :class:`Depth`."""
+def compared(teacher: Network, before: Network, after: Network, inputs: Inputs) -> dict[str, np.ndarray]:
+    """Correlations of every hidden layer with the teacher's, after and before training, and the relative loss."""
     taught, labels = forward(teacher, inputs.evaluate).features[1:]
     rho = []
     for students in (after, before):
@@ -100,10 +113,10 @@ def _compared(teacher: Network, before: Network, after: Network, inputs: Inputs)
         rho.append(torch.stack(layers, dim=1).double().numpy())
     power = (labels - labels.mean(1, keepdim=True)).square().sum((1, 2))
     error = (labels - forward(after, inputs.evaluate).outputs).square().sum((1, 2))
-    return {"rho": rho[0], "before": rho[1], "loss": (error / power).double().numpy()}
+    return {"rho": rho[0], "rho_before": rho[1], "relative_loss": (error / power).double().numpy()}
 
 
-def table(found: list[Depth]) -> pa.Table:
+def table(found: list[DepthMatch]) -> pa.Table:
     rows = [
         {"extra": d.extra, "member": s, "layer": layer + 1, "rho_mean": d.rho[s, layer], "loss": d.loss[s]}
         for d in found
@@ -113,8 +126,8 @@ def table(found: list[Depth]) -> pa.Table:
     return pa.Table.from_pylist(rows)
 
 
-def draw(found: list[Depth]) -> Figure:
-    """Correlation of each student layer with the teacher's hidden layer; a point a seed, dashes before training."""
+def draw(found: list[DepthMatch]) -> Figure:
+    """Correlation of each student layer with the teacher's hidden layer; a point per seed, dashes before training."""
     titles = [f"{d.extra + 1} hidden layer{'s' if d.extra else ''}" for d in found]
     figure, axes = panel_grid([""], titles, "student layer", r"$\rho_{mean}$ with the teacher's layer", size=(2.0, 2.4))
     for panel, depth in zip(axes[0], found, strict=True):

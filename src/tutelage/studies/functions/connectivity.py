@@ -1,6 +1,6 @@
-"""Two students of one teacher are joined by a path of low loss, though not by a straight line (seed 000, App. E)."""
+"""Two students of one teacher are joined by a path of low loss, though not by a straight line (paper 000, App. E)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,17 +10,20 @@ from matplotlib.figure import Figure
 from tutelage.figures import PALETTE, panel_grid
 from tutelage.geometry import Path, connect, loss_along, straight, straight_after_matching
 from tutelage.inputs import Inputs
+from tutelage.lab import Context, Experiment, Results
+from tutelage.lab.experiment import Arrays
 from tutelage.networks import Network, outputs
-from tutelage.runs import Pack
+from tutelage.runs import Pack, Spec
 from tutelage.runs.build import build
 from tutelage.studies.claims import Claim
-from tutelage.studies.packs import Packs, setting
 from tutelage.studies.specialisation.two_layer import sweep
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.training import train
 
 MULTIPLES = (2, 5, 10)
 ROADS = ("constructed", "straight", "straight after matching")
+COLUMNS = {"constructed": "constructed", "straight": "straight", "straight after matching": "matched"}
+"""What the arrays of each road begin with."""
 OTHER = 1_000_000  # added to a member's seed for the second student and its batches
 STEPS = 8  # places between two knots at which the loss is looked at
 
@@ -55,46 +58,74 @@ class Crossing:
 )
 def connectivity(scale: Scale) -> Plan:
     """Two students are joined by a path of low loss, not by a straight line."""
-    return Plan(
-        experiments=sweep(scale, hidden=10, multiples=MULTIPLES, polarities=(1.0,)),
-        figure=draw,
-        claims=[low_on_the_path, high_on_the_line, matching_helps, matching_is_not_enough],
-        numbers=table,
-        evidence=cross,
-    )
+    specs = sweep(scale, hidden=10, multiples=MULTIPLES, polarities=(1.0,))
+    claims = [low_on_the_path, high_on_the_line, matching_helps, matching_is_not_enough]
+    return Plan([PathLosses(students=spec) for spec in specs], draw, claims, table, view=crossings_by_width)
 
 
-def cross(packs: Packs, progress: Callable[[float], None]) -> list[Crossing]:
-    """Train a second student for every teacher of the packs and walk from the first to it."""
-    found = []
-    for number, pack in enumerate(packs):
-        found.append(_cross(pack))
-        progress((number + 1) / len(packs))
-    return found
+class PathLosses(Experiment, kind="path-losses", numerics=1):
+    """Loss on evaluation points along three paths from trained students to second students of the same teachers."""
+
+    students: Spec
+    offset: int = OTHER
+    """Added to a member's seed for the start and the batches of its second student."""
+
+    @property
+    def members(self) -> int:
+        return self.students.members
+
+    @property
+    def cost(self) -> float:
+        return 1.5 * self.students.cost
+
+    def run(self, context: Context) -> Arrays:
+        trained: Pack = context.result(self.students)
+        teacher, _, inputs = build(self.students)
+        second = second_students(self.students, self.offset, context)
+        return losses_of_paths(trained.weights(), second, teacher, inputs)
 
 
-def second_students(pack: Pack) -> tuple[Network, Network, Inputs]:
-    """Students of the same teachers and points with another start and other batches; teachers and inputs with them."""
-    teacher, _, inputs = build(pack.spec)
-    seeds = tuple(seed + OTHER for seed in pack.spec.seeds)
-    students = pack.spec.student.build(teacher, seeds)
-    run = train(teacher, students, Inputs(inputs.train, inputs.evaluate, seeds), pack.spec.training, keep="last")
-    return run.students, teacher, inputs
+def second_students(spec: Spec, offset: int, context: Context) -> Network:
+    """Students of the same teachers and points with another start and other batches."""
+    teacher, _, inputs = build(spec, context.device)
+    seeds = tuple(seed + offset for seed in spec.seeds)
+    students, done = spec.student.build(teacher, seeds), [0]
+
+    def tell(more: int) -> None:
+        done[0] += more
+        context.progress(0.9 * done[0] / spec.training.steps)
+
+    own = Inputs(inputs.train, inputs.evaluate, seeds)
+    run = train(teacher, students, own, spec.training, keep="last", engine=context.engine, on_progress=tell)
+    return run.students.to("cpu")
 
 
-def _cross(pack: Pack) -> Crossing:
-    first, (second, teacher, inputs) = pack.weights(), second_students(pack)
+def losses_of_paths(first: Network, second: Network, teacher: Network, inputs: Inputs) -> dict[str, np.ndarray]:
+    """Share of the way and loss, [S, T] each, of every road from the first students to the second."""
     labels = outputs(teacher, inputs.evaluate)
     paths: Sequence[Path] = (
         connect(first, second, inputs.train, teacher, excess=None),
         straight(first, second),
         straight_after_matching(first, second, inputs.train),
     )
-    roads = {}
+    out = {}
     for road, path in zip(ROADS, paths, strict=True):
         share, loss = loss_along(path, inputs.evaluate, labels, STEPS if len(path.knots) > 2 else 5 * STEPS)
-        roads[road] = share.numpy(), loss.numpy()
-    return Crossing(setting(pack, "multiple"), pack.spec.seeds, roads)
+        out |= {f"{COLUMNS[road]}_share": share.numpy().swapaxes(0, 1)}
+        out |= {f"{COLUMNS[road]}_loss": loss.numpy().swapaxes(0, 1)}
+    return out
+
+
+def crossings_by_width(results: Results) -> list[Crossing]:
+    """Losses between the two students of every member, for every width."""
+    out = []
+    for result in results:
+        roads = {
+            road: tuple(np.ascontiguousarray(result[f"{column}_{name}"].swapaxes(0, 1)) for name in ("share", "loss"))
+            for road, column in COLUMNS.items()
+        }
+        out.append(Crossing(result.setting("multiple"), result.setting("seeds"), roads))
+    return out
 
 
 def draw(crossings: list[Crossing]) -> Figure:

@@ -1,6 +1,5 @@
-"""Folds of real networks, their layers and the order in which a reader of the folds alone can sort them (seed 004)."""
+"""Folds of real networks, their layers and the order in which a reader of the folds alone can sort them (paper 004)."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,29 +10,24 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
 from tutelage.figures import PALETTE
-from tutelage.geometry.identifying.construction import construct
 from tutelage.geometry.identifying.dependency import Graph, dependency_graph
-from tutelage.geometry.identifying.identifiability import layer_folds
 from tutelage.geometry.identifying.surfaces import Surface, canonical_surface
-from tutelage.geometry.pieces.domain import box
 from tutelage.geometry.pieces.faces import facets, segments
-from tutelage.geometry.pieces.regions import Regions, enumerate_regions
-from tutelage.networks import Network, outputs
+from tutelage.geometry.pieces.regions import enumerate_regions
+from tutelage.lab import Result, Results
+from tutelage.networks import Network
 from tutelage.studies.claims import Claim
-from tutelage.studies.functions._random_relu import with_transparency
-from tutelage.studies.packs import Packs
+from tutelage.studies.functions.fold_shares import FoldExamples, FoldShares, Source, measures
 from tutelage.studies.study import Plan, Scale, study
 
 SEEDS: dict[Scale, int] = {"smoke": 3, "quick": 24, "paper": 128}
-BIAS = 0.5
 RANDOM = ((2, 3, 3, 1), (2, 3, 3, 3, 1), (3, 3, 3, 1))
 CONSTRUCTED = ((2, 2, 2, 2, 1), (3, 3, 2, 2, 1))
 SHOWN = (2, 3, 3, 3, 1)
 DRAWS = 40
 """Networks from which the example of the figure is chosen."""
+SOURCES: tuple[Source, ...] = ("transparent", "not transparent", "constructed")
 LAYER_COLOURS = (PALETTE[0], PALETTE[1], PALETTE[6])
-JUMP = 1e-9
-"""Of the steepest slope: gradients on two sides of a fold that differ by less do not differ."""
 
 
 @study(
@@ -49,95 +43,68 @@ def folds(scale: Scale) -> Plan:
         all_are_seen, none_elsewhere, some_are_hidden, order_is_bounded, paths_tell_layers, bends_tell_layers,
         sorted_too_low, all_are_told,
     ]  # fmt: skip
-    return Plan([], draw, claims, table, lambda packs, tell: look(packs, tell, scale))
+    work: list[tuple[Source, tuple[int, ...]]] = [("transparent", widths) for widths in RANDOM]
+    work += [("not transparent", widths) for widths in RANDOM]
+    work += [("constructed", widths) for widths in CONSTRUCTED]
+    shares = [FoldShares(source=source, widths=widths, seeds=SEEDS[scale]) for source, widths in work]
+    return Plan([*shares, FoldExamples(widths=SHOWN, seeds=DRAWS)], draw, claims, table, view=network_folds)
 
 
 @dataclass(frozen=True)
-class Seen:
+class NetworkFolds:
     """The numbers of one network under their names, and what kind of network it is."""
 
-    kind: str
+    source: str
     widths: tuple[int, ...]
     seed: int
     values: dict[str, float]
 
     @property
     def label(self) -> str:
-        return f"{self.kind} {self.widths}"
+        return f"{self.source} {self.widths}"
 
 
-def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> list[Seen]:
-    """Random networks that are transparent and that are not, and constructed ones, on the box from -1 to 1."""
-    work = [("transparent", widths) for widths in RANDOM] + [("not transparent", widths) for widths in RANDOM]
-    work += [("constructed", widths) for widths in CONSTRUCTED]
-    seen = []
-    for done, (kind, widths) in enumerate(work, start=1):
-        for seed in range(SEEDS[scale]):
-            network = _network(kind, widths, seed)
-            if network is not None:
-                seen.append(Seen(kind, widths, seed, measured(network, found=kind == "constructed")))
-        progress(done / len(work))
-    return seen
+@dataclass(frozen=True)
+class FoldsOfNetworks:
+    """The numbers of all networks, and the folds of the network that the figure shows."""
+
+    networks: list[NetworkFolds]
+    shown: Surface
 
 
-def _network(kind: str, widths: tuple[int, ...], seed: int) -> Network | None:
-    domain = box(-1, 1, dimension=widths[0])
-    if kind == "constructed":
-        return construct(widths, domain, seed)
-    return with_transparency(widths, BIAS, seed, domain, kind == "transparent")
+def network_folds(results: Results) -> FoldsOfNetworks:
+    """Numbers of every network that was found, seed by seed."""
+    networks = []
+    for result in results.of(FoldShares):
+        source, names = result.setting("source"), measures(result.setting("source") == "constructed")
+        for member, seed in enumerate(result.setting("seeds")):
+            values = {name: result[name][member].item() for name in names}
+            if not np.isnan(values["surface_order"]):
+                networks.append(NetworkFolds(source, result.setting("widths"), seed, values))
+    (examples,) = results.of(FoldExamples)
+    return FoldsOfNetworks(networks, examples.experiment.surface(chosen_example(examples)))
 
 
-def measured(network: Network, found: bool = False) -> dict[str, float]:
-    """Shares of folds, regions and canonical pieces of one network for which the lemmas hold.
-
-    found: whether to look at how many units of each layer are told by their paths.
-    """
-    regions = enumerate_regions(network, (-1, 1))
-    surface = canonical_surface(regions)
-    graph = dependency_graph(surface)
-    deepest = network.depth - 1
-    layer = regions.layers[facets(regions).unit]
-    above = surface.order <= surface.owner_layer
-    values = {
-        "seen": _share(_jumps(network, regions)),
-        "bent": 1 - _share(_affine(network, regions)),
-        "order": float(len(surface.levels)),
-        "layers": float(deepest),
-        "between": _share(above & (surface.owner_layer <= deepest - graph.longest_of_all)),
-        "between_by_bends": _share(above & (surface.owner_layer <= deepest - graph.longest)),
-        "too_low": _share(surface.order[surface.facet_piece] < layer),
-        "folds": float(len(layer)),
-        "pieces": float(len(surface)),
-        "edges": float(len(graph.edges)),
-    }
-    if found:
-        told = [layer_folds(network, regions.domain, l) for l in range(1, network.depth)]
-        values["told"] = sum(len(t.found) for t in told) / sum(network.widths[1:-1])
-    return values
+def chosen_example(examples: Result[FoldExamples]) -> int:
+    """The seed of the network whose shortest piece is the longest, among telling networks where there are some."""
+    telling, shortest = examples["telling"], examples["shortest_piece"]
+    best = np.where(telling, shortest, -1.0).argmax() if telling.any() else shortest.argmax()
+    return examples.setting("seeds")[best]
 
 
-def _share(mask: torch.Tensor) -> float:
-    """The share that is true; NaN of nothing."""
-    return mask.double().mean().item() if len(mask) else float("nan")
+COLUMNS = {
+    "surface_order": "order", "hidden_layers": "layers", "within_layers": "between",
+    "within_layers_by_bends": "between_by_bends",
+}  # fmt: skip
+"""Names in the table of numbers, where they differ."""
 
 
-def _jumps(network: Network, regions: Regions) -> torch.Tensor:
-    """Whether the network's gradient, by differentiating it, differs on the two sides of each fold: bool [F]."""
-    x = regions.interior.clone().requires_grad_()
-    (slope,) = torch.autograd.grad(outputs(network, x).sum(), x)
-    ends = slope[facets(regions).regions]
-    return (ends[:, 0] - ends[:, 1]).norm(dim=1) > JUMP * slope.norm(dim=1).max()
-
-
-def _affine(network: Network, regions: Regions) -> torch.Tensor:
-    """Whether the network at the middle of each region is the mean of its values at the corners: bool [R]."""
-    at_corners = outputs(network, regions.vertices)[0, regions.corners.long(), 0]
-    mean = torch.segment_reduce(at_corners, "mean", offsets=regions.corner_from)
-    return (outputs(network, regions.interior)[0, :, 0] - mean).abs() <= JUMP * at_corners.abs().max()
-
-
-def table(seen: list[Seen]) -> pa.Table:
-    rows = [{"kind": s.kind, "widths": str(list(s.widths)), "seed": s.seed, "told": None, **s.values} for s in seen]
+def table(found: FoldsOfNetworks) -> pa.Table:
+    rows = [
+        {"kind": n.source, "widths": str(list(n.widths)), "seed": n.seed, "told": None}
+        | {COLUMNS.get(name, name): value for name, value in n.values.items()}
+        for n in found.networks
+    ]
     return pa.Table.from_pylist(rows)
 
 
@@ -156,29 +123,11 @@ def few_crossings() -> Network:
     return Network(w, b)
 
 
-def example() -> Surface:
-    """What is shown: a transparent random network whose folds have three orders, some of them lower than their layer.
-
-    Of a few draws the one whose smallest piece is the largest.
-    """
-    domain = box(-1, 1, dimension=2)
-    networks = [with_transparency(SHOWN, BIAS, seed, domain, True) for seed in range(DRAWS)]
-    surfaces = [canonical_surface(enumerate_regions(network, domain)) for network in networks if network is not None]
-    telling = [s for s in surfaces if len(s.levels) == 3 and (s.order < s.owner_layer).any()]
-    return max(telling or surfaces, key=_smallest)
-
-
-def _smallest(surface: Surface) -> float:
-    """The length of the shortest piece of a surface in the plane."""
-    length = segments(surface.regions)[0].diff(dim=1)[:, 0].norm(dim=1)
-    return torch.zeros(len(surface)).double().index_add(0, surface.facet_piece, length).min().item()
-
-
-def draw(seen: list[Seen]) -> Figure:
+def draw(found: FoldsOfNetworks) -> Figure:
     """Above: folds up to layer 1, 2, 3, and sorted greedily. Below: layers that cannot be told; a dependency graph."""
     figure = Figure(figsize=(10.4, 5.6), layout="constrained")
     axes = figure.subplots(2, 4)
-    shown = example()
+    shown = found.shown
     for last, panel in zip((1, 2, 3), axes[0], strict=False):
         _lines(panel, shown, shown.regions.layers[facets(shown.regions).unit], last)
         panel.set_title(f"folds up to layer {last}")
@@ -224,7 +173,7 @@ def _numbers(panel: Axes, surface: Surface) -> None:
 
 
 def _graph(panel: Axes, surface: Surface, graph: Graph) -> None:
-    """Pieces as numbered dots, a column an order, with arrows to those that bend at one, dotted where they cross it."""
+    """Pieces as numbered dots, one column per order, with arrows to those that bend at one, dotted where they cross it."""
     place = np.zeros((len(surface), 2))
     for k in range(1, len(surface.levels) + 1):
         own = (surface.order == k).nonzero().flatten().numpy()
@@ -248,9 +197,9 @@ def _graph(panel: Axes, surface: Surface, graph: Graph) -> None:
 # The claims
 
 
-def _by_setting(seen: list[Seen], name: str, kinds: tuple[str, ...]) -> dict[str, np.ndarray]:
-    labels = dict.fromkeys(s.label for s in seen if s.kind in kinds)
-    return {label: np.array([s.values[name] for s in seen if s.label == label]) for label in labels}
+def _by_setting(found: FoldsOfNetworks, name: str, sources: tuple[str, ...] = SOURCES) -> dict[str, np.ndarray]:
+    labels = dict.fromkeys(n.label for n in found.networks if n.source in sources)
+    return {label: np.array([n.values[name] for n in found.networks if n.label == label]) for label in labels}
 
 
 all_are_seen = Claim(
@@ -258,7 +207,7 @@ all_are_seen = Claim(
     statistic="share of the facets on units' boundaries across which the network's gradient jumps",
     expected="> 0.999",
     refuted_by="an interval over seeds below 0.999",
-    values=lambda seen: _by_setting(seen, "seen", ("transparent", "constructed")),
+    values=lambda found: _by_setting(found, "seen", ("transparent", "constructed")),
 )
 
 none_elsewhere = Claim(
@@ -266,7 +215,7 @@ none_elsewhere = Claim(
     statistic="share of the regions between units' boundaries on which the network is not affine",
     expected="< 0.001",
     refuted_by="an interval over seeds above 0.001",
-    values=lambda seen: _by_setting(seen, "bent", ("transparent", "not transparent", "constructed")),
+    values=lambda found: _by_setting(found, "bent"),
 )
 
 some_are_hidden = Claim(
@@ -274,7 +223,7 @@ some_are_hidden = Claim(
     statistic="share of the facets on units' boundaries across which the network's gradient does not jump",
     expected="> 0.01",
     refuted_by="an interval over seeds below 0.01",
-    values=lambda seen: {k: 1 - v for k, v in _by_setting(seen, "seen", ("not transparent",)).items()},
+    values=lambda found: {k: 1 - v for k, v in _by_setting(found, "seen", ("not transparent",)).items()},
 )
 
 order_is_bounded = Claim(
@@ -282,9 +231,9 @@ order_is_bounded = Claim(
     statistic="order of the surface minus the number of hidden layers",
     expected="< 0.5",
     refuted_by="an interval over seeds above 0.5",
-    values=lambda seen: {
-        label: np.array([s.values["order"] - s.values["layers"] for s in seen if s.label == label])
-        for label in dict.fromkeys(s.label for s in seen)
+    values=lambda found: {
+        label: order - _by_setting(found, "hidden_layers")[label]
+        for label, order in _by_setting(found, "surface_order").items()
     },
 )
 
@@ -294,7 +243,7 @@ paths_tell_layers = Claim(
     statistic="share of the canonical pieces for which this is so",
     expected="> 0.999",
     refuted_by="an interval over seeds below 0.999",
-    values=lambda seen: _by_setting(seen, "between", ("transparent", "not transparent", "constructed")),
+    values=lambda found: _by_setting(found, "within_layers"),
 )
 
 bends_tell_layers = Claim(
@@ -303,7 +252,7 @@ bends_tell_layers = Claim(
     statistic="share of the canonical pieces for which this is so",
     expected="> 0.999",
     refuted_by="an interval over seeds below 0.999",
-    values=lambda seen: _by_setting(seen, "between_by_bends", ("transparent", "not transparent", "constructed")),
+    values=lambda found: _by_setting(found, "within_layers_by_bends"),
 )
 
 sorted_too_low = Claim(
@@ -311,7 +260,7 @@ sorted_too_low = Claim(
     statistic="share of the facets whose canonical order is lower than the layer of their unit",
     expected="> 0.01",
     refuted_by="an interval over seeds below 0.01",
-    values=lambda seen: _by_setting(seen, "too_low", ("transparent",)),
+    values=lambda found: _by_setting(found, "too_low", ("transparent",)),
 )
 
 all_are_told = Claim(
@@ -320,5 +269,5 @@ all_are_told = Claim(
     statistic="share of the units of constructed networks from which such a path starts",
     expected="> 0.999",
     refuted_by="an interval over seeds below 0.999",
-    values=lambda seen: _by_setting(seen, "told", ("constructed",)),
+    values=lambda found: _by_setting(found, "told", ("constructed",)),
 )

@@ -6,6 +6,7 @@ inputs and all biases alike scales the network and changes none of the condition
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -17,13 +18,15 @@ from tutelage.geometry.identifying.conditions import all_of
 from tutelage.geometry.identifying.construction import construct
 from tutelage.geometry.identifying.generality import generality
 from tutelage.geometry.identifying.identifiability import identifiability
-from tutelage.inputs import Uniform
+from tutelage.inputs import Inputs, Uniform
+from tutelage.lab import Context, Experiment, Results
+from tutelage.lab.experiment import Arrays
 from tutelage.networks import Network, UniformFanIn, concatenate, outputs
+from tutelage.settings import Seeds
 from tutelage.studies.claims import Claim
 from tutelage.studies.functions._random_relu import random_relu
-from tutelage.studies.packs import Packs
 from tutelage.studies.study import Plan, Scale, study
-from tutelage.training import train
+from tutelage.training import Training, train
 
 SEEDS: dict[Scale, int] = {"smoke": 3, "quick": 48, "paper": 400}
 STEPS: dict[Scale, int] = {"smoke": 200, "quick": 20_000, "paper": 100_000}
@@ -31,6 +34,7 @@ WIDTHS = (2, 3, 4)
 DEPTHS = (1, 2, 3)
 BIASES = (0.0, 0.1, 0.3, 1.0, 3.0)
 TAUGHT = ((2, 2, 1), (2, 2, 2, 1))
+SOURCES: tuple[Literal["random", "identifiable"], ...] = ("random", "identifiable")
 TEACHER_BIAS = 0.5
 LEARNT = 1e-4
 """Of the variance of the teacher's outputs: a student whose mean squared error is below has learnt its function."""
@@ -47,12 +51,97 @@ BOX = (-1.0, 1.0)
 def how_often_identifiable(scale: Scale) -> Plan:
     """How often a network is determined by its function."""
     claims = [general, not_without_biases, closed_without_biases, rarer_with_depth, seldom, learnt_alike, by_training]
-    return Plan([], draw, claims, table, lambda packs, tell: look(packs, tell, scale))
+    seeds = SEEDS[scale]
+    experiments: list[Experiment] = [
+        RandomIdentifiability(width=width, hidden_layers=hidden, bias=bias, seeds=seeds)
+        for width in WIDTHS
+        for hidden in DEPTHS
+        for bias in BIASES
+    ]
+    experiments += [
+        TaughtIdentifiability(teachers=source, widths=widths, steps=STEPS[scale], seeds=seeds)
+        for widths in TAUGHT
+        for source in SOURCES
+    ]
+    return Plan(experiments, draw, claims, table, view=judged_networks)
+
+
+class RandomIdentifiability(Experiment, kind="random-identifiability", numerics=1):
+    """Whether random networks of constant width are general, transparent and identifiable on the box -1 to 1."""
+
+    width: int
+    hidden_layers: int
+    bias: float
+    seeds: Seeds
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        return (self.width,) * (self.hidden_layers + 1) + (1,)
+
+    @property
+    def cost(self) -> float:
+        return 0.01 * self.members * self.width * self.hidden_layers
+
+    def run(self, context: Context) -> Arrays:
+        return judged(random_relu(self.widths, self.bias, self.seeds), context.progress)
+
+
+class TaughtIdentifiability(Experiment, kind="taught-identifiability", numerics=1):
+    """Whether students of random or identifiable teachers are general, transparent and identifiable.
+
+    Arrays [S, 2]: before and after training on uniform inputs from the box -1 to 1.
+    """
+
+    teachers: Literal["random", "identifiable"]
+    widths: tuple[int, ...]
+    seeds: Seeds
+    steps: int
+    learning_rate: float = 0.1
+    samples: int = 4_000
+    evaluate: int = 2_000
+    bias: float = TEACHER_BIAS
+    """Size of the biases of random teachers."""
+
+    @property
+    def cost(self) -> float:
+        return 3e-6 * self.members * self.steps + 0.05 * self.members
+
+    def run(self, context: Context) -> Arrays:
+        teacher = self.teacher()
+        before = UniformFanIn().build(teacher, self.seeds)
+        inputs = Uniform(train=self.samples, evaluate=self.evaluate).draw(teacher, self.seeds)
+        after = self._trained(teacher, before, inputs, context)
+        known = judged(teacher)["identifiable"]
+        labels = outputs(teacher, inputs.evaluate)
+        when = []
+        for networks in (before, after):
+            loss = (outputs(networks, inputs.evaluate) - labels).square().mean((1, 2)) / labels.var(1).mean(1)
+            when.append(judged(networks) | {"relative_loss": loss.numpy()})
+        both = {name: np.stack([values[name] for values in when], axis=1) for name in when[0]}
+        return both | {"teacher_identifiable": known}
+
+    def teacher(self) -> Network:
+        """The teachers, one per seed."""
+        if self.teachers == "random":
+            return random_relu(self.widths, self.bias, self.seeds)
+        return concatenate([construct(self.widths, BOX, seed) for seed in self.seeds])
+
+    def _trained(self, teacher: Network, students: Network, inputs: Inputs, context: Context) -> Network:
+        done, device = [0], context.device
+
+        def tell(more: int) -> None:
+            done[0] += more
+            context.progress(0.8 * done[0] / self.steps)
+
+        there = Inputs(inputs.train.to(device), inputs.evaluate.to(device), inputs.seeds)
+        settings = Training(steps=self.steps, learning_rate=self.learning_rate)
+        both = teacher.to(device), students.to(device)
+        return train(*both, there, settings, engine=context.engine, on_progress=tell).students.to("cpu")
 
 
 @dataclass(frozen=True)
-class Seen:
-    """Networks of one kind, one value a seed: bool [S] each, and for students the loss over the teacher's variance.
+class JudgedNetworks:
+    """Networks of one kind, one value per seed: bool [S] each, and for students the loss over the teacher's variance.
 
     kind: random, or students at the start or the end of training, of random or identifiable teachers.
     """
@@ -78,24 +167,26 @@ class Seen:
         return f"width {self.widths[0]}, {self.hidden} hidden, biases {self.bias:g}"
 
 
-def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> list[Seen]:
-    """Random networks of constant width, and students of random and of identifiable teachers."""
-    seeds = range(SEEDS[scale])
-    grid = [(width, hidden, bias) for width in WIDTHS for hidden in DEPTHS for bias in BIASES]
+CONDITIONS = ("general", "transparent", "identifiable")
+
+
+def judged_networks(results: Results) -> list[JudgedNetworks]:
+    """Random networks of every size, and students before and after training."""
     found = []
-    for done, (width, hidden, bias) in enumerate(grid):
-        widths = (width,) * (hidden + 1) + (1,)
-        found.append(Seen("random", widths, bias, judged(random_relu(widths, bias, seeds))))
-        progress(done / (len(grid) + 4))
-    for done, widths in enumerate(TAUGHT):
-        made = concatenate([construct(widths, BOX, seed) for seed in seeds])
-        for kind, teacher in (("random", random_relu(widths, TEACHER_BIAS, seeds)), ("identifiable", made)):
-            found += taught(kind, teacher, seeds, STEPS[scale])
-        progress((len(grid) + 2 * (done + 1)) / (len(grid) + 4))
+    for r in results.of(RandomIdentifiability):
+        values = {name: r[name] for name in CONDITIONS}
+        found.append(JudgedNetworks("random", r.experiment.widths, r.setting("bias"), values))
+    for r in results.of(TaughtIdentifiability):
+        for place, when in enumerate(("start", "end")):
+            kind = f"students of {r.setting('teachers')} teachers, {when},"
+            values = {name: np.ascontiguousarray(r[name][:, place]) for name in CONDITIONS}
+            values["loss"] = np.ascontiguousarray(r["relative_loss"][:, place])
+            values["teacher_identifiable"] = r["teacher_identifiable"]
+            found.append(JudgedNetworks(kind, r.setting("widths"), r.setting("bias"), values))
     return found
 
 
-def judged(networks: Network) -> dict[str, np.ndarray]:
+def judged(networks: Network, on_progress: Callable[[float], None] = lambda share: None) -> dict[str, np.ndarray]:
     """Which members are general, transparent, and meet all conditions of the theorem: bool [S] each.
 
     The folds of those that are not transparent are not looked at, since the theorem does not speak of them.
@@ -106,26 +197,12 @@ def judged(networks: Network) -> dict[str, np.ndarray]:
         record = identifiability(one, BOX, stop=True)
         is_general = all_of(generality(one, BOX))
         rows.append((is_general is True, record["transparent"].holds is True, record.holds is True))
+        on_progress(len(rows) / networks.members)
     columns = np.array(rows, dtype=bool).T
-    return dict(zip(("general", "transparent", "identifiable"), columns, strict=True))
+    return dict(zip(CONDITIONS, columns, strict=True))
 
 
-def taught(kind: str, teacher: Network, seeds: range, steps: int) -> list[Seen]:
-    """Students of their teachers' widths before and after training on uniform inputs from the box."""
-    students = UniformFanIn().build(teacher, seeds)
-    inputs = Uniform(train=4_000, evaluate=2_000).draw(teacher, seeds)
-    run = train(teacher, students, inputs, steps=steps, learning_rate=0.1)
-    labels = outputs(teacher, inputs.evaluate)
-    known = judged(teacher)["identifiable"]
-    out = []
-    for when, networks in (("start", students), ("end", run.students)):
-        loss = (outputs(networks, inputs.evaluate) - labels).square().mean((1, 2)) / labels.var(1).mean(1)
-        values = judged(networks) | {"loss": loss.numpy(), "teacher_identifiable": known}
-        out.append(Seen(f"students of {kind} teachers, {when},", teacher.widths, TEACHER_BIAS, values))
-    return out
-
-
-def table(found: list[Seen]) -> pa.Table:
+def table(found: list[JudgedNetworks]) -> pa.Table:
     blank = {"loss": None, "teacher_identifiable": None}
     rows = [
         {"kind": seen.kind.rstrip(","), "widths": str(list(seen.widths)), "bias": seen.bias, "seed": s}
@@ -141,7 +218,7 @@ def table(found: list[Seen]) -> pa.Table:
 # The figure
 
 
-def draw(found: list[Seen]) -> Figure:
+def draw(found: list[JudgedNetworks]) -> Figure:
     """Shares of random networks that are transparent and identifiable, by biases; students before and after."""
     figure = Figure(figsize=(10.2, 4.4), layout="constrained")
     axes = figure.subplots(2, len(WIDTHS) + 1, sharey=True)
@@ -169,9 +246,9 @@ def _shares(panel: Axes, values: list[np.ndarray], colour: str, mark: str, label
     panel.errorbar(range(len(share)), share, error, color=colour, marker=mark, markersize=4, label=label)
 
 
-def _students(panel: Axes, found: list[Seen], name: str) -> None:
+def _students(panel: Axes, found: list[JudgedNetworks], name: str) -> None:
     """Shares at the start and at the end of training; the two kinds of teacher are drawn a little apart."""
-    for aside, colour, kind in zip((-0.04, 0.04), PALETTE[3:], ("random", "identifiable"), strict=False):
+    for aside, colour, kind in zip((-0.04, 0.04), PALETTE[3:], SOURCES, strict=False):
         for style, mark, widths in zip(("-", "--"), "os", TAUGHT, strict=True):
             own = [s.values[name] for s in found if s.kind.startswith(f"students of {kind}") and s.widths == widths]
             share, error = [v.mean() for v in own], [v.std() / len(v) ** 0.5 for v in own]
@@ -188,7 +265,7 @@ def _students(panel: Axes, found: list[Seen], name: str) -> None:
 # The claims
 
 
-def _random(found: list[Seen], name: str, chosen: Callable[[Seen], bool]) -> dict[str, np.ndarray]:
+def _random(found: list[JudgedNetworks], name: str, chosen: Callable[[JudgedNetworks], bool]) -> dict[str, np.ndarray]:
     return {s.label: s.values[name] for s in found if s.kind == "random" and chosen(s)}
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -14,10 +14,12 @@ from tutelage.figures import PALETTE, panel_grid
 from tutelage.geometry import match
 from tutelage.geometry.identifying.construction import construct
 from tutelage.geometry.querying.reconstruction import identify
+from tutelage.lab import Context, Experiment, Results
+from tutelage.lab.experiment import Arrays
 from tutelage.networks import Network, outputs
+from tutelage.settings import Seeds
 from tutelage.studies.claims import Claim
 from tutelage.studies.functions._random_relu import random_relu
-from tutelage.studies.packs import Packs
 from tutelage.studies.study import Plan, Scale, study
 
 SEEDS: dict[Scale, int] = {"smoke": 2, "quick": 8, "paper": 32}
@@ -43,11 +45,62 @@ LEAST = 1e-16
 def reconstruction(scale: Scale) -> Plan:
     """Weights recovered from queries alone."""
     claims = [exact, typical, proportional, enough_lines]
-    return Plan([], draw, claims, table, lambda packs, tell: look(packs, tell, scale))
+    return Plan(black_boxes(scale), draw, claims, table, view=by_seed)
+
+
+def black_boxes(scale: Scale) -> list["Reconstruction"]:
+    """Identifiable networks, random ones, random ones with noise, and random ones with few lines."""
+    few, seeds = scale == "smoke", range(FIRST, FIRST + SEEDS[scale])
+    made = [
+        Reconstruction(source="identifiable", widths=widths, seeds=seeds) for widths in CONSTRUCTED[: 3 if few else 7]
+    ]
+    made += [Reconstruction(source="random", widths=widths, seeds=seeds) for widths in RANDOM[scale]]
+    made += [
+        Reconstruction(source="random", widths=NOISY, noise=noise, seeds=seeds) for noise in NOISES[: 2 if few else 4]
+    ]
+    return made + [Reconstruction(source="random", widths=NOISY, lines=lines, seeds=seeds) for lines in LINES]
+
+
+class Reconstruction(Experiment, kind="reconstruction", numerics=1):
+    """Weights of identifiable or random networks recovered from their values alone.
+
+    error: the largest relative error of a layer, 1 where not all units were found.
+    """
+
+    source: Literal["identifiable", "random"]
+    widths: tuple[int, ...]
+    seeds: Seeds
+    noise: float = 0.0
+    """Bound of the errors in the answers."""
+    lines: int = LINES[-1]
+    """Lines to search at most."""
+    bias: float = BIAS
+
+    @property
+    def cost(self) -> float:
+        return 0.02 * self.members * sum(self.widths[1:-1]) ** 2
+
+    def run(self, context: Context) -> Arrays:
+        rows = []
+        for seed in self.seeds:
+            rows.append(context.part(f"seed {seed}", lambda seed=seed: self.recovered(seed)))
+            context.progress(len(rows) / self.members)
+        return {name: np.array([row[name] for row in rows]) for name in rows[0]}
+
+    def recovered(self, seed: int) -> dict[str, float]:
+        """Identify the network of one seed from its values and compare."""
+        inside = self.source == "identifiable"
+        truth = construct(self.widths, (-1, 1), seed) if inside else random_relu(self.widths, self.bias, [seed])
+        box = (-1.0, 1.0) if inside else (-4.0, 4.0)
+        ask = answers(truth.to("cpu", torch.float64), self.noise, seed)
+        found = identify(ask, truth.inputs, truth.outputs, box=box, noise=self.noise, seed=seed, lines=self.lines)
+        same = found.network.widths == truth.widths and not found.open_signs
+        error = float(match(truth, found.network).residual.max()) if same else 1.0
+        return {"error": min(max(error, LEAST), 1.0), "unexplained": found.unexplained, "queries": found.queries}
 
 
 @dataclass(frozen=True)
-class Seen:
+class RecoveredNetwork:
     """One black box: error is the largest relative error of a layer, 1 where not all units were found."""
 
     kind: str
@@ -64,54 +117,24 @@ class Seen:
         return f"{self.kind} {'-'.join(map(str, self.widths))}"
 
 
-Job = tuple[str, tuple[int, ...], int, float, int]
-"""Kind, widths, seed, noise and lines."""
+def by_seed(results: Results) -> list[RecoveredNetwork]:
+    """All black boxes of one seed after those of another."""
+    (seeds,) = results.values("seeds")
+    return [
+        RecoveredNetwork(
+            part_of_study(r.experiment), r.setting("widths"), seed, r.setting("noise"), r.setting("lines"),
+            *(r[name][s].item() for name in ("error", "unexplained", "queries")),
+        )
+        for s, seed in enumerate(seeds)
+        for r in results
+    ]  # fmt: skip
 
 
-def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> list[Seen]:
-    """Identifiable networks, random ones, random ones with noise, and random ones with few lines."""
-    found: list[Seen] = []
-    for done in range(SEEDS[scale]):
-        jobs = asked(scale, FIRST + done)
-
-        def tell(share: float, done: int = done) -> None:
-            progress((done + share) / SEEDS[scale])
-
-        about = {"what": "reconstruction", "bias": BIAS, "least": LEAST, "jobs": jobs}
-        part = packs.kept.part(about, partial(_tried_all, jobs, tell))
-        numbers = zip(*(part[name].tolist() for name in ("error", "unexplained", "queries")), strict=True)
-        found += [Seen(*job, *row) for job, row in zip(jobs, numbers, strict=True)]
-        tell(1.0)
-    return found
-
-
-def asked(scale: Scale, seed: int) -> list[Job]:
-    """Every black box of a seed."""
-    few = scale == "smoke"
-    jobs: list[Job] = [("identifiable", widths, seed, 0.0, LINES[-1]) for widths in CONSTRUCTED[: 3 if few else 7]]
-    jobs += [("random", widths, seed, 0.0, LINES[-1]) for widths in RANDOM[scale]]
-    jobs += [("noisy", NOISY, seed, noise, LINES[-1]) for noise in NOISES[: 2 if few else 4]]
-    return jobs + [("few lines", NOISY, seed, 0.0, lines) for lines in LINES]
-
-
-def _tried_all(jobs: list[Job], tell: Callable[[float], None]) -> dict[str, list[float]]:
-    found = []
-    for job in jobs:
-        found.append(tried(*job))
-        tell(len(found) / len(jobs))
-    return {name: [getattr(seen, name) for seen in found] for name in ("error", "unexplained", "queries")}
-
-
-def tried(kind: str, widths: tuple[int, ...], seed: int, noise: float, lines: int) -> Seen:
-    """Identify one network from values and compare."""
-    inside = kind == "identifiable"
-    truth = construct(widths, (-1, 1), seed) if inside else random_relu(widths, BIAS, [seed])
-    box = (-1.0, 1.0) if inside else (-4.0, 4.0)
-    ask = answers(truth.to("cpu", torch.float64), noise, seed)
-    found = identify(ask, truth.inputs, truth.outputs, box=box, noise=noise, seed=seed, lines=lines)
-    same = found.network.widths == truth.widths and not found.open_signs
-    error = float(match(truth, found.network).residual.max()) if same else 1.0
-    return Seen(kind, widths, seed, noise, lines, min(max(error, LEAST), 1.0), found.unexplained, found.queries)
+def part_of_study(black_box: Reconstruction) -> str:
+    """Which panel and claims a black box belongs to: identifiable, random, noisy or few lines."""
+    if black_box.widths != NOISY:
+        return black_box.source
+    return "noisy" if black_box.noise else "few lines"
 
 
 def answers(truth: Network, noise: float, seed: int) -> Callable[[torch.Tensor], torch.Tensor]:
@@ -129,13 +152,13 @@ def answers(truth: Network, noise: float, seed: int) -> Callable[[torch.Tensor],
     return ask
 
 
-def table(found: list[Seen]) -> pa.Table:
+def table(found: list[RecoveredNetwork]) -> pa.Table:
     return pa.Table.from_pylist(
         [{**{k: v for k, v in vars(seen).items() if k != "widths"}, "widths": str(list(seen.widths))} for seen in found]
     )
 
 
-def draw(found: list[Seen]) -> Figure:
+def draw(found: list[RecoveredNetwork]) -> Figure:
     """Errors against queries, noise, and lines."""
     titles = ["exact answers", f"noisy answers, {'-'.join(map(str, NOISY))}", "few lines"]
     figure, axes = panel_grid([""], titles, "", "", size=(3.2, 3.0), sharex=False, sharey=False)
@@ -163,8 +186,13 @@ def draw(found: list[Seen]) -> Figure:
     return figure
 
 
-def _of(found: list[Seen], kind: str, value: Callable[[Seen], float], label: Callable[[Seen], str]):
-    """One array a setting."""
+def _of(
+    found: list[RecoveredNetwork],
+    kind: str,
+    value: Callable[[RecoveredNetwork], float],
+    label: Callable[[RecoveredNetwork], str],
+):
+    """One array per setting."""
     groups: dict[str, list[float]] = {}
     for seen in found:
         if seen.kind == kind:

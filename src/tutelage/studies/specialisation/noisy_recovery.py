@@ -1,6 +1,5 @@
-"""How near a student comes at a given size of its gradient (seed 001, Theorem 5)."""
+"""How near a student comes at a given size of its gradient (paper 001, Theorem 5)."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,11 +8,11 @@ from matplotlib.figure import Figure
 
 from tutelage.figures import panel_grid, strength_bar, strength_colours
 from tutelage.inputs import Gaussian
+from tutelage.lab import Results
 from tutelage.networks import SmallNormal
 from tutelage.runs import Pack, Record, Spec
 from tutelage.studies.claims import Claim
-from tutelage.studies.functions.nearness import Nearness, nearness, spread
-from tutelage.studies.packs import Packs, setting
+from tutelage.studies.functions.nearness import BoundaryDistances, Nearness, nearness_course, spread
 from tutelage.studies.statistics import rank_correlations
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.teachers import Levels
@@ -49,19 +48,24 @@ def noisy_recovery(scale: Scale) -> Plan:
         )
         for polarity in POLARITIES
     ]
-    return Plan(specs, draw, [nearly_linear, stronger_is_nearer], table, look)
+    experiments = [*specs, *(BoundaryDistances(students=spec) for spec in specs)]
+    return Plan(experiments, draw, [nearly_linear, stronger_is_nearer], table, view=recovery_courses)
 
 
 @dataclass(frozen=True)
-class Seen:
-    """A pack with its course: distances and gradients at the recorded steps."""
+class AngleCourse:
+    """Trained students of one polarity: distances and gradients at the recorded steps."""
 
-    pack: Pack
+    trained: Pack
     course: list[Nearness]
 
     @property
+    def polarity(self) -> float:
+        return self.trained.setting("polarity")
+
+    @property
     def label(self) -> str:
-        return f"p = {setting(self.pack, 'polarity'):g}"
+        return f"p = {self.polarity:g}"
 
     @property
     def distance(self) -> np.ndarray:
@@ -74,12 +78,10 @@ class Seen:
         return np.stack([at.gradient for at in self.course])
 
 
-def look(packs: Packs, progress: Callable[[float], None]) -> list[Seen]:
-    found = []
-    for done, pack in enumerate(packs, start=1):
-        found.append(Seen(pack, nearness(pack, tuple(s for s in pack.report.steps if s > 0))))
-        progress(done / len(packs))
-    return found
+def recovery_courses(results: Results) -> list[AngleCourse]:
+    """The course of every polarity."""
+    pairs = zip(results.of(Spec), results.of(BoundaryDistances), strict=True)
+    return [AngleCourse(trained, nearness_course(distances)) for trained, distances in pairs]
 
 
 def exponents(distance: np.ndarray, gradient: np.ndarray) -> np.ndarray:
@@ -97,10 +99,10 @@ def exponents(distance: np.ndarray, gradient: np.ndarray) -> np.ndarray:
     return np.where((count >= 3) & (wide > 1e-3), (dx * dy).sum(0) / np.where(wide > 0, wide, 1), np.nan)
 
 
-def table(found: list[Seen]) -> pa.Table:
+def table(found: list[AngleCourse]) -> pa.Table:
     rows = [
         {
-            "polarity": setting(seen.pack, "polarity"),
+            "polarity": seen.polarity,
             "step": at.step,
             "seed": seed,
             "unit": j + 1,
@@ -109,13 +111,13 @@ def table(found: list[Seen]) -> pa.Table:
         }
         for seen in found
         for at in seen.course
-        for s, seed in enumerate(seen.pack.spec.seeds)
+        for s, seed in enumerate(seen.trained.spec.seeds)
         for j in range(at.distance.shape[1])
     ]
     return pa.Table.from_pylist(rows)
 
 
-def draw(found: list[Seen]) -> Figure:
+def draw(found: list[AngleCourse]) -> Figure:
     """Median over seeds of every unit's distance against the median gradient, over training; dashed: slope one."""
     figure, axes = panel_grid(
         [""], [seen.label for seen in found], "largest gradient on the samples", "distance to nearest student",
@@ -147,6 +149,6 @@ stronger_is_nearer = Claim(
     expected="< -0.3",
     refuted_by="an interval over seeds above -0.3 in that setting",
     values=lambda found: {
-        seen.label: rank_correlations(seen.pack.report["strength"][-1], seen.course[-1].distance) for seen in found
+        seen.label: rank_correlations(seen.trained.report["strength"][-1], seen.course[-1].distance) for seen in found
     },
 )

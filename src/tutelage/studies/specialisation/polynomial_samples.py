@@ -1,7 +1,6 @@
-"""How near students come with how many samples, and where the theorems' bounds sit (seed 000, Theorems 3 and 4)."""
+"""How near students come with how many samples, and where the theorems' bounds sit (paper 000, Theorems 3 and 4)."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,11 +9,11 @@ from matplotlib.figure import Figure
 
 from tutelage.figures import PALETTE, panel_grid
 from tutelage.inputs import Gaussian, Law, TeacherAware
+from tutelage.lab import Results
 from tutelage.networks import SmallNormal
 from tutelage.runs import Record, Spec
 from tutelage.studies.claims import Claim
-from tutelage.studies.functions.nearness import nearness
-from tutelage.studies.packs import Packs, setting
+from tutelage.studies.functions.nearness import BoundaryDistances, nearness_course
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.teachers import Levels
 from tutelage.training import Training
@@ -38,11 +37,14 @@ STD = 1.5
 def polynomial_samples(scale: Scale) -> Plan:
     """Alignment against samples, dimension and width, with the theorem's bound."""
     laws = (Gaussian, TeacherAware)
-    specs = [
-        _spec(scale, d, k, law(train=n, evaluate=500, std=STD)) for law in laws for d, k in SHAPES for n in SAMPLES
+    experiments = [
+        BoundaryDistances(students=_spec(scale, d, k, law(train=n, evaluate=500, std=STD)))
+        for law in laws
+        for d, k in SHAPES
+        for n in SAMPLES
     ]
     claims = [nearer_with_samples, dimension_is_harder, below_the_bound, aware_is_nearer]
-    return Plan(specs, draw, claims, table, look)
+    return Plan(experiments, draw, claims, table, view=curves_by_samples)
 
 
 def _spec(scale: Scale, dimension: int, multiple: int, law: Law) -> Spec:
@@ -58,8 +60,8 @@ def _spec(scale: Scale, dimension: int, multiple: int, law: Law) -> Spec:
 
 
 @dataclass(frozen=True)
-class Curve:
-    """One law, dimension and multiple: the mean distance of a member's teacher units for each number of samples."""
+class SampleCurve:
+    """One distribution, dimension and multiple: the mean distance of a member's teacher units for each number of samples."""
 
     law: str
     dimension: int
@@ -92,24 +94,24 @@ def promised(samples: int, dimension: int, units: int, aware: bool) -> float:
     return (gamma + 3) * eta * units * band
 
 
-def look(packs: Packs, progress: Callable[[float], None]) -> list[Curve]:
+def curves_by_samples(results: Results) -> list[SampleCurve]:
+    """One curve per distribution, dimension and multiple."""
     found = {}
-    for done, pack in enumerate(packs, start=1):
-        (end,) = nearness(pack, (pack.spec.training.steps,))
-        key = pack.spec.inputs.kind, setting(pack, "inputs"), setting(pack, "multiple"), pack.spec.inputs.train
-        found[key] = end.distance.mean(1)
-        progress(done / len(packs))
+    for result in results:
+        students = result.experiment.students
+        shape = students.inputs.kind, students.teacher.inputs, students.student.multiple
+        found[(*shape, students.inputs.train)] = nearness_course(result)[-1].distance.mean(1)
     out = []
     for law, dimension, multiple in dict.fromkeys(key[:3] for key in found):
         samples = tuple(n for *shape, n in found if tuple(shape) == (law, dimension, multiple))
         units = round(TEACHER * (1 + multiple))
         bound = np.array([promised(n, dimension, units, law != "gaussian") for n in samples])
         distance = np.stack([found[law, dimension, multiple, n] for n in samples])
-        out.append(Curve(law, dimension, multiple, samples, distance, bound))
+        out.append(SampleCurve(law, dimension, multiple, samples, distance, bound))
     return out
 
 
-def table(curves: list[Curve]) -> pa.Table:
+def table(curves: list[SampleCurve]) -> pa.Table:
     rows = [
         {
             "inputs": c.law,
@@ -127,7 +129,7 @@ def table(curves: list[Curve]) -> pa.Table:
     return pa.Table.from_pylist(rows)
 
 
-def draw(curves: list[Curve]) -> Figure:
+def draw(curves: list[SampleCurve]) -> Figure:
     """Geometric mean of the distance over seeds, by one deviation, and what the theorems promise; above 1, nothing."""
     shapes = list(dict.fromkeys((c.dimension, c.multiple) for c in curves))
     figure, axes = panel_grid([""], [f"d = {d}, {k:g}x" for d, k in shapes], "samples", "distance to nearest student")
@@ -145,11 +147,11 @@ def draw(curves: list[Curve]) -> Figure:
     return figure
 
 
-def _gaussian(curves: list[Curve]) -> list[Curve]:
+def _gaussian(curves: list[SampleCurve]) -> list[SampleCurve]:
     return [c for c in curves if c.law == "gaussian"]
 
 
-def _harder(curves: list[Curve]) -> dict[str, np.ndarray]:
+def _harder(curves: list[SampleCurve]) -> dict[str, np.ndarray]:
     by = {(c.dimension, c.multiple): c for c in _gaussian(curves)}
     low, high = min(d for d, _ in by), max(d for d, _ in by)
     return {
@@ -159,7 +161,7 @@ def _harder(curves: list[Curve]) -> dict[str, np.ndarray]:
     }
 
 
-def _nearer(curves: list[Curve]) -> dict[str, np.ndarray]:
+def _nearer(curves: list[SampleCurve]) -> dict[str, np.ndarray]:
     by = {(c.law, c.label): c for c in curves}
     other = next(c.law for c in curves if c.law != "gaussian")
     return {

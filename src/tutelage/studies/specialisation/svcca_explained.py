@@ -1,6 +1,5 @@
 """Why SVCCA finds trained networks alike: what its two steps do to specialised and idle students (001, section 6)."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,12 +8,13 @@ import torch
 from matplotlib.figure import Figure
 
 from tutelage.figures import PALETTE, band, panel_grid
+from tutelage.lab import Context, Experiment, Results
+from tutelage.lab.experiment import Arrays
 from tutelage.measures import RECOVERED, correlations, second_moments, similarity
 from tutelage.measures.similarity import kept_directions
 from tutelage.networks import Network, forward
-from tutelage.runs import Pack, build
+from tutelage.runs import Pack, Spec, build
 from tutelage.studies.claims import Claim
-from tutelage.studies.packs import Packs, setting
 from tutelage.studies.specialisation.two_layer import MEASURES, sweep
 from tutelage.studies.study import Plan, Scale, study
 
@@ -32,38 +32,65 @@ POLARITIES = (0.0, 1.0)
 )
 def svcca_explained(scale: Scale) -> Plan:
     """What SVCCA sees of an over-realised student."""
-    specs = sweep(scale, hidden=10, multiples=MULTIPLES, polarities=POLARITIES)
-    measured = {"measures": (*MEASURES, *INDICES)}
-    return Plan(
-        experiments=[s.model_copy(update={"record": s.record.model_copy(update=measured)}) for s in specs],
-        evidence=look,
-        figure=draw,
-        claims=[svd_drops_the_unaligned, few_directions, cca_merges, more_than_unit_by_unit],
-        numbers=table,
-    )
+    record = {"measures": (*MEASURES, *INDICES)}
+    specs = [
+        s.model_copy(update={"record": s.record.model_copy(update=record)})
+        for s in sweep(scale, hidden=10, multiples=MULTIPLES, polarities=POLARITIES)
+    ]
+    experiments = [*specs, *(LayerLikeness(students=spec) for spec in specs)]
+    claims = [svd_drops_the_unaligned, few_directions, cca_merges, more_than_unit_by_unit]
+    return Plan(experiments, draw, claims, table, view=likeness_by_setting)
+
+
+class LayerLikeness(Experiment, kind="layer-likeness", numerics=1):
+    """SVCCA of hidden layers of teachers and trained students, whole and with the best unit per teacher unit alone."""
+
+    students: Spec
+
+    @property
+    def members(self) -> int:
+        return self.students.members
+
+    def run(self, context: Context) -> Arrays:
+        trained: Pack = context.result(self.students)
+        teacher, students, points = trained.teacher(), trained.weights(), build(self.students)[2].evaluate
+        rows = []
+        for s in range(self.members):
+            rows.append(_one(teacher[s], students[s], points[s : s + 1]))
+            context.progress(len(rows) / self.members)
+        return {name: np.array([values[name] for values in rows]) for name in rows[0]}
 
 
 @dataclass(frozen=True)
-class Seen:
-    """One pack at the end of training: a number a member under each name, [S]."""
+class LikenessOfStudents:
+    """Trained students of one setting, and one number per member under each name, [S], at the end of training."""
 
-    pack: Pack
+    trained: Pack
     values: dict[str, np.ndarray]
 
     @property
+    def polarity(self) -> float:
+        return self.trained.setting("polarity")
+
+    @property
+    def multiple(self) -> float:
+        return self.trained.setting("multiple")
+
+    @property
     def label(self) -> str:
-        return f"p = {setting(self.pack, 'polarity'):g}, {setting(self.pack, 'multiple'):g}x"
+        return f"p = {self.polarity:g}, {self.multiple:g}x"
 
 
-def look(packs: Packs, progress: Callable[[float], None]) -> list[Seen]:
-    """Teacher and student layers on the evaluation points, and the student with its best unit a teacher unit alone."""
-    found = []
-    for done, pack in enumerate(packs, start=1):
-        teacher, students, points = pack.teacher(), pack.weights(), build(pack.spec)[2].evaluate
-        whole = [_one(teacher[s], students[s], points[s : s + 1]) for s in range(students.members)]
-        found.append(Seen(pack, {name: np.array([values[name] for values in whole]) for name in whole[0]}))
-        progress(done / len(packs))
-    return found
+VALUES = (
+    "svcca", "svcca_of_the_best_alone", "unit_by_unit", "unaligned_units", "unaligned_variance", "teacher_directions",
+    "student_directions",
+)  # fmt: skip
+
+
+def likeness_by_setting(results: Results) -> list[LikenessOfStudents]:
+    """Trained students with their likeness to the teachers."""
+    pairs = zip(results.of(Spec), results.of(LayerLikeness), strict=True)
+    return [LikenessOfStudents(trained, {name: likeness[name] for name in VALUES}) for trained, likeness in pairs]
 
 
 def _one(teacher: Network, student: Network, points: torch.Tensor) -> dict[str, float]:
@@ -87,30 +114,30 @@ def _one(teacher: Network, student: Network, points: torch.Tensor) -> dict[str, 
     }
 
 
-def table(found: list[Seen]) -> pa.Table:
+def table(found: list[LikenessOfStudents]) -> pa.Table:
     rows = [
         {
-            "polarity": setting(seen.pack, "polarity"),
-            "multiple": setting(seen.pack, "multiple"),
+            "polarity": seen.polarity,
+            "multiple": seen.multiple,
             "seed": seed,
             **{name: values[i] for name, values in seen.values.items()},
         }
         for seen in found
-        for i, seed in enumerate(seen.pack.spec.seeds)
+        for i, seed in enumerate(seen.trained.spec.seeds)
     ]
     return pa.Table.from_pylist(rows)
 
 
-def draw(found: list[Seen]) -> Figure:
+def draw(found: list[LikenessOfStudents]) -> Figure:
     """Likeness of teacher's and students' hidden layers over training, index by index."""
-    settings = sorted({setting(seen.pack, "polarity") for seen in found})
-    multiples = sorted({setting(seen.pack, "multiple") for seen in found})
+    settings = sorted({seen.polarity for seen in found})
+    multiples = sorted({seen.multiple for seen in found})
     figure, axes = panel_grid(
         [f"p = {p:g}" for p in settings], [f"{k:g}x" for k in multiples], "step", "likeness to the teacher"
     )
     for seen in found:
-        report = seen.pack.report
-        place = settings.index(setting(seen.pack, "polarity")), multiples.index(setting(seen.pack, "multiple"))
+        report = seen.trained.report
+        place = settings.index(seen.polarity), multiples.index(seen.multiple)
         for name, colour, style in zip(INDICES, PALETTE, ("-", "--", ":", "-"), strict=False):
             band(axes[place], np.array(report.steps), report[name][:, :, 0], colour, name.upper(), style, spread=False)
         unit_by_unit = report["specialisation"].mean(2)

@@ -1,4 +1,4 @@
-"""Theorems 1 and 2 of seed 000 held against trained students, unit by unit."""
+"""Theorems 1 and 2 of paper 000 held against trained students, unit by unit."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,11 +10,12 @@ from matplotlib.figure import Figure
 from tutelage.certificates import Certificate, certify
 from tutelage.figures import PALETTE, panel_grid
 from tutelage.inputs import Gaussian
+from tutelage.lab import Context, Experiment, Results
+from tutelage.lab.experiment import Arrays
 from tutelage.networks import SmallNormal
 from tutelage.runs import Pack, Record, Spec, build
 from tutelage.studies.claims import Claim
-from tutelage.studies.functions.nearness import Nearness, nearness, spread
-from tutelage.studies.packs import Packs
+from tutelage.studies.functions.nearness import BoundaryDistances, Nearness, nearness_course, spread
 from tutelage.studies.statistics import rank_correlations
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.teachers import Levels
@@ -46,30 +47,56 @@ def theorem_1_and_2(scale: Scale) -> Plan:
         precision="float64",
         seeds=SEEDS[scale],
     )
-    return Plan([spec], draw, [aligned, spoken_of, no_net_fan_out, nearer_as_the_gradient_falls], table, look)
+    experiments = [BoundaryDistances(students=spec), CertifiedShares(students=spec)]
+    claims = [aligned, spoken_of, no_net_fan_out, nearer_as_the_gradient_falls]
+    return Plan(experiments, draw, claims, table, view=theorem_values)
+
+
+class CertifiedShares(Experiment, kind="certified-shares", numerics=1):
+    """Shares of trained students' units of which Theorems 1 and 2 speak at the end, and where Theorem 1 is right.
+
+    Any gradient is accepted: each certificate checks by itself whether it is small enough for a conclusion.
+    """
+
+    students: Spec
+    alignment: float = ALIGNED
+
+    @property
+    def members(self) -> int:
+        return self.students.members
+
+    def run(self, context: Context) -> Arrays:
+        trained: Pack = context.result(self.students)
+        teacher, students, points = trained.teacher(), trained.weights(), build(self.students)[2].train
+        options = {"tolerance": float("inf"), "alignment": self.alignment}
+        spoken, right = shares(certify("alignment", teacher, students, points, **options))
+        context.progress(0.5)
+        net = net_fan_outs(certify("pruning", teacher, students, points, **options))
+        strongest = (students.weights[0].norm(dim=1) * students.weights[1].norm(dim=2)).amax(1).numpy()
+        return {"spoken_of": spoken, "aligned": right, "net_fan_out": net, "largest_fan_out": strongest}
 
 
 @dataclass(frozen=True)
-class Seen:
-    """The one pack: how near students came over training, and the certificates of both theorems at the end."""
+class TheoremValues:
+    """Distances of students over training, and what both theorems say of them at the end, [S] each.
 
-    pack: Pack
+    spoken_of: share of teacher units that meet all conditions of Theorem 1; aligned: of those the share where it is
+    right; net_fan_out: the largest of which Theorem 2 speaks; largest_fan_out: |v_k| |w_k| of the strongest unit.
+    """
+
+    seeds: tuple[int, ...]
     course: list[Nearness]
-    first: list[Certificate]
-    second: list[Certificate]
+    spoken_of: np.ndarray
+    aligned: np.ndarray
+    net_fan_out: np.ndarray
+    largest_fan_out: np.ndarray
 
 
-def look(packs: Packs, progress: Callable[[float], None]) -> Seen:
-    """Any gradient is accepted: each certificate asks by itself whether it is small enough to say something."""
-    (pack,) = packs
-    steps = tuple(s for s in pack.report.steps if s > 0)
-    course = nearness(pack, steps)
-    progress(0.5)
-    teacher, students, points = pack.teacher(), pack.weights(), build(pack.spec)[2].train
-    options = {"tolerance": float("inf"), "alignment": ALIGNED}
-    first = certify("alignment", teacher, students, points, **options)
-    progress(0.75)
-    return Seen(pack, course, first, certify("pruning", teacher, students, points, **options))
+def theorem_values(results: Results) -> TheoremValues:
+    """What figure, claims and table read."""
+    (near,), (certified,) = results.of(BoundaryDistances), results.of(CertifiedShares)
+    names = "spoken_of", "aligned", "net_fan_out", "largest_fan_out"
+    return TheoremValues(near.setting("seeds"), nearness_course(near), *(certified[name] for name in names))
 
 
 def shares(certificates: list[Certificate]) -> tuple[np.ndarray, np.ndarray]:
@@ -91,23 +118,17 @@ def net_fan_outs(certificates: list[Certificate]) -> np.ndarray:
     return np.array(out)
 
 
-def _strongest(seen: Seen) -> np.ndarray:
-    """The largest |v_k| |w_k| of a student unit: [S]."""
-    students = seen.pack.weights()
-    return (students.weights[0].norm(dim=1) * students.weights[1].norm(dim=2)).amax(1).numpy()
-
-
-def table(seen: Seen) -> pa.Table:
+def table(seen: TheoremValues) -> pa.Table:
     rows = [
         {"step": at.step, "seed": seed, "unit": j + 1, "distance": at.distance[s, j], "gradient": at.gradient[s]}
         for at in seen.course
-        for s, seed in enumerate(seen.pack.spec.seeds)
+        for s, seed in enumerate(seen.seeds)
         for j in range(at.distance.shape[1])
     ]
     return pa.Table.from_pylist(rows)
 
 
-def draw(seen: Seen) -> Figure:
+def draw(seen: TheoremValues) -> Figure:
     """Distance of every teacher boundary from the nearest student's against the gradient, over training."""
     figure, axes = panel_grid(
         [""],
@@ -124,14 +145,14 @@ def draw(seen: Seen) -> Figure:
         left.scatter(gradient, at.distance, s=9, color=PALETTE[0], alpha=shade, linewidths=0)
     left.axhline(ALIGNED, color="#999999", linewidth=0.7, linestyle=":")
     left.set(xscale="log", yscale="log", xlabel="largest gradient on the samples", ylabel="distance to nearest student")
-    net, largest = net_fan_outs(seen.second), _strongest(seen)
+    net, largest = seen.net_fan_out, seen.largest_fan_out
     right.hist(np.log10(np.maximum(net / largest, 1e-18))[np.isfinite(net)], bins=15, color=PALETTE[3])
     right.axvline(np.log10(ALIGNED), color="#999999", linewidth=0.7, linestyle=":")
     right.set(xlabel="log10 of net fan-out over the largest", ylabel="students (seeds)")
     return figure
 
 
-def _values(statistic: Callable[[Seen], np.ndarray]) -> Callable[[Seen], dict[str, np.ndarray]]:
+def _values(statistic: Callable[[TheoremValues], np.ndarray]) -> Callable[[TheoremValues], dict[str, np.ndarray]]:
     return lambda seen: {"3 teachers, 12 students, end of training": statistic(seen)}
 
 
@@ -140,7 +161,7 @@ aligned = Claim(
     statistic="of the teacher units that meet all conditions, the share with a student within sine and offset 0.05",
     expected="> 0.99",
     refuted_by="an interval over seeds below 0.99; members where no unit meets them do not count",
-    values=_values(lambda seen: shares(seen.first)[1]),
+    values=_values(lambda seen: seen.aligned),
 )
 
 spoken_of = Claim(
@@ -148,7 +169,7 @@ spoken_of = Claim(
     statistic="share of teacher units that meet all conditions of Theorem 1",
     expected="> 0.9",
     refuted_by="an interval over seeds below 0.9",
-    values=_values(lambda seen: shares(seen.first)[0]),
+    values=_values(lambda seen: seen.spoken_of),
 )
 
 no_net_fan_out = Claim(
@@ -156,7 +177,7 @@ no_net_fan_out = Claim(
     statistic="largest net fan-out of such a group of students over the largest of any student unit",
     expected="< 0.05",
     refuted_by="an interval over seeds above 0.05; members without such groups do not count",
-    values=_values(lambda seen: net_fan_outs(seen.second) / _strongest(seen)),
+    values=_values(lambda seen: seen.net_fan_out / seen.largest_fan_out),
 )
 
 nearer_as_the_gradient_falls = Claim(
