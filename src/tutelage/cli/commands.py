@@ -69,11 +69,7 @@ def reproduce(
     experiments = distinct_experiments(planned)
     tracker = open_tracker(track) if track else None
     landing = Landing(planned)
-    with shown(f"{len(experiments)} experiments", sum(e.cost for e in experiments), as_json, landing) as (
-        done,
-        landed,
-        evidence,
-    ):
+    with shown(f"{len(experiments)} experiments", sum(e.cost for e in experiments), as_json, landing) as (done, landed):
         outcomes = carry_out(
             chosen,
             scale,
@@ -84,11 +80,10 @@ def reproduce(
             engine=engine,
             on_progress=done,
             on_landed=landed,
-            on_evidence=evidence,
         )
     page = html.write_reports(out)
     if tracker:
-        _tell(tracker, landing.packs(), outcomes)
+        _tell(tracker, [r for r in landing.results() if isinstance(r, Pack)], outcomes)
     if as_json:
         print(json.dumps([claim for outcome in outcomes for claim in outcome.claims()], indent=1))
     else:
@@ -123,7 +118,7 @@ def run(
     store = Store(results)
     known = [spec in store for spec in specs]
     label = specs[0].hash if len(specs) == 1 else f"{len(specs)} packs"
-    with shown(label, sum(s.cost for s in specs), as_json) as (done, landed, _):
+    with shown(label, sum(s.cost for s in specs), as_json) as (done, landed):
         packs = schedule(specs, store, on, device=device, engine=engine, on_progress=done, on_landed=landed)
     if tracker:
         _tell(tracker, packs, [])

@@ -53,7 +53,6 @@ def render(title: str, studies: list[dict[str, Any]]) -> str:
     """The page as text; nothing in it is fetched from elsewhere."""
     environment = Environment(loader=PackageLoader("tutelage.report", "."), autoescape=True, undefined=StrictUndefined)
     environment.filters["short"] = short
-    environment.filters["seeds"] = _seeds
     verdicts = [v["verdict"] for study in studies for v in study["verdicts"]]
     counts = {name: verdicts.count(name) for name in ("holds", "fails", "undecided")} | {"total": len(verdicts)}
     return environment.get_template("page.html.j2").render(title=title, studies=studies, counts=counts)
@@ -70,9 +69,3 @@ def short(value: float | None) -> str:
 
 def _by_claim(verdicts: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     return [list(rows) for _, rows in groupby(verdicts, key=lambda v: v["claim"])]
-
-
-def _seeds(seeds: list[int]) -> str:
-    """Seeds in few words: "0 .. 31" or the list."""
-    consecutive = seeds == list(range(seeds[0], seeds[0] + len(seeds)))
-    return f"{seeds[0]} .. {seeds[-1]}" if consecutive else ", ".join(map(str, seeds))

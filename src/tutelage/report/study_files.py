@@ -32,11 +32,12 @@ class _Claim(_Record):
     refuted_by: str
 
 
-class _Pack(_Record):
-    engine: str
+class _Experiment(_Record):
+    kind: str
     device: str
-    seeds: Annotated[list[int], Field(min_length=1)]
-    diverged: dict[str, Any] | list[Any]
+    seconds: float
+    engine: str | None = None
+    diverged: dict[str, Any] = Field(default_factory=dict)
 
 
 class _Provenance(_Record):
@@ -44,7 +45,7 @@ class _Provenance(_Record):
     commit: str | None = None
     written: str
     seconds: float
-    packs: list[_Pack]
+    experiments: list[_Experiment] = Field(default_factory=list)
 
 
 _CLAIMS = TypeAdapter(Annotated[list[_Claim], Field(min_length=1)])

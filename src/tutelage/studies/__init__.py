@@ -2,8 +2,8 @@
 
 from tutelage.discover import import_all
 from tutelage.studies.claims import Claim, Verdict, judge
-from tutelage.studies.packs import Packs, at_step, setting
 from tutelage.studies.reproduce import Outcome, reproduce
+from tutelage.studies.statistics import at_step
 from tutelage.studies.study import SCALES, STUDIES, Plan, Scale, Study, find, source, study
 
 import_all(__name__, __path__)
@@ -13,7 +13,6 @@ __all__ = [
     "STUDIES",
     "Claim",
     "Outcome",
-    "Packs",
     "Plan",
     "Scale",
     "Study",
@@ -22,7 +21,6 @@ __all__ = [
     "find",
     "judge",
     "reproduce",
-    "setting",
     "source",
     "study",
 ]

@@ -5,7 +5,12 @@ from scipy import stats
 
 from tutelage.measures import RECOVERED
 from tutelage.runs import Pack
-from tutelage.studies.packs import at_step
+
+
+def at_step(pack: Pack, measure: str, step: int | None = None) -> np.ndarray:
+    """A measure [S, ...] at a recorded step (default: the last)."""
+    steps = pack.report.steps
+    return pack.report[measure][-1 if step is None else steps.index(step)]
 
 
 def recovered_share(pack: Pack, step: int | None = None) -> np.ndarray:

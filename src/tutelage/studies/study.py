@@ -11,7 +11,6 @@ from tutelage.errors import Refusal, unknown
 from tutelage.lab.experiment import Experiment
 from tutelage.measures.registry import Axis
 from tutelage.studies.claims import Claim
-from tutelage.studies.packs import Packs
 
 Scale = Literal["smoke", "quick", "paper"]
 SCALES: tuple[Scale, ...] = ("smoke", "quick", "paper")
@@ -24,17 +23,12 @@ class Plan:
     figure, claims: pure functions of what ``view`` makes of the results in seconds (default: the results themselves);
     numbers: a function that makes one table of the same, or the axis whose table, at every recorded step, holds the
     numbers behind the figure.
-
-    A study that needs more than what packs record, or no packs at all, names its ``evidence``: a function of the
-    packs and of a callback that takes the share done. What it returns goes to the figure, to the claims and to
-    ``numbers`` (then a function that makes one table of it) in the place of the packs.
     """
 
     experiments: Sequence[Experiment]
     figure: Callable[[Any], Figure]
     claims: Sequence[Claim]
     numbers: Axis | Callable[[Any], pa.Table]
-    evidence: Callable[[Packs, Callable[[float], None]], Any] | None = None
     view: Callable[[Any], Any] | None = None
 
 

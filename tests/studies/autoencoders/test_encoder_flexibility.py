@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from tutelage.lab import Results
 from tutelage.studies import judge
 from tutelage.studies.autoencoders.encoder_flexibility import STEPS, Encoded, better, encoder_flexibility, sharper
-from tutelage.studies.packs import Packs
 
 
 def test_encoders_are_compared_seed_by_seed():
@@ -24,7 +24,7 @@ def test_the_study_runs(monkeypatch):
     plan = encoder_flexibility.plan("smoke")
     told: list[float] = []
     assert plan.evidence is not None
-    found = plan.evidence(Packs([]), told.append)
+    found = plan.evidence(Results([]), told.append)
     assert told[-1] == 1.0
     assert all(v.measured is not None for claim in plan.claims for v in judge(claim, found))
     assert plan.numbers(found).num_rows >= 4

@@ -6,15 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from tutelage.studies.kept import Kept
 
 from tutelage.autoencoders import Bounds, Information
 from tutelage.data import blobs
+from tutelage.lab import Results
 from tutelage.studies import judge
 from tutelage.studies.autoencoders import _images
 from tutelage.studies.autoencoders._images import BITS, GREY, SIZES, Arm, Evidence, Size, Trained, pixels, probe
 from tutelage.studies.autoencoders.images import accuracy, beside_beta, images, misses, rises
-from tutelage.studies.kept import Kept
-from tutelage.studies.packs import Packs
 
 SIZE = Size("blobs", 2, (Arm(BITS, (1.0, 2.0), (0.5,), 4, 1e-3, 1.0), Arm(GREY, (4.0,), (), 4, 1e-3, 1.0)), 20, 20, 4)
 
@@ -86,7 +86,7 @@ def test_the_study_runs(monkeypatch):
     plan = images.plan("smoke")
     told: list[float] = []
     assert plan.evidence is not None
-    found = plan.evidence(Packs([]), told.append)
+    found = plan.evidence(Results([]), told.append)
     assert told[-1] == 1.0
     verdicts = [v for claim in plan.claims for v in judge(claim, found)]
     assert {v.claim for v in verdicts} == {claim.sentence for claim in plan.claims}

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tutelage.errors import Refusal
+from tutelage.lab import Results
 from tutelage.studies import judge
 from tutelage.studies.autoencoders._sentences import SIZES, TARGETS, VARIABLE, Size, Spoken, corpus_of
 from tutelage.studies.autoencoders.sentences import (
@@ -14,7 +15,6 @@ from tutelage.studies.autoencoders.sentences import (
     sentences,
     unrelated,
 )
-from tutelage.studies.packs import Packs
 
 TINY = Size(2, 2, hidden=4, train=60, encoded=10, pairs=1, samples=8)
 
@@ -48,7 +48,7 @@ def test_the_study_runs(monkeypatch):
     plan = sentences.plan("smoke")
     told: list[float] = []
     assert plan.evidence is not None
-    found = plan.evidence(Packs([]), told.append)
+    found = plan.evidence(Results([]), told.append)
     assert told[-1] == 1.0
     assert all(v.setting for claim in plan.claims for v in judge(claim, found))
     assert plan.numbers(found).num_rows == 2 * len(TARGETS)
@@ -64,4 +64,4 @@ def test_a_text_takes_the_place_of_the_grammar(monkeypatch, tmp_path):
     assert corpus_of(TINY).grammar is None
     monkeypatch.setitem(SIZES, "smoke", TINY)
     with pytest.raises(Refusal, match=r"3\.401 nats at most"):
-        sentences.plan("smoke").evidence(Packs([]), lambda share: None)
+        sentences.plan("smoke").evidence(Results([]), lambda share: None)

@@ -4,10 +4,10 @@ import numpy as np
 import torch
 
 from tutelage.autoencoders import Exact, categorical_models
+from tutelage.lab import Results
 from tutelage.studies import judge
 from tutelage.studies.autoencoders._toys import Toys
 from tutelage.studies.autoencoders.splitting_the_categorical import STEPS, certainty, splitting_the_categorical
-from tutelage.studies.packs import Packs
 
 
 def test_certainty_of_constant_bands():
@@ -24,7 +24,7 @@ def test_the_study_runs(monkeypatch):
     plan = splitting_the_categorical.plan("smoke")
     told: list[float] = []
     assert plan.evidence is not None
-    found = plan.evidence(Packs([]), told.append)
+    found = plan.evidence(Results([]), told.append)
     assert told[-1] == 1.0
     assert all(v.measured is not None for claim in plan.claims for v in judge(claim, found))
     assert plan.numbers(found).num_rows >= 4

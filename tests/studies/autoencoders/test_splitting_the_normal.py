@@ -4,10 +4,10 @@ import numpy as np
 import torch
 
 from tutelage.autoencoders import Exact, normal_models
+from tutelage.lab import Results
 from tutelage.studies import judge
 from tutelage.studies.autoencoders._toys import Toys
 from tutelage.studies.autoencoders.splitting_the_normal import STEPS, deviations, splitting_the_normal
-from tutelage.studies.packs import Packs
 
 
 def test_deviations_are_those_of_the_decoder():
@@ -25,7 +25,7 @@ def test_the_study_runs(monkeypatch):
     plan = splitting_the_normal.plan("smoke")
     told: list[float] = []
     assert plan.evidence is not None
-    found = plan.evidence(Packs([]), told.append)
+    found = plan.evidence(Results([]), told.append)
     assert told[-1] == 1.0
     assert all(v.measured is not None for claim in plan.claims for v in judge(claim, found))
     assert plan.numbers(found).num_rows >= 4

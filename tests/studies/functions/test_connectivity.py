@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from tutelage.lab import Results
 from tutelage.runs import Pack, Store, schedule
 from tutelage.studies.claims import judge
 from tutelage.studies.functions.connectivity import (
@@ -17,7 +18,6 @@ from tutelage.studies.functions.connectivity import (
     second_students,
     table,
 )
-from tutelage.studies.packs import Packs
 from tutelage.studies.specialisation.two_layer import sweep
 
 
@@ -29,7 +29,7 @@ def packs(tmp_path_factory) -> list[Pack]:
 
 def test_roads_share_their_ends(packs):
     shares = []
-    (found,) = cross(Packs(packs), shares.append)
+    (found,) = cross(Results(packs), shares.append)
     assert shares == [1.0]
     assert tuple(found.roads) == ROADS
     firsts = [loss[0] for _, loss in found.roads.values()]

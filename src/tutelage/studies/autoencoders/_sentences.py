@@ -23,8 +23,8 @@ from tutelage.autoencoders.sentence_measures import (
 from tutelage.autoencoders.sentence_training import SentenceSettings, train_sentences
 from tutelage.autoencoders.sequences import sentence_models
 from tutelage.data.sentences import Corpus, film_talk, read_sentences
+from tutelage.lab import Results
 from tutelage.studies.autoencoders._toys import name
-from tutelage.studies.packs import Packs
 from tutelage.studies.study import Scale
 
 VARIABLE = "TUTELAGE_TEXT"
@@ -94,7 +94,7 @@ def corpus_of(size: Size) -> Corpus:
     return read_sentences(path) if path else film_talk(size.train, max(2, size.encoded))
 
 
-def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> Spoken:
+def look(packs: Results, progress: Callable[[float], None], scale: Scale) -> Spoken:
     """Train the models of one seed side by side, seed after seed, and ask each what it kept.
 
     A step of one model took 26.9 ms alone, 22.9 ms in a stack of five and 27.5 ms in one of fifteen, whose arrays leave

@@ -10,9 +10,9 @@ import torch
 from matplotlib.figure import Figure
 
 from tutelage.autoencoders import Settings, categorical_models, code, divergence, posterior, uniform_symbols
+from tutelage.lab import Results
 from tutelage.studies.autoencoders._toys import SEEDS, trained
 from tutelage.studies.claims import Claim
-from tutelage.studies.packs import Packs
 from tutelage.studies.study import Plan, Scale, study
 
 SYMBOLS = 10
@@ -50,7 +50,7 @@ class Encoded:
     information: np.ndarray
 
 
-def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> list[Encoded]:
+def look(packs: Results, progress: Callable[[float], None], scale: Scale) -> list[Encoded]:
     """Ten symbols, one latent, M = log 10 and C = 1, once with each encoder; the same seeds."""
     plain = Settings(steps=STEPS[scale], batch=128, learning_rate=1e-2)
     seeds, found, x = range(SEEDS[scale]), [], torch.arange(SYMBOLS)

@@ -8,9 +8,9 @@ import torch
 from matplotlib.figure import Figure
 
 from tutelage.autoencoders import CategoricalDecoder, Settings, categorical_models, uniform_symbols
+from tutelage.lab import Results
 from tutelage.studies.autoencoders._toys import COLLAPSED, SEEDS, Toys, attained, name, rows_and_one, table, trained
 from tutelage.studies.claims import Claim
-from tutelage.studies.packs import Packs
 from tutelage.studies.study import Plan, Scale, study
 
 SYMBOLS = 10
@@ -33,7 +33,7 @@ def splitting_the_categorical(scale: Scale) -> Plan:
     return Plan([], draw, claims, table, lambda packs, tell: look(packs, tell, scale))
 
 
-def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> Toys:
+def look(packs: Results, progress: Callable[[float], None], scale: Scale) -> Toys:
     """Fresh symbols at every step; C = 1; the information is differentiated by the sum over symbols."""
     how = Settings(steps=STEPS[scale], batch=128, learning_rate=1e-2)
     seeds = range(SEEDS[scale])

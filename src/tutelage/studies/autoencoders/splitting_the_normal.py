@@ -8,9 +8,9 @@ from matplotlib.figure import Figure
 
 from tutelage.autoencoders import NormalDecoder, Settings, normal_data, normal_models
 from tutelage.figures import PALETTE
+from tutelage.lab import Results
 from tutelage.studies.autoencoders._toys import COLLAPSED, SEEDS, Toys, attained, name, rows_and_one, table, trained
 from tutelage.studies.claims import Claim
-from tutelage.studies.packs import Packs
 from tutelage.studies.study import Plan, Scale, study
 
 TARGETS = (None, 0.0, 0.4, 0.8, 1.2, 1.6, 2.0)
@@ -32,7 +32,7 @@ def splitting_the_normal(scale: Scale) -> Plan:
     return Plan([], draw, claims, table, lambda packs, tell: look(packs, tell, scale))
 
 
-def look(packs: Packs, progress: Callable[[float], None], scale: Scale) -> Toys:
+def look(packs: Results, progress: Callable[[float], None], scale: Scale) -> Toys:
     """Fresh numbers from N(0, 1) at every step; C = 1."""
     how = Settings(steps=STEPS[scale], batch=128, learning_rate=2e-3)
     seeds, what = range(SEEDS[scale]), "splitting-the-normal"

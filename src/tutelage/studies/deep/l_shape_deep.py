@@ -4,11 +4,11 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from tutelage.figures import panel_grid
+from tutelage.lab import Results
 from tutelage.runs import Pack
 from tutelage.studies.claims import Claim
 from tutelage.studies.deep._setting import BATCH, Size, deep_spec, layers_of
-from tutelage.studies.packs import Packs, at_step
-from tutelage.studies.statistics import rank_correlations
+from tutelage.studies.statistics import at_step, rank_correlations
 from tutelage.studies.study import Plan, Scale, study
 
 SIZES: dict[Scale, Size] = {
@@ -52,7 +52,7 @@ def _early(pack: Pack) -> int:
     return min(EARLY * (pack.spec.inputs.train // BATCH), pack.spec.training.steps)
 
 
-def draw(packs: Packs) -> Figure:
+def draw(packs: Results) -> Figure:
     """Rows are layers from below, columns are recorded steps; a shade a seed."""
     (pack,) = packs
     steps = [step for step in pack.report.steps if step > 0]

@@ -7,13 +7,13 @@ from matplotlib.figure import Figure
 
 from tutelage.figures import panel_grid
 from tutelage.inputs import CorrelatedGaussian, Gaussian, Law, StudentT, Uniform
+from tutelage.lab import Results
 from tutelage.measures import RECOVERED
 from tutelage.networks import SmallNormal
 from tutelage.runs import Pack, Record, Spec
 from tutelage.studies.claims import Claim
-from tutelage.studies.packs import Packs, at_step, setting
 from tutelage.studies.specialisation.two_layer import MEASURES, SIZES
-from tutelage.studies.statistics import rank_correlations, recovered_share
+from tutelage.studies.statistics import at_step, rank_correlations, recovered_share
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.teachers import Levels
 from tutelage.training import Training
@@ -62,7 +62,7 @@ def leaky_and_inputs(scale: Scale) -> Plan:
     return Plan(specs, draw, [recovered, small_fan_out, strong_first], "unit")
 
 
-def draw(packs: Packs) -> Figure:
+def draw(packs: Results) -> Figure:
     """The L-shape of every activation and law at the end; a shade a seed."""
     figure, axes = panel_grid(list(ACTIVATIONS), list(LAWS), "best correlation", "fan-out")
     for row, activation in enumerate(ACTIVATIONS):
@@ -77,12 +77,12 @@ def draw(packs: Packs) -> Figure:
     return figure
 
 
-def _one(packs: Packs, activation: str, law: str) -> Pack:
-    return next(p for p in packs if (setting(p, "activation"), p.spec.inputs.kind) == (activation, law))
+def _one(packs: Results, activation: str, law: str) -> Pack:
+    return next(p for p in packs if (p.setting("activation"), p.spec.inputs.kind) == (activation, law))
 
 
 def _label(pack: Pack) -> str:
-    return f"{setting(pack, 'activation')}, {pack.spec.inputs.kind}"
+    return f"{pack.setting('activation')}, {pack.spec.inputs.kind}"
 
 
 recovered = Claim(

@@ -4,10 +4,11 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from tutelage.figures import PALETTE, panel_grid
+from tutelage.lab import Results
 from tutelage.runs import Pack
 from tutelage.studies.claims import Claim
 from tutelage.studies.deep._setting import NAMES, Size, deep_spec
-from tutelage.studies.packs import Packs, at_step, setting
+from tutelage.studies.statistics import at_step
 from tutelage.studies.study import Plan, Scale, study
 
 SIZES: dict[Scale, Size] = {
@@ -39,12 +40,12 @@ def sample_complexity_deep(scale: Scale) -> Plan:
 
 def _loss(pack: Pack) -> np.ndarray:
     """Evaluation loss at the end: of the best constant's where it is the squared error, in nats where it is not."""
-    if setting(pack, "loss") == "mse":
+    if pack.setting("loss") == "mse":
         return at_step(pack, "evaluate_loss") / at_step(pack, "label_power")
     return at_step(pack, "cross_entropy")
 
 
-def draw(packs: Packs) -> Figure:
+def draw(packs: Results) -> Figure:
     """Loss above, rho_mean of every layer below; bars are one standard error over seeds."""
     figure, axes = panel_grid(["", ""], list(NAMES.values()), "training samples", "", size=(3.0, 2.2), sharey=False)
     for column, loss in enumerate(NAMES):
@@ -68,7 +69,7 @@ def _bars(panel, x, values: np.ndarray, colour: str, label: str | None) -> None:
     panel.errorbar(x, values.mean(1), error, color=colour, label=label, marker="o", markersize=3, linewidth=1.2)
 
 
-def _ends(packs: Packs, loss: str) -> tuple[Pack, Pack]:
+def _ends(packs: Results, loss: str) -> tuple[Pack, Pack]:
     """The packs with the fewest and the most samples."""
     ordered = sorted(packs.where(loss=loss), key=lambda p: p.spec.inputs.train)
     return ordered[0], ordered[-1]
@@ -117,7 +118,7 @@ lowest_best = Claim(
     expected="> 0",
     refuted_by="an interval over seeds at or below 0 in that setting",
     values=lambda packs: {
-        f"{NAMES[setting(p, 'loss')]}, {p.spec.inputs.train:,} samples": _lowest(p) - at_step(p, "rho_mean")[:, -1]
+        f"{NAMES[p.setting('loss')]}, {p.spec.inputs.train:,} samples": _lowest(p) - at_step(p, "rho_mean")[:, -1]
         for p in packs
     },
 )

@@ -9,11 +9,11 @@ from matplotlib.figure import Figure
 
 from tutelage.figures import PALETTE, panel_grid
 from tutelage.inputs import Gaussian
+from tutelage.lab import Results
 from tutelage.measures import CLASSES
 from tutelage.networks import Network, SmallNormal
 from tutelage.runs import Pack, Record, Spec
 from tutelage.studies.claims import Claim
-from tutelage.studies.packs import Packs
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.teachers import Levels
 from tutelage.training import Training
@@ -55,7 +55,7 @@ def boundaries_2d(scale: Scale) -> Plan:
     )
 
 
-def draw(packs: Packs) -> Figure:
+def draw(packs: Results) -> Figure:
     """Boundaries at four moments for the first three seeds; the legend gives each student's fan-out norm."""
     (pack,) = packs
     rows, steps = min(3, len(pack.spec.seeds)), pack.report.steps
@@ -117,7 +117,7 @@ def _bends(pack: Pack) -> np.ndarray:
     return ~np.isin(pack.report["unit_class"][-1], [CLASSES.index("dead"), CLASSES.index("linear")])
 
 
-def _over_pack(packs: Packs, statistic: Callable[[Pack], np.ndarray]) -> dict[str, np.ndarray]:
+def _over_pack(packs: Results, statistic: Callable[[Pack], np.ndarray]) -> dict[str, np.ndarray]:
     """The statistic of the study's one pack."""
     (pack,) = packs
     return {"2 teachers, 6 students": statistic(pack)}

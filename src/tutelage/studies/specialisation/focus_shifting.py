@@ -5,11 +5,11 @@ from matplotlib.figure import Figure
 
 from tutelage.figures import PALETTE, panel_grid
 from tutelage.inputs import Gaussian
+from tutelage.lab import Results
 from tutelage.measures import RECOVERED
 from tutelage.networks import SmallNormal
 from tutelage.runs import Pack, Record, Spec
 from tutelage.studies.claims import Claim
-from tutelage.studies.packs import Packs
 from tutelage.studies.specialisation.two_layer import SIZES
 from tutelage.studies.statistics import recovery_steps
 from tutelage.studies.study import Plan, Scale, study
@@ -46,7 +46,7 @@ def focus_shifting(scale: Scale) -> Plan:
     )
 
 
-def draw(packs: Packs) -> Figure:
+def draw(packs: Results) -> Figure:
     """Correlation of each student with each teacher unit over steps: rows are seeds, columns teacher units."""
     (pack,) = packs
     rows = min(3, len(pack.spec.seeds))

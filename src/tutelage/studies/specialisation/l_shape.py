@@ -4,11 +4,11 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from tutelage.figures import panel_grid
+from tutelage.lab import Results
 from tutelage.measures import RECOVERED
 from tutelage.studies.claims import Claim
-from tutelage.studies.packs import Packs, at_step, setting
 from tutelage.studies.specialisation.two_layer import MULTIPLES, sweep
-from tutelage.studies.statistics import mean_where, rank_correlations, recovered_share
+from tutelage.studies.statistics import at_step, mean_where, rank_correlations, recovered_share
 from tutelage.studies.study import Plan, Scale, study
 
 POLARITIES = (0.0, 1.0, 2.0)
@@ -31,7 +31,7 @@ def l_shape(scale: Scale) -> Plan:
     )
 
 
-def draw(packs: Packs) -> Figure:
+def draw(packs: Results) -> Figure:
     """Best correlation against fan-out of every student unit at the end; a shade a seed."""
     multiples, polarities = packs.values("multiple"), packs.values("polarity")
     figure, axes = panel_grid(
@@ -50,7 +50,7 @@ def draw(packs: Packs) -> Figure:
 
 
 def _label(pack) -> str:
-    return f"p = {setting(pack, 'polarity'):g}, {setting(pack, 'multiple'):g}x"
+    return f"p = {pack.setting('polarity'):g}, {pack.setting('multiple'):g}x"
 
 
 small_fan_out = Claim(
@@ -86,7 +86,7 @@ polarity_is_harder = Claim(
 )
 
 
-def _loss_of_recovery(packs: Packs, multiple: float) -> np.ndarray:
+def _loss_of_recovery(packs: Results, multiple: float) -> np.ndarray:
     easy, hard = (packs.one(polarity=p, multiple=multiple) for p in (POLARITIES[0], POLARITIES[-1]))
     return recovered_share(easy) - recovered_share(hard)
 

@@ -4,10 +4,11 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from tutelage.figures import PALETTE, band, panel_grid
+from tutelage.lab import Results
 from tutelage.runs import Pack
 from tutelage.studies.claims import Claim
-from tutelage.studies.packs import Packs, at_step
 from tutelage.studies.specialisation.two_layer import MULTIPLES, sweep
+from tutelage.studies.statistics import at_step
 from tutelage.studies.study import Plan, Scale, study
 
 POLARITIES = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5)
@@ -35,7 +36,7 @@ def _log_loss(pack: Pack) -> np.ndarray:
     return np.log10(pack.report["evaluate_loss"])
 
 
-def draw(packs: Packs) -> Figure:
+def draw(packs: Results) -> Figure:
     """log10 of the evaluation loss against the step, mean and one standard deviation over seeds."""
     polarities = packs.values("polarity")
     figure, axes = panel_grid(
@@ -49,7 +50,7 @@ def draw(packs: Packs) -> Figure:
     return figure
 
 
-def _gap(packs: Packs, polarity: float) -> np.ndarray:
+def _gap(packs: Results, polarity: float) -> np.ndarray:
     narrow, wide = (packs.one(polarity=polarity, multiple=k) for k in (1, 10))
     return np.log10(at_step(narrow, "evaluate_loss")) - np.log10(at_step(wide, "evaluate_loss"))
 

@@ -4,9 +4,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from tutelage.figures import panel_grid, strength_bar, strength_colours
+from tutelage.lab import Results
 from tutelage.runs import Pack
 from tutelage.studies.claims import Claim
-from tutelage.studies.packs import Packs, setting
 from tutelage.studies.specialisation.two_layer import sweep
 from tutelage.studies.statistics import rank_correlations, recovery_steps
 from tutelage.studies.study import Plan, Scale, study
@@ -33,7 +33,7 @@ def specialisation_dynamics(scale: Scale) -> Plan:
     )
 
 
-def draw(packs: Packs) -> Figure:
+def draw(packs: Results) -> Figure:
     """Best correlation, mean over seeds, against the step: a panel a polarity, a colour a teacher unit."""
     polarities = packs.values("polarity")
     figure, axes = panel_grid([""], [f"p = {p:g}" for p in polarities], "step", "best correlation", size=(2.1, 2.4))
@@ -50,7 +50,7 @@ def draw(packs: Packs) -> Figure:
 
 
 def _label(pack: Pack) -> str:
-    return f"p = {setting(pack, 'polarity'):g}"
+    return f"p = {pack.setting('polarity'):g}"
 
 
 def _rank_of_time(pack: Pack) -> np.ndarray:

@@ -4,12 +4,12 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from tutelage.figures import PALETTE, panel_grid
+from tutelage.lab import Results
 from tutelage.measures import RECOVERED
 from tutelage.runs import Pack
 from tutelage.studies.claims import Claim
-from tutelage.studies.packs import Packs, at_step, setting
 from tutelage.studies.specialisation.two_layer import MULTIPLES, SIZES, sweep
-from tutelage.studies.statistics import recovered_share
+from tutelage.studies.statistics import at_step, recovered_share
 from tutelage.studies.study import Plan, Scale, study
 
 POLARITIES = (0.5, 1.0, 1.5, 2.0, 2.5)
@@ -35,7 +35,7 @@ def success_rate(scale: Scale) -> Plan:
     )
 
 
-def draw(packs: Packs, early: int) -> Figure:
+def draw(packs: Results, early: int) -> Figure:
     """Recovery of unit j against j: a panel a polarity, a colour a multiple, dotted early and solid at the end."""
     polarities, multiples = packs.values("polarity"), packs.values("multiple")
     figure, axes = panel_grid(
@@ -63,7 +63,7 @@ def _strong_minus_weak(pack: Pack, step: int | None = None) -> np.ndarray:
 
 
 def _label(pack: Pack) -> str:
-    return f"p = {setting(pack, 'polarity'):g}, {setting(pack, 'multiple'):g}x"
+    return f"p = {pack.setting('polarity'):g}, {pack.setting('multiple'):g}x"
 
 
 def strong_first(early: int) -> Claim:
@@ -81,7 +81,7 @@ strong_at_the_end = Claim(
     statistic="share recovered of the five strongest units minus that of the five weakest, at the end",
     expected="> 0",
     refuted_by="an interval over seeds at or below 0 in that setting",
-    values=lambda packs: {_label(p): _strong_minus_weak(p) for p in packs if setting(p, "polarity") >= 1.5},
+    values=lambda packs: {_label(p): _strong_minus_weak(p) for p in packs if p.setting("polarity") >= 1.5},
 )
 
 wider_recovers_more = Claim(

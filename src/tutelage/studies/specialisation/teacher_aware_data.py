@@ -5,11 +5,12 @@ from matplotlib.figure import Figure
 
 from tutelage.figures import PALETTE, panel_grid
 from tutelage.inputs import Gaussian, TeacherAware
+from tutelage.lab import Results
 from tutelage.networks import SmallNormal
 from tutelage.runs import Pack, Record, Spec
 from tutelage.studies.claims import Claim
-from tutelage.studies.packs import Packs, at_step
 from tutelage.studies.specialisation.two_layer import SIZES
+from tutelage.studies.statistics import at_step
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.teachers import Levels
 from tutelage.training import Training
@@ -60,7 +61,7 @@ def teacher_aware_data(scale: Scale) -> Plan:
     )
 
 
-def draw(packs: Packs) -> Figure:
+def draw(packs: Results) -> Figure:
     """Training and evaluation loss at the end against the number of samples, mean and range over seeds."""
     figure, axes = panel_grid([""], ["training", "evaluation"], "training samples", "loss", size=(3.0, 2.6))
     for panel, measure in zip(axes[0], ("train_loss", "evaluate_loss"), strict=True):
@@ -75,14 +76,14 @@ def draw(packs: Packs) -> Figure:
     return figure
 
 
-def _of(packs: Packs, kind: str) -> list[Pack]:
+def _of(packs: Results, kind: str) -> list[Pack]:
     """The packs of one kind of data, by number of samples."""
     law = LAWS[kind]
     sizes = {"train": law.train, "evaluate": law.evaluate}
     return [p for p in packs if p.spec.inputs.model_copy(update=sizes) == law]
 
 
-def _advantage(packs: Packs, kind: str) -> dict[str, np.ndarray]:
+def _advantage(packs: Results, kind: str) -> dict[str, np.ndarray]:
     """log2 of the evaluation loss of agnostic over that of another kind of data, for few samples."""
     return {
         f"{plain.spec.inputs.train} samples": np.log2(at_step(plain, "evaluate_loss") / at_step(aware, "evaluate_loss"))
