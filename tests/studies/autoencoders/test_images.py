@@ -6,25 +6,37 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from tutelage.studies.kept import Kept
 
 from tutelage.autoencoders import Bounds, Information
 from tutelage.data import blobs
 from tutelage.lab import Results
+from tutelage.runs import Store, execute
 from tutelage.studies import judge
-from tutelage.studies.autoencoders import _images
-from tutelage.studies.autoencoders._images import BITS, GREY, SIZES, Arm, Evidence, Size, Trained, pixels, probe
-from tutelage.studies.autoencoders.images import accuracy, beside_beta, images, misses, rises
+from tutelage.studies.autoencoders import image_codes as codes
+from tutelage.studies.autoencoders import images as study
+from tutelage.studies.autoencoders.image_codes import BITS, GREY, ImageAutoencoder, ImageCode, ImageCodes, pixels, probe
+from tutelage.studies.autoencoders.images import (
+    BETAS,
+    TARGETS,
+    accuracy,
+    autoencoders,
+    beside_beta,
+    images,
+    misses,
+    rises,
+)
 
-SIZE = Size("blobs", 2, (Arm(BITS, (1.0, 2.0), (0.5,), 4, 1e-3, 1.0), Arm(GREY, (4.0,), (), 4, 1e-3, 1.0)), 20, 20, 4)
+SMALL = ImageAutoencoder(
+    images="blobs", decoder=BITS, steps=4, learning_rate=1e-3, penalty=1.0, probed=20, tested=20, refine=1, samples=8
+)
 
 
-def _model(decoder: str, target: float | None, beta: float, seed: int, low: float, share: float) -> Trained:
+def _model(decoder: str, target: float | None, beta: float, seed: int, low: float, share: float) -> ImageCode:
     about = Information(target, Bounds(low, 0.1, low + 0.5, 0.1), -9.0, 0.1, -8.0, 1.0, -8.5, 3, 8, 0.5)
-    return Trained(decoder, target, beta, seed, about, share, share)
+    return ImageCode(decoder, target, beta, seed, about, share, share)
 
 
-def _known() -> Evidence:
+def _known() -> ImageCodes:
     """Two seeds; of the second everything is as in the first, with 0.1 nats and 0.1 of the probe more."""
     first = [(BITS, None, 1.0, 0.5, 0.3), (BITS, None, 0.5, 1.5, 0.5), (BITS, 1.0, 1.0, 1.0, 0.45)]
     first += [(BITS, 2.0, 1.0, 2.2, 0.6), (GREY, None, 1.0, 9.0, 0.7), (GREY, 4.0, 1.0, 5.0, 0.6)]
@@ -33,7 +45,7 @@ def _known() -> Evidence:
         for decoder, target, beta, low, share in first
         for seed in range(2)
     ]
-    return Evidence(SIZE, models)
+    return ImageCodes("blobs", models)
 
 
 def test_targets_missed_as_a_share():
@@ -69,7 +81,8 @@ def test_pixels_are_grey_or_bits():
     assert grey.shape == (30, 1, 8, 8)
     assert test.shape == (10, 1, 8, 8)
     assert 0 <= float(grey.min()) < float(grey.max()) <= 1
-    large = replace(made, train=np.kron(made.train, np.ones((1, 3, 3, 1), np.uint8))[:, :20, :20], test=made.test)
+    train, test_images = (np.kron(x, np.ones((1, 3, 3, 1), np.uint8))[:, :20, :20] for x in (made.train, made.test))
+    large = replace(made, train=train, test=test_images)
     bits, _ = pixels(large, BITS)
     assert bits.shape == (30, 1, 8, 8)
     assert set(bits.unique().tolist()) == {0.0, 1.0}
@@ -77,17 +90,22 @@ def test_pixels_are_grey_or_bits():
 
 @pytest.mark.parametrize("scale", ["quick", "paper"])
 def test_every_scale_has_both_decoders(scale):
-    assert [arm.decoder for arm in SIZES[scale].arms] == [BITS, GREY]
-    assert all(arm.models[0] == (None, 1.0) and len(arm.targets) > 1 for arm in SIZES[scale].arms)
+    found = autoencoders(scale)
+    assert list(dict.fromkeys(e.decoder for e in found)) == [BITS, GREY]
+    for decoder in (BITS, GREY):
+        own = [(e.target, e.beta) for e in found if e.decoder == decoder and e.seed == 0]
+        assert own[0] == (None, 1.0)
+        assert len(own) == 1 + len(TARGETS[scale][decoder]) + len(BETAS[scale][decoder])
+        assert len(TARGETS[scale][decoder]) > 1
 
 
-def test_the_study_runs(monkeypatch):
-    monkeypatch.setitem(_images.SIZES, "smoke", replace(SIZES["smoke"], refine=1, samples=8, tested=20))
+def test_the_study_runs(monkeypatch, tmp_path):
+    monkeypatch.setitem(study.JUDGED, "smoke", study.JUDGED["smoke"] | {"refine": 1, "samples": 8, "tested": 20})
     plan = images.plan("smoke")
     told: list[float] = []
-    assert plan.evidence is not None
-    found = plan.evidence(Results([]), told.append)
-    assert told[-1] == 1.0
+    results = execute(plan.experiments, Store(tmp_path), device="cpu", on_progress=told.append)
+    found = plan.view(Results(results))
+    assert sum(told) == pytest.approx(sum(experiment.cost for experiment in plan.experiments))
     verdicts = [v for claim in plan.claims for v in judge(claim, found)]
     assert {v.claim for v in verdicts} == {claim.sentence for claim in plan.claims}
     rows = plan.numbers(found).to_pylist()
@@ -96,11 +114,20 @@ def test_the_study_runs(monkeypatch):
     assert len(plan.figure(found).axes) == 6
 
 
-def test_what_is_kept_is_not_trained_again(monkeypatch):
-    size = replace(SIZE, seeds=1, refine=1, samples=8)
-    kept = Kept()
-    first = _images.look(size, kept, lambda share: None)
-    monkeypatch.setattr(_images, "judged", None)
-    assert _images.look(size, kept, lambda share: None) == first
+def test_every_setting_decides_the_hash():
+    changes = {
+        "images": "digits", "decoder": GREY, "target": 1.0, "beta": 0.5, "latent": 4, "steps": 5, "batch": 32,
+        "learning_rate": 1e-2, "penalty": 2.0, "width": 4, "refine": 2, "probed": 10, "tested": 10, "samples": 9,
+        "seed": 1,
+    }  # fmt: skip
+    assert set(changes) == set(ImageAutoencoder.model_fields)
+    experiments = [SMALL] + [SMALL.model_copy(update={name: value}) for name, value in changes.items()]
+    assert len({experiment.hash for experiment in experiments}) == len(experiments)
+
+
+def test_what_is_stored_is_not_trained_again(monkeypatch, tmp_path):
+    first = codes.image_codes(Results(execute([SMALL], Store(tmp_path), device="cpu")))
+    monkeypatch.setattr(ImageAutoencoder, "run", None)
+    assert codes.image_codes(Results(execute([SMALL], Store(tmp_path), device="cpu"))) == first
     with pytest.raises(TypeError):
-        _images.look(replace(size, samples=9), kept, lambda share: None)
+        execute([SMALL.model_copy(update={"samples": 9})], Store(tmp_path), device="cpu")

@@ -1,12 +1,14 @@
 """Certainty of a decoder that is known, and the study at its smallest."""
 
 import numpy as np
+import pytest
 import torch
 
 from tutelage.autoencoders import Exact, categorical_models
 from tutelage.lab import Results
+from tutelage.runs import Store, execute
 from tutelage.studies import judge
-from tutelage.studies.autoencoders._toys import Toys
+from tutelage.studies.autoencoders._toys import TrainedAutoencoders
 from tutelage.studies.autoencoders.splitting_the_categorical import STEPS, certainty, splitting_the_categorical
 
 
@@ -15,17 +17,19 @@ def test_certainty_of_constant_bands():
     for parameter in model.decoder.parameters():
         parameter.data.zero_()
     values = torch.zeros(2, dtype=torch.float64)
-    toys = Toys((None,), range(2), model, values.numpy(), Exact(*(values for _ in Exact.__dataclass_fields__)))
+    toys = TrainedAutoencoders(
+        (None,), range(2), model, values.numpy(), Exact(*(values for _ in Exact.__dataclass_fields__))
+    )
     assert np.allclose(certainty(toys), 0.1)
 
 
-def test_the_study_runs(monkeypatch):
+def test_the_study_runs(monkeypatch, tmp_path):
     monkeypatch.setitem(STEPS, "smoke", 5)
     plan = splitting_the_categorical.plan("smoke")
     told: list[float] = []
-    assert plan.evidence is not None
-    found = plan.evidence(Results([]), told.append)
-    assert told[-1] == 1.0
+    results = execute(plan.experiments, Store(tmp_path), device="cpu", on_progress=told.append)
+    found = plan.view(Results(results))
+    assert sum(told) == pytest.approx(sum(experiment.cost for experiment in plan.experiments))
     assert all(v.measured is not None for claim in plan.claims for v in judge(claim, found))
     assert plan.numbers(found).num_rows >= 4
     assert len(plan.figure(found).axes) >= 4

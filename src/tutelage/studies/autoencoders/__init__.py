@@ -1,4 +1,4 @@
-"""Representations with the information that was asked for (seed 004, chapter 4). One file a study."""
+"""Representations with the information that was asked for (paper 004, chapter 4). One file per study."""
 
 from tutelage.discover import import_all
 

@@ -1,7 +1,6 @@
-"""Discrete data want an encoder that can be more than a normal (seed 004, Fig. 4.2)."""
+"""Discrete data want an encoder that can be more than a normal (paper 004, Fig. 4.2)."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import matplotlib as mpl
 import numpy as np
@@ -9,13 +8,12 @@ import pyarrow as pa
 import torch
 from matplotlib.figure import Figure
 
-from tutelage.autoencoders import Settings, categorical_models, code, divergence, posterior, uniform_symbols
+from tutelage.autoencoders import code, divergence, posterior
 from tutelage.lab import Results
-from tutelage.studies.autoencoders._toys import SEEDS, trained
+from tutelage.studies.autoencoders._toys import SEEDS, SYMBOLS, MutualAutoencoders, every_target, trained_models
 from tutelage.studies.claims import Claim
 from tutelage.studies.study import Plan, Scale, study
 
-SYMBOLS = 10
 MOST = float(np.log(SYMBOLS))
 SAMPLES = (1, 5)
 """k of the resampling encoder; 1 is the normal one."""
@@ -31,11 +29,16 @@ STEPS: dict[Scale, int] = {"smoke": 60, "quick": 2_000, "paper": 2_400}
 )
 def encoder_flexibility(scale: Scale) -> Plan:
     """Discrete data want an encoder that can be more than a normal."""
-    return Plan([], draw, [better, sharper], table, lambda packs, tell: look(packs, tell, scale))
+    members = every_target((MOST,), range(SEEDS[scale]))
+    experiments = [
+        MutualAutoencoders(law="symbols", **members, steps=STEPS[scale], learning_rate=1e-2, resample=k)
+        for k in SAMPLES
+    ]
+    return Plan(experiments, draw, [better, sharper], table, view=encoded)
 
 
 @dataclass(frozen=True, eq=False)
-class Encoded:
+class EncoderPosteriors:
     """Models with one encoder: densities over z [S, symbols, P] of the model and of its encoder, and numbers [S].
 
     off: mean over symbols of KL(q(z|x) || p(z|x)); sharpness: the posteriors' mean entropy; information: exact I(x; z).
@@ -50,29 +53,21 @@ class Encoded:
     information: np.ndarray
 
 
-def look(packs: Results, progress: Callable[[float], None], scale: Scale) -> list[Encoded]:
-    """Ten symbols, one latent, M = log 10 and C = 1, once with each encoder; the same seeds."""
-    plain = Settings(steps=STEPS[scale], batch=128, learning_rate=1e-2)
-    seeds, found, x = range(SEEDS[scale]), [], torch.arange(SYMBOLS)
-    for done, k in enumerate(SAMPLES):
-        how = replace(plain, resample=k)
-        data = uniform_symbols(SYMBOLS)
-
-        def tell(share: float, done: int = done) -> None:
-            progress((done + share) / len(SAMPLES))
-
-        what = "encoder-flexibility"
-        toys = trained(packs.kept, what, categorical_models, data, (MOST,), seeds, how, tell, most=MOST)
+def encoded(results: Results) -> list[EncoderPosteriors]:
+    """Densities and divergences of each experiment's models."""
+    found, x = [], torch.arange(SYMBOLS)
+    for result in results:
+        toys, k = trained_models(result), result.setting("resample")
         z, truth = posterior(toys.model, x)
         _, guess = code(toys.model, x, resample=k)
         off = divergence(guess, truth, float(z[1, 0] - z[0, 0])).mean(1)
         arrays = (z[:, 0], truth, guess, off, toys.exact.sharpness, toys.exact.information)
-        found.append(Encoded(k, *(a.numpy() for a in arrays)))
+        found.append(EncoderPosteriors(k, *(a.numpy() for a in arrays)))
     return found
 
 
-def table(found: list[Encoded]) -> pa.Table:
-    """One row a member."""
+def table(found: list[EncoderPosteriors]) -> pa.Table:
+    """One row per member."""
     return pa.Table.from_pylist(
         [
             {
@@ -88,8 +83,8 @@ def table(found: list[Encoded]) -> pa.Table:
     )
 
 
-def draw(found: list[Encoded]) -> Figure:
-    """A column an encoder, of the first seed: the model's posteriors above, the encoder's below; a colour a symbol."""
+def draw(found: list[EncoderPosteriors]) -> Figure:
+    """One column per encoder, of the first seed: posteriors of the model above, of the encoder below."""
     figure = Figure(figsize=(8.0, 4.4), layout="constrained")
     axes = figure.subplots(2, len(found), sharex=True, sharey="row", squeeze=False)
     colours = mpl.colormaps["tab10"](np.arange(SYMBOLS))
@@ -110,7 +105,7 @@ def draw(found: list[Encoded]) -> Figure:
     return figure
 
 
-def _less(found: list[Encoded], field: str) -> dict[str, np.ndarray]:
+def _less(found: list[EncoderPosteriors], field: str) -> dict[str, np.ndarray]:
     """What the normal encoder's number exceeds the resampling one's by, seed by seed."""
     plain, flexible = (getattr(one, field) for one in found)
     return {f"k = {SAMPLES[1]} against the normal encoder": plain - flexible}

@@ -1,22 +1,30 @@
-"""Ten equally likely symbols coded by one number, from independence to a partition (seed 004, Fig. 4.3b)."""
-
-from collections.abc import Callable
+"""Ten equally likely symbols coded by one number, from independence to a partition (paper 004, Fig. 4.3b)."""
 
 import matplotlib as mpl
 import numpy as np
 import torch
 from matplotlib.figure import Figure
 
-from tutelage.autoencoders import CategoricalDecoder, Settings, categorical_models, uniform_symbols
-from tutelage.lab import Results
-from tutelage.studies.autoencoders._toys import COLLAPSED, SEEDS, Toys, attained, name, rows_and_one, table, trained
+from tutelage.autoencoders import CategoricalDecoder
+from tutelage.studies.autoencoders._toys import (
+    COLLAPSED,
+    SEEDS,
+    SYMBOLS,
+    MutualAutoencoders,
+    TrainedAutoencoders,
+    attained,
+    every_target,
+    name,
+    rows_and_one,
+    table,
+    trained_stack,
+)
 from tutelage.studies.claims import Claim
 from tutelage.studies.study import Plan, Scale, study
 
-SYMBOLS = 10
 MOST = float(np.log(SYMBOLS))
 TARGETS = (None, 0.0, 0.5, 1.0, 1.5, 2.0, MOST)
-"""None is the VAE; the last is the entropy of the data. The seed's own values stand in its figure alone."""
+"""None is the VAE; the last is the entropy of the data. The paper's own values stand in its figure alone."""
 STEPS: dict[Scale, int] = {"smoke": 100, "quick": 2_000, "paper": 2_400}
 
 
@@ -30,18 +38,12 @@ STEPS: dict[Scale, int] = {"smoke": 100, "quick": 2_000, "paper": 2_400}
 def splitting_the_categorical(scale: Scale) -> Plan:
     """Ten equally likely symbols coded by one number, from independence to a partition."""
     claims = [collapse, any_information, towards_determinism, nearly_deterministic]
-    return Plan([], draw, claims, table, lambda packs, tell: look(packs, tell, scale))
+    members = every_target(TARGETS, range(SEEDS[scale]))
+    experiment = MutualAutoencoders(law="symbols", **members, steps=STEPS[scale], learning_rate=1e-2)
+    return Plan([experiment], draw, claims, table, view=trained_stack)
 
 
-def look(packs: Results, progress: Callable[[float], None], scale: Scale) -> Toys:
-    """Fresh symbols at every step; C = 1; the information is differentiated by the sum over symbols."""
-    how = Settings(steps=STEPS[scale], batch=128, learning_rate=1e-2)
-    seeds = range(SEEDS[scale])
-    data, what = uniform_symbols(SYMBOLS), "splitting-the-categorical"
-    return trained(packs.kept, what, categorical_models, data, TARGETS, seeds, how, progress, most=MOST)
-
-
-def probabilities(toys: Toys, z: torch.Tensor) -> np.ndarray:
+def probabilities(toys: TrainedAutoencoders, z: torch.Tensor) -> np.ndarray:
     """p(x|z) at latents [P]: [S, P, symbols]."""
     chosen = toys.model.select(range(toys.model.members))
     assert isinstance(chosen.decoder, CategoricalDecoder)
@@ -49,15 +51,15 @@ def probabilities(toys: Toys, z: torch.Tensor) -> np.ndarray:
         return chosen.decoder.log_probabilities(z.unsqueeze(1).expand(chosen.members, -1, -1)).exp().numpy()
 
 
-def certainty(toys: Toys) -> np.ndarray:
+def certainty(toys: TrainedAutoencoders) -> np.ndarray:
     """Mean over the prior of the largest p(x|z): [S]."""
     z = torch.linspace(-6, 6, 2001, dtype=torch.float64)
     weight = (-0.5 * z.square()).exp().numpy()
     return probabilities(toys, z).max(-1) @ weight / weight.sum()
 
 
-def draw(toys: Toys) -> Figure:
-    """A row a target, of the first seed: p(x|z) stacked over z; beside it, what information all seeds ended with."""
+def draw(toys: TrainedAutoencoders) -> Figure:
+    """One row per target, of the first seed: p(x|z) stacked over z; beside it, the information of all seeds."""
     figure, axes, beside = rows_and_one(len(TARGETS))
     z = torch.linspace(-3, 3, 601, dtype=torch.float64)
     found = probabilities(toys, z)
@@ -78,7 +80,7 @@ collapse = Claim(
     statistic="exact I(x; z) by quadrature (a rehearsal with three seeds had shown 0.01 or less)",
     expected=COLLAPSED,
     refuted_by="an interval over seeds above 0.02 nats",
-    values=Toys.collapse,
+    values=TrainedAutoencoders.collapse,
 )
 
 any_information = Claim(
@@ -87,7 +89,7 @@ any_information = Claim(
     "0.17 for M = log 10, which no estimator of normals can certify)",
     expected="< 0.05",
     refuted_by="an interval over seeds above 0.05 nats for that M",
-    values=Toys.misses,
+    values=TrainedAutoencoders.misses,
 )
 
 towards_determinism = Claim(
