@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from tutelage.lab import Context
 from tutelage.studies.local import basin_of_attraction as study
 
 
@@ -12,10 +13,20 @@ def test_wider_starts_have_greater_losses_and_teachers_of_their_own():
     assert len({tuple(t.flatten().tolist()) for t in setting.teachers}) == setting.members
 
 
+def test_members_are_ordered_by_spread():
+    experiment = study.SpreadDescent(students=3, starts=2, steps=5, spreads=(0.1, 2.0))
+    arrays = experiment.run(Context())
+    assert experiment.members == 4
+    assert arrays["spread"].tolist() == [0.1, 0.1, 2.0, 2.0]
+    assert (arrays["start_loss"][:2] < arrays["start_loss"][2:]).all()
+
+
 def test_rates_are_counted_in_their_bands_alone():
     start = np.array([0.05, 0.2, 0.2, 5.0])
-    found = study.Starts(3, start, np.array([0.0, 0.0, 1.0, 1.0]), np.array([2.0, 2.0, 0.5, 0.0]), np.full(4, -70.0))
-    seen = study.Seen([found], [])
+    found = study.SpreadStarts(
+        3, start, np.array([0.0, 0.0, 1.0, 1.0]), np.array([2.0, 2.0, 0.5, 0.0]), np.full(4, -70.0)
+    )
+    seen = study.BasinResult([found], [])
     rates = study.arrive_below_1.values(seen)
     assert {k: v.tolist() for k, v in rates.items()} == {
         "m = 3, L from 0 to 0.1": [1.0],

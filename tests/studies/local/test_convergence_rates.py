@@ -1,21 +1,14 @@
 """Starts as described, and fits on curves of known shape."""
 
-from types import SimpleNamespace
-
 import numpy as np
-import torch
 
 from tutelage.studies.local import convergence_rates as study
 from tutelage.theory.local import groups
 
 
 def _course(name, losses, steps):
-    run = SimpleNamespace(
-        steps=tuple(int(s) for s in steps),
-        losses=torch.from_numpy(losses),
-        gradients=torch.from_numpy(losses**0.75),
-    )
-    return study.Course(name, run)
+    each = np.ones(losses.shape[1])
+    return study.DescentCourse(name, steps, losses, losses**0.75, rate=each, kappa=each)
 
 
 def test_linear_and_power_laws_are_told_apart():

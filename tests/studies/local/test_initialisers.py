@@ -22,10 +22,14 @@ def test_zero_students_are_left_out_and_the_loss_stays():
     assert bool((students.norm(dim=2) == 0).any())
     start = study._followed(teachers, students, 5)
     assert np.allclose(start["loss"], loss(Setting(teachers, students)).numpy(), rtol=1e-6)
-    assert (start["end"] < start["loss"]).all()
+    assert (start["end_loss"] < start["loss"]).all()
     assert np.array_equal(start["live"], (students.norm(dim=2) > 0).sum(1).numpy())
 
 
 def test_a_loss_that_falls_like_the_theory_has_minus_1():
-    found = [study.Start(d, m, 0, np.full(2, m ** (-2 / d)), *(np.zeros(2),) * 3) for d in (2, 3, 5) for m in (5, 20)]
+    found = [
+        study.InitialisedStart(d, m, 0, np.full(2, m ** (-2 / d)), *(np.zeros(2),) * 3)
+        for d in (2, 3, 5)
+        for m in (5, 20)
+    ]
     assert all(np.allclose(v, -1) for v in study._falling(found).values())

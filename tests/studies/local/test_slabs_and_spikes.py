@@ -26,7 +26,7 @@ def test_the_width_and_the_height_of_a_spike_of_known_angle():
     share = (circle.spikes[0, 0] > 1e-12).mean()
     assert abs(share - turn / math.pi) < 1e-3
     assert abs(circle.spikes.max() - 2 * math.sin(turn)) < 1e-2
-    assert study._widths(circle)[0] < 1e-3
+    assert study.width_errors(circle)[0] < 1e-3
 
 
 def test_a_slab_sees_a_share_of_a_pair_between_0_and_1():

@@ -2,11 +2,14 @@
 
 import numpy as np
 
+from tutelage.lab import Results
+from tutelage.runs import Store, execute
 from tutelage.studies.local import training_regimes as regimes
 
 
-def test_each_claim_looks_at_its_own_regimes():
-    found = regimes.look(None, lambda share: None, "smoke")
+def test_each_claim_looks_at_its_own_regimes(tmp_path):
+    plan = regimes.training_regimes.plan("smoke")
+    found = plan.view(Results(execute(plan.experiments, Store(tmp_path), device="cpu")))
     assert [r.name for r in found] == ["lazy", "mean field", "local"]
     _, field, local = found
     assert set(regimes.lazy_stands.values(found)) == {"lazy"}
@@ -15,4 +18,4 @@ def test_each_claim_looks_at_its_own_regimes():
     assert (moved > 10 * regimes.lazy_stands.values(found)["lazy"]).all()
     energy = (local.masses * local.angles**2).sum(1)
     assert np.allclose(regimes.on_teachers.values(found)["local"], energy)
-    assert (field.run.losses[-1] < field.run.losses[0]).all()
+    assert (field.losses[-1] < field.losses[0]).all()

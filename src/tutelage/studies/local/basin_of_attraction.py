@@ -111,7 +111,7 @@ class SlowestStarts(Experiment, kind="slowest-starts", numerics=1):
     @property
     def cost(self) -> float:
         descents = self.steps + 10 * self.iterations * self.horizon
-        return 2e-8 * self.members * descents * (self.teachers + self.students) ** 2
+        return 5e-8 * self.members * descents * (self.teachers + self.students) ** 2
 
     def run(self, context: Context) -> Arrays:
         teachers = separated_teachers(self.teachers, self.dimension, self.seeds)

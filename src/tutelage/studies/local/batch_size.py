@@ -68,6 +68,10 @@ class ExactDescent(Experiment, kind="exact-descent", numerics=1):
     dimension: int = 4
     seeds: Seeds
 
+    @property
+    def cost(self) -> float:
+        return 8e-4 * self.members * self.repeats
+
     def run(self, context: Context) -> Arrays:
         record = geometric_steps(self.steps, self.records)
         start = _start(self.teachers, self.students, self.dimension, self.seeds)
@@ -101,20 +105,23 @@ class SampledDescent(Experiment, kind="sampled-descent", numerics=1):
 
     @property
     def cost(self) -> float:
-        return 1e-7 * self.members * self.batch * (self.steps + self.repeats)
+        return 4e-7 * self.members * self.batch * (self.steps + self.repeats)
 
     def run(self, context: Context) -> Arrays:
         start = _start(self.teachers, self.students, self.dimension, self.seeds)
-        descent = descend_on_samples(
-            start, geometric_steps(self.steps, self.records), self.batch, self.seeds, rate=self.rate
-        )
+        courses = context.part("descent", lambda: self._descend(start))
+        context.progress(self.steps / (self.steps + self.repeats))
         size, d = (start.mass + start.total) ** 2 * start.mass, self.dimension
         return {
-            "losses": descent.losses.numpy().T,
-            "gradient_norms": descent.gradients.numpy().T,
+            **courses,
             "noise": spread_of(start, self.batch, self.seeds, self.repeats),
             "noise_bound": (4 * d * (d + 2) / self.batch * size).numpy(),
         }
+
+    def _descend(self, start: Setting) -> dict[str, np.ndarray]:
+        record = geometric_steps(self.steps, self.records)
+        descent = descend_on_samples(start, record, self.batch, self.seeds, rate=self.rate)
+        return {"losses": descent.losses.numpy().T, "gradient_norms": descent.gradients.numpy().T}
 
 
 @dataclass(frozen=True, eq=False)

@@ -61,14 +61,14 @@ class RateOfDescent(Experiment, kind="rate-of-descent", numerics=1):
     """
 
     start: StartName
-    rate: float | None
+    rate: float | None = None
     steps: int
     records: int = 120
     seeds: Seeds
 
     @property
     def cost(self) -> float:
-        return 1e-6 * self.members * self.steps
+        return 2e-6 * self.members * self.steps
 
     def run(self, context: Context) -> Arrays:
         setting = starts(self.seeds)[self.start]

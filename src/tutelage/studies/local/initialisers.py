@@ -70,7 +70,7 @@ class InitialisedDescent(Experiment, kind="initialised-descent", numerics=1):
 
     @property
     def cost(self) -> float:
-        return self.members * (1e-6 * self.steps + 1e-6 * self.samples)
+        return self.members * (2e-6 * self.steps * self.dimension + 3e-6 * self.samples)
 
     def run(self, context: Context) -> Arrays:
         teachers = separated_teachers(self.teachers, self.dimension, self.seeds)

@@ -64,7 +64,7 @@ class RegimeDescent(Experiment, kind="regime-descent", numerics=1):
 
     @property
     def cost(self) -> float:
-        return 1e-8 * self.members * self.steps * self.students**2
+        return 3e-8 * self.members * self.steps * self.students**2
 
     def run(self, context: Context) -> Arrays:
         students, top = self._start()

@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tutelage.draws import keys, uniforms
+from tutelage.errors import Refusal
 from tutelage.figures import PALETTE
 from tutelage.lab import Context, Experiment, Results
 from tutelage.lab.experiment import Arrays
@@ -100,12 +101,11 @@ class FlattestSearch(Experiment, kind="flattest-search", numerics=1):
     students: int
     level: float
     iterations: int
-    spread: float = SPREAD
     seeds: Seeds
 
     @property
     def cost(self) -> float:
-        return 1e-6 * self.members * self.iterations * (len(PLANE) + self.students) ** 2
+        return 6e-4 * self.members * self.iterations
 
     def run(self, context: Context) -> Arrays:
         search = flattest(self._start(), self.level, self.iterations)
@@ -113,7 +113,7 @@ class FlattestSearch(Experiment, kind="flattest-search", numerics=1):
 
     def _start(self) -> Setting:
         if self.place == "plane":
-            return Setting(plane_teachers(PLANE), beside(self.students, self.seeds, self.spread))
+            return Setting(plane_teachers(PLANE), beside(self.students, self.seeds))
         teachers = separated_teachers(len(PLANE), 4, self.seeds)
         return Setting(teachers, local_students(teachers, self.students, self.seeds))
 
@@ -168,6 +168,8 @@ def widths_and_searches(results: Results) -> WidthResult:
 
 def beside(m: int, seeds: Sequence[int], spread: float = SPREAD) -> torch.Tensor:
     """m / 3 students of each teacher, uniform within ``spread`` of it, with equal masses: [S, m, 2]."""
+    if m % len(PLANE):
+        raise Refusal(f"students must be a multiple of {len(PLANE)}, the number of teachers, got {m}")
     off = (2 * uniforms(keys(seeds, f"local width {m}"), m) - 1) * spread
     angle = torch.tensor(PLANE, dtype=torch.float64).deg2rad().repeat(m // len(PLANE)) + off
     return math.sqrt(len(PLANE) / m) * torch.stack([angle.cos(), angle.sin()], 2)
