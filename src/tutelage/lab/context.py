@@ -42,7 +42,7 @@ class Context:
     threads: int = 1
     engine: str = "auto"
     progress: Callable[[float], None] = lambda share: None
-    result: Callable[["Experiment"], "Result"] = _no_results
+    result: Callable[["Experiment"], Any] = _no_results
     scratch: Path | None = None
     on_done: Callable[["Experiment", float], None] = lambda experiment, share: None
     advance: Callable[[float], None] = lambda seconds: None

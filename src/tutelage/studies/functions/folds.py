@@ -173,7 +173,7 @@ def _numbers(panel: Axes, surface: Surface) -> None:
 
 
 def _graph(panel: Axes, surface: Surface, graph: Graph) -> None:
-    """Pieces as numbered dots, one column per order, with arrows to those that bend at one, dotted where they cross it."""
+    """Pieces as numbered dots, one column per order; arrows to those that bend at one, dotted where they cross it."""
     place = np.zeros((len(surface), 2))
     for k in range(1, len(surface.levels) + 1):
         own = (surface.order == k).nonzero().flatten().numpy()

@@ -61,7 +61,7 @@ def _spec(scale: Scale, dimension: int, multiple: int, law: Law) -> Spec:
 
 @dataclass(frozen=True)
 class SampleCurve:
-    """One distribution, dimension and multiple: the mean distance of a member's teacher units for each number of samples."""
+    """One distribution, dimension and multiple: mean distance of a member's teacher units by number of samples."""
 
     law: str
     dimension: int
