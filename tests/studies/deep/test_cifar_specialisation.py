@@ -7,8 +7,8 @@ from tutelage.measures import correlations
 from tutelage.networks.channel_pruning import pruned
 from tutelage.networks.layered import Architecture, Conv, Layered
 from tutelage.studies.deep.cifar_specialisation import (
-    Course,
-    Evidence,
+    ConvCourse,
+    ConvCourses,
     lowest_best,
     rho_means,
     wider_specialises,
@@ -35,9 +35,9 @@ def test_the_unpruned_network_contains_its_pruned_self_in_the_lowest_layer():
 
 def test_claims_compare_the_widest_with_the_narrowest_and_the_lowest_with_the_highest():
     def course(multiple, rho):
-        return Course(multiple, (0, 1), np.stack([np.zeros_like(rho), rho]), np.zeros((2, 2)))
+        return ConvCourse(multiple, (0, 1), np.stack([np.zeros_like(rho), rho]), np.zeros((2, 2)))
 
     low, high = np.array([[0.5, 0.4], [0.6, 0.5]]), np.array([[0.9, 0.5], [0.8, 0.5]])
-    evidence = Evidence("blobs", [course(1, low), course(4, high)], *np.zeros((3, 2)))
-    assert np.allclose(wider_specialises.values(evidence)["layer 1"], [0.4, 0.2])
-    assert np.allclose(lowest_best.values(evidence)["4x"], [0.4, 0.3])
+    found = ConvCourses("blobs", [course(1, low), course(4, high)], np.zeros(2))
+    assert np.allclose(wider_specialises.values(found)["layer 1"], [0.4, 0.2])
+    assert np.allclose(lowest_best.values(found)["4x"], [0.4, 0.3])

@@ -14,6 +14,6 @@ def test_coordinates_have_the_same_deviation(name):
 
 
 def test_there_is_a_pack_for_every_law_and_activation():
-    specs = leaky_and_inputs.plan("smoke").specs
+    specs = leaky_and_inputs.plan("smoke").experiments
     found = {(s.teacher.activation, s.student.activation, s.inputs.kind) for s in specs}
     assert found == {(a, a, law) for a in ACTIVATIONS for law in LAWS}

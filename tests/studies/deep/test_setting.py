@@ -3,13 +3,13 @@
 import numpy as np
 
 from tutelage.runs import build
-from tutelage.studies.deep._setting import NAMES, Size, deep_spec, layers_of
+from tutelage.studies.deep._setting import NAMES, DeepTeacherSize, deep_spec, layers_of
 
-SMALL = Size(seeds=2, steps=10, samples=(50,), inputs=6, hidden=(3, 4), outputs=2, evaluate=20)
+SMALL = DeepTeacherSize(seeds=2, steps=10, samples=(50,), inputs=6, hidden=(3, 4), outputs=2, evaluate=20)
 
 
 def test_the_papers_teacher_and_rates():
-    spec = deep_spec(Size(seeds=1, steps=100, samples=(1000,)), "mse", 1000, 2, ("rho_mean",))
+    spec = deep_spec(DeepTeacherSize(seeds=1, steps=100, samples=(1000,)), "mse", 1000, 2, ("rho_mean",))
     assert spec.teacher.widths() == (100, 50, 75, 100, 125, 50)
     assert spec.student.widths(spec.teacher.widths()) == (100, 100, 150, 200, 250, 50)
     assert spec.training.learning_rate * spec.teacher.widths()[-1] / 2 == 0.2  # of the mean over outputs

@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 import torch
 
-from tutelage.lab import Results
-from tutelage.runs import Pack, Store, schedule
+from tutelage.lab import Context, Results
+from tutelage.runs import Store, schedule
 from tutelage.studies.claims import judge
 from tutelage.studies.functions.connectivity import (
     OTHER,
     ROADS,
     Crossing,
-    cross,
+    PathLosses,
+    crossings_by_width,
     draw,
     high_on_the_line,
     low_on_the_path,
@@ -22,33 +23,39 @@ from tutelage.studies.specialisation.two_layer import sweep
 
 
 @pytest.fixture(scope="module")
-def packs(tmp_path_factory) -> list[Pack]:
-    specs = sweep("smoke", hidden=3, multiples=(2,), polarities=(1.0,))
-    return schedule(specs, Store(tmp_path_factory.mktemp("results")), device="cpu", engine="stacked")
+def results(tmp_path_factory) -> list:
+    """Trained students, and losses on the paths from them to second students."""
+    (spec,) = sweep("smoke", hidden=3, multiples=(2,), polarities=(1.0,))
+    both = [spec, PathLosses(students=spec)]
+    return schedule(both, Store(tmp_path_factory.mktemp("results")), device="cpu", engine="stacked")
 
 
-def test_roads_share_their_ends(packs):
-    shares = []
-    (found,) = cross(Results(packs), shares.append)
-    assert shares == [1.0]
+def test_roads_share_their_ends(results):
+    students, losses = results
+    (found,) = crossings_by_width(Results([losses]))
     assert tuple(found.roads) == ROADS
     firsts = [loss[0] for _, loss in found.roads.values()]
     lasts = [loss[-1] for _, loss in found.roads.values()]
     for ends in (firsts, lasts):
         assert all(np.allclose(end, ends[0], rtol=1e-4) for end in ends)
-    assert np.allclose(firsts[0], packs[0].report["evaluate_loss"][-1], rtol=1e-3)
+    assert np.allclose(firsts[0], students.report["evaluate_loss"][-1], rtol=1e-3)
     assert all((share[0] == 0).all() and (share[-1] == 1).all() for share, _ in found.roads.values())
     numbers = table([found])
     assert len(numbers) == sum(loss.size for _, loss in found.roads.values())
     assert len(draw([found]).axes) == 1
 
 
-def test_the_second_student_has_the_same_teacher_and_points_and_another_start(packs):
-    students, teacher, inputs = second_students(packs[0])
-    assert inputs.seeds == packs[0].spec.seeds
-    assert all(torch.equal(a, b) for a, b in zip(teacher.parameters, packs[0].teacher().parameters, strict=True))
-    assert not torch.allclose(students.weights[0], packs[0].weights().weights[0])
-    assert max(packs[0].spec.seeds) < OTHER
+def test_the_second_student_has_the_same_teacher_and_points_and_another_start(results):
+    trained, shares = results[0], []
+    students = second_students(trained.spec, OTHER, Context(progress=shares.append))
+    assert shares[-1] == pytest.approx(0.9)
+    again = second_students(trained.spec, 0, Context(engine="stacked"))
+    assert all(
+        torch.allclose(a, b, rtol=1e-4, atol=1e-6)
+        for a, b in zip(again.parameters, trained.weights().parameters, strict=True)
+    ), "with an offset of 0 the second students are the first"
+    assert not torch.allclose(students.weights[0], trained.weights().weights[0])
+    assert max(trained.spec.seeds) < OTHER
 
 
 def test_claims_compare_peaks_with_the_worse_student():

@@ -12,9 +12,20 @@ from tutelage.geometry.identifying.surfaces import canonical_surface
 from tutelage.geometry.identifying.transparency import transparency
 from tutelage.geometry.pieces.domain import box
 from tutelage.geometry.pieces.regions import enumerate_regions
+from tutelage.lab import Context
 from tutelage.networks import Network
+from tutelage.runs import Store
+from tutelage.runs.execute import execute
 from tutelage.studies.functions._random_relu import random_relu, with_transparency
-from tutelage.studies.functions.folds import Seen, few_crossings, measured, order_is_bounded, some_are_hidden
+from tutelage.studies.functions.fold_shares import FoldExamples, FoldShares, measured
+from tutelage.studies.functions.folds import (
+    FoldsOfNetworks,
+    NetworkFolds,
+    chosen_example,
+    few_crossings,
+    order_is_bounded,
+    some_are_hidden,
+)
 
 
 def test_a_closed_layer_hides_the_folds_below():
@@ -29,9 +40,9 @@ def test_a_closed_layer_hides_the_folds_below():
 
 
 def test_a_constructed_network_meets_every_lemma():
-    values = measured(construct((3, 3, 2, 1), (-1, 1)), found=True)
-    assert [values[name] for name in ("seen", "between_by_bends", "told")] == [1, 1, 1]
-    assert values["order"] == values["layers"] == 2
+    values = measured(construct((3, 3, 2, 1), (-1, 1)), told=True)
+    assert [values[name] for name in ("seen", "within_layers_by_bends", "told")] == [1, 1, 1]
+    assert values["surface_order"] == values["hidden_layers"] == 2
 
 
 def test_few_crossings_is_transparent_and_general_and_its_layers_cannot_be_told():
@@ -58,7 +69,25 @@ def test_draws_of_a_seed_do_not_depend_on_the_others():
 
 
 def test_claims_are_sorted_by_setting():
-    values = {"seen": 0.75, "order": 2.0, "layers": 3.0}
-    seen = [Seen("not transparent", (2, 2, 1), s, values) for s in range(3)]
-    assert np.allclose(some_are_hidden.values(seen)["not transparent (2, 2, 1)"], 0.25)
-    assert np.allclose(order_is_bounded.values(seen)["not transparent (2, 2, 1)"], -1)
+    values = {"seen": 0.75, "surface_order": 2.0, "hidden_layers": 3.0}
+    found = FoldsOfNetworks([NetworkFolds("not transparent", (2, 2, 1), s, values) for s in range(3)], None)
+    assert np.allclose(some_are_hidden.values(found)["not transparent (2, 2, 1)"], 0.25)
+    assert np.allclose(order_is_bounded.values(found)["not transparent (2, 2, 1)"], -1)
+
+
+def test_a_seed_without_such_a_network_is_nan():
+    """Without biases no network is transparent; with them one of the same widths is found and measured."""
+    none = FoldShares(source="transparent", widths=(2, 2, 1), bias=0.0, seeds=1).run(Context())
+    some = FoldShares(source="transparent", widths=(2, 2, 1), seeds=1).run(Context())
+    assert np.isnan(none["seen"]).all()
+    assert "told" not in none
+    assert some["seen"].tolist() == [1.0]
+
+
+def test_the_example_is_the_telling_network_with_the_longest_shortest_piece(tmp_path):
+    (result,) = execute([FoldExamples(widths=(2, 3, 3, 3, 1), seeds=6)], Store(tmp_path), device="cpu")
+    result.arrays["telling"] = np.array([False, True, False, True, True, False])
+    result.arrays["shortest_piece"] = np.array([9.0, 1.0, -1.0, 3.0, 2.0, 5.0])
+    assert chosen_example(result) == 3
+    result.arrays["telling"][:] = False
+    assert chosen_example(result) == 0

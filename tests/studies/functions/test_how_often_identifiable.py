@@ -3,15 +3,19 @@
 import numpy as np
 
 from tutelage.geometry.identifying.construction import construct
+from tutelage.lab import Results
 from tutelage.networks import concatenate
+from tutelage.runs import Store
+from tutelage.runs.execute import execute
 from tutelage.studies.functions._random_relu import random_relu
 from tutelage.studies.functions.how_often_identifiable import (
-    Seen,
+    JudgedNetworks,
+    TaughtIdentifiability,
     by_training,
     judged,
+    judged_networks,
     learnt_alike,
     rarer_with_depth,
-    taught,
 )
 
 
@@ -35,16 +39,16 @@ def test_a_domain_twice_as_wide_is_biases_half_as_large():
 
 
 def test_depth_is_judged_on_networks_that_were_transparent():
-    flat = Seen("random", (2, 2, 1), 1.0, {"transparent": np.array([True, True, False])})
-    deep = Seen("random", (2, 2, 2, 2, 1), 1.0, {"transparent": np.array([True, False, False])})
+    flat = JudgedNetworks("random", (2, 2, 1), 1.0, {"transparent": np.array([True, True, False])})
+    deep = JudgedNetworks("random", (2, 2, 2, 2, 1), 1.0, {"transparent": np.array([True, False, False])})
     (values,) = rarer_with_depth.values([flat, deep]).values()
     assert values[:2].tolist() == [1, 0]
     assert np.isnan(values[2])
 
 
-def test_students_that_have_not_learnt_do_not_count():
-    teacher = concatenate([construct((2, 2, 1), (-1, 1), seed) for seed in range(2)])
-    found = taught("identifiable", teacher, range(2), 10)
+def test_students_that_have_not_learnt_do_not_count(tmp_path):
+    experiment = TaughtIdentifiability(teachers="identifiable", widths=(2, 2, 1), steps=10, seeds=2)
+    found = judged_networks(Results(execute([experiment], Store(tmp_path), device="cpu")))
     assert [seen.kind for seen in found] == [f"students of identifiable teachers, {when}," for when in ("start", "end")]
     assert found[1].values["teacher_identifiable"].all()
     assert np.isnan(next(iter(learnt_alike.values(found).values()))).all()

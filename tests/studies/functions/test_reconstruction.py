@@ -4,23 +4,26 @@ import numpy as np
 import torch
 from matplotlib.figure import Figure
 
+from tutelage.lab import Context
 from tutelage.networks import outputs
 from tutelage.studies.functions._random_relu import random_relu
 from tutelage.studies.functions.reconstruction import (
-    Seen,
+    NOISY,
+    Reconstruction,
+    RecoveredNetwork,
     answers,
     draw,
     enough_lines,
     exact,
+    part_of_study,
     proportional,
     table,
-    tried,
     typical,
 )
 
 
 def seen(kind, error, noise=0.0, lines=512):
-    return Seen(kind, (6, 6, 6, 1), 0, noise, lines, error, 0.0, 1000)
+    return RecoveredNetwork(kind, (6, 6, 6, 1), 0, noise, lines, error, 0.0, 1000)
 
 
 def test_answers_are_within_the_noise_and_depend_on_the_seed_alone():
@@ -33,7 +36,20 @@ def test_answers_are_within_the_noise_and_depend_on_the_seed_alone():
 
 
 def test_an_identifiable_network_is_recovered():
-    assert tried("identifiable", (2, 2, 1), 1, 0.0, 64).error < 1e-10
+    found = Reconstruction(source="identifiable", widths=(2, 2, 1), lines=64, seeds=(1, 2)).run(Context())
+    assert found["error"].shape == (2,)
+    assert (found["error"] < 1e-10).all()
+    assert (found["queries"] > 0).all()
+
+
+def test_black_boxes_belong_to_the_panel_of_their_settings():
+    def part(**settings):
+        return part_of_study(Reconstruction(**{"source": "random", "widths": NOISY, "seeds": 1} | settings))
+
+    assert part(noise=1e-8) == "noisy"
+    assert part(lines=8) == part() == "few lines"
+    assert part(widths=(20, 10, 1)) == "random"
+    assert part(source="identifiable", widths=(2, 2, 1)) == "identifiable"
 
 
 def test_claims_are_judged_by_kind_and_setting():

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from tutelage.studies.specialisation.polynomial_samples import STD, Curve, promised
+from tutelage.studies.specialisation.polynomial_samples import STD, SampleCurve, promised
 
 
 @pytest.mark.parametrize("aware", [False, True])
@@ -24,5 +24,5 @@ def test_a_band_of_the_promised_width_holds_the_samples_the_proof_asks_for(aware
 def test_slopes_are_taken_seed_by_seed():
     samples = (10, 100, 1000)
     distance = np.stack([1 / np.array(samples), np.ones(3)], axis=1)
-    curve = Curve("gaussian", 3, 2.0, samples, distance, np.ones(3))
+    curve = SampleCurve("gaussian", 3, 2.0, samples, distance, np.ones(3))
     assert np.allclose(curve.slopes, [-1, 0])

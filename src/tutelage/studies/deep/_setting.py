@@ -22,7 +22,7 @@ BATCH = 64
 
 
 @dataclass(frozen=True)
-class Size:
+class DeepTeacherSize:
     """What a scale means for the deep teacher."""
 
     seeds: int
@@ -35,7 +35,12 @@ class Size:
 
 
 def deep_spec(
-    size: Size, loss: Loss, samples: int, multiple: float, measures: tuple[str, ...], recorded: tuple[int, ...] = ()
+    size: DeepTeacherSize,
+    loss: Loss,
+    samples: int,
+    multiple: float,
+    measures: tuple[str, ...],
+    recorded: tuple[int, ...] = (),
 ) -> Spec:
     """One pack: students ``multiple`` times as wide that learn from so many samples."""
     return Spec(

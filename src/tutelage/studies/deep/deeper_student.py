@@ -17,8 +17,9 @@ from tutelage.networks import Network, UniformFanIn, forward
 from tutelage.settings import Seeds
 from tutelage.studies.claims import Claim
 from tutelage.studies.study import Plan, Scale, study
+from tutelage.studies.training import train_in
 from tutelage.teachers import Levels
-from tutelage.training import Drops, Training, train
+from tutelage.training import Drops, Training
 
 HIDDEN, MULTIPLE, OUTPUTS = 10, 4, 20
 EXTRA = (0, 1, 2)
@@ -69,19 +70,8 @@ class DeeperStudents(Experiment, kind="deeper-students", numerics=1):
         widths = (teacher.inputs, *self.teacher.hidden * (1 + self.extra_layers), teacher.outputs)
         shape = Network(tuple(torch.zeros(self.members, a, b) for a, b in pairwise(widths)))
         before = UniformFanIn(multiple=self.multiple).build(shape, self.seeds)
-        return compared(teacher, before, self._trained(teacher, before, inputs, context), inputs)
-
-    def _trained(self, teacher: Network, students: Network, inputs: Inputs, context: Context) -> Network:
-        done, device = [0], context.device
-
-        def tell(more: int) -> None:
-            done[0] += more
-            context.progress(done[0] / self.training.steps)
-
-        there = Inputs(inputs.train.to(device), inputs.evaluate.to(device), inputs.seeds)
-        both = teacher.to(device), students.to(device)
-        run = train(*both, there, self.training, keep="last", engine=context.engine, on_progress=tell)
-        return run.students.to("cpu")
+        after = train_in(context, teacher, before, inputs, self.training)
+        return compared(teacher, before, after, inputs)
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,16 @@ from tutelage.figures import panel_grid
 from tutelage.lab import Results
 from tutelage.runs import Pack
 from tutelage.studies.claims import Claim
-from tutelage.studies.deep._setting import BATCH, Size, deep_spec, layers_of
+from tutelage.studies.deep._setting import BATCH, DeepTeacherSize, deep_spec, layers_of
 from tutelage.studies.statistics import at_step, rank_correlations
 from tutelage.studies.study import Plan, Scale, study
 
-SIZES: dict[Scale, Size] = {
-    "smoke": Size(seeds=3, steps=400, samples=(2_000,), inputs=12, hidden=(5, 6, 7), outputs=4, evaluate=300),
-    "quick": Size(seeds=3, steps=4_000, samples=(20_000,), evaluate=500),
-    "paper": Size(seeds=8, steps=62_500, samples=(100_000,), evaluate=2_000),
+SIZES: dict[Scale, DeepTeacherSize] = {
+    "smoke": DeepTeacherSize(
+        seeds=3, steps=400, samples=(2_000,), inputs=12, hidden=(5, 6, 7), outputs=4, evaluate=300
+    ),
+    "quick": DeepTeacherSize(seeds=3, steps=4_000, samples=(20_000,), evaluate=500),
+    "paper": DeepTeacherSize(seeds=8, steps=62_500, samples=(100_000,), evaluate=2_000),
 }
 MULTIPLES: dict[Scale, float] = {"smoke": 4, "quick": 4, "paper": 10}
 EARLY = 10
@@ -37,11 +39,11 @@ def l_shape_deep(scale: Scale) -> Plan:
     return Plan([spec], draw, [small_fan_out, early_below, from_below], "unit")
 
 
-def _epoch(size: Size) -> int:
+def _epoch(size: DeepTeacherSize) -> int:
     return size.samples[0] // BATCH
 
 
-def _frames(size: Size) -> tuple[int, ...]:
+def _frames(size: DeepTeacherSize) -> tuple[int, ...]:
     """Steps that are looked at: the first epoch, a quarter of the early ones, those themselves, half way."""
     wanted = _epoch(size), EARLY * _epoch(size) // 4, EARLY * _epoch(size), size.steps // 2
     return tuple(sorted({step for step in wanted if 0 < step < size.steps}))

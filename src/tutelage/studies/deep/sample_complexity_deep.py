@@ -7,14 +7,18 @@ from tutelage.figures import PALETTE, panel_grid
 from tutelage.lab import Results
 from tutelage.runs import Pack
 from tutelage.studies.claims import Claim
-from tutelage.studies.deep._setting import NAMES, Size, deep_spec
+from tutelage.studies.deep._setting import NAMES, DeepTeacherSize, deep_spec
 from tutelage.studies.statistics import at_step
 from tutelage.studies.study import Plan, Scale, study
 
-SIZES: dict[Scale, Size] = {
-    "smoke": Size(seeds=3, steps=300, samples=(100, 2_000), inputs=12, hidden=(5, 6, 7), outputs=4, evaluate=500),
-    "quick": Size(seeds=4, steps=8_000, samples=(1_000, 10_000, 40_000), evaluate=2_000),
-    "paper": Size(seeds=8, steps=62_500, samples=(1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000)),
+SIZES: dict[Scale, DeepTeacherSize] = {
+    "smoke": DeepTeacherSize(
+        seeds=3, steps=300, samples=(100, 2_000), inputs=12, hidden=(5, 6, 7), outputs=4, evaluate=500
+    ),
+    "quick": DeepTeacherSize(seeds=4, steps=8_000, samples=(1_000, 10_000, 40_000), evaluate=2_000),
+    "paper": DeepTeacherSize(
+        seeds=8, steps=62_500, samples=(1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000)
+    ),
 }
 MEASURES = ("evaluate_loss", "cross_entropy", "agreement", "rho_mean", "label_power")
 

@@ -18,7 +18,7 @@ from tutelage.runs.build import build
 from tutelage.studies.claims import Claim
 from tutelage.studies.specialisation.two_layer import sweep
 from tutelage.studies.study import Plan, Scale, study
-from tutelage.training import train
+from tutelage.studies.training import train_in
 
 MULTIPLES = (2, 5, 10)
 ROADS = ("constructed", "straight", "straight after matching")
@@ -87,17 +87,10 @@ class PathLosses(Experiment, kind="path-losses", numerics=1):
 
 def second_students(spec: Spec, offset: int, context: Context) -> Network:
     """Students of the same teachers and points with another start and other batches."""
-    teacher, _, inputs = build(spec, context.device)
+    teacher, _, inputs = build(spec)
     seeds = tuple(seed + offset for seed in spec.seeds)
-    students, done = spec.student.build(teacher, seeds), [0]
-
-    def tell(more: int) -> None:
-        done[0] += more
-        context.progress(0.9 * done[0] / spec.training.steps)
-
-    own = Inputs(inputs.train, inputs.evaluate, seeds)
-    run = train(teacher, students, own, spec.training, keep="last", engine=context.engine, on_progress=tell)
-    return run.students.to("cpu")
+    start = spec.student.build(teacher, seeds)
+    return train_in(context, teacher, start, Inputs(inputs.train, inputs.evaluate, seeds), spec.training, share=0.9)
 
 
 def losses_of_paths(first: Network, second: Network, teacher: Network, inputs: Inputs) -> dict[str, np.ndarray]:
@@ -108,11 +101,11 @@ def losses_of_paths(first: Network, second: Network, teacher: Network, inputs: I
         straight(first, second),
         straight_after_matching(first, second, inputs.train),
     )
-    out = {}
+    out: dict[str, np.ndarray] = {}
     for road, path in zip(ROADS, paths, strict=True):
         share, loss = loss_along(path, inputs.evaluate, labels, STEPS if len(path.knots) > 2 else 5 * STEPS)
-        out |= {f"{COLUMNS[road]}_share": share.numpy().swapaxes(0, 1)}
-        out |= {f"{COLUMNS[road]}_loss": loss.numpy().swapaxes(0, 1)}
+        out[f"{COLUMNS[road]}_share"] = share.numpy().swapaxes(0, 1)
+        out[f"{COLUMNS[road]}_loss"] = loss.numpy().swapaxes(0, 1)
     return out
 
 
@@ -121,11 +114,16 @@ def crossings_by_width(results: Results) -> list[Crossing]:
     out = []
     for result in results:
         roads = {
-            road: tuple(np.ascontiguousarray(result[f"{column}_{name}"].swapaxes(0, 1)) for name in ("share", "loss"))
+            road: (_time_first(result[f"{column}_share"]), _time_first(result[f"{column}_loss"]))
             for road, column in COLUMNS.items()
         }
         out.append(Crossing(result.setting("multiple"), result.setting("seeds"), roads))
     return out
+
+
+def _time_first(array: np.ndarray) -> np.ndarray:
+    """[S, T] -> [T, S]."""
+    return np.ascontiguousarray(array.swapaxes(0, 1))
 
 
 def draw(crossings: list[Crossing]) -> Figure:

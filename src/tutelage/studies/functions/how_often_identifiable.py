@@ -18,7 +18,7 @@ from tutelage.geometry.identifying.conditions import all_of
 from tutelage.geometry.identifying.construction import construct
 from tutelage.geometry.identifying.generality import generality
 from tutelage.geometry.identifying.identifiability import identifiability
-from tutelage.inputs import Inputs, Uniform
+from tutelage.inputs import Uniform
 from tutelage.lab import Context, Experiment, Results
 from tutelage.lab.experiment import Arrays
 from tutelage.networks import Network, UniformFanIn, concatenate, outputs
@@ -26,7 +26,8 @@ from tutelage.settings import Seeds
 from tutelage.studies.claims import Claim
 from tutelage.studies.functions._random_relu import random_relu
 from tutelage.studies.study import Plan, Scale, study
-from tutelage.training import Training, train
+from tutelage.studies.training import train_in
+from tutelage.training import Training
 
 SEEDS: dict[Scale, int] = {"smoke": 3, "quick": 48, "paper": 400}
 STEPS: dict[Scale, int] = {"smoke": 200, "quick": 20_000, "paper": 100_000}
@@ -110,7 +111,8 @@ class TaughtIdentifiability(Experiment, kind="taught-identifiability", numerics=
         teacher = self.teacher()
         before = UniformFanIn().build(teacher, self.seeds)
         inputs = Uniform(train=self.samples, evaluate=self.evaluate).draw(teacher, self.seeds)
-        after = self._trained(teacher, before, inputs, context)
+        settings = Training(steps=self.steps, learning_rate=self.learning_rate)
+        after = train_in(context, teacher, before, inputs, settings, share=0.8)
         known = judged(teacher)["identifiable"]
         labels = outputs(teacher, inputs.evaluate)
         when = []
@@ -125,18 +127,6 @@ class TaughtIdentifiability(Experiment, kind="taught-identifiability", numerics=
         if self.teachers == "random":
             return random_relu(self.widths, self.bias, self.seeds)
         return concatenate([construct(self.widths, BOX, seed) for seed in self.seeds])
-
-    def _trained(self, teacher: Network, students: Network, inputs: Inputs, context: Context) -> Network:
-        done, device = [0], context.device
-
-        def tell(more: int) -> None:
-            done[0] += more
-            context.progress(0.8 * done[0] / self.steps)
-
-        there = Inputs(inputs.train.to(device), inputs.evaluate.to(device), inputs.seeds)
-        settings = Training(steps=self.steps, learning_rate=self.learning_rate)
-        both = teacher.to(device), students.to(device)
-        return train(*both, there, settings, engine=context.engine, on_progress=tell).students.to("cpu")
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -83,7 +84,7 @@ class Reconstruction(Experiment, kind="reconstruction", numerics=1):
     def run(self, context: Context) -> Arrays:
         rows = []
         for seed in self.seeds:
-            rows.append(context.part(f"seed {seed}", lambda seed=seed: self.recovered(seed)))
+            rows.append(context.part(f"seed {seed}", partial(self.recovered, seed)))
             context.progress(len(rows) / self.members)
         return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
@@ -191,7 +192,7 @@ def _of(
     kind: str,
     value: Callable[[RecoveredNetwork], float],
     label: Callable[[RecoveredNetwork], str],
-):
+) -> dict[str, np.ndarray]:
     """One array per setting."""
     groups: dict[str, list[float]] = {}
     for seen in found:

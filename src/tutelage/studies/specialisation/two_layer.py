@@ -21,7 +21,7 @@ EPOCH = 1000
 
 
 @dataclass(frozen=True)
-class Size:
+class TwoLayerSize:
     """What a scale means for the two-layer sweep."""
 
     seeds: int
@@ -42,10 +42,10 @@ class Size:
         return 5 * self.epoch
 
 
-SIZES: dict[Scale, Size] = {
-    "smoke": Size(seeds=3, epochs=10, inputs=20, outputs=10, train=500, evaluate=500, epoch=50),
-    "quick": Size(seeds=8, epochs=20, evaluate=4_000),
-    "paper": Size(seeds=32, epochs=100),
+SIZES: dict[Scale, TwoLayerSize] = {
+    "smoke": TwoLayerSize(seeds=3, epochs=10, inputs=20, outputs=10, train=500, evaluate=500, epoch=50),
+    "quick": TwoLayerSize(seeds=8, epochs=20, evaluate=4_000),
+    "paper": TwoLayerSize(seeds=32, epochs=100),
 }
 
 
