@@ -22,13 +22,13 @@ def test_a_page_for_each_study_and_one_for_all(out):
     assert page == out / "report.html"
     text = page.read_text()
     assert text.index('id="boundaries-2d"') < text.index('id="focus-shifting"')
-    assert 'id="focus-shifting"' not in (out / "boundaries-2d" / "report.html").read_text()
+    assert 'id="focus-shifting"' not in (out / "smoke" / "boundaries-2d" / "report.html").read_text()
 
 
 def test_every_claim_and_verdict_is_on_the_page_before_the_figure(out):
     write_reports(out)
-    text = (out / "focus-shifting" / "report.html").read_text()
-    claims = json.loads((out / "focus-shifting" / "claims.json").read_text())
+    text = (out / "smoke" / "focus-shifting" / "report.html").read_text()
+    claims = json.loads((out / "smoke" / "focus-shifting" / "claims.json").read_text())
     for claim in claims:
         assert claim["claim"] in text
         assert text.index(claim["claim"]) < text.index("<img")
@@ -49,7 +49,7 @@ def test_a_smoke_run_is_called_a_rehearsal(out):
 
 
 def test_text_from_files_is_escaped(out):
-    path = out / "focus-shifting" / "claims.json"
+    path = out / "smoke" / "focus-shifting" / "claims.json"
     before = path.read_text()
     path.write_text(before.replace("p = 1, 2x", "<b>bold</b>"))
     text = write_reports(out).read_text()
@@ -65,8 +65,8 @@ def test_an_empty_folder_is_refused(tmp_path):
 
 @pytest.mark.parametrize("content", ["{", "[]", "[{}]"])
 def test_a_damaged_study_is_refused_by_name(tmp_path, content):
-    (tmp_path / "broken").mkdir()
-    (tmp_path / "broken" / "claims.json").write_text(content)
+    (tmp_path / "smoke" / "broken").mkdir(parents=True)
+    (tmp_path / "smoke" / "broken" / "claims.json").write_text(content)
     with pytest.raises(Refusal, match=r"broken.claims.json is damaged"):
         write_reports(tmp_path)
 

@@ -11,14 +11,14 @@ CLAIM = {
     "study": "l-shape", "seed": "000", "figure": "5", "scale": "quick", "claim": "a sentence", "setting": "p = 1",
     "statistic": "s", "expected": "> 0", "measured": 0.5, "stderr": None, "n": 8, "verdict": "holds", "refuted_by": "r",
 }  # fmt: skip
-PACK = {"engine": "stacked", "device": "cpu", "seeds": [0, 1], "diverged": {}}
-PROVENANCE = {"version": "1", "commit": "abc", "written": "today", "seconds": 1.5, "packs": [PACK]}
+EXPERIMENT = {"kind": "students", "engine": "stacked", "device": "cpu", "seconds": 1.5, "diverged": {}}
+PROVENANCE = {"version": "1", "commit": "abc", "written": "today", "seconds": 1.5, "experiments": [EXPERIMENT]}
 WRONG = [None, True, "text", "", -1, 2.5, [], {}, [None], {"a": 1}]
 
 
 def store(folder, claims=None, provenance=None):
-    study = folder / "one"
-    study.mkdir(exist_ok=True)
+    study = folder / "quick" / "one"
+    study.mkdir(exist_ok=True, parents=True)
     (study / "claims.json").write_text(json.dumps([CLAIM] if claims is None else claims))
     (study / "provenance.json").write_text(json.dumps(PROVENANCE if provenance is None else provenance))
     (study / "figure.png").write_bytes(b"png")
@@ -37,7 +37,7 @@ def ends_in_a_sentence(write, folder, file) -> bool:
 
 
 def test_sound_files_are_read(tmp_path):
-    assert "seeds 0 .. 1" in write_reports(store(tmp_path)).read_text()
+    assert "1 experiments: students" in write_reports(store(tmp_path)).read_text()
     assert "a sentence" in write_ledger(tmp_path).read_text()
 
 
@@ -51,14 +51,14 @@ def test_wrong_types_in_claims(tmp_path, name):
     assert met >= 6
 
 
-@pytest.mark.parametrize("name", [*PROVENANCE, *PACK])
+@pytest.mark.parametrize("name", [*PROVENANCE, *(name for name in EXPERIMENT if name not in PROVENANCE)])
 def test_wrong_types_in_provenance(tmp_path, name):
     met = 0
     for value in WRONG:
-        changed = PROVENANCE | ({name: value} if name in PROVENANCE else {"packs": [PACK | {name: value}]})
+        changed = PROVENANCE | ({name: value} if name in PROVENANCE else {"experiments": [EXPERIMENT | {name: value}]})
         store(tmp_path, provenance=changed)
         met += ends_in_a_sentence(write_reports, tmp_path, "provenance.json")
-    assert met >= 6
+    assert met >= 5
 
 
 @pytest.mark.parametrize("value", [3, None, "text", [3], {"claims": []}])
@@ -69,5 +69,5 @@ def test_other_files(tmp_path, value):
 
 
 def test_a_missing_figure(tmp_path):
-    (store(tmp_path) / "one" / "figure.png").unlink()
+    (store(tmp_path) / "quick" / "one" / "figure.png").unlink()
     assert ends_in_a_sentence(write_reports, tmp_path, "lacks its figure")

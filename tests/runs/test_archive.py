@@ -75,7 +75,7 @@ def test_a_forged_spec_is_not_taken_in(results, tmp_path):
     root, (spec, _) = results
     forge(root / spec.hash)
     archive.export(root, tmp_path / "all.tar")
-    with pytest.raises(Refusal, match=r"spec\.yaml belongs to another experiment"):
+    with pytest.raises(Refusal, match=r"settings\.yaml belongs to another experiment"):
         archive.import_packs(tmp_path / "there", tmp_path / "all.tar")
 
 
@@ -84,7 +84,7 @@ def test_a_forged_spec_is_found_by_a_check_and_not_loaded(results):
     forge(root / spec.hash)
     found = {name: [(one.file, one.what) for one in several] for name, several in store_tools.check(root)}
     assert found == {spec.hash: [("settings.yaml", "belongs to another experiment")], other.hash: []}
-    with pytest.raises(Refusal, match=r"spec\.yaml belongs to another experiment"):
+    with pytest.raises(Refusal, match=r"settings\.yaml belongs to another experiment"):
         load_result(root / spec.hash)
     assert Store(root).load(spec).spec == spec  # the spec that is asked for is used, not the one in the folder
 

@@ -67,7 +67,7 @@ def test_results_do_not_depend_on_how_the_work_was_loaded(values, tmp_path, monk
     if way == "cut":
         monkeypatch.setattr(sys.modules["tutelage.runs.loads"], "_CPU_BYTES", 1)
     else:
-        module = sys.modules["tutelage.runs.execute"]
+        module = sys.modules["tutelage.runs.work"]
         monkeypatch.setattr(module, "loads", lambda specs, _: join([Piece(s, s) for s in specs], 10**9))
     done = []
     other = execute(specs, Store(tmp_path / way), on_progress=done.append)

@@ -78,9 +78,14 @@ def test_every_example_fits(path):
     assert fits(yaml.safe_load(path.read_text()), SCHEMA)
 
 
-@pytest.mark.parametrize("name", sorted(name for name in STUDIES if STUDIES[name].plan("smoke").experiments))
+def trained(name, scale):
+    """The experiments of a study that train students."""
+    return [e for e in STUDIES[name].plan(scale).experiments if isinstance(e, Spec)]
+
+
+@pytest.mark.parametrize("name", sorted(name for name in STUDIES if trained(name, "smoke")))
 def test_every_spec_of_every_study_fits(name):
-    specs = [spec for scale in SCALES for spec in STUDIES[name].plan(scale).experiments]
+    specs = [spec for scale in SCALES for spec in trained(name, scale)]
     assert len(specs) >= len(SCALES)
     assert all(fits(plain(spec), SCHEMA) for spec in specs)
 

@@ -6,10 +6,12 @@ import shutil
 
 import numpy as np
 import pytest
+import torch
 
 from tutelage import Refusal
 from tutelage.measures import Report
 from tutelage.runs import Spec, Store, execute, store_tools
+from tutelage.runs.pack import Trained
 
 
 @pytest.fixture
@@ -60,7 +62,7 @@ def test_a_crash_while_writing_leaves_nothing_behind(values, tmp_path, monkeypat
     def fail(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module.networks, "save", fail)
+    monkeypatch.setattr(module, "compose", fail)
     spec, store = Spec(**values()), Store(tmp_path)
     with pytest.raises(KeyboardInterrupt):
         execute([spec], store)
@@ -68,10 +70,14 @@ def test_a_crash_while_writing_leaves_nothing_behind(values, tmp_path, monkeypat
     assert list(tmp_path.iterdir()) == []
 
 
+def tables(pack) -> dict[str, bytes]:
+    """The tables of a pack as they are stored."""
+    return {file.name: file.read_bytes() for file in pack.folder.glob("*.parquet")}
+
+
 def test_two_writers_of_one_pack_do_not_disturb_each_other(finished):
     spec, store, pack = finished
-    kept = {"teacher": pack.teacher()}
-    again = store.save(spec, pack.report, kept, [{"seconds": 0}])
+    again = store.save(spec, tables(pack), {"seconds": 0})
     assert (again.folder / "students-30.safetensors").is_file()  # the first writer's files stayed
 
 
@@ -127,7 +133,7 @@ def test_an_empty_folder_under_the_name_of_a_pack_is_filled(values, tmp_path):
     (pack,) = execute([spec], store)
     shutil.rmtree(pack.folder)
     pack.folder.mkdir()
-    store.save(spec, pack.report, {}, [])
+    store.save(spec, tables(pack), {})
     assert store.load(spec).report.steps == pack.report.steps
 
 
@@ -146,7 +152,9 @@ def write_packs(root, values, order, ready, go):
     go.wait()
     for seed in order:
         report = Report((0, 30), {"evaluate_loss": np.full((2, 1), float(seed), np.float32)})
-        store.save(Spec(**(values | {"seeds": [seed]})), report, {}, [{"engine": "none", "seconds": 0.0}])
+        spec = Spec(**(values | {"seeds": [seed]}))
+        trained = Trained(report, {}, torch.full((1,), -1), "none", 0.0, 0.0, 1, [1])
+        store.save(spec, spec.encode(trained), {"engine": "none", "seconds": 0.0})
 
 
 def test_several_writers_and_a_reader_share_a_folder(values, tmp_path):

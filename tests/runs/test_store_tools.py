@@ -52,7 +52,7 @@ def test_a_list_says_where_packs_came_from(results):
     rows = store_tools.list_results(root)
     assert [row["experiment"] for row in rows] == sorted(names)
     assert all(row["damage"] is None for row in rows)
-    assert {(row["members"], row["steps"], row["device"]) for row in rows} == {(1, 10, "cpu")}
+    assert {(row["kind"], row["members"], row["device"]) for row in rows} == {("students", 1, "cpu")}
     sizes = sum(file.stat().st_size for file in (root / names[0]).iterdir() if file.name != "manifest.json")
     assert next(row["bytes"] for row in rows if row["experiment"] == names[0]) == sizes
 
@@ -230,7 +230,7 @@ def harm_manifest_text(pack, other, file, manifest, outside, chance):
 
 
 def harm_manifest_names(pack, other, file, manifest, outside, chance):
-    """An old manifest, which has no checksum of its own, that names a file elsewhere."""
+    """A manifest that names a file elsewhere."""
     files = json.loads(manifest.read_text())["files"]
     name = chance.choice(["../../outside/secret", "/etc/passwd", "..", ".", "", "a\nb", ".hidden", "missing.parquet"])
     manifest.write_text(json.dumps({"files": files | {name: "0" * 64}}))
@@ -243,12 +243,10 @@ def harm_manifest_values(pack, other, file, manifest, outside, chance):
     manifest.write_text(json.dumps(values))
 
 
-def harm_old_spec(pack, other, file, manifest, outside, chance):
-    """An old manifest, whose settings come from a settings.yaml that is no spec."""
-    files = json.loads(manifest.read_text())["files"]
+def harm_settings(pack, other, file, manifest, outside, chance):
+    """Settings that are no settings, with checksums that fit."""
     texts = ["", "[", "a: &x [1, 1]\nb: *x", "- 1", "a: 2020-01-01", "1: 2\na: 3", "\x00", "a: " + "[" * 5000]
     (pack / "settings.yaml").write_text(chance.choice([*texts, "!!python/name:os.system"]))
-    manifest.write_text(json.dumps({"files": files}))
 
 
 def refused(function, *arguments):

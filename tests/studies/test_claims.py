@@ -6,12 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from tutelage.studies import Claim, Packs, judge
+from tutelage.lab import Results
+from tutelage.studies import Claim, judge
 
 
 def verdict(values, expected="> 0"):
     claim = Claim("a sentence", "a statistic", expected, "its opposite", lambda _: {"here": np.asarray(values)})
-    (judged,) = judge(claim, Packs([]))
+    (judged,) = judge(claim, Results([]))
     return judged
 
 
@@ -63,4 +64,4 @@ def test_an_expectation_must_be_a_bound():
 
 def test_each_setting_is_judged_by_itself():
     claim = Claim("s", "t", "> 0", "r", lambda _: {"a": np.ones(3), "b": -np.ones(3)})
-    assert [(v.setting, v.verdict) for v in judge(claim, Packs([]))] == [("a", "holds"), ("b", "fails")]
+    assert [(v.setting, v.verdict) for v in judge(claim, Results([]))] == [("a", "holds"), ("b", "fails")]

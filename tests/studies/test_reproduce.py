@@ -13,7 +13,10 @@ from matplotlib.figure import Figure
 
 from tutelage import Refusal
 from tutelage.files import write_atomically
-from tutelage.runs import Spec
+from tutelage.lab import Experiment
+from tutelage.lab.experiment import find as find_kind
+from tutelage.runs.query import query
+from tutelage.settings import Seeds
 from tutelage.studies import SCALES, STUDIES, Claim, reproduce
 from tutelage.studies.reproduce import distinct_experiments, plans
 from tutelage.studies.study import Plan, Study
@@ -27,7 +30,7 @@ def out(tmp_path_factory):
 @pytest.mark.parametrize("name", sorted(STUDIES))
 def test_a_study_at_smoke_scale(out, name):
     (outcome,) = reproduce([name], "smoke", out)
-    folder = out / name
+    folder = out / "smoke" / name
     assert {f.name for f in folder.iterdir()} == {
         "figure.png", "figure.pdf", "claims.json", "numbers.parquet", "settings.yaml", "provenance.json",
     }  # fmt: skip
@@ -36,56 +39,73 @@ def test_a_study_at_smoke_scale(out, name):
     for claim in claims:
         assert claim["verdict"] in ("holds", "fails", "undecided")
         assert claim["measured"] is None or math.isfinite(claim["measured"])
-    specs = [Spec(**values) for values in yaml.safe_load_all((folder / "settings.yaml").read_text())]
-    assert [s.hash for s in specs] == [s.hash for s in STUDIES[name].plan("smoke").experiments]
-    numbers = pq.read_table(folder / "numbers.parquet")
-    assert len(numbers) > 0
-    if not STUDIES[name].plan("smoke").evidence:
-        assert set(numbers["experiment"].to_pylist()) == {s.hash for s in specs}
+    stored = list(yaml.safe_load_all((folder / "settings.yaml").read_text()))
+    experiments = [find_kind(values.pop("kind"))(**values) for values in stored]
+    assert experiments, "no study computes outside of experiments"
+    assert {e.hash for e in experiments} >= {e.hash for e in STUDIES[name].plan("smoke").experiments}
+    origin = json.loads((folder / "provenance.json").read_text())
+    assert {line["experiment"] for line in origin["experiments"]} == {e.hash for e in experiments}
+    assert len(pq.read_table(folder / "numbers.parquet")) > 0
     assert (folder / "figure.png").stat().st_size > 10_000
 
 
 def test_the_same_study_again_gives_the_same_claims_and_figure(out):
     name = "focus-shifting"
     reproduce([name], "smoke", out)
-    before = {f: (out / name / f).read_bytes() for f in ("claims.json", "figure.png", "numbers.parquet")}
+    folder = out / "smoke" / name
+    before = {f: (folder / f).read_bytes() for f in ("claims.json", "figure.png", "numbers.parquet")}
     reproduce([name], "smoke", out)
-    assert {f: (out / name / f).read_bytes() for f in before} == before
+    assert {f: (folder / f).read_bytes() for f in before} == before
 
 
-def test_evidence_takes_the_place_of_packs_and_tells_how_far_it_is(tmp_path, monkeypatch):
-    """A study without packs: its figure, its claims and its numbers are made of what its evidence returned."""
+class Ones(Experiment, kind="test-ones", numerics=1):
+    """Numbers near 1."""
 
-    def evidence(packs, progress):
-        assert len(packs) == 0
-        progress(0.5)
-        return np.array([1.0, 1.1, 0.9])
+    shift: float = 0.0
+    seeds: Seeds = 3
 
-    def plan(scale):
-        claim = Claim("ones are positive", "the number", "> 0", "none", lambda found: {"all": found})
-        return Plan([], lambda found: Figure(), [claim], lambda found: pa.table({"number": found}), evidence)
+    def run(self, context):
+        context.progress(0.5)
+        return {"number": np.array([1.0, 1.1, 0.9]) + self.shift}
 
-    monkeypatch.setitem(STUDIES, "ones", Study("ones", "000", "Thm 1", "Ones", "Ones.", plan))
+
+def ones(scale):
+    """A plan with a view: figure, claims and numbers are made of what it returns."""
+    claim = Claim("ones are positive", "the number", "> 0", "none", lambda viewed: {scale: viewed})
+
+    def view(results):
+        return results.one(shift=0.0)["number"]
+
+    return Plan([Ones()], lambda viewed: Figure(), [claim], lambda viewed: pa.table({"number": viewed}), view=view)
+
+
+@pytest.fixture
+def known(monkeypatch):
+    monkeypatch.setitem(STUDIES, "ones", Study("ones", "000", "Thm 1", "Ones", "Ones.", ones))
+
+
+def test_figure_claims_and_numbers_are_made_of_the_view(tmp_path, known):
     told = []
-    (outcome,) = reproduce(["ones"], "smoke", tmp_path, on_evidence=lambda *said: told.append(said))
-    assert told == [("ones", 0.5)]
-    assert [(v.setting, v.verdict) for v in outcome.verdicts] == [("all", "holds")]
-    assert pq.read_table(tmp_path / "ones" / "numbers.parquet")["number"].to_pylist() == [1.0, 1.1, 0.9]
+    (outcome,) = reproduce(["ones"], "smoke", tmp_path, on_progress=told.append)
+    assert sum(told) == pytest.approx(1.0)
+    assert [(v.setting, v.verdict) for v in outcome.verdicts] == [("smoke", "holds")]
+    assert pq.read_table(outcome.folder / "numbers.parquet")["number"].to_pylist() == [1.0, 1.1, 0.9]
 
 
-def test_a_study_that_fails_while_it_is_written_leaves_the_old_folder(tmp_path, monkeypatch):
-    """Whatever file was the last to be written, the folder is that of the scale it was before."""
+def test_scales_have_folders_of_their_own_and_share_the_results(tmp_path, known):
+    for scale in ("smoke", "quick"):
+        reproduce(["ones"], scale, tmp_path / "out", results=tmp_path / "results")
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["quick", "smoke"]
+    assert len(query(tmp_path / "results", "SELECT number FROM test_ones")) == 3
 
-    def plan(scale):
-        claim = Claim("ones are positive", "the number", "> 0", "none", lambda found: {scale: found})
-        table = pa.table({"scale": [scale]})
-        return Plan([], lambda found: Figure(), [claim], lambda found: table, lambda packs, tell: np.ones(3))
 
-    monkeypatch.setitem(STUDIES, "ones", Study("ones", "000", "Thm 1", "Ones", "Ones.", plan))
+def test_a_study_that_fails_while_it_is_written_leaves_the_old_folder(tmp_path, monkeypatch, known):
+    """Whatever file was the last to be written, the folder is as it was before."""
     reproduce(["ones"], "smoke", tmp_path)
-    (tmp_path / "ones" / "notes.md").write_text("mine")
-    (tmp_path / "ones" / "report.html").write_text("of the smoke scale")
-    before = {file.name: file.read_bytes() for file in (tmp_path / "ones").iterdir()}
+    folder = tmp_path / "smoke" / "ones"
+    (folder / "notes.md").write_text("mine")
+    (folder / "report.html").write_text("outdated")
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
     module, real = sys.modules["tutelage.studies.reproduce"], write_atomically
     for name in ("claims.json", "settings.yaml", "numbers.parquet", "provenance.json"):
 
@@ -97,17 +117,15 @@ def test_a_study_that_fails_while_it_is_written_leaves_the_old_folder(tmp_path, 
         with monkeypatch.context() as patch:
             patch.setattr(module, "write_atomically", fail)
             with pytest.raises(KeyboardInterrupt):
-                reproduce(["ones"], "quick", tmp_path)
-        assert {file.name: file.read_bytes() for file in (tmp_path / "ones").iterdir()} == before
-    reproduce(["ones"], "quick", tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["ones", "results"]
-    assert json.loads((tmp_path / "ones" / "claims.json").read_text())[0]["scale"] == "quick"
-    assert pq.read_table(tmp_path / "ones" / "numbers.parquet")["scale"].to_pylist() == ["quick"]
-    assert (tmp_path / "ones" / "notes.md").read_text() == "mine"
-    assert not (tmp_path / "ones" / "report.html").exists()
+                reproduce(["ones"], "smoke", tmp_path)
+        assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
+    reproduce(["ones"], "smoke", tmp_path)
+    assert [path.name for path in (tmp_path / "smoke").iterdir()] == ["ones"]
+    assert (folder / "notes.md").read_text() == "mine"
+    assert not (folder / "report.html").exists()
 
 
-def test_studies_share_their_packs():
+def test_studies_share_their_experiments():
     planned = plans(["success-rate", "loss-curves", "specialisation-dynamics"], "paper")
     assert len(distinct_experiments(planned)) == len(planned["loss-curves"].experiments)
 

@@ -6,24 +6,21 @@ import numpy as np
 from rich.table import Table
 
 from tutelage.report import short
-from tutelage.runs import Pack, Spec
+from tutelage.runs import Pack
 from tutelage.studies import SCALES, STUDIES, Outcome, source
+from tutelage.studies.reproduce import distinct_experiments
 
 COLOURS = {"holds": "green", "fails": "red", "undecided": "yellow"}
 
 
 def study_rows() -> list[dict[str, Any]]:
-    """Every study with its source and, at each scale, the students and steps it trains."""
+    """Every study with its source and, at each scale, its experiments and roughly the seconds of one core."""
     rows = []
     for study in STUDIES.values():
         sizes = {}
         for scale in SCALES:
-            specs = [e for e in study.plan(scale).experiments if isinstance(e, Spec)]
-            sizes[scale] = {
-                "packs": len(specs),
-                "students": sum(len(s.seeds) for s in specs),
-                "student_steps": sum(len(s.seeds) * s.training.steps for s in specs),
-            }
+            experiments = distinct_experiments({study.name: study.plan(scale)})
+            sizes[scale] = {"experiments": len(experiments), "seconds": round(sum(e.cost for e in experiments), 1)}
         rows.append(
             {"study": study.name, "seed": study.seed, "figure": study.figure, "title": study.title, "scales": sizes}
         )
@@ -31,14 +28,14 @@ def study_rows() -> list[dict[str, Any]]:
 
 
 def study_table() -> Table:
-    table = Table(title="Studies, and the student-steps they train at each scale", title_justify="left")
+    table = Table(title="Studies, and their experiments at each scale", title_justify="left")
     table.add_column("study", no_wrap=True)
     table.add_column("after", no_wrap=True)
     table.add_column("title")
     for scale in SCALES:
         table.add_column(scale, justify="right", no_wrap=True)
     for row in study_rows():
-        sizes = [f"{s['student_steps'] / 1e6:.2g} M" if s["packs"] else "-" for s in row["scales"].values()]
+        sizes = [str(s["experiments"]) for s in row["scales"].values()]
         table.add_row(row["study"], source(row["seed"], row["figure"]), row["title"], *sizes)
     return table
 
