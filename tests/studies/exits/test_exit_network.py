@@ -59,6 +59,24 @@ def test_networks_side_by_side_have_the_same_images_and_epochs():
     assert sorted(e.hash for group in groups for e in group) == sorted(e.hash for e in many)
 
 
+def test_on_a_gpu_networks_are_trained_in_groups(monkeypatch):
+    """The device is not used: what is trained together is recorded in the place of training."""
+    groups, shares = [], {}
+
+    def record(experiments, device, progress):
+        groups.append([e.seed for e in experiments])
+        progress(0.5)
+        return [{"seed": e.seed} for e in experiments]
+
+    monkeypatch.setattr(exit_network, "train_networks", record)
+    context = Context(device=torch.device("cuda"), on_done=lambda e, share: shares.update({e.seed: share}))
+    many = [TINY.model_copy(update={"seed": seed}) for seed in range(12)]
+    found = list(ExitNetwork.run_all(many, context))
+    assert groups == [list(range(10)), [10, 11]]
+    assert [(e.seed, arrays["seed"]) for e, arrays in found] == [(seed, seed) for seed in range(12)]
+    assert shares == dict.fromkeys(range(12), 0.5)
+
+
 def test_settings_out_of_range_are_an_error():
     with pytest.raises(Refusal, match="epochs"):
         ExitNetwork(images="blobs", labelled=10, held=4, total=20, epochs=0)

@@ -77,8 +77,9 @@ class ExitNetwork(Experiment, kind="exit-network", numerics=1):
 
     @property
     def cost(self) -> float:
-        per_image = {"conv": 1.5e-4 * (self.width / 16) ** 2, "msdnet": 3e-2, "msdnet, large": 1.0}[self.network]
-        return per_image * self.epochs * (self.total if self.unlabelled else self.labelled) * 10
+        per_image = {"conv": 3e-4 * (self.width / 16) ** 2, "msdnet": 3e-2, "msdnet, large": 1.0}[self.network]
+        learnt = max(1, self.labelled - self.held) * (2 if self.unlabelled else 1)  # per class, of some ten classes
+        return 10 * per_image * self.epochs * learnt
 
     @property
     def training(self) -> ExitTraining:
