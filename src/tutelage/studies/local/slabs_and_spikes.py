@@ -87,8 +87,11 @@ class LossBounds(Experiment, kind="loss-bounds", numerics=1):
     def run(self, context: Context) -> Arrays:
         teachers = separated_teachers(self.teachers, self.dimension, self.seeds)
         setting = Setting(teachers, local_students(teachers, self.students, self.seeds, spread=self.spread))
-        bounds = {"slab_bound": slab.lower_bound(setting), "hermite_bound": hermite.lower_bound(setting)}
-        return {"loss": loss(setting).numpy()} | {name: bound.value.numpy() for name, bound in bounds.items()}
+        return {
+            "loss": loss(setting).numpy(),
+            "slab_bound": slab.lower_bound(setting).value.numpy(),
+            "hermite_bound": hermite.lower_bound(setting).value.numpy(),
+        }
 
 
 @dataclass(frozen=True, eq=False)
