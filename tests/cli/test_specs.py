@@ -52,7 +52,7 @@ def test_schema_prints_json_on_many_lines_or_one():
 def test_explain_speaks_in_paragraphs():
     text = spec("explain", OWN)
     assert text.startswith("Teacher: levels")
-    assert "Hash 024f4af5e3e359f6" in text
+    assert "Hash f3c9ccdc61241cf4" in text
     assert spec("explain", GRID).startswith("12 packs, 48 students, 96,000 student-steps.")
 
 

@@ -31,7 +31,7 @@ def read(values, tmp_path):
 def test_a_file_without_a_grid_is_one_spec_with_the_hash_it_always_had(read):
     assert [spec.hash for spec in read()] == ["8f8a25db94900a74"]
     path = EXAMPLES / "own_experiment.yaml"
-    assert [spec.hash for spec in read_experiment(path)] == [from_yaml(path).hash] == ["024f4af5e3e359f6"]
+    assert [spec.hash for spec in read_experiment(path)] == [from_yaml(path).hash] == ["f3c9ccdc61241cf4"]
 
 
 def test_an_empty_grid_and_zip_change_nothing(read):

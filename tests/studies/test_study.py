@@ -46,8 +46,8 @@ def test_scales_grow_and_claims_do_not_depend_on_them(name):
 
 @pytest.mark.parametrize("scale", SCALES)
 def test_experiments_of_a_study_are_distinct(scale):
-    for study in STUDIES.values():
-        hashes = [s.hash for s in study.plan(scale).experiments]
+    for known in STUDIES.values():
+        hashes = [s.hash for s in known.plan(scale).experiments]
         assert len(set(hashes)) == len(hashes)
 
 
