@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from torch import Tensor
 
-from tutelage.cli.progress import shown
+from tutelage.cli.progress import share_shown
 from tutelage.errors import Refusal
 from tutelage.figures import house_style
 from tutelage.figures.comparison import draw_comparison
@@ -67,7 +67,7 @@ def compare(
     first = _member(read_network(a, activation, slope), a, member_a, "--member-a")
     second = _member(read_network(b, activation, slope), b, member_b, "--member-b")
     domain = _domain(first.inputs, box, on)
-    with shown("compare", 1.0, as_json) as (_, _, evidence):
+    with share_shown("compare", as_json) as tell:
         found = same_function(
             first,
             second,
@@ -75,7 +75,7 @@ def compare(
             tolerance=tolerance,
             budget=budget,
             seconds=seconds,
-            on_progress=lambda share: evidence("compare", share),
+            on_progress=tell,
         )
     if picture is not None:
         _draw(picture, first, second, domain, found.witness)

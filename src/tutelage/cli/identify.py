@@ -8,7 +8,7 @@ import torch
 import typer
 from rich.console import Console
 
-from tutelage.cli.progress import shown
+from tutelage.cli.progress import share_shown
 from tutelage.errors import Refusal
 from tutelage.geometry import match
 from tutelage.geometry.checks import in_double
@@ -44,7 +44,7 @@ def identify(
         raise Refusal(f"{network} has activation {net.activation}: only ReLU networks can be identified")
     truth = in_double(net[member], str(network))
     ask = _answers(truth, noise, gradients, seed)
-    with shown("identify", 1.0, as_json) as (_, _, evidence):
+    with share_shown("identify", as_json) as tell:
         found = carry_out(
             ask,
             truth.inputs,
@@ -54,7 +54,7 @@ def identify(
             noise=noise,
             seed=seed,
             checkpoint=checkpoint,
-            progress=lambda share: evidence("identify", share),
+            progress=tell,
             seconds=seconds,
         )
     if out is not None:

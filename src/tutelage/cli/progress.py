@@ -41,6 +41,20 @@ def shown(
         yield lambda done: bar.update(task, advance=done), landed
 
 
+@contextmanager
+def share_shown(label: str, quiet: bool) -> Iterator[OnProgress]:
+    """A function to call with the share of the work that is done, from 0 to 1."""
+    told = 0.0
+    with shown(label, 1.0, quiet) as (advance, _):
+
+        def tell(share: float) -> None:
+            nonlocal told
+            advance(share - told)
+            told = share
+
+        yield tell
+
+
 def standings_table(standings: list[Standing]) -> Table:
     """Results stored and verdicts so far, one row per study."""
     table = Table("study", "experiments", "holds", "fails", "undecided", "waiting")

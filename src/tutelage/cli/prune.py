@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tutelage.cli.points import read_points
-from tutelage.cli.progress import shown
+from tutelage.cli.progress import share_shown
 from tutelage.errors import Refusal
 from tutelage.geometry import Pruning
 from tutelage.geometry import prune as carry_out
@@ -51,7 +51,7 @@ def prune(
         if not 0 <= member < net.members:
             raise Refusal(f"there is no member {member}: {network} holds members 0 .. {net.members - 1}")
         net = net[member]
-    with shown("prune", 1.0, as_json) as (_, _, evidence):
+    with share_shown("prune", as_json) as tell:
         found = carry_out(
             net,
             None if points is None else read_points(points),
@@ -59,7 +59,7 @@ def prune(
             tolerance,
             on_samples=on_samples,
             seconds=seconds,
-            on_progress=lambda share: evidence("prune", share),
+            on_progress=tell,
         )
     if out is not None:
         save(found.network, out)
