@@ -9,8 +9,8 @@ from tutelage.networks import outputs
 from tutelage.studies.functions._random_relu import random_relu
 from tutelage.studies.functions.reconstruction import (
     NOISY,
-    Reconstruction,
     RecoveredNetwork,
+    WeightRecovery,
     answers,
     draw,
     enough_lines,
@@ -36,7 +36,7 @@ def test_answers_are_within_the_noise_and_depend_on_the_seed_alone():
 
 
 def test_an_identifiable_network_is_recovered():
-    found = Reconstruction(source="identifiable", widths=(2, 2, 1), lines=64, seeds=(1, 2)).run(Context())
+    found = WeightRecovery(source="identifiable", widths=(2, 2, 1), lines=64, seeds=(1, 2)).run(Context())
     assert found["error"].shape == (2,)
     assert (found["error"] < 1e-10).all()
     assert (found["queries"] > 0).all()
@@ -44,7 +44,7 @@ def test_an_identifiable_network_is_recovered():
 
 def test_black_boxes_belong_to_the_panel_of_their_settings():
     def part(**settings):
-        return part_of_study(Reconstruction(**{"source": "random", "widths": NOISY, "seeds": 1} | settings))
+        return part_of_study(WeightRecovery(**{"source": "random", "widths": NOISY, "seeds": 1} | settings))
 
     assert part(noise=1e-8) == "noisy"
     assert part(lines=8) == part() == "few lines"

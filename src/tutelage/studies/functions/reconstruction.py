@@ -49,20 +49,20 @@ def reconstruction(scale: Scale) -> Plan:
     return Plan(black_boxes(scale), draw, claims, table, view=by_seed)
 
 
-def black_boxes(scale: Scale) -> list["Reconstruction"]:
+def black_boxes(scale: Scale) -> list["WeightRecovery"]:
     """Identifiable networks, random ones, random ones with noise, and random ones with few lines."""
     few, seeds = scale == "smoke", range(FIRST, FIRST + SEEDS[scale])
     made = [
-        Reconstruction(source="identifiable", widths=widths, seeds=seeds) for widths in CONSTRUCTED[: 3 if few else 7]
+        WeightRecovery(source="identifiable", widths=widths, seeds=seeds) for widths in CONSTRUCTED[: 3 if few else 7]
     ]
-    made += [Reconstruction(source="random", widths=widths, seeds=seeds) for widths in RANDOM[scale]]
+    made += [WeightRecovery(source="random", widths=widths, seeds=seeds) for widths in RANDOM[scale]]
     made += [
-        Reconstruction(source="random", widths=NOISY, noise=noise, seeds=seeds) for noise in NOISES[: 2 if few else 4]
+        WeightRecovery(source="random", widths=NOISY, noise=noise, seeds=seeds) for noise in NOISES[: 2 if few else 4]
     ]
-    return made + [Reconstruction(source="random", widths=NOISY, lines=lines, seeds=seeds) for lines in LINES]
+    return made + [WeightRecovery(source="random", widths=NOISY, lines=lines, seeds=seeds) for lines in LINES]
 
 
-class Reconstruction(Experiment, kind="reconstruction", numerics=1):
+class WeightRecovery(Experiment, kind="weight-recovery", numerics=1):
     """Weights of identifiable or random networks recovered from their values alone.
 
     error: the largest relative error of a layer, 1 where not all units were found.
@@ -131,7 +131,7 @@ def by_seed(results: Results) -> list[RecoveredNetwork]:
     ]  # fmt: skip
 
 
-def part_of_study(black_box: Reconstruction) -> str:
+def part_of_study(black_box: WeightRecovery) -> str:
     """Which panel and claims a black box belongs to: identifiable, random, noisy or few lines."""
     if black_box.widths != NOISY:
         return black_box.source
