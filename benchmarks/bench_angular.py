@@ -14,10 +14,10 @@ from time import perf_counter, process_time
 import numpy as np
 
 from provenance import provenance
-from tutelage.theory.alignment.conjecture_search import random_search
-from tutelage.theory.alignment.determinants import signs
-from tutelage.theory.alignment.interval_proof import prove
-from tutelage.theory.alignment.proof_checker import check
+from tutelage.alignment.conjecture_search import random_search
+from tutelage.alignment.determinants import signs
+from tutelage.alignment.interval_proof import prove
+from tutelage.alignment.proof_checker import check
 
 ROUNDS = 3
 SETS = 1 << 20

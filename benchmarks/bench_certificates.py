@@ -13,7 +13,7 @@ from time import perf_counter, process_time
 import tutelage as tt
 from provenance import provenance
 from tutelage.certificates import THEOREMS, certify_all
-from tutelage.certificates.scene import scenes
+from tutelage.specialisation.certificates.scene import scenes
 
 ROUNDS = 5
 

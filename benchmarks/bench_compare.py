@@ -19,8 +19,8 @@ import torch
 from torch import nn
 
 from provenance import provenance
-from tutelage.geometry import as_relu, same_function
-from tutelage.geometry.comparing.canonical import reordered, scaled
+from tutelage.functions import as_relu, same_function
+from tutelage.functions.comparing.canonical import reordered, scaled
 from tutelage.networks import Network, from_module
 
 REPEATS = 5

@@ -15,11 +15,11 @@ from pathlib import Path
 import torch
 
 from provenance import provenance
-from tutelage.inputs import Gaussian
 from tutelage.networks import Network, UniformFanIn, to_module
-from tutelage.teachers import Levels
 from tutelage.training import Task, Training, make_task
+from tutelage.training.inputs import Gaussian
 from tutelage.training.stacked import Stacked
+from tutelage.training.teachers import Levels
 
 MEMBERS, STEPS, ROUNDS = 8, 40, 7
 

@@ -12,8 +12,8 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from provenance import provenance
-from tutelage.distillation.exit_training import ExitTask, ExitTraining, train_side_by_side
-from tutelage.networks.msdnet import CIFAR
+from tutelage.exits.msdnet import CIFAR
+from tutelage.exits.training import ExitTask, ExitTraining, train_side_by_side
 
 IMAGES, BATCH = 1000, 64  # of CIFAR(150)
 

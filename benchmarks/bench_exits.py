@@ -13,10 +13,10 @@ import torch
 from torch import nn
 
 from provenance import provenance
-from tutelage.distillation.exit_inference import exit_times
-from tutelage.networks.attached_exits import with_exits
-from tutelage.networks.msdnet import CIFAR
-from tutelage.networks.multi_exit import MultiExit, multi_exit_conv
+from tutelage.exits.attached_exits import with_exits
+from tutelage.exits.inference import exit_times
+from tutelage.exits.msdnet import CIFAR
+from tutelage.exits.multi_exit import MultiExit, multi_exit_conv
 
 TURNS, WARM = 300, 20
 

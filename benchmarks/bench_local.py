@@ -12,8 +12,7 @@ from pathlib import Path
 import torch
 
 from provenance import provenance
-from tutelage.theory import population
-from tutelage.theory.local import (
+from tutelage.local import (
     Setting,
     descend,
     local_students,
@@ -23,6 +22,7 @@ from tutelage.theory.local import (
     random_start,
     separated_teachers,
 )
+from tutelage.population import expectations as population
 
 MEMBERS, TEACHERS, STUDENTS, DIMENSION = 1000, 3, 30, 20
 RUNS, STEPS = 100, 20_000

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from provenance import provenance
-from tutelage.theory.margins.datasets import cones, orthants
-from tutelage.theory.margins.flow import balanced_start, flow
-from tutelage.theory.margins.max_margin import max_margins
+from tutelage.margins.datasets import cones, orthants
+from tutelage.margins.flow import balanced_start, flow
+from tutelage.margins.max_margin import max_margins
 from tutelage.training.classify import classify, small_uniform
 
 SETS, MEMBERS = 64, 100

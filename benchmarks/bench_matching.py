@@ -13,7 +13,7 @@ import torch
 from scipy.optimize import linear_sum_assignment
 
 from provenance import provenance
-from tutelage.geometry import match, prune
+from tutelage.functions import match, prune
 from tutelage.networks import Network
 from tutelage.training.speed import best_seconds
 

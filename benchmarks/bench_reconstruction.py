@@ -12,9 +12,9 @@ from pathlib import Path
 import torch
 
 from provenance import provenance
-from tutelage.geometry import match
-from tutelage.geometry.identifying.construction import construct
-from tutelage.geometry.querying.reconstruction import identify
+from tutelage.functions import match
+from tutelage.functions.identifying.construction import construct
+from tutelage.functions.querying.reconstruction import identify
 from tutelage.networks import Network, from_module
 
 CONSTRUCTED = (

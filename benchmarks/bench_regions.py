@@ -16,9 +16,9 @@ import torch
 
 from provenance import provenance
 from tutelage import draws
-from tutelage.geometry.pieces.counts import estimate
-from tutelage.geometry.pieces.faces import facets
-from tutelage.geometry.pieces.regions import enumerate_regions
+from tutelage.functions.pieces.counts import estimate
+from tutelage.functions.pieces.faces import facets
+from tutelage.functions.pieces.regions import enumerate_regions
 from tutelage.networks import Network
 
 WIDTHS = ((2, 32, 32, 1), (2, 100, 100, 1), (3, 16, 16, 16, 1), (3, 32, 32, 1), (4, 16, 16, 1), (6, 16, 1), (8, 12, 1))

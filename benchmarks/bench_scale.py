@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 
 from provenance import provenance
-from tutelage.runs import Store, schedule
-from tutelage.studies.specialisation.two_layer import sweep
+from tutelage.lab import Store, schedule
+from tutelage.specialisation.studies.two_layer import sweep
 
 PLACES = ("local", "ray:1", "ray:2")
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import torch
 
 from provenance import provenance
-from tutelage.theory.kernels import weighted_gradient
-from tutelage.theory.population import Units, first_layer_gradient, gradient
+from tutelage.population.expectations import Units, first_layer_gradient, gradient
+from tutelage.population.kernels import weighted_gradient
 
 MEMBERS, TEACHERS, STUDENTS, DIMENSION = 1000, 5, 20, 20
 

@@ -15,9 +15,9 @@ import time
 from pathlib import Path
 
 from provenance import provenance
-from tutelage.runs import Spec, Store, build, execute
-from tutelage.runs.execute import pick_device
-from tutelage.studies.specialisation.two_layer import MULTIPLES, sweep
+from tutelage.lab import Spec, Store, build, execute
+from tutelage.lab.execute import pick_device
+from tutelage.specialisation.studies.two_layer import MULTIPLES, sweep
 
 HIDDEN = (5, 10, 20)
 POLARITIES = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5)

@@ -1,7 +1,7 @@
 """Is a trained student the same function as its teacher? A verdict, a witness, and the exact largest difference."""
 
 import tutelage as tt
-from tutelage.geometry import canonical, exhibit, match_parameters, orbit_size
+from tutelage.functions import canonical, exhibit, match_parameters, orbit_size
 
 teacher = tt.teachers.Levels(inputs=2, hidden=3, outputs=1, bias=-0.2).build(seeds=[3])
 inputs = tt.inputs.Gaussian(std=1.5, train=4_000, evaluate=1_000).draw(teacher, seeds=[3])

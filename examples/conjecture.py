@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 
-from tutelage.theory.alignment.angular import angularity, from_formula, named
-from tutelage.theory.alignment.conjecture_search import climb, random_search
-from tutelage.theory.alignment.determinants import signs
-from tutelage.theory.alignment.interval_proof import prove
-from tutelage.theory.alignment.proof_checker import check
+from tutelage.alignment.angular import angularity, from_formula, named
+from tutelage.alignment.conjecture_search import climb, random_search
+from tutelage.alignment.determinants import signs
+from tutelage.alignment.interval_proof import prove
+from tutelage.alignment.proof_checker import check
 
 # Is a kernel an angular distance function? A negative Fourier coefficient says no, and which test function shows it.
 for kernel in (named("relu"), from_formula(lambda t: math.pi - t - 0.5 * np.cos(2 * t), "bent", variation=8.0)):

@@ -1,7 +1,7 @@
 """Two students of one teacher: a path of low loss between them, and the hill on the straight line."""
 
 import tutelage as tt
-from tutelage.geometry import loss_along, match, straight, straight_after_matching
+from tutelage.functions import loss_along, match, straight, straight_after_matching
 from tutelage.measures import CLASSES
 from tutelage.networks import outputs
 

@@ -7,8 +7,8 @@ from matplotlib import pyplot as plt
 from matplotlib.collections import LineCollection, PolyCollection
 
 import tutelage as tt
-from tutelage.figures import PALETTE, house_style
-from tutelage.geometry.pieces import difference, domain, faces, regions
+from tutelage.functions.pieces import difference, domain, faces, regions
+from tutelage.studies.figures import PALETTE, house_style
 
 teacher = tt.teachers.Levels(inputs=2, hidden=(4, 3), outputs=1, bias=-0.2).build(seeds=[1])
 inputs = tt.inputs.Gaussian(std=1.5, train=4_000, evaluate=1_000).draw(teacher, seeds=[1])

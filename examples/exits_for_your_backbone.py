@@ -8,11 +8,11 @@ from torch import nn
 
 from tutelage.data import load_images
 from tutelage.data.subsets import class_subset
-from tutelage.distillation.exit_inference import early_exit, exit_accuracy, exit_times, exit_within, save_exit
-from tutelage.distillation.exit_training import ExitTraining, train_exits
 from tutelage.errors import Refusal
-from tutelage.networks.attached_exits import with_exits
-from tutelage.networks.multi_exit import initialised
+from tutelage.exits.attached_exits import with_exits
+from tutelage.exits.inference import early_exit, exit_accuracy, exit_times, exit_within, save_exit
+from tutelage.exits.multi_exit import initialised
+from tutelage.exits.training import ExitTraining, train_exits
 
 try:
     x, y, test, test_labels = load_images("digits").tensors()

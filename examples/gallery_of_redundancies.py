@@ -1,7 +1,7 @@
 """Pairs of networks that are one function but not by permuting and scaling units: each proved the same, with why."""
 
 import tutelage as tt
-from tutelage.geometry.comparing import gallery
+from tutelage.functions.comparing import gallery
 
 for name in gallery.names():
     shown = gallery.exhibit(name)

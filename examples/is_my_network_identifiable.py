@@ -5,8 +5,8 @@ from itertools import pairwise
 import torch
 
 import tutelage as tt
-from tutelage.geometry.identifying.construction import construct
-from tutelage.geometry.identifying.identifiability import identifiability
+from tutelage.functions.identifying.construction import construct
+from tutelage.functions.identifying.identifiability import identifiability
 from tutelage.networks import Network, outputs
 
 box = (-1, 1)

@@ -1,7 +1,7 @@
 """What over-parameterisation does near the optimum: the bound of seed 003, its certificate, and descent to 1e-25."""
 
-from tutelage.certificates.descent_direction import descent_direction
-from tutelage.theory.local import Setting, descend, groups, local_students, loss, random_start, separated_teachers
+from tutelage.local import Setting, descend, groups, local_students, loss, random_start, separated_teachers
+from tutelage.local.certificates.descent_direction import descent_direction
 
 seeds = range(5)
 teachers = separated_teachers(3, 4, seeds)  # f*(x) = sum |w*.x|, x ~ N(0, I)

@@ -5,11 +5,11 @@ import math
 import torch
 
 from tutelage.certificates import certify
-from tutelage.theory.margins.datasets import cones
-from tutelage.theory.margins.flow import balanced_start, flow
-from tutelage.theory.margins.limits import cosines, growth
-from tutelage.theory.margins.max_margin import max_margins
-from tutelage.theory.margins.orthogonal import separability
+from tutelage.margins.datasets import cones
+from tutelage.margins.flow import balanced_start, flow
+from tutelage.margins.limits import cosines, growth
+from tutelage.margins.max_margin import max_margins
+from tutelage.margins.orthogonal import separability
 
 seeds = range(4)
 data = cones(seeds, count=24, dimension=3)

@@ -2,9 +2,9 @@
 
 import torch
 
-from tutelage.theory.online import online_sgd
-from tutelage.theory.order_parameters import online, overlaps
-from tutelage.theory.population import Units
+from tutelage.population.expectations import Units
+from tutelage.population.online import online_sgd
+from tutelage.population.order_parameters import online, overlaps
 
 d, members, rate, times = 200, 8, 0.6, [0.0, 2.0, 5.0, 10.0]
 teacher = Units(torch.eye(2, d)[None], torch.ones(1, 2, 1))

@@ -12,7 +12,7 @@ from torch import nn
 from tutelage.data import load_images
 from tutelage.errors import Refusal
 from tutelage.measures import match_modules
-from tutelage.report import modules_page
+from tutelage.studies.report import modules_page
 
 
 def images() -> tuple[torch.Tensor, torch.Tensor]:

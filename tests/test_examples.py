@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tutelage.runs.experiment import read_experiment
+from tutelage.lab.grid import read_experiment
 
 ROOT = Path(__file__).parents[1]
 

@@ -9,11 +9,11 @@ from typing import Literal
 import pytest
 
 from tutelage import Refusal, plugins
-from tutelage.inputs import Law
+from tutelage.lab import Spec, Store, execute, from_yaml, schedule, to_yaml
 from tutelage.measures import MEASURES
 from tutelage.plugins import load_plugin, load_source
-from tutelage.runs import Spec, Store, execute, from_yaml, schedule, to_yaml
-from tutelage.teachers import Teacher
+from tutelage.training.inputs import Law
+from tutelage.training.teachers import Teacher
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "own_measure.py"
 
@@ -28,7 +28,7 @@ def own_number(s):
 
 LAW = """
 from typing import Literal
-from tutelage.inputs import Gaussian
+from tutelage.training.inputs import Gaussian
 
 class Doubled(Gaussian):
     \"\"\"A Gaussian of twice the deviation.\"\"\"
@@ -166,7 +166,7 @@ def test_a_subclass_of_a_plugins_class_counts_as_the_plugins(write):
         (MEASURE.replace("own_number", "rho_mean"), r"registers the measure 'rho_mean', which exists already"),
         (LAW.replace('"doubled"', '"sphere"'), r"fails at line 5 .*kind 'sphere'.*Sphere and Doubled"),
         (
-            "from typing import Literal\nfrom tutelage.teachers import Teacher\n"
+            "from typing import Literal\nfrom tutelage.training.teachers import Teacher\n"
             'class Half(Teacher):\n    kind: Literal["half"] = "half"\n',
             r"mine\.py: the teacher 'half' does not define build, widths",
         ),
@@ -220,7 +220,7 @@ def test_a_spec_cannot_name_a_plugin(tmp_path):
 def test_the_hash_with_a_plugin_is_the_same_in_another_process(write):
     load_plugin(write(LAW))
     code = (
-        "import json, sys; from tutelage.plugins import load_plugin; from tutelage.runs import Spec\n"
+        "import json, sys; from tutelage.plugins import load_plugin; from tutelage.lab import Spec\n"
         "load_plugin(sys.argv[1]); print(Spec(**json.loads(sys.argv[2])).hash)"
     )
     values = SPEC | {"inputs": {"kind": "doubled"}}

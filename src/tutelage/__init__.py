@@ -10,58 +10,72 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _PACKAGES = (
+    "alignment",
     "autoencoders",
     "certificates",
+    "data",
     "distillation",
-    "geometry",
-    "inputs",
+    "exits",
+    "functions",
     "lab",
+    "local",
+    "margins",
     "measures",
     "networks",
+    "population",
+    "specialisation",
     "studies",
-    "teachers",
     "training",
 )
 _NAMES = {
     "Network": "networks",
     "Refusal": "errors",
     "Trajectory": "training",
-    "canonical": "geometry",
+    "canonical": "functions",
     "certify": "certificates",
-    "connect": "geometry",
+    "connect": "functions",
     "distil": "distillation",
-    "identify": "geometry",
-    "match": "geometry",
+    "identify": "functions",
+    "inputs": "training",
+    "match": "functions",
     "measure": "measures",
-    "prune": "geometry",
+    "prune": "functions",
     "reproduce": "studies",
-    "same_function": "geometry",
+    "same_function": "functions",
+    "teachers": "training",
     "train": "training",
 }
-"""Names of the package by the module that has them."""
+"""Names of the package by the package that has them."""
 
 __all__ = [
     "Network",
     "Refusal",
     "Trajectory",
+    "alignment",
     "autoencoders",
     "canonical",
     "certificates",
     "certify",
     "connect",
+    "data",
     "distil",
     "distillation",
-    "geometry",
+    "exits",
+    "functions",
     "identify",
     "inputs",
     "lab",
+    "local",
+    "margins",
     "match",
     "measure",
     "measures",
     "networks",
+    "population",
     "prune",
     "reproduce",
     "same_function",
+    "specialisation",
     "studies",
     "teachers",
     "train",
@@ -73,7 +87,8 @@ def __getattr__(name: str) -> Any:
     if name in _PACKAGES:
         return importlib.import_module(f"{__name__}.{name}")
     if name in _NAMES:
-        value = getattr(importlib.import_module(f"{__name__}.{_NAMES[name]}"), name)
+        package = importlib.import_module(f"{__name__}.{_NAMES[name]}")
+        value = getattr(package, name)
         globals()[name] = value
         return value
     raise AttributeError(f"module 'tutelage' has no attribute '{name}'")
@@ -85,23 +100,29 @@ def __dir__() -> list[str]:
 
 if TYPE_CHECKING:
     from tutelage import (
+        alignment,
         autoencoders,
         certificates,
+        data,
         distillation,
-        geometry,
-        inputs,
+        exits,
+        functions,
         lab,
+        local,
+        margins,
         measures,
         networks,
+        population,
+        specialisation,
         studies,
-        teachers,
         training,
     )
     from tutelage.certificates import certify
     from tutelage.distillation import distil
     from tutelage.errors import Refusal
-    from tutelage.geometry import canonical, connect, identify, match, prune, same_function
+    from tutelage.functions import canonical, connect, identify, match, prune, same_function
     from tutelage.measures import measure
     from tutelage.networks import Network
-    from tutelage.studies import reproduce
-    from tutelage.training import Trajectory, train
+    from tutelage.studies.reproduce import reproduce
+    from tutelage.training import Trajectory, inputs, teachers
+    from tutelage.training.train import train

@@ -24,7 +24,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tutelage.runs import Spec, Store, schedule
+from tutelage.lab import Spec, Store, schedule
 
 PACKS = 12
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tutelage import Refusal
-from tutelage.runs import Spec, Store, execute, store_tools
-from tutelage.runs.query import query
-from tutelage.runs.store import load_result
+from tutelage.lab import Spec, Store, execute, store_tools
+from tutelage.lab.query import query
+from tutelage.lab.store import load_result
 
 VIEWS = ("packs", "members", "layers", "teachers", "units", "pairs")
 SQL = "SELECT * FROM {} ORDER BY ALL"

@@ -18,8 +18,8 @@ from tutelage import Refusal
 from tutelage.autoencoders import MutualAutoencoder, load_sentences, save_sentences, sentence_models
 from tutelage.cli.points import read_points
 from tutelage.data import formats
+from tutelage.lab.yaml_file import read_table
 from tutelage.networks import Network, load, outputs, read_network, save
-from tutelage.runs.yaml_file import read_table
 
 NUMBERS = [0, 1, -1, 2, 3, 7, 11, 255, 2**31 - 1, 2**31, -(2**31), 2**62, -(2**63), 2**63 - 1]
 

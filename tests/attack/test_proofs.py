@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 import torch
 
-from tutelage.geometry import prune, same_function
-from tutelage.geometry.evaluation import exact_difference, exact_outputs
+from tutelage.functions import prune, same_function
+from tutelage.functions.evaluation import exact_difference, exact_outputs
 from tutelage.networks import Network
 
 ACTIVATIONS = (("relu", 0.0), ("leaky", 0.01), ("leaky", 0.3), ("leaky", 1e-12), ("abs", 0.0), ("linear", 0.0))

@@ -7,15 +7,15 @@ import pytest
 import yaml
 
 from tutelage import Refusal
-from tutelage.inputs import Law
+from tutelage.lab import Store
+from tutelage.lab.execute import execute
+from tutelage.lab.grid import read_experiment, settings_of
+from tutelage.lab.spec import Spec
 from tutelage.networks import Student
-from tutelage.runs import Store
-from tutelage.runs.execute import execute
-from tutelage.runs.experiment import read_experiment, settings_of
-from tutelage.runs.spec import Spec
-from tutelage.teachers import Teacher
+from tutelage.training.inputs import Law
 from tutelage.training.optimisers import Optimiser
 from tutelage.training.schedules import Schedule
+from tutelage.training.teachers import Teacher
 
 BASE = {
     "teacher": {"kind": "levels", "inputs": 4, "hidden": [3], "outputs": 2},

@@ -6,8 +6,8 @@ import os
 import pytest
 
 from tutelage import Refusal
-from tutelage.runs import Spec, Store, execute
-from tutelage.runs.query import query
+from tutelage.lab import Spec, Store, execute
+from tutelage.lab.query import query
 
 SECRET = "the-secret-of-another-file"
 

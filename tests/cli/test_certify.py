@@ -13,8 +13,8 @@ from safetensors.torch import save_file
 import tutelage as tt
 from tutelage.certificates import subjects, theorems
 from tutelage.cli import main
+from tutelage.lab import Pack
 from tutelage.networks import Network, save
-from tutelage.runs import Pack
 
 NAMES = len(theorems())
 ON_NETWORKS = sum(t.subject.name == "specialisation" for t in theorems().values())
@@ -133,7 +133,7 @@ def test_members_of_a_pack_whose_weights_are_not_finite_are_left_out(tutelage, p
 
 
 def test_exit_code_1_when_a_theorem_fails(tutelage, files, monkeypatch):
-    from tutelage.certificates import recursive_gradient
+    from tutelage.specialisation.certificates import recursive_gradient
 
     right = recursive_gradient.recursive_gradient
     monkeypatch.setattr(recursive_gradient, "recursive_gradient", lambda *a: right(*a) + 1)

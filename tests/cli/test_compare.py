@@ -9,7 +9,7 @@ from safetensors.torch import save_file
 
 from tutelage.cli import main
 from tutelage.errors import InternalError
-from tutelage.geometry import exhibit
+from tutelage.functions import exhibit
 from tutelage.networks import Network, save
 
 

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from tutelage import Refusal
 from tutelage.cli.main import app
-from tutelage.runs import Spec, Store, execute
+from tutelage.lab import Spec, Store, execute
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tutelage.cli import main
-from tutelage.geometry import match
+from tutelage.functions import match
 from tutelage.networks import Network, load, save
 
 

@@ -13,7 +13,7 @@ import pytest
 import typer
 
 from tutelage.cli import main, store
-from tutelage.runs import Spec, Store, execute
+from tutelage.lab import Spec, Store, execute
 
 
 @dataclass

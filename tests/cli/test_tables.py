@@ -7,8 +7,8 @@ import pytest
 from rich.console import Console
 
 from tutelage.cli.tables import claims_table, study_rows, summary
+from tutelage.lab import Pack
 from tutelage.measures import Report
-from tutelage.runs import Pack
 from tutelage.studies import STUDIES, Outcome, Verdict
 
 

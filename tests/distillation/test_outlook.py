@@ -10,7 +10,7 @@ from torch import nn
 
 from tutelage import Refusal
 from tutelage.distillation import TransferSet, learned, outlook, risk_bound, unsigned_angle
-from tutelage.theory.distillation.tasks import reverse_distribution
+from tutelage.distillation.tasks import reverse_distribution
 
 
 def module(*widths, bias=True, seed=0):

@@ -6,10 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tutelage.lab import Context, Experiment, Shared, plain
+from tutelage.lab import Context, Experiment, Shared, Store, plain
+from tutelage.lab.execute import execute, levels, with_needs
 from tutelage.lab.experiment import find, flat, setting
-from tutelage.runs import Store
-from tutelage.runs.execute import execute, levels, with_needs
 from tutelage.settings import Recipe, Seeds, Settings
 
 

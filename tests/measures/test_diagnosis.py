@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from tutelage.inputs import Inputs
 from tutelage.measures import Report
 from tutelage.measures.diagnosis import REASONS, diagnose, summary
 from tutelage.networks import Network
+from tutelage.training.inputs import Inputs
 
 DIMENSION = 4
 

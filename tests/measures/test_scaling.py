@@ -3,13 +3,13 @@
 import pytest
 import torch
 
-from tutelage.inputs import Inputs
 from tutelage.measures import Recorder
 from tutelage.measures.correlation import correlations
 from tutelage.measures.scaling import far_from_unity, to_unity, where_far
 from tutelage.measures.similarity import INDICES, similarity
 from tutelage.measures.streaming import StreamedCorrelation
 from tutelage.networks import Network, outputs
+from tutelage.training.inputs import Inputs
 
 SINGLE = [1e-37, 1e-30, 1e-25, 1e-20, 1e10, 1e18, 1e25, 1e36]
 DOUBLE = [1e-140, 1e-100, 1e-40, 1e40, 1e100, 1e140]

@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tutelage import Refusal, measure, train
-from tutelage.inputs import Gaussian, Inputs
 from tutelage.measures import Recorder
 from tutelage.measures.second_moments import second_moments
 from tutelage.measures.similarity import INDICES, kept_directions, similarity
 from tutelage.networks import Network, SmallNormal
-from tutelage.teachers import Levels
 from tutelage.training import Training
+from tutelage.training.inputs import Gaussian, Inputs
+from tutelage.training.teachers import Levels
 
 NAMES = sorted(INDICES)
 OPTIONS = {"svcca": {"keep": 0.8}}  # few directions, so that it differs from CCA on small layers

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tutelage.runs import Store, execute
+from tutelage.lab import Store, execute
 from tutelage.studies.live import Landing
 from tutelage.studies.reproduce import plans
 

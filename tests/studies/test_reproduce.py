@@ -15,7 +15,7 @@ from tutelage import Refusal
 from tutelage.files import write_atomically
 from tutelage.lab import Experiment
 from tutelage.lab.experiment import find as find_kind
-from tutelage.runs.query import query
+from tutelage.lab.query import query
 from tutelage.settings import Seeds
 from tutelage.studies import SCALES, STUDIES, Claim, reproduce
 from tutelage.studies.reproduce import distinct_experiments, plans

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tutelage.lab import Pack
 from tutelage.measures import Report
-from tutelage.runs import Pack
 from tutelage.studies.statistics import mean_where, rank_correlations, recovered_share, recovery_steps
 
 

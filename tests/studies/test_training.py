@@ -2,12 +2,12 @@
 
 import torch
 
-from tutelage.inputs import Gaussian
 from tutelage.lab import Context
 from tutelage.networks import SmallNormal
 from tutelage.studies.training import train_in
-from tutelage.teachers import Levels
 from tutelage.training import Training, train
+from tutelage.training.inputs import Gaussian
+from tutelage.training.teachers import Levels
 
 
 def test_students_are_those_of_train_and_progress_is_a_share_of_the_experiment():

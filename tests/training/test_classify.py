@@ -5,7 +5,7 @@ import torch
 
 from tutelage import draws
 from tutelage.errors import Refusal
-from tutelage.theory.margins.datasets import orthants
+from tutelage.margins.datasets import orthants
 from tutelage.training.classify import Residual, classify, small_uniform
 
 

@@ -22,7 +22,6 @@ from tutelage.autoencoders.sentence_files import load_sentences, save_sentences
 from tutelage.autoencoders.sentence_measures import reconstructions, sentence_bounds
 from tutelage.autoencoders.sentence_training import SentenceSettings, train_sentences
 from tutelage.autoencoders.sequences import sentence_models
-from tutelage.autoencoders.statements import AUTOENCODERS, AutoencoderScene, autoencoder_certificate
 from tutelage.autoencoders.training import (
     Course,
     Sampler,
@@ -31,13 +30,8 @@ from tutelage.autoencoders.training import (
     train_models,
     uniform_symbols,
 )
-from tutelage.discover import import_all
-
-import_all(__name__, __path__)
 
 __all__ = [
-    "AUTOENCODERS",
-    "AutoencoderScene",
     "Bounds",
     "CategoricalDecoder",
     "Course",
@@ -56,7 +50,6 @@ __all__ = [
     "Settings",
     "TableEncoder",
     "active_units",
-    "autoencoder_certificate",
     "best_elbo",
     "bounds",
     "categorical_models",

@@ -1,30 +1,24 @@
-"""Theorems as code: every condition with its value, bound and witness, the conclusion, and a verdict."""
+"""The contract of a theorem: conditions with values and witnesses, a conclusion, a verdict; and one registry.
 
-from tutelage.certificates.eta_mu import EtaMu, eta_mu
+The theorems themselves are in the ``certificates`` of each subject. :func:`certify` reaches them all.
+"""
+
 from tutelage.certificates.records import VERDICTS, Certificate, Condition, Finding, Part, Verdict, check, unknown
 from tutelage.certificates.registry import THEOREMS, Subject, Theorem, certify, certify_all, find, subjects, theorems
-from tutelage.certificates.scene import Scene, certificate
-from tutelage.discover import import_all
-
-import_all(__name__, __path__)
 
 __all__ = [
     "THEOREMS",
     "VERDICTS",
     "Certificate",
     "Condition",
-    "EtaMu",
     "Finding",
     "Part",
-    "Scene",
     "Subject",
     "Theorem",
     "Verdict",
-    "certificate",
     "certify",
     "certify_all",
     "check",
-    "eta_mu",
     "find",
     "subjects",
     "theorems",

@@ -4,13 +4,13 @@ A theorem belongs to a subject, which says what theorems of it are checked on: a
 flow; transfer sets; weights alone. :func:`certify` reaches them all.
 """
 
-import importlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tutelage.certificates.records import Certificate, Finding
+from tutelage.discover import import_from_subjects
 from tutelage.errors import Refusal, unknown
 
 Function = Callable[..., Sequence[Finding] | Sequence[Certificate]]
@@ -76,14 +76,11 @@ class Theorem:
 
 
 THEOREMS: dict[str, Theorem] = {}
-PLACES = ("tutelage.certificates", "tutelage.autoencoders.statements")
-"""Modules whose import registers the theorems of the package."""
 
 
 def theorems() -> dict[str, Theorem]:
     """All theorems by name: those of the package, and those of plugins."""
-    for place in PLACES:
-        importlib.import_module(place)
+    import_from_subjects("certificates")
     return THEOREMS
 
 

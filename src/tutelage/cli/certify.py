@@ -17,10 +17,10 @@ from tutelage.cli.commands import Json
 from tutelage.cli.points import read_points
 from tutelage.cli.specs import With, load_plugins
 from tutelage.errors import Refusal, unknown
-from tutelage.inputs import Law
+from tutelage.lab import build, load_result
+from tutelage.lab.manifest import MANIFEST, is_pack
 from tutelage.networks import Network, load
-from tutelage.runs import build, load_result
-from tutelage.runs.manifest import MANIFEST, is_pack
+from tutelage.training.inputs import Law
 
 COLOURS = {"holds": "green", "fails": "red", "not applicable": "yellow", "not decided": "yellow", "vacuous": "yellow"}
 FAILED = 1

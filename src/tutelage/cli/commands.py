@@ -11,18 +11,18 @@ import typer
 from rich.console import Console
 from rich.logging import RichHandler
 
-from tutelage import report as html
 from tutelage.cli import tables
 from tutelage.cli.progress import shown
 from tutelage.cli.specs import LIMIT, Limit, With, load_plugins, read
 from tutelage.errors import unknown
-from tutelage.runs import Pack, Store, packs_of, schedule
-from tutelage.runs.experiment import size
+from tutelage.lab import Pack, Store, packs_of, schedule
+from tutelage.lab.grid import size
 from tutelage.studies import SCALES, STUDIES, Outcome
+from tutelage.studies import report as html
 from tutelage.studies.live import Landing
 from tutelage.studies.reproduce import distinct_experiments, plans
 from tutelage.studies.reproduce import reproduce as carry_out
-from tutelage.tracking import Tracker, open_tracker
+from tutelage.studies.tracking import Tracker, open_tracker
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of tables.")]
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]

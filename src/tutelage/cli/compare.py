@@ -13,15 +13,15 @@ from torch import Tensor
 
 from tutelage.cli.progress import share_shown
 from tutelage.errors import Refusal
-from tutelage.figures import house_style
-from tutelage.figures.comparison import draw_comparison
 from tutelage.files import write_atomically
-from tutelage.geometry import BUDGET, Comparison, Domain, polytope, same_function
-from tutelage.geometry import box as make_box
-from tutelage.geometry.checks import rounded_up
+from tutelage.functions import BUDGET, Comparison, Domain, polytope, same_function
+from tutelage.functions import box as make_box
+from tutelage.functions.checks import rounded_up
+from tutelage.functions.drawing import draw_comparison
+from tutelage.functions.report import comparison_page
+from tutelage.lab.yaml_file import read_table
 from tutelage.networks import Network, outputs, read_network
-from tutelage.report.comparison import comparison_page
-from tutelage.runs.yaml_file import read_table
+from tutelage.studies.figures import house_style
 
 SAME, DIFFERENT, NOT_DECIDED = 0, 1, 3
 _DOMAIN = 1 << 24  # bytes of a domain file

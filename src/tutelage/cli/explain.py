@@ -12,10 +12,10 @@ from rich.table import Table
 from tutelage.cli.commands import Json
 from tutelage.cli.specs import With, load_plugins
 from tutelage.errors import Refusal
-from tutelage.inputs import Inputs
+from tutelage.lab import Pack, build, load_result
+from tutelage.lab.manifest import MANIFEST, is_pack
 from tutelage.measures.diagnosis import Diagnosis, diagnose, summary
-from tutelage.runs import Pack, build, load_result
-from tutelage.runs.manifest import MANIFEST, is_pack
+from tutelage.training.inputs import Inputs
 
 _SHOWN = 20  # units told of one by one, unless all are asked for
 

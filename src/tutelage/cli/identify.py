@@ -10,10 +10,10 @@ from rich.console import Console
 
 from tutelage.cli.progress import share_shown
 from tutelage.errors import Refusal
-from tutelage.geometry import match
-from tutelage.geometry.checks import in_double
-from tutelage.geometry.querying.reconstruction import Reconstruction
-from tutelage.geometry.querying.reconstruction import identify as carry_out
+from tutelage.functions import match
+from tutelage.functions.checks import in_double
+from tutelage.functions.querying.reconstruction import Reconstruction
+from tutelage.functions.querying.reconstruction import identify as carry_out
 from tutelage.networks import Network, load, outputs, save
 
 NOT_DECIDED = 3

@@ -12,9 +12,9 @@ from rich.table import Table
 from tutelage.cli.points import read_points
 from tutelage.cli.progress import share_shown
 from tutelage.errors import Refusal
-from tutelage.geometry import Pruning
-from tutelage.geometry import prune as carry_out
-from tutelage.geometry.checks import rounded_up
+from tutelage.functions import Pruning
+from tutelage.functions import prune as carry_out
+from tutelage.functions.checks import rounded_up
 from tutelage.networks import load, save
 
 _SHOWN = 200  # rows of the table on a terminal

@@ -8,12 +8,12 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from tutelage.lab.explanation import difference, explain_experiment, facts, flat, variations
+from tutelage.lab.grid import LIMIT, read_experiment, size
+from tutelage.lab.loads import packs_of
+from tutelage.lab.schema import schema as experiment_schema
+from tutelage.lab.spec import Spec, plain
 from tutelage.plugins import load_plugin
-from tutelage.runs.experiment import LIMIT, read_experiment, size
-from tutelage.runs.explain import difference, explain_experiment, facts, flat, variations
-from tutelage.runs.loads import packs_of
-from tutelage.runs.schema import schema as experiment_schema
-from tutelage.runs.spec import Spec, plain
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of text.")]
 With = Annotated[

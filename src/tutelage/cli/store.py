@@ -17,9 +17,9 @@ from rich.progress import track
 from rich.table import Table
 
 from tutelage.errors import Refusal
-from tutelage.report import short
-from tutelage.runs import archive, store_tools
-from tutelage.runs.query import query as answer
+from tutelage.lab import archive, store_tools
+from tutelage.lab.query import query as answer
+from tutelage.studies.report import short
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of tables.")]
 Out = Annotated[Path, typer.Option("--results", help="Folder of the results of experiments.")]

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from tutelage.report import short
-from tutelage.runs import Pack
+from tutelage.lab import Pack
 from tutelage.studies import SCALES, STUDIES, Outcome, source
+from tutelage.studies.report import short
 from tutelage.studies.reproduce import distinct_experiments
 
 COLOURS = {"holds": "green", "fails": "red", "undecided": "yellow"}

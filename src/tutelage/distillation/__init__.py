@@ -1,18 +1,18 @@
 """Why distillation works: what a linear student learns from soft labels, and how fast (seed 004, chapter 5)."""
 
+from tutelage.distillation.bounds import best_bound, margin_bound, polynomial_bound, risk_bound
+from tutelage.distillation.deep import balanced_start, guaranteed, largest_start, limit
+from tutelage.distillation.flows import Course, descent, flow, induced_flow, settle
+from tutelage.distillation.learned import angle, learned, newton, unsigned_angle
 from tutelage.distillation.learners import Distillation, HardTarget, Learner, Weakened
 from tutelage.distillation.modules import Distilled, distil
 from tutelage.distillation.outcomes import Monotonicity, Outcome, monotonicity, outcome
 from tutelage.distillation.outlook import Outlook, outlook
+from tutelage.distillation.risk import disagreement, risk_at_angle
 from tutelage.distillation.targets import Softening
-from tutelage.theory.distillation.bounds import best_bound, margin_bound, polynomial_bound, risk_bound
-from tutelage.theory.distillation.deep import balanced_start, guaranteed, largest_start, limit
-from tutelage.theory.distillation.flows import Course, descent, flow, induced_flow, settle
-from tutelage.theory.distillation.learned import angle, learned, newton, unsigned_angle
-from tutelage.theory.distillation.risk import disagreement, risk_at_angle
-from tutelage.theory.distillation.tasks import Empirical, Isotropic, LargeMargin, Polynomial, Task, reverse_distribution
-from tutelage.theory.distillation.teachers import logistic_teacher
-from tutelage.theory.distillation.transfer import TransferSet
+from tutelage.distillation.tasks import Empirical, Isotropic, LargeMargin, Polynomial, Task, reverse_distribution
+from tutelage.distillation.teachers import logistic_teacher
+from tutelage.distillation.transfer import TransferSet
 
 __all__ = [
     "Course",

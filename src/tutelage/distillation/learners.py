@@ -11,11 +11,11 @@ import torch
 from torch import Tensor
 
 from tutelage import draws
+from tutelage.distillation.learned import learned
+from tutelage.distillation.transfer import TransferSet
 from tutelage.errors import Refusal
-from tutelage.theory.distillation.learned import learned
-from tutelage.theory.distillation.transfer import TransferSet
-from tutelage.theory.margins.datasets import Dataset
-from tutelage.theory.margins.max_margin import max_margins
+from tutelage.margins.datasets import Dataset
+from tutelage.margins.max_margin import max_margins
 
 
 class Learner(Protocol):

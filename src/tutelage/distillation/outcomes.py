@@ -7,10 +7,10 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from tutelage.distillation.learned import unsigned_angle
 from tutelage.distillation.learners import Learner
+from tutelage.distillation.tasks import Task
 from tutelage.errors import Refusal
-from tutelage.theory.distillation.learned import unsigned_angle
-from tutelage.theory.distillation.tasks import Task
 
 Reading = Literal["redrawn", "reused"]
 _SAME = 1e-10

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from tutelage.distillation.bounds import best_bound
+from tutelage.distillation.learned import learned, unsigned_angle
+from tutelage.distillation.risk import disagreement
+from tutelage.distillation.tasks import reverse_distribution
+from tutelage.distillation.transfer import TransferSet
 from tutelage.errors import Refusal
-from tutelage.theory.distillation.bounds import best_bound
-from tutelage.theory.distillation.learned import learned, unsigned_angle
-from tutelage.theory.distillation.risk import disagreement
-from tutelage.theory.distillation.tasks import reverse_distribution
-from tutelage.theory.distillation.transfer import TransferSet
 
 
 @dataclass(frozen=True)

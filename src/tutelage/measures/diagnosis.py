@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tutelage.inputs import Inputs
 from tutelage.measures.correlation import RECOVERED, best_correlation
 from tutelage.measures.fan_out import strength
 from tutelage.measures.observers import observed
@@ -17,6 +16,7 @@ from tutelage.measures.report import Report
 from tutelage.measures.snapshot import Snapshot, slices
 from tutelage.networks import Network
 from tutelage.networks.forward import linear
+from tutelage.training.inputs import Inputs
 
 REASONS = ("outside the data", "unobserved", "starved", "weak", "not yet reached")
 """In the order in which they are looked for; the first that applies is the reason."""

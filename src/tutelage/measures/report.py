@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 
 from tutelage.errors import Refusal
-from tutelage.inputs import Inputs
 from tutelage.measures.registry import Measure, find
 from tutelage.measures.snapshot import Snapshot, slices
 from tutelage.networks import Network
 from tutelage.training import Trajectory
+from tutelage.training.inputs import Inputs
 
 STANDARD = (
     "evaluate_loss",

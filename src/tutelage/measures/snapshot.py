@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from tutelage.errors import Refusal
-from tutelage.inputs import Inputs
 from tutelage.networks import Activity, Network, forward
+from tutelage.training.inputs import Inputs
 
 T = TypeVar("T")
 

@@ -1,12 +1,12 @@
-"""The figures of the seeds with their claims: one folder a subject, one file a study."""
+"""The machinery of studies: plan, claims, verdicts, figures, reports. The studies are in the subjects."""
 
-from tutelage.discover import import_all
+from tutelage.discover import import_from_subjects
 from tutelage.studies.claims import Claim, Verdict, judge
 from tutelage.studies.reproduce import Outcome, reproduce
 from tutelage.studies.statistics import at_step
 from tutelage.studies.study import SCALES, STUDIES, Plan, Scale, Study, find, source, study
 
-import_all(__name__, __path__)
+import_from_subjects("studies")  # last, since studies use what is imported above
 
 __all__ = [
     "SCALES",

@@ -15,13 +15,13 @@ import yaml
 
 import tutelage
 from tutelage.errors import unknown
-from tutelage.figures import house_style, save
 from tutelage.files import replace_folder, write_atomically
+from tutelage.lab import Store, parquet_bytes, schedule
+from tutelage.lab.execute import with_needs
 from tutelage.lab.experiment import Experiment, flat, plain
 from tutelage.lab.results import Results
-from tutelage.runs import Store, parquet_bytes, schedule
-from tutelage.runs.execute import with_needs
 from tutelage.studies.claims import Verdict, judge
+from tutelage.studies.figures import house_style, save
 from tutelage.studies.study import SCALES, Plan, Scale, Study, find
 from tutelage.version import commit
 
@@ -79,7 +79,7 @@ def reproduce(
     results
         Folder of the results of experiments (default: OUT/results); what is there already is not computed again.
     on
-        Where experiments are computed, see :func:`tutelage.runs.schedule`.
+        Where experiments are computed, see :func:`tutelage.lab.schedule`.
     """
     planned = plans(names, scale)
     store = Store(Path(out) / "results" if results is None else results)

@@ -3,8 +3,8 @@
 import numpy as np
 from scipy import stats
 
+from tutelage.lab import Pack
 from tutelage.measures import RECOVERED
-from tutelage.runs import Pack
 
 
 def at_step(pack: Pack, measure: str, step: int | None = None) -> np.ndarray:

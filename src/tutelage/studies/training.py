@@ -1,9 +1,9 @@
 """Training inside an experiment: on the device of its context, with its progress reported."""
 
-from tutelage.inputs import Inputs
 from tutelage.lab import Context
 from tutelage.networks import Network
 from tutelage.training import Training, train
+from tutelage.training.inputs import Inputs
 
 
 def train_in(

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from tutelage.errors import Refusal
-from tutelage.inputs import Inputs
 from tutelage.networks import Network, outputs
 from tutelage.training.engine import Engine, choose
+from tutelage.training.inputs import Inputs
 from tutelage.training.losses import labels
 from tutelage.training.optimisers import Learner
 from tutelage.training.task import Task, Training

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from tutelage.inputs import Inputs
 from tutelage.networks import Network
+from tutelage.training.inputs import Inputs
 
 
 @dataclass(frozen=True)

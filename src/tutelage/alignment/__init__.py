@@ -1,0 +1,13 @@
+"""Students of one teacher in the plane (paper 002, Analysis of Alignment Phenomenon, anonymous).
+
+Under the population loss, the gradient of students with fan-out 1 depends on angles alone. The package has kernels of
+the angle (:mod:`.angular`), the determinants whose signs decide whether students can stand still
+(:mod:`.determinants`), searches for a counterexample to Conjecture 5.5 (:mod:`.conjecture_search`), and its
+computer-assisted proofs with their checkers. Theorems: ``certificates``; figures: ``studies``.
+"""
+
+from tutelage.alignment.angular import AngularKernel, named
+from tutelage.alignment.conjecture_search import climb, random_search
+from tutelage.alignment.determinants import Signs, determinants, signs
+
+__all__ = ["AngularKernel", "Signs", "climb", "determinants", "named", "random_search", "signs"]

@@ -1,0 +1,5 @@
+"""Theorems about students of one teacher in the plane (paper 002): one file per theorem."""
+
+from tutelage.discover import import_all
+
+import_all(__name__, __path__)

@@ -1,0 +1,102 @@
+"""Students of one teacher in the plane cannot stand still unless aligned (seed 002, Theorems 3.1, 4.1 and 5.1).
+
+These theorems speak of weights alone and of x ~ N(0, I), so they take no samples, and are functions of their own beside
+the theorems that :func:`.registry.certify` holds against samples. Theorem 4.4 asks whether angles are rational
+multiples of pi, which no float64 can tell: see :mod:`.rational_angles`.
+"""
+
+import math
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tutelage.alignment.determinants import Signs, of_vectors, signs
+from tutelage.certificates.records import Certificate, Condition, Part, check, unknown
+from tutelage.errors import Refusal
+from tutelage.population.expectations import Units, first_layer_gradient
+
+ANGLE = 1e-9
+"""Radians within which a student counts as aligned, or as lying on the teacher's line."""
+ROUNDING = 1e-13
+"""Of the lengths of all units: what is left of a gradient that is zero."""
+
+STATEMENTS = {
+    "3.1": "With at most two students the gradient is zero only where all are aligned with the teacher.",
+    "4.1": "With all students strictly on one side of the teacher's line the gradient is not zero.",
+    "5.1": "Where det M > 0 and some det M_i <= 0, no lengths of students in these directions make the gradient zero.",
+}
+
+
+def standing_still(teacher: Tensor, students: Tensor) -> dict[str, list[Certificate]]:
+    """Hold students [S, m, 2] with fan-outs 1 against the theorems, one certificate a member each: teacher [2].
+
+    The conclusion is looked up in the exact gradient of the population loss (002, eq. 1).
+
+    >>> students = torch.tensor([[[1.0, 1.0], [-1.0, 0.5], [0.0, -1.0]]], dtype=torch.float64)
+    >>> found = standing_still(torch.tensor([1.0, 0.0], dtype=torch.float64), students)
+    >>> {name: certificates[0].verdict for name, certificates in found.items()}
+    {'3.1': 'not applicable', '4.1': 'not applicable', '5.1': 'holds'}
+    """
+    if students.ndim != 3 or students.shape[2] != 2 or teacher.shape != (2,):
+        raise Refusal(
+            f"the theorems are about the plane: wanted a teacher [2] and students [S, m, 2], not "
+            f"{list(teacher.shape)} and {list(students.shape)}"
+        )
+    angles = of_vectors(teacher.double().numpy(), students.double().numpy())
+    proved = signs(angles)
+    gradients, size = _gradients(teacher, students)
+    out: dict[str, list[Certificate]] = {name: [] for name in STATEMENTS}
+    for s in range(len(angles)):
+        moves = check("largest gradient of a student", float(gradients[s]), ">", ROUNDING * float(size[s]))
+        conditions = {"3.1": _few(angles[s]), "4.1": _one_side(angles[s]), "5.1": _determinants(proved, s)}
+        for name, own in conditions.items():
+            part = Part("all students", (), moves)
+            settings = {"aligned within": ANGLE, "rounding": ROUNDING}
+            source, statement = f"seed 002, Theorem {name}", STATEMENTS[name]
+            out[name].append(Certificate(f"standing still {name}", source, statement, s, own, (part,), settings))
+    return out
+
+
+def _gradients(teacher: Tensor, students: Tensor) -> tuple[Tensor, Tensor]:
+    """The largest norm of a student's gradient, and the lengths of all units together: [S] each."""
+    one = torch.ones(1, 1, 1, dtype=torch.float64)
+    taught = Units(teacher.view(1, 1, 2), one)
+    units = Units(students, one.expand(students.shape[0], students.shape[1], 1))
+    size = students.double().norm(dim=2).sum(1) + teacher.double().norm()
+    return first_layer_gradient(taught, units).norm(dim=2).amax(1), size
+
+
+def _few(angles: np.ndarray) -> tuple[Condition, ...]:
+    turned = np.minimum(angles, 2 * math.pi - angles)
+    widest = int(turned.argmax())
+    return (
+        check("students", len(angles), "<=", 2),
+        check("largest angle with the teacher", float(turned[widest]), ">", ANGLE, f"student {widest}"),
+    )
+
+
+def _one_side(angles: np.ndarray) -> tuple[Condition, ...]:
+    """The least height above the teacher's line, from the side on which it is greater."""
+    heights = np.sin(angles)
+    heights = heights if heights.min() >= (-heights).min() else -heights
+    lowest = int(heights.argmin())
+    return (check("least sine of an angle with the teacher", float(heights[lowest]), ">", ANGLE, f"student {lowest}"),)
+
+
+def _determinants(proved: Signs, s: int) -> tuple[Condition, ...]:
+    m = proved.each.shape[1]
+    several = check("students", m, ">=", 3)
+    if proved.degenerate[s]:
+        return several, unknown("some det M_i <= 0", "two units coincide or are antipodal, which is left out")
+    least = int(np.where(proved.each[s] < 0, proved.ratio[s], np.inf).argmin())
+    if not proved.nonpositive[s]:
+        least = int(proved.ratio[s].argmin())
+    settled = bool(proved.nonpositive[s] or proved.counterexample[s])
+    value = float(proved.ratio[s, least])
+    sure = settled and (value <= 0) == bool(proved.nonpositive[s])
+    return (
+        several,
+        check("sign of det M", int(proved.full[s]), ">=", 1, decided=bool(proved.full[s])),
+        check("smallest det M_i / det M", value, "<=", 0.0, f"student {least}", decided=sure),
+    )

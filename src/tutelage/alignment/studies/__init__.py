@@ -1,0 +1,5 @@
+"""Figures about students of one teacher in the plane (paper 002): one file per study."""
+
+from tutelage.discover import import_all
+
+import_all(__name__, __path__)

@@ -1,0 +1,175 @@
+"""Where gradient flow on the population loss ends, counted over many starts (seed 002, section 3)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import torch
+from matplotlib.figure import Figure
+
+from tutelage import draws
+from tutelage.lab import Context, Experiment, Results
+from tutelage.lab.experiment import Arrays
+from tutelage.population.expectations import Units
+from tutelage.population.flow import end_point, flow
+from tutelage.population.kernels import pairs
+from tutelage.settings import Seeds
+from tutelage.studies.claims import Claim
+from tutelage.studies.figures import PALETTE, panel_grid
+from tutelage.studies.study import Plan, Scale, study
+
+DIMENSION = 3
+TEACHERS = (1, 2, 3, 4, 5)
+MULTIPLES = (1, 2)
+STARTS: dict[Scale, int] = {"smoke": 4, "quick": 48, "paper": 256}
+TIME: dict[Scale, float] = {"smoke": 20.0, "quick": 1_000.0, "paper": 5_000.0}
+KINDS = ("global", "local minimum", "saddle", "on its way")
+GLOBAL = 1e-6
+"""A loss below this share of that at the start counts as zero."""
+STILL = 1e-4
+"""A gradient below this counts as zero."""
+ALIGNED = 0.05
+
+
+@study(
+    "local-minima-census",
+    seed="002",
+    figure="sec. 3",
+    shows="No figure: with one teacher and at most two students every stationary point has all students on the "
+    "teacher; the seed conjectures it for any number of students.",
+)
+def local_minima_census(scale: Scale) -> Plan:
+    """Where gradient flow ends, over many starts."""
+    claims = [one_teacher, wider_is_better, minima_not_saddles]
+    sizes = [(m, k * m) for m in TEACHERS for k in MULTIPLES]
+    experiments = [FlowEnds(teachers=m, students=n, time=TIME[scale], seeds=STARTS[scale]) for m, n in sizes]
+    return Plan(experiments, draw, claims, table, view=censuses)
+
+
+class FlowEnds(Experiment, kind="flow-ends", numerics=1):
+    """Where population gradient flow ends from many starts, all fan-outs 1.
+
+    Teachers of length 1 have random directions, students start from N(0, 0.3^2). What counts as a loss of 0, a
+    gradient of 0 and an aligned student are settings.
+    """
+
+    teachers: int
+    students: int
+    time: float
+    dimension: int = DIMENSION
+    zero_loss: float = GLOBAL
+    zero_gradient: float = STILL
+    aligned_within: float = ALIGNED
+    seeds: Seeds
+
+    @property
+    def cost(self) -> float:
+        return 0.02 * self.members * self.teachers * self.students
+
+    def run(self, context: Context) -> Arrays:
+        def vectors(name: str, count: int) -> torch.Tensor:
+            keys = draws.keys(self.seeds, f"{name} {self.teachers} {self.students}")
+            return draws.normals(keys, count * self.dimension).view(self.members, count, self.dimension)
+
+        m, n = self.teachers, self.students
+        teacher = Units(torch.nn.functional.normalize(vectors("teacher", m), dim=2), torch.ones(self.members, m, 1))
+        students = Units(0.3 * vectors("student", n), torch.ones(self.members, n, 1))
+        course = flow(teacher, students, [0.0, self.time], relative=1e-6, absolute=1e-8)
+        end, losses = end_point(teacher, course.end, self.zero_gradient), course.losses()
+        share = (losses[1] / losses[0]).numpy()
+        code = [0 if s < self.zero_loss else _CODES[k] for s, k in zip(share, end.kinds, strict=True)]
+        angle = pairs(course.end.w, teacher.w).angle
+        near = torch.minimum(angle, torch.pi - angle).amin(2) < self.aligned_within
+        live = course.end.w.norm(dim=2) > 1e-3
+        aligned = (near & live).sum(1) / live.sum(1).clamp_min(1)
+        return {"end_kind": np.array(code), "loss": share, "aligned": aligned.double().numpy()}
+
+
+_CODES = {"minimum": 1, "saddle": 2, "not stationary": 3}
+
+
+@dataclass(frozen=True)
+class Census:
+    """End points for one number of teachers and students: code of ``KINDS`` [S], loss share, share of students on the
+    line of a teacher [S]."""
+
+    teachers: int
+    students: int
+    kind: np.ndarray
+    loss: np.ndarray
+    aligned: np.ndarray
+
+    @property
+    def label(self) -> str:
+        return f"{self.teachers} teachers, {self.students} students".replace("1 teachers", "1 teacher")
+
+
+def censuses(results: Results) -> list[Census]:
+    """End points for every number of teachers and students."""
+    return [
+        Census(r.setting("teachers"), r.setting("students"), r["end_kind"], r["loss"], r["aligned"]) for r in results
+    ]
+
+
+def table(found: list[Census]) -> pa.Table:
+    rows = [
+        {
+            "teachers": c.teachers,
+            "students": c.students,
+            "start": s,
+            "kind": KINDS[c.kind[s]],
+            "loss_share": c.loss[s],
+            "aligned": c.aligned[s],
+        }
+        for c in found
+        for s in range(len(c.kind))
+    ]
+    return pa.Table.from_pylist(rows)
+
+
+def draw(found: list[Census]) -> Figure:
+    """Share of each kind of end point against the number of teachers, for each multiple."""
+    figure, axes = panel_grid(
+        [""], [f"{k}x students" for k in MULTIPLES], "teachers", "share of starts", size=(2.8, 2.6)
+    )
+    for k, panel in zip(MULTIPLES, axes[0], strict=True):
+        chosen = [c for c in found if c.students == k * c.teachers]
+        floor = np.zeros(len(chosen))
+        for code, name in enumerate(KINDS):
+            height = np.array([(c.kind == code).mean() for c in chosen])
+            colour = PALETTE[(2, 3, 1, 5)[code]]
+            panel.bar([c.teachers for c in chosen], height, bottom=floor, color=colour, label=name, width=0.7)
+            floor = floor + height
+    axes[0, 0].legend(loc="lower left", frameon=True, fontsize=7)
+    return figure
+
+
+one_teacher = Claim(
+    "with one teacher every student ends on it",
+    statistic="share of the students (those longer than 0.001) on the teacher's line, within 0.05 rad, at the end",
+    expected="> 0.99",
+    refuted_by="an interval over starts below 0.99",
+    values=lambda found: {c.label: c.aligned for c in found if c.teachers == 1},
+)
+
+
+def _advantage(found: list[Census]) -> dict[str, np.ndarray]:
+    by = {(c.teachers, c.students): (c.kind == 0).astype(float) for c in found}
+    return {f"{m} teachers": by[m, 2 * m] - by[m, m] for m in TEACHERS if m > 1}
+
+
+wider_is_better = Claim(
+    "over-realised students reach the global minimum more often",
+    statistic="one where twice as many students reach it, less one where as many as teachers do, start by start",
+    expected="> 0",
+    refuted_by="an interval over starts below 0",
+    values=_advantage,
+)
+
+minima_not_saddles = Claim(
+    "where the flow does not reach the global minimum it rests in local minima, not in saddles",
+    statistic="among end points with a gradient below 0.0001 that are not global: one for a minimum, zero for a saddle",
+    expected="> 0.9",
+    refuted_by="an interval over starts below 0.9",
+    values=lambda found: {c.label: np.where(np.isin(c.kind, (1, 2)), c.kind == 1, np.nan) for c in found},
+)

@@ -1,0 +1,5 @@
+"""Figures about codes with the information asked for (Phuong 2021, chapter 4): one file per study."""
+
+from tutelage.discover import import_all
+
+import_all(__name__, __path__)

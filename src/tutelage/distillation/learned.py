@@ -1,0 +1,91 @@
+r"""What a linear student learns by distillation, in closed form (004, Theorem 5.1), and angles between weights."""
+
+import torch
+from torch import Tensor
+
+from tutelage.distillation.cross_entropy import log_curvature, slope
+from tutelage.distillation.transfer import TransferSet
+from tutelage.errors import Refusal
+
+
+def learned(transfer: TransferSet) -> Tensor:
+    r"""The limit of gradient flow from 0: the teacher projected onto the data's span (004, eq. 5.6), [S, d].
+
+    .. math:: \hat w = w_* \text{ for } n \ge d, \qquad \hat w = X (X^T X)^{-1} X^T w_* \text{ for } n < d
+
+    Where the inputs are not in general position the projection is still the limit, with the span's own dimension
+    (``transfer.rank``) in place of n; the teacher is found where that is d.
+
+    >>> few = TransferSet(torch.tensor([[1.0, 0.0, 0.0], [1.0, 1.0, 0.0]]), torch.tensor([2.0, 1.0, 5.0]))
+    >>> learned(few).round(decimals=12).tolist()
+    [[2.0, 1.0, 0.0]]
+    """
+    whole = (transfer.rank == transfer.dimension).unsqueeze(1)
+    return torch.where(whole, transfer.teacher, transfer.along(transfer.teacher))
+
+
+def newton(transfer: TransferSet, tolerance: float = 1e-12, most: int = 1000) -> Tensor:
+    """The same limit by Newton's method in the data's span, from the loss alone and not from the teacher: [S, d].
+
+    For n <= d every logit is a convex problem of its own, which Newton's method from 0 meets from one side; otherwise a
+    step is a weighted least-squares problem, halved until the loss falls. It takes about as many steps as the largest
+    logit is large.
+    """
+    basis = transfer.basis
+    rows = transfer.x @ basis  # [S, n, k], zero columns beyond the rank
+    free = transfer.count <= transfer.dimension and bool(transfer.full_rank.all())
+    inverse = torch.linalg.pinv(rows) if free else None
+    c = torch.zeros(transfer.members, basis.shape[2], dtype=torch.float64)
+    settled = torch.zeros(transfer.members, dtype=torch.bool)
+    for _ in range(most):
+        step = _newton_step(transfer, rows, inverse, c)
+        settled = step.norm(dim=1) <= tolerance * (c.norm(dim=1) + transfer.teacher.norm(dim=1))
+        if bool(settled.all()):
+            return (basis @ (c + step).unsqueeze(2)).squeeze(2)
+        c = c + (step if free else _falling(transfer, basis, rows, c, step).unsqueeze(1) * step)
+    worst = int((~settled).nonzero()[0])
+    raise Refusal(f"Newton's method did not settle for set {worst} in {most} steps: its teacher is too sure")
+
+
+def _newton_step(transfer: TransferSet, rows: Tensor, inverse: Tensor | None, c: Tensor) -> Tensor:
+    """The step in the span's coordinates: [S, k]."""
+    u = (rows @ c.unsqueeze(2)).squeeze(2)
+    half = log_curvature(u) / 2
+    pull = slope(u, transfer.logits)
+    if inverse is not None:
+        return -(inverse @ (pull * (-2 * half).exp()).unsqueeze(2)).squeeze(2)
+    weighted = torch.linalg.pinv(half.exp().unsqueeze(2) * rows, rtol=1e-14)
+    return -(weighted @ (pull * (-half).exp()).unsqueeze(2)).squeeze(2)
+
+
+def _falling(transfer: TransferSet, basis: Tensor, rows: Tensor, c: Tensor, step: Tensor) -> Tensor:
+    """The first of 1, 1/2, 1/4, ... at which each loss falls, and 1 where no logit moves by more than 0.1: [S]."""
+    size = torch.ones(len(c), dtype=torch.float64)
+    near = (rows @ step.unsqueeze(2)).abs().amax((1, 2)) <= 0.1
+    old = transfer.loss((basis @ c.unsqueeze(2)).squeeze(2))
+    for _ in range(60):
+        new = transfer.loss((basis @ (c + size.unsqueeze(1) * step).unsqueeze(2)).squeeze(2))
+        bad = (new > old) & ~near
+        if not bool(bad.any()):
+            break
+        size = torch.where(bad, size / 2, size)
+    return size
+
+
+def angle(first: Tensor, second: Tensor) -> Tensor:
+    """alpha in [0, pi] between vectors on the last axis (004, eq. 5.28), to full precision near 0 and pi.
+
+    >>> angle(torch.tensor([1.0, 0.0]), torch.tensor([0.0, 2.0])).item()
+    1.5707963705062866
+    """
+    a, b = first.norm(dim=-1, keepdim=True), second.norm(dim=-1, keepdim=True)
+    if bool((a == 0).any() or (b == 0).any()):
+        raise Refusal("the angle with a vector of length 0 is not defined: this student gives no class at all")
+    u, v = first / a, second / b
+    return 2 * torch.atan2((u - v).norm(dim=-1), (u + v).norm(dim=-1))
+
+
+def unsigned_angle(first: Tensor, second: Tensor) -> Tensor:
+    """The angle between the lines, in [0, pi/2] (004, eq. 5.16)."""
+    found = angle(first, second)
+    return torch.minimum(found, torch.pi - found)

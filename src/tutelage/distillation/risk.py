@@ -1,0 +1,73 @@
+r"""Transfer risk: how often a student and its teacher give different classes (004, eq. 5.4).
+
+Where the inputs are symmetric about the teacher's direction the risk depends on the student's angle alpha alone. With t
+the cosine between two random directions orthogonal to the teacher, t^2 ~ Beta(1/2, (d-2)/2), an input at angle a is
+misjudged when t < -cot(a) cot(alpha), and exchanging the order of integration gives
+
+.. math:: R(\alpha) = \tfrac12 E\, p\bigl(\pi/2 - \arctan(|t| \tan\alpha)\bigr)
+
+for every law of the angle a, a one-dimensional integral that replaces sampling.
+"""
+
+import math
+from functools import lru_cache
+
+import torch
+from scipy.special import betaln
+from torch import Tensor
+
+from tutelage.distillation.bounds import Reverse
+from tutelage.errors import Refusal
+
+_NODES, _WIDTH = 401, 4.0
+
+
+def risk_at_angle(p: Reverse, alpha: Tensor, dimension: int, widest: float = math.pi / 2) -> Tensor:
+    """R(alpha) for alpha in [0, pi], any shape; widest: the angle from which on p is 0.
+
+    By double-exponential quadrature, which bears with p having a corner at pi/2 and the density one at |t| = 1.
+    """
+    if dimension < 2:
+        raise Refusal(f"angles need at least two dimensions, not {dimension}")
+    alpha = torch.as_tensor(alpha, dtype=torch.float64)
+    turned = alpha > math.pi / 2
+    acute = torch.where(turned, math.pi - alpha, alpha)
+    found = _acute(p, acute.flatten(), dimension, widest).reshape(alpha.shape)
+    return torch.where(turned, 1 - found, found)
+
+
+def _acute(p: Reverse, alpha: Tensor, dimension: int, widest: float) -> Tensor:
+    if dimension == 2:  # t is +1 or -1
+        return p(math.pi / 2 - alpha) / 2
+    share, rest, weight = _nodes()
+    cot = math.cos(widest) / math.sin(widest) if widest < math.pi / 2 else 0.0
+    first = (cot / alpha.tan().clamp_min(1e-300)).clamp(0, 1).unsqueeze(1)  # below this |t| nothing is misjudged
+    t, left = first + (1 - first) * share, (1 - first) * rest
+    density = (torch.log(left.clamp_min(1e-300)) + torch.log1p(t)) * ((dimension - 4) / 2)
+    density = (density - float(betaln(0.5, (dimension - 2) / 2))).exp()
+    value = p(math.pi / 2 - torch.atan2(t * alpha.sin().unsqueeze(1), alpha.cos().unsqueeze(1)))
+    return (density * value * weight * (1 - first)).sum(1)
+
+
+@lru_cache(maxsize=1)
+def _nodes() -> tuple[Tensor, Tensor, Tensor]:
+    """Nodes s in (0, 1), 1 - s, and weights of double-exponential quadrature."""
+    place = torch.linspace(-_WIDTH, _WIDTH, _NODES, dtype=torch.float64)
+    z = math.pi * place.sinh()
+    slope = math.pi * place.cosh() * torch.sigmoid(z) * torch.sigmoid(-z)
+    return torch.sigmoid(z), torch.sigmoid(-z), slope * (2 * _WIDTH / (_NODES - 1))
+
+
+def disagreement(w: Tensor, teacher: Tensor, points: Tensor) -> tuple[Tensor, Tensor]:
+    """The share of points on which a student's class is not the teacher's, and its standard error: [S], [S].
+
+    w [S, d], teacher [S, d] or [d], points [S, N, d] or [N, d]. Where the share is 0 or 1 the error is given as 1/N.
+    """
+    teacher = teacher.unsqueeze(0) if teacher.ndim == 1 else teacher
+    if points.ndim == 2:
+        ours, theirs = (points @ w.mT).mT >= 0, (points @ teacher.mT).mT >= 0
+    else:
+        ours, theirs = (torch.bmm(points, v.expand(len(points), -1).unsqueeze(2)).squeeze(2) >= 0 for v in (w, teacher))
+    share = (ours != theirs).double().mean(1)
+    count = points.shape[-2]
+    return share, torch.maximum((share * (1 - share) / count).sqrt(), torch.tensor(1 / count, dtype=torch.float64))

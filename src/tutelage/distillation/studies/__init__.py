@@ -1,0 +1,5 @@
+"""Figures about why distillation works (Phuong 2021, chapter 5): one file per study."""
+
+from tutelage.discover import import_all
+
+import_all(__name__, __path__)

@@ -1,0 +1,207 @@
+"""Laws of the angle between inputs and teacher, and points drawn from them (seed 004, Figs. 5.1 and 5.2)."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import torch
+from matplotlib.figure import Figure
+
+from tutelage.distillation import Distillation, LargeMargin, Polynomial, outcome, unsigned_angle
+from tutelage.lab import Context, Experiment, Results, Shared
+from tutelage.lab.experiment import Arrays
+from tutelage.settings import Seeds
+from tutelage.studies.claims import Claim
+from tutelage.studies.figures import PALETTE
+from tutelage.studies.study import Plan, Scale, study
+
+Law = Polynomial | LargeMargin
+DIMENSION, TRANSFER = 20, 5
+TASKS: dict[str, Law] = {
+    "task A": Polynomial(DIMENSION, kappa=3.0),
+    "task B": LargeMargin(DIMENSION, limit=math.pi / 3, kappa=3.0),
+    "task C": Polynomial(DIMENSION, kappa=0.3),
+}
+"""Well aligned; well aligned with a margin; close to the boundary."""
+PLANE: dict[str, Law] = {
+    "large margin": LargeMargin(2),
+    "kappa = 1": Polynomial(2, kappa=1.0),
+    "kappa = 2": Polynomial(2, kappa=2.0),
+}
+NEAR = math.radians(81)
+"""Angles from here on are within 9 degrees of the boundary."""
+SETS: dict[Scale, int] = {"smoke": 4, "quick": 50, "paper": 200}
+POINTS: dict[Scale, int] = {"smoke": 100, "quick": 500, "paper": 1_000}
+
+
+@study(
+    "angle-distributions",
+    seed="004",
+    figure="5.1, 5.2",
+    shows="p(theta) of three tasks: well aligned, well aligned with a margin so that p reaches 0 early, and close to "
+    "the boundary; points of the plane with a margin and with angles of the polynomial laws of degree 1 and 2.",
+)
+def angle_distributions(scale: Scale) -> Plan:
+    """Laws of the angle between inputs and teacher."""
+    claims = [as_said, decreases, margin, no_margin, thin, easier]
+    experiments = [AngleDraws(task=name, points=POINTS[scale], seeds=SETS[scale]) for name in TASKS | PLANE]
+    return Plan(experiments, draw, claims, table, view=angles_of)
+
+
+class AngleDraws(Experiment, kind="angle-draws", numerics=1):
+    """Angles of inputs with the teacher, and the risk of what students learn from five of them."""
+
+    task: str
+    points: int
+    inputs: int = TRANSFER
+    seeds: Seeds
+
+    def run(self, context: Context) -> Arrays:
+        task = (TASKS | PLANE)[self.task]
+        x = task.points(self.seeds, self.points)
+        a = unsigned_angle(x, task.teacher.expand_as(x)).sort(1).values
+        out: dict[str, np.ndarray | Shared] = {"angles": a.numpy(), "distance": _kolmogorov(task.p(a)).numpy()}
+        if self.task in PLANE:
+            return out | {"first_points": Shared(x[0].numpy())}
+        return out | {"risk": outcome(Distillation(), task, self.seeds, self.inputs).risk.numpy()}
+
+
+@dataclass(frozen=True, eq=False)
+class Angles:
+    """S sets of one task: unsigned angles with the teacher in order [S, N], distance of their law from p [S].
+
+    distance: Kolmogorov's, times sqrt(N), whose mean is 0.869 if p is the law; risk [S]: of students of 5 inputs, None
+    in the plane; points [N, 2]: the first set's own, in the plane.
+    """
+
+    angles: np.ndarray
+    distance: np.ndarray
+    p: Callable[[np.ndarray], np.ndarray]
+    risk: np.ndarray | None = None
+    points: np.ndarray | None = None
+
+    def share(self, theta: float) -> np.ndarray:
+        """Share of the points at an angle of theta or more: [S]."""
+        return (self.angles >= theta).mean(1)
+
+
+AnglesByTask = dict[str, Angles]
+
+
+def angles_of(results: Results) -> AnglesByTask:
+    """Points of every task, with the distribution they were drawn from."""
+    out = {}
+    for r in results:
+        name = r.setting("task")
+        risk, points = (r.get(key) for key in ("risk", "first_points"))
+        out[name] = Angles(r["angles"], r["distance"], _plain((TASKS | PLANE)[name].p), risk, points)
+    return out
+
+
+def _kolmogorov(p: torch.Tensor) -> torch.Tensor:
+    """sqrt(N) times the largest difference between the law p and the points' own, from p at the points in order."""
+    count = p.shape[1]
+    above = 1 - torch.arange(count, dtype=torch.float64) / count  # share at this point's angle or more
+    return torch.maximum((p - above).abs(), (p - above + 1 / count).abs()).amax(1) * count**0.5
+
+
+def _plain(p: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[np.ndarray], np.ndarray]:
+    return lambda theta: p(torch.as_tensor(theta)).numpy()
+
+
+def table(e: AnglesByTask) -> pa.Table:
+    rows = [
+        {
+            "task": name,
+            "member": s,
+            "mean_angle": one.angles[s].mean(),
+            "largest_angle": one.angles[s, -1],
+            "distance": one.distance[s],
+            "risk": None if one.risk is None else one.risk[s],
+        }
+        for name, one in e.items()
+        for s in range(len(one.distance))
+    ]
+    return pa.Table.from_pylist(rows)
+
+
+def draw(e: AnglesByTask) -> Figure:
+    """p and what was drawn from it (dots, the first set); then the plane, the teacher's direction upright."""
+    figure = Figure(figsize=(10.4, 2.8), layout="constrained")
+    axes = figure.subplots(1, 1 + len(PLANE))
+    theta = np.linspace(0, math.pi / 2, 201)
+    for colour, name in zip(PALETTE, TASKS, strict=False):
+        one = e[name]
+        axes[0].plot(np.degrees(theta), one.p(theta), color=colour, label=name)
+        few = np.radians(np.arange(5, 90, 10))
+        axes[0].plot(np.degrees(few), [(one.angles[0] >= t).mean() for t in few], "o", color=colour, markersize=3)
+    axes[0].set(xlabel=r"$\theta$ (degrees)", ylabel=r"$p(\theta)$", title="Fig. 5.1", xticks=[0, 30, 60, 90])
+    axes[0].legend()
+    for panel, name in zip(axes[1:], PLANE, strict=True):
+        points = e[name].points
+        assert points is not None
+        up = points[:, 0] >= 0
+        for side, colour in ((up, PALETTE[0]), (~up, PALETTE[3])):
+            panel.plot(points[side, 1], points[side, 0], ".", color=colour, markersize=2)
+        panel.axhline(0, color="#888888", linewidth=0.8)
+        panel.set(title=name, xlim=(-3, 3), ylim=(-3, 3), aspect="equal", xticks=[], yticks=[])
+    return figure
+
+
+as_said = Claim(
+    "inputs are drawn with P[angle >= theta] = p(theta)",
+    statistic="sqrt(N) times Kolmogorov's distance between the angles drawn and p, whose mean is 0.869 if it is so",
+    expected="< 1",
+    refuted_by="an interval over sets above 1 for that task",
+    values=lambda e: {name: one.distance for name, one in e.items()},
+)
+
+decreases = Claim(
+    "with high alignment p decreases quickly, with low alignment slowly",
+    statistic="share of task C's inputs at 45 degrees or more, minus that of this task",
+    expected="> 0.5",
+    refuted_by="an interval over sets below 0.5",
+    values=lambda e: {
+        name: e["task C"].share(math.pi / 4) - e[name].share(math.pi / 4) for name in ("task A", "task B")
+    },
+)
+
+margin = Claim(
+    "with a margin p reaches 0 before pi/2",
+    statistic="largest angle drawn, of pi/2, where the margin begins at 2/3",
+    expected="< 0.667",
+    refuted_by="an interval over sets above 0.667",
+    values=lambda e: {name: e[name].angles[:, -1] / (math.pi / 2) for name in ("task B", "large margin")},
+)
+
+no_margin = Claim(
+    "the polynomial laws have no margin: even for kappa = 2 there are inputs near the boundary",
+    statistic="share of inputs within 9 degrees of the boundary",
+    expected="> 0",
+    refuted_by="no such input in any set",
+    values=lambda e: {name: e[name].share(NEAR) for name in ("kappa = 1", "kappa = 2")},
+)
+
+thin = Claim(
+    "but for kappa = 2 there are few, unlike for kappa = 1",
+    statistic="share of inputs within 9 degrees of the boundary for kappa = 2, over the tenth that kappa = 1 has",
+    expected="< 0.2",
+    refuted_by="an interval over sets above 0.2",
+    values=lambda e: {"kappa = 2": 10 * e["kappa = 2"].share(NEAR)},
+)
+
+easier = Claim(
+    "the faster p decreases, the easier the task is to learn",
+    statistic=f"transfer risk on task C minus that on this task, from {TRANSFER} inputs in {DIMENSION} dimensions",
+    expected="> 0",
+    refuted_by="an interval over sets below 0",
+    values=lambda e: {name: _risk(e, "task C") - _risk(e, name) for name in ("task A", "task B")},
+)
+
+
+def _risk(e: AnglesByTask, name: str) -> np.ndarray:
+    risk = e[name].risk
+    assert risk is not None
+    return risk

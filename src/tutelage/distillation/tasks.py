@@ -1,0 +1,211 @@
+r"""Transfer tasks: a teacher and a law of inputs, with p(theta) = P[angle(w_*, x) >= theta] (004, section 5.4.1).
+
+A member's inputs depend on its seed alone, and a larger set begins with the smaller one.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from scipy.special import betainc
+from torch import Tensor
+
+from tutelage import draws
+from tutelage.distillation.learned import angle
+from tutelage.distillation.risk import disagreement, risk_at_angle
+from tutelage.distillation.transfer import TransferSet
+from tutelage.errors import Refusal
+
+
+class Task(Protocol):
+    """What a study needs of a task; ``exact`` says whether p and risk are closed forms or come from a sample."""
+
+    exact: bool
+
+    @property
+    def dimension(self) -> int: ...
+    @property
+    def teacher(self) -> Tensor: ...
+    def p(self, theta: Tensor) -> Tensor: ...
+    def points(self, seeds: Sequence[int], count: int, stream: str = ...) -> Tensor: ...
+    def transfer(self, seeds: Sequence[int], count: int) -> TransferSet: ...
+    def risk(self, w: Tensor) -> Tensor: ...
+
+
+@dataclass(frozen=True)
+class _Symmetric:
+    """Inputs that are symmetric about the teacher's direction, the first axis; norm: the teacher's length."""
+
+    dimension: int
+    norm: float = 1.0
+    exact = True
+
+    def __post_init__(self) -> None:
+        if self.dimension < 2 or not self.norm > 0:
+            raise Refusal(f"a task has at least two dimensions and a teacher, not {self.dimension} and {self.norm}")
+
+    @property
+    def widest(self) -> float:
+        """The angle from which on p is 0."""
+        return math.pi / 2
+
+    @property
+    def teacher(self) -> Tensor:
+        """w_* [d]."""
+        return self.norm * torch.eye(1, self.dimension, dtype=torch.float64)[0]
+
+    def p(self, theta: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    def angles(self, u: Tensor) -> Tensor:
+        """Angles with law p from uniform draws u, any shape: P[angle >= angles(u)] = u."""
+        raise NotImplementedError
+
+    def points(self, seeds: Sequence[int], count: int, stream: str = "transfer") -> Tensor:
+        """Inputs [S, count, d]: an angle, a direction at that angle, and a length from N(0, 1) with its sign."""
+        a = self.angles(draws.uniforms(draws.keys(seeds, f"{stream} angles"), count)).unsqueeze(2)
+        length = draws.normals(draws.keys(seeds, f"{stream} lengths"), count).unsqueeze(2)
+        u = draws.normals(draws.keys(seeds, f"{stream} directions"), count * (self.dimension - 1))
+        u = u.reshape(len(seeds), count, self.dimension - 1)
+        return torch.cat([length * a.cos(), (length * a.sin() / u.norm(dim=2, keepdim=True)) * u], 2)
+
+    def transfer(self, seeds: Sequence[int], count: int) -> TransferSet:
+        """A transfer set of ``count`` inputs a seed."""
+        return TransferSet(self.points(seeds, count), self.teacher)
+
+    def risk(self, w: Tensor) -> Tensor:
+        """Exact transfer risk of students w [S, d]: [S]."""
+        return risk_at_angle(self.p, angle(w, self.teacher.expand_as(w)), self.dimension, self.widest)
+
+
+@dataclass(frozen=True)
+class Polynomial(_Symmetric):
+    """p(theta) = (1 - 2 theta / pi)^kappa: 1 is a uniform angle, 2 leaves little near the boundary.
+
+    >>> task = Polynomial(dimension=100, kappa=1.0)
+    >>> round(float(task.p(torch.tensor(math.pi / 4, dtype=torch.float64))), 12), task.transfer(range(3), 5).x.shape
+    (0.5, torch.Size([3, 5, 100]))
+    """
+
+    kappa: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.kappa > 0:
+            raise Refusal(f"kappa is positive, not {self.kappa}: at 0 every input would lie on the boundary itself")
+
+    def p(self, theta: Tensor) -> Tensor:
+        return (1 - 2 * theta / math.pi).clamp(0, 1) ** self.kappa
+
+    def angles(self, u: Tensor) -> Tensor:
+        return math.pi / 2 * (1 - u ** (1 / self.kappa))
+
+
+@dataclass(frozen=True)
+class LargeMargin(_Symmetric):
+    """A polynomial task conditioned to angles below ``limit`` < pi/2: a wedge without mass around the boundary."""
+
+    limit: float = math.pi / 3
+    kappa: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not (0 < self.limit < math.pi / 2 and self.kappa > 0):
+            raise Refusal(f"wanted 0 < limit < pi/2 and kappa > 0, not {self.limit} and {self.kappa}")
+
+    @property
+    def widest(self) -> float:
+        return self.limit
+
+    @property
+    def _cut(self) -> float:
+        return (1 - 2 * self.limit / math.pi) ** self.kappa
+
+    def p(self, theta: Tensor) -> Tensor:
+        whole = (1 - 2 * theta / math.pi).clamp(0, 1) ** self.kappa
+        return torch.where(theta >= self.limit, 0.0, ((whole - self._cut) / (1 - self._cut)).clamp(0, 1))
+
+    def angles(self, u: Tensor) -> Tensor:
+        return math.pi / 2 * (1 - (self._cut + (1 - self._cut) * u) ** (1 / self.kappa))
+
+
+@dataclass(frozen=True)
+class Isotropic(_Symmetric):
+    """x ~ N(0, I): p(theta) = I_{cos^2 theta}(1/2, (d-1)/2), and the risk of a student at angle alpha is alpha / pi."""
+
+    def p(self, theta: Tensor) -> Tensor:
+        cos = theta.cos().clamp(0, 1).square().numpy()
+        return torch.as_tensor(betainc(0.5, (self.dimension - 1) / 2, cos), dtype=torch.float64)
+
+    def points(self, seeds: Sequence[int], count: int, stream: str = "transfer") -> Tensor:
+        found = draws.normals(draws.keys(seeds, f"{stream} directions"), count * self.dimension)
+        return found.reshape(len(seeds), count, self.dimension)
+
+    def risk(self, w: Tensor) -> Tensor:
+        return angle(w, self.teacher.expand_as(w)) / math.pi
+
+
+@dataclass(frozen=True, eq=False)
+class Empirical:
+    """Real inputs and a teacher: transfer sets come from the pool without repetition, risks from the held-out points.
+
+    pool [N, d], teacher [d], held_out [M, d]; p is the share of the pool at an angle of theta or more.
+    """
+
+    pool: Tensor
+    teacher: Tensor
+    held_out: Tensor
+    exact = False
+
+    def __post_init__(self) -> None:
+        pool, w, out = (v.detach().to("cpu", torch.float64) for v in (self.pool, self.teacher, self.held_out))
+        if pool.ndim != 2 or out.ndim != 2 or w.shape != pool.shape[1:] or w.shape != out.shape[1:]:
+            shapes = [list(v.shape) for v in (pool, w, out)]
+            raise Refusal(f"wanted pool [N, d], teacher [d] and held-out points [M, d], not {shapes}")
+        TransferSet(pool, w), TransferSet(out, w)  # refuses what is empty, not finite, or a teacher of 0
+        if bool((pool == 0).all(1).any()):
+            raise Refusal("an input of the pool is 0 and has no angle with the teacher: leave it out")
+        for name, value in (("pool", pool), ("teacher", w), ("held_out", out)):
+            object.__setattr__(self, name, value)
+
+    @property
+    def dimension(self) -> int:
+        return self.pool.shape[1]
+
+    def p(self, theta: Tensor) -> Tensor:
+        """P over the pool, counted: any shape."""
+        return reverse_distribution(self.pool, self.teacher)(theta)
+
+    def points(self, seeds: Sequence[int], count: int, stream: str = "transfer") -> Tensor:
+        """Rows of the pool in a member's own order: [S, count, d]."""
+        if count > len(self.pool):
+            raise Refusal(f"the pool has {len(self.pool)} inputs, so {count} cannot be drawn from it")
+        order = draws.permutations(draws.keys(seeds, stream), len(self.pool), 0)
+        return self.pool[order[:, :count]]
+
+    def transfer(self, seeds: Sequence[int], count: int) -> TransferSet:
+        return TransferSet(self.points(seeds, count), self.teacher)
+
+    def risk(self, w: Tensor) -> Tensor:
+        """Share of the held-out points that students w [S, d] and the teacher class differently: [S]."""
+        return disagreement(w, self.teacher, self.held_out)[0]
+
+
+def reverse_distribution(points: Tensor, teacher: Tensor):
+    """theta -> the share of points [N, d] whose unsigned angle with the teacher [d] is theta or more.
+
+    >>> p = reverse_distribution(torch.tensor([[1.0, 0.0], [0.0, 1.0]]), torch.tensor([1.0, 0.0]))
+    >>> p(torch.tensor([0.0, 1.0, 1.57])).tolist()
+    [1.0, 0.5, 0.5]
+    """
+    points, teacher = points.to(torch.float64), teacher.to(torch.float64)
+    found = angle(points, teacher.expand_as(points))
+    ordered = torch.minimum(found, torch.pi - found).sort().values
+
+    def p(theta: Tensor) -> Tensor:
+        below = torch.searchsorted(ordered, torch.as_tensor(theta, dtype=torch.float64).contiguous())
+        return 1 - below.double() / len(ordered)
+
+    return p

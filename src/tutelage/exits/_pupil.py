@@ -1,0 +1,140 @@
+"""One network in training, its steps free of any word between a GPU and its host, so that a CUDA graph can hold them.
+
+A step of a network such as MSDNet is thousands of small kernels, and a GPU waits for most of their launches. Recorded
+once and replayed, they follow each other without a gap; several networks, each on a stream of its own, fill the gaps
+that are left. On a CPU the same step runs as it stands.
+"""
+
+import copy
+
+import torch
+from torch import Tensor
+
+from tutelage.errors import Refusal
+from tutelage.exits._batches import Batches
+from tutelage.exits.multi_exit import MultiExit
+from tutelage.exits.objective import classification, confidence, distillation, teacher_shares
+from tutelage.exits.settings import ExitTraining
+
+_WARM = 2  # steps before a recording, in which libraries set themselves up
+_FEW = 20  # steps that are not worth a recording
+_SEARCH = 2000  # steps that are worth a search for the quickest convolutions
+
+
+class Pupil:
+    """A copy of a network in training.
+
+    ``prepare`` the samples of the batches to come, then ``advance`` once a batch. seen [steps, 4]: loss, temperature,
+    the teachers' confidence at it and without it, at every step so far.
+    """
+
+    def __init__(self, model: MultiExit, batches: Batches, settings: ExitTraining, sets: tuple) -> None:
+        device, own = batches.order.device, next(model.parameters()).device
+        if device != own:
+            raise Refusal(f"the samples are on {device} and the network on {own}: move one to the other")
+        self.batches, self.settings, self.steps = batches, settings, settings.epochs * batches.steps
+        self.cuda = device.type == "cuda"
+        self.stream = torch.cuda.Stream(device) if self.cuda else None
+        if self.stream:
+            self.stream.wait_stream(torch.cuda.current_stream(device))
+        self.graph: torch.cuda.CUDAGraph | None = None
+        with self.at_work():
+            self._set_up(model, sets, device)
+
+    def _set_up(self, model: MultiExit, sets: tuple, device: torch.device) -> None:
+        settings = self.settings
+        self.model = copy.deepcopy(model).train()
+        if self.cuda and settings.mixed:
+            self.model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        rate = torch.tensor(settings.learning_rate, device=device) if self.cuda else settings.learning_rate
+        self.optimiser = torch.optim.SGD(
+            self.model.parameters(), rate, settings.momentum, nesterov=True, weight_decay=settings.weight_decay,
+            fused=self.cuda,
+        )  # fmt: skip
+        self.teachers = teacher_shares(sets, next(self.model.parameters())) if any(sets) else None
+        self.temperature = torch.tensor(settings.annealing.temperature, dtype=torch.float64, device=device)
+        self.seen = torch.zeros(self.steps, 4, dtype=torch.float64, device=device)
+        self.done, self.place = (torch.zeros(1, dtype=torch.int64, device=device) for _ in range(2))
+        self.x_ahead, self.y_ahead = torch.empty(0, device=device), torch.empty(0, device=device)
+
+    def at_work(self) -> torch.cuda.StreamContext:
+        """Where this pupil's work goes: its own stream, of a GPU."""
+        return torch.cuda.stream(self.stream)
+
+    def finished(self) -> MultiExit:
+        """The network, once all its work is done."""
+        if self.stream:
+            torch.cuda.current_stream(self.seen.device).wait_stream(self.stream)
+        return self.model
+
+    def rate(self, rate: float) -> None:
+        """Set the learning rate of the steps to come."""
+        for group in self.optimiser.param_groups:
+            if isinstance(group["lr"], Tensor):
+                group["lr"].fill_(rate)
+            else:
+                group["lr"] = rate
+
+    def prepare(self, x: Tensor, y: Tensor, room: int) -> None:
+        """Samples x [T, B, ...] and labels y [T, B] of the next T steps, at most ``room`` of them at a time."""
+        if not len(self.x_ahead):
+            self.x_ahead, self.y_ahead = (part.new_empty(room, *part.shape[1:]) for part in (x, y))
+        self.x_ahead[: len(x)], self.y_ahead[: len(y)] = x, y
+        self.place.zero_()
+
+    def advance(self) -> None:
+        """One step, on the next batch that was prepared."""
+        if self.cuda and self.graph is None and self.steps >= _FEW:
+            self._record()
+        if self.graph is None:
+            self._step()
+        else:
+            self.graph.replay()
+
+    def _step(self) -> None:
+        x, y = (ahead.index_select(0, self.place)[0] for ahead in (self.x_ahead, self.y_ahead))
+        self.place += 1
+        if self.cuda and self.settings.mixed and x.ndim == 4:
+            x = x.contiguous(memory_format=torch.channels_last)
+        with torch.autocast(x.device.type, torch.bfloat16, enabled=self.settings.mixed, cache_enabled=False):
+            z = torch.stack(self.model(x))
+        z = z.to(x.dtype)
+        loss, adjusted, raw = classification(z, y), z.new_zeros(()), z.new_zeros(())
+        if self.teachers is not None:
+            each = distillation(z, self.teachers, self.temperature)
+            loss = loss + (each.mean() if self.batches.shares is None else (self.batches.shares * each).sum())
+            adjusted, raw = (confidence(z, self.teachers, t) for t in (self.temperature, 1.0))
+        self.optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        self.optimiser.step()
+        row = torch.stack([part.detach().double() for part in (loss, self.temperature, adjusted, raw)])
+        self.seen.index_copy_(0, self.done, row.unsqueeze(0))
+        self.done += 1
+        if self.teachers is not None:
+            annealing = self.settings.annealing
+            self.temperature *= torch.where(
+                adjusted > annealing.limit, torch.full_like(self.temperature, annealing.factor), 1.0
+            )
+
+    def _record(self) -> None:
+        """Record a step, and leave everything as it was."""
+        before = {name: value.clone() for name, value in self.model.state_dict().items()}
+        was = torch.backends.cudnn.benchmark
+        torch.backends.cudnn.benchmark = was or self.steps >= _SEARCH
+        try:
+            for _ in range(_WARM):
+                self._step()
+                self.place.zero_()
+            torch.cuda.synchronize(self.seen.device)
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph, stream=self.stream, capture_error_mode="thread_local"):
+                self._step()
+        finally:
+            torch.backends.cudnn.benchmark = was
+        self.model.load_state_dict(before)
+        for state in self.optimiser.state.values():
+            state["momentum_buffer"].zero_()
+        for array in (self.seen, self.done, self.place):
+            array.zero_()
+        self.temperature.fill_(self.settings.annealing.temperature)
+        self.graph = graph

@@ -1,0 +1,83 @@
+"""Curves of accuracy against exits, with intervals over repeats, and those of the paper beside them."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from tutelage.data.subsets import interval
+from tutelage.exits.studies._protocol import COLOURS, Method, MethodAccuracies
+from tutelage.studies.figures import PALETTE
+
+Columns = Mapping[int, Mapping[str, Sequence[float]]]
+
+
+def curves(axes: Axes, found: MethodAccuracies, labelled: int, methods: Sequence[Method], kind: str) -> None:
+    """Mean and 1.96 standard errors over repeats for every exit, one colour per method."""
+    others = iter([colour for colour in PALETTE if colour not in COLOURS.values()])
+    trained = [method for method in methods if (labelled, method.name) in found.runs]
+    for place, method in enumerate(trained):
+        values = found.values(labelled, method, kind)
+        mean, reach = interval(values)
+        shift = 0.06 * (place - (len(trained) - 1) / 2)
+        exits = np.arange(1, values.shape[1] + 1)
+        colour = COLOURS[method.name] if method.name in COLOURS else next(others)
+        axes.errorbar(exits + shift, mean, reach, color=colour, label=method.name, marker="o", ms=3, capsize=2)
+        axes.set_xticks(exits)
+
+
+def title(found: MethodAccuracies, labelled: int) -> str:
+    """Of a panel of what was measured here."""
+    learnt = labelled - found.held
+    return f"here: {found.images}({labelled}), top-{found.top}\n{learnt} a class to learn from"
+
+
+def beside_the_paper(
+    found: MethodAccuracies, methods: Sequence[Method], kind: str, columns: Columns, xlabel: str, source: str
+) -> Figure:
+    """What was measured, one panel per number of labels; then columns of the paper's table, another data set."""
+    counts = sorted({labelled for labelled, _ in found.runs})
+    total = len(counts) + len(columns)
+    figure = Figure(figsize=(2.5 * total + 0.6, 3.0), layout="constrained")
+    panels = figure.subplots(1, total, squeeze=False)[0]
+    for axes, labelled in zip(panels, counts, strict=False):
+        curves(axes, found, labelled, methods, kind)
+        axes.set(title=title(found, labelled), xlabel=xlabel)
+    for axes, (labelled, by_method) in zip(panels[len(counts) :], columns.items(), strict=True):
+        papers_own(axes, by_method, f"004 {source}, top-5\nCIFAR-100({labelled})", xlabel)
+    panels[0].set_ylabel("test accuracy, %")
+    panels[0].legend(fontsize=6, loc="lower right")
+    return figure
+
+
+def papers_own(axes: Axes, by_method: Mapping[str, Sequence[float]], heading: str, xlabel: str) -> None:
+    """Columns of a table of the paper, on a grey ground."""
+    for name, values in by_method.items():
+        axes.plot(range(1, len(values) + 1), values, color=COLOURS[name], marker="o", ms=2, linestyle="--")
+    exits = max(map(len, by_method.values()))
+    axes.set(title=heading, xlabel=xlabel, xticks=range(1, exits + 1, 2 if exits > 6 else 1))
+    axes.set_facecolor("#f6f6f6")
+
+
+def two_modes(
+    found: MethodAccuracies,
+    methods: Sequence[Method],
+    budget: Mapping[str, Sequence[float]],
+    anytime: Mapping[str, Sequence[float]],
+    tables: tuple[str, str],
+    dataset: str,
+) -> Figure:
+    """Budget and anytime mode of what was measured; below, columns of the paper's tables, another data set."""
+    (labelled,) = found.labelled
+    figure = Figure(figsize=(6.4, 5.6), layout="constrained")
+    panels = figure.subplots(2, 2)
+    modes = (("budget", "exits available", budget), ("ensemble", "exits in the ensemble", anytime))
+    for (above, below), (kind, xlabel, columns), source in zip(panels.T, modes, tables, strict=True):
+        curves(above, found, labelled, methods, kind)
+        above.set(title=title(found, labelled), xlabel=xlabel)
+        papers_own(below, columns, f"004 {source}, top-5\n{dataset}", xlabel)
+    for axes in panels[:, 0]:
+        axes.set_ylabel("test accuracy, %")
+    figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize=7)
+    return figure

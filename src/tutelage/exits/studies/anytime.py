@@ -1,0 +1,87 @@
+"""Accuracy at any time: the running ensemble of the exits so far (paper 004, Figs. 6.4 and 6.5)."""
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from tutelage.exits.studies._drawing import beside_the_paper
+from tutelage.exits.studies._protocol import (
+    DISTILLED,
+    EXIT_WISE,
+    LABELLED,
+    REPEATS,
+    SETTINGS,
+    THREE,
+    MethodAccuracies,
+    accuracies,
+    networks,
+    table,
+)
+from tutelage.exits.studies._thesis import ANYTIME
+from tutelage.studies.claims import Claim
+from tutelage.studies.study import Plan, Scale, study
+
+
+@study(
+    "exits-anytime",
+    seed="004",
+    figure="6.4, 6.5",
+    shows="Top-5 accuracy of the mean of the first m exits of an MSDNet, on CIFAR-100 and ImageNet: distillation is "
+    "better than exit-wise training, most so for the first exits.",
+)
+def exits_anytime(scale: Scale) -> Plan:
+    """Accuracy of networks with exits at any time."""
+    claims = [two_exits, first_ones, all_exits, more_is_better]
+    experiments = networks(SETTINGS[scale], LABELLED[scale], THREE, REPEATS[scale])
+    return Plan(experiments, draw, claims, table, view=accuracies)
+
+
+def draw(found: MethodAccuracies) -> Figure:
+    """Test accuracy of the ensemble of the first m exits."""
+    return beside_the_paper(found, THREE, "ensemble", ANYTIME, "exits in the ensemble", "Table 6.4")
+
+
+def _gains(found: MethodAccuracies, place: int) -> dict[str, np.ndarray]:
+    return {f"{found.images}({n})": found.gain(n, DISTILLED, EXIT_WISE, "ensemble")[:, place] for n in found.labelled}
+
+
+two_exits = Claim(
+    "stopped early, a distilled network answers better",
+    statistic="test accuracy of exits 1 and 2 averaged, distilled minus exit-wise, repeat by repeat, in points",
+    expected="> 0",
+    refuted_by="an interval over repeats below 0 for that number of labelled images",
+    values=lambda e: _gains(e, 1),
+)
+
+first_ones = Claim(
+    "the gain is largest for the first exits",
+    statistic="gain of exit 1 minus that of the mean of all exits, repeat by repeat, in points",
+    expected="> 0",
+    refuted_by="an interval over repeats below 0 for that number of labelled images",
+    values=lambda e: {
+        f"{e.images}({n})": e.gain(n, DISTILLED, EXIT_WISE, "ensemble")[:, 0]
+        - e.gain(n, DISTILLED, EXIT_WISE, "ensemble")[:, -1]
+        for n in e.labelled
+    },
+)
+
+all_exits = Claim(
+    "on CIFAR the mean of all exits gains too",
+    statistic="test accuracy of the mean of all exits, distilled minus exit-wise, repeat by repeat, in points",
+    expected="> 0",
+    refuted_by="an interval over repeats below 0 for that number of labelled images",
+    values=lambda e: _gains(e, -1),
+)
+
+more_is_better = Claim(
+    "the longer one waits, the better the answer",
+    statistic="test accuracy of the mean of all exits minus that of exit 1, repeat by repeat, in points",
+    expected="> 0",
+    refuted_by="an interval over repeats below 0 for that method and number of labelled images",
+    values=lambda e: {
+        f"{method.name}, {e.images}({n})": e.values(n, method, "ensemble")[:, -1]
+        - e.values(n, method, "ensemble")[:, 0]
+        for n in e.labelled
+        for method in THREE
+        if (n, method.name) in e.runs
+    },
+)

@@ -1,0 +1,94 @@
+"""Accuracy within a budget: exit-wise training against distillation, with and without unlabelled images (004, 6.4)."""
+
+from matplotlib.figure import Figure
+
+from tutelage.exits.studies._drawing import beside_the_paper
+from tutelage.exits.studies._protocol import (
+    DISTILLED,
+    EXIT_WISE,
+    LABELLED,
+    REPEATS,
+    SETTINGS,
+    THREE,
+    WITH_UNLABELLED,
+    MethodAccuracies,
+    accuracies,
+    networks,
+    table,
+)
+from tutelage.exits.studies._thesis import BUDGET
+from tutelage.studies.claims import Claim
+from tutelage.studies.study import Plan, Scale, study
+
+
+@study(
+    "exits-budget",
+    seed="004",
+    figure="6.2, 6.3",
+    shows="Top-5 accuracy of an MSDNet on CIFAR-100 and ImageNet against the number of exits it may use, for several "
+    "numbers of labelled images: distillation from the last exit is better than training every exit by itself, most "
+    "so for few images and small budgets.",
+)
+def exits_budget(scale: Scale) -> Plan:
+    """Accuracy of networks with exits within a budget."""
+    claims = [first_exit, least_data, smallest_budget, whole_budget, unlabelled_help]
+    experiments = networks(SETTINGS[scale], LABELLED[scale], THREE, REPEATS[scale])
+    return Plan(experiments, draw, claims, table, view=accuracies)
+
+
+def draw(found: MethodAccuracies) -> Figure:
+    """Test accuracy against the number of exits available, the exit chosen on held images."""
+    return beside_the_paper(found, THREE, "budget", BUDGET, "exits available", "Table 6.2")
+
+
+def _name(found: MethodAccuracies, labelled: int) -> str:
+    return f"{found.images}({labelled})"
+
+
+first_exit = Claim(
+    "at the smallest budget distillation beats exit-wise training",
+    statistic="test accuracy of exit 1, distilled minus exit-wise on the same subset and start, in points",
+    expected="> 0",
+    refuted_by="an interval over repeats below 0 for that number of labelled images",
+    values=lambda e: {_name(e, n): e.gain(n, DISTILLED, EXIT_WISE, "budget")[:, 0] for n in e.labelled},
+)
+
+least_data = Claim(
+    "the gain is largest for the least data",
+    statistic="gain of exit 1 at the fewest labelled images minus that at the most, repeat by repeat, in points",
+    expected="> 0",
+    refuted_by="an interval over repeats below 0",
+    values=lambda e: {
+        f"{e.labelled[0]} against {e.labelled[-1]} a class": e.gain(e.labelled[0], DISTILLED, EXIT_WISE, "budget")[:, 0]
+        - e.gain(e.labelled[-1], DISTILLED, EXIT_WISE, "budget")[:, 0]
+    },
+)
+
+smallest_budget = Claim(
+    "the gain is largest for the smallest budget",
+    statistic="gain with one exit available minus that with all of them, repeat by repeat, in points",
+    expected="> 0",
+    refuted_by="an interval over repeats below 0 for that number of labelled images",
+    values=lambda e: {
+        _name(e, n): e.gain(n, DISTILLED, EXIT_WISE, "budget")[:, 0] - e.gain(n, DISTILLED, EXIT_WISE, "budget")[:, -1]
+        for n in e.labelled
+    },
+)
+
+whole_budget = Claim(
+    "on CIFAR distillation is better at every budget, the largest too",
+    statistic="gain with all exits available, repeat by repeat, in points",
+    expected="> 0",
+    refuted_by="an interval over repeats below 0 for that number of labelled images",
+    values=lambda e: {_name(e, n): e.gain(n, DISTILLED, EXIT_WISE, "budget")[:, -1] for n in e.labelled},
+)
+
+unlabelled_help = Claim(
+    "on CIFAR unlabelled images raise the first exit further",
+    statistic="test accuracy of exit 1, with unlabelled images minus without, repeat by repeat, in points",
+    expected="> 0",
+    refuted_by="an interval over repeats below 0 for that number of labelled images",
+    values=lambda e: {
+        _name(e, n): e.gain(n, WITH_UNLABELLED, DISTILLED, "budget")[:, 0] for n in e.labelled if n < e.total
+    },
+)

@@ -1,0 +1,81 @@
+"""Who teaches: the last exit alone, or all later exits (paper 004, Fig. E.1)."""
+
+from functools import partial
+
+from matplotlib.figure import Figure
+
+from tutelage.exits.studies._drawing import curves
+from tutelage.exits.studies._protocol import (
+    DISTILLED,
+    EXIT_WISE,
+    LABELLED,
+    REPEATS,
+    SETTINGS,
+    Method,
+    MethodAccuracies,
+    accuracies,
+    networks,
+    table,
+)
+from tutelage.studies.claims import Claim
+from tutelage.studies.study import Plan, Scale, study
+
+ALL_LATER = Method("taught by all later exits", teachers="later")
+METHODS = (EXIT_WISE, DISTILLED, ALL_LATER)
+
+
+@study(
+    "exits-teachers",
+    seed="004",
+    figure="Fig. E.1",
+    shows="On CIFAR-100, 250 images a class: exits taught by the last one and exits taught by all later ones are "
+    "nearly equal, and both better than exits that nobody teaches.",
+)
+def exits_teachers(scale: Scale) -> Plan:
+    """Who teaches: the last exit alone, or all later exits."""
+    claims = [not_worse, not_better, taught_by_all]
+    experiments = networks(SETTINGS[scale], LABELLED[scale][1:2], METHODS, REPEATS[scale])
+    return Plan(experiments, draw, claims, table, view=partial(accuracies, methods=METHODS))
+
+
+def draw(found: MethodAccuracies) -> Figure:
+    """Accuracy in budget mode and anytime for the three choices of teachers."""
+    figure = Figure(figsize=(6.2, 3.0), layout="constrained")
+    panels = figure.subplots(1, 2)
+    modes = (("budget", "exits available"), ("ensemble", "exits in the ensemble"))
+    for axes, (kind, xlabel) in zip(panels, modes, strict=True):
+        curves(axes, found, found.labelled[0], METHODS, kind)
+        axes.set(title=f"{found.images}({found.labelled[0]}), {kind}, top-{found.top}", xlabel=xlabel)
+    panels[0].set_ylabel("test accuracy, %")
+    panels[1].legend(fontsize=6, loc="lower right")
+    return figure
+
+
+def _difference(found: MethodAccuracies) -> dict:
+    gain = found.gain(found.labelled[0], ALL_LATER, DISTILLED, "budget")
+    return {f"{found.images}({found.labelled[0]})": gain.mean(1)}
+
+
+not_worse = Claim(
+    "all later exits teach nearly as well as the last alone",
+    statistic="test accuracy in budget mode, mean over budgets, all later minus the last, in points",
+    expected="> -1",
+    refuted_by="an interval over repeats below -1",
+    values=_difference,
+)
+
+not_better = Claim(
+    "and not much better",
+    statistic="test accuracy in budget mode, mean over budgets, all later minus the last, in points",
+    expected="< 1",
+    refuted_by="an interval over repeats above 1",
+    values=_difference,
+)
+
+taught_by_all = Claim(
+    "either beats exit-wise training at the first exit",
+    statistic="test accuracy of exit 1 minus that of exit-wise training on the same repeat, in points",
+    expected="> 0",
+    refuted_by="an interval over repeats below 0 for that choice of teachers",
+    values=lambda e: {m.name: e.gain(e.labelled[0], m, EXIT_WISE, "budget")[:, 0] for m in (DISTILLED, ALL_LATER)},
+)

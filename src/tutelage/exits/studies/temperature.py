@@ -1,0 +1,131 @@
+"""Annealing of the temperature, against temperatures that stay (paper 004, Figs. 6.6 and 6.7)."""
+
+from functools import partial
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from tutelage.exits.objective import Annealing
+from tutelage.exits.studies._drawing import curves
+from tutelage.exits.studies._protocol import (
+    DISTILLED,
+    LABELLED,
+    SETTINGS,
+    Method,
+    MethodAccuracies,
+    accuracies,
+    networks,
+    table,
+)
+from tutelage.studies.claims import Claim
+from tutelage.studies.figures import PALETTE
+from tutelage.studies.study import Plan, Scale, study
+
+STAYING = tuple(Method(f"temperature {t}", temperature=float(t)) for t in (1, 2, 3, 4))
+METHODS = (DISTILLED, *STAYING)
+MEMBERS: dict[Scale, int] = {"smoke": 2, "quick": 5, "paper": 5}
+LIMIT = Annealing().limit
+
+
+@study(
+    "exits-temperature",
+    seed="004",
+    figure="6.6, 6.7",
+    shows="On CIFAR-100 the confidence of the last exit rises in training; divided by an annealed temperature it stays "
+    "slightly below the limit. A temperature of 1 is clearly worse than annealing, 2, 3 and 4 are nearly as good.",
+)
+def exits_temperature(scale: Scale) -> Plan:
+    """Annealing of the temperature, against temperatures that stay."""
+    claims = [raw_rises, below_limit, near_limit, one_is_worse, others_no_better]
+    experiments = networks(SETTINGS[scale], LABELLED[scale][1:2], METHODS, MEMBERS[scale])
+    return Plan(experiments, draw, claims, table, view=partial(accuracies, methods=METHODS))
+
+
+def _traces(found: MethodAccuracies) -> np.ndarray:
+    """Temperature, adjusted and raw confidence of the annealed networks, by epoch: [S, 3, epochs]."""
+    runs = found.runs[found.labelled[0], DISTILLED.name]
+    return np.stack([run.trace for run in runs if run.trace is not None])
+
+
+def draw(found: MethodAccuracies) -> Figure:
+    """The trace of annealing; accuracy in budget mode and anytime, for annealing and for temperatures that stay."""
+    figure = Figure(figsize=(8.6, 3.0), layout="constrained")
+    left, middle, right = figure.subplots(1, 3)
+    traces = _traces(found)
+    epochs = np.arange(1, traces.shape[2] + 1)
+    for row, label, colour in ((2, "confidence, raw", PALETTE[0]), (1, "confidence, adjusted", PALETTE[2])):
+        left.plot(epochs, traces[:, row].mean(0), color=colour, label=label)
+    left.axhline(LIMIT, color="#666666", linewidth=0.8, linestyle="--", label="limit")
+    for drop in found.drops:
+        left.axvline(drop, color="#bbbbbb", linewidth=0.8, linestyle=":")
+    left.set(title=f"{found.images}({found.labelled[0]}): the last exit", xlabel="epoch", ylim=(0, 1.02))
+    left.set_ylabel("confidence, mean over repeats")
+    other = left.twinx()
+    other.plot(epochs, traces[:, 0].mean(0), color=PALETTE[3], label="temperature")
+    other.set_ylabel("temperature", color=PALETTE[3])
+    other.grid(False)
+    left.legend(fontsize=6, loc="lower right")
+    for axes, kind, xlabel in ((middle, "budget", "exits available"), (right, "ensemble", "exits in the ensemble")):
+        curves(axes, found, found.labelled[0], METHODS, kind)
+        axes.set(title=f"{kind}, top-{found.top}", xlabel=xlabel)
+    middle.set_ylabel("test accuracy, %")
+    handles, labels = right.get_legend_handles_labels()
+    right.legend(handles, ["annealed", *labels[1:]], fontsize=6, loc="lower right")
+    return figure
+
+
+def _half(found: MethodAccuracies) -> np.ndarray:
+    """Adjusted confidence less the limit, mean over the second half of the epochs: [S]."""
+    adjusted = _traces(found)[:, 1]
+    return adjusted[:, adjusted.shape[1] // 2 :].mean(1) - LIMIT
+
+
+def _setting(found: MethodAccuracies) -> str:
+    return f"{found.images}({found.labelled[0]})"
+
+
+raw_rises = Claim(
+    "the last exit's raw confidence rises in training",
+    statistic="raw confidence in the last tenth of the epochs minus that in the first tenth, repeat by repeat",
+    expected="> 0",
+    refuted_by="an interval over repeats below 0",
+    values=lambda e: {_setting(e): _ends(_traces(e)[:, 2])},
+)
+
+below_limit = Claim(
+    "adjusted confidence stays below the limit",
+    statistic="adjusted confidence, mean over the second half of the epochs, minus the limit",
+    expected="< 0",
+    refuted_by="an interval over repeats above 0",
+    values=lambda e: {_setting(e): _half(e)},
+)
+
+near_limit = Claim(
+    "and only slightly so",
+    statistic="adjusted confidence, mean over the second half of the epochs, minus the limit",
+    expected="> -0.1",
+    refuted_by="an interval over repeats below -0.1",
+    values=lambda e: {_setting(e): _half(e)},
+)
+
+one_is_worse = Claim(
+    "a temperature of 1 is clearly worse than annealing",
+    statistic="test accuracy of exit 1, annealed minus temperature 1 on the same repeat, in points",
+    expected="> 0",
+    refuted_by="an interval over repeats below 0",
+    values=lambda e: {_setting(e): e.gain(e.labelled[0], DISTILLED, STAYING[0], "budget")[:, 0]},
+)
+
+others_no_better = Claim(
+    "annealing is as good as any temperature that stays, or better",
+    statistic="test accuracy in budget mode, mean over budgets, annealed minus that temperature, in points",
+    expected="> -1",
+    refuted_by="an interval over repeats below -1 for that temperature",
+    values=lambda e: {m.name: e.gain(e.labelled[0], DISTILLED, m, "budget").mean(1) for m in STAYING[1:]},
+)
+
+
+def _ends(values: np.ndarray) -> np.ndarray:
+    """Mean over the last tenth of the epochs less that over the first: [S, epochs] -> [S]."""
+    tenth = max(1, values.shape[1] // 10)
+    return values[:, -tenth:].mean(1) - values[:, :tenth].mean(1)

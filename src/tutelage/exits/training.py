@@ -1,0 +1,228 @@
+"""Training of networks with exits, by Algorithm 6.1 of seed 004; without teachers it is the exit-wise baseline."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from tutelage import draws
+from tutelage.errors import Refusal
+from tutelage.exits._batches import Samples, batches
+from tutelage.exits._pupil import Pupil
+from tutelage.exits.inference import exit_accuracy
+from tutelage.exits.multi_exit import MultiExit
+from tutelage.exits.objective import check_labels, teacher_sets
+from tutelage.exits.settings import ExitTraining
+
+__all__ = [
+    "Augment",
+    "ExitTask",
+    "ExitTraining",
+    "Samples",
+    "Trace",
+    "TrainedExits",
+    "train_exits",
+    "train_side_by_side",
+]
+
+Augment = Callable[[Tensor, Tensor, int], Tensor]
+"""(samples [1, B, ...], key of the stream [1], number of the first sample) -> samples."""
+
+OnEpoch = Callable[[int, MultiExit], None]
+"""Called with the number of epochs done and the model in evaluation mode."""
+
+_AHEAD = 32  # batches whose samples are gathered at a time, at most
+_NUMBERS = 2**27  # that they hold, at most, if they are several
+
+
+@dataclass(frozen=True, eq=False)
+class ExitTask:
+    """One training: a network, samples x [N, ...], labels y [N] (some may be UNLABELLED), and the seed of its batches.
+
+    x may also be :class:`Pixels`, images too many for the device. held: samples and labels apart from these; where
+    given, the weights of the epoch with the best accuracy on them, meant over exits, are kept.
+    """
+
+    model: MultiExit
+    x: Samples
+    y: Tensor
+    settings: ExitTraining
+    seed: int = 0
+    held: tuple[Samples, Tensor] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """The teachers at every step: temperature, confidence at it ("adjusted"), and without it ("raw"): [steps] each."""
+
+    temperature: Tensor
+    adjusted: Tensor
+    raw: Tensor
+
+    def by_epoch(self, epochs: int) -> "Trace":
+        """Means over the steps of every epoch: [epochs] each."""
+        if epochs < 1 or len(self.raw) % epochs:
+            raise Refusal(f"{len(self.raw)} steps are not {epochs} epochs of equal length")
+        return Trace(*(part.view(epochs, -1).mean(1) for part in (self.temperature, self.adjusted, self.raw)))
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedExits:
+    """A trained network, its mean loss in every epoch, and the trace of its teachers (None where nobody teaches).
+
+    epoch: whose weights these are, counted from 1: the last, or the best on held samples where they were given.
+    """
+
+    model: MultiExit
+    losses: tuple[float, ...]
+    trace: Trace | None
+    epoch: int
+
+
+def train_exits(
+    model: MultiExit,
+    x: Samples,
+    y: Tensor,
+    settings: ExitTraining,
+    *,
+    augment: Augment | None = None,
+    seed: int = 0,
+    held: tuple[Samples, Tensor] | None = None,
+    on_epoch: OnEpoch | None = None,
+) -> TrainedExits:
+    """Train a copy of a network with exits on x [N, ...] with labels y [N], some of which may be UNLABELLED.
+
+    An epoch is once through the labelled samples, an incomplete last batch left out. Where samples without labels are
+    given and somebody teaches, each batch has as many of them beside it, and both kinds weigh as in the whole data
+    (004, eq. 6.6). Batches depend on the seed alone. held: see :class:`ExitTask`.
+    """
+
+    def tell(epoch: int, courses: list[_Course]) -> None:
+        if on_epoch:
+            on_epoch(epoch, courses[0].pupil.model.eval())
+            courses[0].pupil.model.train()
+
+    return _together([ExitTask(model, x, y, settings, seed, held)], augment, tell)[0]
+
+
+def train_side_by_side(
+    tasks: Sequence[ExitTask], *, augment: Augment | None = None, progress: Callable[[float], None] | None = None
+) -> list[TrainedExits]:
+    """Several trainings of equally many epochs: at the same time where their samples are on a GPU, else in turn.
+
+    progress: told the share done after every epoch.
+    """
+    if not tasks:
+        raise Refusal("there is nothing to train: give at least one task")
+    if len({task.settings.epochs for task in tasks}) > 1:
+        raise Refusal("trainings side by side have equally many epochs: give one number, or train them in turn")
+    together = all(task.x.is_cuda for task in tasks)
+    groups = [list(tasks)] if together else [[task] for task in tasks]
+    total = len(groups) * tasks[0].settings.epochs
+    done = 0
+
+    def tell(epoch: int, courses: list[_Course]) -> None:
+        nonlocal done
+        done += 1
+        if progress:
+            progress(done / total)
+
+    return [one for group in groups for one in _together(group, augment, tell)]
+
+
+def _together(
+    tasks: Sequence[ExitTask], augment: Augment | None, after: Callable[[int, list["_Course"]], None]
+) -> list[TrainedExits]:
+    """after: called with the number of epochs done, and all courses."""
+    courses = [_Course(task, augment) for task in tasks]
+    steps, ahead = max(course.steps for course in courses), min(course.ahead for course in courses)
+    for epoch in range(tasks[0].settings.epochs):
+        for start in range(0, steps, ahead):
+            for course in courses:
+                course.gather(epoch, start, ahead)
+            for step in range(start, min(start + ahead, steps)):
+                for course in courses:
+                    course.advance(step)
+        for course in courses:
+            course.close(epoch)
+        after(epoch + 1, courses)
+    return [course.result() for course in courses]
+
+
+class _Course:
+    """A task under way: its pupil, its batches, and the best weights so far."""
+
+    def __init__(self, task: ExitTask, augment: Augment | None) -> None:
+        self.task, self.augment, settings = task, augment, task.settings
+        self.sets = teacher_sets(task.model.exits, settings.teachers)
+        self.batches = batches(task.x, task.y, settings.batch, any(self.sets), task.seed)
+        self.steps = self.batches.steps
+        self.moves = draws.keys([task.seed], "exits-augmentation", task.x.device)
+        self.pupil = Pupil(task.model, self.batches, settings, self.sets)
+        self._check()
+        self.losses: list[float] = []
+        self.best: tuple[float, int, dict[str, Tensor]] | None = None
+
+    def _check(self) -> None:
+        """Refuse samples that are not finite or do not fit the network, and labels that are no classes of it."""
+        x, model = self.task.x, self.pupil.model
+        if isinstance(x, Tensor) and not x.isfinite().all():
+            raise Refusal("some samples are not finite: leave them out")
+        with self.pupil.at_work(), torch.no_grad():
+            try:
+                outputs = model.eval()(x[:1])[0].shape[1]
+            except RuntimeError as error:
+                said = str(error).splitlines()[0]
+                raise Refusal(f"the network does not take samples of shape {list(x.shape[1:])} ({said})") from None
+        check_labels(self.task.y, outputs)
+        model.train()
+
+    @property
+    def ahead(self) -> int:
+        """Batches whose samples may be gathered at a time."""
+        return max(1, min(_AHEAD, _NUMBERS // (self.batches.width * math.prod(self.task.x.shape[1:]))))
+
+    def gather(self, epoch: int, start: int, ahead: int) -> None:
+        """The samples of the next batches of an epoch, moved about where that was asked."""
+        stop = min(start + ahead, self.steps)
+        if start >= stop:
+            return
+        with self.pupil.at_work():
+            rows = self.batches.rows(epoch, start, stop)
+            x = self.task.x[rows.flatten()]
+            if self.augment:
+                x = self.augment(x.unsqueeze(0), self.moves, (epoch * self.steps + start) * self.batches.width)[0]
+            self.pupil.rate(self.task.settings.rate(epoch))
+            self.pupil.prepare(x.view(*rows.shape, *x.shape[1:]), self.task.y[rows], min(ahead, self.steps))
+
+    def advance(self, step: int) -> None:
+        """One step of this epoch, if it has so many."""
+        if step < self.steps:
+            with self.pupil.at_work():
+                self.pupil.advance()
+
+    def close(self, epoch: int) -> None:
+        """The epoch's loss; weights that are the best on the held samples are put by."""
+        seen = self.pupil.seen[epoch * self.steps : (epoch + 1) * self.steps, 0]
+        with self.pupil.at_work():
+            self.losses.append(float(seen.mean()))
+            if self.task.held:
+                accuracy = float(exit_accuracy(self.pupil.model, *self.task.held).single.mean())
+                if self.best is None or accuracy > self.best[0]:
+                    state = {name: value.clone() for name, value in self.pupil.model.state_dict().items()}
+                    self.best = accuracy, epoch + 1, state
+        if not math.isfinite(self.losses[-1]):
+            raise Refusal(
+                f"training diverged in epoch {epoch + 1}: lower the learning rate {self.task.settings.learning_rate:g}"
+            )
+
+    def result(self) -> TrainedExits:
+        model, epoch = self.pupil.finished(), self.task.settings.epochs
+        if self.best:
+            epoch = self.best[1]
+            model.load_state_dict(self.best[2])
+        seen = self.pupil.seen.cpu()
+        trace = Trace(seen[:, 1], seen[:, 2], seen[:, 3]) if any(self.sets) else None
+        return TrainedExits(model.eval(), tuple(self.losses), trace, epoch)

@@ -1,6 +1,0 @@
-"""Figures in one house style."""
-
-from tutelage.figures.panels import band, panel_grid, strength_bar, strength_colours
-from tutelage.figures.style import PALETTE, house_style, save
-
-__all__ = ["PALETTE", "band", "house_style", "panel_grid", "save", "strength_bar", "strength_colours"]

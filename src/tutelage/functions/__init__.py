@@ -1,0 +1,103 @@
+"""Which function a network is.
+
+pieces: its linear regions and what follows from them; pruning: the same function with fewer units; joining: units
+matched, and paths between networks; comparing: whether two networks are the same function; identifying: whether the
+function determines the parameters; querying: the weights of a black box from its values.
+"""
+
+from tutelage.functions.comparing.canonical import Orbit, canonical, orbit_size
+from tutelage.functions.comparing.equivalence import same_function
+from tutelage.functions.comparing.gallery import Exhibit, exhibit
+from tutelage.functions.comparing.normal import Redundancy
+from tutelage.functions.comparing.relation import Relation, match_parameters
+from tutelage.functions.comparing.supremum import Supremum, as_relu, homogeneous, supremum
+from tutelage.functions.comparing.verdict import Comparison
+from tutelage.functions.identifying.construction import construct
+from tutelage.functions.identifying.dependency import Graph, dependency_graph
+from tutelage.functions.identifying.folds import FoldSet, fold_set
+from tutelage.functions.identifying.generality import generality
+from tutelage.functions.identifying.identifiability import Identifiability, identifiability
+from tutelage.functions.identifying.surfaces import Surface, canonical_surface
+from tutelage.functions.identifying.transparency import Transparency, transparency
+from tutelage.functions.joining.matching import Matching, match
+from tutelage.functions.joining.paths import Path, connect, loss_along, straight, straight_after_matching
+from tutelage.functions.pieces.counts import Estimate, estimate, zaslavsky
+from tutelage.functions.pieces.difference import Extremes, deepen, exact_deviation, extreme_values, side_by_side
+from tutelage.functions.pieces.domain import Domain, box, polytope
+from tutelage.functions.pieces.faces import Facets, facets, polygons, segments, volumes
+from tutelage.functions.pieces.regions import BUDGET, Regions, enumerate_regions, local_maps
+from tutelage.functions.pieces.slices import slice_network
+from tutelage.functions.pruning.bounds import bounds
+from tutelage.functions.pruning.deviation import Deviation, largest_deviation
+from tutelage.functions.pruning.intervals import Box, box_for
+from tutelage.functions.pruning.redundancy import Step
+from tutelage.functions.pruning.surgery import Proof, Pruning, prune
+from tutelage.functions.querying.reconstruction import Reconstruction, identify
+
+__all__ = [
+    "BUDGET",
+    "Box",
+    "Comparison",
+    "Deviation",
+    "Domain",
+    "Estimate",
+    "Exhibit",
+    "Extremes",
+    "Facets",
+    "FoldSet",
+    "Graph",
+    "Identifiability",
+    "Matching",
+    "Orbit",
+    "Path",
+    "Proof",
+    "Pruning",
+    "Reconstruction",
+    "Redundancy",
+    "Regions",
+    "Relation",
+    "Step",
+    "Supremum",
+    "Surface",
+    "Transparency",
+    "as_relu",
+    "bounds",
+    "box",
+    "box_for",
+    "canonical",
+    "canonical_surface",
+    "connect",
+    "construct",
+    "deepen",
+    "dependency_graph",
+    "enumerate_regions",
+    "estimate",
+    "exact_deviation",
+    "exhibit",
+    "extreme_values",
+    "facets",
+    "fold_set",
+    "generality",
+    "homogeneous",
+    "identifiability",
+    "identify",
+    "largest_deviation",
+    "local_maps",
+    "loss_along",
+    "match",
+    "match_parameters",
+    "orbit_size",
+    "polygons",
+    "polytope",
+    "prune",
+    "same_function",
+    "segments",
+    "side_by_side",
+    "slice_network",
+    "straight",
+    "straight_after_matching",
+    "supremum",
+    "transparency",
+    "volumes",
+    "zaslavsky",
+]

@@ -1,0 +1,167 @@
+"""Whether two networks differ by permuting and scaling hidden units alone, and which permutation and scales do it."""
+
+from dataclasses import dataclass
+
+import torch
+from scipy.optimize import linear_sum_assignment
+from torch import Tensor
+
+from tutelage.errors import Refusal
+from tutelage.functions.checks import bias, in_double, same_function_space
+from tutelage.functions.comparing.canonical import incoming, outgoing, reordered, scaled, turned, unit_lengths
+from tutelage.networks import Network
+
+_SWEEPS = 8  # times all layers are assigned anew, with the layers above taken into account
+_BY_FAN_OUT = 1e-3  # weight of the fan-out beside incoming weights: it decides among units that are nearly equal
+_FAR = 1e300  # the distance of units whose lengths float64 cannot hold
+_ROUNDINGS = 16  # roundings of weights and scales, a layer, up to which a residual is none
+
+
+@dataclass(frozen=True, eq=False)
+class Relation:
+    r"""The permutation and scales that bring one network nearest to another (004, eq. 2.5).
+
+    .. math:: W_l = M_l P_l W'_l P_{l-1}^{-1} M_{l-1}^{-1}, \qquad b_l = M_l P_l b'_l
+
+    permutations: int64 [S, n_l] a hidden layer, unit k of the first network is unit permutations[k] of the second;
+    scales: [S, n_l], the diagonal of M_l; residual: [S, L], the largest distance of a unit's incoming weights and bias,
+    scaled to length 1, and for the top layer that of all weights over those of the first network; aligned: the second
+    network with the units of the first, in its order and scale; allowed: [L], the residuals that rounding explains.
+    """
+
+    permutations: tuple[Tensor, ...]
+    scales: tuple[Tensor, ...]
+    residual: Tensor
+    aligned: Network
+    allowed: Tensor
+
+    @property
+    def holds(self) -> Tensor:
+        """Whether permutation and scales explain every layer: bool [S]."""
+        return (self.residual <= self.allowed).all(1)
+
+    def failing_layer(self, member: int = 0) -> int | None:
+        """The first layer (from 1) that they do not explain, or None."""
+        found = (self.residual[member] > self.allowed).nonzero()
+        return int(found[0]) + 1 if len(found) else None
+
+
+def match_parameters(first: Network, second: Network) -> Relation:
+    """Match the units of two networks of one architecture, layer by layer, by optimal assignments (004, section 2).
+
+    Units are compared by incoming weights and bias of length 1, after the layer below was matched; where several are
+    nearly equal the fan-out decides. Members are paired.
+
+    >>> a = Network((torch.tensor([[[3.0, 0.0], [0.0, 0.5]]]), torch.tensor([[[1.0], [4.0]]])))
+    >>> b = Network((torch.tensor([[[0.0, 6.0], [1.0, 0.0]]]), torch.tensor([[[2.0], [0.5]]])))
+    >>> found = match_parameters(a, b)
+    >>> found.permutations[0].tolist(), found.scales[0].tolist(), found.holds.tolist()
+    ([[1, 0]], [[0.5, 0.5]], [True])
+    """
+    _one_architecture(first, second)
+    eps = max(torch.finfo(n.dtype).eps for n in (first, second))
+    a, lengths_a = unit_lengths(in_double(first, "first network"))
+    b, lengths_b = unit_lengths(in_double(second, "second network"))
+    orders, signs = _assigned(a, b, eps)
+    placed = _placed(b, orders, signs)
+    scales = tuple(
+        sign * la / lb.gather(1, order) for sign, la, lb, order in zip(signs, lengths_a, lengths_b, orders, strict=True)
+    )
+    aligned = _placed(in_double(second), orders, tuple(torch.ones_like(s) for s in signs))
+    for layer, scale in enumerate(scales):
+        aligned = scaled(aligned, layer, scale)
+    return Relation(orders, scales, _residual(a, placed), aligned, _allowed(first.depth, eps))
+
+
+def _allowed(depth: int, eps: float) -> Tensor:
+    """What rounding leaves of a residual, a layer: [L]; lower layers' scales enter those above."""
+    return _ROUNDINGS * eps * torch.arange(1, depth + 1, dtype=torch.float64)
+
+
+def _one_architecture(first: Network, second: Network) -> None:
+    same_function_space(first, second)
+    if first.widths != second.widths:
+        widths = " and ".join("-".join(map(str, n.widths)) for n in (first, second))
+        raise Refusal(
+            f"the networks have widths {widths}: parameters of one architecture are matched; see same_function"
+        )
+    if kind(first) != kind(second):
+        raise Refusal(f"the networks have {kind(first)} and {kind(second)} units: parameters of one kind are matched")
+
+
+def kind(network: Network) -> str:
+    """The kind of hidden units in words.
+
+    >>> kind(Network((torch.ones(1, 1, 1), torch.ones(1, 1, 1)), activation="leaky", slope=0.1))
+    'leaky (slope 0.1)'
+    """
+    if network.depth == 1:
+        return "no hidden"
+    return f"leaky (slope {network.slope:g})" if network.activation == "leaky" else network.activation
+
+
+def _assigned(a: Network, b: Network, eps: float) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+    """Order and signs of the units of b in every hidden layer; signs other than 1 for abs alone."""
+    orders: list[Tensor] = []
+    signs: list[Tensor] = []
+    partly = b
+    for layer in range(a.depth - 1):
+        far, _ = _distances(incoming(a, layer), incoming(partly, layer), a.activation == "abs")
+        orders.append(_assignment(far + _BY_FAN_OUT * _distances(outgoing(a, layer), outgoing(partly, layer))[0]))
+        signs.append(_signs(a, partly, layer, orders[-1]))
+        partly = turned(reordered(partly, layer, orders[-1]), layer, signs[-1])
+    for _ in range(_SWEEPS):
+        now = _placed(b, tuple(orders), tuple(signs))
+        if (_residual(a, now) <= _allowed(a.depth, eps)).all():
+            break
+        changed = False
+        for layer in range(a.depth - 1):
+            far, _ = _distances(incoming(a, layer), incoming(now, layer), a.activation == "abs")
+            order = _assignment(far + _distances(a.weights[layer + 1].mT, now.weights[layer + 1].mT)[0])
+            changed |= not torch.equal(order, torch.arange(order.shape[1]).expand_as(order))
+            again = _signs(a, now, layer, order)
+            now = turned(reordered(now, layer, order), layer, again)
+            orders[layer], signs[layer] = orders[layer].gather(1, order), signs[layer].gather(1, order) * again
+        if not changed:
+            break
+    return tuple(orders), tuple(signs)
+
+
+def _placed(network: Network, orders: tuple[Tensor, ...], signs: tuple[Tensor, ...]) -> Network:
+    for layer, (order, sign) in enumerate(zip(orders, signs, strict=True)):
+        network = turned(reordered(network, layer, order), layer, sign)
+    return network
+
+
+def _distances(a: Tensor, b: Tensor, even: bool = False) -> tuple[Tensor, Tensor]:
+    """Distances of columns, up to sign if even, and whether signs differ: [S, m, n], [S, m, n] -> [S, n, n] twice."""
+    far = torch.cdist(a.mT.contiguous(), b.mT.contiguous(), compute_mode="donot_use_mm_for_euclid_dist")
+    if not even:
+        return far, torch.zeros_like(far, dtype=torch.bool)
+    opposite = torch.cdist(a.mT.contiguous(), -b.mT.contiguous(), compute_mode="donot_use_mm_for_euclid_dist")
+    return torch.minimum(far, opposite), opposite < far
+
+
+def _signs(a: Network, b: Network, layer: int, order: Tensor) -> Tensor:
+    """1, or -1 where a unit of an abs network is the negative of its partner: [S, n]."""
+    if a.activation != "abs":
+        return torch.ones(order.shape, dtype=torch.float64)
+    mine, theirs = incoming(a, layer), incoming(b, layer)
+    product = (mine * theirs.gather(2, order.unsqueeze(1).expand_as(theirs))).sum(1)
+    return torch.where(product < 0, -torch.ones_like(product), 1)
+
+
+def _assignment(cost: Tensor) -> Tensor:
+    """The pairing of smallest total cost: [S, n, n] -> int64 [S, n], the column of every row."""
+    return torch.stack(
+        [torch.from_numpy(linear_sum_assignment(matrix)[1]) for matrix in cost.nan_to_num(_FAR, _FAR).numpy()]
+    )
+
+
+def _residual(a: Network, b: Network) -> Tensor:
+    """Largest distance of paired units a layer, and of the top layers: [S, L]."""
+    layers = [(incoming(a, l) - incoming(b, l)).norm(dim=1).amax(1) for l in range(a.depth - 1)]
+    top = a.depth - 1
+    gap = torch.cat([(a.weights[top] - b.weights[top]).flatten(1), bias(a, top) - bias(b, top)], dim=1).norm(dim=1)
+    size = torch.cat([a.weights[top].flatten(1), bias(a, top)], dim=1).norm(dim=1)
+    return torch.stack([*layers, gap / torch.where(size > 0, size, 1)], dim=1)

@@ -1,0 +1,127 @@
+r"""Up to which difference two networks count as the same function, at every input and for every output.
+
+A stored network is an exact function of its stored numbers. Networks that are meant to be equal differ by the rounding
+of their weights, so that differences count as none up to
+
+.. math:: t(x) = \max(1, |x|_\infty)\, \min(c, \max(f, r(x)))
+
+with r the effect of rounding the weights at this input, f a floor and c a ceiling that are shares of how much the
+output itself varies. t does not depend on the domain: a difference that counts in a box counts in every larger one.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from tutelage import draws
+from tutelage.functions.checks import bias, in_double
+from tutelage.functions.evaluation import with_error
+from tutelage.functions.pieces.domain import ROUNDING
+from tutelage.functions.pruning.intervals import gamma
+from tutelage.networks import Network, gate
+from tutelage.networks.forward import activate, linear
+
+_ROUNDINGS = 4  # roundings, in the precision of the file, that every weight may have gone through
+_SIZES = (1.0, 10.0, 100.0, 1e3, 1e4)  # half the widths of cubes on which the variation is measured
+_SAMPLES = 256  # points per cube
+_VALUES = 256 * torch.finfo(torch.float64).eps  # of an output's value that float64 cannot be asked for
+_SHARES = {torch.float32: (2.0**-20, 2.0**-10)}  # floor and ceiling, as shares of the variation
+_FINE = (2.0**-34, 2.0**-30)  # the same for float64, and for half precision, which float64 holds exactly
+
+
+@dataclass(frozen=True, eq=False)
+class Tolerance:
+    """Differences that count as none for a pair of networks: floor and ceiling, float64 [C], over max(1, |x|).
+
+    told: a tolerance that the user gave, instead of the effect of rounding; 0 for none.
+    """
+
+    networks: tuple[Network, Network]
+    floor: Tensor
+    ceiling: Tensor
+    told: float | None
+
+    def at(self, point: Tensor, bounded: bool) -> Tensor:
+        """The tolerance at one input [d] for every output: [C]; divided by max(1, |x|) where not bounded."""
+        size = max(1.0, point.abs().max().item())
+        if self.told is not None:
+            return (self.floor * (size if bounded else 1.0)).clamp_min(self.told)
+        first, second = self.networks
+        rounded = (rounding_at(first, point) + rounding_at(second, point)) / size
+        limited = torch.minimum(self.ceiling, torch.maximum(self.floor, rounded))
+        return limited * (size if bounded else 1.0)
+
+    def proof(self, nearest: float) -> Tensor:
+        """What a bound over a domain must not exceed: [C]; nearest: the smallest |x| of the domain, 0 for none."""
+        least = self.floor * max(1.0, nearest)
+        return least if self.told is None else least.clamp_min(self.told)
+
+    @property
+    def related(self) -> Tensor:
+        """What a bound on permuted and scaled copies over all inputs must not exceed, over max(1, |x|): [C]."""
+        return self.ceiling if self.told is None else self.floor.clamp_min(self.told)
+
+
+def tolerance_for(first: Network, second: Network, told: float | None = None) -> Tolerance:
+    """The tolerance of a pair of networks, each of one member and as stored."""
+    floor = ceiling = torch.zeros(first.outputs, dtype=torch.float64)
+    for network in (first, second):
+        spread, size = variation(network)
+        low, high = _SHARES.get(network.dtype, _FINE) if told is None else _FINE
+        floor, ceiling = floor + low * spread + _VALUES * size, ceiling + high * spread + _VALUES * size
+    return Tolerance((first, second), floor, ceiling, told)
+
+
+def variation(network: Network) -> tuple[Tensor, Tensor]:
+    """How much each output varies, and how large it is, over max(1, |x|): [C] twice, of one member.
+
+    Measured on cubes of several sizes, of which the smallest variation counts that is not 0: a unit that is active far
+    away alone says nothing about differences here. Rounding is taken off, so that noise is no variation; a variation
+    too small for float64 to be sure of counts with its upper bound, where that is smaller.
+    """
+    network = in_double(network)
+    unit = 2 * draws.uniforms(draws.keys([0], "variation"), _SAMPLES * network.inputs).view(1, _SAMPLES, -1) - 1
+    spreads, limits, sizes = [], [], []
+    for size in _SIZES:
+        value, error = (a[0] for a in with_error(network, size * unit))
+        spreads.append(((value - error).amax(0) - (value + error).amin(0)).clamp_min(0) / size)
+        seen = value.amax(0) - value.amin(0)
+        limits.append(torch.where(seen > 0, seen + 2 * error.amax(0), torch.inf) / size)
+        sizes.append((value.abs() - error).amax(0).clamp_min(0) / size)
+    spread = torch.stack(spreads)
+    least = torch.where(spread > 0, spread, torch.inf).amin(0)
+    found = least < torch.inf
+    return torch.where(found, torch.minimum(least, torch.stack(limits).amin(0)), 0), torch.stack(sizes).amin(0)
+
+
+def rounding_at(network: Network, at: Tensor) -> Tensor:
+    r"""What rounding of the weights can do to each output at one input [d], to first order: [C].
+
+    .. math:: c \sum_l (|f_{l-1}| |W_l| + |b_l|)\, |J_l|
+
+    with the features f and the derivatives J of the outputs by the pre-activations at this input; c: the relative error
+    of a weight, of its storage and of the arithmetic in float64. Where rounding decides on which side of its kink a
+    unit is, the steeper side counts.
+    """
+    c, network = _relative(network), in_double(network)
+    f, sizes, gates = at.to(torch.float64).view(1, 1, -1), [], []
+    for layer in range(network.depth):
+        sizes.append((torch.bmm(f.abs(), network.weights[layer].abs()) + bias(network, layer).abs().unsqueeze(1))[0, 0])
+        u = linear(network, layer, f)
+        z = gate(network.activation, u, network.slope)[0, 0]
+        gates.append(torch.where(u[0, 0].abs() <= c * sizes[-1], 1.0, z))
+        f = activate(network, u)
+    slope, total = torch.eye(network.outputs, dtype=torch.float64), torch.zeros(network.outputs, dtype=torch.float64)
+    for layer in reversed(range(network.depth)):
+        total = total + sizes[layer] @ slope.abs()
+        if layer:
+            slope = gates[layer - 1].unsqueeze(1) * (network.weights[layer][0] @ slope)
+    return (c * total).nan_to_num(torch.inf, torch.inf)
+
+
+def _relative(network: Network) -> float:
+    """The relative error of a weight: of its storage in float32 or float64, and of the arithmetic in float64."""
+    arithmetic = 4 * network.depth * max(ROUNDING, gamma(max(network.widths)))
+    stored = torch.finfo(torch.float32 if network.dtype == torch.float32 else torch.float64).eps
+    return float(_ROUNDINGS * stored + arithmetic)

@@ -1,0 +1,114 @@
+"""How many regions to expect before any is found, and the refusal when they are too many."""
+
+from dataclasses import dataclass
+from math import comb, log10, prod
+
+import torch
+from torch import Tensor
+
+from tutelage import draws
+from tutelage.errors import Refusal
+from tutelage.functions.pieces._skeleton import SIDES_A_CELL
+from tutelage.functions.pieces.domain import Domain, Ends, box
+from tutelage.functions.pieces.slices import slice_network
+from tutelage.functions.pieces.subdivision import checked, subdivide
+from tutelage.networks import Network
+
+LINES, WALK = 16, 8
+"""How many chords are looked at, and how many steps of a random walk through the domain lead to each."""
+MOST_ON_A_CHORD = 1_000_000
+BEYOND = 10
+"""An estimate of more budgets than this is refused at once; below, the count decides."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """How many regions a network has on a domain.
+
+    regions: the order of magnitude; at_most: what no network of these widths exceeds; crossed: boundaries in the
+    domain, from chords through it.
+    """
+
+    regions: int
+    at_most: int
+    crossed: int
+
+
+def zaslavsky(hyperplanes: int, dimension: int) -> int:
+    """Regions of n hyperplanes in general position in d dimensions: the sum of n over k, k = 0 .. d (Zaslavsky 1975).
+
+    >>> zaslavsky(3, 2)
+    7
+    """
+    return sum(comb(hyperplanes, k) for k in range(min(hyperplanes, dimension) + 1))
+
+
+def at_most(network: Network) -> int:
+    r"""No network of these widths has more regions: in each cell of the layers below, a layer is n_l hyperplanes.
+
+    Their rank is the smallest width below, so there are at most :math:`\prod_l \sum_{k \le r_l} \binom{n_l}{k}` with
+    r_l = min(n_0, ..., n_{l-1}).
+    """
+    widths = network.widths
+    return prod(zaslavsky(widths[l], min(widths[:l])) for l in range(1, len(widths) - 1))
+
+
+def estimate(network: Network, domain: Domain | Ends, seed: int = 0) -> Estimate:
+    """The order of magnitude of the number of regions, from a few chords of the domain on which they are counted.
+
+    The boundaries that chords cross, and at least as many as one chord crosses, are counted as if they were hyperplanes
+    in general position: at random weights depth adds bends to boundaries, but few regions.
+
+    >>> net = Network((torch.eye(2)[None], torch.ones(1, 2, 1)))
+    >>> estimate(net, (-1, 1))
+    Estimate(regions=4, at_most=4, crossed=2)
+    """
+    network, domain = checked(network, domain)
+    from_point, to_point = chords(domain, seed)
+    seen, most = torch.zeros(sum(network.widths[1:-1]), dtype=torch.bool), 0
+    for start, end in zip(from_point, to_point, strict=True):
+        chord = slice_network(network, start, (end - start)[None])
+        signs = torch.from_numpy(subdivide(chord, box(0, 1, dimension=1), MOST_ON_A_CHORD)[0].signs)
+        seen |= (signs > 0).any(0) & (signs < 0).any(0)
+        most = max(most, len(signs) - 1)
+    crossed = max(int(seen.sum()), most)
+    return Estimate(min(zaslavsky(crossed, network.inputs), at_most(network)), at_most(network), crossed)
+
+
+def chords(domain: Domain, seed: int) -> tuple[Tensor, Tensor]:
+    """Ends of random chords of the domain, each at the end of a random walk from its centre: two of [LINES, d]."""
+    key = draws.keys(range(seed, seed + 1), "chords of a domain")
+    normal = draws.normals(key, LINES * WALK * domain.dimension).reshape(WALK, LINES, domain.dimension)
+    uniform = draws.uniforms(key, LINES * WALK).reshape(WALK, LINES, 1)
+    points = domain.centre.expand(LINES, -1)
+    for direction, where in zip(normal, uniform, strict=True):
+        slope, slack = direction @ domain.normals.T, (domain.offsets - points @ domain.normals.T).clamp_min(0)
+        reach = slack / slope
+        start = points + direction * reach.where(slope < 0, -torch.inf).amax(1, keepdim=True)
+        end = points + direction * reach.where(slope > 0, torch.inf).amin(1, keepdim=True)
+        points = start + where * (end - start)
+    return start, end
+
+
+def refuse_beyond(network: Network, domain: Domain, budget: int) -> None:
+    """Refuse before any work what would exceed the budget by far; chords are looked at only where widths allow that."""
+    units, dimension = sum(network.widths[1:-1]), network.inputs
+    if min(zaslavsky(units, dimension), at_most(network)) > BEYOND * budget:
+        expected = estimate(network, domain)
+        if expected.regions > BEYOND * budget:
+            raise _refusal(expected, budget, "none was looked for")
+
+
+def too_many(network: Network, domain: Domain, budget: int, reason: str) -> Refusal:
+    """What to say when the budget was used up on the way."""
+    return _refusal(estimate(network, domain), budget, reason)
+
+
+def _refusal(expected: Estimate, budget: int, reason: str) -> Refusal:
+    order = round(log10(expected.regions))
+    return Refusal(
+        f"about 10^{order} regions are to be expected ({expected.crossed} boundaries cross the domain), "
+        f"and the budget is {budget:,} regions, as many vertices and {SIDES_A_CELL} times as many edges of regions: "
+        f"{reason}; "
+        "take a smaller domain, a slice (slice_network), or a larger budget"
+    )

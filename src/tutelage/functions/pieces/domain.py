@@ -1,0 +1,194 @@
+"""Where a network is looked at: a box, or any bounded polytope with an interior."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from scipy.optimize import linprog
+from torch import Tensor
+
+from tutelage.errors import Refusal
+from tutelage.functions.pieces._cutting import cut_layer
+from tutelage.functions.pieces._skeleton import DONE, Complex
+from tutelage.functions.pruning.intervals import pair_of_ends
+
+Ends = tuple[float | Tensor, float | Tensor]
+"""A box as its low and high ends, each a number or [d]."""
+ROUNDING = 64 * np.finfo(np.float64).eps
+"""Relative rounding error of a vertex: each is a mean of two others, and no chain of means is longer than 64 by far."""
+
+
+@dataclass(frozen=True, eq=False)
+class Domain:
+    """The points x with A x <= b: normals A [m, d], offsets b [m], the smallest box around them, a point well inside.
+
+    Made by :func:`box` and :func:`polytope`.
+    """
+
+    normals: Tensor
+    offsets: Tensor
+    low: Tensor
+    high: Tensor
+    centre: Tensor
+    is_box: bool
+
+    @property
+    def dimension(self) -> int:
+        return self.normals.shape[1]
+
+    @property
+    def facets(self) -> int:
+        return self.normals.shape[0]
+
+
+def box(low: float | Tensor, high: float | Tensor, dimension: int | None = None) -> Domain:
+    """The box low <= x <= high; numbers stand for all coordinates and then need a dimension.
+
+    >>> box(-1, 1, dimension=3).facets
+    6
+    """
+    lower, upper = pair_of_ends((low, high))
+    if lower.ndim > 1 or upper.ndim > 1:
+        raise Refusal(f"the ends of a box are numbers or have shape [d], not {list(lower.shape)}, {list(upper.shape)}")
+    sizes = {end.shape[0] for end in (lower, upper) if end.ndim} | ({dimension} if dimension is not None else set())
+    if len(sizes) != 1 or min(sizes) < 1:
+        raise Refusal("a box needs one dimension: give ends of shape [d], or numbers and dimension=d with d >= 1")
+    d = sizes.pop()
+    lower, upper = lower.expand(d).clone(), upper.expand(d).clone()
+    if not (lower.isfinite().all() and upper.isfinite().all()):
+        raise Refusal("a box has finite ends: give numbers for low and high")
+    if not ((upper - lower) > ROUNDING * (lower.abs() + upper.abs())).all():
+        raise Refusal("the box has no inside: every high must lie above its low; for a flat one take a slice")
+    eye = torch.eye(d, dtype=torch.float64)
+    return Domain(torch.cat([-eye, eye]), torch.cat([-lower, upper]), lower, upper, (lower + upper) / 2, is_box=True)
+
+
+def as_domain(domain: Domain | Ends, dimension: int) -> Domain:
+    """A domain as it is, or the box of a pair of bounds."""
+    return domain if isinstance(domain, Domain) else box(*pair_of_ends(domain), dimension=dimension)
+
+
+def polytope(normals: Tensor, offsets: Tensor) -> Domain:
+    """The points with normals x <= offsets, [m, d] and [m]; refused when there are none or they go on for ever.
+
+    >>> triangle = polytope(torch.tensor([[-1.0, 0.0], [0.0, -1.0], [1.0, 1.0]]), torch.tensor([0.0, 0.0, 1.0]))
+    >>> triangle.high.tolist()
+    [1.0, 1.0]
+    """
+    a, b = (torch.as_tensor(t).detach().to("cpu", torch.float64) for t in (normals, offsets))
+    if a.ndim != 2 or b.shape != a.shape[:1] or not a.numel():
+        raise Refusal(f"a polytope is normals [m, d] and offsets [m], not {list(a.shape)} and {list(b.shape)}")
+    lengths = a.norm(dim=1)
+    if not (a.isfinite().all() and b.isfinite().all() and (lengths > 0).all()):
+        raise Refusal("every constraint of a polytope needs finite numbers and a normal other than 0")
+    a, b = a / lengths[:, None], b / lengths
+    inside = _deepest(a, b, at_most=1.0)[1]
+    if inside <= ROUNDING * (1 + b.abs().max()):
+        raise Refusal("the polytope has no inside: no point meets all constraints, or all that do lie in one plane")
+    eye = torch.eye(a.shape[1], dtype=torch.float64)
+    low = torch.stack([-_support(a, b, -axis) for axis in eye])
+    high = torch.stack([_support(a, b, axis) for axis in eye])
+    return Domain(a, b, low, high, _deepest(a, b, at_most=None)[0], is_box=False)
+
+
+def _deepest(normals: Tensor, offsets: Tensor, at_most: float | None) -> tuple[Tensor, float]:
+    """A point that meets all constraints with the most to spare, and how much that is, negative when none does."""
+    rows = torch.cat([normals, torch.ones_like(offsets)[:, None]], 1).numpy()
+    goal = np.append(np.zeros(normals.shape[1]), -1.0)
+    solution = linprog(goal, rows, offsets.numpy(), bounds=[(None, None)] * normals.shape[1] + [(None, at_most)])
+    if solution.x is None:
+        raise Refusal(f"no point well inside the polytope was found: {solution.message}")
+    return torch.from_numpy(solution.x[:-1]), solution.x[-1]
+
+
+def _support(normals: Tensor, offsets: Tensor, direction: Tensor) -> Tensor:
+    """The largest value of direction . x over a polytope that is not empty."""
+    solution = linprog(-direction.numpy(), normals.numpy(), offsets.numpy(), bounds=(None, None))
+    if solution.x is None:
+        raise Refusal("the polytope goes on for ever in some direction: add constraints until it is bounded")
+    return torch.from_numpy(solution.x) @ direction
+
+
+def skeleton(domain: Domain, units: int, budget: int) -> Complex:
+    """The domain as a complex of one cell, with room for the bits and signs of all units."""
+    words = (domain.facets + units + 63) // 64
+    if domain.is_box:
+        return _cube(domain, words, units, budget)
+    return _cut_out(domain, words, units, budget)
+
+
+def _cube(domain: Domain, words: int, units: int, budget: int) -> Complex:
+    """A box: vertex v is high in coordinate i where bit i of v is 1; edges change one bit."""
+    d = domain.dimension
+    if 2**d > budget:
+        raise Refusal(
+            f"a box in {d} dimensions has 2^{d} corners, and pieces are found from corners: take a slice "
+            f"(slice_network) of fewer dimensions, or a budget of more than {budget:,} vertices"
+        )
+    number = np.arange(1 << d)
+    up = (number[:, None] >> np.arange(d)) & 1
+    points = np.where(up, domain.high.numpy(), domain.low.numpy())
+    tight = np.zeros((len(number), words), np.uint64)
+    for i in range(d):
+        for constraint, chosen in ((i, up[:, i] == 0), (d + i, up[:, i] == 1)):
+            tight[chosen, constraint // 64] |= np.uint64(1) << np.uint64(constraint % 64)
+    ends = [np.stack([number[up[:, i] == 0], number[up[:, i] == 0] | (1 << i)], 1) for i in range(d)]
+    return _one_cell(points, tight, np.concatenate(ends), units)
+
+
+def _one_cell(points: np.ndarray, tight: np.ndarray, ends: np.ndarray, units: int) -> Complex:
+    def number(n: int) -> np.ndarray:
+        return np.array([n], np.int64)
+
+    return Complex(
+        points=np.ascontiguousarray(points, np.float64),
+        values=np.empty((len(points), 0)),
+        tight=tight,
+        ends=ends.astype(np.int32),
+        corners=np.arange(len(points), dtype=np.int32),
+        corner_from=number(0),
+        corner_count=number(len(points)),
+        sides=np.arange(len(ends), dtype=np.int32),
+        side_from=number(0),
+        side_count=number(len(ends)),
+        signs=np.zeros((1, units), np.int8),
+        roots=np.zeros(1, np.int32),
+    )
+
+
+def _cut_out(domain: Domain, words: int, units: int, budget: int) -> Complex:
+    """A polytope, cut out of a simplex around it; the bits of the simplex are taken away again at the end."""
+    d, m = domain.dimension, domain.facets
+    low, high = domain.low.numpy(), domain.high.numpy()
+    margin = (high - low).max()
+    reach = (high - low).sum() + (d + 1) * margin
+    points = np.concatenate([np.zeros((1, d)), reach * np.eye(d)]) + (low - margin)
+    everything = sum(1 << (m + i) for i in range(d + 1))  # vertex i lies on all facets of the simplex but one
+    tight = np.zeros((d + 1, (m + d + 1 + 63) // 64), np.uint64)
+    for v in range(d + 1):
+        mask = everything & ~(1 << (m + v))
+        tight[v] = [(mask >> (64 * w)) & (2**64 - 1) for w in range(tight.shape[1])]
+    start = _one_cell(points, tight, np.stack(np.triu_indices(d + 1, 1), 1), m)
+    normals, offsets = domain.normals.numpy(), domain.offsets.numpy()
+    scale = (np.abs(points).max(0) @ np.abs(normals).T) + np.abs(offsets)
+    values = np.ascontiguousarray(offsets - points @ normals.T)
+    cell, _, ended, _, _ = cut_layer(start._replace(values=values), 0, 0, ROUNDING * scale, budget, True)
+    if ended != DONE or (cell.signs < 0).any():
+        raise Refusal(
+            f"the corners of a polytope of {m} constraints in {d} dimensions are too many, or too close together to "
+            "be told apart: drop constraints that matter little, or take a box"
+        )
+    return _without_the_rest(cell, m, words, units)
+
+
+def _without_the_rest(cell: Complex, facets: int, words: int, units: int) -> Complex:
+    """One cell alone: vertices and edges numbered anew, the bits of its own constraints in as many words as asked."""
+    place = np.full(len(cell.points), -1)
+    place[cell.corners] = np.arange(len(cell.corners))
+    kept = np.zeros((len(cell.corners), words), np.uint64)
+    common = min(words, cell.tight.shape[1])
+    kept[:, :common] = cell.tight[cell.corners, :common]
+    if facets % 64 and facets // 64 < words:
+        kept[:, facets // 64] &= np.uint64((1 << (facets % 64)) - 1)
+    kept[:, (facets + 63) // 64 :] = 0
+    return _one_cell(cell.points[cell.corners], kept, place[cell.ends[cell.sides]], units)

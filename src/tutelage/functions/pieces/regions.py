@@ -1,0 +1,147 @@
+"""The pieces of a network: every region of a domain on which it is one affine map, found exactly."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tutelage.errors import Refusal
+from tutelage.functions.checks import bias
+from tutelage.functions.pieces._skeleton import Complex
+from tutelage.functions.pieces.counts import refuse_beyond, too_many
+from tutelage.functions.pieces.domain import ROUNDING, Domain, Ends
+from tutelage.functions.pieces.subdivision import BeyondBudget, checked, subdivide
+from tutelage.networks import Network, gate
+
+BUDGET = 1_000_000
+"""The most regions, and the most vertices, unless told otherwise: about half a gigabyte in three dimensions."""
+
+
+@dataclass(frozen=True, eq=False)
+class Regions:
+    """The R regions of one network on a domain in d dimensions; hidden units are numbered 0 .. K-1 through the layers.
+
+    vertices [V, d] and edges [E, 2] of all regions; signs int8 [R, K] of the pre-activations in each region, 0 where
+    one vanishes throughout; corners: the vertices of region r are corners[corner_from[r] : corner_from[r+1]], and
+    sides, its edges, likewise; per_layer: regions after each hidden layer; pieces [Q, 2]: every flat piece of a unit's
+    boundary as (unit, a region of the cell of the layers below in which it lies). Boundaries that coincide in a cell
+    are one piece, of the first unit.
+    """
+
+    network: Network
+    domain: Domain
+    vertices: Tensor
+    edges: Tensor
+    signs: Tensor
+    corners: Tensor
+    corner_from: Tensor
+    sides: Tensor
+    side_from: Tensor
+    per_layer: tuple[int, ...]
+    pieces: Tensor
+    tight: np.ndarray
+    """uint64 [V, words]: bit i is 1 where constraint i holds with equality; the domain's facets come first."""
+
+    def __len__(self) -> int:
+        return self.signs.shape[0]
+
+    @property
+    def layers(self) -> Tensor:
+        """The layer of every unit, from 1: int64 [K]."""
+        widths = torch.tensor(self.network.widths[1:-1], dtype=torch.int64)
+        return torch.repeat_interleave(torch.arange(1, len(widths) + 1), widths)
+
+    @property
+    def dead(self) -> Tensor:
+        """Units that are nowhere positive on the domain: bool [K]."""
+        return (self.signs <= 0).all(0)
+
+    @property
+    def always_on(self) -> Tensor:
+        """Units that are nowhere negative on the domain, and not dead: bool [K]."""
+        return (self.signs >= 0).all(0) & ~self.dead
+
+    @cached_property
+    def interior(self) -> Tensor:
+        """A point inside each region, the mean of its corners: [R, d]."""
+        sums = torch.segment_reduce(self.vertices[self.corners], "sum", offsets=self.corner_from)
+        return sums / self.corner_from.diff()[:, None]
+
+    def corners_of(self, region: int) -> Tensor:
+        """Points at the corners of a region: [n, d]."""
+        return self.vertices[self.corners[self.corner_from[region] : self.corner_from[region + 1]]]
+
+    def maps(self, layer: int | None = None) -> tuple[Tensor, Tensor]:
+        """The affine map of every region, x -> x A + c, to the pre-activations of a layer or to the outputs.
+
+        layer in 1 .. L (L unless told) -> A [R, d, n_layer], c [R, n_layer].
+        """
+        return local_maps(self.network, self.signs, layer)
+
+
+def enumerate_regions(
+    network: Network, domain: Domain | Ends, budget: int = BUDGET, rounding: float = ROUNDING
+) -> Regions:
+    """All regions of one network (relu, leaky or abs) on a domain of as many dimensions as it has inputs.
+
+    domain: from :func:`.box` or :func:`.polytope`, or the ends (low, high) of a box, each a number or [d].
+    budget: the most regions and the most vertices to find; more are refused. rounding: the relative size up to which
+    a pre-activation at a vertex counts as 0; the default is that of float64 arithmetic. Weights are taken as they
+    are: units that are meant to coincide but differ in float32 have thin regions between them, unless this is raised.
+
+    >>> net = Network((torch.tensor([[[1.0, 0.0], [0.0, 1.0]]]), torch.ones(1, 2, 1)))
+    >>> regions = enumerate_regions(net, (-1, 1))
+    >>> len(regions), len(regions.vertices), len(regions.edges)
+    (4, 9, 12)
+    """
+    network, domain = checked(network, domain)
+    refuse_beyond(network, domain, budget)
+    try:
+        state, per_layer, pieces = subdivide(network, domain, budget, rounding)
+    except BeyondBudget as reason:
+        raise too_many(network, domain, budget, str(reason)) from None
+    return _record(network, domain, state, per_layer, pieces)
+
+
+def _record(network: Network, domain: Domain, state: Complex, per_layer: tuple[int, ...], pieces: Tensor) -> Regions:
+    def bounds(counts: np.ndarray) -> Tensor:
+        return torch.from_numpy(np.concatenate([[0], np.cumsum(counts)]))
+
+    return Regions(
+        network=network,
+        domain=domain,
+        vertices=torch.from_numpy(state.points),
+        edges=torch.from_numpy(state.ends),
+        signs=torch.from_numpy(state.signs),
+        corners=torch.from_numpy(state.corners),
+        corner_from=bounds(state.corner_count),
+        sides=torch.from_numpy(state.sides),
+        side_from=bounds(state.side_count),
+        per_layer=per_layer,
+        pieces=pieces,
+        tight=state.tight,
+    )
+
+
+def local_maps(network: Network, signs: Tensor, layer: int | None = None) -> tuple[Tensor, Tensor]:
+    r"""Affine maps x -> x A + c of one network to the pre-activations of a layer, given the signs of the units below.
+
+    .. math:: A_l = A_{l-1} D_{l-1} W_l, \qquad c_l = c_{l-1} D_{l-1} W_l + b_l \qquad (000, section 3)
+
+    signs [R, K], layer in 1 .. L (L unless told) -> A [R, d, n_layer], c [R, n_layer].
+    """
+    layer = network.depth if layer is None else layer
+    if not 1 <= layer <= network.depth:
+        raise Refusal(f"there is no layer {layer}: this network has layers 1 .. {network.depth}")
+    slopes = network.weights[0][0].expand(len(signs), -1, -1)
+    shifts = bias(network, 0)[0].expand(len(signs), -1)
+    first = 0
+    for upper in range(1, layer):
+        w = network.weights[upper][0]
+        z = gate(network.activation, signs[:, first : first + len(w)].to(w.dtype), network.slope)
+        slopes = (slopes * z[:, None, :]) @ w
+        shifts = (shifts * z) @ w + bias(network, upper)[0]
+        first += len(w)
+    return slopes, shifts

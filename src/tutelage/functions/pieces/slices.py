@@ -1,0 +1,38 @@
+"""A network of many inputs, looked at along a line, a plane or any flat part of its input space."""
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from tutelage.errors import Refusal
+from tutelage.functions.checks import bias, in_double
+from tutelage.networks import Network
+
+
+def slice_network(network: Network, origin: Tensor, directions: Tensor) -> Network:
+    r"""The network t -> f(origin + t . directions) with k inputs, exactly: its first layer is composed with the slice.
+
+    origin [d] or [S, d], directions [k, d] or [S, k, d], one slice for all members or one each; float64.
+
+    >>> net = Network((torch.eye(3)[None], torch.ones(1, 3, 1)))
+    >>> line = slice_network(net, torch.zeros(3), torch.tensor([[1.0, 2.0, -1.0]]))
+    >>> line.weights[0]
+    tensor([[[ 1.,  2., -1.]]], dtype=torch.float64)
+    """
+    network = in_double(network)
+    start, axes = (torch.as_tensor(t).detach().to("cpu", torch.float64) for t in (origin, directions))
+    start, axes = start.expand(network.members, -1), axes.expand(network.members, -1, -1)
+    if start.shape[-1] != network.inputs or axes.shape[-1] != network.inputs:
+        raise Refusal(
+            f"a slice of a network of {network.inputs} inputs is an origin [{network.inputs}] and directions "
+            f"[k, {network.inputs}], not {list(origin.shape)} and {list(directions.shape)}"
+        )
+    if not (start.isfinite().all() and axes.isfinite().all()):
+        raise Refusal("a slice needs finite numbers")
+    if (torch.linalg.matrix_rank(axes) < axes.shape[1]).any():
+        raise Refusal("the directions of a slice are not independent: leave out those that follow from the others")
+    first = network.weights[0]
+    shift = torch.einsum("sd,sdn->sn", start, first) + bias(network, 0)
+    others = tuple(bias(network, layer) for layer in range(1, network.depth))
+    return replace(network, weights=(axes @ first, *network.weights[1:]), biases=(shift, *others))

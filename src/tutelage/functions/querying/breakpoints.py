@@ -1,0 +1,118 @@
+"""Where a piecewise linear black box bends along straight lines, from values alone.
+
+A piece of a line with two or more equally spaced values on either side of a bend gives both linear parts, and so the
+bend, to rounding; pieces with several bends are cut in two until each has one.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tutelage.errors import Refusal
+from tutelage.functions.querying.oracle import Oracle
+
+_POINTS = 9  # values on one piece of a line
+_PIECES = 16  # pieces a line is first cut into
+_MOST = 2048  # unresolved pieces a line beyond which the function is not taken for piecewise linear
+_ASIDE = 0.1415926535  # cuts lie beside round numbers, where bends are more likely than elsewhere
+_SHORTEST = 1e-10  # pieces below this share of the line are left alone
+
+
+@dataclass(frozen=True, eq=False)
+class Bends:
+    """All bends met along M lines start + t direction, 0 < t < 1, sorted along each line.
+
+    line: int [P], t: [P]; before, after: t of the neighbouring bend or end of the line, [P] each.
+    """
+
+    line: np.ndarray
+    t: np.ndarray
+    before: np.ndarray
+    after: np.ndarray
+
+
+def bends(oracle: Oracle, start: np.ndarray, direction: np.ndarray) -> Bends:
+    """Find all bends along lines start + t direction, t in [0, 1]; start, direction: [M, d]."""
+    lines = len(start)
+    cuts = np.r_[0.0, (np.arange(1, _PIECES) + _ASIDE) / _PIECES, 1.0]
+    line, low = np.repeat(np.arange(lines), _PIECES), np.tile(cuts[:-1], lines)
+    length, found = np.tile(np.diff(cuts), lines), []
+    while len(line):
+        t = low[:, None] + length[:, None] * np.linspace(0, 1, _POINTS)
+        values = _along(oracle, start, direction, line, t)
+        at, ends, single, several = _judge(values, 8 * oracle.rounding)
+        wrong = np.flatnonzero(single)[_hidden(oracle, start, direction, line, low, length, at, ends, single)]
+        single[wrong], several[wrong] = False, True
+        found.append((line[single], (low + length * at)[single]))
+        if several.sum() > _MOST * lines:
+            raise Refusal(
+                "the black box is not piecewise linear, or has more bends than can be told apart: along a line it "
+                f"bends in more than {_MOST} places"
+            )
+        several &= length > _SHORTEST
+        line, first = np.repeat(line[several], 2), length[several] * (0.5 + _ASIDE / 8)
+        low = np.stack([low[several], low[several] + first], axis=1).ravel()
+        length = np.stack([first, length[several] - first], axis=1).ravel()
+    return _refined(oracle, start, direction, *(np.concatenate(part) for part in zip(*found, strict=True)))
+
+
+def _along(oracle: Oracle, start: np.ndarray, direction: np.ndarray, line: np.ndarray, t: np.ndarray) -> np.ndarray:
+    """Values at t [P, K] of the lines: [P, K, C]."""
+    points = start[line][:, None] + t[..., None] * direction[line][:, None]
+    return oracle.values(points.reshape(-1, start.shape[1])).reshape(*t.shape, oracle.outputs)
+
+
+def _judge(values: np.ndarray, rounding: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Of pieces with values [P, K, C]: where the end lines meet (share of the piece), these lines as (value, rise) at
+    the meeting place, and which pieces seem to have one bend, which several.
+    """
+    k = np.arange(_POINTS)
+    left = values[:, :1] + k[:, None] * (values[:, 1:2] - values[:, :1])
+    right = values[:, -1:] + (k - k[-1])[:, None] * (values[:, -1:] - values[:, -2:-1])
+    straight = (np.abs(values - left) <= rounding * (2 + 2 * k[:, None])).all((1, 2))
+    gap, slope = (right - left)[:, 0], (right - left)[:, 1] - (right - left)[:, 0]
+    best = np.abs(slope).argmax(1)[:, None]
+    slope = np.take_along_axis(slope, best, 1)[:, 0]
+    at = -np.take_along_axis(gap, best, 1)[:, 0] / np.where(slope == 0, 1, slope)
+    on_left = np.where(k[:, None] <= at[:, None, None], np.abs(values - left), np.abs(values - right))
+    single = (on_left <= rounding * 2 * _POINTS).all((1, 2)) & (at > 1.05) & (at < k[-1] - 1.05) & ~straight
+    rises = np.stack([values[:, 1] - values[:, 0], values[:, -1] - values[:, -2]], axis=1) * k[-1]
+    ends = np.concatenate([(values[:, 0] + at[:, None] / k[-1] * rises[:, 0])[:, None], rises], axis=1)
+    return at / k[-1], ends, single, ~straight & ~single
+
+
+def _hidden(oracle, start, direction, line, low, length, at, ends, single) -> np.ndarray:
+    """Which of the pieces that seem to have one bend have several between two neighbouring values: bool [P]."""
+    cell = at[single] * (_POINTS - 1) % 1.0
+    to_left, to_right = -cell / (_POINTS - 1), (1 - cell) / (_POINTS - 1)
+    steps = np.stack([0.6 * to_left, 0.2 * to_left, 0.03 * to_left, 0.03 * to_right, 0.2 * to_right, 0.6 * to_right], 1)
+    places = low[single][:, None] + length[single][:, None] * (at[single][:, None] + steps)
+    seen = _along(oracle, start, direction, line[single], places)
+    meeting, left, right = (ends[single][:, j : j + 1] for j in range(3))
+    expected = meeting + steps[..., None] * np.where(steps[..., None] < 0, left, right)
+    return (np.abs(seen - expected) > 16 * _POINTS * oracle.rounding).any((1, 2))
+
+
+def _refined(oracle: Oracle, start: np.ndarray, direction: np.ndarray, line: np.ndarray, t: np.ndarray) -> Bends:
+    """The bends in order, each located again from values that lie as far apart as its neighbours allow."""
+    order = np.lexsort((t, line))
+    line, t = line[order], t[order]
+    before, after = _neighbours(line, t)
+    left, right = t - before, after - t
+    at = np.stack([t - 0.9 * left, t - 0.1 * left, t + 0.1 * right, t + 0.9 * right], axis=1)
+    values = _along(oracle, start, direction, line, at)
+    slopes = [(values[:, j + 1] - values[:, j]) / (at[:, j + 1] - at[:, j])[:, None] for j in (0, 2)]
+    turn = slopes[1] - slopes[0]
+    best = np.abs(turn).argmax(1)[:, None]
+    here = [values[:, j] + slopes[j // 2] * (t - at[:, j])[:, None] for j in (0, 2)]
+    turn, gap = (np.take_along_axis(a, best, 1)[:, 0] for a in (turn, here[1] - here[0]))
+    moved = -gap / np.where(turn == 0, 1, turn)
+    sound = np.abs(moved) < 0.05 * np.minimum(left, right)
+    t = np.where(sound, t + moved, t)
+    return Bends(line, t, *_neighbours(line, t))
+
+
+def _neighbours(line: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The bend before and after each on its line, or the line's ends."""
+    same = line[1:] == line[:-1]
+    return np.r_[0.0, np.where(same, t[:-1], 0.0)][: len(t)], np.r_[np.where(same, t[1:], 1.0), 1.0][-len(t) or 1 :]

@@ -1,0 +1,96 @@
+"""A black box asked for values (and gradients, where it gives them): checked, counted, in double precision."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from tutelage.errors import Refusal
+from tutelage.functions.checks import Deadline
+
+ROUNDING = 1e-14
+"""What double precision leaves open of a network's value, as a share of the largest value met."""
+
+_ROWS = 1 << 17  # points sent in one call
+
+
+class OutOfTime(Exception):
+    """The time limit of a search has passed."""
+
+
+class Oracle:
+    """A function of points [N, d] that answers with values [N, C], and how often it was asked.
+
+    ask: takes a float64 tensor [N, d] and returns values [N, C]; with ``gradients`` a pair of values [N, C] and
+    gradients [N, C, d]. noise: a bound on the error of a value. NaN, infinities and wrong shapes raise an error, and a
+    question after the deadline raises OutOfTime.
+
+    >>> oracle = Oracle(lambda x: x.relu(), inputs=2, outputs=2)
+    >>> oracle.values(np.array([[1.0, -3.0]])), oracle.queries
+    (array([[1., 0.]]), 1)
+    """
+
+    def __init__(
+        self,
+        ask: Callable[[torch.Tensor], Any],
+        inputs: int,
+        outputs: int,
+        *,
+        gradients: bool = False,
+        noise: float = 0.0,
+    ) -> None:
+        if inputs < 1 or outputs < 1:
+            raise Refusal(f"a black box needs at least one input and one output, not {inputs} and {outputs}")
+        if not 0 <= noise < float("inf"):
+            raise Refusal(f"the noise is a bound on the error of a value, 0 or more, not {noise}")
+        self.ask, self.inputs, self.outputs, self.gradients, self.noise = ask, inputs, outputs, gradients, noise
+        self.queries = 0
+        self.largest = 0.0
+        self.deadline = Deadline(None)
+
+    @property
+    def rounding(self) -> float:
+        """A bound on the error of a value: the noise, or the rounding of values as large as those met."""
+        return max(self.noise, ROUNDING * self.largest)
+
+    def values(self, points: np.ndarray) -> np.ndarray:
+        """[N, d] -> [N, C]."""
+        return self._asked(points)[0]
+
+    def gradient(self, points: np.ndarray) -> np.ndarray:
+        """[N, d] -> [N, C, d], for a black box that gives gradients."""
+        return self._asked(points)[1]
+
+    def _asked(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        parts = [self._once(points[i : i + _ROWS]) for i in range(0, max(1, len(points)), _ROWS)]
+        return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
+
+    def _once(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        if self.deadline.passed:
+            raise OutOfTime
+        answer = self.ask(torch.from_numpy(np.ascontiguousarray(points, dtype=np.float64)))
+        self.queries += len(points)
+        n, d, c = len(points), self.inputs, self.outputs
+        if not self.gradients:
+            values, gradients = _array(answer, (n, c), "values"), np.zeros((0, c, d))
+        elif isinstance(answer, tuple) and len(answer) == 2:
+            values, gradients = _array(answer[0], (n, c), "values"), _array(answer[1], (n, c, d), "gradients")
+        else:
+            raise Refusal("the black box was to return a pair of values and gradients: leave gradients=False otherwise")
+        self.largest = max(self.largest, float(np.abs(values).max(initial=0.0)))
+        return values, gradients
+
+
+def _array(answer: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
+    """The answer as float64 of that shape."""
+    try:
+        out = answer.detach().cpu().to(torch.float64).numpy() if isinstance(answer, torch.Tensor) else answer
+        out = np.asarray(out, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise Refusal(f"the black box must return {what} as an array of numbers ({error})") from None
+    if out.shape != shape:
+        raise Refusal(f"the black box returned {what} of shape {list(out.shape)} where {list(shape)} was expected")
+    if not np.isfinite(out).all():
+        raise Refusal(f"the black box returned {what} that are not finite: keep the box where it is defined")
+    return out

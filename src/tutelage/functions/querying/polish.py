@@ -1,0 +1,94 @@
+"""The last digits: Gauss-Newton steps on all weights of a network that already has the right folds."""
+
+import numpy as np
+import torch
+
+from tutelage.functions.querying.fold_equations import Layer
+
+_STEPS = 25
+
+
+def polished(layers: tuple[Layer, ...], points: np.ndarray, values: np.ndarray, floor: float) -> tuple[Layer, ...]:
+    """Layers that fit values [N, C] at points [N, d] at least as well; steps that do not help are not taken.
+
+    The scale of every unit is free, so the step of least length is taken. floor: the root mean square error at which
+    nothing is left to gain.
+    """
+    best, error, damping = layers, _error(layers, points, values), 0.0
+    for _ in range(_STEPS):
+        if error <= floor**2 * values.size:
+            break
+        rest, jacobian = _linearised(best, points, values)
+        trial = _moved(best, _step(jacobian, rest, damping))
+        now = _error(trial, points, values)
+        if now < error:
+            done = now > 0.5 * error and damping == 0.0
+            best, error, damping = trial, now, damping / 10 if damping > 1e-10 else 0.0
+            if done:
+                break
+        elif damping >= 1e-2:
+            break
+        else:
+            damping = max(10 * damping, 1e-8)
+    return best
+
+
+def _step(jacobian: np.ndarray, rest: np.ndarray, damping: float) -> np.ndarray:
+    """The shortest least-squares step, damped by a share of the largest squared singular value."""
+    if damping:
+        values, vectors = np.linalg.eigh(jacobian.T @ jacobian)
+        return vectors @ ((vectors.T @ (jacobian.T @ rest)) / (values + damping * values[-1]))
+    return least_squares(jacobian, rest[:, None])[:, 0]
+
+
+def undetermined(layers: tuple[Layer, ...], points: np.ndarray) -> int:
+    """How many weights values at these points leave open, to first order, beyond the free scale of hidden units."""
+    jacobian = _linearised(layers, points, outputs(layers, points))[1]
+    size = np.linalg.norm(jacobian, axis=0)
+    s = np.linalg.svd(jacobian / np.where(size > 0, size, 1.0), compute_uv=False)
+    hidden = sum(len(b) for _, b in layers[:-1])
+    return max(0, jacobian.shape[1] - int((s > 1e-9 * s[0]).sum()) - hidden)
+
+
+def least_squares(matrix: np.ndarray, right: np.ndarray, rcond: float = 1e-11) -> np.ndarray:
+    """The shortest solution [m, C] of matrix [N, m] x = right [N, C] in least squares."""
+    return torch.linalg.lstsq(torch.from_numpy(matrix), torch.from_numpy(right), rcond=rcond, driver="gelsd")[0].numpy()
+
+
+def outputs(layers: tuple[Layer, ...], points: np.ndarray) -> np.ndarray:
+    """[N, d] -> [N, C]."""
+    for w, b in layers[:-1]:
+        points = np.maximum(points @ w + b, 0)
+    return points @ layers[-1][0] + layers[-1][1]
+
+
+def _error(layers: tuple[Layer, ...], points: np.ndarray, values: np.ndarray) -> float:
+    return float(np.square(values - outputs(layers, points)).sum())
+
+
+def _linearised(layers: tuple[Layer, ...], points: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Residuals [N C] and the derivatives of the outputs by all weights [N C, parameters]."""
+    z, gates = [points], []
+    for w, b in layers[:-1]:
+        u = z[-1] @ w + b
+        gates.append(u > 0)
+        z.append(np.maximum(u, 0))
+    w, b = layers[-1]
+    rest = values - (z[-1] @ w + b)
+    back = np.broadcast_to(np.eye(w.shape[1]), (len(points), w.shape[1], w.shape[1]))  # d output / d pre-activation
+    parts = []
+    for k in reversed(range(len(layers))):
+        by_weights = z[k][:, None, :, None] * back[:, :, None, :]
+        parts += [back, by_weights.reshape(*back.shape[:2], -1)]
+        if k:
+            back = (back @ layers[k][0].T) * gates[k - 1][:, None]
+    return rest.ravel(), np.concatenate(parts[::-1], axis=2).reshape(rest.size, -1)
+
+
+def _moved(layers: tuple[Layer, ...], step: np.ndarray) -> tuple[Layer, ...]:
+    out, at = [], 0
+    for w, b in layers:
+        dw, db = step[at : at + w.size].reshape(w.shape), step[at + w.size : at + w.size + b.size]
+        out.append((w + dw, b + db))
+        at += w.size + b.size
+    return tuple(out)

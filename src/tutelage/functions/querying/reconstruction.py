@@ -1,0 +1,298 @@
+"""Identification: the weights of a deep ReLU network from queries alone, and an account of what was not found."""
+
+import copy
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save as to_bytes
+from torch import nn
+
+from tutelage.errors import Refusal
+from tutelage.files import write_atomically
+from tutelage.functions.checks import Deadline, as_network, in_double
+from tutelage.functions.querying._stream import Stream
+from tutelage.functions.querying.fold_equations import Layer
+from tutelage.functions.querying.fold_points import FoldPoints, join, no_folds, on_lines, sample
+from tutelage.functions.querying.oracle import Oracle, OutOfTime
+from tutelage.functions.querying.peeling import Peeled, peel
+from tutelage.functions.querying.polish import outputs as outputs_of
+from tutelage.functions.querying.polish import polished, undetermined
+from tutelage.functions.querying.unit_search import Setting
+from tutelage.networks import Network, outputs
+
+LINES = 576
+"""Lines along which bends are looked for at most; a ninth, then a third of them are tried first."""
+
+_EXACT = 1e-7  # a smaller unexplained share means that all folds are found
+_SEEN = 8_000  # points on which every weight should have an effect
+_DEEPEST = 8  # hidden layers looked for unless told
+_FORMAT = "tutelage-identification-1"
+
+
+@dataclass(frozen=True, eq=False)
+class Reconstruction:
+    """What queries told about a black box.
+
+    network: one member, units of length 1, the function of the black box where ``unexplained`` is 0; units: folds
+    found in each hidden layer; passing: units added in each hidden layer to carry what no fold in the box tells
+    (units that never switch, or whose orientation stayed open); open_signs: hidden layers, from 1, where that happened;
+    unexplained: root mean square of the error on fresh points over the standard deviation of the values; largest:
+    largest error there; unplaced: share of the fold points that belong to no unit found; notes: what was not found;
+    undecided: whether a time limit ended the search before the values were explained.
+    """
+
+    network: Network
+    units: tuple[int, ...]
+    passing: tuple[int, ...]
+    open_signs: tuple[int, ...]
+    unexplained: float
+    largest: float
+    unplaced: float
+    queries: int
+    lines: int
+    notes: tuple[str, ...] = field(default=())
+    undecided: bool = False
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing was left open."""
+        return not self.notes
+
+
+def identify(
+    oracle: Callable[[torch.Tensor], Any] | nn.Module | Network,
+    inputs: int | None = None,
+    outputs: int | None = None,
+    *,
+    box: tuple[Any, Any] = (-4.0, 4.0),
+    widths: tuple[int, ...] | None = None,
+    depth: int | None = None,
+    gradients: bool = False,
+    noise: float = 0.0,
+    lines: int = LINES,
+    seed: int = 0,
+    checkpoint: str | Path | None = None,
+    progress: Callable[[float], None] | None = None,
+    seconds: float | None = None,
+) -> Reconstruction:
+    """Weights of a deep ReLU network from values at chosen inputs (004, Theorem 2.1 made constructive).
+
+    oracle: a function of a float64 tensor [N, d] that returns values [N, C] (with ``gradients`` a pair of values and
+    gradients [N, C, d]), a torch module (a float64 copy of it is asked), or a network of one member; inputs, outputs:
+    d and C; box: where to look, (low, high);
+    widths: hidden widths, if known, to say what is missing; depth: the largest number of hidden layers, if known;
+    noise: a bound on the error of a value; lines: along how many to look at most; checkpoint: a file that keeps what
+    was asked, so that a later call with the same settings does not ask again; progress: called with the share of the
+    search that is done; seconds: a time limit for the search, after which the best network so far is returned and a
+    note says that the rest is undecided. Folds outside the box cannot be seen; the notes say what was not found.
+
+    >>> teacher = Network((torch.eye(2, dtype=torch.float64)[None], torch.ones(1, 2, 1, dtype=torch.float64)))
+    >>> found = identify(teacher)
+    >>> found.units, found.complete, found.unexplained < 1e-12
+    ((2,), True, True)
+    """
+    asked = _oracle(oracle, inputs, outputs, gradients, noise)
+    low, high = _ends(box, asked.inputs)
+    most = _most(widths, depth)
+    asked.deadline = Deadline(seconds)
+    about = {"inputs": asked.inputs, "outputs": asked.outputs, "low": low.tolist(), "high": high.tolist()}
+    about |= {"seed": seed, "noise": noise, "gradients": gradients}
+    pool, asked_lines = _resumed(checkpoint, about, asked)
+    draw = Stream(seed)
+    peeled = None
+    turns = _turns(lines, asked_lines)
+    for turn, target in enumerate(turns, start=1):
+        try:
+            if target > asked_lines:
+                start, end = _chords(asked, peeled, low, high, target - asked_lines, asked_lines, seed)
+                more = on_lines(asked, start, end - start)
+                pool, asked_lines = more if pool is None else join(pool, more), target
+                _keep(checkpoint, about, pool, asked_lines, asked)
+            assert pool is not None
+            now = peel(asked, pool, _setting(asked, pool, low, high), draw, _enough(asked), most, seed)
+        except OutOfTime:
+            break
+        peeled = now if peeled is None or now.unexplained < peeled.unexplained else peeled
+        if progress:
+            progress(turn / (len(turns) + 1))
+        if (peeled.unexplained <= _enough(asked) and _wide_enough(peeled, widths)) or asked.deadline.passed:
+            break
+    late, asked.deadline = asked.deadline.passed, Deadline(None)
+    if peeled is None:  # the time did not suffice to look for a single unit: the affine function that fits best
+        none = no_folds(asked)
+        peeled = peel(asked, none, _setting(asked, none, low, high), draw, _enough(asked), 0, seed)
+    found = _finished(asked, peeled, 0 if pool is None else len(pool), low, high, asked_lines, seed, widths, late)
+    if late and found.unexplained > 10 * _enough(asked):
+        note = f"undecided: the time limit of {seconds:g} seconds was reached before the search ended"
+        found = replace(found, notes=(note, *found.notes), undecided=True)
+    if progress:
+        progress(1.0)
+    return found
+
+
+def _turns(lines: int, done: int) -> list[int]:
+    """How many lines to have looked along in turn, those of an earlier call included.
+
+    >>> _turns(90, 0), _turns(90, 30), _turns(90, 200)
+    ([10, 30, 90], [30, 90], [200])
+    """
+    if lines < 1:
+        raise Refusal(f"bends are looked for along 1 line or more, not {lines}")
+    return sorted({max(done, lines // 9, 1), max(done, lines // 3, 1), max(done, lines)})
+
+
+def _chords(asked: Oracle, peeled: Peeled | None, low, high, count: int, first: int, seed: int):
+    """Ends [count, d] of chords of the box; every second one starts where what was found explains the values least."""
+    start = sample(low, high, count, seed, "chord starts", first)
+    end = sample(low, high, count, seed, "chord ends", first)
+    if peeled is not None:
+        trial = sample(low, high, 20 * count, seed, "worst", first)
+        rest = np.abs(asked.values(trial) - outputs_of(peeled.layers, trial)).max(1)
+        worst = trial[np.argsort(-rest)[: count // 2]]
+        start[: len(worst)] = worst
+    return start, end
+
+
+def _oracle(oracle, inputs: int | None, outs: int | None, gradients: bool, noise: float) -> Oracle:
+    """The black box as something to ask."""
+    if isinstance(oracle, nn.Sequential) and inputs is None and outs is None:
+        oracle = as_network(oracle)
+    if isinstance(oracle, nn.Module):
+        if gradients:
+            raise Refusal("a torch module is asked for values: leave gradients=False, or give a function of your own")
+        module = copy.deepcopy(oracle).to("cpu", torch.float64).eval()
+        return _oracle(lambda x: module(x).detach(), inputs, outs, gradients, noise)
+    if isinstance(oracle, Network):
+        in_double(oracle)
+        if oracle.members != 1 or oracle.activation != "relu":
+            raise Refusal(
+                f"a black box is one ReLU network, not {oracle.members} members with activation {oracle.activation}: "
+                "choose one, as in network[0]"
+            )
+        if gradients:
+            raise Refusal("a stored network is asked for values: leave gradients=False, or give a function of your own")
+        net = oracle.to("cpu", torch.float64)
+        return Oracle(lambda x: outputs(net, x)[0], net.inputs, net.outputs, noise=noise)
+    if inputs is None or outs is None:
+        raise Refusal("give the numbers of inputs and outputs of the black box: identify(oracle, inputs, outputs)")
+    return Oracle(oracle, inputs, outs, gradients=gradients, noise=noise)
+
+
+def _ends(box: tuple[Any, Any], inputs: int) -> tuple[np.ndarray, np.ndarray]:
+    try:
+        low, high = (np.broadcast_to(np.asarray(end, dtype=np.float64), (inputs,)) for end in box)
+    except (TypeError, ValueError):
+        raise Refusal(f"a box is (low, high), each a number or {inputs} of them, not {box!r}") from None
+    if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
+        raise Refusal("the box needs finite ends with low < high in every input")
+    return low, high
+
+
+def _most(widths: tuple[int, ...] | None, depth: int | None) -> int:
+    if widths is not None and depth is not None and len(widths) != depth:
+        raise Refusal(f"{len(widths)} hidden widths do not fit {depth} hidden layers: give one of the two")
+    most = len(widths) if widths is not None else _DEEPEST if depth is None else depth
+    if most < 0 or (widths is not None and any(w < 1 for w in widths)):
+        raise Refusal("hidden layers and their widths are positive numbers")
+    return most
+
+
+def _enough(asked: Oracle) -> float:
+    """The unexplained share at which the search ends."""
+    return max(_EXACT, 300 * asked.noise / max(asked.largest, 1e-300))
+
+
+def _setting(asked: Oracle, pool: FoldPoints, low: np.ndarray, high: np.ndarray) -> Setting:
+    """Tolerances from the errors of the normals measured."""
+    typical = float(np.median(pool.error)) if len(pool) else 0.0
+    return Setting(low, high, float(np.linalg.norm(high - low)) / 2, min(max(1e-7, 10 * typical), 1e-3))
+
+
+def _wide_enough(peeled: Peeled, widths: tuple[int, ...] | None) -> bool:
+    found = [w.shape[1] - p for (w, _), p in zip(peeled.layers[:-1], peeled.passing, strict=True)]
+    return widths is None or all(f >= w for f, w in zip(found, widths, strict=False))
+
+
+def _finished(
+    asked, peeled: Peeled, folds: int, low, high, lines: int, seed: int, widths, late: bool
+) -> Reconstruction:
+    """The network after its last steps, checked on fresh points; late: whether to leave out what can take long."""
+    size = sum(w.size + b.size for w, b in peeled.layers)
+    points = sample(low, high, max(1_000, 5 * size // asked.outputs + 100), seed, "polish")
+    half = len(points) // 5
+    values = asked.values(points)
+    layers = peeled.layers
+    if peeled.unexplained <= 100 * _enough(asked) and not late:
+        layers = polished(layers, points[half:], values[half:], 0.05 * asked.rounding)
+    rest = values[:half] - outputs_of(layers, points[:half])
+    spread = max(float((values - values.mean(0)).std()), asked.rounding, 1e-300)
+    unexplained = float(np.sqrt(np.square(rest).mean())) / spread
+    units = tuple(w.shape[1] - p for (w, _), p in zip(layers[:-1], peeled.passing, strict=True))
+    unplaced = len(peeled.left) / max(1, folds) if peeled.left is not None else 0.0
+    notes = _notes(unexplained, _enough(asked), units, peeled, widths)
+    if not late and not any(peeled.passing) and (count := undetermined(layers, sample(low, high, _SEEN, seed, "seen"))):
+        notes += (f"{count} weights of the units found have no effect seen on {_SEEN} points, and may be wrong",)
+    largest = float(np.abs(rest).max())
+    network = _network(layers)
+    return Reconstruction(
+        network, units, peeled.passing, peeled.open_signs, unexplained, largest, unplaced, asked.queries, lines, notes
+    )
+
+
+def _notes(unexplained: float, enough: float, units, peeled: Peeled, widths) -> tuple[str, ...]:
+    notes = []
+    if unexplained > 10 * enough:
+        notes.append(f"a share {unexplained:.2g} of the function is not explained by the units found")
+    notes += [
+        f"in hidden layer {layer} some units never switch in the box, or their orientation is open: added units, "
+        f"{peeled.passing[layer - 1]} of them, that are always active carry what they do"
+        for layer in peeled.open_signs
+    ]
+    for layer, width in enumerate(widths or (), start=1):
+        met = units[layer - 1] if layer <= len(units) else 0
+        if met < width:
+            notes.append(f"hidden layer {layer}: {met} of {width} units found; the others show no fold in the box")
+    return tuple(notes)
+
+
+def _network(layers: tuple[Layer, ...]) -> Network:
+    """Layers as one member, hidden units scaled to length 1."""
+    weights, biases, carry = [], [], np.ones(layers[0][0].shape[0])
+    for k, (w, b) in enumerate(layers):
+        w = w * carry[:, None]
+        size = np.linalg.norm(w, axis=0) if k < len(layers) - 1 else np.ones(w.shape[1])
+        carry = np.where(size > 0, size, 1.0)
+        weights.append(torch.from_numpy(w / carry)[None])
+        biases.append(torch.from_numpy(b / carry)[None])
+    return Network(tuple(weights), tuple(biases))
+
+
+def _keep(path: str | Path | None, about: dict[str, Any], pool: FoldPoints, lines: int, asked: Oracle) -> None:
+    """Write what was asked so far; the file is complete or absent."""
+    if path is None:
+        return
+    arrays = {f.name: np.ascontiguousarray(getattr(pool, f.name)) for f in fields(FoldPoints)}
+    text = json.dumps(about | {"format": _FORMAT, "lines": lines, "queries": asked.queries, "largest": asked.largest})
+    write_atomically(Path(path), to_bytes(arrays, metadata={"tutelage": text}))
+
+
+def _resumed(path: str | Path | None, about: dict[str, Any], asked: Oracle) -> tuple[FoldPoints | None, int]:
+    """The fold points of an earlier call with the same settings."""
+    if path is None or not Path(path).exists():
+        return None, 0
+    try:
+        with safe_open(path, framework="np") as file:
+            kept = json.loads((file.metadata() or {}).get("tutelage", "{}"))
+            if kept.get("format") != _FORMAT or any(kept.get(k) != v for k, v in about.items()):
+                raise Refusal(f"{path} is not a checkpoint of this call: give another file, or the settings it has")
+            pool = FoldPoints(**{f.name: file.get_tensor(f.name) for f in fields(FoldPoints)})
+    except (SafetensorError, OSError) as error:
+        raise Refusal(f"{path} is not a checkpoint ({error}): give another file") from None
+    asked.queries, asked.largest = kept["queries"], kept["largest"]
+    return pool, kept["lines"]

@@ -1,0 +1,19 @@
+"""One self-contained page of HTML about two networks: the verdict, why, the numbers, and a slice drawn."""
+
+import base64
+from collections.abc import Sequence
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+
+def comparison_page(names: tuple[str, str], words: Sequence[str], data: dict[str, Any], picture: bytes | None) -> str:
+    """The page as text; nothing in it is fetched from elsewhere.
+
+    words: what the command prints; data: what it gives as JSON; picture: the slice as PNG, where one can be drawn.
+    """
+    environment = Environment(
+        loader=PackageLoader("tutelage.functions", "."), autoescape=True, undefined=StrictUndefined
+    )
+    drawn = base64.b64encode(picture).decode() if picture else None
+    return environment.get_template("comparison.html.j2").render(names=names, words=words, data=data, picture=drawn)

@@ -1,0 +1,171 @@
+"""Packs as one tar file, to be carried elsewhere: written whole or not at all, and taken in only if all is well.
+
+An archive holds plain files ``HASH/NAME`` and nothing else, so that taking it in cannot write outside the results
+folder, and every pack is checked against its manifest before it gets its name.
+"""
+
+import hashlib
+import logging
+import os
+import re
+import secrets
+import shutil
+import tarfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from tutelage.errors import Refusal
+from tutelage.files import sync_folder
+from tutelage.lab.manifest import MANIFEST, Damage, Manifest, check_settings, is_pack, open_own, read, regular, verify
+from tutelage.lab.store import Store, land, set_aside
+from tutelage.lab.store_tools import select
+
+log = logging.getLogger(__name__)
+
+_MEMBER = re.compile(r"([0-9a-f]{16})/([A-Za-z0-9_][A-Za-z0-9_.-]*)")
+_CHUNK = 1 << 20
+
+
+def export(root: Path, file: Path, chosen: Sequence[str] = ()) -> list[str]:
+    """Write all packs, or the chosen ones, as one tar file; their names. A damaged pack is refused by name."""
+    names = select(root, chosen)
+    if not names:
+        raise Refusal(f"there are no packs in {root} to export")
+    part = file.with_name(f".{file.name}.{secrets.token_hex(4)}.part")
+    try:
+        with open(part, "wb") as stream:
+            with tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as tar:
+                for name in names:
+                    _add(tar, root / name)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(part, file)
+        sync_folder(file.parent)
+    except OSError as error:
+        raise Refusal(f"{file} cannot be written ({error.strerror}): choose another file") from None
+    finally:
+        part.unlink(missing_ok=True)
+    return names
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What came of an archive: packs that are new here, and packs that were here already, whole, and were left alone.
+
+    A pack that was here but damaged is set aside, and counts as new.
+    """
+
+    new: list[str]
+    known: list[str]
+
+
+def import_packs(root: Path, file: Path) -> Imported:
+    """Take in the packs of a tar file: all of them, or none if anything in it is not as it should be."""
+    store = Store(root)
+    staging = store.root / f".import.{secrets.token_hex(4)}.part"
+    try:
+        staging.mkdir()
+        names = _extract(file, staging)
+        for name in names:
+            _check(file, staging / name)
+        new = {name for name in names if _landed(staging / name, store.root / name)}
+    except OSError as error:
+        raise Refusal(f"{file} cannot be taken in ({error.strerror}): see that both places can be used") from None
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+    return Imported([name for name in names if name in new], [name for name in names if name not in new])
+
+
+def _landed(part: Path, final: Path) -> bool:
+    """Give a checked pack its name, in place of a damaged one; False where there is a whole one of this name."""
+    if is_pack(final):
+        try:
+            _whole(final)
+            return False
+        except Damage as found:
+            if aside := set_aside(final, lambda folder: _whole(folder, final.name)):
+                log.warning("%s; it is set aside as %s and replaced", str(found).partition(":")[0], aside.name)
+    return land(part, final)
+
+
+def _whole(folder: Path, name: str | None = None) -> Manifest:
+    """The manifest of a pack that is as it was written; raises `Damage`."""
+    manifest = verify(folder, name)
+    check_settings(folder, manifest)
+    return manifest
+
+
+class _Hashing:
+    """A file that is read once, for the archive and for its checksum."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self.stream, self.sum = stream, hashlib.sha256()
+
+    def read(self, size: int) -> bytes:
+        data = self.stream.read(size)
+        self.sum.update(data)
+        return data
+
+
+def _add(tar: tarfile.TarFile, folder: Path) -> None:
+    """Add a pack, the manifest first; a file that is not as it was written is refused."""
+    manifest = read(folder)
+    for name in (MANIFEST, *manifest.files):
+        entry = tarfile.TarInfo(f"{folder.name}/{name}")
+        entry.size = regular(folder, name)
+        try:
+            with open_own(folder / name) as stream:
+                hashing: Any = _Hashing(stream)
+                tar.addfile(entry, hashing)
+        except OSError as error:
+            if error.filename is None and error.errno is not None:
+                raise  # the archive could not be written
+            raise Damage(folder, name, "cannot be read to its end") from None
+        if name != MANIFEST and hashing.sum.hexdigest() != manifest.files[name]:
+            raise Damage(folder, name, "does not match its checksum")
+
+
+def _extract(file: Path, staging: Path) -> list[str]:
+    """Write the packs of a tar file below ``staging``; their names in the order of the file."""
+    names: dict[str, None] = {}
+    try:
+        with tarfile.open(file, "r:") as tar:
+            for entry in tar:
+                place = _MEMBER.fullmatch(entry.name)
+                if place is None or entry.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or entry.issparse():
+                    raise Refusal(f"{file} holds '{entry.name[:80]}', which is no file of a pack: nothing was taken in")
+                folder = staging / place[1]
+                folder.mkdir(exist_ok=True)
+                names[place[1]] = None
+                _write(tar, entry, folder / place[2], file)
+    except (tarfile.TarError, EOFError, OverflowError) as error:
+        raise Refusal(f"{file} is not a whole tar file ({error}): export it again") from None
+    if not names:
+        raise Refusal(f"{file} holds no packs")
+    return list(names)
+
+
+def _write(tar: tarfile.TarFile, entry: tarfile.TarInfo, target: Path, file: Path) -> None:
+    source = tar.extractfile(entry)
+    assert source is not None
+    try:
+        with open(target, "xb") as out:
+            shutil.copyfileobj(source, out, _CHUNK)
+            out.flush()
+            os.fsync(out.fileno())
+    except FileExistsError:
+        raise Refusal(f"{file} holds '{entry.name}' twice: nothing was taken in") from None
+
+
+def _check(file: Path, folder: Path) -> None:
+    """Refuse a pack that is not whole or has files that its manifest does not know."""
+    try:
+        expected = {MANIFEST, *_whole(folder).files}
+        for name in sorted(path.name for path in folder.iterdir() if path.name not in expected):
+            raise Damage(folder, name, "is not in the manifest")
+    except Damage as found:
+        raise Refusal(
+            f"{file} holds the damaged pack {folder.name} ({found.file} {found.what}): nothing was taken in"
+        ) from None

@@ -1,0 +1,182 @@
+"""From experiments to stored results: what is stored already is not computed again."""
+
+import logging
+import platform
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import Any
+
+import torch
+
+import tutelage
+from tutelage.errors import Refusal
+from tutelage.lab.context import Context
+from tutelage.lab.experiment import Experiment
+from tutelage.lab.manifest import Damage
+from tutelage.lab.store import Store, set_aside
+from tutelage.plugins import blamed
+
+log = logging.getLogger(__name__)
+
+OnProgress = Callable[[float], None]
+OnLanded = Callable[[Any], None]
+
+
+def pick_device(name: str = "auto") -> torch.device:
+    """The device to work on: "auto" takes a GPU where there is one."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    if name not in ("cpu", "cuda"):
+        raise Refusal(f"there is no device '{name}': choose auto, cpu or cuda")
+    if name == "cuda" and not torch.cuda.is_available():
+        raise Refusal("no CUDA device is available here: use --device cpu")
+    return torch.device(name)
+
+
+def execute(
+    experiments: Sequence[Experiment],
+    store: Store,
+    *,
+    device: str = "auto",
+    engine: str = "auto",
+    on_progress: OnProgress | None = None,
+    on_landed: OnLanded | None = None,
+) -> list[Any]:
+    """Stored results of all experiments, in their order; those that others need are computed first.
+
+    on_progress is called with work done, in units of ``Experiment.cost``; on_landed with every result as it is
+    stored, or found. Results are written by threads of their own while the next experiment is computed.
+    """
+    tell = on_progress or (lambda done: None)
+    show = on_landed or (lambda result: None)
+    results, pending = sort_out(experiments, store, tell, show)
+    for level in levels(pending):
+        _compute(level, store, results, pick_device(device), engine, tell, show)
+    return [results[experiment.hash] for experiment in experiments]
+
+
+def sort_out(
+    experiments: Sequence[Experiment], store: Store, tell: OnProgress, show: OnLanded
+) -> tuple[dict[str, Any], list[Experiment]]:
+    """Results that are stored already, by hash, and the experiments to compute: each once, needed ones among them."""
+    results: dict[str, Any] = {}
+    pending: dict[str, Experiment] = {}
+    for experiment in with_needs(experiments):
+        if experiment.hash in results or experiment.hash in pending:
+            continue
+        known = find(experiment, store)
+        if known is None:
+            pending[experiment.hash] = experiment
+        else:
+            results[experiment.hash] = known
+            tell(experiment.cost)
+            show(known)
+    return results, list(pending.values())
+
+
+def with_needs(experiments: Iterable[Experiment]) -> Iterator[Experiment]:
+    """Experiments, each after those it needs."""
+    for experiment in experiments:
+        yield from with_needs(experiment.needs())
+        yield experiment
+
+
+def levels(pending: Sequence[Experiment]) -> list[list[Experiment]]:
+    """Experiments in groups: each needs only what is stored or in an earlier group."""
+    place: dict[str, int] = {}
+    out: list[list[Experiment]] = []
+    for experiment in pending:  # needed ones come first
+        level = max((place[need.hash] + 1 for need in experiment.needs() if need.hash in place), default=0)
+        place[experiment.hash] = level
+        out += [[]] * (level + 1 - len(out))
+        out[level] = [*out[level], experiment]
+    return out
+
+
+def _compute(
+    level: Sequence[Experiment],
+    store: Store,
+    results: dict[str, Any],
+    device: torch.device,
+    engine: str,
+    tell: OnProgress,
+    show: OnLanded,
+) -> None:
+    """Compute and store the experiments of one level, kind by kind."""
+    told: dict[str, float] = {}
+
+    def done(experiment: Experiment, share: float) -> None:
+        before = told.get(experiment.hash, 0.0)
+        told[experiment.hash] = max(before, min(share, 1.0))
+        tell(experiment.cost * (told[experiment.hash] - before))
+
+    context = Context(
+        device=device,
+        threads=torch.get_num_threads(),
+        engine=engine,
+        result=lambda needed: results[needed.hash] if needed.hash in results else store.load(needed),
+        scratch=store.scratch(),
+        on_done=done,
+        advance=tell,
+    )
+    written: list[Future[Any]] = []
+    with blamed(), ThreadPoolExecutor(max_workers=4) as writers:
+        for _, group in groupby(sorted(level, key=lambda e: e.kind), key=lambda e: e.kind):
+            alike = list(group)
+            kind = type(alike[0])
+            began = time.perf_counter()
+            for experiment, values in kind.run_all(alike, context):
+                _raise_failures(written)
+                seconds, began = time.perf_counter() - began, time.perf_counter()
+                written.append(writers.submit(_save, experiment, values, store, context, seconds, show))
+                if kind.reports_shares:
+                    done(experiment, 1.0)
+    for future in written:
+        result = future.result()
+        results[result.experiment.hash] = result
+
+
+def _raise_failures(written: Iterable[Future[Any]]) -> None:
+    """Stop at once when a result could not be written, instead of computing more that cannot be stored either."""
+    for future in written:
+        if future.done():
+            future.result()
+
+
+def find(experiment: Experiment, store: Store) -> Any | None:
+    """The stored results of an experiment if they are whole; damaged ones are set aside, to be computed again."""
+    if experiment not in store:
+        return None
+    try:
+        return store.load(experiment)
+    except Damage as damage:
+        aside = set_aside(store.folder(experiment), lambda folder: store.load_from(folder, experiment))
+        if aside is not None:
+            log.warning("%s; it is set aside as %s and computed again", str(damage).partition(":")[0], aside.name)
+            return None
+    return find(experiment, store)  # another run has set it aside, and has perhaps computed it again
+
+
+def _save(experiment: Experiment, values: Any, store: Store, context: Context, seconds: float, show: OnLanded) -> Any:
+    """Store the results of one experiment, and remove its checkpoints."""
+    device = context.device
+    about = {
+        "experiment": experiment.hash,
+        "kind": experiment.kind,
+        "version": tutelage.__version__,
+        "torch": torch.__version__,
+        "machine": platform.machine(),
+        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
+        "threads": context.threads,
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seconds": round(seconds, 3),
+    }
+    own = values.about(experiment) if hasattr(values, "about") else {}
+    result = store.save(experiment, experiment.encode(values), about | own)
+    with context.of(experiment) as at_work:
+        at_work.forget()
+    show(result)
+    return result

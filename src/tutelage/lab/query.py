@@ -1,0 +1,221 @@
+"""SQL over all whole results of a folder, read in place by DuckDB.
+
+Views:
+
+- ``experiments``: one row per experiment: kind, hash, members, origin, settings;
+- ``members``, ``layers``, ``teachers``, ``units``, ``pairs``: the tables of all trained students. ``recovered`` is 0 or
+  1, so that it can be averaged: of a teacher unit whether some student unit recovered it (as measured, or
+  best_correlation > 0.95), of a student unit whether it recovered a teacher unit (specialisation > 0.95). Rows of every
+  recorded step are there: ``WHERE step = steps`` keeps the last;
+- one view per other kind of experiment, named after it (``online_overlaps``): one row per member, every array a column,
+  a list where the array has more axes.
+
+Every setting that varies, and every setting that a query names, is a column of each view (:mod:`.columns`).
+"""
+
+import logging
+import re
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tutelage.errors import Refusal
+from tutelage.lab.columns import selected, settings_columns
+from tutelage.lab.index import ABOUT, experiments
+from tutelage.lab.joined import LEFT_OUT, forget, quoted, source
+from tutelage.lab.manifest import Damage, damage, read
+from tutelage.lab.read_only import check_read_only
+from tutelage.measures.correlation import RECOVERED
+
+log = logging.getLogger(__name__)
+
+EXPERIMENTS = "experiments"
+VIEWS = {"member": "members", "layer": "layers", "teacher": "teachers", "unit": "units", "pair": "pairs"}
+_DERIVED = {"teacher": "best_correlation", "unit": "specialisation"}  # what "recovered" follows from
+_MISTAKES = ("Parser", "Binder", "Catalog", "Permission", "Conversion", "OutOfRange", "NotImplemented", "Interrupt")
+
+
+def query(root: str | Path, sql: str) -> pa.Table:
+    """The answer to one SELECT over the results in a folder; nothing can be written, no other file read.
+
+    Tables are compared with the SHA-256 in their manifest when they are first read and whenever their inode, size or
+    times have changed since (:mod:`.checked`); a table that does not match is left out, with a warning.
+    """
+    duckdb, root = _duckdb(), Path(root).resolve()
+    if set("*?[") & set(str(root)):
+        raise Refusal(f"{root} cannot be queried because its name holds one of * ? [: rename the folder")
+    table = _whole_results(root)
+    try:
+        check_read_only(duckdb, sql)
+        try:
+            return _answer(duckdb, root, table, sql)
+        except duckdb.Error as error:
+            if _is_mistake(error) or not forget(root):
+                raise
+            return _answer(duckdb, root, table, sql)  # a copy of the tables was damaged, perhaps
+    except duckdb.Error as error:
+        raise _refusal(error, root, table, _axes(sql)) from None
+
+
+def _whole_results(root: Path) -> pa.Table:
+    every = experiments(root)
+    whole = every.filter(every["damage"].is_null())
+    if len(whole):
+        if len(whole) < len(every):
+            log.warning(LEFT_OUT, len(every) - len(whole))
+        return whole
+    first = (
+        f": of {len(every)} damaged ones the first is {every['experiment'][0]} ({every['damage'][0]})"
+        if len(every)
+        else ""
+    )
+    raise Refusal(f"there are no whole results in {root}{first}")
+
+
+def _answer(duckdb: ModuleType, root: Path, table: pa.Table, sql: str) -> pa.Table:
+    with duckdb.connect(":memory:") as connection:
+        _prepare(connection, table, sql)
+        files = [file for axis in _axes(sql) for file in _view(connection, root, axis, table, sql)]
+        files += [file for kind in _kinds(table, sql) for file in _kind_view(connection, root, kind, table, sql)]
+        _lock(connection, files)
+        return _interruptible(connection, sql)
+
+
+def _interruptible(connection: Any, sql: str) -> pa.Table:
+    """The answer to a statement, from a thread beside this one, so that a signal to this one ends the work.
+
+    DuckDB looks at no signals while it computes: Python would handle them only when the answer is there.
+    """
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="query") as worker:
+        answer = worker.submit(lambda: connection.sql(sql).to_arrow_table())
+        try:
+            return answer.result()
+        except BaseException:
+            while not answer.done():  # an interrupt that comes before the work has begun would be lost
+                connection.interrupt()
+                wait([answer], timeout=0.05)
+            raise
+
+
+def _duckdb() -> ModuleType:
+    try:
+        import duckdb
+    except ImportError:
+        raise Refusal("queries need DuckDB, which is not installed: pip install duckdb") from None
+    return duckdb
+
+
+def _prepare(connection: Any, table: pa.Table, sql: str) -> None:
+    """The table of what is known of all experiments, and the view ``experiments``."""
+    connection.execute("SET temp_directory = ''")
+    connection.register("arrow", table)
+    connection.execute("CREATE TABLE known AS SELECT * FROM arrow")
+    connection.unregister("arrow")
+    own = ["experiment", "kind", "members", *ABOUT.names, "settings"]
+    settings = settings_columns(connection, "true", sql, own) if EXPERIMENTS in sql.lower() else []
+    columns = [*own, *selected(settings, "known", None)]
+    connection.execute(f"CREATE VIEW {EXPERIMENTS} AS SELECT {', '.join(columns)} FROM known")
+
+
+def _view(connection: Any, root: Path, axis: str, table: pa.Table, sql: str) -> list[str]:
+    """Create the view of an axis of trained students; the files it reads."""
+    read, files = source(connection, root, axis, table)
+    if not read:
+        return []
+    names = [name for name, *_ in connection.execute(f"DESCRIBE {read}").fetchall() if name != "key"]
+    columns = ["known.experiment", *(f't."{name}"' for name in names if name != "recovered")]
+    columns += _recovered(axis, names)
+    taken = {"experiment", "recovered", *names}
+    settings = settings_columns(connection, f"{axis}_key IS NOT NULL", sql, taken)
+    columns += selected(settings, "known", "t.member")
+    connection.execute(
+        f"CREATE VIEW {VIEWS[axis]} AS SELECT {', '.join(columns)} FROM ({read}) t "
+        f"JOIN known ON known.{axis}_key = t.key"
+    )
+    return files
+
+
+def _kind_view(connection: Any, root: Path, kind: str, table: pa.Table, sql: str) -> list[str]:
+    """Create the view of a kind of experiment, with its arrays as columns; the files it reads."""
+    alike = table.filter(pc.equal(table["kind"], kind))
+    read, files = source(connection, root, "values", alike, copied=False)
+    if not read:
+        return []
+    names = [name for name, *_ in connection.execute(f"DESCRIBE {read}").fetchall() if name != "key"]
+    columns = ["known.experiment", *(f't."{name}"' for name in names)]
+    settings = settings_columns(connection, f"kind = {quoted(kind)}", sql, {"experiment", *names})
+    columns += selected(settings, "known", "t.member")
+    connection.execute(
+        f'CREATE VIEW "{view_name(kind)}" AS SELECT {", ".join(columns)} FROM ({read}) t '
+        "JOIN known ON known.values_key = t.key"
+    )
+    return files
+
+
+def view_name(kind: str) -> str:
+    """The view of a kind of experiment.
+
+    >>> view_name("online-overlaps")
+    'online_overlaps'
+    """
+    return re.sub(r"\W", "_", kind).lower()
+
+
+def _kinds(table: pa.Table, sql: str) -> list[str]:
+    """The kinds of experiment whose views a query may mean."""
+    with_values = table.filter(table["values_key"].is_valid())
+    words = set(re.findall(r"\w+", sql.lower()))
+    return sorted(kind for kind in with_values["kind"].unique().to_pylist() if view_name(kind) in words)
+
+
+def _recovered(axis: str, names: list[str]) -> list[str]:
+    """The column ``recovered``: as it was measured, and where it was not, from the correlation it follows from."""
+    ways = ["t.recovered"] * ("recovered" in names)
+    if axis in _DERIVED and _DERIVED[axis] in names:
+        ways.append(f"CAST(t.{_DERIVED[axis]} > CAST({RECOVERED} AS DOUBLE) AS TINYINT)")
+    return [f"coalesce({', '.join(ways)}) AS recovered"] if ways else []
+
+
+def _lock(connection: Any, files: list[str]) -> None:
+    """From here on the connection reads these files and no other, writes none, and cannot be told otherwise."""
+    listed = ", ".join(quoted(file) for file in files)
+    connection.execute(f"SET allowed_paths = [{listed}]")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+
+
+def _is_mistake(error: Exception) -> bool:
+    """Whether the query is to blame; what is wrong with a Parquet file comes as an error of almost any other kind."""
+    return type(error).__name__.removesuffix("Exception") in _MISTAKES
+
+
+def _axes(sql: str) -> list[str]:
+    """The axes whose views a query may mean: only those are prepared."""
+    return [axis for axis, view in VIEWS.items() if view in sql.lower()]
+
+
+def _refusal(error: Exception, root: Path, table: pa.Table, axes: list[str]) -> Refusal:
+    """Which damaged pack could not be read, or else what is wrong with the query."""
+    if not _is_mistake(error):
+        named = re.search(re.escape(str(root)) + r"/([0-9a-f]{16})/", str(error))
+        for name in [named[1]] if named else table["experiment"].to_pylist():
+            if found := _damaged_table(root / name, axes):
+                return found
+    first = str(error).strip().split("\n")[0].strip()
+    kinds = table.filter(table["values_key"].is_valid())["kind"].unique().to_pylist()
+    views = ", ".join([EXPERIMENTS, *VIEWS.values(), *sorted(map(view_name, kinds))])
+    return Refusal(f"the query cannot be answered ({first}): there are the views {views}")
+
+
+def _damaged_table(folder: Path, axes: list[str]) -> Damage | None:
+    try:
+        manifest = read(folder)
+        tables = {f"{axis}.parquet" for axis in (*axes, "values")} & manifest.files.keys()
+        return next(damage(folder, replace(manifest, files={name: manifest.files[name] for name in tables})), None)
+    except Damage as found:
+        return found

@@ -1,0 +1,177 @@
+"""The spec of a pack: everything that decides a result, frozen, checked, hashable, written as YAML."""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import yaml
+from pydantic import NonNegativeInt, PositiveInt, field_validator, model_validator
+
+from tutelage.errors import Refusal
+from tutelage.lab.experiment import Experiment, plain
+from tutelage.lab.yaml_file import read_table
+from tutelage.measures import MEASURES, STANDARD, find
+from tutelage.networks import Student
+from tutelage.plugins import describe, used_by
+from tutelage.settings import Settings, check_per_member
+from tutelage.training import Training
+from tutelage.training.inputs import Law
+from tutelage.training.teachers import Teacher
+
+if TYPE_CHECKING:
+    from tutelage.lab.context import Context
+    from tutelage.lab.pack import Pack
+
+MEMBERS = 1_000_000
+"""The most members of one pack."""
+
+_RECORDED = 1_000_000  # the most recorded steps
+_NUMBERS = 2**36  # the most numbers of one student or one set of points, 256 GiB in single precision
+
+
+class Record(Settings):
+    """What is recorded: measures at step 0, at the last step, at ``every`` so many steps and at the steps ``at``."""
+
+    every: PositiveInt | None = None
+    at: tuple[NonNegativeInt, ...] = ()
+    measures: tuple[str, ...] = STANDARD
+    weights: Literal["last", "all", "none"] = "last"
+
+    @field_validator("measures")
+    @classmethod
+    def _known(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        if not names:
+            raise ValueError(f"at least one measure is needed (one of {', '.join(sorted(MEASURES))})")
+        for name in names:
+            find(name)
+            if names.count(name) > 1:
+                raise ValueError(f"the measure '{name}' is named twice: name it once")
+        return names
+
+    def steps(self, total: int) -> tuple[int, ...]:
+        """The recorded steps of a training of ``total``.
+
+        >>> Record(every=40, at=(5,)).steps(100)
+        (0, 5, 40, 80, 100)
+        """
+        regular = range(0, total + 1, self.every) if self.every else ()
+        return tuple(sorted({0, total, *regular, *self.at}))
+
+
+class Spec(Experiment, kind="students", numerics=1):
+    """Trained students: S teachers of one kind, a student and inputs for each, one training, one set of measures.
+
+    ``seeds`` is a number of members (seeds 0, 1, ...) or the list of seeds. The learning rate and the polarity may be
+    lists with one value a member. Settings that decide nothing about the result (engine, device) are not here.
+    """
+
+    reports_shares: ClassVar[bool] = False
+
+    teacher: Teacher
+    student: Student
+    inputs: Law
+    training: Training
+    record: Record = Record()
+    seeds: tuple[int, ...]
+    precision: Literal["float32", "float64"] = "float32"
+
+    @field_validator("teacher", mode="before")
+    @classmethod
+    def _teacher(cls, value: Any) -> Any:
+        return Teacher.parse(value)
+
+    @field_validator("student", mode="before")
+    @classmethod
+    def _student(cls, value: Any) -> Any:
+        return Student.parse(value)
+
+    @field_validator("inputs", mode="before")
+    @classmethod
+    def _inputs(cls, value: Any) -> Any:
+        return Law.parse(value)
+
+    @field_validator("seeds", mode="before")
+    @classmethod
+    def _seeds(cls, value: Any) -> Any:
+        count = len(value) if isinstance(value, list | tuple | range) else value
+        if isinstance(count, int) and not isinstance(count, bool) and not 1 <= count <= MEMBERS:
+            raise ValueError(f"at least one seed is needed, and at most {MEMBERS:,} in one pack")
+        if isinstance(value, int) and not isinstance(value, bool):
+            return tuple(range(value))
+        return tuple(value) if isinstance(value, range) else value
+
+    @model_validator(mode="after")
+    def _fits(self) -> "Spec":
+        if len(set(self.seeds)) < len(self.seeds):
+            raise ValueError("'seeds' must be distinct: a repeated seed is the same member twice")
+        check_per_member(self, len(self.seeds))
+        steps, record = self.training.steps, self.record
+        if any(step > steps for step in record.at):
+            raise ValueError(f"'record.at': a recorded step lies beyond the {steps} steps of training")
+        if record.every and steps // record.every > _RECORDED:
+            raise ValueError(f"'record.every': more than {_RECORDED:,} steps would be recorded, give a larger number")
+        return self
+
+    @model_validator(mode="after")
+    def _can_be_held(self) -> "Spec":
+        """Numbers that no machine holds are a slip of the keyboard, and refused before they are asked for."""
+        teacher = self.teacher.widths()
+        points = max(self.inputs.train, self.inputs.evaluate) * (teacher[0] + teacher[-1])
+        if points > _NUMBERS:
+            raise ValueError(f"'inputs': the points and labels of one member are {points:.2g} numbers, give fewer")
+        try:
+            widths = self.student.widths(teacher)
+        except OverflowError:  # the rounded width is infinite
+            raise ValueError("'student': its layers are too wide to be counted, give a smaller multiple") from None
+        for name, layers in (("teacher", teacher), ("student", widths)):
+            weights = sum((a + 1) * b for a, b in pairwise(layers))
+            if weights > _NUMBERS:
+                raise ValueError(f"'{name}': a network of {weights:.2g} weights is too large, give smaller widths")
+        return self
+
+    @property
+    def cost(self) -> float:
+        """Seconds of one core, roughly."""
+        from tutelage.lab.loads import work
+
+        return work(self) / MULTIPLICATIONS
+
+    @classmethod
+    def run_all(cls, experiments: Sequence[Experiment], context: "Context") -> Iterator[tuple[Experiment, Any]]:
+        """Students of all specs; on a GPU several specs are trained in one stack."""
+        from tutelage.lab.work import trained
+
+        return trained([e for e in experiments if isinstance(e, Spec)], context)
+
+    def encode(self, results: Any) -> dict[str, bytes]:
+        from tutelage.lab.pack import to_files
+
+        return to_files(self, results)
+
+    def decode(self, folder: Path) -> "Pack":
+        from tutelage.lab.pack import read_pack
+
+        return read_pack(self, folder)
+
+
+MULTIPLICATIONS = 1e11
+"""What one core does per second, roughly; only progress bars depend on it."""
+
+
+def to_yaml(spec: Spec) -> str:
+    """The spec as YAML that :func:`from_yaml` reads back to the same hash; plugins it needs stand in a comment."""
+    needs = "".join(f"# needs --with {name}\n" for name in describe(used_by(spec)))
+    return needs + yaml.safe_dump(plain(spec), sort_keys=False)
+
+
+def from_yaml(path: str | Path) -> Spec:
+    """Read a spec; anything wrong is one sentence that names the file and the setting."""
+    values = read_table(path)
+    if "grid" in values or "zip" in values:
+        raise Refusal(f"{path} makes several packs, with its grid or zip: read it with read_experiment")
+    values = {name: value for name, value in values.items() if (name, value) != ("kind", Spec.kind)}
+    try:
+        return Spec(**values)
+    except Refusal as refusal:
+        raise Refusal(f"{path}: {refusal}") from None

@@ -1,0 +1,131 @@
+"""The store: one folder per experiment, named by its hash, complete or absent."""
+
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tutelage.errors import Refusal
+from tutelage.files import sync_folder, write_atomically
+from tutelage.lab.experiment import Experiment, find, plain
+from tutelage.lab.kinds import import_all_kinds
+from tutelage.lab.manifest import MANIFEST, SETTINGS, Damage, Manifest, check_settings, compose, is_pack, verify
+from tutelage.plugins import describe, used_by
+
+
+class Store:
+    """A folder of results. What lies under its final name is whole; a crash leaves only a ``.part`` folder behind."""
+
+    def __init__(self, root: str | Path) -> None:
+        self.root = Path(root)
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+            probe = self.root / f".probe-{secrets.token_hex(4)}"
+            probe.touch()
+            probe.unlink()
+        except OSError as error:
+            raise Refusal(
+                f"{self.root} cannot be written ({error.strerror}): choose another folder with --results"
+            ) from None
+
+    def __contains__(self, experiment: Experiment) -> bool:
+        return is_pack(self.folder(experiment))
+
+    def folder(self, experiment: Experiment) -> Path:
+        return self.root / experiment.hash
+
+    def scratch(self) -> Path:
+        """The folder for checkpoints of experiments at work."""
+        return self.root / ".checkpoints"
+
+    def save(self, experiment: Experiment, files: Mapping[str, bytes], log: Mapping[str, Any]) -> Any:
+        """Write results whole: into a folder of another name, synced, then renamed."""
+        final = self.folder(experiment)
+        part = self.root / f".{experiment.hash}.{secrets.token_hex(4)}.part"
+        try:
+            part.mkdir()
+            write_atomically(part / SETTINGS, to_yaml(experiment))
+            write_atomically(part / "log.jsonl", json.dumps(log) + "\n")
+            for name, content in files.items():
+                write_atomically(part / name, content)
+            write_atomically(part / MANIFEST, compose(experiment, part, log))
+            land(part, final)
+        except OSError as error:
+            shutil.rmtree(part, ignore_errors=True)
+            raise Refusal(f"{final} cannot be written ({error.strerror}): free some space or use --results") from None
+        except BaseException:
+            shutil.rmtree(part, ignore_errors=True)
+            raise
+        return experiment.decode(final)
+
+    def load(self, experiment: Experiment) -> Any:
+        """Read results back; a file that is missing or does not match its checksum raises an error by name."""
+        return self.load_from(self.folder(experiment), experiment)
+
+    @staticmethod
+    def load_from(folder: Path, experiment: Experiment) -> Any:
+        """The same from a folder of any name."""
+        verify(folder, experiment.hash)
+        return experiment.decode(folder)
+
+
+def to_yaml(experiment: Experiment) -> str:
+    """Kind and settings as YAML; plugins that are needed stand in a comment."""
+    needs = "".join(f"# needs --with {name}\n" for name in describe(used_by(experiment)))
+    return needs + yaml.safe_dump({"kind": experiment.kind, **plain(experiment)}, sort_keys=False)
+
+
+def load_result(folder: Path) -> Any:
+    """The results in a folder, of the experiment that its manifest names; nothing is written there."""
+    manifest = verify(folder)
+    check_settings(folder, manifest)
+    return experiment_of(manifest).decode(folder)
+
+
+def experiment_of(manifest: Manifest) -> Experiment:
+    """The experiment whose results a manifest describes."""
+    about = manifest.settings
+    if about["kind"] not in Experiment.kinds:
+        import_all_kinds()
+    return find(about["kind"])(**about["settings"])
+
+
+def land(part: Path, final: Path) -> bool:
+    """Give a finished folder its final name at one stroke; False where another writer was first, with the same result.
+
+    Whoever reads the store finds the whole folder or none; of two writers at once one is first, the other gives way.
+    """
+    sync_folder(part)
+    try:
+        os.rename(part, final)
+    except OSError:
+        if not is_pack(final):
+            raise
+        shutil.rmtree(part)
+        return False
+    sync_folder(final.parent)
+    return True
+
+
+def set_aside(folder: Path, look: Callable[[Path], object]) -> Path | None:
+    """Take a damaged result its name, so that it can be written again; None where another run was first.
+
+    Of two runs that find the same damage one may set aside what the other has computed anew in the meantime. So what
+    was set aside is looked at again, with ``look``, which raises `Damage`, and gets its name back if it is whole.
+    """
+    aside = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}.damaged")
+    try:
+        os.rename(folder, aside)
+    except FileNotFoundError:
+        return None
+    try:
+        look(aside)
+    except Damage:
+        return aside
+    land(aside, folder)
+    return None

@@ -1,0 +1,124 @@
+"""Care of a results folder: what it holds, whether it is whole, and what may go."""
+
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tutelage.errors import Refusal
+from tutelage.lab.index import experiments, hashes
+from tutelage.lab.manifest import SETTINGS, Damage, check_settings, damage, is_pack, read
+
+LISTED = ("experiment", "kind", "finished", "members", "engine", "device", "seconds", "bytes", "damage")
+
+
+def list_results(root: Path) -> list[dict[str, Any]]:
+    """The experiments of a folder with what ``LISTED`` names; ``damage`` is None where every file has its size."""
+    return experiments(root, every_file=True).select(LISTED).to_pylist()
+
+
+def check(root: Path, chosen: Sequence[str] = ()) -> Iterator[tuple[str, list[Damage]]]:
+    """Every pack, or the chosen ones, with all of its damaged files: every byte is read and compared."""
+    for name in select(root, chosen):
+        found = list(_all_damage(root / name))
+        if not found or os.path.lexists(root / name):  # else somebody has removed it in the meantime
+            yield name, found
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """A folder or file that a writer left unfinished, is still writing, or has set aside as damaged.
+
+    ``age`` is the time since it last changed, in seconds.
+    """
+
+    path: Path
+    age: float
+
+
+def leftovers(root: Path) -> list[Leftover]:
+    """What lies in a results folder under the names of unfinished work and of packs that were set aside."""
+    now, found = time.time(), []
+    for folder in (root, root / ".index"):
+        if folder.is_symlink() and folder != root:
+            continue
+        for path in sorted([*folder.glob(".*.part"), *folder.glob(".*.damaged")]):
+            with suppress(OSError):  # it has landed in the meantime
+                found.append(Leftover(path, max(0.0, now - _last_change(path))))
+    return found
+
+
+@dataclass(frozen=True)
+class Removal:
+    """Something to be removed, and why."""
+
+    path: Path
+    why: str
+
+
+def garbage(root: Path, older_than: float, damaged: bool = False, chosen: Sequence[str] = ()) -> list[Removal]:
+    """What may go: leftovers older than so many seconds, damaged packs if asked, and packs chosen by name."""
+    named = set(select(root, chosen)) if chosen else set()
+    out = [
+        Removal(left.path, f"left over, unchanged for {left.age / 3600:.1f} hours")
+        for left in leftovers(root)
+        if left.age > older_than
+    ]
+    out += [Removal(root / name, "chosen by name") for name in sorted(named)]
+    if damaged:
+        bad = ((name, found) for name, found in check(root) if found and name not in named)
+        out += [Removal(root / name, f"damaged: {found[0].file} {found[0].what}") for name, found in bad]
+    return out
+
+
+def remove(removal: Removal) -> None:
+    """Remove a pack or a leftover. A pack loses its name first, so that nobody reads one of which half is gone.
+
+    Links are removed, never followed.
+    """
+    path = removal.path
+    try:
+        if not path.name.startswith("."):
+            aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+            os.rename(path, aside)
+            path = aside
+        if is_pack(path):
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+    except FileNotFoundError:
+        pass  # somebody else was faster
+    except OSError as error:
+        raise Refusal(f"{path} cannot be removed ({error.strerror}): remove it by hand") from None
+
+
+def select(root: Path, chosen: Sequence[str] = ()) -> list[str]:
+    """Names of all packs, or the chosen ones if each of them is there."""
+    known = hashes(root)
+    for name in sorted(set(chosen) - set(known)):
+        raise Refusal(f"there is no pack '{name}' in {root}: 'tutelage store list' shows which there are")
+    return sorted(set(chosen)) if chosen else known
+
+
+def _all_damage(folder: Path) -> Iterator[Damage]:
+    try:
+        manifest = read(folder)
+        found = list(damage(folder, manifest))
+        yield from found
+        if SETTINGS not in {one.file for one in found}:
+            check_settings(folder, manifest)
+    except Damage as one:
+        yield one
+
+
+def _last_change(path: Path) -> float:
+    """When a file, or anything in a folder, last changed."""
+    times = [path.lstat().st_mtime]
+    if is_pack(path):
+        times += [entry.stat(follow_symlinks=False).st_mtime for entry in os.scandir(path)]
+    return max(times)

@@ -1,0 +1,189 @@
+"""Loads at work: each is trained in one stack and measured as it goes; on a GPU a few loads share the device."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tutelage.lab.build import build
+from tutelage.lab.context import Context
+from tutelage.lab.loads import STREAMS, Piece, loads, work
+from tutelage.lab.memory import keep_freed_memory
+from tutelage.lab.pack import Trained
+from tutelage.lab.spec import Spec
+from tutelage.measures import Recorder, Report
+from tutelage.networks import Network, concatenate
+from tutelage.training import Task, follow, make_task
+from tutelage.training.inputs import Inputs
+
+log = logging.getLogger(__name__)
+
+OnProgress = Callable[[float], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A finished piece of a pack: its report, the networks it keeps, and how it was computed.
+
+    threads: of one operation on a CPU; stack: members that were trained side by side, those of other packs included.
+    Both may decide the last bits of the stacked engine, see :class:`tutelage.training.stacked.Stacked`.
+    """
+
+    piece: Piece
+    report: Report
+    kept: dict[str, Network]
+    diverged_at: Tensor
+    engine: str
+    seconds: float
+    training_seconds: float
+    threads: int
+    stack: int
+
+
+Load = Sequence[Piece]
+
+
+def trained(specs: Sequence[Spec], context: Context) -> Iterator[tuple[Spec, Trained]]:
+    """Trained students of all specs, each as soon as all its pieces are finished."""
+    if context.device.type == "cpu":
+        keep_freed_memory()
+    finished: dict[str, list[Part]] = {spec.hash: [] for spec in specs}
+    total = sum(work(spec) for spec in specs) or 1.0
+    share = sum(spec.cost for spec in specs) / total
+
+    def tell(done: float) -> None:
+        context.advance(done * share)
+
+    for part in train_loads(loads(specs, context.device), context.device, context.engine, tell):
+        whole = part.piece.whole
+        finished[whole.hash].append(part)
+        if sum(len(p.piece.spec.seeds) for p in finished[whole.hash]) == len(whole.seeds):
+            yield whole, _whole(whole, finished.pop(whole.hash))
+
+
+def _whole(spec: Spec, parts: Sequence[Part]) -> Trained:
+    """The pieces of a spec put together again, in the order of its seeds."""
+    parts = sorted(parts, key=lambda part: spec.seeds.index(part.piece.spec.seeds[0]))
+    first = parts[0].report
+    values = {name: np.concatenate([part.report[name] for part in parts], axis=1) for name in first.values}
+    kept = {name: concatenate([part.kept[name] for part in parts]) for name in parts[0].kept}
+    diverged = torch.cat([part.diverged_at for part in parts])
+    seconds = sum(part.seconds for part in parts)
+    training = sum(part.training_seconds for part in parts)
+    how = parts[0].engine, seconds, training, parts[0].threads, [part.stack for part in parts]
+    return Trained(Report(first.steps, values), kept, diverged, *how)
+
+
+def train_loads(stacks: Sequence[Load], device: torch.device, engine: str, tell: OnProgress) -> Iterator[Part]:
+    """The parts of all loads as they are finished: one load after another on a CPU, a few at a time on a GPU.
+
+    On a GPU one load's recordings then overlap another's training, and blocks of one fill the gaps of the other.
+    """
+    if device.type != "cuda":
+        for load in stacks:
+            yield from _train(load, device, engine, tell)
+        return
+    stop = threading.Event()
+
+    def tell_or_stop(done: float) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        tell(done)
+
+    def on_a_stream(load: Load) -> list[Part]:
+        with torch.cuda.stream(torch.cuda.Stream(device)):
+            return _train(load, device, engine, tell_or_stop)
+
+    with ThreadPoolExecutor(max_workers=STREAMS) as workers:
+        heaviest_first = sorted(stacks, key=lambda load: -sum(work(piece.spec) for piece in load))
+        futures = [workers.submit(on_a_stream, load) for load in heaviest_first]
+        try:
+            for future in as_completed(futures):
+                yield from future.result()
+        except BaseException:
+            stop.set()
+            for future in futures:
+                future.cancel()
+            raise
+
+
+class _Group:
+    """Pieces of a load whose teachers have one shape: built side by side, and measured together."""
+
+    def __init__(self, pieces: Sequence[Piece], begin: int, device: torch.device) -> None:
+        self.pieces = pieces
+        built = [build(piece.spec, device) for piece in pieces]
+        self.teacher = concatenate([teacher for teacher, _, _ in built])
+        self.students = concatenate([students for _, students, _ in built])
+        self.task = Task.join([make_task(s, t, x, p.spec.training) for (t, s, x), p in zip(built, pieces, strict=True)])
+        evaluate = built[0][2].evaluate if len(built) == 1 else torch.cat([x.evaluate for _, _, x in built])
+        self.recorder = Recorder(
+            self.teacher, Inputs(self.task.points, evaluate, self.task.seeds), pieces[0].spec.record.measures
+        )
+        self.place = slice(begin, begin + self.students.members)
+        self.kept: dict[int, Network] = {}
+
+    def record(self, step: int, students: Network, diverged_at: Tensor) -> None:
+        mine, spec = students[self.place], self.pieces[0].spec
+        self.recorder.record(step, mine, diverged_at[self.place])
+        if spec.record.weights == "all" or (spec.record.weights == "last" and step == spec.training.steps):
+            self.kept[step] = mine.to("cpu")
+
+    def parts(self, diverged_at: Tensor, engine: str, seconds: float, training: float, threads: int) -> Iterator[Part]:
+        """The group taken apart again; times are shared out by the work of each piece."""
+        report, teacher, begin = self.recorder.report(), self.teacher.to("cpu"), 0
+        for piece in self.pieces:
+            end = begin + len(piece.spec.seeds)
+            own = Report(report.steps, {name: value[:, begin:end] for name, value in report.values.items()})
+            kept = {"teacher": teacher[begin:end]}
+            kept |= {f"students-{step}": network[begin:end] for step, network in self.kept.items()}
+            lost = diverged_at[self.place][begin:end]
+            share = work(piece.spec)
+            times = seconds * share, training * share
+            yield Part(piece, own, kept, lost, engine, *times, threads, len(diverged_at))
+            begin = end
+
+
+def _train(load: Load, device: torch.device, engine: str, tell: OnProgress) -> list[Part]:
+    """Train and measure the pieces of a load, side by side in one stack."""
+    start, recording = time.perf_counter(), 0.0
+    groups: list[_Group] = []
+    for _, alike in groupby(sorted(load, key=_measured_alike), key=_measured_alike):
+        groups.append(_Group(list(alike), groups[-1].place.stop if groups else 0, device))
+    students, task = concatenate([g.students for g in groups]), Task.join([g.task for g in groups])
+    training = load[0].spec.training
+    total = sum(work(piece.spec) for piece in load)
+
+    def record(step: int, students: Network, diverged_at: Tensor) -> None:
+        nonlocal recording
+        begin = time.perf_counter()
+        for group in groups:
+            group.record(step, students, diverged_at)
+        recording += time.perf_counter() - begin
+
+    steps, per_step = load[0].spec.record.steps(training.steps), total / training.steps
+    begin = time.perf_counter()
+    diverged_at, used = follow(students, task, steps, record, engine, lambda done: tell(done * per_step))
+    end = time.perf_counter()
+    log.info(
+        "%d packs or pieces, %d students, on %s in %.1f s: building %.1f, training %.1f, recording %.1f",
+        *(len(load), students.members, used, end - start, begin - start, end - begin - recording, recording),
+    )
+    times = (end - start) / total, (end - begin - recording) / total
+    threads = torch.get_num_threads()
+    return [part for group in groups for part in group.parts(diverged_at, used, *times, threads)]
+
+
+def _measured_alike(piece: Piece) -> tuple:
+    """Pieces that agree in this have teachers of one architecture and can be measured together."""
+    spec = piece.spec
+    activation = getattr(spec.teacher, "activation", ""), getattr(spec.teacher, "slope", 0.0)
+    teacher = spec.teacher.kind, spec.teacher.widths(), activation
+    return teacher, spec.inputs.evaluate, spec.record.measures, spec.record.weights

@@ -1,0 +1,216 @@
+"""Searching for what would break the theory: flat places of a given loss, and losses at which descent is stuck.
+
+What a search returns is the worst it found, with its students; it proves nothing about what it did not find.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from tutelage.errors import Refusal
+from tutelage.local.bounds import lojasiewicz
+from tutelage.local.descent import descend, usual_rate
+from tutelage.local.exact import gradient, loss, loss_and_gradient
+from tutelage.local.grouping import groups
+from tutelage.local.setting import Setting
+
+_DIFFERENCE = 1e-5  # of the size of the students: the step of a finite difference
+_GROW, _SHRINK = 1.5, 0.4
+_DOUBLINGS, _HALVINGS = 20, 50
+
+
+@dataclass(frozen=True, eq=False)
+class Flattest:
+    """ratio [S]: |grad L| sqrt(r w_max) / L, the least found from each start; where: its students; start: the first."""
+
+    ratio: Tensor
+    start: Tensor
+    where: Setting
+
+    @property
+    def worst(self) -> tuple[float, Setting]:
+        """The least of all members, and that member alone."""
+        s = int(self.ratio.argmin())
+        return float(self.ratio[s]), self.where.member(s)
+
+
+def flattest(setting: Setting, level: float, iterations: int = 200) -> Flattest:
+    """Walk along the surface L = level towards a smaller gradient, from every member: the worst of Theorem 3 there.
+
+    The start is where the way from the nearest perfect students to the given ones meets the surface.
+    A step follows the gradient of log |grad L| less its part along grad L: a Hessian times a vector, by differences of
+    exact gradients.
+    """
+    size = _scaled(setting, level).flatten(1).norm(dim=1)
+    start, best, w = _walk(
+        setting,
+        level,
+        lambda w: lojasiewicz(setting.moved(w)),
+        lambda w: -_across(setting, w, _bent(setting, w, gradient(setting.moved(w)), size)),
+        iterations,
+    )
+    return Flattest(best, start, setting.moved(w))
+
+
+@dataclass(frozen=True, eq=False)
+class Slowest:
+    """end [S]: the greatest loss after the horizon found from each start; start [S]: the first; where: its students."""
+
+    end: Tensor
+    start: Tensor
+    where: Setting
+
+
+def slowest(setting: Setting, level: float, *, horizon: int = 200, iterations: int = 30) -> Slowest:
+    """Walk along the surface L = level towards starts from which descent of ``horizon`` steps ends highest.
+
+    The gradient of log L(W_T) with respect to W_0 comes from going back along the path, a <- a - eta H(W_t) a, with
+    Hessians times vectors by differences of exact gradients. Descend from ``where`` for long (:func:`basin_edge`) to
+    see which of these starts are stuck, and which are only slow.
+    """
+    record, rate = range(horizon + 1), usual_rate(setting)[:, None, None]
+
+    def score(w: Tensor) -> Tensor:
+        ended = descend(setting.moved(w), [horizon], keep=False).losses[0]
+        return -torch.where(ended > 0, ended, 1e-300).log()
+
+    def downhill(w: Tensor) -> Tensor:
+        path = descend(setting.moved(w), record).students
+        assert path is not None
+        return _across(setting, w, _gone_back(setting, path, rate))
+
+    start, best, w = _walk(setting, level, score, downhill, iterations)
+    return Slowest((-best).exp(), (-start).exp(), setting.moved(w))
+
+
+def _gone_back(setting: Setting, path: Tensor, rate: Tensor) -> Tensor:
+    """A unit multiple of the gradient of L(W_T) with respect to W_0, along the path [T + 1, S, m, d]: [S, m, d]."""
+    a = _unit(gradient(setting.moved(path[-1])))
+    for w in path[:-1].flip(0):
+        size = w.flatten(1).norm(dim=1)
+        a = _unit(a - rate * _bent(setting, w, a, size))
+    return a
+
+
+def _walk(
+    setting: Setting,
+    level: float,
+    score: Callable[[Tensor], Tensor],
+    downhill: Callable[[Tensor], Tensor],
+    iterations: int,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Lower a score [S] along the surface L = level: the first score, the least, and its students [S, m, d].
+
+    A step goes downhill, and Newton's steps along grad L lead back to the surface; one that does not help is shortened.
+    """
+    w = _scaled(setting, level)
+    best = start = score(w)
+    step = 0.05 * w.flatten(1).norm(dim=1)
+    for _ in range(iterations):
+        trial = _onto(setting, w + step[:, None, None] * downhill(w), level)
+        on = (loss(setting.moved(trial)) / level - 1).abs() < 1e-3
+        value = score(torch.where(on[:, None, None], trial, w))
+        better = on & (value < best)
+        w = torch.where(better[:, None, None], trial, w)
+        best = torch.where(better, value, best)
+        step = torch.where(better, _GROW * step, _SHRINK * step).clamp_min(1e-9)
+    return start, best, w
+
+
+def nearest_perfect(setting: Setting) -> Tensor:
+    """Every student turned onto its teacher's line, masses scaled to add up to the teachers': of loss 0, [S, m, d]."""
+    found = groups(setting)
+    mass = found.mass()
+    if bool((mass == 0).any()):
+        s = int((mass == 0).any(1).nonzero()[0, 0])
+        raise Refusal(f"a teacher of member {s} has no student, so no perfect student is near: start from others")
+    share = (setting.lengths / mass).gather(1, found.teacher) * found.weight
+    units = (setting.teachers / setting.teachers.norm(dim=2, keepdim=True)).expand(setting.members, -1, -1)
+    lines = units.gather(1, found.teacher.unsqueeze(2).expand(-1, -1, setting.d))
+    return (share.sqrt() * found.sign).unsqueeze(2) * lines
+
+
+def _scaled(setting: Setting, level: float) -> Tensor:
+    """The students drawn to, or away from, the nearest perfect ones until L = level."""
+    if not level > 0:
+        raise Refusal(f"the loss to search at is above 0, not {level}")
+    perfect = nearest_perfect(setting)
+    off = setting.students - perfect
+
+    def above(t: Tensor) -> Tensor:
+        return loss(setting.moved(perfect + t[:, None, None] * off)) >= level
+
+    low, high = (torch.full((setting.members,), t, dtype=torch.float64) for t in (0.0, 1.0))
+    for _ in range(_DOUBLINGS):
+        high = torch.where(above(high), high, 2 * high)
+    if not bool(above(high).all()):
+        raise Refusal(f"students so near to perfect ones do not reach the loss {level:.3g}: spread them more")
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        over = above(middle)
+        low, high = torch.where(over, low, middle), torch.where(over, middle, high)
+    return perfect + high[:, None, None] * off
+
+
+def _unit(a: Tensor) -> Tensor:
+    """a over its norm, of each member; zero stays zero."""
+    size = a.flatten(1).norm(dim=1)[:, None, None]
+    return a / torch.where(size == 0, 1, size)
+
+
+def _bent(setting: Setting, w: Tensor, a: Tensor, size: Tensor) -> Tensor:
+    """The Hessian at w times the unit of a, by differences over a small share of the size: [S, m, d]."""
+    h = (_DIFFERENCE * size)[:, None, None]
+    unit = _unit(a)
+    return (gradient(setting.moved(w + h * unit)) - gradient(setting.moved(w - h * unit))) / (2 * h)
+
+
+def _across(setting: Setting, w: Tensor, a: Tensor) -> Tensor:
+    """The unit of a less its part along grad L: [S, m, d]."""
+    along = _unit(gradient(setting.moved(w)))
+    return _unit(a - (a * along).sum((1, 2), keepdim=True) * along)
+
+
+def _onto(setting: Setting, w: Tensor, level: float) -> Tensor:
+    """Newton's steps along the gradient towards L = level, none longer than a fifth of the students."""
+    for _ in range(12):
+        value, slope = loss_and_gradient(setting.moved(w))
+        squared = slope.square().sum((1, 2))
+        move = ((level - value) / torch.where(squared == 0, 1, squared))[:, None, None] * slope
+        length = move.flatten(1).norm(dim=1)
+        most = 0.2 * w.flatten(1).norm(dim=1)
+        w = w + move * (most / torch.maximum(length, most))[:, None, None]
+    return w
+
+
+@dataclass(frozen=True, eq=False)
+class Edge:
+    """start [S]: losses at the start; end [S]: after descent; failed [S]: not down to the tolerance;
+    stuck: the least loss at which descent stood still, inf where all arrived; where: its students, or None."""
+
+    start: Tensor
+    end: Tensor
+    failed: Tensor
+    stuck: float
+    where: Setting | None
+
+    @property
+    def safe(self) -> float:
+        """The least loss of a start that failed, inf where none did: all starts below it arrived."""
+        return float(self.start[self.failed].min()) if bool(self.failed.any()) else float("inf")
+
+
+def basin_edge(setting: Setting, *, steps: int = 6000, tolerance: float = 1e-4) -> Edge:
+    """Descend from every member; a member that is not below the tolerance after the steps is outside the basin.
+
+    Where such a member stands at the end is a start of lower loss that descent does not leave either, so the least of
+    these is an upper bound of the basin's edge.
+    """
+    run = descend(setting, [0, steps], keep=False)
+    failed = run.losses[1] > tolerance
+    if not bool(failed.any()):
+        return Edge(run.losses[0], run.losses[1], failed, float("inf"), None)
+    worst = int(torch.where(failed, run.losses[1], torch.inf).argmin())
+    return Edge(run.losses[0], run.losses[1], failed, float(run.losses[1, worst]), run.end.member(worst))

@@ -1,0 +1,205 @@
+r"""Gradient descent on the population loss, and with fresh samples every step (003, Theorems 4 and 6).
+
+.. math:: w_j \leftarrow w_j - \eta\, \nabla_{w_j} L(W)
+
+The Hessian at a global minimum has no eigenvalue above :math:`4 \sum_i |w^*_i|`, so descent is stable there below
+:math:`1 / (2 \sum_i |w^*_i|)`; the usual rate here is half of it.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tutelage.draws import keys, normals
+from tutelage.errors import Refusal
+from tutelage.local.exact import gradient_norm, loss, spread, top_of
+from tutelage.local.setting import Setting
+
+
+@dataclass(frozen=True, eq=False)
+class Descent:
+    """What descent recorded: steps [T]; losses and gradients (norms) [T, S]; students [T, S, m, d], or none;
+    end: the students at the last step; rate [S]; reached [S, E]: the first step with a loss at most each of levels [E],
+    or -1.
+    """
+
+    start: Setting
+    end: Setting
+    rate: Tensor
+    steps: tuple[int, ...]
+    losses: Tensor
+    gradients: Tensor
+    students: Tensor | None
+    levels: tuple[float, ...]
+    reached: Tensor
+
+    def at(self, place: int) -> Setting:
+        """The students at one of the recorded steps."""
+        if self.students is None:
+            raise Refusal("the students along the way were not kept: descend with keep=True")
+        return self.start.moved(self.students[place])
+
+    @property
+    def constant(self) -> Tensor:
+        """The least |grad L| / L over the recorded steps, kappa of Theorem 4 on this path: [S]; inf at L = 0."""
+        ratio = self.gradients / torch.where(self.losses > 0, self.losses, 1)
+        return torch.where(self.losses > 0, ratio, torch.inf).amin(0)
+
+    @property
+    def displacement(self) -> Tensor:
+        """|W_T - W_0| / |W_0|, small where training is lazy: [S]."""
+        moved = (self.end.students - self.start.students).flatten(1).norm(dim=1)
+        return moved / self.start.students.flatten(1).norm(dim=1)
+
+    @property
+    def unit_displacement(self) -> Tensor:
+        """The same of every student: [S, m]; a zero student has 0."""
+        size = self.start.students.norm(dim=2)
+        return (self.end.students - self.start.students).norm(dim=2) / torch.where(size == 0, 1, size)
+
+
+def usual_rate(setting: Setting) -> Tensor:
+    """1 / (4 sum |w*_i|): [S]."""
+    return 1 / (4 * setting.total)
+
+
+def greatest_rate(setting: Setting) -> Tensor:
+    """1 / (2 sum |w*_i|), beyond which descent is not stable at the optimum: [S]."""
+    return 1 / (2 * setting.total)
+
+
+def lazy_rate(setting: Setting, top: Tensor) -> Tensor:
+    """1 / (4 sum_j top_j^2 |w_j|^2), half of what is stable where the students stand: [S]; for the lazy model."""
+    return 1 / (4 * (top.double().square() * setting.students.square().sum(2)).sum(1))
+
+
+def estimated_total(y: Tensor) -> Tensor:
+    """sum |w*_i| = sqrt(pi/2) E y, from labels [S, N], for a rate without knowing the teacher: [S]."""
+    return math.sqrt(math.pi / 2) * y.double().mean(1)
+
+
+def descend(
+    setting: Setting,
+    record: Sequence[int],
+    *,
+    rate: float | Tensor | None = None,
+    levels: Sequence[float] = (),
+    keep: bool = True,
+    beyond: bool = False,
+    top: Tensor | None = None,
+) -> Descent:
+    """Gradient descent of every member on the population loss, recorded after the given numbers of steps.
+
+    rate: one for all or [S], :func:`usual_rate` unless told; beyond: whether it may lie above :func:`greatest_rate`;
+    levels: losses whose first passing is wanted (losses are then computed at every step); keep: whether to keep the
+    students of the recorded steps; top [m]: see :func:`.exact.loss_and_gradient`, for the lazy model, whose usual rate
+    is :func:`lazy_rate`, and which has no limit here.
+
+    >>> run = descend(Setting(torch.eye(2), 0.9 * torch.eye(2)), [0, 1000])
+    >>> bool(run.losses[1, 0] < 1e-25)
+    True
+    """
+    from tutelage.local._loops import descents
+
+    steps = tuple(sorted({int(step) for step in record}))
+    if not steps or steps[0] < 0:
+        raise Refusal("descent is recorded after numbers of steps from 0 on: give at least one")
+    factors = top_of(setting, top)
+    if top is not None and rate is None:
+        rate = lazy_rate(setting, top)
+    rates = _rates(setting, rate, beyond or top is not None)
+    w, shape = setting.students.numpy().copy(), (len(steps), setting.members)
+    kept = np.empty((*shape, setting.m, setting.d) if keep else (0, 1, 1, 1))
+    losses, sizes = np.full(shape, np.nan), np.full(shape, np.nan)
+    falling = np.array(sorted(levels, reverse=True), dtype=float)
+    limits = np.tile(falling, (setting.members, 1))
+    reached = np.full(limits.shape, -1, dtype=np.int64)
+    last = np.empty_like(w)
+    arguments = (w, setting.teachers.numpy(), factors, bool((factors == 1).all()), rates.numpy(), np.array(steps),
+                 limits, kept, last, losses, sizes, reached)  # fmt: skip
+    spread(descents, setting.members, setting.members * (setting.m + setting.r) ** 2 * (steps[-1] + 1), arguments)
+    _check_finite(losses, last, rates)
+    return Descent(
+        setting,
+        setting.moved(torch.from_numpy(last)),
+        rates,
+        steps,
+        torch.from_numpy(losses),
+        torch.from_numpy(sizes).sqrt(),
+        torch.from_numpy(kept) if keep else None,
+        tuple(falling.tolist()),
+        torch.from_numpy(reached),
+    )
+
+
+def _rates(setting: Setting, rate: float | Tensor | None, beyond: bool) -> Tensor:
+    limit = greatest_rate(setting)
+    rates = usual_rate(setting) if rate is None else torch.as_tensor(rate, dtype=torch.float64)
+    rates = rates.expand(setting.members).contiguous()
+    if not bool((rates > 0).all()):
+        raise Refusal(f"a rate is above 0, not {float(rates.min())}")
+    if not beyond and bool((rates > limit).any()):
+        worst = int((rates / limit).argmax())
+        raise Refusal(
+            f"the rate {float(rates[worst]):.4g} is beyond {float(limit[worst]):.4g} = 1 / (2 sum |w*|), where descent "
+            "is not stable at the optimum: lower it, or say beyond=True"
+        )
+    return rates
+
+
+def _check_finite(losses: np.ndarray, last: np.ndarray, rates: Tensor) -> None:
+    if not (np.isfinite(losses).all() and np.isfinite(last).all()):
+        gone = int((~np.isfinite(losses)).any(0).argmax())
+        raise Refusal(f"member {gone} has diverged at the rate {float(rates[gone]):.4g}: lower the rate")
+
+
+def stochastic_gradient(setting: Setting, x: Tensor) -> Tensor:
+    """The gradient of (1 / 2N) sum_k R(x_k)^2 at samples x [S, N, d]: [S, m, d].
+
+    (003, section 3.4 prints the loss without 1/2, whose gradient would be twice that of L.)
+    """
+    return _on_samples(setting.students, setting.teachers, x.double())
+
+
+def _on_samples(students: Tensor, teachers: Tensor, x: Tensor) -> Tensor:
+    length = students.norm(dim=2, keepdim=True)
+    unit = students / torch.where(length == 0, 1, length)
+    inner = x @ unit.mT
+    off = (inner.abs() * length.square().mT).sum(2) - (x @ teachers.mT).abs().sum(2)
+    g = (off.unsqueeze(2) * inner.sign()).mT @ x / x.shape[1]
+    return length * (g + (g * unit).sum(2, keepdim=True) * unit)
+
+
+def descend_on_samples(
+    setting: Setting,
+    record: Sequence[int],
+    batch: int,
+    seeds: Sequence[int],
+    *,
+    rate: float | Tensor | None = None,
+    beyond: bool = False,
+) -> Descent:
+    """Descent with ``batch`` fresh samples a step (003, Theorem 6); recorded losses and gradients are exact."""
+    steps = tuple(sorted({int(step) for step in record}))
+    if not steps or steps[0] < 0 or batch < 1:
+        raise Refusal("descent on samples needs numbers of steps from 0 on, and at least one sample a step")
+    if len(seeds) != setting.members:
+        raise Refusal(f"there are {len(seeds)} seeds for {setting.members} members: give one each")
+    rates, streams = _rates(setting, rate, beyond), keys(seeds, "local batches")
+    w, kept, count, wanted = setting.students, [], batch * setting.d, set(steps)
+    for step in range(steps[-1] + 1):
+        if step in wanted:
+            kept.append(w)
+        if step < steps[-1]:
+            x = normals(streams, count, start=step * count).view(setting.members, batch, setting.d)
+            w = w - rates[:, None, None] * _on_samples(w, setting.teachers, x)
+    if not bool(w.isfinite().all()):
+        raise Refusal("descent on samples has diverged: lower the rate, or take larger batches")
+    losses = torch.stack([loss(setting.moved(w)) for w in kept])
+    gradients = torch.stack([gradient_norm(setting.moved(w)) for w in kept])
+    none = torch.empty(setting.members, 0, dtype=torch.int64)
+    return Descent(setting, setting.moved(w), rates, steps, losses, gradients, torch.stack(kept), (), none)

@@ -1,0 +1,93 @@
+r"""The direction along which the loss must fall (003, Lemma 7).
+
+.. math:: D_j = (I + \bar w_j \bar w_j^T)^{-1} (w_j - q_{ij} w^*_i), \qquad
+    \sum_j \langle \nabla_{w_j} L, D_j \rangle \ge L, \quad \|D\|_F^2 \le 2 \sum_j |w_j|^2 + 2 \sum_i |w^*_i|^2 / \mu_i
+
+for students j of teacher i, with :math:`q_{ij} = |w_j| / \mu_i` within the angle :math:`\delta_{max}` of it and 0
+beyond, :math:`\mu_i` the mass there. So :math:`\|\nabla L\|_F \ge L / \|D\|_F`, which is Theorem 3.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from tutelage.local.exact import loss_and_gradient
+from tutelage.local.grouping import Groups, groups
+from tutelage.local.residuals import residual
+from tutelage.local.setting import Setting
+
+
+@dataclass(frozen=True, eq=False)
+class Direction:
+    """angle [S]: delta_max; vectors [S, m, d]: D; inner [S]: <grad L, D>; loss, gradient (norm), norm (of D): [S] each;
+    norm_bound [S]: the bound of |D|_F; met [S]: whether every teacher has mass within the angle, else D is 0."""
+
+    found: Groups
+    angle: Tensor
+    vectors: Tensor
+    inner: Tensor
+    loss: Tensor
+    gradient: Tensor
+    norm: Tensor
+    norm_bound: Tensor
+    met: Tensor
+
+    @property
+    def ratio(self) -> Tensor:
+        """<grad L, D> / L: [S]; Lemma 7 says at least 1, and near the optimum it is about 2. 0 at L = 0."""
+        return torch.where(self.loss > 0, self.inner / torch.where(self.loss > 0, self.loss, 1), 0)
+
+    @property
+    def certified_constant(self) -> Tensor:
+        """<grad L, D> / (L |D|_F), below |grad L|_F / L: [S]; 0 where there is no direction."""
+        return torch.where(self.norm > 0, self.ratio / torch.where(self.norm > 0, self.norm, 1), 0)
+
+
+def direction(setting: Setting, angle: Tensor | float | None = None) -> Direction:
+    """D of every member; delta_max is the least angle with half of every teacher's mass unless told (003, Lemma 8)."""
+    found = groups(setting)
+    limit = found.half_mass_angle() if angle is None else torch.as_tensor(angle, dtype=torch.float64)
+    limit = limit.expand(setting.members)
+    mass = found.mass(limit)
+    met = (mass > 0).all(1)
+    share = _share(found, limit)
+    pulled = found.students - share @ setting.teachers
+    unit = found.students / torch.where(found.weight == 0, 1, found.weight).sqrt().unsqueeze(2)
+    vectors = pulled - (pulled * unit).sum(2, keepdim=True) * unit / 2
+    vectors = vectors * found.sign.unsqueeze(2) * met[:, None, None]
+    value, slope = loss_and_gradient(setting)
+    taught = (setting.lengths**2 / torch.where(mass > 0, mass, torch.inf)).sum(1)
+    return Direction(
+        found,
+        limit,
+        vectors,
+        (slope * vectors).sum((1, 2)),
+        value,
+        slope.flatten(1).norm(dim=1),
+        vectors.flatten(1).norm(dim=1),
+        (2 * setting.mass + 2 * taught).sqrt(),
+        met,
+    )
+
+
+def _share(found: Groups, limit: Tensor) -> Tensor:
+    """q_ij: [S, m, r]."""
+    mass = found.mass(limit).unsqueeze(1)
+    length = found.weight.sqrt().unsqueeze(2)
+    return torch.where(found.within(limit), length / torch.where(mass > 0, mass, 1), 0)
+
+
+def identity_at(setting: Setting, x: Tensor, angle: Tensor | float | None = None) -> Tensor:
+    r"""What identity (12) averages over x, at points [N, d]: [S, N]; its mean is <grad L, D>.
+
+    .. math:: R^2 + R \sum_i \sum_j q_{ij} |w_j|\, w^*_i \cdot x\, (\mathrm{sgn}(w^*_i \cdot x) -
+        \mathrm{sgn}(w_j \cdot x))
+    """
+    d = direction(setting, angle)
+    share = _share(d.found, d.angle) * d.found.weight.sqrt().unsqueeze(2)
+    taught = x.double() @ setting.teachers.mT
+    gate = (x.double() @ d.found.students.mT).sign()
+    pulled = (share.sum(1).unsqueeze(1) * taught.abs()).sum(2) - ((gate @ share) * taught).sum(2)
+    value = residual(setting, x)
+    return value**2 + value * pulled

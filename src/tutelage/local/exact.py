@@ -1,0 +1,119 @@
+r"""Loss, gradient and Hessian of the population, with small relative errors down to losses of 1e-25.
+
+.. math::
+    L = \tfrac12 \sum_{p,q} a_p a_q k(\angle_{pq}), \quad k(\varphi) = \tfrac{2}{\pi}\left(\sin\varphi +
+    (\tfrac{\pi}{2} - \varphi) \cos\varphi\right), \qquad
+    \nabla_{w_j} L = |w_j| (I + \bar w_j \bar w_j^T)\, E[R\, x\, \mathrm{sgn}(w_j \cdot x)]
+
+with a = |w_j|^2 for students and -|w*_i| for teachers (003, eq. 1 and appendix C.5; section 5.4 leaves out the factor
+before the expectation). Small losses are summed from what each group of students leaves of the residual instead, where
+nothing cancels: :mod:`._loops`.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tutelage.errors import Refusal
+from tutelage.local.setting import Setting
+from tutelage.population import expectations as population
+
+_WORTHWHILE = 5_000  # pairs of units worth a thread of their own
+
+
+def spread(call: Callable[..., Any], members: int, work: int, arguments: tuple[Any, ...]) -> None:
+    """call(first, last, *arguments) over all members, on as many threads as the work is worth."""
+    call(0, 0, *arguments)  # compiled, or loaded, by one thread alone
+    threads = max(1, min(torch.get_num_threads(), members, -(-work // _WORTHWHILE)))
+    if threads == 1:
+        call(0, members, *arguments)
+        return
+    ends = [members * i // threads for i in range(threads + 1)]
+    with ThreadPoolExecutor(threads) as pool:
+        for done in [pool.submit(call, *part, *arguments) for part in pairwise(ends)]:
+            done.result()
+
+
+def loss_and_gradient(setting: Setting, top: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """L [S] and dL/dw [S, m, d]; a zero student has gradient 0, and so never moves.
+
+    top [m]: a factor of each student's output where it is not 1, for the lazy model (:mod:`.starts`).
+
+    >>> loss, slope = loss_and_gradient(Setting(torch.eye(2), torch.eye(2)))
+    >>> loss.item(), slope.abs().max().item()
+    (0.0, 0.0)
+    """
+    from tutelage.local._loops import losses_and_gradients  # loading the compiler takes a third of a second
+
+    w, taught = setting.students.numpy(), setting.teachers.numpy()
+    factors = top_of(setting, top)
+    loss, dw, size = np.empty(len(w)), np.empty_like(w), np.empty(len(w))
+    work = setting.members * (setting.m + setting.r) ** 2
+    spread(losses_and_gradients, len(w), work, (w, taught, factors, bool((factors == 1).all()), loss, dw, size))
+    return torch.from_numpy(loss), torch.from_numpy(dw)
+
+
+def top_of(setting: Setting, top: Tensor | None) -> np.ndarray:
+    """Factors of the students' outputs, 1 unless told: [m]."""
+    if top is None:
+        return np.ones(setting.m)
+    if top.shape != (setting.m,):
+        raise Refusal(f"there are factors {list(top.shape)} for {setting.m} students: wanted one a student")
+    return top.double().contiguous().numpy()
+
+
+def loss(setting: Setting) -> Tensor:
+    """L of every member: [S]."""
+    return loss_and_gradient(setting)[0]
+
+
+def gradient(setting: Setting) -> Tensor:
+    """dL/dw of every student: [S, m, d]."""
+    return loss_and_gradient(setting)[1]
+
+
+def gradient_norm(setting: Setting) -> Tensor:
+    """|grad L|_F of every member: [S]."""
+    return gradient(setting).flatten(1).norm(dim=1)
+
+
+def jacobian(students: Tensor) -> Tensor:
+    r"""|w| (I + w w^T / |w|^2), the derivative of g = |w| w; 0 at 0: [S, m, d] -> [S, m, d, d]."""
+    n = students.norm(dim=-1)
+    u = students / torch.where(n == 0, 1, n).unsqueeze(-1)
+    eye = torch.eye(students.shape[-1], dtype=students.dtype)
+    return n[..., None, None] * (eye + u.unsqueeze(-1) * u.unsqueeze(-2))
+
+
+def hessian(setting: Setting) -> Tensor:
+    r"""d2L/dw dw, the students' coordinates one after another: [S, m d, m d].
+
+    That in the effective neurons (:func:`tutelage.population.expectations.hessian`) between two Jacobians, and for each
+    student the gradient with respect to its effective neuron, G, times the second derivative of |w| w:
+    :math:`(G \bar w^T + \bar w G^T + (G \cdot \bar w)(I - \bar w \bar w^T))`.
+    """
+    if bool(setting.idle.any()):
+        raise Refusal("a student is the zero vector, where the loss has no second derivative: leave it out")
+    taught, units = setting.units()
+    members, m, d = setting.students.shape
+    inner = population.hessian(taught, units).view(members, m, d, m, d)
+    jac = jacobian(setting.students)
+    out = torch.einsum("sjab,sjbkc,skce->sjake", jac, inner, jac)
+    u = setting.students / setting.students.norm(dim=2, keepdim=True)
+    g = population.first_layer_gradient(taught, units)
+    along = (g * u).sum(2)[..., None, None]
+    mixed = g.unsqueeze(3) * u.unsqueeze(2)
+    bent = mixed + mixed.mT + along * (torch.eye(d, dtype=torch.float64) - u.unsqueeze(3) * u.unsqueeze(2))
+    each = torch.arange(m)
+    out[:, each, :, each, :] += bent.transpose(0, 1)
+    return out.reshape(members, m * d, m * d)
+
+
+def greatest_curvature(setting: Setting) -> Tensor:
+    """4 sum |w*_i|, above every eigenvalue of the Hessian at a global minimum: [S]."""
+    return 4 * setting.total

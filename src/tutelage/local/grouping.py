@@ -1,0 +1,82 @@
+r"""Which student belongs to which teacher, and what the students of a teacher amount to together.
+
+|w.x| does not know w from -w, so angles are those between lines, in [0, pi/2], and a student is flipped to its
+teacher's side before it is added up. The seed leaves this unsaid (003, Def. of T_i), and without it a perfect student
+-w* would count as one at the angle pi.
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from tutelage.local.setting import Setting, effective
+from tutelage.population.kernels import pairs
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Students by nearest teacher.
+
+    teacher [S, m]: T_i as an index; angle [S, m]: delta_j; sign [S, m]; students [S, m, d]: flipped;
+    angles [S, m, r]: angle with the line of every teacher; average [S, r, d]: sum over T_i of |w_j| w_j;
+    error [S, r, d]: v_i, that less the teacher (003, eq. 2). Zero students have angle pi/2 and no weight.
+    """
+
+    setting: Setting
+    teacher: Tensor
+    angle: Tensor
+    sign: Tensor
+    students: Tensor
+    angles: Tensor
+    average: Tensor
+    error: Tensor
+
+    @property
+    def weight(self) -> Tensor:
+        """|w_j|^2: [S, m]."""
+        return self.students.square().sum(2)
+
+    def within(self, angle: Tensor | float) -> Tensor:
+        """Which students are in T_i(angle), angle one number or [S]: [S, m, r]."""
+        limit = torch.as_tensor(angle, dtype=torch.float64).reshape(-1, 1)
+        mine = torch.nn.functional.one_hot(self.teacher, self.setting.r).bool()
+        return mine & (self.angle <= limit).unsqueeze(2)
+
+    def mass(self, angle: Tensor | float = math.pi) -> Tensor:
+        """sum of |w_j|^2 over T_i(angle): [S, r]."""
+        return (self.within(angle) * self.weight.unsqueeze(2)).sum(1)
+
+    def angle_energy(self, power: float = 2.0) -> Tensor:
+        """sum_j |w_j|^2 delta_j^power: [S] (003, Lemma C.4 with 2)."""
+        return (self.weight * self.angle**power).sum(1)
+
+    def half_mass_angle(self) -> Tensor:
+        """The least angle at which every T_i(angle) has mass |w*_i| / 2, pi/2 where none does: [S] (003, Lemma 8)."""
+        order = self.angle.argsort(1)
+        mine = torch.nn.functional.one_hot(self.teacher, self.setting.r) * self.weight.unsqueeze(2)
+        summed = mine.gather(1, order.unsqueeze(2).expand_as(mine)).cumsum(1)
+        enough = summed >= self.setting.lengths.unsqueeze(1) / 2
+        first = self.angle.gather(1, order).unsqueeze(2).expand_as(summed).gather(1, enough.int().argmax(1, True))
+        return torch.where(enough.any(1), first.squeeze(1), math.pi / 2).amax(1)
+
+
+def groups(setting: Setting) -> Groups:
+    """Partition, fold and add up the students.
+
+    >>> teachers = torch.eye(2, dtype=torch.float64)
+    >>> found = groups(Setting(teachers, torch.tensor([[-1.0, 0.0], [0.1, 2.0]])))
+    >>> found.teacher.tolist(), found.sign.tolist(), found.error[0, 0].tolist()
+    ([[0, 1]], [[-1.0, 1.0]], [0.0, 0.0])
+    """
+    p = pairs(setting.students, setting.teachers)
+    folded = torch.minimum(p.angle, math.pi - p.angle)
+    angle, teacher = folded.min(2)
+    raw = p.angle.gather(2, teacher.unsqueeze(2)).squeeze(2)
+    sign = torch.where(raw > math.pi / 2, -1.0, 1.0).double()
+    students = setting.students * sign.unsqueeze(2)
+    index = teacher.unsqueeze(2).expand_as(students)
+    zero = torch.zeros(setting.members, setting.r, setting.d, dtype=torch.float64)
+    average = zero.scatter_add(1, index, effective(students))
+    return Groups(setting, teacher, angle, sign, students, folded, average, average - setting.teachers)

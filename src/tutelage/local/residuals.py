@@ -1,0 +1,98 @@
+r"""The residual in two parts, the flat one and the spiky one, and their second moments.
+
+.. math::
+    R = f - f^* = R_1 + R_2, \quad R_1(x) = \sum_i v_i \cdot x\, \mathrm{sgn}(w^*_i \cdot x), \quad
+    R_2(x) = \sum_j |w_j|\, w_j \cdot x\, (\mathrm{sgn}(w_j \cdot x) - \mathrm{sgn}(w^*_{t(j)} \cdot x)) \ge 0
+
+(003, eq. 3), students flipped to their teachers' side.
+"""
+
+import math
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tutelage.local.exact import spread
+from tutelage.local.grouping import Groups
+from tutelage.local.setting import Setting, effective
+from tutelage.population.kernels import pairs
+
+
+def sign_moments(first: Tensor, second: Tensor) -> Tensor:
+    r"""E[x x^T sgn(a.x) sgn(b.x)] of all pairs: [S, p, d], [S, q, d] -> [S, p, q, d, d] (blocks of 003, eq. 4).
+
+    .. math:: (1 - \tfrac{2\varphi}{\pi}) I + \tfrac{2}{\pi} \left(\sin\varphi \cos\varphi\, (u u^T - e e^T) +
+        \sin^2\varphi\, (u e^T + e u^T)\right)
+
+    with u the unit of a, e the unit of what b has beside it; I where both are parallel, -I where opposite.
+    """
+    p = pairs(first, second)
+    u = (first / first.norm(dim=2, keepdim=True)).unsqueeze(2)
+    v = (second / second.norm(dim=2, keepdim=True)).unsqueeze(1)
+    beside = v - p.cosine.unsqueeze(-1) * u
+    size = beside.norm(dim=-1, keepdim=True)
+    e = beside / torch.where(size == 0, 1, size)
+    sine, cosine = p.sine[..., None, None], p.cosine[..., None, None]
+    u = u.expand_as(e)
+    uu, ee, ue = (a.unsqueeze(-1) * b.unsqueeze(-2) for a, b in ((u, u), (e, e), (u, e)))
+    eye = torch.eye(first.shape[2], dtype=torch.float64)
+    turn = (1 - 2 / math.pi * p.angle)[..., None, None] * eye
+    return turn + 2 / math.pi * (sine * cosine * (uu - ee) + sine**2 * (ue + ue.mT))
+
+
+def teacher_matrix(setting: Setting) -> Tensor:
+    """M of the teachers, [S, r d, r d] or [1, r d, r d] (003, eq. 4): the Hessian in g at the minimum with m = r."""
+    blocks = sign_moments(setting.teachers, setting.teachers)
+    members, r, _, d, _ = blocks.shape
+    return blocks.permute(0, 1, 3, 2, 4).reshape(members, r * d, r * d)
+
+
+def least_eigenvalue(setting: Setting) -> Tensor:
+    r"""lambda_min(M): [S] (003, Lemma 10); 2 (Delta - sin Delta) / pi for two teachers.
+
+    >>> teachers = torch.eye(3, dtype=torch.float64)
+    >>> round(least_eigenvalue(Setting(teachers, teachers)).item(), 5) == round(1 - 2 / math.pi, 5)
+    True
+    """
+    return torch.linalg.eigvalsh(teacher_matrix(setting))[:, 0].expand(setting.members)
+
+
+def second_moments(setting: Setting) -> tuple[Tensor, Tensor, Tensor]:
+    """||R1||^2 = v^T M v, <R1, R2>, ||R2||^2: [S] each, to rounding however small; 2 L is the sum, mixed twice."""
+    from tutelage.local._loops import splits
+
+    parts = np.empty((setting.members, 3))
+    work = setting.members * setting.m**2
+    spread(splits, setting.members, work, (setting.students.numpy(), setting.teachers.numpy(), parts))
+    flat, mixed, spiky = torch.from_numpy(parts).unbind(1)
+    return flat, mixed, spiky
+
+
+def residual(setting: Setting, x: Tensor) -> Tensor:
+    """R at points x [N, d] or [S, N, d]: [S, N]."""
+    x = x.double()
+    student = (x @ effective(setting.students).mT).abs().sum(2)
+    return student - (x @ setting.teachers.mT).abs().sum(2)
+
+
+def split(found: Groups, x: Tensor) -> tuple[Tensor, Tensor]:
+    """R1 and R2 at points x [N, d] or [S, N, d]: [S, N] each (003, eq. 3)."""
+    x = x.double()
+    gate = torch.where(x @ found.setting.teachers.mT >= 0, 1.0, -1.0).double()
+    flat = ((x @ found.error.mT) * gate).sum(2)
+    inner = x @ effective(found.students).mT
+    index = found.teacher.unsqueeze(1).expand_as(inner)
+    of_teacher = gate.expand(inner.shape[0], -1, -1).gather(2, index)
+    return flat, (inner.abs() - inner * of_teacher).sum(2)
+
+
+def wedge_second_moment(phi: Tensor) -> Tensor:
+    r"""E[(b.x)^2 1{signs differ}] = (phi - sin phi cos phi) / pi for a unit b, at the angle phi (003, Lemma D.2)."""
+    return (phi - phi.sin() * phi.cos()) / math.pi
+
+
+def gated_moment_norm(phi: Tensor) -> Tensor:
+    r"""|E[|a.x| (I + b b^T) x sgn(b.x)]| = sqrt(4 k(phi)^2 + ((1 - 2 phi / pi) sin phi)^2) <= 2 (003, Lemma D.3)."""
+    k = 2 / math.pi * (phi.sin() + (math.pi / 2 - phi) * phi.cos())
+    return (4 * k**2 + ((1 - 2 / math.pi * phi) * phi.sin()) ** 2).sqrt()

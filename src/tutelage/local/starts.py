@@ -1,0 +1,123 @@
+"""Teachers and students to begin with: separated teachers, and the three regimes of Fig. 1 of seed 003."""
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from tutelage.draws import indices, keys, normals, uniforms
+from tutelage.errors import Refusal
+from tutelage.local.setting import Setting
+from tutelage.population.kernels import pairs
+
+_TRIES = 1000
+
+
+def plane_teachers(degrees: Sequence[float], lengths: Sequence[float] | None = None) -> Tensor:
+    """Teachers in the plane at these angles, of length 1 unless told: [1, r, 2].
+
+    >>> plane_teachers([0, 90]).round(decimals=6).abs().tolist()
+    [[[1.0, 0.0], [0.0, 1.0]]]
+    """
+    angle = torch.tensor(degrees, dtype=torch.float64) * math.pi / 180
+    size = torch.ones_like(angle) if lengths is None else torch.tensor(lengths, dtype=torch.float64)
+    return (size.unsqueeze(1) * torch.stack([angle.cos(), angle.sin()], 1)).unsqueeze(0)
+
+
+def separated_teachers(
+    r: int, d: int, seeds: Sequence[int], *, separation: float = 0.5, lengths: tuple[float, float] = (1.0, 1.0)
+) -> Tensor:
+    """Random lines at least ``separation`` apart, lengths uniform between two numbers: [S, r, d].
+
+    Each member takes the first of its draws that is separated enough.
+    """
+    streams = keys(seeds, "local teachers")
+    sizes = uniforms(keys(seeds, "local teacher lengths"), r)
+    sizes = lengths[0] + (lengths[1] - lengths[0]) * sizes
+    out = torch.zeros(len(streams), r, d, dtype=torch.float64)
+    waiting = torch.arange(len(streams))
+    for number in range(_TRIES):
+        drawn = normals(streams[waiting], r * d, start=number * r * d).view(-1, r, d)
+        drawn = drawn / drawn.norm(dim=2, keepdim=True)
+        cosine = pairs(drawn, drawn).cosine.abs() - torch.eye(r, dtype=torch.float64)
+        good = cosine.amax((1, 2)) <= math.cos(separation)
+        out[waiting[good]] = drawn[good]
+        waiting = waiting[~good]
+        if not len(waiting):
+            return out * sizes.unsqueeze(2)
+    raise Refusal(
+        f"{_TRIES} draws gave no {r} lines in {d} dimensions that are {separation:.3g} apart: lower the separation"
+    )
+
+
+def local_students(teachers: Tensor, m: int, seeds: Sequence[int], *, spread: float = 0.4) -> Tensor:
+    """Students near teachers, every teacher with at least one: [S, m, d] (003, Fig. 1c).
+
+    Directions are those of teachers plus noise of at most about ``spread``, masses are split at random so that those of
+    a teacher add up to |w*_i|, and signs are random.
+    """
+    teachers = (teachers[None] if teachers.ndim == 2 else teachers).double().expand(len(seeds), -1, -1)
+    members, r, d = teachers.shape
+    _enough(m, r)
+    first = torch.arange(r).expand(members, r)
+    mine = torch.cat([first, indices(keys(seeds, "local groups"), m - r, r)], 1) if m > r else first
+    lengths = teachers.norm(dim=2)
+    near = (teachers / lengths.unsqueeze(2)).gather(1, mine.unsqueeze(2).expand(-1, -1, d))
+    noise = normals(keys(seeds, "local directions"), m * d).view(members, m, d) / math.sqrt(d)
+    chance = uniforms(keys(seeds, "local masses"), 3 * m).view(members, 3, m)
+    near = near + spread * noise * chance[:, 0].unsqueeze(2)
+    near = near / near.norm(dim=2, keepdim=True)
+    share = -chance[:, 1].log()
+    total = torch.zeros(members, r, dtype=torch.float64).scatter_add(1, mine, share)
+    mass = share / total.gather(1, mine) * lengths.gather(1, mine)
+    sign = torch.where(chance[:, 2] < 0.5, -1.0, 1.0)
+    return (mass.sqrt() * sign).unsqueeze(2) * near
+
+
+def normal_students(m: int, d: int, seeds: Sequence[int], *, scale: float = 0.3) -> Tensor:
+    """Students w ~ scale N(0, I), the mean-field start when small: [S, m, d] (003, Fig. 1b)."""
+    return scale * normals(keys(seeds, "local students"), m * d).view(-1, m, d)
+
+
+def split_students(teachers: Tensor, shares: Sequence[Sequence[float]]) -> Tensor:
+    """Students of loss 0: for each teacher the shares of |w*_i| that its students carry: [S, m, d] (003, Theorem 2)."""
+    teachers = (teachers[None] if teachers.ndim == 2 else teachers).double()
+    _enough(sum(len(s) for s in shares), teachers.shape[1])
+    parts = [
+        teachers[:, i : i + 1] * torch.tensor(own, dtype=torch.float64)[:, None].sqrt() for i, own in enumerate(shares)
+    ]
+    lengths = teachers.norm(dim=2).repeat_interleave(torch.tensor([len(s) for s in shares]), 1)
+    return torch.cat(parts, 1) / lengths.sqrt().unsqueeze(2)
+
+
+def opposite_pair(delta: float, d: int = 2) -> Setting:
+    r"""One teacher e_1, two students at +-delta whose average is the teacher (003, Claim 2 and Fig. 2).
+
+    :math:`L = (\delta - \sin\delta\cos\delta) / (\pi \cos^2\delta)`, of order delta^3; one student alone has delta^2.
+    """
+    teachers = torch.zeros(1, 1, d, dtype=torch.float64)
+    teachers[..., 0] = 1
+    students = torch.zeros(1, 2, d, dtype=torch.float64)
+    students[..., 0] = math.cos(delta)
+    students[..., 1] = torch.tensor([math.sin(delta), -math.sin(delta)], dtype=torch.float64)
+    return Setting(teachers, students / math.sqrt(2 * math.cos(delta)))
+
+
+def lazy_students(m: int, d: int, seeds: Sequence[int], alpha: float) -> tuple[Tensor, Tensor]:
+    """Students [S, m, d] and factors [m] of the lazy model f = alpha sum_j s_j |w_j| |w_j.x| (003, Fig. 1a).
+
+    The second half are copies of the first with s = -1, so f = 0 at the start (Chizat et al. 2019). The rate that goes
+    with it is :func:`.descent.lazy_rate`: above twice of that students move far at first, however large alpha is.
+    """
+    if m % 2:
+        raise Refusal(f"the lazy model takes its students in pairs, and {m} is odd: give an even number")
+    half = normals(keys(seeds, "local students"), m // 2 * d).view(-1, m // 2, d)
+    sign = torch.ones(m, dtype=torch.float64)
+    sign[m // 2 :] = -1
+    return torch.cat([half, half], 1), alpha * sign
+
+
+def _enough(m: int, r: int) -> None:
+    if m < r:
+        raise Refusal(f"there are {m} students for {r} teachers: the theory needs at least as many")

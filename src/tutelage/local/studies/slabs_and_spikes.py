@@ -1,0 +1,296 @@
+"""What test functions see of a residual: slabs, flat parts and spikes (paper 003, Figs. 3 and 4)."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import torch
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from tutelage.lab import Context, Experiment, Results, Shared
+from tutelage.lab.experiment import Arrays
+from tutelage.local import (
+    Setting,
+    effective,
+    groups,
+    hermite,
+    local_students,
+    loss,
+    opposite_pair,
+    plane_teachers,
+    separated_teachers,
+    slab,
+    split,
+)
+from tutelage.local.studies._slopes import PLANE
+from tutelage.settings import Seeds
+from tutelage.studies.claims import Claim
+from tutelage.studies.figures import PALETTE
+from tutelage.studies.study import Plan, Scale, study
+
+STUDENTS = 6
+POINTS = 4_000
+"""Points of the unit circle."""
+SEEDS: dict[Scale, int] = {"smoke": 3, "quick": 64, "paper": 512}
+SPREADS = (0.1, 0.4, 1.0)
+PAIRS = (0.05, 0.1)
+"""delta of the pair whose slab bound was measured before."""
+TAUS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+
+
+@study(
+    "test-functions",
+    seed="003",
+    figure="3, 4",
+    shows="A test function on a slab sees only the bends of neurons near one teacher; on the unit circle the residual "
+    "is a flat part, and a spike for every student between its hyperplane and its teacher's.",
+)
+def slabs_and_spikes(scale: Scale) -> Plan:
+    """What test functions see of a residual: slabs, flat parts and spikes."""
+    claims = [spikes_up, spike_width, spike_height, flat_part, falling, bounds_hold, pair_seen]
+    bounds = [LossBounds(spread=spread, seeds=SEEDS[scale]) for spread in SPREADS]
+    return Plan([ResidualOnCircle(seeds=SEEDS[scale]), *bounds], draw, claims, table, view=residuals)
+
+
+class ResidualOnCircle(Experiment, kind="residual-on-circle", numerics=1):
+    """Flat and spiky part of the residual on the unit circle, for students near three teachers in the plane."""
+
+    students: int = STUDENTS
+    points: int = POINTS
+    seeds: Seeds
+
+    def run(self, context: Context) -> Arrays:
+        teachers = plane_teachers(PLANE)
+        circle = around(Setting(teachers, local_students(teachers, self.students, self.seeds)), self.points)
+        return {
+            "negative_share": (circle.spiky < -1e-12).mean(1),
+            "width_error": width_errors(circle),
+            "height_ratio": height_ratios(circle),
+            "flatness": flatness(circle),
+            "turn": Shared(circle.turn),
+            "first_flat": Shared(circle.flat[0]),  # of the first member, as drawn: [points]
+            "first_spiky": Shared(circle.spiky[0]),
+        }
+
+
+class LossBounds(Experiment, kind="loss-bounds", numerics=1):
+    """Losses of students about so far from their teachers, and lower bounds of them by two test functions."""
+
+    spread: float
+    teachers: int = 3
+    students: int = 9
+    dimension: int = 4
+    seeds: Seeds
+
+    def run(self, context: Context) -> Arrays:
+        teachers = separated_teachers(self.teachers, self.dimension, self.seeds)
+        setting = Setting(teachers, local_students(teachers, self.students, self.seeds, spread=self.spread))
+        return {
+            "loss": loss(setting).numpy(),
+            "slab_bound": slab.lower_bound(setting).value.numpy(),
+            "hermite_bound": hermite.lower_bound(setting).value.numpy(),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class CircleParts:
+    """Students in the plane: turn [N] of x on the unit circle, R1 and R2 [S, N], spikes of each student [S, m, N]."""
+
+    setting: Setting
+    turn: np.ndarray
+    flat: np.ndarray
+    spiky: np.ndarray
+    spikes: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class BoundedLosses:
+    """Students about so far from teachers: losses, and lower bounds of them by slabs and by Hermite functions: [S]."""
+
+    spread: float
+    loss: np.ndarray
+    slab: np.ndarray
+    hermite: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualResult:
+    """What is seen of residuals.
+
+    circle: arrays of :class:`ResidualOnCircle` by name; bounded: bounds for each spread; pairs: the share of the loss
+    that a slab sees of a pair at each of ``PAIRS``.
+    """
+
+    circle: dict[str, np.ndarray]
+    bounded: list[BoundedLosses]
+    pairs: np.ndarray
+
+
+def residuals(results: Results) -> ResidualResult:
+    """The circle, bounds for each spread, and the pairs, which are computed here at once."""
+    bounded = [
+        BoundedLosses(r.setting("spread"), r["loss"], r["slab_bound"], r["hermite_bound"])
+        for r in results.of(LossBounds)
+    ]
+    circle = results.of(ResidualOnCircle).one().arrays
+    return ResidualResult(circle, bounded, np.array([seen_of_a_pair(delta) for delta in PAIRS]))
+
+
+def around(setting: Setting, points: int = POINTS) -> CircleParts:
+    """R1, R2 and every student's own spike |g.x| - g.x sgn(w*.x) on the unit circle."""
+    turn = (np.arange(points) + 0.5) * 2 * math.pi / points
+    x = torch.from_numpy(np.stack([np.cos(turn), np.sin(turn)], 1))
+    found = groups(setting)
+    flat, spiky = split(found, x)
+    inner = effective(found.students) @ x.T
+    gate = torch.where(setting.teachers @ x.T >= 0, 1.0, -1.0).double().expand(setting.members, -1, -1)
+    own = gate.gather(1, found.teacher.unsqueeze(2).expand_as(inner))
+    return CircleParts(setting, turn, flat.numpy(), spiky.numpy(), (inner.abs() - inner * own).numpy())
+
+
+def width_errors(circle: CircleParts) -> np.ndarray:
+    """Greatest distance between the share of the circle that a student's spike takes and angle / pi: [S]."""
+    share = (circle.spikes > 1e-12).mean(2)
+    return np.abs(share - groups(circle.setting).angle.numpy() / math.pi).max(1)
+
+
+def height_ratios(circle: CircleParts) -> np.ndarray:
+    """Greatest height of a student's spike over |w|^2 times its angle: [S]."""
+    found = groups(circle.setting)
+    return (circle.spikes.max(2) / (found.weight * found.angle).numpy()).max(1)
+
+
+def flatness(circle: CircleParts) -> np.ndarray:
+    """Greatest |R1| on the circle over r times the greatest error of an average neuron: [S]."""
+    worst = groups(circle.setting).error.norm(dim=2).amax(1).numpy()
+    return np.abs(circle.flat).max(1) / (circle.setting.r * worst)
+
+
+def seen_of_a_pair(delta: float) -> float:
+    """Share of the loss that the best slab sees, of two right-angled teachers, the first one's student split in two."""
+    pair = opposite_pair(delta)
+    teachers = torch.eye(2, dtype=torch.float64)[None]
+    setting = Setting(teachers, torch.cat([pair.students, teachers[:, 1:]], 1))
+    return float(slab.lower_bound(setting).value / loss(setting))
+
+
+def table(result: ResidualResult) -> pa.Table:
+    rows = [
+        {"spread": b.spread, "seed": s, "loss": b.loss[s], "slab_bound": b.slab[s], "hermite_bound": b.hermite[s]}
+        for b in result.bounded
+        for s in range(len(b.loss))
+    ]
+    return pa.Table.from_pylist(rows)
+
+
+def draw(result: ResidualResult) -> Figure:
+    """A slab's test function; what it sees of a neuron by angle; the residual on the circle; bounds against losses."""
+    figure = Figure(figsize=(7.6, 5.0), layout="constrained")
+    (left, right), (circle, scatter) = figure.subplots(2, 2)
+    _slab(left, right)
+    turn, flat, spiky = (result.circle[name] for name in ("turn", "first_flat", "first_spiky"))
+    turn = np.degrees(turn)
+    for values, colour, name in ((flat, PALETTE[0], "$R_1$"), (spiky, PALETTE[3], "$R_2$")):
+        circle.plot(turn, values, color=colour, label=name)
+    circle.plot(turn, flat + spiky, ":", color="#000000", label="$R$")
+    circle.set(xlabel="angle of $x$ (degrees)", ylabel="residual, $|x| = 1$", xlim=(0, 180), xticks=range(0, 181, 45))
+    circle.legend(ncols=3, loc="upper right")
+    for b in result.bounded:
+        scatter.loglog(b.loss, b.slab, ".", color=PALETTE[2], markersize=3, label="slab" if b.spread == 0.1 else None)
+        kept = b.hermite > 0
+        label = "Hermite" if b.spread == 0.1 else None
+        scatter.loglog(b.loss[kept], b.hermite[kept], ".", color=PALETTE[4], markersize=3, label=label)
+    ends = np.array([min(b.loss.min() for b in result.bounded), max(b.loss.max() for b in result.bounded)])
+    scatter.loglog(ends, ends, "--", color="#888888", linewidth=1)
+    scatter.set(xlabel="$L$", ylabel="lower bound of $L$")
+    scatter.legend(loc="upper left", markerscale=3)
+    return figure
+
+
+def _slab(left: Axes, right: Axes) -> None:
+    t = np.linspace(-1, 1, 401)
+    for tau, colour in ((0.25, PALETTE[2]), (0.5, PALETTE[1])):
+        h = np.where(np.abs(t) <= tau, np.abs(t) - slab.centre(tau), 0)
+        left.plot(t, h, color=colour, label=rf"$\tau = {tau}$")
+        phi = np.linspace(1e-3, math.pi / 2, 300)
+        right.plot(np.degrees(phi), slab.with_test(phi, tau) / slab.squared_norm(tau), color=colour)
+    left.set(xlabel=r"$\bar w^* \cdot x$", ylabel="$h(x)$")
+    right.set(
+        xlabel="angle of a neuron with the teacher (degrees)", ylabel=r"$\langle h, |w \cdot x| \rangle / \|h\|^2$"
+    )
+    right.set_xticks(range(0, 91, 15))
+    left.legend(loc="lower right")
+
+
+spikes_up = Claim(
+    "the spiky part R2 of the residual is nowhere negative",
+    statistic="share of the points of the unit circle with R2 below -1e-12",
+    expected="< 0.001",
+    refuted_by="an interval over seeds above 0.001",
+    values=lambda result: {"plane": result.circle["negative_share"]},
+)
+
+
+spike_width = Claim(
+    "each spike lies between the hyperplanes of the student and of its teacher, so is as wide as their angle",
+    statistic="greatest distance, over students, of the share of the circle with a spike from angle / pi",
+    expected="< 0.001",
+    refuted_by="an interval over seeds above 0.001",
+    values=lambda result: {"plane": result.circle["width_error"]},
+)
+
+
+spike_height = Claim(
+    "and of the order of |w|^2 times their angle high",
+    statistic="greatest height of a spike over |w|^2 times the angle; 2 by the formula",
+    expected="< 2",
+    refuted_by="an interval over seeds above 2",
+    values=lambda result: {"plane": result.circle["height_ratio"]},
+)
+
+
+flat_part = Claim(
+    "the flat part R1 is at most r times the greatest error of an average neuron (Lemma C.2)",
+    statistic="greatest |R1| on the unit circle over r max |v_i|",
+    expected="< 1",
+    refuted_by="an interval over seeds above 1",
+    values=lambda result: {"plane": result.circle["flatness"]},
+)
+
+
+def _rising(result: ResidualResult) -> dict[str, np.ndarray]:
+    phi = np.linspace(1e-3, math.pi / 2, 2_000)
+    return {"all tau": np.array([(slab.slope(phi, tau) > 1e-12).mean() for tau in TAUS])}
+
+
+falling = Claim(
+    "what a slab sees of a neuron falls with the neuron's angle (Lemma 8)",
+    statistic="share of angles in (0, pi/2] where it rises, one value a threshold tau from 0.01 to 3",
+    expected="< 0.001",
+    refuted_by="an interval over thresholds above 0.001",
+    values=_rising,
+)
+
+
+def _shares(result: ResidualResult) -> dict[str, np.ndarray]:
+    slabs = {f"slab, spread {b.spread:g}": (b.slab <= b.loss).astype(float) for b in result.bounded}
+    return slabs | {f"Hermite, spread {b.spread:g}": (b.hermite <= b.loss).astype(float) for b in result.bounded}
+
+
+bounds_hold = Claim(
+    "both test functions give lower bounds of the loss",
+    statistic="one where the best bound is at most the loss, else zero",
+    expected="> 0.999",
+    refuted_by="an interval over seeds below 0.999",
+    values=_shares,
+)
+
+pair_seen = Claim(
+    "a slab sees a fifth of the loss of Claim 2's pair, whatever its angle (0.196, as measured before)",
+    statistic="distance from 0.196 of the best slab bound over the loss, for delta = 0.05 and 0.1",
+    expected="< 0.01",
+    refuted_by="an interval over the two angles above 0.01",
+    values=lambda result: {"pair": np.abs(result.pairs - 0.196)},
+)

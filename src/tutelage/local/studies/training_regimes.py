@@ -1,0 +1,198 @@
+"""Lazy, mean-field and local training of the same width in the plane (paper 003, Fig. 1)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+import pyarrow as pa
+from matplotlib.figure import Figure
+from torch import Tensor
+
+from tutelage.lab import Context, Experiment, Results, Shared
+from tutelage.lab.experiment import Arrays
+from tutelage.local import (
+    Setting,
+    descend,
+    groups,
+    lazy_students,
+    local_students,
+    normal_students,
+    plane_teachers,
+)
+from tutelage.local.studies._slopes import PLANE, geometric_steps
+from tutelage.settings import Seeds
+from tutelage.studies.claims import Claim
+from tutelage.studies.figures import PALETTE
+from tutelage.studies.study import Plan, Scale, study
+
+RegimeName = Literal["lazy", "mean field", "local"]
+SEEDS: dict[Scale, int] = {"smoke": 2, "quick": 16, "paper": 64}
+STEPS: dict[Scale, int] = {"smoke": 300, "quick": 20_000, "paper": 20_000}
+
+
+@study(
+    "training-regimes",
+    seed="003",
+    figure="1",
+    shows="Twenty students and three teachers in the plane: students hardly move in the lazy regime, and end on the "
+    "directions of teachers in the mean-field regime and from a local start.",
+)
+def training_regimes(scale: Scale) -> Plan:
+    """Lazy, mean-field and local training in the plane."""
+    claims = [lazy_stands, lazy_is_off, mean_field_moves, loss_vanishes, on_teachers]
+    experiments = [
+        RegimeDescent(regime=regime, steps=STEPS[scale], seeds=SEEDS[scale]) for regime in get_args(RegimeName)
+    ]
+    return Plan(experiments, draw, claims, table, view=regimes)
+
+
+class RegimeDescent(Experiment, kind="regime-descent", numerics=1):
+    """Descent from a lazy, mean-field or local start, with unit teachers at 20, 80 and 140 degrees in the plane.
+
+    Gradients are exact, and each regime has its usual rate. alpha: factor of the lazy model; scale: standard deviation
+    of the mean-field start.
+    """
+
+    regime: RegimeName
+    steps: int
+    records: int = 100
+    students: int = 20
+    alpha: float = 10.0
+    scale: float = 0.05
+    seeds: Seeds
+
+    @property
+    def cost(self) -> float:
+        return 3e-8 * self.members * self.steps * self.students**2
+
+    def run(self, context: Context) -> Arrays:
+        students, top = self._start()
+        setting = Setting(plane_teachers(PLANE), students)
+        run = descend(setting, geometric_steps(self.steps, self.records), top=top)
+        assert run.students is not None
+        return {
+            "angle": groups(run.end).angle.numpy(),
+            "mass": run.end.students.square().sum(2).numpy(),
+            "displacement": run.unit_displacement.numpy(),
+            "losses": run.losses.numpy().T,
+            "first_path": Shared(run.students[:, 0].numpy()),  # of the first member, as drawn: [T, m, 2]
+        }
+
+    def _start(self) -> tuple[Tensor, Tensor | None]:
+        """Students [S, m, 2], and the factors [m] of the lazy model."""
+        if self.regime == "lazy":
+            return lazy_students(self.students, 2, self.seeds, self.alpha)
+        if self.regime == "mean field":
+            return normal_students(self.students, 2, self.seeds, scale=self.scale), None
+        return local_students(plane_teachers(PLANE), self.students, self.seeds), None
+
+
+@dataclass(frozen=True, eq=False)
+class RegimeResult:
+    """Descent in one regime.
+
+    angles, masses, displacements: angle to the nearest teacher and squared length of every student at the end, and how
+    far it moved over its length at the start [S, m]; losses [T, S]; path: of the first member's students [T, m, 2].
+    """
+
+    name: str
+    angles: np.ndarray
+    masses: np.ndarray
+    displacements: np.ndarray
+    losses: np.ndarray
+    path: np.ndarray
+
+
+def regimes(results: Results) -> list[RegimeResult]:
+    """Descent in every regime."""
+    return [
+        RegimeResult(
+            r.setting("regime"),
+            r["angle"],
+            r["mass"],
+            r["displacement"],
+            np.ascontiguousarray(r["losses"].T),
+            r["first_path"],
+        )
+        for r in results
+    ]
+
+
+def table(found: Sequence[RegimeResult]) -> pa.Table:
+    rows = [
+        {
+            "regime": r.name,
+            "seed": s,
+            "student": j,
+            "angle": r.angles[s, j],
+            "mass": r.masses[s, j],
+            "displacement": r.displacements[s, j],
+            "loss": r.losses[-1, s],
+        }
+        for r in found
+        for s, j in np.ndindex(r.angles.shape)
+    ]
+    return pa.Table.from_pylist(rows)
+
+
+def draw(found: Sequence[RegimeResult]) -> Figure:
+    """Trajectories of the first seed's students: teachers' directions blue, ways black, ends red."""
+    figure = Figure(figsize=(7.6, 2.9), layout="constrained")
+    for panel, regime in zip(figure.subplots(1, len(found)), found, strict=True):
+        ways = regime.path
+        reach = 1.1 * np.abs(ways).max()
+        for x, y in plane_teachers(PLANE)[0].tolist():
+            panel.axline((0, 0), (x, y), color=PALETTE[0], linewidth=1.2, alpha=0.8)
+        panel.plot(ways[:, :, 0], ways[:, :, 1], color="#000000", linewidth=0.8)
+        panel.plot(ways[-1, :, 0], ways[-1, :, 1], "o", color=PALETTE[3], markersize=3.5, zorder=3)
+        panel.set(aspect="equal", xlim=(-reach, reach), ylim=(-reach, reach), title=regime.name, xlabel="$w_1$")
+    figure.axes[0].set_ylabel("$w_2$")
+    return figure
+
+
+def _of(
+    found: Sequence[RegimeResult], names: Sequence[str], value: Callable[[RegimeResult], np.ndarray]
+) -> dict[str, np.ndarray]:
+    return {r.name: value(r) for r in found if r.name in names}
+
+
+lazy_stands = Claim(
+    "in the lazy regime students barely move",
+    statistic="median over students of |w_T - w_0| / |w_0|, each seed",
+    expected="< 0.01",
+    refuted_by="an interval over seeds above 0.01",
+    values=lambda found: _of(found, ["lazy"], lambda r: np.median(r.displacements, axis=1)),
+)
+
+lazy_is_off = Claim(
+    "and so do not end on the directions of teachers",
+    statistic="median over students of the angle with the nearest teacher's line at the end, in radians",
+    expected="> 0.1",
+    refuted_by="an interval over seeds below 0.1",
+    values=lambda found: _of(found, ["lazy"], lambda r: np.median(r.angles, axis=1)),
+)
+
+mean_field_moves = Claim(
+    "in the mean-field regime they move far",
+    statistic="median over students of |w_T - w_0| / |w_0|, each seed",
+    expected="> 1",
+    refuted_by="an interval over seeds below 1",
+    values=lambda found: _of(found, ["mean field"], lambda r: np.median(r.displacements, axis=1)),
+)
+
+loss_vanishes = Claim(
+    "the loss goes to zero in the mean-field regime and from a local start",
+    statistic="log10 of the loss at the end",
+    expected="< -6",
+    refuted_by="an interval over seeds above -6",
+    values=lambda found: _of(found, ["mean field", "local"], lambda r: np.log10(np.maximum(r.losses[-1], 1e-30))),
+)
+
+on_teachers = Claim(
+    "and students end on the directions of teachers",
+    statistic="sum over students of |w|^2 times the squared angle with the nearest teacher's line, at the end",
+    expected="< 0.01",
+    refuted_by="an interval over seeds above 0.01",
+    values=lambda found: _of(found, ["mean field", "local"], lambda r: (r.masses * r.angles**2).sum(1)),
+)

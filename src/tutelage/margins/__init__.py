@@ -1,0 +1,29 @@
+"""Which network training picks on orthogonally separable data (Phuong 2021, chapter 3).
+
+Data sets (:mod:`.datasets`), the exact projected gradient flow to t = 1e300 (:mod:`.flow`), max-margin vectors
+(:mod:`.max_margin`) and the limits that Theorem 3.1 promises (:mod:`.limits`). Theorems: ``certificates``; figures:
+``studies``.
+"""
+
+from tutelage.margins.datasets import Dataset, clashing, cones, half_spaces, orthants
+from tutelage.margins.flow import Course, balanced_start, flow
+from tutelage.margins.limits import fit, limits
+from tutelage.margins.max_margin import MaxMargins, max_margins
+from tutelage.margins.orthogonal import Separability, separability
+
+__all__ = [
+    "Course",
+    "Dataset",
+    "MaxMargins",
+    "Separability",
+    "balanced_start",
+    "clashing",
+    "cones",
+    "fit",
+    "flow",
+    "half_spaces",
+    "limits",
+    "max_margins",
+    "orthants",
+    "separability",
+]

@@ -1,0 +1,5 @@
+"""Theorems about which network training picks (Phuong 2021, chapter 3): one file per theorem."""
+
+from tutelage.discover import import_all
+
+import_all(__name__, __path__)

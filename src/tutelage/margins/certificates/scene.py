@@ -1,0 +1,91 @@
+"""What the statements of seed 004, chapter 3 look at: a course of the flow, and what its data are, worked out once."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from torch import Tensor
+
+from tutelage.certificates.records import Condition, check, unknown
+from tutelage.errors import Refusal
+from tutelage.margins.flow import NONE, Course
+from tutelage.margins.losses import Loss, loss_of
+from tutelage.margins.max_margin import MaxMargins, max_margins
+from tutelage.margins.orthogonal import Separability, separability
+from tutelage.margins.sectors import extremal_sectors
+
+SAME, CROSS = "least inner product within a class", "greatest inner product across classes"
+BALANCED = 1e-12
+"""Of a unit's length: within this the start counts as balanced."""
+
+
+@dataclass(frozen=True, eq=False)
+class MarginScene:
+    """A course, and what is asked of its data again and again."""
+
+    course: Course
+
+    @property
+    def members(self) -> int:
+        return self.course.data.members
+
+    @property
+    def loss(self) -> Loss:
+        return loss_of(self.course.loss)
+
+    @cached_property
+    def separability(self) -> Separability:
+        return separability(self.course.data)
+
+    @cached_property
+    def sectors(self) -> tuple[Tensor, Tensor]:
+        return extremal_sectors(self.course.data)
+
+    @cached_property
+    def margins(self) -> MaxMargins | str:
+        """The max-margin vectors, or why there are none."""
+        try:
+            return max_margins(self.course.data)
+        except Refusal as refusal:
+            return str(refusal)
+
+    def separable(self, s: int) -> tuple[Condition, ...]:
+        """Orthogonal separability of one member's data (004, eq. 3.1)."""
+        found = self.separability
+        same, cross = (tuple(pair[s].tolist()) for pair in (found.worst_same, found.worst_cross))
+        counts = int(found.same_violations[s]), int(found.cross_violations[s])
+        return (
+            check(
+                "same-class pairs that are not acute", counts[0], "<=", 0, f"{SAME} {found.same[s]:.3g}, pair {same}"
+            ),
+            check(
+                "cross-class pairs that are acute", counts[1], "<=", 0, f"{CROSS} {found.cross[s]:.3g}, pair {cross}"
+            ),
+        )
+
+    def balanced(self, s: int) -> Condition:
+        """|a_j| = |w_j| at the first record of one member."""
+        length = self.course.w[0, s].norm(dim=1)
+        off = (self.course.a[0, s].abs() / length.clamp_min(1e-300) - 1).abs()
+        return check("imbalance at the first record", float(off.max()), "<=", BALANCED, f"unit {int(off.argmax())}")
+
+    def exponential(self) -> Condition:
+        """The limits want a loss with an exponential tail."""
+        return check("exponential tail of the loss", float(self.loss.exponential_tail), ">=", 1, self.course.loss)
+
+    def grouped(self, s: int) -> Condition:
+        """Lemma 3.1 has come true: every unit of one member is in J_0, J_+ or J_-."""
+        outside = (self.course.groups[s] == NONE).nonzero().flatten().tolist()
+        return check("units outside J_0, J_+ and J_-", len(outside), "<=", 0, f"units {outside}" if outside else "")
+
+    def margins_exist(self) -> tuple[Condition, ...]:
+        """A condition that is not met where there are no max-margin vectors, and nothing otherwise."""
+        return () if isinstance(self.margins, MaxMargins) else (_false("both classes have a max margin", self.margins),)
+
+
+def _false(name: str, why: str) -> Condition:
+    return check(name, 0, ">=", 1, why)
+
+
+def out_of_reach(why: str = "not evaluated, since there are no max-margin vectors") -> Condition:
+    """A conclusion that was not looked up."""
+    return unknown("conclusion", why)

@@ -1,0 +1,5 @@
+"""Figures about which network training picks (Phuong 2021, chapter 3): one file per study."""
+
+from tutelage.discover import import_all
+
+import_all(__name__, __path__)

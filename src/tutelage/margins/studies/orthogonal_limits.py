@@ -1,0 +1,318 @@
+"""How gradient flow nears its limits on orthogonally separable data (seed 004, section 3.3)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import torch
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from torch import Tensor
+
+from tutelage.lab import Context, Experiment, Results
+from tutelage.lab.experiment import Arrays
+from tutelage.margins.datasets import LAWS
+from tutelage.margins.flow import NONE, Course, balanced_start, flow
+from tutelage.margins.limits import cosines, fit, growth, limits
+from tutelage.margins.max_margin import MaxMargins, max_margins
+from tutelage.settings import Seeds
+from tutelage.studies.claims import Claim
+from tutelage.studies.figures import PALETTE
+from tutelage.studies.figures.panels import band
+from tutelage.studies.study import Plan, Scale, study
+
+UNITS, SAMPLES = 20, 24
+HALF, LAST = 345.0, 690.0
+TIMES = (-4, -3, -2, -1, 0, 0.5, 1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50, 80, 120, 200, HALF, 500, LAST)
+"""log t of the records; the last is t = 1e300."""
+QUANTITIES = ("pace", "share", "smoothed margin", "factor")
+SEEDS: dict[Scale, int] = {"smoke": 2, "quick": 20, "paper": 100}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A law of points and the scale of the start; the seed's law wants a smaller one (Lemma 3.1)."""
+
+    name: str
+    law: str
+    dimension: int
+    scale: float
+
+
+CASES = (
+    Case("cones, d = 2", "cones", 2, 1e-4),
+    Case("cones, d = 3", "cones", 3, 1e-4),
+    Case("cones, d = 5", "cones", 5, 1e-4),
+    Case("seed's law, d = 3", "orthants", 3, 1e-16),
+)
+
+
+@study(
+    "orthogonal-limits",
+    seed="004",
+    figure="sec. 3.3",
+    shows="No figure: units first turn to the sum of a class and enter a sector they never leave, then to its "
+    "max-margin vector; |W|^2 grows like log t, and the smoothed margin has a limit.",
+)
+def orthogonal_limits(scale: Scale) -> Plan:
+    """How gradient flow nears its limits on orthogonally separable data."""
+    claims = [grouped, absorbing, first_phase, second_phase, theorem, like_one_over_log, like_the_root, sharper]
+    experiments = [
+        MarginLimits(points=case.law, dimension=case.dimension, scale=case.scale, seeds=SEEDS[scale]) for case in CASES
+    ]
+    return Plan(experiments, draw, claims, table, view=nearings)
+
+
+class MarginLimits(Experiment, kind="margin-limits", numerics=1):
+    """How near the exact flow of logistic loss from a small balanced start comes to each of its limits, over time."""
+
+    points: str
+    dimension: int
+    scale: float
+    samples: int = SAMPLES
+    units: int = UNITS
+    log_times: tuple[float, ...] = TIMES
+    seeds: Seeds
+
+    @property
+    def cost(self) -> float:
+        return 0.05 * self.members
+
+    def run(self, context: Context) -> Arrays:
+        data = LAWS[self.points](self.seeds, count=self.samples, dimension=self.dimension)
+        start = balanced_start(self.seeds, self.units, self.dimension, self.scale)
+        one = nearing(CASES[0], flow(data, start, self.log_times), max_margins(data))
+        out = {name: getattr(one, name).T for name in OVER_TIME}
+        out |= {f"off_{name}".replace(" ", "_"): values.T for name, values in one.off.items()}
+        return out | {name: getattr(one, name) for name in ("ever_left", "settled", "spans")}
+
+
+OVER_TIME = ("max_margin", "class_sum", "first", "second", "grouped")
+
+
+def nearings(results: Results) -> "list[Nearing]":
+    """What every case says of the limits."""
+    out = []
+    for case, r in zip(CASES, results, strict=True):
+        over = {name: np.ascontiguousarray(r[name].T) for name in OVER_TIME}
+        off = {name: np.ascontiguousarray(r[f"off_{name}".replace(" ", "_")].T) for name in QUANTITIES}
+        ends = {name: r[name] for name in ("ever_left", "settled", "spans")}
+        out.append(Nearing(case=case, off=off, **over, **ends))
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class Nearing:
+    """One case along log t.
+
+    max_margin, class_sum: mean cosines over units that live, weighted by |w_j|^2 [T, S]; first, second: what is left
+    of (3.8) and (3.9) [T, S]; off: relative difference of each quantity from its limit, the larger of both classes
+    [T, S]; grouped: share of the units in J_0, J_+ or J_- [T, S]; ever_left: share of the units that ever left an
+    extremal sector of their sign [S]; settled: log of the time T of Lemma 3.1 [S]; spans: whether supports span the
+    space [S].
+    """
+
+    case: Case
+    max_margin: np.ndarray
+    class_sum: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+    off: dict[str, np.ndarray]
+    grouped: np.ndarray
+    ever_left: np.ndarray
+    settled: np.ndarray
+    spans: np.ndarray
+
+    def at_settled(self) -> np.ndarray:
+        """Cosine with the class sum less that with the max margin at the first record after T: [S], NaN for none."""
+        place = np.searchsorted(TIMES, self.settled)
+        there = np.minimum(place, len(TIMES) - 1)
+        rows = np.arange(len(place))
+        return np.where(place < len(TIMES), (self.class_sum - self.max_margin)[there, rows], np.nan)
+
+
+def nearing(case: Case, course: Course, margins: MaxMargins) -> Nearing:
+    """What a course says of the limits; quantities of a class without units are NaN."""
+    angles = cosines(course.w, course.a, course.data, margins)
+    weight = course.w.square().sum(3) * (course.groups != 0)
+    means = [((c * weight).sum(2) / weight.sum(2)).numpy() for c in (angles.max_margin, angles.class_sum)]
+    residual = fit(course.w, course.a, margins)
+    inside = [(course.groups_at(place) != NONE).double().mean(1) for place in range(len(course.log_times))]
+    return Nearing(
+        case,
+        means[0],
+        means[1],
+        residual.first.numpy(),
+        residual.second.numpy(),
+        _differences(course, margins),
+        torch.stack(inside).numpy(),
+        (course.left > 0).double().mean(1).numpy(),
+        course.settled().numpy(),
+        (margins.positive.spans & margins.negative.spans).numpy(),
+    )
+
+
+def _differences(course: Course, margins: MaxMargins) -> dict[str, np.ndarray]:
+    """|met / limit - 1| of each quantity: [T, S]."""
+    goal, plus, minus = limits(margins), growth(course, 1), growth(course, -1)
+    residual = fit(course.w, course.a, margins)
+    u, z = (c.square().sum(2) * m.norm / 2 for c, m in ((residual.u, margins.positive), (residual.z, margins.negative)))
+    both = ((course.groups == 1).any(1) & (course.groups == -1).any(1)).expand_as(plus.norm)
+
+    def off(*pairs: tuple[Tensor, Tensor]) -> np.ndarray:
+        worst = torch.stack([(met / wanted - 1).abs() for met, wanted in pairs]).amax(0)
+        return torch.where(both, worst, torch.nan).numpy()
+
+    share = plus.norm / (plus.norm + minus.norm).clamp_min(1e-300)
+    return {
+        "pace": off((plus.pace, goal.pace_plus), (minus.pace, goal.pace_minus)),
+        "share": off((share, goal.share), (1 - share, 1 - goal.share)),
+        "smoothed margin": off(
+            (plus.smoothed_margin, goal.smoothed_plus), (minus.smoothed_margin, goal.smoothed_minus)
+        ),
+        "factor": off((u, goal.factor), (z, goal.factor)),
+    }
+
+
+def table(found: list[Nearing]) -> pa.Table:
+    rows = [
+        {
+            "case": one.case.name,
+            "member": s,
+            "log_t": float(log_t),
+            "max_margin": one.max_margin[t, s],
+            "class_sum": one.class_sum[t, s],
+            "first_layer_left": one.first[t, s],
+            "second_layer_left": one.second[t, s],
+            "grouped": one.grouped[t, s],
+            "spans": bool(one.spans[s]),
+            **{f"{name}_off".replace(" ", "_"): one.off[name][t, s] for name in QUANTITIES},
+        }
+        for one in found
+        for t, log_t in enumerate(TIMES)
+        for s in range(one.first.shape[1])
+    ]
+    return pa.Table.from_pylist(rows)
+
+
+def draw(found: list[Nearing]) -> Figure:
+    """A row a case, against log t: the two phases, what is left of Theorem 3.1, and of the sharper limits."""
+    figure = Figure(figsize=(9.6, 2.3 * len(found) + 0.4), layout="constrained")
+    axes = figure.subplots(len(found), 3, sharex="col", squeeze=False)
+    log_t = np.array(TIMES, float)
+    late = log_t >= 5
+    for row, one in zip(axes, found, strict=True):
+        band(row[0], log_t, one.class_sum, PALETTE[2], "class sum")
+        band(row[0], log_t, one.max_margin, PALETTE[3], "max margin")
+        row[0].plot(log_t, one.grouped.mean(1), ":", color=PALETTE[6], label="share in a group")
+        row[0].set(xscale="symlog", ylabel=f"{one.case.name}\ncosine, by |w|²", ylim=(None, 1.02))
+        _left(row[1], log_t, late, one)
+        for name, colour in zip(QUANTITIES, (PALETTE[0], PALETTE[1], PALETTE[2], PALETTE[4]), strict=True):
+            row[2].plot(log_t[late], np.nanmedian(one.off[name], 1)[late], color=colour, label=name)
+        guide = 3 * np.nanmedian(one.off["pace"][-1]) * LAST / log_t[late]
+        row[2].plot(log_t[late], guide, ":", color="#888888", label=r"$1/\log t$")
+        row[2].set(xscale="log", yscale="log")
+    titles = "two phases", "left of Theorem 3.1, all seeds", "off the sharper limits (median)"
+    for panel, last, title in zip(axes[0], axes[-1], titles, strict=True):
+        panel.set_title(title)
+        panel.legend(fontsize=6, ncols=2 if panel is axes[0, 2] else 1)
+        last.set_xlabel("log t")
+    return figure
+
+
+def _left(panel: Axes, log_t: np.ndarray, late: np.ndarray, one: Nearing) -> None:
+    """What is left of (3.8), one line a seed, those whose supports span the space apart, with both guides."""
+    for spanning, colour, name in ((False, PALETTE[0], "supports do not span"), (True, PALETTE[3], "supports span")):
+        lines = one.first[:, one.spans == spanning]
+        if lines.size:
+            panel.plot(log_t[late], lines[late], color=colour, linewidth=0.4, alpha=0.3)
+            panel.plot([], [], color=colour, label=name)
+    top = 2 * one.first[-1].max()
+    for power, style in ((1.0, ":"), (0.5, "-.")):
+        name = r"$1/\log t$" if power == 1 else r"$1/\sqrt{\log t}$"
+        panel.plot(log_t[late], top * (LAST / log_t[late]) ** power, style, color="#888888", label=name)
+    panel.set(xscale="log", yscale="log")
+
+
+grouped = Claim(
+    "from a small start every unit ends inactive or in the extremal sector of its sign (Lemma 3.1)",
+    statistic="share of a network's units in J_0, J_+ or J_- at t = 1e300",
+    expected="> 0.99",
+    refuted_by="an interval over seeds below 0.99 for that law",
+    values=lambda found: {one.case.name: one.grouped[-1] for one in found},
+)
+
+absorbing = Claim(
+    "extremal sectors are never left (Lemma 3.3)",
+    statistic="share of a network's units that ever left an extremal sector of their sign",
+    expected="< 0.001",
+    refuted_by="an interval over seeds above 0.001 for that law",
+    values=lambda found: {one.case.name: one.ever_left for one in found},
+)
+
+first_phase = Claim(
+    "the first phase turns units to the class sum",
+    statistic="cosine with the class sum less that with the max-margin vector, mean over living units by |w|^2, at the "
+    "first record after all units are in their groups",
+    expected="> 0",
+    refuted_by="an interval over seeds below 0 for that law",
+    values=lambda found: {one.case.name: one.at_settled() for one in found},
+)
+
+second_phase = Claim(
+    "the second phase turns them to the max-margin vector",
+    statistic="cosine with the max-margin vector less that with the class sum, mean over living units by |w|^2, at "
+    "t = 1e300",
+    expected="> 0",
+    refuted_by="an interval over seeds below 0 for that law",
+    values=lambda found: {one.case.name: (one.max_margin - one.class_sum)[-1] for one in found},
+)
+
+theorem = Claim(
+    "W/|W| tends to u w_+ + z w_-, and a/|a| to u |w_+| - z |w_-| (Theorem 3.1)",
+    statistic="norm of what is left of (3.8), and of (3.9), at t = 1e300 (0.01 had been seen on cones before)",
+    expected="< 0.1",
+    refuted_by="an interval over seeds above 0.1 for that law",
+    values=lambda found: {
+        f"{one.case.name}, {name}": left[-1]
+        for one in found
+        for name, left in (("first layer", one.first), ("second layer", one.second))
+    },
+)
+
+
+def _halving(found: list[Nearing], spanning: bool) -> dict[str, np.ndarray]:
+    """What is left of (3.8) at log t = 690 over that at 345, of members whose supports span the space, or do not."""
+    return {
+        one.case.name: np.where(one.spans == spanning, one.first[-1] / one.first[TIMES.index(HALF)], np.nan)
+        for one in found
+        if (one.spans == spanning).sum() > 1
+    }
+
+
+like_one_over_log = Claim(
+    "where the support samples of both classes span the space, what is left of the first layer closes like 1/log t",
+    statistic="what is left of (3.8) at log t = 690 over that at 345, seed by seed; 1/log t makes it 0.5",
+    expected="< 0.6",
+    refuted_by="an interval over seeds above 0.6 for that law",
+    values=lambda found: _halving(found, True),
+)
+
+like_the_root = Claim(
+    "where they do not, it closes like the root of that: what W has across the span stays, and |W|^2 grows like log t",
+    statistic="the same of seeds whose supports do not span; 1/sqrt(log t) makes it 0.71, which a rehearsal with two "
+    "seeds had shown before",
+    expected="> 0.6",
+    refuted_by="an interval over seeds below 0.6 for that law",
+    values=lambda found: _halving(found, False),
+)
+
+sharper = Claim(
+    "|W_+-|^2/log t, the share of |W_+|^2, the smoothed margins and the factors of Corollary 3.1 have the limits that "
+    "Lemma B.6 gives",
+    statistic="relative difference from the limit at t = 1e300, the larger of both classes (1.3 %, 0.1 % and 0.2 % had "
+    "been seen for the first three on the seed's law before)",
+    expected="< 0.05",
+    refuted_by="an interval over seeds above 0.05 for that quantity and law",
+    values=lambda found: {f"{name}: {one.case.name}": one.off[name][-1] for one in found for name in QUANTITIES},
+)

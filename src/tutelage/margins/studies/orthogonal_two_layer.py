@@ -1,0 +1,140 @@
+"""Two-layer networks on orthogonally separable data, trained by SGD (seed 004, Fig. 3.1)."""
+
+import numpy as np
+import pyarrow as pa
+from matplotlib.figure import Figure
+
+from tutelage.margins.studies.practice import HIGH, SeparableNetworks, SeparableTraining, trained_networks
+from tutelage.studies.claims import Claim
+from tutelage.studies.figures import PALETTE
+from tutelage.studies.figures.panels import band
+from tutelage.studies.study import Plan, Scale, study
+
+SEEDS: dict[Scale, int] = {"smoke": 3, "quick": 16, "paper": 64}
+EPOCHS: dict[Scale, tuple[int, ...]] = {
+    "smoke": (2, 5, 10),
+    "quick": (20, 100, 500, 2_000),
+    "paper": (10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000),
+}
+THEIRS = 500
+"""Epochs of the seed; the longest below that where a scale has none as long."""
+
+
+@study(
+    "orthogonal-two-layer",
+    seed="004",
+    figure="3.1",
+    shows="500 points in 20 dimensions, 100 units: W has two non-zero singular values, its rows lie on two rays, and "
+    "the cosine of units with the max-margin vector of their sign is above 0.9 for most.",
+)
+def orthogonal_two_layer(scale: Scale) -> Plan:
+    """Two-layer networks on orthogonally separable data."""
+    claims = [rank_two, most_are_high, beyond_the_sum, still_turning]
+    experiments = [SeparableTraining(epochs=number, seeds=SEEDS[scale]) for number in EPOCHS[scale]]
+    return Plan(experiments, draw, claims, table, view=trained_networks)
+
+
+def theirs(found: list[SeparableNetworks]) -> SeparableNetworks:
+    """Networks trained as long as the seed's."""
+    return [one for one in found if one.epochs <= THEIRS][-1]
+
+
+def table(found: list[SeparableNetworks]) -> pa.Table:
+    rows = [
+        {
+            "epochs": one.epochs,
+            "member": s,
+            "accuracy": one.accuracy[s],
+            "high": one.high()[s],
+            "high_of_norm": one.high(True)[s],
+            "median_max_margin": np.median(one.max_margin[s]),
+            "median_class_sum": np.median(one.class_sum[s]),
+            "mean_max_margin_of_norm": one.means()[0][s],
+            "mean_class_sum_of_norm": one.means()[1][s],
+            **{f"singular_{k + 1}": one.singular[s, 0, k] for k in range(one.singular.shape[2])},
+        }
+        for one in found
+        for s in range(len(one.accuracy))
+    ]
+    return pa.Table.from_pylist(rows)
+
+
+def draw(found: list[SeparableNetworks]) -> Figure:
+    """Fig. 3.1 a to c over all seeds, with both directions; and both cosines against the length of training."""
+    figure = Figure(figsize=(10.4, 2.7), layout="constrained")
+    axes, one = figure.subplots(1, 4), theirs(found)
+    numbers = np.arange(1, one.singular.shape[2] + 1)
+    axes[0].plot(numbers, one.singular[:, 0].T, color=PALETTE[0], linewidth=0.5, alpha=0.5)
+    axes[0].plot(numbers, one.singular[:, 0].mean(0), "o", color=PALETTE[6], markersize=3)
+    axes[0].set(title=f"singular values of W, {one.epochs} epochs", xlabel="number", xticks=numbers, ylim=(0, None))
+    for sign, colour in ((1, PALETTE[1]), (-1, PALETTE[0])):
+        rows = one.rows[0][one.signs == sign]
+        axes[1].plot(*rows.T, "o", color=colour, markersize=2.5, label=f"fan-out {'>' if sign > 0 else '<'} 0")
+    axes[1].set(title="units of one network", xlabel="1st singular direction", ylabel="2nd")
+    axes[1].legend(fontsize=6)
+    histograms(axes[2], one)
+    for column, (name, colour) in enumerate(_NAMES):
+        values = np.stack([np.median((a.max_margin, a.class_sum)[column], axis=1) for a in found])
+        band(axes[3], np.array([a.epochs for a in found]), values, colour, f"{name}, median unit")
+        weighed = np.stack([a.means()[column] for a in found])
+        band(axes[3], np.array([a.epochs for a in found]), weighed, colour, f"{name}, by |w|²", "--", False)
+    axes[3].set(title="over training", xlabel="epochs", xscale="log", ylabel="cosine")
+    axes[3].legend(fontsize=6, loc="lower right")
+    return figure
+
+
+LOW = 0.7
+_NAMES = (("max margin", PALETTE[3]), ("class sum", PALETTE[2]))
+
+
+def histograms(panel, one: SeparableNetworks) -> None:
+    """Cosines of all units with both directions, lower ones in the first bin: filled, all alike; outlined, by |w|^2."""
+    edges = np.linspace(LOW, 1, 46)
+    for (name, colour), values in zip(_NAMES, (one.max_margin, one.class_sum), strict=True):
+        kept, weight = values.ravel().clip(LOW), one.weight.ravel()
+        panel.hist(kept, edges, density=True, color=colour, alpha=0.4, label=name)
+        panel.hist(kept, edges, density=True, weights=weight, histtype="step", color=colour)
+    panel.axvline(HIGH, color="#666666", linewidth=0.8, linestyle=":")
+    panel.set(title=f"units after {one.epochs} epochs", xlabel="cosine (outlined: by |w|²)", yticks=[])
+    panel.set_xticks([LOW, 0.8, 0.9, 1.0], [rf"$\leq${LOW:g}", "0.8", "0.9", "1"])
+    panel.legend(fontsize=6, loc="upper left")
+
+
+rank_two = Claim(
+    "W has two non-zero singular values",
+    statistic="its third singular value over its second, after the seed's 500 epochs (0.26 had been seen in a few "
+    "seeds before)",
+    expected="< 0.5",
+    refuted_by="an interval over seeds above 0.5",
+    values=lambda found: {"first layer": theirs(found).gap()[:, 0]},
+)
+
+most_are_high = Claim(
+    "the cosine with the max-margin vector is above 0.9 for most units",
+    statistic="share of the units, and of |W|^2, with a cosine above 0.9 to w_+ or w_-, by the sign of the fan-out, "
+    "after the seed's 500 epochs (0.72 to 0.79 of the units had been seen before)",
+    expected="> 0.5",
+    refuted_by="an interval over seeds below 0.5",
+    values=lambda found: {"units": theirs(found).high(), "by norm": theirs(found).high(True)},
+)
+
+beyond_the_sum = Claim(
+    "units point at the max-margin vector rather than at the class sum, where the first phase leads",
+    statistic="mean cosine with the max-margin vector less that with the class sum, after the seed's 500 epochs "
+    "(medians of 0.937 and 0.985 had been seen before)",
+    expected="> 0",
+    refuted_by="an interval over seeds below 0",
+    values=lambda found: {"units": theirs(found).nearer(), "by norm": theirs(found).nearer(True)},
+)
+
+still_turning = Claim(
+    "with longer training units go on turning from the class sum to the max-margin vector",
+    statistic="mean cosine with the max-margin vector less that with the class sum, at the longest training minus "
+    "after the seed's 500 epochs, seed by seed",
+    expected="> 0",
+    refuted_by="an interval over seeds below 0",
+    values=lambda found: {
+        "units": found[-1].nearer() - theirs(found).nearer(),
+        "by norm": found[-1].nearer(True) - theirs(found).nearer(True),
+    },
+)

@@ -1,0 +1,159 @@
+r"""Loss, gradient and Hessian of two-layer networks under Gaussian inputs, exactly: no samples, no sampling error.
+
+A teacher f*(x) = sum_j c*_j sigma(w*_j.x) and a student f(x) = sum_k c_k sigma(w_k.x), x ~ N(0, I), have the loss
+
+.. math:: J = \tfrac12 E \|f^*(x) - f(x)\|^2 = \tfrac12 \sum_{p,q} (c_p \cdot c_q)\, k(w_p, w_q)
+
+over the units p, q of both, the teacher's with -c (002, section 2; 000, eq. 2). For inputs of another
+deviation scale the first layers. What is done here is done for all members at once.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tutelage.errors import Refusal
+from tutelage.networks import Network
+from tutelage.population.kernels import KINDS, kernel, kernel_hessians, odd_and_even, weighted_gradient
+
+_WORTHWHILE = 5_000  # pairs of units worth a thread of their own
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """Units of S two-layer networks without biases: directions w [S, n, d] and fan-outs c [S, n, C], in float64."""
+
+    w: Tensor
+    c: Tensor
+    activation: str = "relu"
+    slope: float = 0.01
+
+    def __post_init__(self) -> None:
+        if self.activation not in KINDS:
+            raise Refusal(
+                f"there is no closed form for the activation '{self.activation}': choose one of {', '.join(KINDS)}"
+            )
+        if self.w.ndim != 3 or self.c.ndim != 3 or self.w.shape[:2] != self.c.shape[:2]:
+            raise Refusal(
+                f"units have directions {list(self.w.shape)} and fan-outs {list(self.c.shape)}: "
+                "wanted [S, n, d] and [S, n, C]"
+            )
+        if not (self.w.isfinite().all() and self.c.isfinite().all()):
+            raise Refusal("units hold numbers that are not finite: leave out diverged members")
+        object.__setattr__(self, "w", self.w.double())
+        object.__setattr__(self, "c", self.c.double())
+
+    def moved(self, w: Tensor, c: Tensor | None = None) -> "Units":
+        """The same units elsewhere."""
+        return replace(self, w=w, c=self.c if c is None else c)
+
+
+def units_of(network: Network) -> Units:
+    """The units of two-layer networks; biases must be 0, since the formulas here have none."""
+    if network.depth != 2:
+        raise Refusal(f"exact losses are known for two layers, and the network has {network.depth}")
+    if network.biases is not None and any(bool((b != 0).any()) for b in network.biases):
+        raise Refusal("the network has biases: use tutelage.population.biased, or set them to 0")
+    return Units(network.weights[0].mT, network.weights[1], network.activation, network.slope)
+
+
+def loss(teacher: Units, students: Units) -> Tensor:
+    """J of every member: [S]."""
+    _check(teacher, students)
+    own = _half_sum(students, students)
+    other = _half_sum(teacher, teacher)
+    return own + other - 2 * _half_sum(students, teacher)
+
+
+def gradient(teacher: Units, students: Units) -> tuple[Tensor, Tensor]:
+    """dJ/dw [S, n, d] and dJ/dc [S, n, C] of the students."""
+    _check(teacher, students)
+    if _looped(teacher, students):
+        return _loops(teacher, students, second_layer=True)
+    w_both, c_both = _both(teacher, students)
+    kind = students.activation, students.slope
+    dw = weighted_gradient(students.c @ c_both.mT, students.w, w_both, *kind)
+    return dw, kernel(students.w, w_both, *kind) @ c_both
+
+
+def first_layer_gradient(teacher: Units, students: Units) -> Tensor:
+    """dJ/dw alone, [S, n, d]: what is needed when the fan-outs stay as they are."""
+    _check(teacher, students)
+    if _looped(teacher, students):
+        return _loops(teacher, students, second_layer=False)[0]
+    w_both, c_both = _both(teacher, students)
+    return weighted_gradient(students.c @ c_both.mT, students.w, w_both, students.activation, students.slope)
+
+
+def _both(teacher: Units, students: Units) -> tuple[Tensor, Tensor]:
+    """Units of both in one row, the teacher's with -c."""
+    members = students.w.shape[0]
+    w_both = torch.cat([students.w, teacher.w.expand(members, -1, -1)], dim=1)
+    return w_both, torch.cat([students.c, -teacher.c.expand(members, -1, -1)], dim=1)
+
+
+def _looped(teacher: Units, students: Units) -> bool:
+    """Whether the compiled loop can do it; it is several times faster than arrays."""
+    arrays = (teacher.w, teacher.c, students.w, students.c)
+    plain = all(a.device.type == "cpu" and not a.requires_grad for a in arrays)
+    return students.activation != "erf" and plain and 0 not in students.w.shape
+
+
+def _loops(teacher: Units, students: Units, second_layer: bool) -> tuple[Tensor, Tensor]:
+    from tutelage.population._pair_loops import gradients  # loading the compiler takes a third of a second
+
+    odd, even = (part**2 for part in odd_and_even(students.activation, students.slope))
+    w, c, taught_w, taught_c = (a.contiguous().numpy() for a in (students.w, students.c, teacher.w, teacher.c))
+    dw, dc = np.empty_like(w), np.empty_like(c) if second_layer else np.empty((0, 0, 0))
+    arguments = (w, c, taught_w, taught_c, odd, even, dw, dc)
+    members = len(w)
+    gradients(0, 0, *arguments)  # compiled, or loaded, by one thread alone
+    threads = min(torch.get_num_threads(), -(-members * w.shape[1] ** 2 // _WORTHWHILE))
+    if threads == 1:
+        gradients(0, members, *arguments)
+    else:
+        ends = [members * i // threads for i in range(threads + 1)]
+        with ThreadPoolExecutor(threads) as pool:
+            for done in [pool.submit(gradients, *part, *arguments) for part in pairwise(ends)]:
+                done.result()
+    return torch.from_numpy(dw), torch.from_numpy(dc)
+
+
+def hessian(teacher: Units, students: Units) -> Tensor:
+    """d2J/dw dw of the first layer, the units' coordinates one after another: [S, n d, n d]."""
+    _check(teacher, students)
+    kind = students.activation, students.slope
+    members, n, d = students.w.shape
+    inner = students.c @ students.c.mT
+    own_ww, own_wv = kernel_hessians(students.w, students.w, *kind)
+    taught_ww, _ = kernel_hessians(students.w, teacher.w.expand(members, -1, -1), *kind)
+    taught = students.c @ teacher.c.mT
+    blocks = inner[..., None, None] * own_wv
+    diagonal = (inner[..., None, None] * own_ww).sum(2) - (taught[..., None, None] * taught_ww).sum(2)
+    blocks[:, torch.arange(n), torch.arange(n)] += diagonal
+    return blocks.permute(0, 1, 3, 2, 4).reshape(members, n * d, n * d)
+
+
+def _half_sum(x: Units, y: Units) -> Tensor:
+    """1/2 sum_pq (c_p.c_q) k(w_p, w_q): [S]."""
+    return ((x.c @ y.c.mT) * kernel(x.w, y.w, x.activation, x.slope)).sum((1, 2)) / 2
+
+
+def _check(teacher: Units, students: Units) -> None:
+    for what, place in (("input", "w"), ("output", "c")):
+        a, b = (getattr(units, place).shape[2] for units in (teacher, students))
+        if a != b:
+            raise Refusal(f"the teacher has {a} {what}s and the students have {b}: give both the same number")
+    if teacher.w.shape[0] not in (1, students.w.shape[0]):
+        raise Refusal(
+            f"there are {teacher.w.shape[0]} teachers for {students.w.shape[0]} members: give one, or one each"
+        )
+    kinds = [(u.activation, u.slope if u.activation == "leaky" else None) for u in (teacher, students)]
+    if kinds[0] != kinds[1]:
+        raise Refusal(
+            f"teacher and students have different activations ({kinds[0][0]} and {kinds[1][0]}): give one to both"
+        )

@@ -1,0 +1,164 @@
+r"""Training on the population loss itself: gradient flow, gradient descent, and what the end point is.
+
+.. math:: \frac{dw_k}{dt} = -\frac{\partial J}{\partial w_k}, \qquad \frac{dc_k}{dt} = -\frac{\partial J}{\partial c_k}
+
+with the exact gradient of :mod:`.population`: no samples, so no noise, and members differ by their start alone. Time is
+learning rate times steps.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from tutelage.errors import Refusal
+from tutelage.population.expectations import Units, first_layer_gradient, gradient, hessian, loss
+from tutelage.population.integrate import integrate
+from tutelage.population.kernels import pairs
+
+_FLOOR = 1e-7
+"""Of the teachers' mean length: a unit shorter than that stays where it is."""
+_ABOVE_NOISE = 1000
+"""So does one shorter than this many times the absolute tolerance. Errors of the steps turn a unit to and fro, which
+makes it longer: where it shrinks slowly they were seen to hold it up at 45 tolerances, with ever more steps."""
+
+
+@dataclass(frozen=True, eq=False)
+class Course:
+    """Students along their way: w [T, S, n, d] and c [T, S, n, C] at the given times."""
+
+    teacher: Units
+    times: tuple[float, ...]
+    w: Tensor
+    c: Tensor
+    activation: str
+    slope: float
+
+    def at(self, place: int) -> Units:
+        """The students at one of the times."""
+        return Units(self.w[place], self.c[place], self.activation, self.slope)
+
+    @property
+    def end(self) -> Units:
+        return self.at(-1)
+
+    def losses(self) -> Tensor:
+        """J at every time: [T, S]."""
+        return torch.stack([loss(self.teacher, self.at(i)) for i in range(len(self.times))])
+
+    def angles(self) -> Tensor:
+        """Angle of every student unit with every teacher unit: [T, S, n, m]."""
+        return torch.stack([pairs(w, self.teacher.w.expand(len(w), -1, -1)).angle for w in self.w])
+
+
+def flow(
+    teacher: Units,
+    students: Units,
+    times: Sequence[float],
+    *,
+    both_layers: bool = False,
+    relative: float = 1e-8,
+    absolute: float = 1e-10,
+    on_progress: Callable[[float], None] | None = None,
+) -> Course:
+    """Gradient flow from the students, recorded at the given times; fan-outs stay as they are unless told.
+
+    A unit that shrinks below a ten-millionth of the mean length of the teachers, or below a thousand times the absolute
+    tolerance, stays where it is. Near the origin its direction turns ever faster to where it shrinks least, so a unit
+    that gets there still shrinking would arrive at 0.
+    """
+    floor = max(_FLOOR * float(teacher.w.norm(dim=2).mean()), _ABOVE_NOISE * absolute)
+    floors = (students.w.norm(dim=2, keepdim=True) / 10).clamp_max(floor)  # one that starts short may grow
+    shape_w, shape_c = students.w.shape[1:], students.c.shape[1:]
+    cut = shape_w.numel()
+
+    def slope(t: Tensor, y: Tensor, who: Tensor) -> Tensor:
+        now = students.moved(
+            y[:, :cut].view(-1, *shape_w), y[:, cut:].view(-1, *shape_c) if both_layers else students.c[who]
+        )
+        mine = (
+            teacher
+            if teacher.w.shape[0] == 1
+            else Units(teacher.w[who], teacher.c[who], teacher.activation, teacher.slope)
+        )
+        moving = now.w.norm(dim=2, keepdim=True) > floors[who]
+        if both_layers:
+            dw, dc = gradient(mine, now)
+            return -torch.cat([(moving * dw).flatten(1), dc.flatten(1)], dim=1)
+        return -(moving * first_layer_gradient(mine, now)).flatten(1)
+
+    start = torch.cat([students.w.flatten(1), students.c.flatten(1)], dim=1) if both_layers else students.w.flatten(1)
+    states = integrate(slope, start, times, relative=relative, absolute=absolute, on_progress=on_progress)
+    w = states[..., :cut].view(len(times), -1, *shape_w)
+    c = states[..., cut:].view(len(times), -1, *shape_c) if both_layers else students.c.expand(len(times), -1, -1, -1)
+    return Course(teacher, tuple(map(float, times)), w, c, students.activation, students.slope)
+
+
+def descend(
+    teacher: Units, students: Units, rate: float, record: Sequence[int], *, both_layers: bool = False
+) -> Course:
+    """Gradient descent at a finite rate, recorded after the given numbers of steps; a loss that grows is refused."""
+    if not rate > 0:
+        raise Refusal(f"a learning rate is above 0, not {rate}")
+    w, c = students.w.clone(), students.c.clone()
+    kept_w, kept_c, before = [], [], loss(teacher, students)
+    wanted = set(record)
+    for step in range(max(wanted) + 1):
+        diverged = not (w.isfinite().all() and c.isfinite().all())
+        if not diverged:
+            now = students.moved(w, c)
+            diverged = step in wanted and bool((loss(teacher, now) > 2 * before + 1e-12).any())
+        if diverged:
+            raise Refusal(f"descent at rate {rate} has diverged by step {step}: lower the rate")
+        if step in wanted:
+            kept_w.append(w.clone())
+            kept_c.append(c.clone())
+        dw, dc = gradient(teacher, now) if both_layers else (first_layer_gradient(teacher, now), 0)
+        w, c = w - rate * dw, c - rate * dc
+    times = tuple(rate * step for step in sorted(wanted))
+    return Course(teacher, times, torch.stack(kept_w), torch.stack(kept_c), students.activation, students.slope)
+
+
+Kind = Literal["minimum", "saddle", "not stationary"]
+
+
+@dataclass(frozen=True, eq=False)
+class EndPoint:
+    """What a point of the loss is, with the numbers: all [S]. For the first layer alone.
+
+    gradient: its norm; least, largest: eigenvalues of the Hessian, those along directions in which scales of aligned
+    units can be exchanged being 0; kinds: a *minimum* may be flat, a *saddle* has a direction of negative curvature.
+    """
+
+    loss: Tensor
+    gradient: Tensor
+    least: Tensor
+    largest: Tensor
+    kinds: tuple[Kind, ...]
+
+
+def end_point(teacher: Units, students: Units, tolerance: float = 1e-6) -> EndPoint:
+    """Judge points of the loss: stationary when the gradient is at most the tolerance, a minimum when no eigenvalue of
+    the Hessian lies below minus the tolerance times the largest."""
+    size = first_layer_gradient(teacher, students).flatten(1).norm(dim=1)
+    values = torch.linalg.eigvalsh(hessian(teacher, students))
+    least, largest = values[:, 0], values[:, -1]
+    kinds: list[Kind] = []
+    for g, low, high in zip(size.tolist(), least.tolist(), largest.tolist(), strict=True):
+        kinds.append("not stationary" if g > tolerance else "saddle" if low < -tolerance * abs(high) else "minimum")
+    return EndPoint(loss(teacher, students), size, least, largest, tuple(kinds))
+
+
+def escape_times(course: Course, share: float = 0.5) -> Tensor:
+    """First time, between recorded ones, at which the loss is below a share of that at the start: [S], inf if never."""
+    losses = course.losses()
+    below = losses <= share * losses[0]
+    first = below.int().argmax(0)
+    before = (first - 1).clamp_min(0)
+    times = torch.tensor(course.times, dtype=torch.float64)
+    high, low = losses.gather(0, before[None])[0], losses.gather(0, first[None])[0]
+    part = ((high - share * losses[0]) / (high - low).clamp_min(1e-300)).clamp(0, 1)
+    when = times[before] + part * (times[first] - times[before])
+    return torch.where(below.any(0), when, torch.inf)

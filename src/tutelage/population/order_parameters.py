@@ -1,0 +1,203 @@
+r"""Online SGD in many dimensions: ordinary differential equations for the overlaps (Saad and Solla 1995).
+
+Students :math:`f(x) = \sum_k c_k \sigma(w_k \cdot x)` see every x ~ N(0, I) of d dimensions once, and learn at the rate
+:math:`\eta / d` from the teacher's labels, to which noise of a given deviation may be added. With d the overlaps
+
+.. math:: Q_{kl} = w_k \cdot w_l, \qquad R_{kn} = w_k \cdot w^*_n, \qquad T_{nm} = w^*_n \cdot w^*_m
+
+cease to fluctuate (with weights of size 1 in every coordinate these are w.w / d), and in the time t = steps / d
+
+.. math::
+    \dot R_{kn} = -\eta\, E[\delta_k\, \rho_n], \qquad
+    \dot Q_{kl} = -\eta\, E[\delta_k \lambda_l + \delta_l \lambda_k] + \eta^2 E[\delta_k \delta_l], \qquad
+    \delta_k = \sigma'(\lambda_k)\, c_k \cdot (f - f^*)
+
+with :math:`\lambda_k = w_k \cdot x` and :math:`\rho_n = w^*_n \cdot x`. The terms in :math:`\eta` are those of gradient
+flow: they come from the exact gradient of :mod:`.population`, taken at any vectors with these overlaps. The term in
+:math:`\eta^2` is what single samples add; its integrals are in ``_fourfold.py``.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from tutelage.errors import Refusal
+from tutelage.population._fourfold import fourfold
+from tutelage.population.expectations import Units, gradient, loss
+from tutelage.population.integrate import integrate
+from tutelage.population.kernels import odd_and_even
+
+_FAR = 1e9
+"""So many times the largest overlap at the start, or fan-out, and a member counts as diverged."""
+
+
+@dataclass(frozen=True, eq=False)
+class Overlaps:
+    """What the equations know of students and teachers: q [S, K, K], r [S, K, M], t [S, M, M], and their fan-outs
+    c [S, K, C] and taught [S, M, C]."""
+
+    q: Tensor
+    r: Tensor
+    t: Tensor
+    c: Tensor
+    taught: Tensor
+    activation: str = "relu"
+    slope: float = 0.01
+
+    @property
+    def covariance(self) -> Tensor:
+        """Of all pre-activations, students first: [S, K + M, K + M]."""
+        return torch.cat([torch.cat([self.q, self.r], 2), torch.cat([self.r.mT, self.t], 2)], 1)
+
+    def vectors(self) -> tuple[Units, Units]:
+        """A teacher and students with these overlaps, in K + M dimensions, from the root of the covariance.
+
+        What rounding has made of an eigenvalue below 0 is 0.
+        """
+        values, basis = torch.linalg.eigh(self.covariance)
+        root = basis * values.clamp_min(0).sqrt().unsqueeze(1) @ basis.mT
+        students, teacher = root.split([self.q.shape[1], self.t.shape[1]], 1)
+        kind = self.activation, self.slope
+        return Units(teacher, self.taught, *kind), Units(students, self.c, *kind)
+
+    def loss(self) -> Tensor:
+        """J of every member, without the noise of the labels: [S]."""
+        return loss(*self.vectors())
+
+
+def overlaps(teacher: Units, students: Units) -> Overlaps:
+    """The overlaps of students and their teachers.
+
+    >>> w = torch.eye(3, dtype=torch.float64)[None]
+    >>> found = overlaps(Units(w[:, :1], torch.ones(1, 1, 1)), Units(w[:, :2], torch.ones(1, 2, 1)))
+    >>> found.r.squeeze().tolist(), found.loss().item()  # the second unit is one too many
+    ([1.0, 0.0], 0.25)
+    """
+    loss(teacher, students)  # refuses what does not fit
+    if bool((students.w.norm(dim=2) == 0).any()):
+        raise Refusal("a student unit is 0, where its slope is not defined: give every unit some length")
+    members = len(students.w)
+    w, c = (a.expand(members, -1, -1) for a in (teacher.w, teacher.c))
+    q, r, t = students.w @ students.w.mT, students.w @ w.mT, w @ w.mT
+    return Overlaps(q, r, t, students.c, c, students.activation, students.slope)
+
+
+@dataclass(frozen=True, eq=False)
+class Passage:
+    """Overlaps along the way of online SGD: q [T, S, K, K], r [T, S, K, M] and c [T, S, K, C] at times steps / d."""
+
+    start: Overlaps
+    times: tuple[float, ...]
+    q: Tensor
+    r: Tensor
+    c: Tensor
+
+    def at(self, place: int) -> Overlaps:
+        """The overlaps at one of the times."""
+        o = self.start
+        return Overlaps(self.q[place], self.r[place], o.t, self.c[place], o.taught, o.activation, o.slope)
+
+    def losses(self) -> Tensor:
+        """J at every time: [T, S]."""
+        return torch.stack([self.at(i).loss() for i in range(len(self.times))])
+
+
+def noise_term(now: Overlaps, label_noise: float = 0.0) -> Tensor:
+    r"""E[delta_k delta_l], what single samples add to Q over eta^2: [S, K, K].
+
+    .. math:: \sum_{p, q} (c_k \cdot a_p)(c_l \cdot a_q)\, I_4(k, l, p, q) + s^2 (c_k \cdot c_l)\, E[\sigma'(\lambda_k)
+        \sigma'(\lambda_l)], \qquad a = (c, -c^*)
+
+    label_noise: the deviation s of the noise in every output.
+    """
+    count = now.q.shape[1]
+    both = torch.cat([now.c, -now.taught], 1)
+    lean = now.c @ both.mT  # c_k . a_p
+    integrals = fourfold(now.covariance, count, now.activation, now.slope)
+    added = torch.einsum("skp,slq,sklpq->skl", lean, lean, integrals)
+    return added + label_noise**2 * (now.c @ now.c.mT) * _slopes(now) if label_noise else added
+
+
+def change(now: Overlaps, rate: Tensor, second_rate: Tensor, label_noise: float = 0.0) -> tuple[Tensor, Tensor, Tensor]:
+    """dQ/dt [S, K, K], dR/dt [S, K, M] and dc/dt [S, K, C] at the rates [S] of the two layers."""
+    teacher, students = now.vectors()
+    dw, dc = gradient(teacher, students)
+    eta = rate[:, None, None]
+    towards = dw @ students.w.mT
+    dq = -eta * (towards + towards.mT) + eta**2 * noise_term(now, label_noise)
+    return dq, -eta * dw @ teacher.w.mT, -second_rate[:, None, None] * dc
+
+
+def online(
+    start: Overlaps,
+    rate: float | Sequence[float],
+    times: Sequence[float],
+    *,
+    second_rate: float | Sequence[float] = 0.0,
+    label_noise: float = 0.0,
+    relative: float = 1e-6,
+    absolute: float = 1e-8,
+    on_progress: Callable[[float], None] | None = None,
+) -> Passage:
+    """Follow the overlaps of online SGD in the limit of many dimensions, at times steps / d.
+
+    rate: eta, that is d times the learning rate of the first layer, for all members or one each; second_rate: the same
+    for the fan-outs, which stay as they are at 0; label_noise: the deviation of the noise in every output.
+
+    Two students that coincide do so for ever under SGD; here rounding parts them where their coincidence is unstable.
+    """
+    members, k, m = start.r.shape
+    outputs = start.c.shape[2]
+    rates = [rates_of(value, members, name) for value, name in ((rate, "rate"), (second_rate, "second_rate"))]
+    if not label_noise >= 0:
+        raise Refusal(f"the deviation of the label noise is not below 0, so it cannot be {label_noise}")
+    cuts = [k * k, k * m, k * outputs]
+
+    def unpacked(y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        q, r, c = y.split(cuts, -1)
+        lead = y.shape[:-1]
+        return q.reshape(*lead, k, k), r.reshape(*lead, k, m), c.reshape(*lead, k, outputs)
+
+    first = torch.cat([a.flatten(1) for a in (start.q, start.r, start.c)], 1)
+    bound = _FAR * torch.maximum(first.abs().amax(1), start.t.flatten(1).abs().amax(1)).clamp_min(1)
+    lost = torch.zeros(members, dtype=torch.bool)
+
+    def slope(t: Tensor, y: Tensor, who: Tensor) -> Tensor:
+        fine = (y.abs() < bound[who, None]).all(1, keepdim=True)
+        lost[who] |= ~fine[:, 0]
+        q, r, c = unpacked(torch.where(fine, y, first[who]))
+        now = Overlaps(q, r, start.t[who], c, start.taught[who], start.activation, start.slope)
+        moves = torch.cat([a.flatten(1) for a in change(now, rates[0][who], rates[1][who], label_noise)], 1)
+        return torch.where(fine, moves, torch.inf)  # a step that leads there is taken back
+
+    try:
+        states = integrate(slope, first, times, relative=relative, absolute=absolute, on_progress=on_progress)
+    except Refusal as why:
+        if not lost.any():
+            raise
+        member = int(lost.nonzero()[0, 0])
+        raise Refusal(f"the overlaps of member {member} grow without bound: lower the rate") from why
+    return Passage(start, tuple(map(float, times)), *unpacked(states))
+
+
+def rates_of(value: float | Sequence[float], members: int, name: str) -> Tensor:
+    """One rate a member, float64 [S], from one for all or one each."""
+    rates = torch.as_tensor(value, dtype=torch.float64)
+    if rates.ndim > 1 or rates.numel() not in (1, members):
+        raise Refusal(f"{name} has {rates.numel()} values for {members} members: give one, or one each")
+    if not (rates.isfinite() & (rates >= 0)).all():
+        raise Refusal(f"{name} is a finite number not below 0, not {value}")
+    return rates.expand(members)
+
+
+def _slopes(now: Overlaps) -> Tensor:
+    """E[sigma'(lambda_k) sigma'(lambda_l)]: [S, K, K]."""
+    size = now.q.diagonal(dim1=1, dim2=2)
+    if now.activation == "erf":
+        inner = (1 + size).unsqueeze(2) * (1 + size).unsqueeze(1) - now.q**2
+        return 2 / torch.pi / inner.sqrt()
+    a, b = odd_and_even(now.activation, now.slope)
+    cosine = (now.q / (size.unsqueeze(2) * size.unsqueeze(1)).sqrt()).clamp(-1, 1)
+    return a * a + b * b * 2 / torch.pi * torch.asin(cosine)

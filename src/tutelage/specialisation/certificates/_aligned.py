@@ -1,0 +1,192 @@
+"""What Theorem 1 of seed 000 and Theorem 4 of seed 001 share: a kink of the teacher that only a student can undo."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from tutelage.certificates.records import Condition, Finding, Part, check, unknown
+from tutelage.networks import alpha, fan_out, forward
+from tutelage.specialisation.certificates.evidence import Evidence, evidence, seen_by
+from tutelage.specialisation.certificates.hyperplanes import Distances, aligned_at, distances
+from tutelage.specialisation.certificates.scene import Scene
+
+GRADIENT = "gradient is zero"
+APART = "teacher units are not co-linear"
+REGULAR = "the unit has weights"
+VISIBLE = "boundary is visible in the data"
+OBSERVED = "observed by a student unit"
+ALPHA = "alpha is not zero"
+RESOLVED = "the gradient is too small to hide the unit"
+ALIGNED = "a student unit has this boundary"
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """The numbers of one scene, stacked: one row a member, one column a teacher unit."""
+
+    found: Evidence
+    between: Distances
+    tolerance: Tensor  # [S]
+    alignment: Tensor  # [S]
+    observer: Tensor  # [S, m]
+    segment: Tensor  # [S, m]
+    alpha: Tensor  # [S, m]
+    left_over: Tensor  # [S, m], the largest gradient of the observer at its triple
+    hidden: Tensor  # [S, m], the gradient that could hide the unit: |alpha| kink / 4
+    observed: Tensor  # bool [S, m]
+
+
+def look(scene: Scene, tolerance: float | None, alignment: float | None, roomy: bool = False) -> Look:
+    """For every teacher unit the observer and the triple that say most about it.
+
+    That is where the gradient is smallest beside what would hide the unit; roomy: where |alpha| times the distance
+    from the observer's own boundary is largest.
+    """
+    between, near = distances(scene), aligned_at(scene, alignment)
+    found = evidence(scene, range(scene.m), between.same(near))
+    coefficients = _coefficients(scene, found)  # [S, m, T, n]
+    hidden = coefficients.abs() * found.kink.unsqueeze(3) / 4
+    left = torch.maximum(found.gradients.abs().amax(3), scene.rounding[:, None, None, None])
+    if roomy:
+        score = coefficients.abs() * scene.heights(found.points[:, :, :, 0].flatten(1, 2))[..., scene.m :].view_as(left)
+    else:
+        score = hidden / left
+    best = torch.where(found.active, score, -1).flatten(2).argmax(2)
+    segment, observer = best // scene.n, best % scene.n
+
+    def picked(values: Tensor) -> Tensor:
+        return torch.where(found.active, values, 0).flatten(2).gather(2, best.unsqueeze(2)).squeeze(2)
+
+    allowed = scene.tolerance(tolerance)
+    return Look(
+        found,
+        between,
+        allowed,
+        near,
+        observer,
+        segment,
+        picked(coefficients.abs()),
+        picked(left),
+        picked(hidden),
+        found.active.flatten(2).any(2),
+    )
+
+
+def _coefficients(scene: Scene, found: Evidence) -> Tensor:
+    """alpha_kj |w~_j| at every triple, constant around it: [S, m, T, n]."""
+    segments = found.kink.shape[2]
+    if scene.students.depth == 2:
+        return scene.alpha.mT.unsqueeze(2).expand(-1, -1, segments, -1)
+    middles = found.points[:, :, :, 0].flatten(1, 2)
+    v, v_teacher = (fan_out(n, forward(n, middles), 1)[..., : n.widths[1]] for n in (scene.students, scene.teacher))
+    own = torch.arange(scene.m, device=middles.device).repeat_interleave(segments)
+    own = own.view(1, -1, 1, 1).expand(scene.members, -1, scene.n, 1)
+    at = alpha(v, v_teacher).gather(3, own).squeeze(3).view(scene.members, scene.m, segments, scene.n)
+    return at * scene.lengths[:, : scene.m, None, None]
+
+
+def gradient_condition(scene: Scene, found: Evidence, tolerance: Tensor) -> list[Condition]:
+    """|g_1| at every sample and at the points of the proof, the largest of both: one condition a member."""
+    on_samples, at_sample = scene.gradients[0].abs().flatten(1).max(1)
+    used = (found.kink > 0)[..., None, None] * found.gradients.abs()
+    between = used.flatten(1).amax(1)
+    out = []
+    rows = on_samples.tolist(), at_sample.tolist(), between.tolist(), tolerance.tolist()
+    for sample, index, other, bound, nothing in zip(*rows, scene.says_nothing(tolerance).tolist(), strict=True):
+        row, unit = divmod(index, scene.n)
+        where = f"sample {row}, student unit {unit}" if sample >= other else "a point of the proof between two samples"
+        data = {"on_samples": sample, "between_samples": other, "sample": row, "unit": unit}
+        out.append(check(GRADIENT, max(sample, other), "<=", bound, where, vacuous=nothing, **data))
+    return out
+
+
+def apart_condition(scene: Scene, between: Distances, least: Tensor) -> list[Condition]:
+    """The nearest two boundaries of teacher units: one condition a member."""
+    own = between.worst[:, : scene.m, : scene.m]
+    own = own + torch.diag_embed(torch.full_like(own[:, 0], torch.inf))
+    nearest, at = own.flatten(1).min(1)
+    pairs = [divmod(index, scene.m) for index in at.tolist()]
+    return [
+        check(APART, value, ">", bound, f"teacher units {i} and {j}" if scene.m > 1 else "the only one", units=[i, j])
+        for value, bound, (i, j) in zip(nearest.tolist(), least.tolist(), pairs, strict=True)
+    ]
+
+
+def findings(scene: Scene, seen: Look) -> list[Finding]:
+    """One finding a member, one part a teacher unit."""
+    gradient = gradient_condition(scene, seen.found, seen.tolerance)
+    apart = apart_condition(scene, seen.between, seen.alignment)
+    u = scene.sample_heights[..., : scene.m]
+    rarer = torch.minimum((u > 0).sum(1), (u < 0).sum(1)).tolist()
+    nearest, who = seen.between.worst[:, : scene.m, scene.m :].min(2)
+    turned = seen.between.reversed[:, : scene.m, scene.m :].gather(2, who.unsqueeze(2)).squeeze(2)
+    observed = observed_conditions(scene, seen)
+    out = []
+    for s in range(scene.members):
+        parts = []
+        for j in range(scene.m):
+            conditions = (
+                check(REGULAR, float(not scene.flat[s, j]), ">=", 1, "" if not scene.flat[s, j] else "all are 0"),
+                check(VISIBLE, rarer[s][j], ">=", 1, "samples on its rarer side"),
+                observed[s][j],
+                alpha_condition(scene, seen, s, j),
+                _resolved(seen, s, j),
+            )
+            unit = int(who[s, j])
+            sense = ", turned over" if turned[s, j] else ""
+            conclusion = check(
+                ALIGNED,
+                float(nearest[s, j]),
+                "<=",
+                float(seen.alignment[s]),
+                f"student unit {unit}{sense}",
+                student=unit,
+                reversed=bool(turned[s, j]),
+            )
+            parts.append(Part(f"teacher unit {j}", conditions, conclusion))
+        settings = {"tolerance": float(seen.tolerance[s]), "alignment": float(seen.alignment[s])}
+        out.append(Finding(parts, (gradient[s], apart[s]), settings))
+    return out
+
+
+def observed_conditions(scene: Scene, seen: Look) -> list[list[Condition]]:
+    """Whether a student observes each teacher unit: by a segment that was tried, else by all segments at once.
+
+    For two layers the second is exact. In deeper networks it says only that a student is active somewhere on the
+    boundary, and no tried segment crosses it inside one linear region, so nothing is decided.
+    """
+    out = [[_on_segment(seen, s, j) for j in range(scene.m)] for s in range(scene.members)]
+    for j in (~seen.observed).any(0).nonzero().flatten().tolist():
+        sees = seen_by(scene, torch.full((scene.members,), j, device=seen.observed.device))
+        for s in (~seen.observed[:, j]).nonzero().flatten().tolist():
+            number = int(sees[s].sum())
+            if number == 0:
+                out[s][j] = check(OBSERVED, 0, ">=", 1, "no segment between two samples crosses it where one is active")
+            else:
+                text = f"student unit {int(sees[s].nonzero()[0])} sees it, but on no segment that was tried"
+                out[s][j] = check(OBSERVED, number, ">=", 1, text, decided=False)
+    return out
+
+
+def alpha_condition(scene: Scene, seen: Look, s: int, j: int) -> Condition:
+    """alpha_kj of the best observer; 0 on the tried segments decides nothing in deep networks."""
+    if not seen.observed[s, j]:
+        return unknown(ALPHA, "no observer was found")
+    value, least, k = float(seen.alpha[s, j]), 8 * scene.eps * float(seen.alpha[s].max()), int(seen.observer[s, j])
+    certain = scene.students.depth == 2 or value > least
+    return check(ALPHA, value, ">", least, f"student unit {k}", decided=certain, student=k)
+
+
+def _resolved(seen: Look, s: int, j: int) -> Condition:
+    """Not a condition of the seeds: where a gradient within the tolerance could hide the unit, nothing is decided."""
+    left, hidden = float(seen.left_over[s, j]), float(seen.hidden[s, j])
+    return check(RESOLVED, left, "<", hidden, "at three points", decided=left < hidden)
+
+
+def _on_segment(seen: Look, s: int, j: int) -> Condition:
+    k, t = int(seen.observer[s, j]), int(seen.segment[s, j])
+    a, b = seen.found.ends[s, j, t].tolist()
+    point = seen.found.points[s, j, t, 0].tolist()
+    where = f"student unit {k}, between samples {a} and {b}"
+    return check(OBSERVED, float(seen.observed[s, j]), ">=", 1, where, student=k, samples=[a, b], point=point)

@@ -1,0 +1,68 @@
+"""How far apart two boundaries are (seed 000, Defs. 3 and 9), whatever side of them a unit is active on.
+
+The seed calls two units aligned when sin(theta) <= eps and |b - b'| <= eps, and means it to stay true when a unit is
+turned over. Turning over sends [w~, b] to [-w~, -b] (the seed writes [-w~, b], which is another hyperplane), so the
+offsets are compared with the sign that brings the normals to an angle of at most 90 degrees.
+
+That matters: relu(u) = u + relu(-u), so a student may learn a teacher unit with a unit that is turned over and another
+that is always active. Theorems 1 and 2 of seed 000 then do not give w_k = gamma w_j with gamma > 0, only gamma != 0.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from tutelage.specialisation.certificates.scene import Scene
+
+
+@dataclass(frozen=True, eq=False)
+class Distances:
+    """Between all boundaries of a scene: sine of the angle and difference of offsets, and whether one is turned over.
+
+    sine, offset: [S, K, K]; reversed: bool [S, K, K]. Units without a boundary are infinitely far from all.
+    """
+
+    sine: Tensor
+    offset: Tensor
+    reversed: Tensor
+
+    @cached_property
+    def worst(self) -> Tensor:
+        """max(sin(theta), |b - b'|): two units are eps-aligned when this is at most eps (000, Def. 3). [S, K, K]"""
+        return torch.maximum(self.sine, self.offset)
+
+    def same(self, tolerance: Tensor) -> Tensor:
+        """Units with the same boundary, each with itself too: tolerance [S] -> bool [S, K, K]."""
+        eye = torch.eye(self.sine.shape[1], dtype=torch.bool, device=self.sine.device)
+        return (self.worst <= tolerance[:, None, None]) | eye
+
+
+def distances(scene: Scene) -> Distances:
+    """All pairs of the K first-layer units of teacher and student."""
+    return scene.once("distances", lambda: _distances(scene))
+
+
+def _distances(scene: Scene) -> Distances:
+    exact = "donot_use_mm_for_euclid_dist"
+    ahead = torch.cdist(scene.normals, scene.normals, compute_mode=exact)
+    behind = torch.cdist(scene.normals, -scene.normals, compute_mode=exact)
+    turned = behind < ahead
+    chord = torch.minimum(ahead, behind)
+    sine = chord * (1 - chord.square() / 4).clamp_min(0).sqrt()
+    b = scene.offsets
+    offset = torch.where(turned, b[:, :, None] + b[:, None, :], b[:, :, None] - b[:, None, :]).abs()
+    nowhere = scene.flat[:, :, None] | scene.flat[:, None, :]
+    far = torch.full_like(sine, torch.inf)
+    return Distances(torch.where(nowhere, far, sine), torch.where(nowhere, far, offset), turned)
+
+
+def rounding(scene: Scene) -> Tensor:
+    """The distance at which rounding makes two equal boundaries differ: [S]."""
+    return 32 * scene.eps * (1 + scene.offsets.abs().amax(1))
+
+
+def aligned_at(scene: Scene, alignment: float | None) -> Tensor:
+    """The distance up to which boundaries count as the same: what the user says, rounding otherwise. [S]"""
+    return rounding(scene) if alignment is None else torch.full_like(scene.rounding, alignment)

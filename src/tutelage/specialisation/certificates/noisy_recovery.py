@@ -1,0 +1,152 @@
+"""Rough recovery from a gradient that is small on a whole region (seed 001, Theorem 5 with Lemmas 5 and 6)."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from tutelage.certificates.records import Condition, Finding, Part, check
+from tutelage.errors import Refusal
+from tutelage.specialisation.certificates._aligned import REGULAR, Look, alpha_condition, look, observed_conditions
+from tutelage.specialisation.certificates._ball import gradient_over_ball
+from tutelage.specialisation.certificates.scene import Scene, certificate
+
+GRADIENT = "gradient is at most epsilon on the region"
+ROOM = "the region is wider than q = 5 epsilon/|alpha|"
+APART = "no other teacher unit is within the bounds"
+ALIGNED = "sine and offset of the nearest student unit over their bounds"
+
+
+@dataclass(frozen=True, eq=False)
+class Balls:
+    """A ball for every teacher unit, [S, m] each: what is known of the gradient on it, and what the lemmas give."""
+
+    radius: Tensor
+    coefficient: Tensor
+    lower: Tensor
+    upper: Tensor
+    epsilon: Tensor
+    sine: Tensor
+    offset: Tensor
+
+
+def bounds(
+    epsilon: Tensor,
+    coefficient: Tensor,
+    radius: Tensor,
+    reach: Tensor,
+    *,
+    units: int,
+    dimension: int,
+    delta: float,
+    epsilon_0: Tensor,
+) -> tuple[Tensor, Tensor]:
+    r"""What Lemma 6 of seed 001 promises of the angle and of the offset of the nearest unit, any shape.
+
+    .. math:: \sin\theta \le \frac{M K \varepsilon^{1-\delta}}{|c_j|}, \quad
+        |b - b'| \le \frac{M_2 \varepsilon^{1-2\delta}}{|c_j|}, \quad
+        M = \frac{10 \varepsilon_0^\delta}{r'}\sqrt{\frac{d}{2\pi}}, \quad
+        M_2 = 2 M_0 M K \varepsilon_0^\delta + 5 \varepsilon_0^{2\delta}
+
+    radius: r', that of a ball in the boundary, already less :math:`q = 5\varepsilon/|c_j|`; reach: M_0, the largest
+    |x| on it; coefficient: c_j, with the factor 1 - c_leaky.
+    """
+    m = 10 * epsilon_0**delta / radius * math.sqrt(dimension / (2 * math.pi))
+    m_2 = 2 * reach * m * units * epsilon_0**delta + 5 * epsilon_0 ** (2 * delta)
+    return m * units * epsilon ** (1 - delta) / coefficient, m_2 * epsilon ** (1 - 2 * delta) / coefficient
+
+
+@certificate("noisy-recovery", source="seed 001, Theorem 5")
+def noisy_recovery(
+    scene: Scene,
+    *,
+    epsilon: float | None = None,
+    radius: float | None = None,
+    delta: float = 0.1,
+    epsilon_0: float | None = None,
+) -> Sequence[Finding]:
+    r"""A gradient of at most epsilon on a region that a teacher boundary crosses brings a student unit near that unit.
+
+    The region R is a ball around a point of boundary j where student k is active. The gradient's largest value there
+    is bounded from above (:mod:`._ball`), and known at the centre. The bounds on angle and offset are those of Lemmas 5
+    and 6 (:func:`bounds`), all units of teacher and student counted; the nearest unit must not be another teacher.
+    Offsets are compared with normals at an acute angle, which Lemma 5 tacitly does.
+
+    epsilon: the upper bound itself unless told; radius: the ball's, as far as the boundary of k unless told;
+    epsilon_0 >= epsilon: equal unless told, and then delta drops out.
+    """
+    if not 0 < delta < 0.5:
+        raise Refusal(f"delta lies between 0 and 1/2, not at {delta}")
+    for name, value in (("epsilon", epsilon), ("radius", radius)):
+        if value is not None and not value > 0:
+            raise Refusal(f"{name} must be above 0, not {value}")
+    seen = look(scene, None, None, roomy=True)
+    balls = _balls(scene, seen, epsilon, radius, delta, epsilon_0)
+    observed = observed_conditions(scene, seen)
+    share = torch.maximum(
+        seen.between.sine[:, : scene.m] / balls.sine.unsqueeze(2),
+        seen.between.offset[:, : scene.m] / balls.offset.unsqueeze(2),
+    ).nan_to_num(torch.inf)  # [S, m, K]
+    out = []
+    for s in range(scene.members):
+        parts = []
+        for j in range(scene.m):
+            others = share[s, j, : scene.m].clone()
+            others[j] = torch.inf
+            who = int(share[s, j, scene.m :].argmin())
+            other = f"teacher unit {int(others.argmin())}" if scene.m > 1 else ""
+            conditions = [check(REGULAR, float(not scene.flat[s, j]), ">=", 1), observed[s][j]]
+            conditions += _of_ball(scene, seen, balls, s, j)
+            conditions.append(check(APART, float(others.min()), ">", 1, other))
+            sine, offset = float(balls.sine[s, j]), float(balls.offset[s, j])
+            text = f"student unit {who}; sine at most {sine:.3g}, offset at most {offset:.3g}"
+            value = float(share[s, j, scene.m + who])
+            conclusion = check(ALIGNED, value, "<=", 1, text, student=who, sine=sine, offset=offset)
+            parts.append(Part(f"teacher unit {j}", tuple(conditions), conclusion))
+        out.append(Finding(parts, (), {"delta": delta}))
+    return out
+
+
+def _balls(
+    scene: Scene, seen: Look, epsilon: float | None, radius: float | None, delta: float, epsilon_0: float | None
+) -> Balls:
+    pick = seen.segment[:, :, None, None].expand(-1, -1, 1, scene.points.shape[2])
+    centre = seen.found.points[:, :, :, 0].gather(2, pick).squeeze(2)  # [S, m, d]
+    observer = seen.observer.unsqueeze(2)
+    room = scene.heights(centre)[..., scene.m :].gather(2, observer).squeeze(2).clamp_min(0) * (1 - 1e-9)
+    wide = room if radius is None else room.clamp_max(radius)
+    upper = torch.maximum(gradient_over_ball(scene, centre, wide, seen.observer), scene.rounding[:, None])
+    lower = scene.gradient_at(centre).gather(2, observer).squeeze(2).abs()
+    size = upper if epsilon is None else torch.full_like(upper, epsilon)
+    most = size if epsilon_0 is None else torch.full_like(size, epsilon_0)
+    largest = float(torch.where(seen.observed, size, 0).max())
+    if epsilon_0 is not None and epsilon_0 < largest:
+        raise Refusal(f"epsilon_0 must be at least epsilon, which is {largest:.3g}: raise it or leave it out")
+    coefficient = seen.alpha * (1 - scene.leak)
+    left = (wide - 5 * size / coefficient).clamp_min(torch.finfo(wide.dtype).tiny)
+    sine, offset = bounds(
+        size,
+        coefficient,
+        left,
+        centre.norm(dim=2) + wide,
+        units=scene.units,
+        dimension=scene.students.inputs,
+        delta=delta,
+        epsilon_0=most,
+    )
+    return Balls(wide, coefficient, lower, upper, size, sine, offset)
+
+
+def _of_ball(scene: Scene, seen: Look, balls: Balls, s: int, j: int) -> list[Condition]:
+    """alpha, gradient and room of one teacher unit."""
+    e, c = float(balls.epsilon[s, j]), float(balls.coefficient[s, j])
+    low, high, wide = (float(values[s, j]) for values in (balls.lower, balls.upper, balls.radius))
+    proved = high <= e or low > e
+    text = f"ball of radius {wide:.3g}, {low:.3g} at its centre"
+    return [
+        alpha_condition(scene, seen, s, j),
+        check(GRADIENT, low if low > e else high, "<=", e, text, decided=proved, lower=low, upper=high),
+        check(ROOM, wide, ">", 5 * e / c if c > 0 else math.inf),
+    ]

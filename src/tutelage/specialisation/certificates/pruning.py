@@ -1,0 +1,146 @@
+"""Unspecialised students are prunable (seed 000, Theorem 2; seed 001, Theorem 3)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from tutelage.certificates.records import Condition, Finding, Part, check
+from tutelage.specialisation.certificates._aligned import apart_condition, gradient_condition
+from tutelage.specialisation.certificates.evidence import Evidence, evidence, seen_by
+from tutelage.specialisation.certificates.hyperplanes import Distances, aligned_at, distances, rounding
+from tutelage.specialisation.certificates.scene import Scene, certificate
+
+UNALIGNED = "a student unit is unaligned"
+OBSERVERS = "independent observers"
+RESOLVED = "the gradient is too small to hide a fan-out"
+FAN_OUT = "net fan-out of the units with this boundary"
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Students by boundary, one row a unit: the unit that stands for its group, their net fan-out and its bound.
+
+    leader: the first student with this boundary [S, n]; unaligned: bool [S, n], leaders that share no teacher's
+    boundary; net: sum of v_k' |w~_k'| over the group [S, n, C]; bound: what the gradient leaves possible for its norm
+    [S, n]; rank: independent observers met [S, n]; observers: bool [S, n, n].
+    """
+
+    between: Distances
+    found: Evidence
+    same: Tensor
+    leader: Tensor
+    unaligned: Tensor
+    net: Tensor
+    bound: Tensor
+    rank: Tensor
+    observers: Tensor
+
+
+def groups(scene: Scene, alignment: float | None) -> Groups:
+    """Students with the same boundary taken together, and what their observers say about them."""
+    return scene.once(("groups", alignment), lambda: _groups(scene, alignment))
+
+
+def _groups(scene: Scene, alignment: float | None) -> Groups:
+    between = distances(scene)
+    same = between.same(rounding(scene))
+    found = evidence(scene, range(scene.m, scene.units), same)
+    own = same[:, scene.m :, scene.m :]
+    leader = own.int().argmax(2)
+    leads = leader == torch.arange(scene.n, device=leader.device)
+    near = between.worst[:, scene.m :, : scene.m].amin(2) <= aligned_at(scene, alignment)[:, None]
+    fan_out = scene.students.weights[1]
+    net = own.to(fan_out.dtype) @ (fan_out * scene.lengths[:, scene.m :, None])
+    size = torch.maximum(found.gradients.abs().amax(3), scene.rounding[:, None, None, None])
+    each = torch.where(found.active, 4 * size / found.kink.unsqueeze(3), torch.inf).amin(2)  # [S, n, observers]
+    observers = each.isfinite()
+    stacked = fan_out.unsqueeze(1) * observers.unsqueeze(3)  # [S, n, observers, C]
+    values = torch.linalg.svdvals(stacked)
+    values = torch.nn.functional.pad(values, (0, max(0, scene.students.outputs - values.shape[2])))
+    rank = (values > values[..., :1] * scene.n * scene.eps).sum(2)
+    least = values[..., scene.students.outputs - 1]
+    bound = torch.where(observers, each, 0).norm(dim=2) / least + _floor(scene)[:, None]
+    bound = torch.where(rank >= scene.students.outputs, bound, torch.inf)
+    unaligned = leads & ~near & ~scene.flat[:, scene.m :]
+    return Groups(between, found, same, leader, unaligned, net, bound, rank, observers)
+
+
+def _floor(scene: Scene) -> Tensor:
+    """What rounding can leave of a net fan-out that is 0: [S]."""
+    return 8 * scene.eps * strengths(scene).sum(1)
+
+
+def strengths(scene: Scene) -> Tensor:
+    """|v_k| |w~_k| of every student: [S, n]."""
+    return scene.students.weights[1].norm(dim=2) * scene.lengths[:, scene.m :]
+
+
+def resolved(bound: float, strongest: float) -> Condition:
+    """Not a condition of the seeds: a bound above the strongest fan-out of all students says nothing of any."""
+    return check(RESOLVED, bound, "<", strongest, "bound and strongest fan-out", decided=bound < strongest)
+
+
+@certificate("pruning", source="seed 000, Theorem 2; seed 001, Theorem 3")
+def pruning(scene: Scene, *, tolerance: float | None = None, alignment: float | None = None) -> Sequence[Finding]:
+    r"""Where the gradient is zero, an unaligned student unit with C independent observers has no net fan-out.
+
+    :math:`\sum_{k'} v_{k'} \|\tilde w_{k'}\| = 0` over the units with its boundary; alone on it, its :math:`v_k = 0`.
+    Observer o gives :math:`|v_o \cdot u| \le 4\max|g_o|/\mathrm{kink}` for that sum u (:mod:`.evidence`), so what is
+    left of the gradient bounds :math:`\|u\|` by the norm of these over the smallest singular value of the stacked
+    :math:`v_o`; where a tolerance above rounding lets that bound exceed every fan-out, nothing is decided. Units that
+    are turned over share the boundary and count (:mod:`.hyperplanes`); the seeds leave them out, and then the sum need
+    not vanish.
+
+    tolerance: the largest gradient taken for zero; alignment: how near (000, Def. 3) a teacher unit must be for a
+    student to count as aligned. Both are at the level of rounding unless told.
+    """
+    found = groups(scene, alignment)
+    near = aligned_at(scene, alignment)
+    allowed = scene.rounding if tolerance is None else torch.full_like(scene.rounding, tolerance)
+    gradient = gradient_condition(scene, found.found, allowed)
+    apart = apart_condition(scene, found.between, near)
+    observers = observer_conditions(scene, found)
+    net, bound, strongest = found.net.norm(dim=2).tolist(), found.bound.tolist(), strengths(scene).amax(1).tolist()
+    out = []
+    for s in range(scene.members):
+        parts = []
+        for k in found.unaligned[s].nonzero().flatten().tolist():
+            others = [u for u in found.same[s, scene.m + k, scene.m :].nonzero().flatten().tolist() if u != k]
+            about = f"student unit {k}" + (f" (with {', '.join(map(str, others))})" if others else "")
+            conclusion = check(FAN_OUT, net[s][k], "<=", bound[s][k], units=[k, *others])
+            parts.append(Part(about, (observers[s][k], resolved(bound[s][k], strongest[s])), conclusion))
+        settings = {"tolerance": float(allowed[s]), "alignment": float(near[s])}
+        out.append(Finding(parts or [_nothing()], (gradient[s], apart[s]), settings))
+    return out
+
+
+def _nothing() -> Part:
+    """The part of a member none of whose students is unaligned."""
+    none = check(UNALIGNED, 0, ">=", 1, "every one has the boundary of a teacher unit, or none at all")
+    return Part("no student unit", (none,), check(FAN_OUT, 0, "<=", 0))
+
+
+def observer_conditions(scene: Scene, found: Groups) -> list[dict[int, Condition]]:
+    """For every unaligned student, by its number: whether C of its observers are independent.
+
+    Where the tried segments show too few, all segments between samples are asked: with them too few, it is certain.
+    """
+    outputs, out = scene.students.outputs, []
+    rank, number = found.rank.tolist(), found.observers.sum(2).tolist()
+    for s in range(scene.members):
+        row = {}
+        for k in found.unaligned[s].nonzero().flatten().tolist():
+            row[k] = check(OBSERVERS, rank[s][k], ">=", outputs, f"{number[s][k]} observers met")
+        out.append(row)
+    short = found.unaligned & (found.rank < outputs)
+    for k in short.any(0).nonzero().flatten().tolist():
+        sees = seen_by(scene, torch.full((scene.members,), scene.m + k, device=short.device))
+        sees = sees & ~found.same[:, scene.m + k, scene.m :]
+        ranks = torch.linalg.matrix_rank(scene.students.weights[1] * sees.unsqueeze(2), rtol=scene.n * scene.eps)
+        for s in short[:, k].nonzero().flatten().tolist():
+            if int(ranks[s]) >= outputs:
+                text = f"{int(sees[s].sum())} observers, not all of them met on a segment that was tried"
+                out[s][k] = check(OBSERVERS, rank[s][k], ">=", outputs, text, decided=False)
+    return out

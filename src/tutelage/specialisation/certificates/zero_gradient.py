@@ -1,0 +1,72 @@
+"""No batch has a gradient, so no sample has one (seed 000, Lemma 2; seed 001, Theorem 1)."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from tutelage.certificates.records import Finding, Part, check
+from tutelage.errors import Refusal
+from tutelage.specialisation.certificates.scene import Scene, certificate
+
+BATCHES = "there are more samples than a batch holds"
+BATCH = "largest gradient of any batch"
+SAMPLE = "largest |g_l| |f_{l-1}| at one sample"
+_ELEMENTS = 1 << 18  # products of a gradient and an activation formed at once
+
+
+@certificate("zero-gradient", source="seed 000, Lemma 2; seed 001, Theorem 1", layers="any")
+def zero_gradient(
+    scene: Scene, *, batch: int = 16, tolerance: float | None = None, samples: int = 2048
+) -> Sequence[Finding]:
+    r"""Where the gradient of every batch is zero, each sample has g_l(x) = 0 or f_{l-1}(x) = 0.
+
+    With :math:`U_i = g_l(x_i) f_{l-1}(x_i)^\top` and :math:`\|\sum_{i \in B} U_i\|_\infty \le \varepsilon` for every
+    batch B, :math:`\|U_i\|_\infty \le (2|B| - 1)\varepsilon/|B| \le 2\varepsilon`; a batch's gradient is its mean, so
+    the factor is 2|B| - 1 there. The worst batch is found exactly, entry by entry, among the first ``samples``
+    samples, and the conclusion is about the same samples. Two batches that differ in one sample must exist.
+    """
+    if batch < 1 or samples < 1:
+        raise Refusal(f"a batch and the samples looked at number at least 1, not {batch} and {samples}")
+    rows = min(samples, scene.samples)
+    size = min(batch, rows)
+    layers = []
+    for layer in range(1, scene.students.depth + 1):
+        g = scene.gradients[layer - 1][:, :rows]
+        f = scene.activity.features[layer - 1][:, :rows]
+        if scene.students.biases is not None:
+            f = torch.cat([f, torch.ones_like(f[..., :1])], dim=2)
+        each, at = (g.abs().amax(2) * f.abs().amax(2)).max(1)
+        layers.append((_worst_batch(g, f, size), each, at))
+    allowed = scene.tolerance(tolerance)
+    reach = torch.stack([f[:, :rows].abs().amax((1, 2)) for f in scene.activity.features[:-1]]).amax(0).clamp_min(1)
+    allowed = allowed * reach if tolerance is None else allowed
+    nothing = scene.says_nothing(allowed / reach).tolist()
+    out = []
+    for s in range(scene.members):
+        parts = []
+        for layer, (worst, each, at) in enumerate(layers, start=1):
+            value, bound = float(worst[s]), (2 * size - 1) * float(worst[s])
+            condition = check(BATCH, value, "<=", float(allowed[s]), f"mean over {size} samples", vacuous=nothing[s])
+            slack = 8 * scene.students.depth * torch.finfo(torch.float64).eps * float(each[s])
+            conclusion = check(SAMPLE, float(each[s]), "<=", bound + slack, f"sample {int(at[s])}", sample=int(at[s]))
+            parts.append(Part(f"layer {layer}", (condition,), conclusion))
+        many = check(BATCHES, rows, ">", batch)
+        out.append(Finding(parts, (many,), {"batch": batch, "samples": rows, "tolerance": float(allowed[s])}))
+    return out
+
+
+def _worst_batch(g: Tensor, f: Tensor, batch: int) -> Tensor:
+    """max over batches and entries of |mean over the batch of g f^T|: [S, N, n], [S, N, w] -> [S].
+
+    For one entry the worst batch holds its largest values, or its smallest.
+    """
+    members, rows, width = f.shape
+    worst = g.new_zeros(members)
+    size = max(1, _ELEMENTS // (members * rows * width))
+    for begin in range(0, g.shape[2], size):
+        u = (g[:, :, begin : begin + size].mT.unsqueeze(2) * f.mT.unsqueeze(1)).flatten(1, 2)  # [S, entries, N]
+        for largest in (True, False):
+            total = u.topk(batch, dim=2, largest=largest, sorted=False).values.sum(2).abs()
+            worst = torch.maximum(worst, total.amax(1) / batch)
+    return worst

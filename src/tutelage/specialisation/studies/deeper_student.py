@@ -1,0 +1,147 @@
+"""A student deeper than its teacher still matches the teacher's lowest layer (paper 001, section 4.4)."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import torch
+from matplotlib.figure import Figure
+
+from tutelage.lab import Context, Experiment, Results
+from tutelage.lab.experiment import Arrays
+from tutelage.measures import correlations
+from tutelage.networks import Network, UniformFanIn, forward
+from tutelage.settings import Seeds
+from tutelage.studies.claims import Claim
+from tutelage.studies.figures import PALETTE, panel_grid
+from tutelage.studies.study import Plan, Scale, study
+from tutelage.studies.training import train_in
+from tutelage.training import Drops, Training
+from tutelage.training.inputs import Gaussian, Inputs
+from tutelage.training.teachers import Levels
+
+HIDDEN, MULTIPLE, OUTPUTS = 10, 4, 20
+EXTRA = (0, 1, 2)
+"""Hidden layers the student has and the teacher lacks."""
+SEEDS: dict[Scale, int] = {"smoke": 2, "quick": 6, "paper": 16}
+STEPS: dict[Scale, int] = {"smoke": 200, "quick": 20_000, "paper": 100_000}
+INPUTS: dict[Scale, int] = {"smoke": 8, "quick": 30, "paper": 100}
+SAMPLES: dict[Scale, int] = {"smoke": 500, "quick": 10_000, "paper": 50_000}
+
+
+@study(
+    "deeper-student",
+    seed="001",
+    figure="sec. 4.4",
+    shows="No figure: the lowest layer of a student would match the teacher's even if the student has more layers.",
+)
+def deeper_student(scale: Scale) -> Plan:
+    """A student deeper than its teacher still matches the teacher's lowest layer."""
+    steps = STEPS[scale]
+    common = {
+        "teacher": Levels(inputs=INPUTS[scale], hidden=HIDDEN, outputs=OUTPUTS, standardised=True),
+        "inputs": Gaussian(std=1.5, train=SAMPLES[scale], evaluate=2_000),
+        "training": Training(steps=steps, batch=32, learning_rate=0.02, schedule=Drops(at=(steps // 2,), factor=0.5)),
+        "seeds": SEEDS[scale],
+    }
+    experiments = [DeeperStudents(extra_layers=extra, **common) for extra in EXTRA]
+    return Plan(experiments, draw, [still_matched, lowest_alone], table, view=matches_by_depth)
+
+
+class DeeperStudents(Experiment, kind="deeper-students", numerics=1):
+    """Students with more hidden layers than their two-layer teachers: how well each layer matches the teacher's one."""
+
+    extra_layers: int
+    teacher: Levels
+    inputs: Gaussian
+    training: Training
+    seeds: Seeds
+    multiple: float = MULTIPLE
+    """Width of every hidden layer of the student over that of the teacher."""
+
+    @property
+    def cost(self) -> float:
+        return 0.002 * self.training.steps * (1 + self.extra_layers)
+
+    def run(self, context: Context) -> Arrays:
+        teacher = self.teacher.build(self.seeds, self.inputs)
+        inputs = self.inputs.draw(teacher, self.seeds)
+        widths = (teacher.inputs, *self.teacher.hidden * (1 + self.extra_layers), teacher.outputs)
+        shape = Network(tuple(torch.zeros(self.members, a, b) for a, b in pairwise(widths)))
+        before = UniformFanIn(multiple=self.multiple).build(shape, self.seeds)
+        after = train_in(context, teacher, before, inputs, self.training)
+        return compared(teacher, before, after, inputs)
+
+
+@dataclass(frozen=True)
+class DepthMatch:
+    """Students with so many extra layers: how well each of their hidden layers matches the teacher's one.
+
+    rho [S, hidden layers]: mean over teacher units of the best correlation with a student unit of that layer; at the
+    end, and ``before`` training; loss [S]: at the end, relative to the loss of the best constant.
+    """
+
+    extra: int
+    rho: np.ndarray
+    before: np.ndarray
+    loss: np.ndarray
+
+
+def matches_by_depth(results: Results) -> list[DepthMatch]:
+    """The match of every layer, for every depth."""
+    return [DepthMatch(r.setting("extra_layers"), r["rho"], r["rho_before"], r["relative_loss"]) for r in results]
+
+
+def compared(teacher: Network, before: Network, after: Network, inputs: Inputs) -> dict[str, np.ndarray]:
+    """Correlations of every hidden layer with the teacher's, after and before training, and the relative loss."""
+    taught, labels = forward(teacher, inputs.evaluate).features[1:]
+    rho = []
+    for students in (after, before):
+        activity = forward(students, inputs.evaluate)
+        layers = [correlations(taught, f).amax(2).mean(1) for f in activity.features[1:-1]]
+        rho.append(torch.stack(layers, dim=1).double().numpy())
+    power = (labels - labels.mean(1, keepdim=True)).square().sum((1, 2))
+    error = (labels - forward(after, inputs.evaluate).outputs).square().sum((1, 2))
+    return {"rho": rho[0], "rho_before": rho[1], "relative_loss": (error / power).double().numpy()}
+
+
+def table(found: list[DepthMatch]) -> pa.Table:
+    rows = [
+        {"extra": d.extra, "member": s, "layer": layer + 1, "rho_mean": d.rho[s, layer], "loss": d.loss[s]}
+        for d in found
+        for s in range(len(d.rho))
+        for layer in range(d.rho.shape[1])
+    ]
+    return pa.Table.from_pylist(rows)
+
+
+def draw(found: list[DepthMatch]) -> Figure:
+    """Correlation of each student layer with the teacher's hidden layer; a point per seed, dashes before training."""
+    titles = [f"{d.extra + 1} hidden layer{'s' if d.extra else ''}" for d in found]
+    figure, axes = panel_grid([""], titles, "student layer", r"$\rho_{mean}$ with the teacher's layer", size=(2.0, 2.4))
+    for panel, depth in zip(axes[0], found, strict=True):
+        layers = np.arange(1, depth.rho.shape[1] + 1)
+        for row in depth.rho:
+            panel.plot(layers, row, "o-", color=PALETTE[0], alpha=0.5, markersize=3, linewidth=0.8)
+        panel.plot(layers, depth.before.mean(0), "--", color="#888888", linewidth=1)
+        panel.set(xticks=layers, ylim=(0, 1.03))
+    axes[0, 0].set_xlim(0.5, max(EXTRA) + 1.5)
+    return figure
+
+
+still_matched = Claim(
+    "the lowest layer of the student matches the teacher's, also where the student is deeper",
+    statistic="mean over teacher units of the best correlation with a unit of the student's lowest layer, at the end",
+    expected="> 0.9",
+    refuted_by="an interval over seeds below 0.9 for that depth",
+    values=lambda found: {f"{d.extra} extra layers": d.rho[:, 0] for d in found},
+)
+
+lowest_alone = Claim(
+    "it is the lowest layer that matches, not one above it",
+    statistic="that mean for the lowest layer minus the largest among the layers above it, seed by seed",
+    expected="> 0.05",
+    refuted_by="an interval over seeds below 0.05 for that depth",
+    values=lambda found: {f"{d.extra} extra layers": d.rho[:, 0] - d.rho[:, 1:].max(1) for d in found if d.extra},
+)

@@ -1,0 +1,117 @@
+"""Students chase the strongest teacher unit first and shift to weaker ones later (seed 001, Fig. 8)."""
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from tutelage.lab import Pack, Record, Results, Spec
+from tutelage.measures import RECOVERED
+from tutelage.networks import SmallNormal
+from tutelage.specialisation.studies.two_layer import SIZES
+from tutelage.studies.claims import Claim
+from tutelage.studies.figures import PALETTE, panel_grid
+from tutelage.studies.statistics import recovery_steps
+from tutelage.studies.study import Plan, Scale, study
+from tutelage.training import Training
+from tutelage.training.inputs import Gaussian
+from tutelage.training.teachers import Levels
+
+UNITS = 5
+MULTIPLE = 2
+SEEDS: dict[Scale, int] = {"smoke": 3, "quick": 16, "paper": 32}
+CHASING = 0.5  # a student chases a teacher unit when its correlation with it is the largest and above this
+
+
+@study(
+    "focus-shifting",
+    seed="001",
+    figure="8",
+    shows="Correlation of every student unit (one colour each) with each of five teacher units over training, three "
+    "seeds: most students go to unit 1 first, and unit 5 is found late, by a student that chased another before.",
+)
+def focus_shifting(scale: Scale) -> Plan:
+    """Winners take all, then the focus shifts to weaker units."""
+    size = SIZES[scale]
+    epochs = min(10, size.epochs)
+    spec = Spec(
+        teacher=Levels(inputs=size.inputs, hidden=UNITS, outputs=size.outputs, polarity=1.0),
+        student=SmallNormal(multiple=MULTIPLE),
+        inputs=Gaussian(std=1.5, train=size.train, evaluate=size.evaluate),
+        training=Training(steps=epochs * size.epoch),
+        record=Record(every=size.epoch // 10, measures=("correlation", "best_correlation", "fan_out", "evaluate_loss")),
+        seeds=SEEDS[scale],
+    )
+    return Plan(
+        experiments=[spec], figure=draw, claims=[strongest_first, strongest_has_most, last_one_shifted], numbers="pair"
+    )
+
+
+def draw(packs: Results) -> Figure:
+    """Correlation of each student with each teacher unit over steps: rows are seeds, columns teacher units."""
+    (pack,) = packs
+    rows = min(3, len(pack.spec.seeds))
+    figure, axes = panel_grid(
+        [f"seed {pack.spec.seeds[i]}" for i in range(rows)],
+        [f"teacher unit {j + 1}" for j in range(UNITS)],
+        "step (thousands)",
+        "correlation",
+        size=(1.9, 1.6),
+    )
+    steps, rho = np.asarray(pack.report.steps) / 1000, pack.report["correlation"]
+    styles = [(colour, style) for style in ("-", "--") for colour in PALETTE]
+    for row in range(rows):
+        for unit in range(UNITS):
+            for student in range(rho.shape[3]):
+                colour, style = styles[student % len(styles)]
+                axes[row, unit].plot(steps, rho[:, row, unit, student], style, color=colour, linewidth=1)
+    axes[0, 0].set_ylim(-0.4, 1.05)
+    return figure
+
+
+def _order(pack: Pack) -> np.ndarray:
+    steps = np.minimum(recovery_steps(pack), pack.report.steps[-1] + 1.0)
+    return np.sign(steps[:, -1] - steps[:, 0])
+
+
+strongest_first = Claim(
+    "the strongest teacher unit is found before the weakest",
+    statistic="+1 where unit 1 is recovered before unit 5, -1 where after, 0 where at the same recorded step",
+    expected="> 0.5",
+    refuted_by="an interval over seeds below 0.5",
+    values=lambda packs: {"p = 1, 2x": _order(next(iter(packs)))},
+)
+
+
+def _share_on_strongest(pack: Pack) -> np.ndarray:
+    """Share of students whose best teacher is unit 1 at the step at which unit 1 is recovered."""
+    rho, steps = pack.report["correlation"], recovery_steps(pack)[:, 0]
+    when = np.searchsorted(pack.report.steps, np.minimum(steps, pack.report.steps[-1]))
+    best = rho[when, np.arange(rho.shape[1])].argmax(1)
+    return np.where(np.isfinite(steps), (best == 0).mean(1), np.nan)
+
+
+strongest_has_most = Claim(
+    "most students go to the strongest teacher unit first",
+    statistic="share of student units that resemble unit 1 most, at the step at which unit 1 is recovered",
+    expected="> 0.5",
+    refuted_by="an interval over seeds below 0.5; members that never recover unit 1 do not count",
+    values=lambda packs: {"p = 1, 2x": _share_on_strongest(next(iter(packs)))},
+)
+
+
+def _shifted(pack: Pack) -> np.ndarray:
+    """1 where the student that recovers the weakest unit chased another unit before, else 0."""
+    rho = pack.report["correlation"]
+    members = np.arange(rho.shape[1])
+    winner = rho[-1, :, -1].argmax(1)
+    own = np.take_along_axis(rho, winner[None, :, None, None], axis=3)[..., 0]  # [T, S, m]
+    chased = ((own.argmax(2) != UNITS - 1) & (own.max(2) > CHASING)).any(0)
+    return np.where(rho[-1, members, -1, winner] > RECOVERED, chased, np.nan)
+
+
+last_one_shifted = Claim(
+    "the weakest teacher unit is found by a student that first chased another one",
+    statistic="1 where the student that ends on unit 5 was at some step most like another unit, above 0.5, else 0",
+    expected="> 0.5",
+    refuted_by="an interval over seeds below 0.5; members that never recover unit 5 do not count",
+    values=lambda packs: {"p = 1, 2x": _shifted(next(iter(packs)))},
+)

@@ -1,0 +1,100 @@
+"""Unspecialised students end with small fan-out (seed 000, Fig. 5; seed 001, Fig. 7)."""
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from tutelage.lab import Results
+from tutelage.measures import RECOVERED
+from tutelage.specialisation.studies.two_layer import MULTIPLES, sweep
+from tutelage.studies.claims import Claim
+from tutelage.studies.figures import panel_grid
+from tutelage.studies.statistics import at_step, mean_where, rank_correlations, recovered_share
+from tutelage.studies.study import Plan, Scale, study
+
+POLARITIES = (0.0, 1.0, 2.0)
+
+
+@study(
+    "l-shape",
+    seed="000",
+    figure="5",
+    shows="One point a student unit, for 1, 2, 5 and 10 times as many students as the ten teacher units: units that "
+    "resemble no teacher have small fan-out, and high polarity p makes recovery harder, above all at 1x.",
+)
+def l_shape(scale: Scale) -> Plan:
+    """Unspecialised students end with small fan-out."""
+    return Plan(
+        experiments=sweep(scale, hidden=10, multiples=MULTIPLES, polarities=POLARITIES),
+        figure=draw,
+        claims=[small_fan_out, little_left, polarity_is_harder, harder_above_all_at_1x],
+        numbers="unit",
+    )
+
+
+def draw(packs: Results) -> Figure:
+    """Best correlation against fan-out of every student unit at the end; a shade a seed."""
+    multiples, polarities = packs.values("multiple"), packs.values("polarity")
+    figure, axes = panel_grid(
+        [f"p = {p:g}" for p in polarities], [f"{k:g}x" for k in multiples], "best correlation", "fan-out"
+    )
+    for row, p in enumerate(polarities):
+        for column, k in enumerate(multiples):
+            pack = packs.one(polarity=p, multiple=k)
+            x, y = at_step(pack, "specialisation"), at_step(pack, "fan_out")
+            shade = np.broadcast_to(np.arange(len(x))[:, None], x.shape)
+            axes[row, column].scatter(x, y, c=shade, cmap="cividis", s=5, alpha=0.7, linewidths=0)
+            axes[row, column].axvline(RECOVERED, color="#999999", linewidth=0.7, linestyle=":")
+    axes[0, 0].set_xlim(-0.02, 1.03)
+    axes[0, 0].set_ylim(bottom=0)
+    return figure
+
+
+def _label(pack) -> str:
+    return f"p = {pack.setting('polarity'):g}, {pack.setting('multiple'):g}x"
+
+
+small_fan_out = Claim(
+    "the less a student unit resembles a teacher unit, the smaller its fan-out (Theorem 2)",
+    statistic="rank correlation, over a member's units, of best correlation and fan-out norm at the end",
+    expected="> 0.3",
+    refuted_by="an interval over seeds that lies below 0.3 in that setting",
+    values=lambda packs: {
+        _label(p): rank_correlations(at_step(p, "specialisation"), at_step(p, "fan_out")) for p in packs
+    },
+)
+
+
+def _fan_out_ratio(pack) -> np.ndarray:
+    x, y = at_step(pack, "specialisation"), at_step(pack, "fan_out")
+    return mean_where(y, x < 0.7) / mean_where(y, x > RECOVERED)
+
+
+little_left = Claim(
+    "units of low correlation have far smaller fan-out than specialised ones",
+    statistic="mean fan-out of units with best correlation below 0.7 over that of units above 0.95, at the end",
+    expected="< 0.2",
+    refuted_by="an interval over seeds above 0.2 in that setting; members without such units do not count",
+    values=lambda packs: {_label(p): _fan_out_ratio(p) for p in packs},
+)
+
+polarity_is_harder = Claim(
+    "higher polarity makes teacher units harder to recover",
+    statistic="share of teacher units recovered at p = 0 minus the share at p = 2, seed by seed",
+    expected="> 0",
+    refuted_by="an interval over seeds at or below 0 for that multiple",
+    values=lambda packs: {f"{k:g}x": _loss_of_recovery(packs, k) for k in packs.values("multiple")},
+)
+
+
+def _loss_of_recovery(packs: Results, multiple: float) -> np.ndarray:
+    easy, hard = (packs.one(polarity=p, multiple=multiple) for p in (POLARITIES[0], POLARITIES[-1]))
+    return recovered_share(easy) - recovered_share(hard)
+
+
+harder_above_all_at_1x = Claim(
+    "and most of all for students that are not over-realised",
+    statistic="that difference at 1x minus the same difference at 10x, seed by seed",
+    expected="> 0",
+    refuted_by="an interval over seeds at or below 0",
+    values=lambda packs: {"1x against 10x": _loss_of_recovery(packs, 1) - _loss_of_recovery(packs, 10)},
+)

@@ -1,0 +1,124 @@
+"""The L-shape of deep students, layer by layer over training (seed 001, Fig. 9)."""
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from tutelage.lab import Pack, Results
+from tutelage.specialisation.studies.deep_setting import BATCH, DeepTeacherSize, deep_spec, layers_of
+from tutelage.studies.claims import Claim
+from tutelage.studies.figures import panel_grid
+from tutelage.studies.statistics import at_step, rank_correlations
+from tutelage.studies.study import Plan, Scale, study
+
+SIZES: dict[Scale, DeepTeacherSize] = {
+    "smoke": DeepTeacherSize(
+        seeds=3, steps=400, samples=(2_000,), inputs=12, hidden=(5, 6, 7), outputs=4, evaluate=300
+    ),
+    "quick": DeepTeacherSize(seeds=3, steps=4_000, samples=(20_000,), evaluate=500),
+    "paper": DeepTeacherSize(seeds=8, steps=62_500, samples=(100_000,), evaluate=2_000),
+}
+MULTIPLES: dict[Scale, float] = {"smoke": 4, "quick": 4, "paper": 10}
+EARLY = 10
+"""The epoch by which the lowest layer shows its L in the seed; an epoch is once through the samples."""
+MEASURES = ("evaluate_loss", "rho_mean", "specialisation", "fan_out")
+
+
+@study(
+    "l-shape-deep",
+    seed="001",
+    figure="9",
+    shows="For the 50-75-100-125 teacher and students ten times as wide: best correlation of every student unit "
+    "against sqrt(E beta_kk), in each layer over epochs; the lowest layer's L is there by epoch 10, higher layers "
+    "follow.",
+)
+def l_shape_deep(scale: Scale) -> Plan:
+    """The L-shape of deep students, layer by layer over training."""
+    size = SIZES[scale]
+    spec = deep_spec(size, "mse", size.samples[0], MULTIPLES[scale], MEASURES, _frames(size))
+    return Plan([spec], draw, [small_fan_out, early_below, from_below], "unit")
+
+
+def _epoch(size: DeepTeacherSize) -> int:
+    return size.samples[0] // BATCH
+
+
+def _frames(size: DeepTeacherSize) -> tuple[int, ...]:
+    """Steps that are looked at: the first epoch, a quarter of the early ones, those themselves, half way."""
+    wanted = _epoch(size), EARLY * _epoch(size) // 4, EARLY * _epoch(size), size.steps // 2
+    return tuple(sorted({step for step in wanted if 0 < step < size.steps}))
+
+
+def _early(pack: Pack) -> int:
+    """The recorded step of epoch ten, or the last one of a training that ends before."""
+    return min(EARLY * (pack.spec.inputs.train // BATCH), pack.spec.training.steps)
+
+
+def draw(packs: Results) -> Figure:
+    """Rows are layers from below, columns are recorded steps; a shade a seed."""
+    (pack,) = packs
+    steps = [step for step in pack.report.steps if step > 0]
+    epochs = [step * BATCH / pack.spec.inputs.train for step in steps]
+    layers = len(pack.spec.teacher.widths()) - 2
+    figure, axes = panel_grid(
+        [f"layer {layer + 1}" for layer in range(layers)],
+        [f"epoch {e:.3g}" for e in epochs],
+        "best correlation",
+        r"$\sqrt{E\,\beta_{kk}}$",
+        size=(1.9, 1.6),
+        sharey="row",
+    )
+    for column, step in enumerate(steps):
+        x = layers_of(pack, at_step(pack, "specialisation", step))
+        y = layers_of(pack, at_step(pack, "fan_out", step))
+        for layer in range(layers):
+            shade = np.broadcast_to(np.arange(len(x[layer]))[:, None], x[layer].shape)
+            axes[layer, column].scatter(
+                x[layer], y[layer], c=shade, cmap="cividis", s=4, alpha=0.5, linewidths=0, rasterized=True
+            )
+    for row in axes:  # when all is drawn: a limit set before would hold for what comes after
+        row[0].set_ylim(bottom=0)
+    axes[0, 0].set_xlim(-0.02, 1.03)
+    return figure
+
+
+def _rank(pack: Pack, step: int | None) -> list[np.ndarray]:
+    x, y = (layers_of(pack, at_step(pack, name, step)) for name in ("specialisation", "fan_out"))
+    return [rank_correlations(a, b) for a, b in zip(x, y, strict=True)]
+
+
+small_fan_out = Claim(
+    "the less a student unit resembles a teacher unit, the smaller its sqrt(E beta_kk), at every layer",
+    statistic="rank correlation, over a member's units of a layer, of best correlation and sqrt(E beta_kk) at the end",
+    expected="> 0.3",
+    refuted_by="an interval over seeds below 0.3 in that layer",
+    values=lambda packs: {
+        f"layer {layer + 1}": ranks for pack in packs for layer, ranks in enumerate(_rank(pack, None))
+    },
+)
+
+
+def _early_rank(pack: Pack) -> np.ndarray:
+    return _rank(pack, _early(pack))[0]
+
+
+early_below = Claim(
+    "at the lowest layer the L is there by epoch ten",
+    statistic="the same rank correlation for the lowest layer after ten epochs (at the end of shorter trainings)",
+    expected="> 0.3",
+    refuted_by="an interval over seeds below 0.3",
+    values=lambda packs: {"layer 1": _early_rank(*packs)},
+)
+
+
+def _lead(pack: Pack) -> np.ndarray:
+    rho = at_step(pack, "rho_mean", _early(pack))
+    return rho[:, 0] - rho[:, -1]
+
+
+from_below = Claim(
+    "the lowest layer specialises before the highest",
+    statistic="rho_mean of the lowest layer minus that of the highest after ten epochs, seed by seed",
+    expected="> 0",
+    refuted_by="an interval over seeds at or below 0",
+    values=lambda packs: {"layer 1 against the highest": _lead(*packs)},
+)

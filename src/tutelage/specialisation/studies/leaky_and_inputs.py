@@ -1,0 +1,120 @@
+"""Which of the two-layer findings survive leaky ReLU and other inputs (beyond seed 000, section 7)."""
+
+import math
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from tutelage.lab import Pack, Record, Results, Spec
+from tutelage.measures import RECOVERED
+from tutelage.networks import SmallNormal
+from tutelage.specialisation.studies.two_layer import MEASURES, SIZES
+from tutelage.studies.claims import Claim
+from tutelage.studies.figures import panel_grid
+from tutelage.studies.statistics import at_step, rank_correlations, recovered_share
+from tutelage.studies.study import Plan, Scale, study
+from tutelage.training import Training
+from tutelage.training.inputs import CorrelatedGaussian, Gaussian, Law, StudentT, Uniform
+from tutelage.training.teachers import Levels
+
+STD = 1.5
+LAWS: dict[str, Law] = {
+    "gaussian": Gaussian(std=STD),
+    "uniform": Uniform(half_width=STD * math.sqrt(3)),
+    "correlated-gaussian": CorrelatedGaussian(std=STD, correlation=0.7),
+    "student-t": StudentT(freedom=5, scale=STD * math.sqrt(3 / 5)),
+}
+"""All of deviation 1.5 a coordinate; Student's t has five degrees of freedom, so its fourth moment is the last."""
+ACTIVATIONS = ("relu", "leaky")
+SLOPE, UNITS, MULTIPLE, POLARITY = 0.1, 10, 5, 1.0
+
+
+@study(
+    "leaky-and-inputs",
+    seed="000",
+    figure="5, repeated",
+    shows="No figure: the seed's theory covers leaky ReLU and any inputs; its two-layer experiments are ReLU on "
+    "Gaussian inputs.",
+)
+def leaky_and_inputs(scale: Scale) -> Plan:
+    """Two-layer findings repeated for leaky ReLU and other inputs."""
+    size = SIZES[scale]
+    specs = [
+        Spec(
+            teacher=Levels(
+                inputs=size.inputs,
+                hidden=UNITS,
+                outputs=size.outputs,
+                polarity=POLARITY,
+                activation=activation,
+                slope=SLOPE,
+            ),
+            student=SmallNormal(multiple=MULTIPLE, activation=activation, slope=SLOPE),
+            inputs=law.model_copy(update={"train": size.train, "evaluate": size.evaluate}),
+            training=Training(steps=size.steps),
+            record=Record(every=size.epoch, measures=MEASURES),
+            seeds=size.seeds,
+        )
+        for activation in ACTIVATIONS
+        for law in LAWS.values()
+    ]
+    return Plan(specs, draw, [recovered, small_fan_out, strong_first], "unit")
+
+
+def draw(packs: Results) -> Figure:
+    """The L-shape of every activation and law at the end; a shade a seed."""
+    figure, axes = panel_grid(list(ACTIVATIONS), list(LAWS), "best correlation", "fan-out")
+    for row, activation in enumerate(ACTIVATIONS):
+        for column, law in enumerate(LAWS):
+            pack = _one(packs, activation, law)
+            x, y = at_step(pack, "specialisation"), at_step(pack, "fan_out")
+            shade = np.broadcast_to(np.arange(len(x))[:, None], x.shape)
+            axes[row, column].scatter(x, y, c=shade, cmap="cividis", s=5, alpha=0.7, linewidths=0)
+            axes[row, column].axvline(RECOVERED, color="#999999", linewidth=0.7, linestyle=":")
+    axes[0, 0].set_xlim(-0.02, 1.03)
+    axes[0, 0].set_ylim(bottom=0)
+    return figure
+
+
+def _one(packs: Results, activation: str, law: str) -> Pack:
+    return next(p for p in packs if (p.setting("activation"), p.spec.inputs.kind) == (activation, law))
+
+
+def _label(pack: Pack) -> str:
+    return f"{pack.setting('activation')}, {pack.spec.inputs.kind}"
+
+
+recovered = Claim(
+    "over-realised students recover the teacher's units",
+    statistic="share of teacher units with a best correlation above 0.95 at the end",
+    expected="> 0.9",
+    refuted_by="an interval over seeds below 0.9 in that setting",
+    values=lambda packs: {_label(p): recovered_share(p) for p in packs},
+)
+
+small_fan_out = Claim(
+    "the less a student unit resembles a teacher unit, the smaller its fan-out (Theorem 2)",
+    statistic="rank correlation, over a member's units, of best correlation and fan-out norm at the end",
+    expected="> 0.3",
+    refuted_by="an interval over seeds below 0.3 in that setting",
+    values=lambda packs: {
+        _label(p): rank_correlations(at_step(p, "specialisation"), at_step(p, "fan_out")) for p in packs
+    },
+)
+
+
+def _first_found(pack: Pack) -> np.ndarray:
+    """Rank correlation over teacher units of strength and minus the step of recovery; never found counts as last."""
+    best, steps = pack.report["best_correlation"], np.asarray(pack.report.steps)
+    found = best > RECOVERED
+    when = np.where(found.any(0), steps[found.argmax(0)], 2 * steps[-1])
+    return rank_correlations(at_step(pack, "strength"), -when)
+
+
+strong_first = Claim(
+    "strong teacher units are found first",
+    statistic="rank correlation, over a member's teacher units, of strength and how early correlation 0.95 is reached",
+    expected="> 0.5",
+    refuted_by="an interval over seeds below 0.5 in that setting",
+    values=lambda packs: {_label(p): _first_found(p) for p in packs},
+)

@@ -1,0 +1,84 @@
+"""Evaluation loss over training: 1x students fall behind as polarity grows (seed 001, Fig. 11)."""
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from tutelage.lab import Pack, Results
+from tutelage.specialisation.studies.two_layer import MULTIPLES, sweep
+from tutelage.studies.claims import Claim
+from tutelage.studies.figures import PALETTE, band, panel_grid
+from tutelage.studies.statistics import at_step
+from tutelage.studies.study import Plan, Scale, study
+
+POLARITIES = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5)
+UNITS = 20
+
+
+@study(
+    "loss-curves",
+    seed="001",
+    figure="11",
+    shows="Evaluation loss (log10) over epochs, mean and deviation over seeds, for six polarities and four widths: at "
+    "high polarity 1x students end above the over-realised ones.",
+)
+def loss_curves(scale: Scale) -> Plan:
+    """Evaluation loss over training, by width and polarity."""
+    return Plan(
+        experiments=sweep(scale, hidden=UNITS, multiples=MULTIPLES, polarities=POLARITIES),
+        figure=draw,
+        claims=[narrow_is_worse, gap_grows, loss_falls],
+        numbers="member",
+    )
+
+
+def _log_loss(pack: Pack) -> np.ndarray:
+    return np.log10(pack.report["evaluate_loss"])
+
+
+def draw(packs: Results) -> Figure:
+    """log10 of the evaluation loss against the step, mean and one standard deviation over seeds."""
+    polarities = packs.values("polarity")
+    figure, axes = panel_grid(
+        [""], [f"p = {p:g}" for p in polarities], "step (thousands)", "log10 evaluation loss", size=(1.9, 2.5)
+    )
+    for panel, p in zip(axes[0], polarities, strict=True):
+        for colour, k in zip(PALETTE, packs.values("multiple"), strict=False):
+            pack = packs.one(polarity=p, multiple=k)
+            band(panel, np.asarray(pack.report.steps) / 1000, _log_loss(pack), colour, f"{k:g}x")
+    axes[0, -1].legend(loc="upper right")
+    return figure
+
+
+def _gap(packs: Results, polarity: float) -> np.ndarray:
+    narrow, wide = (packs.one(polarity=polarity, multiple=k) for k in (1, 10))
+    return np.log10(at_step(narrow, "evaluate_loss")) - np.log10(at_step(wide, "evaluate_loss"))
+
+
+narrow_is_worse = Claim(
+    "at high polarity (p >= 1.5) 1x students end with a larger loss than 10x students",
+    statistic="log10 evaluation loss at 1x minus that at 10x at the end, seed by seed",
+    expected="> 0",
+    refuted_by="an interval over seeds at or below 0 for that polarity",
+    values=lambda packs: {f"p = {p:g}": _gap(packs, p) for p in packs.values("polarity") if p >= 1.5},
+)
+
+gap_grows = Claim(
+    "1x becomes worse against over-realisation as the polarity becomes higher",
+    statistic="that difference at p = 2.5 minus the same difference at p = 0, seed by seed",
+    expected="> 0",
+    refuted_by="an interval over seeds at or below 0",
+    values=lambda packs: {"p = 2.5 against p = 0": _gap(packs, POLARITIES[-1]) - _gap(packs, POLARITIES[0])},
+)
+
+loss_falls = Claim(
+    "over-realised students (5x and 10x) learn the teacher's function",
+    statistic="log10 of the evaluation loss at the end over the evaluation loss at the start",
+    expected="< -2",
+    refuted_by="an interval over seeds above -2, that is less than a hundredfold fall, in that setting",
+    values=lambda packs: {
+        f"p = {p:g}, {k:g}x": (lambda curve: curve[-1] - curve[0])(_log_loss(packs.one(polarity=p, multiple=k)))
+        for p in packs.values("polarity")
+        for k in packs.values("multiple")
+        if k >= 5
+    },
+)

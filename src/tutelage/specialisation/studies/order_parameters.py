@@ -1,0 +1,236 @@
+"""Online SGD in many dimensions follows a few differential equations (seed 000, section 2; Saad and Solla 1995)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import torch
+from matplotlib.figure import Figure
+from torch import Tensor
+
+from tutelage.lab import Context, Experiment, Results, Shared
+from tutelage.lab.experiment import Arrays
+from tutelage.population.expectations import Units
+from tutelage.population.flow import flow
+from tutelage.population.online import online_sgd
+from tutelage.population.order_parameters import online, overlaps
+from tutelage.settings import Seeds
+from tutelage.studies.claims import Claim
+from tutelage.studies.figures import PALETTE, panel_grid
+from tutelage.studies.study import Plan, Scale, study
+
+DIMENSIONS: dict[Scale, tuple[int, ...]] = {"smoke": (20, 80), "quick": (25, 100, 400), "paper": (100, 400, 1600)}
+SEEDS: dict[Scale, int] = {"smoke": 4, "quick": 24, "paper": 48}
+LAST: dict[Scale, float] = {"smoke": 5.0, "quick": 20.0, "paper": 20.0}
+RATES = {"erf": 1.0, "relu": 0.6}
+"""eta per activation: d times the learning rate."""
+START = ((0.3, 0.2, 0.5, 0.0), (0.2, 0.3, 0.0, 0.5))
+"""Two students, each barely nearer to its own one of two orthonormal teachers; the last two coordinates are theirs."""
+FRAMES = 20
+
+
+@study(
+    "order-parameters",
+    seed="000",
+    figure="sec. 2",
+    shows="No figure: the seed sets finite dimensions against the limit of Saad and Solla (1995), where the overlaps "
+    "of students and teachers under online SGD follow differential equations.",
+)
+def order_parameters(scale: Scale) -> Plan:
+    """Online SGD against its limit of many dimensions."""
+    experiments: list[Experiment] = []
+    for activation, rate in RATES.items():
+        experiments.append(OverlapLimit(activation=activation, rate=rate, last=LAST[scale]))
+        for d in DIMENSIONS[scale]:
+            run = OnlineOverlaps(activation=activation, rate=rate, last=LAST[scale], dimension=d, seeds=SEEDS[scale])
+            experiments.append(run)
+    return Plan(experiments, draw, [near, as_a_root, no_bias, more_than_flow], table, view=courses)
+
+
+class OverlapLimit(Experiment, kind="overlap-limit", numerics=1):
+    """Overlaps of two students and two teachers in infinitely many dimensions, with and without the term in eta^2."""
+
+    activation: str
+    rate: float
+    last: float
+    frames: int = FRAMES
+
+    def run(self, context: Context) -> Arrays:
+        times = np.linspace(0, self.last, self.frames + 1)
+        teacher, student = _pair(self.activation, len(START[0]), 1)
+        limit = online(overlaps(teacher, student), self.rate, times.tolist())
+        course = flow(teacher, student, (self.rate * times).tolist())
+        without = course.w @ course.w.mT, course.w @ teacher.w.mT
+        return {
+            "times": Shared(times),
+            "limit": Shared(_seven(limit.q, limit.r)[0]),  # [T, 7]
+            "flow": Shared(_seven(*without)[0]),
+        }
+
+
+class OnlineOverlaps(Experiment, kind="online-overlaps", numerics=1):
+    """Overlaps under online SGD in finitely many dimensions; all members start from the same overlaps."""
+
+    activation: str
+    rate: float
+    last: float
+    dimension: int
+    seeds: Seeds
+    frames: int = FRAMES
+
+    def run(self, context: Context) -> Arrays:
+        times = np.linspace(0, self.last, self.frames + 1)
+        pair = _pair(self.activation, self.dimension, self.members)
+        run = online_sgd(*pair, self.rate, times.tolist(), self.seeds)
+        return {"course": _seven(run.q, run.r)}  # [S, T, 7]
+
+
+@dataclass(frozen=True)
+class OverlapCourse:
+    """Overlaps (R_11, R_12, R_21, R_22, Q_11, Q_12, Q_22) of one activation over time.
+
+    limit and flow [T, 7]: from the equations with and without the term in eta^2; simulated [D, T, S, 7].
+    """
+
+    activation: str
+    times: np.ndarray
+    dimensions: tuple[int, ...]
+    limit: np.ndarray
+    flow: np.ndarray
+    simulated: np.ndarray
+
+    def gaps(self, theory: np.ndarray) -> np.ndarray:
+        """Root mean square over times and overlaps of simulation less theory, per dimension and seed: [D, S]."""
+        return np.sqrt(((self.simulated - theory[None, :, None]) ** 2).mean((1, 3)))
+
+    @property
+    def label(self) -> str:
+        return f"{self.activation}, d = {self.dimensions[-1]}"
+
+
+NAMES = ("R11", "R12", "R21", "R22", "Q11", "Q12", "Q22")
+
+
+def courses(results: Results) -> list[OverlapCourse]:
+    """The course of each activation, all dimensions together."""
+    out = []
+    for theory in results.of(OverlapLimit):
+        runs = results.of(OnlineOverlaps).where(activation=theory.setting("activation"))
+        out.append(
+            OverlapCourse(
+                theory.setting("activation"),
+                theory["times"],
+                tuple(run.setting("dimension") for run in runs),
+                theory["limit"],
+                theory["flow"],
+                np.stack([np.ascontiguousarray(run["course"].swapaxes(0, 1)) for run in runs]),
+            )
+        )
+    return out
+
+
+def _pair(activation: str, d: int, members: int) -> tuple[Units, Units]:
+    """The teacher and the students in d dimensions; which ones does not matter, since inputs look alike from all."""
+    start = torch.tensor(START, dtype=torch.float64)
+    w = torch.zeros(members, 2, d, dtype=torch.float64)
+    w[..., : start.shape[1]] = start
+    teacher = torch.eye(2, d, dtype=torch.float64).unsqueeze(0)
+    return Units(teacher, torch.ones(1, 2, 1), activation), Units(w, torch.ones(members, 2, 1), activation)
+
+
+def _seven(q: Tensor, r: Tensor) -> np.ndarray:
+    """The seven overlaps in a row: q and r [T, S, 2, 2] -> [S, T, 7]."""
+    own = q.flatten(2)[..., [0, 1, 3]]
+    return torch.cat([r.flatten(2), own], 2).swapaxes(0, 1).numpy()
+
+
+def table(found: list[OverlapCourse]) -> pa.Table:
+    rows = [
+        {"activation": s.activation, "dimension": d, "time": t, "overlap": name, "limit": s.limit[f, o],
+         "flow": s.flow[f, o], "mean": s.simulated[i, f, :, o].mean(), "std": s.simulated[i, f, :, o].std(ddof=1)}
+        for s in found
+        for i, d in enumerate(s.dimensions)
+        for f, t in enumerate(s.times)
+        for o, name in enumerate(NAMES)
+    ]  # fmt: skip
+    return pa.Table.from_pylist(rows)
+
+
+def draw(found: list[OverlapCourse]) -> Figure:
+    """Above: overlaps over time, lines from the equations, marks from simulations. Below: their gap against d."""
+    names = [f"{s.activation}, eta = {RATES[s.activation]:g}" for s in found]
+    figure, axes = panel_grid(["", ""], names, "", "", size=(3.6, 2.7), sharex=False, sharey="row")
+    for column, seen in enumerate(found):
+        above, below = axes[:, column]
+        for colour, overlap in zip(PALETTE, (0, 1, 4, 5), strict=False):
+            above.plot(seen.times, seen.limit[:, overlap], color=colour, label=NAMES[overlap])
+            above.plot(seen.times, seen.flow[:, overlap], ":", color=colour, linewidth=1)
+            runs = seen.simulated[-1, ::2, :, overlap]
+            above.errorbar(seen.times[::2], runs.mean(1), runs.std(1), fmt="o", markersize=3, color=colour, linewidth=1)
+        above.set_xlabel("steps / d")
+        gaps, sizes = seen.gaps(seen.limit), np.array(seen.dimensions, float)
+        below.errorbar(
+            sizes, gaps.mean(1), gaps.std(1), fmt="o-", markersize=4, color=PALETTE[0], label="equations with eta^2"
+        )
+        below.plot(sizes, seen.gaps(seen.flow).mean(1), "s:", markersize=4, color=PALETTE[3], label="gradient flow")
+        below.plot(sizes, gaps.mean(1)[0] * (sizes[0] / sizes) ** 0.5, "--", color="#999999", label="1/sqrt(d)")
+        below.set(xscale="log", yscale="log", xlabel="dimension d", xticks=sizes)
+        below.set_xticks(sizes, labels=[f"{d:g}" for d in sizes])
+        below.set_xticks([], minor=True)
+    axes[0, 0].set_ylabel(f"overlap (marks: d = {found[0].dimensions[-1]};\ndotted: gradient flow)")
+    axes[1, 0].set_ylabel("rms gap from SGD")
+    axes[0, 0].legend(ncols=2)
+    axes[1, 0].legend()
+    return figure
+
+
+near = Claim(
+    "in many dimensions online SGD follows the equations",
+    statistic="root mean square over times and overlaps of simulation less equations, at the largest dimension (the "
+    "teachers have length 1)",
+    expected="< 0.05",
+    refuted_by="an interval over seeds above 0.05",
+    values=lambda found: {s.label: s.gaps(s.limit)[-1] for s in found},
+)
+
+
+def exponents(dimensions: np.ndarray, gaps: np.ndarray) -> np.ndarray:
+    """Slope of log gap against log d, seed by seed: [D], [D, S] -> [S]."""
+    return np.polyfit(np.log(dimensions), np.log(gaps), 1)[0]
+
+
+as_a_root = Claim(
+    "the gap from the equations closes with the dimension, like 1/sqrt(d)",
+    statistic="slope of log gap against log dimension, seed by seed; -0.5 is expected, and half of it is asked for",
+    expected="< -0.25",
+    refuted_by="an interval over seeds above -0.25",
+    values=lambda found: {s.activation: exponents(np.array(s.dimensions), s.gaps(s.limit)) for s in found},
+)
+
+
+def common_share(gap: np.ndarray) -> np.ndarray:
+    """Share of the squared gap that two seeds have in common, over pairs of seeds: [T, S, 7] -> [S // 2].
+
+    Its mean is the squared bias over bias and variance together: near 0 where the equations are right in the mean.
+    """
+    first, second = gap[:, 0::2], gap[:, 1::2]
+    pairs = second.shape[1]
+    first = first[:, :pairs]
+    return 2 * (first * second).sum((0, 2)) / (first**2 + second**2).sum((0, 2))
+
+
+no_bias = Claim(
+    "what gap there is comes from the samples: in the mean over seeds the equations are right",
+    statistic="share of the squared gap at the largest dimension that two seeds have in common, pair by pair",
+    expected="< 0.25",
+    refuted_by="an interval over pairs of seeds above 0.25",
+    values=lambda found: {s.label: common_share(s.simulated[-1] - s.limit[:, None]) for s in found},
+)
+
+more_than_flow = Claim(
+    "at these rates gradient flow, without the term in eta^2, is another course",
+    statistic="log10 of the gap from gradient flow over the gap from the equations, at the largest dimension",
+    expected="> 0.3",
+    refuted_by="an interval over seeds below 0.3, that is less than twice the gap",
+    values=lambda found: {s.label: np.log10(s.gaps(s.flow)[-1] / s.gaps(s.limit)[-1]) for s in found},
+)

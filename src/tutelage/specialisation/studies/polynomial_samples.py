@@ -1,0 +1,207 @@
+"""How near students come with how many samples, and where the theorems' bounds sit (paper 000, Theorems 3 and 4)."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from matplotlib.figure import Figure
+
+from tutelage.lab import Record, Results, Spec
+from tutelage.networks import SmallNormal
+from tutelage.specialisation.studies.nearness import BoundaryDistances, nearness_course
+from tutelage.studies.claims import Claim
+from tutelage.studies.figures import PALETTE, panel_grid
+from tutelage.studies.study import Plan, Scale, study
+from tutelage.training import Training
+from tutelage.training.inputs import Gaussian, Law, TeacherAware
+from tutelage.training.teachers import Levels
+
+STEPS: dict[Scale, int] = {"smoke": 1_000, "quick": 50_000, "paper": 300_000}
+SEEDS: dict[Scale, int] = {"smoke": 3, "quick": 12, "paper": 32}
+SAMPLES = (50, 200, 1_000, 5_000)
+SHAPES = ((5, 2), (5, 5), (20, 2), (20, 5))
+"""Inputs d and multiple; the teacher has five units, so K = 5 (1 + multiple)."""
+TEACHER = 5
+STD = 1.5
+
+
+@study(
+    "polynomial-samples",
+    seed="000",
+    figure="Thms 3, 4",
+    shows="No figure: with N samples students align within eps, N of order K^(5/2) d^2 / eps for data that know "
+    "nothing of the teacher and K^(5/2) d / eps for data placed around its boundaries.",
+)
+def polynomial_samples(scale: Scale) -> Plan:
+    """Alignment against samples, dimension and width, with the theorem's bound."""
+    laws = (Gaussian, TeacherAware)
+    experiments = [
+        BoundaryDistances(students=_spec(scale, d, k, law(train=n, evaluate=500, std=STD)))
+        for law in laws
+        for d, k in SHAPES
+        for n in SAMPLES
+    ]
+    claims = [nearer_with_samples, dimension_is_harder, below_the_bound, aware_is_nearer]
+    return Plan(experiments, draw, claims, table, view=curves_by_samples)
+
+
+def _spec(scale: Scale, dimension: int, multiple: int, law: Law) -> Spec:
+    return Spec(
+        teacher=Levels(inputs=dimension, hidden=TEACHER, outputs=TEACHER, levels=(-1.0, -0.5, 0.0, 0.5, 1.0)),
+        student=SmallNormal(multiple=multiple, scale=0.1),
+        inputs=law,
+        training=Training(steps=STEPS[scale], learning_rate=0.02),
+        record=Record(every=STEPS[scale], measures=("evaluate_loss",)),
+        precision="float64",
+        seeds=SEEDS[scale],
+    )
+
+
+@dataclass(frozen=True)
+class SampleCurve:
+    """One distribution, dimension and multiple: mean distance of a member's teacher units per number of samples."""
+
+    law: str
+    dimension: int
+    multiple: float
+    samples: tuple[int, ...]
+    distance: np.ndarray  # [len(samples), S]
+    bound: np.ndarray  # [len(samples)], the eps that Theorem 3 or 4 would give
+
+    @property
+    def label(self) -> str:
+        return f"d = {self.dimension}, {self.multiple:g}x"
+
+    @property
+    def slopes(self) -> np.ndarray:
+        """Slope of log distance against log samples, seed by seed: [S]."""
+        return np.polyfit(np.log(self.samples), np.log(self.distance), 1)[0]
+
+
+def promised(samples: int, dimension: int, units: int, aware: bool) -> float:
+    r"""The eps that the proof of Theorem 3 (4, if aware) reaches with N Gaussian samples.
+
+    The band of half-width eps' around a teacher boundary must hold :math:`(\gamma + 3) K (d + 1)` samples where an
+    observer is active, about half of :math:`\eta \varepsilon' N` with :math:`\eta = 2 / (\sigma \sqrt{2\pi})`, the
+    largest density of a Gaussian twice; and :math:`\varepsilon = M_1 \varepsilon'` with
+    :math:`M_1 = (\gamma + 3) \eta K` (Lemma 6); :math:`\gamma = 2 \sqrt d`, or 2 for teacher-aware data.
+    """
+    gamma = 2.0 if aware else 2 * math.sqrt(dimension)
+    eta = 2 / (STD * math.sqrt(2 * math.pi))
+    band = (gamma + 3) * units * (dimension + 1) / (eta * samples / 2)
+    return (gamma + 3) * eta * units * band
+
+
+def curves_by_samples(results: Results) -> list[SampleCurve]:
+    """One curve per distribution, dimension and multiple."""
+    found = {}
+    for result in results:
+        students = result.experiment.students
+        shape = students.inputs.kind, students.teacher.inputs, students.student.multiple
+        found[(*shape, students.inputs.train)] = nearness_course(result)[-1].distance.mean(1)
+    out = []
+    for law, dimension, multiple in dict.fromkeys(key[:3] for key in found):
+        samples = tuple(n for *shape, n in found if tuple(shape) == (law, dimension, multiple))
+        units = round(TEACHER * (1 + multiple))
+        bound = np.array([promised(n, dimension, units, law != "gaussian") for n in samples])
+        distance = np.stack([found[law, dimension, multiple, n] for n in samples])
+        out.append(SampleCurve(law, dimension, multiple, samples, distance, bound))
+    return out
+
+
+def table(curves: list[SampleCurve]) -> pa.Table:
+    rows = [
+        {
+            "inputs": c.law,
+            "dimension": c.dimension,
+            "multiple": c.multiple,
+            "samples": n,
+            "seed": s,
+            "distance": c.distance[i, s],
+            "bound": c.bound[i],
+        }
+        for c in curves
+        for i, n in enumerate(c.samples)
+        for s in range(c.distance.shape[1])
+    ]
+    return pa.Table.from_pylist(rows)
+
+
+def draw(curves: list[SampleCurve]) -> Figure:
+    """Geometric mean of the distance over seeds, by one deviation, and what the theorems promise; above 1, nothing."""
+    shapes = list(dict.fromkeys((c.dimension, c.multiple) for c in curves))
+    figure, axes = panel_grid([""], [f"d = {d}, {k:g}x" for d, k in shapes], "samples", "distance to nearest student")
+    for c in curves:
+        panel = axes[0, shapes.index((c.dimension, c.multiple))]
+        colour = PALETTE[0] if c.law == "gaussian" else PALETTE[1]
+        name = "Gaussian" if c.law == "gaussian" else "teacher-aware"
+        log = np.log(c.distance)
+        middle, factor = np.exp(log.mean(1)), np.exp(log.std(1))
+        reach = np.stack([middle - middle / factor, middle * factor - middle])
+        panel.errorbar(c.samples, middle, reach, color=colour, marker="o", markersize=3, label=name)
+        panel.plot(c.samples, c.bound, ":", color=colour, label=f"promised, {name}")
+        panel.set(xscale="log", yscale="log")
+    axes[0, 0].legend(fontsize=6)
+    return figure
+
+
+def _gaussian(curves: list[SampleCurve]) -> list[SampleCurve]:
+    return [c for c in curves if c.law == "gaussian"]
+
+
+def _harder(curves: list[SampleCurve]) -> dict[str, np.ndarray]:
+    by = {(c.dimension, c.multiple): c for c in _gaussian(curves)}
+    low, high = min(d for d, _ in by), max(d for d, _ in by)
+    return {
+        f"{k:g}x, {n} samples": np.log10(by[high, k].distance[i] / by[low, k].distance[i])
+        for k in dict.fromkeys(k for _, k in by)
+        for i, n in enumerate(by[low, k].samples)
+    }
+
+
+def _nearer(curves: list[SampleCurve]) -> dict[str, np.ndarray]:
+    by = {(c.law, c.label): c for c in curves}
+    other = next(c.law for c in curves if c.law != "gaussian")
+    return {
+        f"{c.label}, {n} samples": np.log10(by[other, c.label].distance[i] / c.distance[i])
+        for c in _gaussian(curves)
+        for i, n in enumerate(c.samples)
+    }
+
+
+nearer_with_samples = Claim(
+    "more samples bring students nearer to the teacher's boundaries",
+    statistic="slope of log mean distance against log samples, seed by seed (the theorems promise -1)",
+    expected="< -0.3",
+    refuted_by="an interval over seeds above -0.3 in that setting",
+    values=lambda curves: {f"{c.law}, {c.label}": c.slopes for c in curves},
+)
+
+dimension_is_harder = Claim(
+    "more dimensions need more samples",
+    statistic="log10 of the mean distance at d = 20 over that at d = 5, Gaussian data, seed by seed",
+    expected="> 0",
+    refuted_by="an interval over seeds below 0 in that setting",
+    values=_harder,
+)
+
+below_the_bound = Claim(
+    "the distance is below what Theorem 3 promises (a distance above one promises nothing)",
+    statistic="log10 of the mean distance over the promised one, Gaussian data",
+    expected="< 0",
+    refuted_by="an interval over seeds above 0 in that setting",
+    values=lambda curves: {
+        f"{c.label}, {n} samples": np.log10(c.distance[i] / c.bound[i])
+        for c in _gaussian(curves)
+        for i, n in enumerate(c.samples)
+    },
+)
+
+aware_is_nearer = Claim(
+    "samples around the teacher's boundaries bring students nearer than as many others (Theorem 4)",
+    statistic="log10 of the mean distance with teacher-aware samples over that with Gaussian ones, seed by seed",
+    expected="< 0",
+    refuted_by="an interval over seeds above 0 in that setting",
+    values=_nearer,
+)

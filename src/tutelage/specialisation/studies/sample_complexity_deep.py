@@ -1,0 +1,127 @@
+"""More samples, more specialisation, the lowest layer first (seed 000, Fig. 6)."""
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from tutelage.lab import Pack, Results
+from tutelage.specialisation.studies.deep_setting import NAMES, DeepTeacherSize, deep_spec
+from tutelage.studies.claims import Claim
+from tutelage.studies.figures import PALETTE, panel_grid
+from tutelage.studies.statistics import at_step
+from tutelage.studies.study import Plan, Scale, study
+
+SIZES: dict[Scale, DeepTeacherSize] = {
+    "smoke": DeepTeacherSize(
+        seeds=3, steps=300, samples=(100, 2_000), inputs=12, hidden=(5, 6, 7), outputs=4, evaluate=500
+    ),
+    "quick": DeepTeacherSize(seeds=4, steps=8_000, samples=(1_000, 10_000, 40_000), evaluate=2_000),
+    "paper": DeepTeacherSize(
+        seeds=8, steps=62_500, samples=(1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000)
+    ),
+}
+MEASURES = ("evaluate_loss", "cross_entropy", "agreement", "rho_mean", "label_power")
+
+
+@study(
+    "sample-complexity-deep",
+    seed="000",
+    figure="6",
+    shows="Evaluation loss and mean best correlation of every hidden layer against the number of samples, for a "
+    "teacher of 50-75-100-125 units and students twice as wide, trained on the squared error and on cross-entropy: "
+    "both improve with more samples, and the lowest layer is best.",
+)
+def sample_complexity_deep(scale: Scale) -> Plan:
+    """More samples, more specialisation, the lowest layer first."""
+    size = SIZES[scale]
+    return Plan(
+        experiments=[deep_spec(size, loss, n, 2, MEASURES) for loss in NAMES for n in size.samples],
+        figure=draw,
+        claims=[generalises, specialises, every_layer, lowest_best],
+        numbers="layer",
+    )
+
+
+def _loss(pack: Pack) -> np.ndarray:
+    """Evaluation loss at the end: of the best constant's where it is the squared error, in nats where it is not."""
+    if pack.setting("loss") == "mse":
+        return at_step(pack, "evaluate_loss") / at_step(pack, "label_power")
+    return at_step(pack, "cross_entropy")
+
+
+def draw(packs: Results) -> Figure:
+    """Loss above, rho_mean of every layer below; bars are one standard error over seeds."""
+    figure, axes = panel_grid(["", ""], list(NAMES.values()), "training samples", "", size=(3.0, 2.2), sharey=False)
+    for column, loss in enumerate(NAMES):
+        chosen = sorted(packs.where(loss=loss), key=lambda p: p.spec.inputs.train)
+        x = [p.spec.inputs.train for p in chosen]
+        _bars(axes[0, column], x, np.array([_loss(p) for p in chosen]), "#444444", None)
+        axes[0, column].set_yscale("log")
+        rho = np.array([at_step(p, "rho_mean") for p in chosen])
+        for layer in range(rho.shape[2]):
+            _bars(axes[1, column], x, rho[:, :, layer], PALETTE[layer], f"layer {layer + 1}")
+        axes[1, column].set(xscale="log", ylim=(0, 1.03))
+    axes[0, 0].set_ylabel("evaluation loss\n(of the best constant's)")
+    axes[0, 1].set_ylabel("evaluation loss (nats)")
+    axes[1, 0].set_ylabel(r"$\rho_{mean}$")
+    axes[1, 0].legend(loc="upper left")
+    return figure
+
+
+def _bars(panel, x, values: np.ndarray, colour: str, label: str | None) -> None:
+    error = values.std(axis=1, ddof=1) / values.shape[1] ** 0.5
+    panel.errorbar(x, values.mean(1), error, color=colour, label=label, marker="o", markersize=3, linewidth=1.2)
+
+
+def _ends(packs: Results, loss: str) -> tuple[Pack, Pack]:
+    """The packs with the fewest and the most samples."""
+    ordered = sorted(packs.where(loss=loss), key=lambda p: p.spec.inputs.train)
+    return ordered[0], ordered[-1]
+
+
+def _lowest(pack: Pack) -> np.ndarray:
+    return at_step(pack, "rho_mean")[:, 0]
+
+
+generalises = Claim(
+    "with more samples generalisation becomes better",
+    statistic="log10 of the evaluation loss with the most samples over that with the fewest, at the end, seed by seed",
+    expected="< 0",
+    refuted_by="an interval over seeds at or above 0 for that loss",
+    values=lambda packs: {
+        name: np.log10(_loss(_ends(packs, loss)[1]) / _loss(_ends(packs, loss)[0])) for loss, name in NAMES.items()
+    },
+)
+
+specialises = Claim(
+    "with more samples the lowest layer specialises more",
+    statistic="rho_mean of the lowest layer with the most samples minus that with the fewest, at the end, seed by seed",
+    expected="> 0.1",
+    refuted_by="an interval over seeds below 0.1 for that loss",
+    values=lambda packs: {
+        name: _lowest(_ends(packs, loss)[1]) - _lowest(_ends(packs, loss)[0]) for loss, name in NAMES.items()
+    },
+)
+
+every_layer = Claim(
+    "students specialise at each layer",
+    statistic="rho_mean of the layer with the most samples, at the end minus at the start, seed by seed",
+    expected="> 0.1",
+    refuted_by="an interval over seeds below 0.1 for that loss and layer",
+    values=lambda packs: {
+        f"{name}, layer {layer + 1}": gain[:, layer]
+        for loss, name in NAMES.items()
+        for gain in [(lambda p: at_step(p, "rho_mean") - at_step(p, "rho_mean", 0))(_ends(packs, loss)[1])]
+        for layer in range(gain.shape[1])
+    },
+)
+
+lowest_best = Claim(
+    "the lowest layer is found better than the top one, whatever the number of samples",
+    statistic="rho_mean of the lowest hidden layer minus that of the highest, at the end, seed by seed",
+    expected="> 0",
+    refuted_by="an interval over seeds at or below 0 in that setting",
+    values=lambda packs: {
+        f"{NAMES[p.setting('loss')]}, {p.spec.inputs.train:,} samples": _lowest(p) - at_step(p, "rho_mean")[:, -1]
+        for p in packs
+    },
+)

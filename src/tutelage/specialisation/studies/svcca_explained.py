@@ -1,0 +1,185 @@
+"""Why SVCCA finds trained networks alike: what its two steps do to specialised and idle students (001, section 6)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import torch
+from matplotlib.figure import Figure
+
+from tutelage.lab import Context, Experiment, Pack, Results, Spec, build
+from tutelage.lab.experiment import Arrays
+from tutelage.measures import RECOVERED, correlations, second_moments, similarity
+from tutelage.measures.similarity import kept_directions
+from tutelage.networks import Network, forward
+from tutelage.specialisation.studies.two_layer import MEASURES, sweep
+from tutelage.studies.claims import Claim
+from tutelage.studies.figures import PALETTE, band, panel_grid
+from tutelage.studies.study import Plan, Scale, study
+
+INDICES = ("svcca", "cca", "pwcca", "cka")
+MULTIPLES = (2, 5, 10)
+POLARITIES = (0.0, 1.0)
+
+
+@study(
+    "svcca-explained",
+    seed="001",
+    figure="sec. 6",
+    shows="No figure: the seed argues that SVCCA works because its SVD step removes the small activations of unaligned "
+    "students, and its CCA step merges co-linear students and removes the order of the units.",
+)
+def svcca_explained(scale: Scale) -> Plan:
+    """What SVCCA sees of an over-realised student."""
+    record = {"measures": (*MEASURES, *INDICES)}
+    specs = [
+        s.model_copy(update={"record": s.record.model_copy(update=record)})
+        for s in sweep(scale, hidden=10, multiples=MULTIPLES, polarities=POLARITIES)
+    ]
+    experiments = [*specs, *(LayerLikeness(students=spec) for spec in specs)]
+    claims = [svd_drops_the_unaligned, few_directions, cca_merges, more_than_unit_by_unit]
+    return Plan(experiments, draw, claims, table, view=likeness_by_setting)
+
+
+class LayerLikeness(Experiment, kind="layer-likeness", numerics=1):
+    """SVCCA of hidden layers of teachers and trained students, whole and with the best unit per teacher unit alone."""
+
+    students: Spec
+
+    @property
+    def members(self) -> int:
+        return self.students.members
+
+    def run(self, context: Context) -> Arrays:
+        trained: Pack = context.result(self.students)
+        teacher, students, points = trained.teacher(), trained.weights(), build(self.students)[2].evaluate
+        rows = []
+        for s in range(self.members):
+            rows.append(_one(teacher[s], students[s], points[s : s + 1]))
+            context.progress(len(rows) / self.members)
+        return {name: np.array([values[name] for values in rows]) for name in rows[0]}
+
+
+@dataclass(frozen=True)
+class LikenessOfStudents:
+    """Trained students of one setting, and one number per member under each name, [S], at the end of training."""
+
+    trained: Pack
+    values: dict[str, np.ndarray]
+
+    @property
+    def polarity(self) -> float:
+        return self.trained.setting("polarity")
+
+    @property
+    def multiple(self) -> float:
+        return self.trained.setting("multiple")
+
+    @property
+    def label(self) -> str:
+        return f"p = {self.polarity:g}, {self.multiple:g}x"
+
+
+VALUES = (
+    "svcca", "svcca_of_the_best_alone", "unit_by_unit", "unaligned_units", "unaligned_variance", "teacher_directions",
+    "student_directions",
+)  # fmt: skip
+
+
+def likeness_by_setting(results: Results) -> list[LikenessOfStudents]:
+    """Trained students with their likeness to the teachers."""
+    pairs = zip(results.of(Spec), results.of(LayerLikeness), strict=True)
+    return [LikenessOfStudents(trained, {name: likeness[name] for name in VALUES}) for trained, likeness in pairs]
+
+
+def _one(teacher: Network, student: Network, points: torch.Tensor) -> dict[str, float]:
+    """The numbers of one member."""
+    f, g = (forward(network, points).features[1].double() for network in (teacher, student))
+    rho = correlations(f, g)[0]
+    best = rho.amax(0)
+    variance = g.var(1, correction=0)[0]
+    left_over = best <= RECOVERED
+    moments = second_moments([(f, g)])
+    chosen = rho.argmax(1).unique()
+    kept = [int(count) for count in kept_directions(moments)]
+    return {
+        "svcca": similarity(moments, by="svcca").item(),
+        "svcca_of_the_best_alone": similarity(f, g[..., chosen], by="svcca").item(),
+        "unit_by_unit": best.mean().item(),
+        "unaligned_units": float(left_over.sum()),
+        "unaligned_variance": (variance[left_over].sum() / variance.sum()).item() if left_over.any() else np.nan,
+        "teacher_directions": float(kept[0]),
+        "student_directions": float(kept[1]),
+    }
+
+
+def table(found: list[LikenessOfStudents]) -> pa.Table:
+    rows = [
+        {
+            "polarity": seen.polarity,
+            "multiple": seen.multiple,
+            "seed": seed,
+            **{name: values[i] for name, values in seen.values.items()},
+        }
+        for seen in found
+        for i, seed in enumerate(seen.trained.spec.seeds)
+    ]
+    return pa.Table.from_pylist(rows)
+
+
+def draw(found: list[LikenessOfStudents]) -> Figure:
+    """Likeness of teacher's and students' hidden layers over training, index by index."""
+    settings = sorted({seen.polarity for seen in found})
+    multiples = sorted({seen.multiple for seen in found})
+    figure, axes = panel_grid(
+        [f"p = {p:g}" for p in settings], [f"{k:g}x" for k in multiples], "step", "likeness to the teacher"
+    )
+    for seen in found:
+        report = seen.trained.report
+        place = settings.index(seen.polarity), multiples.index(seen.multiple)
+        for name, colour, style in zip(INDICES, PALETTE, ("-", "--", ":", "-"), strict=False):
+            band(axes[place], np.array(report.steps), report[name][:, :, 0], colour, name.upper(), style, spread=False)
+        unit_by_unit = report["specialisation"].mean(2)
+        band(axes[place], np.array(report.steps), unit_by_unit, "#777777", "unit by unit", "-.", spread=False)
+    axes[0, 0].set_xscale("symlog", linthresh=100)
+    axes[0, 0].set_ylim(0, 1.03)
+    axes[0, 0].legend(loc="lower right")
+    return figure
+
+
+svd_drops_the_unaligned = Claim(
+    "the SVD step removes unaligned students, since their activations are small",
+    statistic="share of the layer's variance in units with best correlation at most 0.95, at the end (SVCCA drops 1 %)",
+    expected="< 0.01",
+    refuted_by="an interval over seeds above 0.01; members without such units do not count",
+    values=lambda found: {seen.label: seen.values["unaligned_variance"] for seen in found},
+)
+
+few_directions = Claim(
+    "so that SVCCA keeps about as many directions of a student as of its teacher, however many units it has",
+    statistic="directions SVCCA keeps of the student's layer over those of the teacher's",
+    expected="< 1.5",
+    refuted_by="an interval over seeds above 1.5",
+    values=lambda found: {
+        seen.label: seen.values["student_directions"] / seen.values["teacher_directions"] for seen in found
+    },
+)
+
+cca_merges = Claim(
+    "the CCA step merges co-linear students",
+    statistic="SVCCA of teacher and student minus SVCCA of the teacher and the best student unit of each teacher unit "
+    "alone, in absolute value",
+    expected="< 0.05",
+    refuted_by="an interval over seeds above 0.05",
+    values=lambda found: {
+        seen.label: np.abs(seen.values["svcca"] - seen.values["svcca_of_the_best_alone"]) for seen in found
+    },
+)
+
+more_than_unit_by_unit = Claim(
+    "SVCCA finds networks alike that differ unit by unit",
+    statistic="SVCCA minus the mean best correlation of the student's units",
+    expected="> 0",
+    refuted_by="an interval over seeds below 0",
+    values=lambda found: {seen.label: seen.values["svcca"] - seen.values["unit_by_unit"] for seen in found},
+)

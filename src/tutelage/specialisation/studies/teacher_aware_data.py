@@ -1,0 +1,120 @@
+"""Data built around the teacher's boundaries generalises from few samples (seed 000, Fig. 9)."""
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from tutelage.lab import Pack, Record, Results, Spec
+from tutelage.networks import SmallNormal
+from tutelage.specialisation.studies.two_layer import SIZES
+from tutelage.studies.claims import Claim
+from tutelage.studies.figures import PALETTE, panel_grid
+from tutelage.studies.statistics import at_step
+from tutelage.studies.study import Plan, Scale, study
+from tutelage.training import Training
+from tutelage.training.inputs import Gaussian, TeacherAware
+from tutelage.training.teachers import Levels
+
+LAWS = {
+    "teacher-agnostic": Gaussian(std=1.5),
+    "teacher-aware": TeacherAware(std=1.5),
+    "aware, judged on aware points": TeacherAware(std=1.5, evaluate_aware=True),
+}
+"""The seed does not say which points its evaluation loss is taken on; both readings are shown."""
+
+SAMPLES: dict[Scale, tuple[int, ...]] = {
+    "smoke": (60, 240),
+    "quick": (300, 1_000, 3_000, 10_000),
+    "paper": (300, 1_000, 3_000, 10_000, 30_000),
+}
+SEEDS: dict[Scale, int] = {"smoke": 3, "quick": 8, "paper": 10}
+FEW = 3_000  # the claim of better generalisation is made for at most this many samples
+
+
+@study(
+    "teacher-aware-data",
+    seed="000",
+    figure="9",
+    shows="Training and evaluation loss against the number of samples: students fit both kinds of data, but only "
+    "points built around the teacher's boundaries generalise from few samples.",
+)
+def teacher_aware_data(scale: Scale) -> Plan:
+    """Teacher-aware against teacher-agnostic data, by number of samples."""
+    size = SIZES[scale]
+    specs = [
+        Spec(
+            teacher=Levels(inputs=size.inputs, hidden=10, outputs=size.outputs, polarity=0.0),
+            student=SmallNormal(multiple=2),
+            inputs=law.model_copy(update={"train": samples, "evaluate": size.evaluate}),
+            training=Training(steps=size.steps),
+            record=Record(measures=("train_loss", "evaluate_loss", "label_power", "rho_mean")),
+            seeds=SEEDS[scale],
+        )
+        for law in LAWS.values()
+        for samples in SAMPLES[scale]
+    ]
+    return Plan(
+        experiments=specs,
+        figure=draw,
+        claims=[both_fit, aware_generalises, aware_generalises_to_its_own],
+        numbers="member",
+    )
+
+
+def draw(packs: Results) -> Figure:
+    """Training and evaluation loss at the end against the number of samples, mean and range over seeds."""
+    figure, axes = panel_grid([""], ["training", "evaluation"], "training samples", "loss", size=(3.0, 2.6))
+    for panel, measure in zip(axes[0], ("train_loss", "evaluate_loss"), strict=True):
+        for colour, kind in zip(PALETTE, LAWS, strict=False):
+            x = [p.spec.inputs.train for p in _of(packs, kind)]
+            y = np.stack([at_step(p, measure) for p in _of(packs, kind)])
+            panel.plot(x, np.nanmean(y, 1), "o-", color=colour, label=kind, markersize=3)
+            panel.fill_between(x, np.nanmin(y, 1), np.nanmax(y, 1), color=colour, alpha=0.15, linewidth=0)
+        panel.set_xscale("log")
+        panel.set_yscale("log")
+    axes[0, 1].legend(loc="best")
+    return figure
+
+
+def _of(packs: Results, kind: str) -> list[Pack]:
+    """The packs of one kind of data, by number of samples."""
+    law = LAWS[kind]
+    sizes = {"train": law.train, "evaluate": law.evaluate}
+    return [p for p in packs if p.spec.inputs.model_copy(update=sizes) == law]
+
+
+def _advantage(packs: Results, kind: str) -> dict[str, np.ndarray]:
+    """log2 of the evaluation loss of agnostic over that of another kind of data, for few samples."""
+    return {
+        f"{plain.spec.inputs.train} samples": np.log2(at_step(plain, "evaluate_loss") / at_step(aware, "evaluate_loss"))
+        for plain, aware in zip(_of(packs, "teacher-agnostic"), _of(packs, kind), strict=True)
+        if plain.spec.inputs.train <= FEW
+    }
+
+
+both_fit = Claim(
+    "training loss is low on both kinds of data",
+    statistic="training loss at the end over the loss of the best constant",
+    expected="< 0.05",
+    refuted_by="an interval over seeds above 0.05 in that setting",
+    values=lambda packs: {
+        f"{kind}, {p.spec.inputs.train} samples": at_step(p, "train_loss") / at_step(p, "label_power")
+        for kind in LAWS
+        for p in _of(packs, kind)
+    },
+)
+
+aware_generalises = Claim(
+    "with few samples (at most 3,000) teacher-aware data gives a substantially lower loss on Gaussian points",
+    statistic="log2 of the evaluation loss with agnostic data over that with aware data, seed by seed",
+    expected="> 1",
+    refuted_by="an interval over seeds below 1, that is not half the loss, at that number of samples",
+    values=lambda packs: _advantage(packs, "teacher-aware"),
+)
+
+aware_generalises_to_its_own = Claim(
+    "the same, with each student judged on fresh points of the kind it learnt from",
+    statistic="log2 of the evaluation loss with agnostic data over that with aware data, seed by seed",
+    expected="> 1",
+    refuted_by="an interval over seeds below 1, that is not half the loss, at that number of samples",
+    values=lambda packs: _advantage(packs, "aware, judged on aware points"),
+)

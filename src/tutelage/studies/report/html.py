@@ -1,0 +1,73 @@
+"""One self-contained page of HTML: the claims first, then the figure, then where the numbers come from."""
+
+import base64
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from tutelage.errors import Refusal
+from tutelage.files import write_atomically
+from tutelage.studies import STUDIES, source
+from tutelage.studies.report.study_files import read_claims, read_provenance
+
+
+def write_reports(out: str | Path) -> Path:
+    """A report.html beside every study found in a folder, and one of them all in the folder itself."""
+    out = Path(out)
+    found = sorted(path.parent for path in out.glob("*/*/claims.json") if not path.parent.name.startswith("."))
+    if not found:
+        raise Refusal(f"{out} holds no reproduced study (no SCALE/STUDY/claims.json): run 'tutelage reproduce' first")
+    studies = [read_study(folder) for folder in found]
+    for folder, study in zip(found, studies, strict=True):
+        write_atomically(folder / "report.html", render(study["title"], [study]))
+    page = out / "report.html"
+    write_atomically(page, render("Reproduced studies", studies))
+    return page
+
+
+def read_study(folder: Path) -> dict[str, Any]:
+    """What a page needs to know of one study, from the files `reproduce` wrote."""
+    verdicts, provenance = read_claims(folder / "claims.json"), read_provenance(folder / "provenance.json")
+    try:
+        picture = base64.b64encode((folder / "figure.png").read_bytes()).decode()
+    except OSError as error:
+        raise Refusal(f"the study in {folder} lacks its figure ({error.strerror}): reproduce it again") from None
+    first = verdicts[0]
+    known = STUDIES.get(first["study"])
+    return {
+        "name": first["study"],
+        "source": source(first["seed"], first["figure"]),
+        "scale": first["scale"],
+        "title": known.title if known else first["study"],
+        "shows": known.shows if known else "(this study is not part of the installed version)",
+        "claims": [(rows[0], rows) for rows in _by_claim(verdicts)],
+        "verdicts": verdicts,
+        "picture": picture,
+        "provenance": provenance,
+    }
+
+
+def render(title: str, studies: list[dict[str, Any]]) -> str:
+    """The page as text; nothing in it is fetched from elsewhere."""
+    environment = Environment(
+        loader=PackageLoader("tutelage.studies.report", "."), autoescape=True, undefined=StrictUndefined
+    )
+    environment.filters["short"] = short
+    verdicts = [v["verdict"] for study in studies for v in study["verdicts"]]
+    counts = {name: verdicts.count(name) for name in ("holds", "fails", "undecided")} | {"total": len(verdicts)}
+    return environment.get_template("page.html.j2").render(title=title, studies=studies, counts=counts)
+
+
+def short(value: float | None) -> str:
+    """A number for a table; nothing measured is a dash.
+
+    >>> short(0.123456), short(None)
+    ('0.123', '-')
+    """
+    return "-" if value is None else f"{value:.3g}"
+
+
+def _by_claim(verdicts: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    return [list(rows) for _, rows in groupby(verdicts, key=lambda v: v["claim"])]

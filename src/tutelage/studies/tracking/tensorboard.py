@@ -1,0 +1,35 @@
+"""`--track tensorboard:FOLDER`: event files that TensorBoard shows, one folder a pack and one a study."""
+
+from pathlib import Path
+from typing import Any
+
+from tutelage.errors import Refusal
+from tutelage.lab import Pack
+from tutelage.studies import Outcome
+from tutelage.studies.tracking.tracker import Tracker, counts, curves, settings, tracker
+
+
+@tracker("tensorboard")
+class TensorBoard(Tracker):
+    """Writes below the given folder, `tensorboard` unless told."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = Path(folder or "tensorboard")
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError:
+            raise Refusal("TensorBoard is not installed: pip install 'tutelage[track]'") from None
+        self.writer: Any = SummaryWriter
+
+    def pack(self, pack: Pack) -> None:
+        with self.writer(str(self.folder / pack.spec.hash)) as writer:
+            writer.add_text("settings", "\n\n".join(f"{name}: {value}" for name, value in settings(pack).items()))
+            for name, step, value in curves(pack):
+                writer.add_scalar(name, value, step)
+
+    def study(self, outcome: Outcome) -> None:
+        with self.writer(str(self.folder / outcome.study.name)) as writer:
+            for name, value in counts(outcome).items():
+                writer.add_scalar(name, value)
+            rows = [f"{v.verdict}: {v.claim} ({v.setting}; {v.expected}, {v.measured})" for v in outcome.verdicts]
+            writer.add_text("claims", "\n\n".join(rows))

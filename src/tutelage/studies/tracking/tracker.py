@@ -1,0 +1,83 @@
+"""What a tracker is told, whichever it is: packs with their measures over time, studies with claims and figures."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tutelage.errors import unknown
+from tutelage.lab import Pack, plain
+from tutelage.measures import find
+from tutelage.studies import Outcome
+
+
+class Tracker(ABC):
+    """A place that keeps runs and draws their curves."""
+
+    @abstractmethod
+    def pack(self, pack: Pack) -> None:
+        """Log a finished pack: its settings, and its measures over steps."""
+
+    @abstractmethod
+    def study(self, outcome: Outcome) -> None:
+        """Log a study that was carried out: its claims and its files."""
+
+
+TRACKERS: dict[str, Callable[[str], Tracker]] = {}
+"""From the word before the colon of ``--track`` to a function that takes what stands after it."""
+
+
+def tracker(name: str) -> Callable[[Callable[[str], Tracker]], Callable[[str], Tracker]]:
+    """Register a tracker under the name it has after ``--track``."""
+
+    def register(make: Callable[[str], Tracker]) -> Callable[[str], Tracker]:
+        TRACKERS[name] = make
+        return make
+
+    return register
+
+
+def open_tracker(word: str) -> Tracker:
+    """The tracker that "mlflow", "mlflow:URI" or "tensorboard:FOLDER" names."""
+    name, _, rest = word.partition(":")
+    if name not in TRACKERS:
+        raise unknown("tracker", name, TRACKERS)
+    return TRACKERS[name](rest)
+
+
+def settings(pack: Pack) -> dict[str, str]:
+    """The settings of a pack that differ from their defaults, flat: {"student.multiple": "5.0", ...}."""
+    return {name: str(value) for name, value in _flat("", plain(pack.spec))}
+
+
+def _flat(prefix: str, values: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name, value in values.items():
+        if isinstance(value, dict):
+            yield from _flat(f"{prefix}{name}.", value)
+        else:
+            yield f"{prefix}{name}", value
+
+
+def curves(pack: Pack) -> Iterator[tuple[str, int, float]]:
+    """(measure, step, mean over members and units) of every real-valued measure, members that diverged left out."""
+    for name, values in pack.report.values.items():
+        if values.dtype.kind != "f" or find(name).axis == "pair":
+            continue
+        for step, value in zip(pack.report.steps, values, strict=True):
+            finite = value[np.isfinite(value)]
+            if finite.size:
+                yield name, step, float(finite.mean())
+
+
+def files(outcome: Outcome) -> list[Path]:
+    """The files of a study that are worth keeping beside its claims."""
+    names = ("figure.png", "figure.pdf", "claims.json", "provenance.json", "settings.yaml", "report.html")
+    return [outcome.folder / name for name in names if (outcome.folder / name).is_file()]
+
+
+def counts(outcome: Outcome) -> dict[str, float]:
+    """How many checks of a study hold, fail and are undecided."""
+    verdicts = [v.verdict for v in outcome.verdicts]
+    return {f"claims_{name}": float(verdicts.count(name)) for name in ("holds", "fails", "undecided")}

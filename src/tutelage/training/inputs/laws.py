@@ -1,0 +1,79 @@
+"""The laws inputs are drawn from; all have mean 0."""
+
+from typing import Literal
+
+import torch
+from pydantic import Field, PositiveFloat
+from scipy.special import stdtrit
+from torch import Tensor
+
+from tutelage import draws
+from tutelage.training.inputs.inputs import Law
+
+
+def normals(key: Tensor, count: int, dimension: int, dtype: torch.dtype) -> Tensor:
+    """Points with independent standard normal coordinates: keys [S] -> [S, count, dimension]."""
+    return draws.normals(key, count * dimension, dtype=dtype).view(-1, count, dimension)
+
+
+class Gaussian(Law):
+    r"""x ~ N(0, std^2 I), the law of seeds 000 and 001."""
+
+    kind: Literal["gaussian"] = "gaussian"
+    std: PositiveFloat = 1.0
+
+    def points(self, key: Tensor, count: int, dimension: int, dtype: torch.dtype) -> Tensor:
+        return normals(key, count, dimension, dtype).mul_(self.std)
+
+
+class Uniform(Law):
+    """Independent coordinates, uniform in [-half_width, half_width]."""
+
+    kind: Literal["uniform"] = "uniform"
+    half_width: PositiveFloat = 1.0
+
+    def points(self, key: Tensor, count: int, dimension: int, dtype: torch.dtype) -> Tensor:
+        unit = draws.uniforms(key, count * dimension).view(-1, count, dimension)
+        return (self.half_width * (2 * unit - 1)).to(dtype)
+
+
+class Sphere(Law):
+    """Uniform on the sphere of the given radius."""
+
+    kind: Literal["sphere"] = "sphere"
+    radius: PositiveFloat = 1.0
+
+    def points(self, key: Tensor, count: int, dimension: int, dtype: torch.dtype) -> Tensor:
+        x = normals(key, count, dimension, torch.float64)
+        return (self.radius * x / x.norm(dim=-1, keepdim=True)).to(dtype)
+
+
+class CorrelatedGaussian(Law):
+    r"""x ~ N(0, std^2 R) with R_ij = correlation^|i-j|: each coordinate leans on the one before it."""
+
+    kind: Literal["correlated-gaussian"] = "correlated-gaussian"
+    std: PositiveFloat = 1.0
+    correlation: float = Field(default=0.5, gt=-1, lt=1)
+
+    def points(self, key: Tensor, count: int, dimension: int, dtype: torch.dtype) -> Tensor:
+        x = normals(key, count, dimension, torch.float64)
+        fresh = (1 - self.correlation**2) ** 0.5
+        for i in range(1, dimension):  # x_i = r x_{i-1} + sqrt(1 - r^2) z_i, the same bits whatever is drawn beside it
+            x[..., i].mul_(fresh).add_(self.correlation * x[..., i - 1])
+        return (self.std * x).to(dtype)
+
+
+class StudentT(Law):
+    """Independent coordinates with Student's t distribution, times ``scale``: heavy tails.
+
+    The variance is scale^2 freedom/(freedom-2) for freedom > 2 and infinite otherwise.
+    """
+
+    kind: Literal["student-t"] = "student-t"
+    freedom: float = Field(default=3.0, ge=1)
+    scale: PositiveFloat = 1.0
+
+    def points(self, key: Tensor, count: int, dimension: int, dtype: torch.dtype) -> Tensor:
+        unit = draws.uniforms(key, count * dimension).view(-1, count, dimension)
+        quantiles = torch.from_numpy(stdtrit(self.freedom, unit.cpu().numpy())).to(key.device)
+        return (self.scale * quantiles).to(dtype)

@@ -1,0 +1,6 @@
+"""How a teacher is made."""
+
+from tutelage.training.teachers.levels import Levels
+from tutelage.training.teachers.teacher import Teacher
+
+__all__ = ["Levels", "Teacher"]

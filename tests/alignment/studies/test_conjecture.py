@@ -1,0 +1,52 @@
+"""Proofs of the conjecture as experiments: what is stored can be checked again, and a spoilt box is noticed."""
+
+import numpy as np
+import pytest
+
+from tutelage.alignment.four_checker import check_four
+from tutelage.alignment.interval_proof import prove
+from tutelage.alignment.proof_checker import check
+from tutelage.alignment.studies.conjecture import BoxProof, arranged, conjecture, read_proof
+from tutelage.errors import Refusal
+from tutelage.lab import Context, Results, Store, execute
+
+
+def test_a_small_run_proves_searches_and_climbs(tmp_path):
+    plan = conjecture.plan("smoke")
+    found = arranged(Results(execute(plan.experiments, Store(tmp_path), device="cpu")))
+    assert all(values["rejected"] == 0 for values in found.proofs.values())
+    assert 0 < found.proofs["interior"]["covered"] < 1
+    assert all(values["positive"] == values["unsettled"] == 0 for values in found.searches.values())
+    assert len(plan.figure(found).axes) == 2
+    assert plan.numbers(found).num_rows == len(plan.experiments)
+
+
+@pytest.mark.parametrize(
+    ("region", "slab", "margin", "finest"),
+    [("interior", 0, 3, 7), ("face", 6, 5, 9), ("neighbour edge", 6, 5, 9), ("four students", 0, 4, 5)],
+)
+def test_stored_boxes_are_checked_again(tmp_path, region, slab, margin, finest):
+    experiment = BoxProof(region=region, slab=slab, margin=margin, finest=finest)
+    (result,) = execute([experiment], Store(tmp_path), device="cpu")
+    held = {name: result[name] for name in ("codes", "lengths")}
+    proof = read_proof(experiment, held)
+    again = check_four(proof) if region == "four students" else check(proof)
+    assert again.refused == int(result["rejected"][0]) == 0
+    assert again.proved == int(result["proved"][0])
+    with pytest.raises(Refusal, match="do not fit their levels"):
+        read_proof(experiment, held | {"codes": held["codes"][:-1]})
+
+
+def test_a_box_that_is_called_proved_and_is_not_is_rejected():
+    proof = prove(3, 5)
+    levels = [level.copy() for level in proof.levels]
+    last = levels[-1]
+    last[np.flatnonzero(last == 6)[0]] = 1  # an open box
+    spoilt = type(proof)(proof.margin, tuple(levels))
+    assert check(spoilt).refused == 1
+
+
+def test_the_proof_is_the_same_wherever_it_runs():
+    experiment = BoxProof(region="interior", slab=0, margin=3, finest=5)
+    first, second = experiment.run(Context()), experiment.run(Context())
+    assert np.array_equal(first["codes"].value, second["codes"].value)

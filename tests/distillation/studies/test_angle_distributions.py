@@ -1,0 +1,46 @@
+"""Angles drawn against a law that is theirs, and one that is not."""
+
+import math
+
+import numpy as np
+import torch
+from scipy import stats
+
+from tutelage.distillation.studies.angle_distributions import (
+    NEAR,
+    Angles,
+    _kolmogorov,
+    angles_of,
+    draw,
+    margin,
+    table,
+    thin,
+)
+from tutelage.lab import Results, Store, execute
+from tutelage.studies import find
+
+
+def test_the_distance_from_a_law_is_scipys():
+    a = torch.rand(3, 200, generator=torch.Generator().manual_seed(0), dtype=torch.float64).sort(1).values
+    for power in (1.0, 2.0):
+        found = _kolmogorov((1 - a) ** power)
+        wanted = [stats.ks_1samp(row, lambda t, k=power: 1 - (1 - t) ** k).statistic * 200**0.5 for row in a.numpy()]
+        assert np.allclose(found, wanted)
+
+
+def test_shares_count_angles_from_the_boundary():
+    angles = np.radians([[10.0, 80.0, 82.0, 89.0]])
+    one = Angles(angles, np.ones(1), lambda t: t)
+    assert one.share(NEAR).tolist() == [0.5]
+    assert thin.values({"kappa = 2": one})["kappa = 2"].tolist() == [5.0]
+    assert np.allclose(margin.values({"task B": one, "large margin": one})["task B"], 89 / 90)
+
+
+def test_the_smoke_scale_has_all_tasks_in_figure_and_table(tmp_path):
+    plan = find("angle-distributions").plan("smoke")
+    found = angles_of(Results(execute(plan.experiments, Store(tmp_path), device="cpu")))
+    assert {name for name, one in found.items() if one.risk is not None} == {"task A", "task B", "task C"}
+    assert found["task B"].angles.max() < math.pi / 3
+    assert (found["task C"].risk > found["task A"].risk).all()
+    assert len(draw(found).axes) == 4
+    assert table(found).num_rows == 24

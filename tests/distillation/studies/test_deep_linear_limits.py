@@ -1,0 +1,59 @@
+"""Ends of flows against the closed forms, set by set and size by size."""
+
+import numpy as np
+import pytest
+
+from tutelage.distillation import balanced_start, guaranteed, learned, limit
+from tutelage.distillation.studies.deep_linear_limits import (
+    FEW,
+    TASK,
+    DeepEnds,
+    End,
+    a_sign_will_do,
+    deeper_is_farther,
+    depth,
+    draw,
+    smaller_is_closer,
+    table,
+    within,
+)
+
+
+@pytest.fixture(scope="module")
+def ends():
+    return depth(2, (0.1, 0.01), range(2))
+
+
+def made_up(layers, scale, reached):
+    values = np.full(2, reached)
+    return End(layers, scale, values, values, 2 * values, values, values, values)
+
+
+def test_ends_belong_to_their_length_and_set(ends):
+    few = TASK.transfer(range(2), FEW)
+    goal = learned(few)
+    for one in ends:
+        start = balanced_start(few, range(2), 2, one.scale)
+        wanted = (limit(few, start.w, 2) - goal).norm(dim=1) / goal.norm(dim=1)
+        assert np.allclose(one.predicted, wanted)
+        assert np.allclose(one.reached, wanted, atol=1e-5)
+        assert np.allclose(one.eps, guaranteed(start.scale, goal.norm(dim=1), 2) / goal.norm(dim=1))
+        assert (one.off < 1e-5).all()
+        assert (one.many < 1e-5).all()
+    assert all((values < 1).all() for values in within.values(DeepEnds(ends, {})).values())
+
+
+def test_claims_compare_lengths_and_depths():
+    found = DeepEnds([made_up(2, 0.1, 0.4), made_up(2, 0.01, 0.2), made_up(3, 0.1, 0.5)], {0.1: np.array([0.0, 1.0])})
+    assert {name: v.tolist() for name, v in smaller_is_closer.values(found).items()} == {
+        "L = 2, |w(0)| = 0.01": [1.0, 1.0]
+    }
+    (values,) = deeper_is_farther.values(found).values()
+    assert np.allclose(values, 0.1)
+    assert a_sign_will_do.values(found)["|w(0)| = 0.1"].mean() == 0.5
+
+
+def test_the_figure_and_the_table_hold_every_end(ends):
+    found = DeepEnds(ends, {})
+    assert table(found).num_rows == 4
+    assert len(draw(found).axes) == 2

@@ -1,0 +1,72 @@
+"""The protocol of ImageNet: its settings, and a rehearsal on pictures in folders made on the spot."""
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tutelage.data.pixels import Pixels
+from tutelage.exits.msdnet import MSDNet
+from tutelage.exits.studies import exit_network
+from tutelage.exits.studies._protocol import DISTILLED, EXIT_WISE, WITH_UNLABELLED, accuracies, networks
+from tutelage.exits.studies.imagenet import LABELLED, OURS, draw, exits_imagenet
+from tutelage.lab import Results, Store, execute
+
+TINY = MSDNet((2,) * 4, (2,) * 4, 6, (4, 6), (1,) * 4, head=4, large=True)
+
+
+def test_the_paper_scale_is_the_theses_protocol():
+    for experiment in exits_imagenet.plan("paper").experiments:
+        about = experiment.labelled, experiment.held, experiment.total, experiment.top
+        assert about == (100, 10, 700, 5)
+        training = experiment.training
+        assert (training.epochs, training.batch, training.drops, training.annealing.limit) == (90, 256, (30, 60), 0.1)
+    assert all(10 * OURS[scale]["held"] == LABELLED[scale] for scale in OURS)
+
+
+@pytest.fixture
+def pictures(tmp_path, monkeypatch):
+    """Six classes of colours, as folders of pictures."""
+    rng = np.random.default_rng(0)
+    for part, count in (("train", 12), ("val", 2)):
+        for c in range(6):
+            folder = tmp_path / "imagenet" / part / f"class{c}"
+            folder.mkdir(parents=True)
+            for i in range(count):
+                base = np.array([40 * c, 255 - 40 * c, 128])
+                noise = rng.normal(0, 20, (256, 260, 3))
+                Image.fromarray((base + noise).clip(0, 255).astype(np.uint8)).save(folder / f"{i:02}.png")
+    monkeypatch.setenv("TUTELAGE_DATA", str(tmp_path))
+    monkeypatch.setattr(exit_network, "IMAGENET", TINY)
+    exit_network._images.cache_clear()
+    yield
+    exit_network._images.cache_clear()
+
+
+def test_folders_of_pictures_are_learnt_from(pictures, tmp_path):
+    settings = OURS["paper"] | {"held": 1, "total": 11, "epochs": 1, "batch": 9, "learning_rate": 0.1, "drops": ()}
+    settings |= {"limit": 0.5, "mixed": False}
+    x, y, test, _ = exit_network._images("imagenet", None, 11, "cpu")
+    assert isinstance(x, Pixels)
+    assert x.shape == (66, 3, 256, 256)
+    assert test.shape == (12, 3, 224, 224)
+    assert y.bincount().tolist() == [11] * 6
+    experiments = networks(settings, [10], (EXIT_WISE, WITH_UNLABELLED), 1)
+    found = accuracies(Results(execute(experiments, Store(tmp_path / "store"), device="cpu")))
+    for method in (EXIT_WISE, WITH_UNLABELLED):
+        assert (found.values(10, method, "single") > 60).all()  # among the five likeliest of six
+
+
+def test_other_pictures_are_another_experiment(pictures, tmp_path):
+    (first,) = networks(OURS["paper"], [10], (EXIT_WISE,), 1)
+    before = first.hash
+    assert before == first.model_copy().hash
+    exit_network._listing.cache_clear()
+    (tmp_path / "imagenet" / "train" / "class0" / "00.png").unlink()
+    assert first.hash != before
+
+
+def test_the_figure_names_both_datasets(known):
+    found = known((10,), {EXIT_WISE: 0.0, DISTILLED: 0.04, WITH_UNLABELLED: 0.08})
+    titles = [axes.get_title() for axes in draw(found).axes]
+    assert all("blobs(10)" in title for title in titles[:2])
+    assert all("top-5\nImageNet(100)" in title for title in titles[2:])

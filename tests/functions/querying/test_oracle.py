@@ -1,0 +1,41 @@
+"""A black box is checked and counted."""
+
+import numpy as np
+import pytest
+import torch
+
+from tutelage.errors import Refusal
+from tutelage.functions.querying.oracle import ROUNDING, Oracle
+
+
+def test_queries_are_counted_and_rounding_follows_the_largest_value():
+    oracle = Oracle(lambda x: 10 * x, 2, 2)
+    oracle.values(np.ones((7, 2)))
+    assert oracle.queries == 7
+    assert oracle.rounding == pytest.approx(10 * ROUNDING)
+    assert Oracle(lambda x: x, 2, 2, noise=0.1).rounding == 0.1
+
+
+def test_a_pair_of_values_and_gradients_is_taken_apart():
+    oracle = Oracle(lambda x: (x, torch.eye(2).expand(len(x), 2, 2)), 2, 2, gradients=True)
+    assert (oracle.gradient(np.zeros((3, 2))) == np.eye(2)).all()
+
+
+@pytest.mark.parametrize(
+    ("ask", "gradients", "said"),
+    [
+        (lambda x: x[:, :1], False, "shape"),
+        (lambda x: x * float("nan"), False, "not finite"),
+        (lambda x: "no", False, "array of numbers"),
+        (lambda x: x, True, "pair"),
+    ],
+)
+def test_a_wrong_answer_is_refused(ask, gradients, said):
+    with pytest.raises(Refusal, match=said):
+        Oracle(ask, 2, 2, gradients=gradients).values(np.ones((3, 2)))
+
+
+@pytest.mark.parametrize(("inputs", "outputs", "noise"), [(0, 1, 0.0), (1, 0, 0.0), (1, 1, -1.0), (1, 1, float("nan"))])
+def test_bad_settings_are_refused(inputs, outputs, noise):
+    with pytest.raises(Refusal):
+        Oracle(lambda x: x, inputs, outputs, noise=noise)

@@ -1,0 +1,49 @@
+"""Layers are peeled until the values are explained; what no fold tells is carried by always active units."""
+
+import numpy as np
+
+from tutelage.functions.querying._stream import Stream
+from tutelage.functions.querying.fold_points import on_lines, sample
+from tutelage.functions.querying.oracle import Oracle
+from tutelage.functions.querying.peeling import peel
+from tutelage.functions.querying.polish import outputs
+from tutelage.functions.querying.unit_search import Setting
+
+
+def peeled(layers, half, most=4):
+    d = len(layers[0][0])
+    low, high = -half * np.ones(d), half * np.ones(d)
+    oracle, start = (
+        Oracle(lambda x: outputs(layers, x.numpy()), d, layers[-1][0].shape[1]),
+        sample(low, high, 80, 0, "a"),
+    )
+    folds = on_lines(oracle, start, sample(low, high, 80, 0, "b") - start)
+    setting = Setting(low, high, half * d**0.5, 1e-7)
+    return peel(oracle, folds, setting, Stream(0), 1e-7, most, 0), low, high
+
+
+def test_a_linear_function_needs_no_hidden_layer():
+    found, *_ = peeled(((np.ones((3, 2)), np.array([1.0, 2.0])),), 1.0)
+    assert len(found.layers) == 1
+    assert np.allclose(found.layers[0][0], 1)
+    assert found.unexplained < 1e-12
+
+
+def test_units_that_never_switch_are_carried_exactly():
+    draw = np.random.default_rng(1)
+    w, b = draw.standard_normal((4, 5)), np.array([0.1, -0.2, 0.3, 30.0, 30.0])
+    found, low, high = peeled(((w, b), (draw.standard_normal((5, 1)), np.ones(1))), 2.0)
+    assert found.unexplained < 1e-12
+    assert found.passing == (1,)
+    assert found.open_signs == (1,)
+    assert found.layers[0][0].shape[1] == 4
+    corners = np.where(draw.random((200, 4)) < 0.5, low, high)
+    assert (corners @ found.layers[0][0][:, -1] + found.layers[0][1][-1] >= 0).all()
+
+
+def test_no_more_layers_than_allowed_are_looked_for():
+    draw = np.random.default_rng(2)
+    deep = tuple((draw.standard_normal((a, b)), 0.3 * draw.standard_normal(b)) for a, b in ((5, 4), (4, 4), (4, 1)))
+    found, *_ = peeled(deep, 4.0, most=1)
+    assert len(found.layers) == 2
+    assert found.unexplained > 1e-3

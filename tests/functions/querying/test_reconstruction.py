@@ -1,0 +1,180 @@
+"""Weights from queries: exact where the folds tell them, an account of the rest where they do not."""
+
+from itertools import pairwise
+
+import pytest
+import torch
+from torch import nn
+
+from tutelage.errors import Refusal
+from tutelage.functions import match
+from tutelage.functions.identifying.construction import construct
+from tutelage.functions.querying import reconstruction
+from tutelage.functions.querying.reconstruction import identify
+from tutelage.networks import Network, outputs, to_module
+
+
+def random_network(widths, seed, bias=0.3):
+    draw = torch.Generator().manual_seed(seed)
+    weights = (torch.randn(1, a, b, generator=draw, dtype=torch.float64) / a**0.5 for a, b in pairwise(widths))
+    biases = (bias * torch.randn(1, b, generator=draw, dtype=torch.float64) for b in widths[1:])
+    return Network(tuple(weights), tuple(biases))
+
+
+def error(truth, found):
+    assert found.network.widths == truth.widths
+    return match(truth, found.network).residual.max().item()
+
+
+@pytest.mark.parametrize("widths", [(2, 2, 1), (2, 2, 2, 1), (3, 3, 2, 1), (2, 2, 2, 2, 1), (4, 3, 3, 2, 1)])
+def test_identifiable_networks_are_recovered_from_values(widths):
+    truth = construct(widths, (-1, 1), check=False)
+    found = identify(truth, box=(-1, 1))
+    assert found.complete
+    assert found.units == widths[1:-1]
+    assert error(truth, found) < 1e-10
+
+
+@pytest.mark.parametrize("widths", [(20, 10, 1), (3, 12, 2), (6, 6, 6, 1), (5, 8, 4, 3), (10, 15, 15, 1)])
+def test_random_networks_wide_and_narrow_are_recovered(widths):
+    truth = random_network(widths, 0)
+    found = identify(truth)
+    assert found.complete
+    assert found.unexplained < 1e-12
+    assert error(truth, found) < 1e-9
+
+
+def test_gradients_serve_as_well_and_save_queries():
+    truth = random_network((6, 5, 2), 1)
+
+    def ask(x):
+        x = x.clone().requires_grad_()
+        y = outputs(truth, x)[0]
+        rows = [torch.autograd.grad(y[:, c].sum(), x, retain_graph=True)[0] for c in range(2)]
+        return y.detach(), torch.stack(rows, dim=1)
+
+    with_gradients = identify(ask, 6, 2, gradients=True)
+    assert error(truth, with_gradients) < 1e-9
+    assert with_gradients.queries < identify(truth).queries
+
+
+@pytest.mark.parametrize("noise", [1e-10, 1e-7])
+def test_weights_are_as_good_as_the_answers(noise):
+    truth, draw = random_network((5, 4, 1), 2), torch.Generator().manual_seed(0)
+
+    def ask(x):
+        return outputs(truth, x)[0] + noise * (2 * torch.rand(len(x), 1, generator=draw, dtype=torch.float64) - 1)
+
+    assert error(truth, identify(ask, 5, 1, noise=noise)) < 100 * noise
+
+
+def test_a_unit_that_is_dead_in_the_box_is_reported_missing():
+    truth = random_network((4, 3, 1), 3)
+    bias = truth.biases[0].clone()
+    bias[0, 1] = -100.0
+    found = identify(Network(truth.weights, (bias, truth.biases[1])), widths=(3,), lines=90)
+    assert found.units == (2,)
+    assert found.unexplained < 1e-12
+    assert "2 of 3 units found" in " ".join(found.notes)
+
+
+def test_what_was_asked_is_kept_and_not_asked_again(tmp_path):
+    truth, file = random_network((4, 3, 1), 4), tmp_path / "asked.safetensors"
+    asked = [0]
+
+    def ask(x):
+        asked[0] += len(x)
+        return outputs(truth, x)[0]
+
+    first = identify(ask, 4, 1, checkpoint=file)
+    once, asked[0] = asked[0], 0
+    again = identify(ask, 4, 1, checkpoint=file)
+    assert asked[0] < 0.6 * once
+    assert again.units == first.units == (3,)
+    assert error(truth, again) < 1e-10
+    with pytest.raises(Refusal, match="not a checkpoint of this call"):
+        identify(ask, 4, 1, checkpoint=file, seed=1)
+    file.write_bytes(b"no")
+    with pytest.raises(Refusal, match="is not a checkpoint"):
+        identify(ask, 4, 1, checkpoint=file)
+
+
+def test_the_same_call_gives_the_same_network():
+    truth = random_network((5, 4, 3, 1), 5)
+    one, two = identify(truth, seed=7), identify(truth, seed=7)
+    assert all((a == b).all() for a, b in zip(one.network.parameters, two.network.parameters, strict=True))
+    assert one.queries == two.queries
+
+
+def test_progress_is_told():
+    told = []
+    identify(random_network((3, 2, 1), 6), progress=told.append)
+    assert told[-1] == 1.0
+    assert told == sorted(told)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: identify(lambda x: x.sin(), 1, 1), "not piecewise linear"),
+        (lambda: identify(lambda x: x), "numbers of inputs and outputs"),
+        (lambda: identify(lambda x: x, 2, 2, box=(1, 1)), "low < high"),
+        (lambda: identify(lambda x: x, 2, 2, box="no box"), "a box is"),
+        (lambda: identify(lambda x: x, 2, 2, widths=(3,), depth=2), "do not fit"),
+        (lambda: identify(lambda x: x, 2, 2, widths=(0,)), "positive"),
+        (lambda: identify(lambda x: x, 2, 2, lines=0), "1 line or more"),
+        (lambda: identify(Network((torch.ones(2, 1, 1),))), "one ReLU network"),
+        (lambda: identify(Network((torch.ones(1, 1, 1),)), gradients=True), "asked for values"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_in_one_sentence(call, said):
+    with pytest.raises(Refusal, match=said):
+        call()
+
+
+class Countdown:
+    """A deadline that passes when it was asked for so many times."""
+
+    def __init__(self, seconds):
+        self.left = float("inf") if seconds is None else seconds
+
+    @property
+    def passed(self):
+        self.left -= 1
+        return self.left < 0
+
+
+@pytest.mark.parametrize("checks", [0, 1, 3, 10, 30, 60, 100])
+def test_a_time_limit_returns_what_was_found_so_far(random_net, monkeypatch, checks):
+    monkeypatch.setattr(reconstruction, "Deadline", Countdown)
+    truth = random_net((6, 10, 8, 1), 1)
+    found = identify(truth, seconds=checks)
+    assert found.undecided
+    assert not found.complete
+    assert found.notes[0] == f"undecided: the time limit of {checks} seconds was reached before the search ended"
+    x = torch.randn(1, 50, 6, dtype=torch.float64)
+    assert outputs(found.network, x).isfinite().all()
+    assert found.unexplained > 1e-6
+
+
+def test_a_time_limit_that_suffices_changes_nothing(random_net):
+    truth = random_net((3, 3, 1), 1)
+    assert not identify(truth, seconds=600).undecided
+    with pytest.raises(Refusal, match="seconds must be at least 0"):
+        identify(truth, seconds=-1)
+
+
+def test_a_torch_module_is_asked_in_float64(random_net):
+    module = to_module(random_net((3, 4, 1), 2)).float()
+    for found in (identify(module), identify(module, 3, 1)):
+        assert found.units == (4,)
+    with pytest.raises(Refusal, match="inputs and outputs of the black box"):
+        identify(nn.Linear(3, 1))
+    with pytest.raises(Refusal, match="asked for values"):
+        identify(module, 3, 1, gradients=True)
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.float8_e4m3fn, torch.complex64])
+def test_weights_of_other_kinds_raise_an_error(dtype):
+    with pytest.raises(Refusal, match="must be bfloat16, float16, float32, float64, got"):
+        identify(Network((torch.ones(1, 2, 1).to(dtype),)))

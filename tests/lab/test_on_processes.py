@@ -1,0 +1,189 @@
+"""Worker processes: they may die, and the packs land all the same."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager, suppress
+
+import pytest
+import torch
+
+from tutelage import Refusal
+from tutelage.lab import Spec, Store, execute, schedule
+from tutelage.lab.on_processes import processes
+
+
+def several(values, steps=30):
+    settings = {"training": {"steps": steps}, "record": {"every": max(1, steps // 3)}}
+    return [Spec(**values(teacher={"polarity": p}, **settings)) for p in (0, 1, 2)]
+
+
+@contextmanager
+def threads(number):
+    before = torch.get_num_threads()
+    torch.set_num_threads(number)
+    yield
+    torch.set_num_threads(before)
+
+
+def numbers(packs):
+    return [{name: value.tobytes() for name, value in pack.report.values.items()} for pack in packs]
+
+
+def test_packs_computed_by_processes_that_are_killed_are_those_computed_here(values, tmp_path):
+    """kill -9 of workers while they compute: whatever had not landed is tried again, with the same numbers."""
+    specs = several(values, steps=20_000)
+    killed = []
+    stop = threading.Event()
+    parent = os.getpid()
+
+    def kill_some():
+        while not stop.is_set() and len(killed) < 2:
+            time.sleep(1.0)
+            for path in os.listdir("/proc"):
+                if path.isdecimal() and _is_worker(int(path), parent) and len(killed) < 2:
+                    os.kill(int(path), signal.SIGKILL)
+                    killed.append(int(path))
+
+    killer = threading.Thread(target=kill_some)
+    killer.start()
+    try:
+        away = schedule(specs, Store(tmp_path / "away"), "processes:2", engine="stacked")
+    finally:
+        stop.set()
+        killer.join()
+    assert killed
+    with threads(max(1, (os.cpu_count() or 1) // 2)):  # as many as each of the two workers had
+        local = execute(specs, Store(tmp_path / "local"), engine="stacked")
+    assert [p.report.steps for p in away] == [p.report.steps for p in local]
+    assert numbers(away) == numbers(local)
+    assert not list((tmp_path / "away").glob("[!.]*.part"))
+
+
+def _is_worker(number, parent):
+    try:
+        with open(f"/proc/{number}/status") as file:
+            ours = f"PPid:\t{parent}\n" in file.read()
+        with open(f"/proc/{number}/cmdline") as file:
+            return ours and "spawn_main" in file.read()
+    except OSError:
+        return False
+
+
+def test_a_refusal_in_a_worker_reaches_the_user(values, tmp_path):
+    with pytest.raises(Refusal, match="there is no engine 'warp'"):
+        schedule(several(values), Store(tmp_path), "processes:1", engine="warp")
+
+
+@pytest.mark.parametrize("rest", ["0", "two", "-1"])
+def test_how_many_must_be_a_whole_number(rest):
+    with pytest.raises(Refusal, match="does not say how many"):
+        processes(rest)
+
+
+DRIVER = """
+import sys
+from tutelage.lab import Spec, Store, schedule
+from tutelage.cli.main import _interrupt
+import signal, json
+signal.signal(signal.SIGTERM, _interrupt)
+if __name__ == "__main__":
+    specs = [Spec(**values) for values in json.loads(sys.argv[2])]
+    schedule(specs, Store(sys.argv[1]), "processes:2", engine="stacked")
+"""
+
+
+@pytest.fixture
+def driver(values, tmp_path):
+    """Starts a process that computes two packs of many minutes in two workers, in a session of its own."""
+    started = []
+
+    def start():
+        script = tmp_path / "driver.py"
+        script.write_text(DRIVER)
+        settings = json.dumps([values(training={"steps": 10**8}, record={"every": 10**8}, seeds=[n]) for n in (1, 2)])
+        words = [sys.executable, str(script), str(tmp_path / "results"), settings]
+        process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        for number in in_session(process.pid):
+            with suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
+        process.wait()
+        process.stderr.close()
+
+
+def in_session(session):
+    """Living processes of a session."""
+    found = []
+    for entry in filter(str.isdecimal, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{entry}/stat") as file:
+                state, _, _, own = file.read().rpartition(")")[2].split()[:4]
+        except OSError:
+            continue
+        if int(own) == session and state != "Z":
+            found.append(int(entry))
+    return found
+
+
+def until(condition, seconds=60):
+    """Wait until something is so; whether it was in time."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@pytest.mark.parametrize("computing", [False, True])
+def test_workers_end_when_their_driver_is_killed(driver, computing):
+    process = driver()
+    assert until(lambda: sum(_is_worker(n, process.pid) for n in in_session(process.pid)) == 2)
+    if computing:
+        time.sleep(10)
+    process.kill()
+    process.wait()
+    assert until(lambda: in_session(process.pid) == [], 30)
+
+
+@pytest.mark.parametrize("word", [signal.SIGINT, signal.SIGTERM])
+def test_two_signals_end_the_driver_and_its_workers_without_a_traceback_of_theirs(driver, word, tmp_path):
+    process = driver()
+    assert until(lambda: sum(_is_worker(n, process.pid) for n in in_session(process.pid)) == 2)
+    time.sleep(8)
+    os.kill(process.pid, word)
+    time.sleep(0.3)
+    with suppress(ProcessLookupError):
+        os.kill(process.pid, word)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode != 0
+    assert "Process SpawnProcess" not in said
+    assert until(lambda: in_session(process.pid) == [], 30)
+
+
+def test_an_interrupt_while_workers_import_prints_nothing_of_theirs(driver):
+    process = driver()
+    assert until(lambda: any(_is_worker(n, process.pid) for n in in_session(process.pid)))
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    assert said.count("Traceback") <= 1  # that of this driver, which catches nothing
+    assert "spawn_main" not in said
+    assert until(lambda: in_session(process.pid) == [], 30)
+
+
+def test_an_interrupted_worker_removes_what_it_has_half_written(driver, tmp_path):
+    process = driver()
+    assert until(lambda: sum(_is_worker(n, process.pid) for n in in_session(process.pid)) == 2)
+    time.sleep(8)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    assert [name for name in os.listdir(tmp_path / "results") if name.endswith(".part")] == []

@@ -1,0 +1,138 @@
+"""SQL over packs, and nothing but packs."""
+
+import json
+import subprocess
+import sys
+import time
+
+import pyarrow.parquet as pq
+import pytest
+
+from tutelage import Refusal
+from tutelage.lab import Spec, Store, execute
+from tutelage.lab.query import query
+
+
+@pytest.fixture(scope="module")
+def packs(tmp_path_factory):
+    """Packs that differ in width, polarity, precision and measures."""
+
+    def spec(**changes):
+        polarity, multiple = changes.pop("polarity", 1), changes.pop("multiple", 2)
+        values = {
+            "teacher": {"kind": "levels", "inputs": 6, "hidden": 3, "outputs": 2, "polarity": polarity},
+            "student": {"kind": "small-normal", "multiple": multiple, "scale": 0.5},
+            "inputs": {"kind": "gaussian", "std": 1.5, "train": 40, "evaluate": 30},
+            "training": {"steps": 20},
+            "record": {"every": 10},
+            "seeds": [4, 5],
+        }
+        return Spec(**(values | changes))
+
+    specs = [
+        spec(),
+        spec(multiple=4),
+        spec(polarity=[0.5, 1.5]),
+        spec(precision="float64"),
+        spec(record={"measures": ["evaluate_loss", "recovered", "best_correlation"]}),
+        spec(training={"steps": 20, "learning_rate": [0.02, 0.03]}),
+    ]
+    root = tmp_path_factory.mktemp("results")
+    return root, execute(specs, Store(root))
+
+
+def rows(root, sql):
+    return [tuple(row.values()) for row in query(root, sql).to_pylist()]
+
+
+def test_the_example_of_the_documentation(packs):
+    root, _ = packs
+    answer = query(root, "SELECT polarity, multiple, avg(recovered) FROM units GROUP BY ALL")
+    assert {(row["polarity"], row["multiple"]) for row in answer.to_pylist()} == {(1, 2), (1, 4), (0.5, 2), (1.5, 2)}
+
+
+def test_every_table_has_its_rows_once_with_the_settings_of_its_pack(packs):
+    root, all_packs = packs
+    for axis, view in (("member", "members"), ("layer", "layers"), ("teacher", "teachers"), ("unit", "units")):
+        files = [pack.folder / f"{axis}.parquet" for pack in all_packs]
+        total = sum(pq.read_metadata(file).num_rows for file in files if file.is_file())
+        assert rows(root, f"SELECT count(*), count(DISTINCT hidden), max(steps) FROM {view}") == [(total, 1, 20)]
+    pack = all_packs[1]
+    ((seen,),) = rows(root, f"SELECT sum(fan_out) FROM units WHERE experiment = '{pack.spec.hash}' AND step = steps")
+    assert seen == pytest.approx(pack.report["fan_out"][-1].sum(), rel=1e-6)
+
+
+def test_settings_are_those_of_the_member(packs):
+    root, all_packs = packs
+    hashes = [pack.spec.hash for pack in all_packs]
+    select = "SELECT DISTINCT seed, polarity, learning_rate FROM units WHERE experiment = '{}' ORDER BY seed"
+    assert rows(root, select.format(hashes[2])) == [(4, 0.5, 0.01), (5, 1.5, 0.01)]
+    assert rows(root, select.format(hashes[5])) == [(4, 1.0, 0.02), (5, 1.0, 0.03)]
+
+
+def test_recovered_is_measured_or_follows_from_the_correlation(packs):
+    root, all_packs = packs
+    for pack in (all_packs[0], all_packs[4]):
+        sql = f"SELECT recovered FROM teachers WHERE experiment = '{pack.spec.hash}' ORDER BY step, member, teacher"
+        assert [r for (r,) in rows(root, sql)] == (pack.report["best_correlation"] > 0.95).reshape(-1).tolist()
+    sql = f"SELECT recovered FROM units WHERE experiment = '{all_packs[0].spec.hash}' ORDER BY step, member, unit"
+    assert [r for (r,) in rows(root, sql)] == (all_packs[0].report["specialisation"] > 0.95).reshape(-1).tolist()
+
+
+def test_packs_tell_origin_and_settings(packs):
+    root, all_packs = packs
+    answer = query(
+        root, "SELECT experiment, kind, members, device, seconds, seeds, settings FROM experiments"
+    ).to_pylist()
+    assert {row["experiment"] for row in answer} == {pack.spec.hash for pack in all_packs}
+    assert all(row["device"] == "cpu" and row["seconds"] > 0 and json.loads(row["seeds"]) == [4, 5] for row in answer)
+    assert all(json.loads(row["settings"])["inputs.std"] == 1.5 for row in answer)
+
+
+def test_a_query_in_progress_is_interrupted(packs):
+    """SIGTERM while DuckDB computes: exit code 130, not the answer."""
+    root, _ = packs
+    endless = "SELECT count(*) FROM range(1000000000) a, range(1000000000) b WHERE (a.range * b.range) % 7 = 3"
+    script = "from tutelage.cli import main; print('ready', flush=True); main()"
+    words = [sys.executable, "-c", script, "query", endless, "--results", str(root)]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(5)  # DuckDB is at work then, or about to be
+    assert process.poll() is None
+    process.terminate()
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert said.startswith("tutelage: interrupted")
+    assert "Traceback" not in said
+
+
+def test_python_variables_are_not_tables(packs):
+    root, _ = packs
+    secret = pq.read_table(next(root.glob("[!.]*/unit.parquet")))
+    assert len(secret)
+    with pytest.raises(Refusal, match="secret"):
+        query(root, "SELECT * FROM secret")
+
+
+def test_a_view_that_no_pack_fills_is_refused_with_those_there_are(packs):
+    with pytest.raises(Refusal, match=r"pairs does not exist.*members, layers"):
+        query(packs[0], "SELECT * FROM pairs")
+
+
+def test_results_without_a_whole_pack_are_refused(tmp_path):
+    with pytest.raises(Refusal, match="there are no whole results"):
+        query(tmp_path, "SELECT 1")
+    (tmp_path / "0123456789abcdef").mkdir()
+    with pytest.raises(Refusal, match=r"the first is 0123456789abcdef \(manifest\.json"):
+        query(tmp_path, "SELECT 1")
+    with pytest.raises(Refusal, match="cannot be read"):
+        query(tmp_path / "nowhere", "SELECT 1")
+    (tmp_path / "a[b]").mkdir()
+    with pytest.raises(Refusal, match="rename the folder"):
+        query(tmp_path / "a[b]", "SELECT 1")
+
+
+def test_without_duckdb_the_sentence_says_what_to_install(packs, monkeypatch):
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    with pytest.raises(Refusal, match="pip install duckdb"):
+        query(packs[0], "SELECT 1")

@@ -1,0 +1,142 @@
+"""Specs: hashes that stay, YAML that comes back, mistakes that are named."""
+
+import pytest
+import yaml
+
+from tutelage import Refusal
+from tutelage.lab import Record, Spec, from_yaml, to_yaml
+
+
+def test_the_hash_of_a_spec_never_changes(values):
+    """Pinned: a change here orphans every stored result. New settings must have defaults that do nothing."""
+    assert Spec(**values()).hash == "8f8a25db94900a74"
+
+
+def test_a_setting_at_its_default_leaves_the_hash_alone(values):
+    plain = Spec(**values())
+    same = {"batch": 16, "sampling": "replacement", "schedule": {"kind": "constant"}}
+    spelt = Spec(**values(training=same, precision="float32"))
+    assert plain == spelt
+    assert plain.hash == spelt.hash
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"training": {"steps": 31}}, {"seeds": 4}, {"student": {"multiple": 3}}, {"inputs": {"std": 1.4}},
+     {"precision": "float64"}, {"teacher": {"polarity": [1, 1, 2]}}, {"inputs": {"kind": "teacher-aware"}},
+     {"record": {"every": 5}}],
+)  # fmt: skip
+def test_everything_that_decides_a_result_changes_the_hash(values, change):
+    assert Spec(**values(**change)).hash != Spec(**values()).hash
+
+
+def test_equal_ways_to_say_the_same_have_one_hash(values):
+    hashes = {
+        Spec(**values(**change)).hash
+        for change in ({}, {"seeds": [0, 1, 2]}, {"seeds": range(3)}, {"teacher": {"hidden": [3], "polarity": 1.0}})
+    }
+    assert len(hashes) == 1
+
+
+def test_yaml_comes_back_to_the_same_spec(values, tmp_path):
+    spec = Spec(**values(training={"learning_rate": [0.1, 0.2, 0.3], "schedule": {"kind": "drops", "at": [5, 9]}}))
+    path = tmp_path / "spec.yaml"
+    path.write_text(to_yaml(spec))
+    assert from_yaml(path) == spec
+    assert from_yaml(path).hash == spec.hash
+
+
+def test_specs_are_frozen(values):
+    spec = Spec(**values())
+    with pytest.raises(Exception, match="frozen"):
+        spec.seeds = (1,)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"seeds": 0}, "'seeds': at least one seed is needed"),
+        ({"seeds": [1, 1]}, "'seeds' must be distinct"),
+        ({"teachr": {}}, "no setting of 'spec' 'teachr': did you mean 'teacher'"),
+        ({"training": {"learning_rat": 1}}, "did you mean 'learning_rate'"),
+        ({"training": {"learning_rate": -1}}, "'learning_rate' in the training: .*greater than or equal to 0"),
+        ({"training": {"learning_rate": float("nan")}}, "'learning_rate' in the training: .*finite"),
+        ({"training": {"learning_rate": [0.1, 0.2]}}, "'learning_rate' has 2 entries for 3 members"),
+        ({"teacher": {"polarity": [1, 2]}}, "'polarity' has 2 entries for 3 members"),
+        ({"student": {"multiple": 0.5}}, "'multiple' in the small-normal: .*greater than or equal to 1"),
+        ({"student": {"kind": "smal-normal"}}, "did you mean 'small-normal'"),
+        ({"inputs": {"kind": None}}, "there is no kind of law 'None'"),
+        ({"inputs": 3}, "'law' must be a table with a kind"),
+        ({"training": 3}, "'training' in the spec"),
+        ({"record": {"measures": ["rho"]}}, "there is no measure 'rho'"),
+        ({"record": {"at": [31]}}, "a recorded step lies beyond the 30 steps"),
+        ({"teacher": {"hidden": 0}}, "'hidden"),
+        ({"precision": "float16"}, "'precision' in the spec"),
+        ({"seeds": []}, "'seeds': at least one seed is needed"),
+        ({"seeds": 10**9}, "'seeds': at least one seed is needed, and at most 1,000,000 in one pack"),
+        ({"seeds": range(10**12)}, "'seeds': .* at most 1,000,000"),
+        ({"seeds": [0, 2**64]}, "'seeds' in the spec: whole numbers lie between"),  # the same member: draws wrap
+        ({"seeds": [True, 2]}, "'seeds' in the spec: true and false are no values of it"),
+        ({"training": {"steps": True}}, "'steps' in the training: true and false are no values of it"),
+        ({"teacher": {"bias": False}}, "'bias' in the levels: true and false are no values of it"),
+        ({"training": {"steps": 10**400}}, "'steps' in the training: whole numbers lie between"),
+        ({"training": {"steps": "1" + "0" * 30}}, "'steps' in the training: whole numbers lie between"),
+        ({"training": {"steps": 10**18}, "record": {"every": 1}}, "'record.every': more than 1,000,000 steps"),
+        ({"student": {"multiple": 1e308}}, "'student': its layers are too wide to be counted"),
+        ({"student": {"multiple": 1e12}}, "'student': a network of .* weights is too large"),
+        ({"teacher": {"hidden": [10**6, 10**6]}}, "'teacher': a network of 1e.12 weights is too large"),
+        ({"inputs": {"train": 10**12}}, "'inputs': the points and labels of one member are"),
+        ({"record": {"measures": []}}, "'measures': at least one measure is needed"),
+        ({"record": {"measures": ["fan_out", "rho_mean", "fan_out"]}}, "'fan_out' is named twice"),
+        ({"two\nlines": 3}, r"'two\\nlines'"),
+        ({"record": {"measures": ["two\nlines"]}}, r"'two\\nlines'"),
+    ],
+)
+def test_mistakes_are_refused_in_a_sentence_that_names_them(values, change, sentence):
+    with pytest.raises(Refusal, match=sentence) as caught:
+        Spec(**values(**change))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_section_is_named(values):
+    settings = values()
+    del settings["student"]
+    with pytest.raises(Refusal, match="'student' is missing in the spec"):
+        Spec(**settings)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("teacher: [", "is not valid YAML at line 1"),
+        ("- 1\n- 2\n", "must hold a table"),
+        ("1: 2\n", "name is not text"),
+        ("teacher: !!python/object/apply:os.system ['true']\n", "is not valid YAML"),
+        ("", "must hold a table"),
+    ],
+)
+def test_files_that_hold_no_spec_are_refused_by_name(tmp_path, text, sentence):
+    path = tmp_path / "mine.yaml"
+    path.write_text(text)
+    with pytest.raises(Refusal, match=rf"mine\.yaml.*{sentence}"):
+        from_yaml(path)
+
+
+def test_a_missing_or_binary_file_is_refused(tmp_path):
+    with pytest.raises(Refusal, match="cannot be read"):
+        from_yaml(tmp_path / "none.yaml")
+    (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\x00\x01")
+    with pytest.raises(Refusal, match="is not valid YAML"):
+        from_yaml(tmp_path / "binary.yaml")
+
+
+def test_mistakes_in_a_file_name_the_file(values, tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text(yaml.safe_dump(values(seeds=0)))
+    with pytest.raises(Refusal, match=r"mine\.yaml: 'seeds'"):
+        from_yaml(path)
+
+
+def test_recorded_steps_include_the_first_and_the_last():
+    assert Record().steps(7) == (0, 7)
+    assert Record(every=3, at=(5,)).steps(7) == (0, 3, 5, 6, 7)

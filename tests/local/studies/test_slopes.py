@@ -1,0 +1,31 @@
+"""Powers, steps to a level and recorded steps, on curves made by hand."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tutelage.local.studies._slopes import geometric_steps, powers, steps_to
+
+
+@given(st.floats(-4, 4), st.floats(0.1, 10))
+def test_a_power_is_found_also_where_each_member_has_its_own_axis(p, factor):
+    x = np.geomspace(0.01, 10, 7)
+    both = np.stack([x, 2 * x], 1)
+    assert np.allclose(powers(x, factor * both**p), p)
+    assert np.allclose(powers(both, factor * both**p), p)
+
+
+def test_steps_to_a_level_between_records_at_once_and_never():
+    steps = np.array([0, 10, 20])
+    losses = np.array([[1.0, 1e-3, 1.0], [0.1, 1e-4, 0.9], [0.001, 1e-5, 0.8]])
+    found = steps_to(0.01, steps, losses)
+    assert np.allclose(found[:2], [15, 0])
+    assert np.isnan(found[2])
+
+
+@given(st.integers(1, 30_000), st.integers(2, 200))
+def test_recorded_steps_begin_at_0_grow_and_end_at_the_last(last, count):
+    steps = geometric_steps(last, count)
+    assert steps[0] == 0
+    assert steps[-1] == last
+    assert (np.diff(steps) > 0).all()

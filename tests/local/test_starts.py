@@ -1,0 +1,72 @@
+"""Teachers and students to begin with."""
+
+import math
+
+import pytest
+import torch
+
+from tutelage import Refusal
+from tutelage.local.exact import loss, loss_and_gradient
+from tutelage.local.grouping import groups
+from tutelage.local.setting import Setting
+from tutelage.local.starts import (
+    lazy_students,
+    local_students,
+    normal_students,
+    opposite_pair,
+    plane_teachers,
+    separated_teachers,
+    split_students,
+)
+
+
+def test_separated_teachers_are_separated_and_a_members_own():
+    many = separated_teachers(4, 3, range(20), separation=0.6, lengths=(0.5, 2.0))
+    found = Setting(many, many)
+    assert found.separation.min() >= 0.6
+    assert found.shortest.min() >= 0.5
+    assert found.longest.max() <= 2.0
+    assert torch.equal(separated_teachers(4, 3, [7], separation=0.6, lengths=(0.5, 2.0))[0], many[7])
+    with pytest.raises(Refusal, match="lower the separation"):
+        separated_teachers(5, 2, [0], separation=0.7)
+
+
+def test_local_students_share_each_teachers_mass():
+    teachers = separated_teachers(3, 4, range(5), lengths=(0.5, 2.0))
+    students = local_students(teachers, 8, range(5), spread=0.05)
+    found = groups(Setting(teachers, students))
+    assert torch.allclose(found.mass(), Setting(teachers, students).lengths)
+    assert found.angle.max() < 0.3
+    assert len(set(found.sign.flatten().tolist())) == 2
+    with pytest.raises(Refusal, match="at least as many"):
+        local_students(teachers, 2, range(5))
+
+
+def test_split_students_have_no_loss():
+    teachers = separated_teachers(2, 3, range(4), lengths=(0.5, 2.0))
+    students = split_students(teachers, [[0.25, 0.75], [0.1, 0.2, 0.7]])
+    assert students.shape == (4, 5, 3)
+    assert loss(Setting(teachers, students)).max() < 1e-28
+
+
+def test_an_opposite_pair_averages_to_its_teacher():
+    found = groups(opposite_pair(0.2, 3))
+    assert found.error.abs().max() < 1e-15
+    assert found.angle.flatten().tolist() == pytest.approx([0.2, 0.2])
+
+
+def test_lazy_students_start_at_zero():
+    students, top = lazy_students(20, 2, range(3), 10.0)
+    teachers = plane_teachers([20, 80, 140])
+    value, _ = loss_and_gradient(Setting(teachers, students), top)
+    nothing = Setting(teachers, torch.zeros(1, 3, 2))
+    assert torch.allclose(value, loss(nothing).expand(3))
+    with pytest.raises(Refusal, match="odd"):
+        lazy_students(5, 2, [0], 1.0)
+
+
+def test_normal_students_and_plane_teachers():
+    students = normal_students(50, 40, range(3), scale=0.3)
+    assert students.std().item() == pytest.approx(0.3, rel=0.05)
+    assert plane_teachers([0, 60], [1, 2]).norm(dim=2).tolist() == [[1.0, 2.0]]
+    assert plane_teachers([0, 60])[0, 1, 0].item() == pytest.approx(math.cos(math.pi / 3))

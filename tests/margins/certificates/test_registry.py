@@ -1,0 +1,36 @@
+"""Statements by name."""
+
+import json
+
+import pytest
+
+from tutelage.certificates import certify, theorems
+from tutelage.errors import Refusal
+from tutelage.margins.certificates.scene import MarginScene
+
+OWN = {name: t for name, t in theorems().items() if t.subject.name == "margins"}
+
+
+def test_every_statement_gives_a_certificate_for_every_member_in_any_setting(good, merely_linear, impossible):
+    for course in (good, merely_linear, impossible):
+        scene = MarginScene(course)
+        for name in OWN:
+            found = certify(name, scene)
+            assert [c.member for c in found] == list(range(course.data.members))
+            for certificate in found:
+                assert certificate.verdict in ("holds", "not applicable", "not decided")
+                json.dumps(certificate.plain(), allow_nan=False)
+                assert str(certificate).startswith(name)
+
+
+def test_the_whole_of_the_chapter_is_there():
+    sources = " ".join(s.source for s in OWN.values())
+    for part in ("3.1", "3.2", "3.3", "B.1", "B.2", "B.3", "B.4", "B.5", "B.6", "Theorem 3.1", "Corollary 3.1"):
+        assert part in sources
+
+
+def test_unknown_names_and_options_are_refused(good):
+    with pytest.raises(Refusal, match="did you mean 'balance'"):
+        certify("balanc", good)
+    with pytest.raises(Refusal, match="no option 'wish'"):
+        certify("balance", good, wish=1)

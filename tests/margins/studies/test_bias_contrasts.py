@@ -1,0 +1,61 @@
+"""Contrasts on small flows, and the count of empty groups against a count by hand."""
+
+import numpy as np
+
+from tutelage.margins.datasets import clashing, cones
+from tutelage.margins.flow import balanced_start, flow
+from tutelage.margins.studies.bias_contrasts import (
+    DATA,
+    Contrasts,
+    GroupsByWidth,
+    alive,
+    contrast,
+    draw,
+    empty,
+    table,
+    width,
+)
+
+
+def test_a_small_start_comes_nearer_than_a_large_one():
+    data = cones(range(2))
+    small, large = (contrast(data, range(2), (0.0, 30.0), size) for size in (1e-4, 30.0))
+    assert (small.left_at(30.0) < 0.5 * large.left_at(30.0)).all()
+    assert (small.units == 2).all()
+    assert (small.outside == 0).all()
+    assert (large.outside > 0).all()
+
+
+def test_points_that_cannot_be_fitted_have_nothing_to_compare_with():
+    found = contrast(clashing(range(1)), range(1), DATA["clashing"][:2])
+    assert found.left is None
+    assert (found.units >= 1).all()
+
+
+def test_empty_groups_are_counted_as_by_hand():
+    seeds = range(12)
+    found = width(2, seeds)
+    groups = flow(cones(seeds), balanced_start(seeds, 2, 3, 1e-4), [10.0]).groups.tolist()
+    assert found.one_empty.tolist() == [float((1 in g) != (-1 in g)) for g in groups]
+    assert found.both_empty.tolist() == [float(1 not in g and -1 not in g) for g in groups]
+    assert (width(1, seeds).one_empty == 1).all()
+
+
+def test_claims_on_widths_compare_with_the_seeds_bound():
+    widths = [GroupsByWidth(2, np.array([1.0, 0.0]), np.zeros(2)), GroupsByWidth(12, np.zeros(2), np.zeros(2))]
+    evidence = Contrasts({}, {}, {}, widths)
+    assert empty.values(evidence)["p = 2"].tolist() == [0.75, -0.25]
+    assert "p = 12" not in empty.values(evidence)
+    assert alive.values(evidence)["p = 2"].tolist() == [-0.25] * 2
+    assert "p = 12" not in alive.values(evidence)
+
+
+def test_the_table_and_the_figure_hold_every_contrast():
+    data = cones(range(2))
+    one = contrast(data, range(2), (0.0, 300.0, 690.0))
+    stiff = contrast(clashing(range(2)), range(2), DATA["clashing"][:2])
+    widths = [width(p, range(3)) for p in (1, 2, 3, 4, 6, 8, 12, 16)]
+    evidence = Contrasts({1e-4: one, 10.0: one}, {"cones": one, "clashing": stiff}, {"logistic": one}, widths)
+    columns = table(evidence).column("contrast").to_pylist()
+    assert {c: columns.count(c) for c in set(columns)} == {"start": 4, "data": 4, "loss": 2, "width": 24}
+    assert len(draw(evidence).axes) == 4

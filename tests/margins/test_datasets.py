@@ -1,0 +1,63 @@
+"""Labelled points and the laws they are drawn from."""
+
+import pytest
+import torch
+
+from tutelage.errors import Refusal
+from tutelage.margins.datasets import LAWS, Dataset, clashing, cones, half_spaces, orthants
+from tutelage.margins.max_margin import max_margins
+from tutelage.margins.orthogonal import separability
+
+
+@pytest.mark.parametrize("law", LAWS.values())
+def test_a_member_depends_on_its_seed_alone(law):
+    many, one = law([3, 4, 5], count=16), law([4], count=16)
+    assert torch.equal(many.x[1:2], one.x)
+    assert torch.equal(many.y[1:2], one.y)
+
+
+@pytest.mark.parametrize("law", [orthants, cones, half_spaces])
+def test_a_larger_set_begins_with_the_smaller(law):
+    assert torch.equal(law([1], count=40).x[:, :16], law([1], count=16).x)
+
+
+def test_orthants_are_those_of_the_seed():
+    data = orthants(range(40))
+    z = 1.0 - 2 * (torch.arange(20) % 2).double()
+    assert (data.x @ z >= 0).all()
+    assert (data.x.sign() == data.y.unsqueeze(2)).all()
+    share = (data.y > 0).double().mean(1)
+    assert abs(float(share.mean()) - 0.5) < 4 * 0.5 / (40 * 500) ** 0.5
+    square = data.x.square().mean()  # |g|^2 is unchanged by the rejection, which is symmetric in sign of x.z
+    assert abs(float(square) - 1) < 4 * (2 / data.x.numel()) ** 0.5
+
+
+def test_separable_laws_are_separable_and_the_others_are_not():
+    assert separability(orthants(range(20), count=60)).holds.all()
+    assert separability(cones(range(50))).holds.all()
+    assert not separability(half_spaces(range(50))).holds.any()
+    max_margins(half_spaces(range(50)))  # linearly separable
+    with pytest.raises(Refusal, match="no max-margin vector"):
+        max_margins(clashing([0]))
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "words"),
+    [
+        ([[1.0, 0.0], [0.0, 1.0]], [1, 2], "labels are"),
+        ([[1.0, 0.0], [0.0, 1.0]], [0, 1], "labels are"),
+        ([[1.0, 0.0], [0.0, 1.0]], [1, 1], "no sample with the label -1"),
+        ([[1.0, 0.0], [0.0, 0.0]], [1, -1], "sample 1 of set 0 is the zero vector"),
+        ([[1.0, 0.0], [0.0, float("nan")]], [1, -1], "not finite"),
+        ([[1.0, 0.0], [0.0, 1.0]], [1, -1, 1], "wanted points"),
+    ],
+)
+def test_bad_data_are_refused(x, y, words):
+    with pytest.raises(Refusal, match=words):
+        Dataset(torch.tensor(x), torch.tensor(y))
+
+
+def test_bad_sizes_are_refused():
+    for law, options in ((cones, {"half_angle": 50}), (cones, {"count": 1}), (clashing, {"count": 5})):
+        with pytest.raises(Refusal):
+            law([0], **options)

@@ -1,0 +1,137 @@
+"""Equations of the overlaps: against samples of one step, against gradient flow, and against online SGD."""
+
+import math
+
+import pytest
+import torch
+
+from tutelage import Refusal
+from tutelage.population.expectations import Units, loss
+from tutelage.population.flow import flow
+from tutelage.population.kernels import KINDS
+from tutelage.population.online import _activated, online_sgd
+from tutelage.population.order_parameters import Overlaps, change, noise_term, online, overlaps
+
+START = torch.tensor([[0.6, 0.1, 0.5, 0.0], [0.1, 0.7, 0.0, 0.5]], dtype=torch.float64)
+
+
+def drawn(kind: str, members: int = 1, k: int = 3, m: int = 2, d: int = 6, c: int = 2) -> tuple[Units, Units]:
+    g = torch.Generator().manual_seed(7)
+    w, v = (torch.randn(members, n, d, dtype=torch.float64, generator=g) / d**0.5 for n in (k, m))
+    a, b = (torch.randn(members, n, c, dtype=torch.float64, generator=g) for n in (k, m))
+    return Units(v, b, kind, 0.3), Units(w, a, kind, 0.3)
+
+
+def placed(kind: str, d: int, members: int) -> tuple[Units, Units]:
+    w = torch.zeros(members, 2, d, dtype=torch.float64)
+    w[..., :4] = START
+    teacher = torch.eye(2, d, dtype=torch.float64)[None]
+    return Units(teacher, torch.ones(1, 2, 1), kind), Units(w, torch.ones(members, 2, 1), kind)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_vectors_have_the_overlaps_and_the_loss(kind):
+    teacher, students = drawn(kind, members=3)
+    now = overlaps(teacher, students)
+    v, w = now.vectors()
+    for a, b in ((w.w @ w.w.mT, now.q), (w.w @ v.w.mT, now.r), (v.w @ v.w.mT, now.t)):
+        assert torch.allclose(a, b, atol=1e-12)
+    assert torch.allclose(now.loss(), loss(teacher, students), atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_term_against_samples_of_one_step(kind):
+    """Means over 200,000 samples of the terms as they are written, with noise in the labels."""
+    rate, second, noise = 0.7, 0.4, 0.5
+    teacher, students = drawn(kind)
+    now = overlaps(teacher, students)
+    g = torch.Generator().manual_seed(3)
+    x = torch.randn(200_000, 6, dtype=torch.float64, generator=g)
+    lam, rho = x @ students.w[0].T, x @ teacher.w[0].T
+    value, bend = _activated(lam, kind, 0.3)
+    taught = _activated(rho, kind, 0.3)[0] @ teacher.c[0]
+    error = value @ students.c[0] - taught - noise * torch.randn(*taught.shape, dtype=torch.float64, generator=g)
+    delta = bend * (error @ students.c[0].T)
+    drift = delta[:, :, None] * lam[:, None, :]
+    sampled = (
+        -rate * (drift + drift.mT) + rate**2 * delta[:, :, None] * delta[:, None, :],
+        -rate * delta[:, :, None] * rho[:, None, :],
+        -second * value[:, :, None] * error[:, None, :],
+    )
+    rates = torch.tensor([rate], dtype=torch.float64), torch.tensor([second], dtype=torch.float64)
+    for exact, samples in zip(change(now, *rates, noise), sampled, strict=True):
+        score = (samples.mean(0) - exact[0]) / (samples.std(0) / len(samples) ** 0.5)
+        assert score.abs().max() < 4.5
+        assert score.square().mean() < 4
+
+
+@pytest.mark.parametrize("kind", ["relu", "erf"])
+@pytest.mark.parametrize("both", [False, True])
+def test_small_rates_are_gradient_flow(kind, both):
+    """The gap from gradient flow at time eta t is of order eta: a tenth of the rate has a tenth of the gap."""
+    teacher, students = drawn(kind, members=2)
+    moments, gaps = [0.5, 2.0], []
+    course = flow(teacher, students, moments, both_layers=both)
+    for rate in (1e-2, 1e-3):
+        way = online(
+            overlaps(teacher, students), rate, [t / rate for t in moments], second_rate=rate if both else 0.0,
+        )  # fmt: skip
+        gaps.append(((way.q - course.w @ course.w.mT).abs().max(), (way.r - course.w @ teacher.w.mT).abs().max()))
+        assert torch.allclose(way.losses(), course.losses(), atol=3 * rate)
+    for coarse, fine in zip(*gaps, strict=True):
+        assert 0.05 < fine / coarse < 0.2
+        assert fine < 5e-3
+
+
+@pytest.mark.parametrize("kind", ["relu", "erf"])
+def test_online_sgd_in_400_dimensions_agrees_in_the_mean(kind):
+    members, times = 12, [0.0, 1.0, 3.0]
+    rates = {"second_rate": 0.2, "label_noise": 0.1}
+    limit = online(overlaps(*placed(kind, 4, 1)), 0.8, times, **rates)
+    run = online_sgd(*placed(kind, 400, members), 0.8, times, range(members), **rates)
+    scores = []
+    for name in ("q", "r", "c"):
+        expected, met = getattr(limit, name)[:, 0], getattr(run, name)
+        assert torch.allclose(met[0], expected[0].expand_as(met[0]), atol=1e-12)
+        stderr = met[1:].std(1) / math.sqrt(members)
+        scores.append(((met[1:].mean(1) - expected[1:]) / stderr).flatten())
+        assert (met - expected.unsqueeze(1)).square().mean().sqrt() < 0.03
+    scores = torch.cat(scores)
+    assert scores.abs().max() < 4.5
+    assert scores.square().mean() < 3
+
+
+def test_a_perfect_student_stays_unless_labels_are_noisy():
+    teacher, _ = placed("relu", 4, 1)
+    perfect = overlaps(teacher, teacher)
+    still = online(perfect, 0.5, [5.0])
+    assert (still.q[0] - perfect.q).abs().max() < 1e-6
+    assert still.losses().max() < 1e-6
+    assert online(perfect, 0.5, [5.0], label_noise=0.2).losses().min() > 1e-4
+
+
+def test_the_noise_term_is_a_covariance_and_each_member_has_its_own_rate():
+    teacher, students = drawn("relu", members=4)
+    now = overlaps(teacher, students)
+    assert torch.linalg.eigvalsh(noise_term(now, 0.3)).min() > -1e-9
+    assert (noise_term(now, 0.3) - noise_term(now)).diagonal(dim1=1, dim2=2).min() > 0
+    both = online(now, [0.1, 0.2, 0.1, 0.2], [1.0])
+    one = online(overlaps(Units(teacher.w[1:2], teacher.c[1:2], "relu", 0.3),
+                          Units(students.w[1:2], students.c[1:2], "relu", 0.3)), 0.2, [1.0])  # fmt: skip
+    assert torch.allclose(both.q[:, 1:2], one.q, atol=1e-6)
+    assert isinstance(both.at(0), Overlaps)
+
+
+def test_what_cannot_be_asked_is_refused():
+    teacher, students = placed("relu", 4, 2)
+    now = overlaps(teacher, students)
+    with pytest.raises(Refusal, match="3 values for 2 members"):
+        online(now, [0.1, 0.2, 0.3], [1.0])
+    with pytest.raises(Refusal, match="rate is a finite number"):
+        online(now, -1.0, [1.0])
+    with pytest.raises(Refusal, match="label noise"):
+        online(now, 0.1, [1.0], label_noise=-0.1)
+    with pytest.raises(Refusal, match="grow without bound: lower the rate"):
+        online(now, 20.0, [100.0])
+    with pytest.raises(Refusal, match="a student unit is 0"):
+        overlaps(teacher, students.moved(students.w * 0))

@@ -1,0 +1,66 @@
+"""The ledger is written from claims files alone, and the stored one is what the command writes."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tutelage import Refusal
+from tutelage.studies.report import write_ledger
+
+ROOT = Path(__file__).parents[2]
+
+
+def claim(**changes):
+    return {
+        "study": "l-shape", "seed": "000", "figure": "5", "scale": "quick", "claim": "a sentence", "setting": "p = 1",
+        "statistic": "s", "expected": "> 0", "measured": 0.5, "stderr": None, "n": 8, "verdict": "holds",
+        "refuted_by": "r",
+    } | changes  # fmt: skip
+
+
+def test_every_claim_of_every_study_is_listed(tmp_path):
+    for name, verdict in (("one", "holds"), ("deeper/two", "fails")):
+        (tmp_path / name).mkdir(parents=True)
+        claims = [
+            claim(study=name, verdict=verdict),
+            claim(study=name, setting="p = 2", verdict="undecided", measured=None),
+        ]
+        (tmp_path / name / "claims.json").write_text(json.dumps(claims))
+    text = write_ledger(tmp_path).read_text()
+    assert "| [one](one/) | 000 Fig. 5 | quick | 1 | 0 | 1 |" in text
+    assert "| [deeper/two](deeper/two/) | 000 Fig. 5 | quick | 0 | 1 | 1 |" in text
+    assert "| p = 1 | > 0 | 0.5 | - | 8 | fails |" in text
+    assert "| p = 2 | > 0 | - | - | 8 | undecided |" in text
+    assert text.count("**a sentence**") == 2
+
+
+def test_nothing_stored_is_refused(tmp_path):
+    with pytest.raises(Refusal, match="holds no stored study"):
+        write_ledger(tmp_path)
+
+
+def test_words_of_claims_are_text_and_no_html(tmp_path):
+    words = "<script>alert(1)</script> &lt; <!-- a | b\n# c"
+    (tmp_path / "claims.json").write_text(json.dumps([claim(study=words, claim=words, setting=words, expected=words)]))
+    text = write_ledger(tmp_path).read_text()
+    assert not re.search(r"<[A-Za-z/!]", text)
+    assert text.count("&lt;script>alert(1)&lt;/script> &amp;lt; &lt;!-- a &#124; b\\n# c") == 4
+
+
+@pytest.mark.parametrize("content", ["{", "[{}]", "3", "[]", "[" * 100_000, "\udcff", '[{"study": "a"}]'])
+def test_a_damaged_file_is_refused_by_name(tmp_path, content):
+    (tmp_path / "claims.json").write_bytes(content.encode(errors="surrogateescape"))
+    with pytest.raises(Refusal, match=r"claims\.json is damaged"):
+        write_ledger(tmp_path)
+
+
+@pytest.mark.skipif(not (ROOT / "docs" / "results").is_dir(), reason="the packed sources hold no results")
+def test_the_stored_ledger_is_what_the_command_writes(tmp_path):
+    """docs/results/ledger.md was not edited by hand and is up to date."""
+    for path in (ROOT / "docs" / "results").rglob("claims.json"):
+        copy = tmp_path / path.relative_to(ROOT / "docs" / "results")
+        copy.parent.mkdir(parents=True)
+        copy.write_text(path.read_text())
+    assert write_ledger(tmp_path).read_text() == (ROOT / "docs" / "results" / "ledger.md").read_text()

@@ -1,0 +1,44 @@
+"""A teacher's recipe is found by its kind, and builds a plain network."""
+
+from typing import Literal
+
+import pytest
+import torch
+
+from tutelage.errors import Refusal
+from tutelage.networks import Network
+from tutelage.settings import Recipe
+from tutelage.training.teachers import Levels, Teacher
+
+
+def test_levels_is_found_by_its_kind():
+    table = {"kind": "levels", "inputs": 4, "hidden": [3], "outputs": 2}
+    assert Teacher.parse(table) == Levels(inputs=4, hidden=3, outputs=2)
+
+
+def test_an_unknown_kind_suggests_the_nearest():
+    with pytest.raises(Refusal, match=r"kind of teacher 'level': did you mean 'levels'\?"):
+        Teacher.parse({"kind": "level"})
+
+
+def test_the_base_builds_nothing_itself():
+    with pytest.raises(TypeError, match="abstract"):
+        Teacher(kind="levels")
+
+
+def test_a_new_recipe_registers_itself_among_teachers_alone(monkeypatch):
+    monkeypatch.setattr(Teacher, "kinds", dict(Teacher.kinds))
+
+    class Ones(Teacher):
+        kind: Literal["ones"] = "ones"
+
+        def widths(self):
+            return (2, 1)
+
+        def build(self, seeds, law=None, dtype=torch.float32, device="cpu"):
+            return Network((torch.ones(len(seeds), 2, 1, dtype=dtype, device=device),))
+
+    assert Teacher.parse({"kind": "ones"}).build([0, 1]).members == 2
+    families = [family for family in Recipe.__subclasses__() if family is not Teacher]
+    assert families
+    assert not any("ones" in family.kinds for family in families)
