@@ -44,7 +44,7 @@ ONE, PAIR, ACROSS, EQUAL, MORE = NAMES = get_args(StartName)
     "with as many as teachers it would be linear.",
 )
 def convergence_rates(scale: Scale) -> Plan:
-    """Linear convergence with one student a teacher, powers of time with more."""
+    """Linear convergence with one student per teacher, powers of time with more."""
     claims = [linear, third_power, second_power, at_least_1_over_t, under_the_bound, falls, exponents]
     experiments = [
         RateOfDescent(start=name, rate=RATE if name in (ONE, PAIR, ACROSS) else None, steps=STEPS[scale],
