@@ -10,6 +10,8 @@ NEEDS_YOURS = {
     "docs/certificates.md": "teacher, students and inputs of the reader",
     "docs/exits.md": "module and images of the reader",
     "docs/sentences.md": "text of the reader",
+    "docs/autoencoders.md": "modules of the reader",
+    "docs/deep.md": "modules of the reader",
 }
 """Pages whose blocks use what the reader has; they are compiled and their imports are run."""
 

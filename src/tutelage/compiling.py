@@ -14,6 +14,13 @@ OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}, "no_
 PART = {**OPTIONS, "inline": "always"}
 """How parts of a loop are compiled: into their caller, since LLVM works through all of them once a level of calls."""
 
+INLINED = {**OPTIONS, "forceinline": True}
+"""How parts that are called are compiled: LLVM inlines every call.
+
+A part that stays a function is optimised once alone and once more inside its entry point, with other roundings. The
+process that compiles calls the first, and one that reads the entry point from disk has only the second.
+"""
+
 _told: list[str] = []
 
 

@@ -8,12 +8,12 @@ import math
 import numpy as np
 from numba import njit
 
-from tutelage.compiling import OPTIONS
+from tutelage.compiling import INLINED
 from tutelage.local._plain import dot
 from tutelage.local._wedges import add_effective, less_sine, overlap, wedge
 
 
-@njit(**OPTIONS)
+@njit(**INLINED)
 def _normalise(w, u, n, first):
     """Units and lengths of vectors w into the rows of u and n from the first on; a zero vector has unit 0."""
     for i in range(w.shape[0]):
@@ -23,7 +23,7 @@ def _normalise(w, u, n, first):
             u[first + i, a] = w[i, a] / size if size > 0 else 0.0
 
 
-@njit(**OPTIONS)
+@njit(**INLINED)
 def _outward(n, top, u, g, dw):
     """dw = top |w| (I + u u^T) g, the gradient in w from that in the effective neuron; return its squared norm."""
     size = 0.0
@@ -35,7 +35,7 @@ def _outward(n, top, u, g, dw):
     return size
 
 
-@njit(**OPTIONS)
+@njit(**INLINED)
 def _beside(x, j, u, i, f, row):
     """Sine and cosine in x_j = cosine u_i + sine f_row for units; f_row is a unit at right angles to u_i, or 0."""
     d = x.shape[1]
@@ -54,7 +54,7 @@ def _beside(x, j, u, i, f, row):
     return sine, cosine
 
 
-@njit(**OPTIONS)
+@njit(**INLINED)
 def _folded(w, taught):
     """Students by teacher with their signs taken off, and all directions as seen from each teacher, rows i m + j.
 
@@ -91,7 +91,7 @@ def _folded(w, taught):
     return u, n, x, sign, mine, f, sine, cosine, v
 
 
-@njit(**OPTIONS)
+@njit(**INLINED)
 def _apply(u, i, f, row, sine, cosine, v, out, j):
     """out_j += M(u_i, p) v_i for the unit p = cosine u_i + sine f_row (003, eq. 4)."""
     share = 2 / math.pi
@@ -103,7 +103,7 @@ def _apply(u, i, f, row, sine, cosine, v, out, j):
         out[j, a] += keep * v[i, a] + to_u * u[i, a] + to_f * f[row, a]
 
 
-@njit(**OPTIONS)
+@njit(**INLINED)
 def fine_gradient(w, taught, top, dw):
     """The gradient into dw and its squared norm, by groups: sum_i M(w*_i, w_j) v_i + sum_k E[rho_k x sgn(w_j.x)]."""
     m, d = w.shape
@@ -139,7 +139,7 @@ def fine_gradient(w, taught, top, dw):
     return size
 
 
-@njit(**OPTIONS)
+@njit(**INLINED)
 def _among_teachers(u, v):
     """Directions of teachers as seen from each other, rows i r + k: (f, sine, cosine), and v^T M v."""
     r, d = u.shape
@@ -156,7 +156,7 @@ def _among_teachers(u, v):
     return f, sine, cosine, flat
 
 
-@njit(**OPTIONS)
+@njit(**INLINED)
 def fine_split(w, taught):
     """||R1||^2, <R1, R2> and ||R2||^2 of one member (003, eq. 3): 2 L is the first, twice the second, and the third."""
     m, r = w.shape[0], taught.shape[0]

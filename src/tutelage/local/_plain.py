@@ -5,10 +5,10 @@ import math
 import numpy as np
 from numba import njit
 
-from tutelage.compiling import OPTIONS
+from tutelage.compiling import INLINED
 
 _CLOSE = 0.005  # sin(angle / 2)^2 below which it comes from the difference of the units
-_REASSOCIATED = {**OPTIONS, "fastmath": {"contract", "reassoc"}}
+_REASSOCIATED = {**INLINED, "fastmath": {"contract", "reassoc"}}
 
 
 def _arcsine(degree: int) -> tuple[float, ...]:

@@ -18,13 +18,13 @@ import math
 
 from numba import njit
 
-from tutelage.compiling import OPTIONS
+from tutelage.compiling import INLINED
 
-_EXACT = {name: value for name, value in OPTIONS.items() if name != "fastmath"}
+_EXACT = {name: value for name, value in INLINED.items() if name != "fastmath"}
 _SPLIT = 134217729.0  # 2^27 + 1
 
 
-@njit(**OPTIONS)
+@njit(**INLINED)
 def less_sine(y):
     """y - sin y, by its series where the difference would lose digits."""
     if abs(y) > 0.5:
@@ -33,7 +33,7 @@ def less_sine(y):
     return y * z / 6 * (1 - z / 20 * (1 - z / 42 * (1 - z / 72 * (1 - z / 110 * (1 - z / 156)))))
 
 
-@njit(**OPTIONS)
+@njit(**INLINED)
 def wedge(sine_d, cosine_d, sine, cosine, c):
     """(y, part along u, part along e, part along f) of the moment above, less the factor (2 / pi) |g|."""
     n = cosine_d * sine - cosine * sine_d * c
@@ -48,7 +48,7 @@ def wedge(sine_d, cosine_d, sine, cosine, c):
     return y, less_sine(y) - y * sine_d * sine_d / (1 + cosine_d), y * sine_d, sine * b
 
 
-@njit(**OPTIONS)
+@njit(**INLINED)
 def overlap(delta_j, delta_k, y, cosine):
     r"""(pi / 2) E[rho_j rho_k] / (|g_j| |g_k|) of two students of one teacher: y as above with p = g_k; cosine of both.
 
