@@ -13,7 +13,7 @@ from tutelage.local import bounds
 from tutelage.local.exact import jacobian, loss
 from tutelage.local.grouping import groups
 from tutelage.local.residuals import least_eigenvalue
-from tutelage.local.setting import Setting, effective
+from tutelage.local.setting import LocalSetting, effective
 from tutelage.local.starts import local_students, opposite_pair, separated_teachers, split_students
 
 
@@ -25,7 +25,7 @@ def settings(seed, members=12):
     teachers = separated_teachers(r, 4, seeds, separation=0.4, lengths=(0.5, 2.0))
     spread = 10 ** (-3 + 4 * torch.rand(1, generator=draw).item())
     scale = 0.7 + 0.6 * torch.rand(members, 1, 1, generator=draw, dtype=torch.float64)
-    return Setting(teachers, scale * local_students(teachers, r + seed % 7, seeds, spread=spread))
+    return LocalSetting(teachers, scale * local_students(teachers, r + seed % 7, seeds, spread=spread))
 
 
 @given(st.integers(0, 10**6))
@@ -62,9 +62,9 @@ def test_ratios_of_one_student_and_of_a_perfect_one():
     teacher = torch.tensor([[1.0, 0.0]], dtype=torch.float64)
     for delta in (0.1, 1e-3, 1e-6):
         student = torch.tensor([[math.cos(delta), math.sin(delta)]], dtype=torch.float64)
-        assert bounds.polyak(Setting(teacher, student)).item() == pytest.approx(2, rel=2 * delta + 1e-6)
-    assert bounds.polyak(Setting(teacher, teacher)).item() == math.inf
-    assert bounds.lojasiewicz(Setting(teacher, teacher)).item() == math.inf
+        assert bounds.polyak(LocalSetting(teacher, student)).item() == pytest.approx(2, rel=2 * delta + 1e-6)
+    assert bounds.polyak(LocalSetting(teacher, teacher)).item() == math.inf
+    assert bounds.lojasiewicz(LocalSetting(teacher, teacher)).item() == math.inf
 
 
 def test_rates_without_constants_are_met_with_moderate_ones_near_the_optimum():
@@ -120,7 +120,7 @@ def test_cover_probability_and_the_printed_limit(d):
 def test_masses_are_squares_of_lengths_and_not_lengths_as_proofs_write():
     """Proofs of C.2, C.4.3 and C.4.4 have |w_j| for |w_j|^2; perfect students tell the two apart."""
     teachers = separated_teachers(2, 3, range(4), lengths=(0.5, 2.0))
-    perfect = Setting(teachers, split_students(teachers, [[0.3, 0.7], [0.2, 0.3, 0.5]]))
+    perfect = LocalSetting(teachers, split_students(teachers, [[0.3, 0.7], [0.2, 0.3, 0.5]]))
     assert bool((loss(perfect) < 1e-28).all())
     assert torch.allclose(perfect.mass, perfect.total)
     assert bool(((perfect.students.norm(dim=2).sum(1) - perfect.total).abs() > 0.1).all())

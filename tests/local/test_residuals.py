@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from tutelage.local import residuals
 from tutelage.local.grouping import groups
-from tutelage.local.setting import Setting
+from tutelage.local.setting import LocalSetting
 from tutelage.local.starts import plane_teachers
 
 
 def random_setting(seed, members=2, m=7):
     draw = torch.Generator().manual_seed(seed)
     teachers = torch.randn(members, 3, 4, generator=draw, dtype=torch.float64)
-    return Setting(teachers, torch.randn(members, m, 4, generator=draw, dtype=torch.float64))
+    return LocalSetting(teachers, torch.randn(members, m, 4, generator=draw, dtype=torch.float64))
 
 
 def points(count, d=4, seed=1):
@@ -58,14 +58,14 @@ def test_sign_moments_against_samples(angle):
 @pytest.mark.parametrize("apart", [1.5, 0.5, 0.1, 0.01])
 def test_two_teachers_have_a_known_least_eigenvalue(apart):
     teachers = plane_teachers([0, math.degrees(apart)])
-    found = residuals.least_eigenvalue(Setting(teachers, teachers)).item()
+    found = residuals.least_eigenvalue(LocalSetting(teachers, teachers)).item()
     assert found == pytest.approx(2 / math.pi * (apart - math.sin(apart)), abs=1e-14)
 
 
 @pytest.mark.parametrize(("r", "value"), [(2, 0.3634), (3, 0.08905), (4, 0.02920), (6, 0.00805), (12, 0.000965)])
 def test_equispaced_lines(r, value):
     teachers = plane_teachers([180 * i / r for i in range(r)])
-    assert residuals.least_eigenvalue(Setting(teachers, teachers)).item() == pytest.approx(value, rel=2e-3)
+    assert residuals.least_eigenvalue(LocalSetting(teachers, teachers)).item() == pytest.approx(value, rel=2e-3)
 
 
 @pytest.mark.parametrize("phi", [0.2, 1.0, 2.5])

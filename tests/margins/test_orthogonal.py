@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tutelage.errors import Refusal
 from tutelage.margins import orthogonal
-from tutelage.margins.datasets import Dataset, cones, half_spaces
+from tutelage.margins.datasets import LabelledPoints, cones, half_spaces
 from tutelage.margins.orthogonal import (
     orthogonally_separable,
     separability,
@@ -37,7 +37,7 @@ def test_it_is_what_brute_force_says(seed, n, d):
     assert int(found.violations) == len(bad)
     assert (int(found.same_pairs), int(found.cross_pairs)) == (alike, apart)
     assert bool(found.holds) == (not bad)
-    assert [tuple(p) for p in violating_pairs(Dataset(x, y)).tolist()] == bad
+    assert [tuple(p) for p in violating_pairs(LabelledPoints(x, y)).tolist()] == bad
     i, j = found.worst_cross[0].tolist()
     assert float(x[i] @ x[j]) == pytest.approx(cross)
     assert found.share.item() == pytest.approx(len(bad) / (alike + apart))

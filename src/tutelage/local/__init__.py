@@ -13,10 +13,10 @@ from tutelage.local.descent import (
 )
 from tutelage.local.directions import Direction, direction
 from tutelage.local.exact import gradient, gradient_norm, hessian, loss, loss_and_gradient
-from tutelage.local.grouping import Groups, groups
+from tutelage.local.grouping import StudentGroups, groups
 from tutelage.local.initialise import random_start, samples, subspace_start
 from tutelage.local.residuals import least_eigenvalue, residual, second_moments, split, teacher_matrix
-from tutelage.local.setting import Setting, effective, ineffective
+from tutelage.local.setting import LocalSetting, effective, ineffective
 from tutelage.local.starts import (
     lazy_students,
     local_students,
@@ -32,8 +32,8 @@ __all__ = [
     "Direction",
     "Edge",
     "Flattest",
-    "Groups",
-    "Setting",
+    "StudentGroups",
+    "LocalSetting",
     "Slowest",
     "basin_edge",
     "descend",

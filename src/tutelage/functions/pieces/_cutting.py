@@ -11,8 +11,8 @@ from tutelage.functions.pieces._skeleton import (
     TOO_CLOSE,
     TOO_MANY,
     Complex,
+    ComplexSize,
     Scratch,
-    Size,
     cut_edges,
     facet_corners,
     facet_edges,
@@ -84,7 +84,7 @@ def _room_for_halves(state, size, r, count, joined):
         sides, room(state.side_from, size.cells, 1), room(state.side_count, size.cells, 1),
         rows(state.signs, size.cells, 1), room(state.roots, size.cells, 1),
     )  # fmt: skip
-    return state, Size(size.vertices, size.edges, size.cells, corners_used, sides_used)
+    return state, ComplexSize(size.vertices, size.edges, size.cells, corners_used, sides_used)
 
 
 @njit(**OPTIONS)
@@ -115,7 +115,7 @@ def _write_half(state, size, old, child, wanted, marks, scratch, count, joined):
         side_at += 1
     state.corner_from[child], state.corner_count[child] = size.corners, corner_at - size.corners
     state.side_from[child], state.side_count[child] = size.sides, side_at - size.sides
-    return Size(size.vertices, size.edges, max(size.cells, child + 1), corner_at, side_at)
+    return ComplexSize(size.vertices, size.edges, max(size.cells, child + 1), corner_at, side_at)
 
 
 @njit(**OPTIONS)
@@ -131,7 +131,7 @@ def _cut_cell(state, size, r, column, marks, scratch, keep_positive):
         state.points, state.values, state.tight, ends, state.corners, state.corner_from, state.corner_count,
         state.sides, state.side_from, state.side_count, state.signs, state.roots,
     )  # fmt: skip
-    size = Size(size.vertices, edges, size.cells, size.corners, size.sides)
+    size = ComplexSize(size.vertices, edges, size.cells, size.corners, size.sides)
     state, size = _room_for_halves(state, size, r, count, joined)
     old = (state.corner_from[r], state.corner_count[r], state.side_from[r], state.side_count[r])
     if not keep_positive:
@@ -169,7 +169,7 @@ def _make_cut(stamp: int):
         ``keep_positive`` cells keep their positive halves alone: that makes a polytope out of a larger one.
         """
         cells_before = state.corner_from.shape[0]
-        size = Size(
+        size = ComplexSize(
             state.points.shape[0], state.ends.shape[0], cells_before, state.corners.shape[0], state.sides.shape[0]
         )
         pieces = np.zeros((cells_before, state.values.shape[1]), np.bool_)

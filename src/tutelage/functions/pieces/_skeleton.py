@@ -47,7 +47,7 @@ class Complex(NamedTuple):
     roots: np.ndarray  # int32 [R], which cell of the layers below a cell was cut from
 
 
-class Size(NamedTuple):
+class ComplexSize(NamedTuple):
     """How many rows of the arrays of a complex are in use."""
 
     vertices: int
@@ -216,7 +216,7 @@ def cut_edges(state, size, unit, number, sign, crossing):
             edges += 1
         elif s == 0 and t == 0:
             _list_edge(state.ends, e, marks)
-    return state, Size(vertices, edges, size.cells, size.corners, size.sides), marks
+    return state, ComplexSize(vertices, edges, size.cells, size.corners, size.sides), marks
 
 
 # ----------------------------------------------------------------------------------------------------------------
