@@ -5,7 +5,6 @@ from matplotlib.figure import Figure
 
 from tutelage.lab import Pack, Record, Results, Spec
 from tutelage.measures import RECOVERED
-from tutelage.networks import SmallNormal
 from tutelage.specialisation.studies.two_layer import SIZES
 from tutelage.studies.claims import Claim
 from tutelage.studies.figures import PALETTE, panel_grid
@@ -13,6 +12,7 @@ from tutelage.studies.statistics import recovery_steps
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.training import Training
 from tutelage.training.inputs import Gaussian
+from tutelage.training.students import SmallNormal
 from tutelage.training.teachers import Levels
 
 UNITS = 5

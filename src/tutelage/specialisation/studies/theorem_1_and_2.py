@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 from tutelage.certificates import Certificate, certify
 from tutelage.lab import Context, Experiment, Pack, Record, Results, Spec, build
 from tutelage.lab.experiment import Arrays
-from tutelage.networks import SmallNormal
 from tutelage.specialisation.studies.nearness import BoundaryDistances, Nearness, nearness_course, spread
 from tutelage.studies.claims import Claim
 from tutelage.studies.figures import PALETTE, panel_grid
@@ -18,6 +17,7 @@ from tutelage.studies.statistics import rank_correlations
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.training import Training
 from tutelage.training.inputs import Gaussian
+from tutelage.training.students import SmallNormal
 from tutelage.training.teachers import Levels
 
 STEPS: dict[Scale, int] = {"smoke": 2_000, "quick": 100_000, "paper": 1_000_000}
