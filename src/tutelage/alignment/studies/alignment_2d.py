@@ -108,8 +108,8 @@ def table(seen: PlaneCourse) -> pa.Table:
         {
             "time": time,
             "seed": s,
-            "unit": k + 1,
-            "teacher": int(angles[i, s, k].argmin()) + 1,
+            "unit": k,
+            "teacher": int(angles[i, s, k].argmin()),
             "angle": angles[i, s, k].min().item(),
             "length": lengths[i, s, k].item(),
         }

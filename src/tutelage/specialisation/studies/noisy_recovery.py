@@ -104,7 +104,7 @@ def table(found: list[AngleCourse]) -> pa.Table:
             "polarity": seen.polarity,
             "step": at.step,
             "seed": seed,
-            "unit": j + 1,
+            "unit": j,
             "distance": at.distance[s, j],
             "gradient": at.gradient[s],
         }

@@ -119,7 +119,7 @@ def net_fan_outs(certificates: list[Certificate]) -> np.ndarray:
 
 def table(seen: TheoremValues) -> pa.Table:
     rows = [
-        {"step": at.step, "seed": seed, "unit": j + 1, "distance": at.distance[s, j], "gradient": at.gradient[s]}
+        {"step": at.step, "seed": seed, "unit": j, "distance": at.distance[s, j], "gradient": at.gradient[s]}
         for at in seen.course
         for s, seed in enumerate(seen.seeds)
         for j in range(at.distance.shape[1])
