@@ -67,18 +67,6 @@ def test_ratios_of_one_student_and_of_a_perfect_one():
     assert bounds.lojasiewicz(LocalSetting(teacher, teacher)).item() == math.inf
 
 
-def test_rates_without_constants_are_met_with_moderate_ones_near_the_optimum():
-    for seed in range(12):
-        setting = settings(97 * seed, members=30)
-        near = loss(setting) <= 0.03 * setting.total**2
-        assert bool(near.any())
-        assert bounds.scaled_half_mass_angle(setting)[near].max() < 2.5
-        assert bounds.scaled_average_error(setting)[near].max() < 2.5
-        assert bounds.scaled_spikes(setting)[near].max() < 2.5
-        assert bounds.scaled_angle_energy(setting)[near].max() < 8
-        assert bounds.scaled_least_eigenvalue(setting).min() > 0.02
-
-
 def test_the_printed_bound_on_two_slabs_is_exceeded_and_twice_it_is_not():
     exact, bound = bounds.slab_probabilities(np.array(math.pi / 2), 0.05, 0.05)
     assert exact == pytest.approx(0.001590, abs=1e-6)
@@ -93,10 +81,11 @@ def test_the_printed_bound_on_two_slabs_is_exceeded_and_twice_it_is_not():
 
 
 def test_the_jacobian_is_lipschitz_in_spectral_norm_and_not_as_printed_in_frobenius():
-    """The seed prints 1 + sqrt 3 in Frobenius norm; at 0 the ratio is sqrt(d + 3)."""
+    """Lemma D.1 with 2; the paper prints 1 + sqrt 3 in Frobenius norm; at 0 the ratio is sqrt(d + 3)."""
     draw = torch.Generator().manual_seed(0)
     first, second = (torch.randn(5000, 1, 6, generator=draw, dtype=torch.float64) for _ in range(2))
-    assert bounds.jacobian_change(first, second).max() <= 2 + 1e-9
+    change = torch.linalg.matrix_norm(jacobian(first) - jacobian(second), ord=2)
+    assert (change / (first - second).norm(dim=-1)).max() <= 2 + 1e-9
     zero = torch.zeros(1, 1, 6, dtype=torch.float64)
     change = (jacobian(first[:1]) - jacobian(zero)).flatten(1).norm() / first[:1].norm()
     assert change.item() == pytest.approx(3.0)

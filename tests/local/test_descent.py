@@ -106,14 +106,6 @@ def test_rates():
         descent.descend(setting, [1], keep=False).at(0)
 
 
-def test_the_rate_from_labels_alone():
-    setting = local(members=2)
-    x = torch.randn(2, 200_000, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    y = (x @ setting.teachers.mT).abs().sum(2)
-    error = math.sqrt(math.pi / 2) * y.std(1) / 200_000**0.5
-    assert bool(((descent.estimated_total(y) - setting.total).abs() < 4 * error).all())
-
-
 def test_the_stochastic_gradient_is_unbiased_with_the_half_and_not_as_printed():
     setting = local(members=1)
     x = torch.randn(40, 1, 4000, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)

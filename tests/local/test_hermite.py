@@ -76,12 +76,6 @@ def test_a_neuron_away_from_all_teachers_is_seen():
     assert 1e-5 < found < loss(setting).item()
 
 
-def test_the_sufficient_degree():
-    degree = hermite.sufficient_degree(1.0, 1e-2)
-    assert degree == 72
-    assert math.cos(0.5) ** degree <= 1e-2
-
-
 @pytest.mark.parametrize("degree", [0, 3, -2])
 def test_odd_degrees_are_refused(degree):
     setting = LocalSetting(torch.eye(2), torch.eye(2))

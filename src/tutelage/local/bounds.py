@@ -1,8 +1,4 @@
-r"""The inequalities of seed 003 with constants written out: both sides for every member, [S] each.
-
-Where the seed says O(.) and its proof gives a constant, that constant stands here; where it gives none, the name
-starts with ``scaled`` and what is returned is the ratio to the seed's rate, to be held against an empirical constant.
-"""
+"""The inequalities of paper 003 whose proofs give a constant, written out: both sides for every member, [S] each."""
 
 import math
 from dataclasses import dataclass
@@ -13,7 +9,7 @@ from scipy.special import betainc, erf
 from torch import Tensor
 
 from tutelage.local.directions import direction
-from tutelage.local.exact import gradient, jacobian, loss, loss_and_gradient
+from tutelage.local.exact import gradient, loss, loss_and_gradient
 from tutelage.local.grouping import groups
 from tutelage.local.residuals import least_eigenvalue, second_moments
 from tutelage.local.setting import LocalSetting
@@ -112,52 +108,15 @@ def smoothness(setting: LocalSetting, step: Tensor) -> Sides:
     return Sides(rest, scale**0.25 * value.sqrt() * size**1.5 + scale * size**2 + size**4)
 
 
-def scaled_half_mass_angle(setting: LocalSetting) -> Tensor:
-    """The angle with half of every teacher's mass, over r w_max w_min^{-5/3} L^{1/3}: [S] (003, Lemma 8)."""
-    rate = setting.r * setting.longest * setting.shortest ** (-5 / 3) * loss(setting) ** (1 / 3)
-    return _over(groups(setting).half_mass_angle(), rate)
-
-
-def scaled_average_error(setting: LocalSetting) -> Tensor:
-    """max |v_i| over r^{11/4} w_max^{1/4} Delta^{-3/2} L^{3/8}: [S] (003, Lemma 9)."""
-    rate = setting.r**2.75 * setting.longest**0.25 * setting.separation**-1.5 * loss(setting) ** 0.375
-    return _over(groups(setting).error.norm(dim=2).amax(1), rate)
-
-
-def scaled_spikes(setting: LocalSetting) -> Tensor:
-    """||R2||^2 over r^{5/2} w_max^{1/2} L^{3/4}: [S] (003, Lemma 11)."""
-    return _over(second_moments(setting)[2], setting.r**2.5 * setting.longest.sqrt() * loss(setting) ** 0.75)
-
-
-def scaled_angle_energy(setting: LocalSetting) -> Tensor:
-    """sum |w_j|^2 delta_j^2 over sqrt L: [S] (003, Lemma C.4)."""
-    return _over(groups(setting).angle_energy(), loss(setting).sqrt())
-
-
-def scaled_least_eigenvalue(setting: LocalSetting) -> Tensor:
-    """lambda_min(M) r^3 / Delta^3: [S] (003, Lemma 10)."""
-    return least_eigenvalue(setting) * setting.r**3 / setting.separation**3
-
-
-def _over(value: Tensor, rate: Tensor) -> Tensor:
-    """value / rate, 0 where the rate is 0 (a perfect fit)."""
-    return torch.where(rate > 0, value / torch.where(rate > 0, rate, 1), 0)
-
-
 def slab_probabilities(phi: np.ndarray, first: float, second: float) -> tuple[np.ndarray, np.ndarray]:
     r"""P(A) and its upper bound 2 d1 (d2 + d1 |cos|) / (pi sin) for the shadow of two slabs (003, technical Lemma C.2).
 
-    A = {|x_1| <= d1, |x_2| <= (d2 + d1 |cos phi|) / sin phi}. The seed prints half of this bound, which is exceeded.
+    A = {|x_1| <= d1, |x_2| <= (d2 + d1 |cos phi|) / sin phi}. The paper prints half of this bound, which is exceeded;
+    :func:`separation_bound` follows from the bound given here.
     """
     reach = (second + first * np.abs(np.cos(phi))) / np.sin(phi)
     exact = erf(first / math.sqrt(2)) * erf(reach / math.sqrt(2))
     return exact, 2 * first * reach / math.pi
-
-
-def jacobian_change(first: Tensor, second: Tensor) -> Tensor:
-    """Spectral norm of the change of the derivative of |w| w, over |w - w'|: at most 2 (003, Lemma D.1): [S, m]."""
-    change = torch.linalg.matrix_norm(jacobian(first) - jacobian(second), ord=2)
-    return change / (first - second).norm(dim=-1)
 
 
 def cover_probability(angle: float, dimension: int) -> float:

@@ -6,7 +6,6 @@ The Hessian at a global minimum has no eigenvalue above :math:`4 \sum_i |w^*_i|`
 :math:`1 / (2 \sum_i |w^*_i|)`; the usual rate here is half of it.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -75,11 +74,6 @@ def greatest_rate(setting: LocalSetting) -> Tensor:
 def lazy_rate(setting: LocalSetting, top: Tensor) -> Tensor:
     """1 / (4 sum_j top_j^2 |w_j|^2), half of what is stable where the students stand: [S]; for the lazy model."""
     return 1 / (4 * (top.double().square() * setting.students.square().sum(2)).sum(1))
-
-
-def estimated_total(y: Tensor) -> Tensor:
-    """sum |w*_i| = sqrt(pi/2) E y, from labels [S, N], for a rate without knowing the teacher: [S]."""
-    return math.sqrt(math.pi / 2) * y.double().mean(1)
 
 
 def descend(

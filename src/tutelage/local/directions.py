@@ -14,7 +14,6 @@ from torch import Tensor
 
 from tutelage.local.exact import loss_and_gradient
 from tutelage.local.grouping import StudentGroups, groups
-from tutelage.local.residuals import residual
 from tutelage.local.setting import LocalSetting
 
 
@@ -76,18 +75,3 @@ def _share(found: StudentGroups, limit: Tensor) -> Tensor:
     mass = found.mass(limit).unsqueeze(1)
     length = found.weight.sqrt().unsqueeze(2)
     return torch.where(found.within(limit), length / torch.where(mass > 0, mass, 1), 0)
-
-
-def identity_at(setting: LocalSetting, x: Tensor, angle: Tensor | float | None = None) -> Tensor:
-    r"""What identity (12) averages over x, at points [N, d]: [S, N]; its mean is <grad L, D>.
-
-    .. math:: R^2 + R \sum_i \sum_j q_{ij} |w_j|\, w^*_i \cdot x\, (\mathrm{sgn}(w^*_i \cdot x) -
-        \mathrm{sgn}(w_j \cdot x))
-    """
-    d = direction(setting, angle)
-    share = _share(d.found, d.angle) * d.found.weight.sqrt().unsqueeze(2)
-    taught = x.double() @ setting.teachers.mT
-    gate = (x.double() @ d.found.students.mT).sign()
-    pulled = (share.sum(1).unsqueeze(1) * taught.abs()).sum(2) - ((gate @ share) * taught).sum(2)
-    value = residual(setting, x)
-    return value**2 + value * pulled

@@ -112,8 +112,3 @@ def hessian(setting: LocalSetting) -> Tensor:
     each = torch.arange(m)
     out[:, each, :, each, :] += bent.transpose(0, 1)
     return out.reshape(members, m * d, m * d)
-
-
-def greatest_curvature(setting: LocalSetting) -> Tensor:
-    """4 sum |w*_i|, above every eigenvalue of the Hessian at a global minimum: [S]."""
-    return 4 * setting.total

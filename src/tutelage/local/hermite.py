@@ -39,11 +39,6 @@ def coefficients(k: np.ndarray | int) -> np.ndarray:
     return np.where(k % 2 == 1, 0.0, np.where(k == 0, math.sqrt(2 / math.pi), signed))
 
 
-def sufficient_degree(separation: float, share: float) -> int:
-    """The even l with cos^l(Delta / 2) <= share (003, Lemma C.4)."""
-    return 2 * max(math.ceil(math.log(1 / share) / math.log(1 / math.cos(separation / 2))), 1)
-
-
 def squared_norm(setting: LocalSetting, degree: int) -> Tensor:
     """||h||^2 = pi / 2 + sum_{k, j} cos^l(angle of teachers k and j) / sigma_l^2: [S]."""
     _even(degree)

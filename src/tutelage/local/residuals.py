@@ -85,14 +85,3 @@ def split(found: StudentGroups, x: Tensor) -> tuple[Tensor, Tensor]:
     index = found.teacher.unsqueeze(1).expand_as(inner)
     of_teacher = gate.expand(inner.shape[0], -1, -1).gather(2, index)
     return flat, (inner.abs() - inner * of_teacher).sum(2)
-
-
-def wedge_second_moment(phi: Tensor) -> Tensor:
-    r"""E[(b.x)^2 1{signs differ}] = (phi - sin phi cos phi) / pi for a unit b, at the angle phi (003, Lemma D.2)."""
-    return (phi - phi.sin() * phi.cos()) / math.pi
-
-
-def gated_moment_norm(phi: Tensor) -> Tensor:
-    r"""|E[|a.x| (I + b b^T) x sgn(b.x)]| = sqrt(4 k(phi)^2 + ((1 - 2 phi / pi) sin phi)^2) <= 2 (003, Lemma D.3)."""
-    k = 2 / math.pi * (phi.sin() + (math.pi / 2 - phi) * phi.cos())
-    return (4 * k**2 + ((1 - 2 / math.pi * phi) * phi.sin()) ** 2).sqrt()

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tutelage.errors import Refusal
 from tutelage.margins.datasets import LabelledPoints
 from tutelage.networks import Network
 from tutelage.networks.forward import activate, linear, stacked_points
@@ -82,15 +81,6 @@ def separability_by_layer(network: Network, points: Tensor, y: Tensor) -> tuple[
         out.append(_judged(f, labels))
         f = activate(network, f.clone())
     return tuple(out)
-
-
-def violating_pairs(data: LabelledPoints, member: int = 0, most: int = 1000) -> Tensor:
-    """The pairs (i, j), i <= j, that keep a set from being orthogonally separable, at most as many as told: [K, 2]."""
-    if not 0 <= member < data.members:
-        raise Refusal(f"there is no set {member}: there are {data.members}")
-    mine = slice(member, member + 1)
-    bad = _violating(_products(data.x[mine], slice(None)), data.y[mine], slice(None))
-    return bad[0].triu().nonzero()[:most]
 
 
 def _products(x: Tensor, rows: slice) -> Tensor:

@@ -1,10 +1,11 @@
-"""The compiled cut, upper half: all cells of a complex cut by one layer's units, one unit after the other."""
+"""The compiled cut: all cells of a complex cut by one layer's units, one unit after the other."""
 
 import numpy as np
 from numba import njit
 
 from tutelage.compiling import OPTIONS, compiled, stamp_of
-from tutelage.functions.pieces import _skeleton
+from tutelage.functions.pieces import _new_facet, _skeleton
+from tutelage.functions.pieces._new_facet import Scratch, facet_corners, facet_edges, facet_pairs
 from tutelage.functions.pieces._skeleton import (
     DONE,
     SIDES_A_CELL,
@@ -12,11 +13,7 @@ from tutelage.functions.pieces._skeleton import (
     TOO_MANY,
     Complex,
     ComplexSize,
-    Scratch,
     cut_edges,
-    facet_corners,
-    facet_edges,
-    facet_pairs,
     repacked,
     room,
     rows,
@@ -213,4 +210,4 @@ def _make_cut(stamp: int):
     return compiled(cut)
 
 
-cut_layer = _make_cut(stamp_of(_skeleton.__file__, __file__))
+cut_layer = _make_cut(stamp_of(_skeleton.__file__, _new_facet.__file__, __file__))
