@@ -23,7 +23,7 @@ def measured(members: int) -> dict:
     seeds = range(members)
     teacher = tt.teachers.Levels(inputs=100, hidden=20, outputs=50, polarity=1.0).build(seeds)
     inputs = tt.inputs.Gaussian(std=1.5).draw(teacher, seeds)
-    students = tt.networks.SmallNormal(multiple=5, scale=0.1).build(teacher, seeds)
+    students = tt.students.SmallNormal(multiple=5, scale=0.1).build(teacher, seeds)
     wall, work = [], []
     for _ in range(ROUNDS):
         begin, worked = perf_counter(), process_time()

@@ -15,10 +15,11 @@ from pathlib import Path
 import torch
 
 from provenance import provenance
-from tutelage.networks import Network, UniformFanIn, to_module
+from tutelage.networks import Network, to_module
 from tutelage.training import Task, Training, make_task
 from tutelage.training.inputs import Gaussian
 from tutelage.training.stacked import Stacked
+from tutelage.training.students import UniformFanIn
 from tutelage.training.teachers import Levels
 
 MEMBERS, STEPS, ROUNDS = 8, 40, 7

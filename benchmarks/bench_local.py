@@ -13,7 +13,7 @@ import torch
 
 from provenance import provenance
 from tutelage.local import (
-    Setting,
+    LocalSetting,
     descend,
     local_students,
     loss_and_gradient,
@@ -45,10 +45,10 @@ def main() -> None:
     options = parser.parse_args()
     seeds = range(MEMBERS)
     teachers = separated_teachers(TEACHERS, DIMENSION, seeds)
-    far = Setting(teachers, normal_students(STUDENTS, DIMENSION, seeds))
-    near = Setting(teachers, local_students(teachers, STUDENTS, seeds, spread=1e-6))
+    far = LocalSetting(teachers, normal_students(STUDENTS, DIMENSION, seeds))
+    near = LocalSetting(teachers, local_students(teachers, STUDENTS, seeds, spread=1e-6))
     taught, units = far.units()
-    plane = Setting(plane_teachers([20, 80, 140]), normal_students(20, 2, range(RUNS)))
+    plane = LocalSetting(plane_teachers([20, 80, 140]), normal_students(20, 2, range(RUNS)))
     descend(plane, [1])
     result = {
         "provenance": provenance(),

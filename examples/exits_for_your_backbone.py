@@ -9,10 +9,17 @@ from torch import nn
 from tutelage.data import load_images
 from tutelage.data.subsets import class_subset
 from tutelage.errors import Refusal
-from tutelage.exits.attached_exits import with_exits
-from tutelage.exits.inference import early_exit, exit_accuracy, exit_times, exit_within, save_exit
-from tutelage.exits.multi_exit import initialised
-from tutelage.exits.training import ExitTraining, train_exits
+from tutelage.exits import (
+    ExitTraining,
+    early_exit,
+    exit_accuracy,
+    exit_times,
+    exit_within,
+    initialised,
+    save_exit,
+    train_exits,
+    with_exits,
+)
 
 try:
     x, y, test, test_labels = load_images("digits").tensors()

@@ -9,7 +9,7 @@ seeds = range(4)
 recipe = tt.teachers.Levels(inputs=8, hidden=(6, 5, 4), outputs=3, bias="median")
 law = tt.inputs.Gaussian(train=100, evaluate=100)
 teacher = recipe.build(seeds, law, dtype=torch.float64)
-students = tt.networks.UniformFanIn(multiple=2).build(teacher, seeds)
+students = tt.students.UniformFanIn(multiple=2).build(teacher, seeds)
 points = law.draw(teacher, seeds).train
 
 taught, learnt = forward(teacher, points), forward(students, points)

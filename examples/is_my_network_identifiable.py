@@ -28,7 +28,7 @@ for folds in report.layers:
 seeds = range(8)
 teachers = tt.networks.concatenate([made] * len(seeds))
 inputs = tt.inputs.Uniform(train=4_000, evaluate=1_000).draw(teachers, seeds)
-students = tt.networks.UniformFanIn().build(teachers, seeds)
+students = tt.students.UniformFanIn().build(teachers, seeds)
 run = tt.train(teachers, students, inputs, steps=3_000, learning_rate=0.1)
 loss = (outputs(run.students, inputs.evaluate) - outputs(teachers, inputs.evaluate)).square().mean((1, 2))
 for s in seeds:

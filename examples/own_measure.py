@@ -49,7 +49,7 @@ if __name__ == "__main__":
     seeds = range(4)
     teacher = Orthogonal(inputs=20, hidden=5, outputs=8).build(seeds)
     inputs = tt.inputs.Gaussian(train=2_000, evaluate=1_000).draw(teacher, seeds)
-    students = tt.networks.SmallNormal(multiple=3, scale=0.1).build(teacher, seeds)
+    students = tt.students.SmallNormal(multiple=3, scale=0.1).build(teacher, seeds)
     run = tt.train(teacher, students, inputs, steps=2_000, learning_rate=0.05, record=range(0, 2_001, 500))
     report = tt.measure(run, ["evaluate_loss", "relative_loss"])
     for step, loss, share in zip(report.steps, report["evaluate_loss"], report["relative_loss"], strict=True):

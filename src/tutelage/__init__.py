@@ -42,6 +42,7 @@ _NAMES = {
     "prune": "functions",
     "reproduce": "studies",
     "same_function": "functions",
+    "students": "training",
     "teachers": "training",
     "train": "training",
 }
@@ -76,6 +77,7 @@ __all__ = [
     "reproduce",
     "same_function",
     "specialisation",
+    "students",
     "studies",
     "teachers",
     "train",
@@ -124,5 +126,5 @@ if TYPE_CHECKING:
     from tutelage.measures import measure
     from tutelage.networks import Network
     from tutelage.studies.reproduce import reproduce
-    from tutelage.training import Trajectory, inputs, teachers
+    from tutelage.training import Trajectory, inputs, students, teachers
     from tutelage.training.train import train

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tutelage import Refusal
 from tutelage.alignment.determinants import determinants, signs
 from tutelage.alignment.edge_proof import EDGES, _upper, prove_edge
-from tutelage.alignment.interval_proof import Proof, load
+from tutelage.alignment.interval_proof import IntervalProof, load
 from tutelage.alignment.proof_checker import Tables, check
 
 STORED = Path(__file__).parents[3] / "docs" / "results" / "conjecture"
@@ -76,12 +76,12 @@ def test_a_complete_proof_is_confirmed_and_true(edge):
 @pytest.mark.parametrize("edge", EDGES)
 def test_more_than_was_shown_is_refused(edge):
     proof = prove_edge(edge, 5, 3, 11)
-    assert not check(Proof(proof.margin, proof.levels, 4, proof.edge)).covers
-    assert not check(Proof(4, proof.levels, 5, proof.edge)).covers
-    assert not check(Proof(proof.margin, proof.levels, 5, 3 - proof.edge)).valid
+    assert not check(IntervalProof(proof.margin, proof.levels, 4, proof.edge)).covers
+    assert not check(IntervalProof(4, proof.levels, 5, proof.edge)).covers
+    assert not check(IntervalProof(proof.margin, proof.levels, 5, 3 - proof.edge)).valid
     wrong = [codes.copy() for codes in proof.levels]
     wrong[-1][np.flatnonzero(wrong[-1] == 2)[0]] = 1
-    assert check(Proof(proof.margin, tuple(wrong), 5, proof.edge)).refused == 1
+    assert check(IntervalProof(proof.margin, tuple(wrong), 5, proof.edge)).refused == 1
 
 
 def test_where_the_gaps_are_wide_boxes_are_not_confirmed():
@@ -106,7 +106,7 @@ def test_regions_are_volumes():
     inside = (small[:, [0, 2]].all(1) & large[:, [1, 3]].all(1)) * 1.0 + small[:, [1, 3]].all(1) * large[:, [0, 2]].all(
         1
     )
-    assert Proof(4, (), 3, 1).region == pytest.approx(inside.mean(), abs=4 * inside.std() / 400_000**0.5)
+    assert IntervalProof(4, (), 3, 1).region == pytest.approx(inside.mean(), abs=4 * inside.std() / 400_000**0.5)
 
 
 @pytest.mark.parametrize("edge", EDGES)
@@ -120,7 +120,7 @@ def test_stored_proofs_are_what_their_names_say(edge):
 def test_files_and_refusals(tmp_path):
     proof = prove_edge("opposite", 5, 4, 7)
     proof.save(tmp_path / "edge.npz")
-    assert load(tmp_path / "edge.npz").digest == proof.digest != Proof(4, proof.levels, 5).digest
+    assert load(tmp_path / "edge.npz").digest == proof.digest != IntervalProof(4, proof.levels, 5).digest
     with pytest.raises(Refusal, match="did you mean 'opposite'"):
         prove_edge("oposite")
     with pytest.raises(Refusal, match="no wider"):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tutelage import Refusal
 from tutelage.alignment.determinants import determinants, signs
 from tutelage.alignment.face_proof import _range_of_curves, _upper, prove_face
-from tutelage.alignment.interval_proof import Proof, load, prove
+from tutelage.alignment.interval_proof import IntervalProof, load, prove
 from tutelage.alignment.proof_checker import Tables, check
 
 
@@ -61,8 +61,8 @@ def test_a_complete_proof_is_confirmed_and_true():
 def test_a_slab_that_reaches_further_is_refused():
     proof = prove_face(6, 4, 10)
     assert check(proof).valid
-    assert not check(Proof(proof.margin, proof.levels, slab=5)).covers
-    assert not check(Proof(5, proof.levels, slab=6)).covers
+    assert not check(IntervalProof(proof.margin, proof.levels, slab=5)).covers
+    assert not check(IntervalProof(5, proof.levels, slab=6)).covers
 
 
 def test_regions_are_volumes():
@@ -70,15 +70,15 @@ def test_regions_are_volumes():
     gaps = np.random.default_rng(1).dirichlet(np.ones(4), 200_000)
     second = np.sort(gaps, axis=1)
     inside = (second[:, 0] < 1 / 32) & (second[:, 1] >= 1 / 16)
-    assert Proof(4, (), slab=5).region == pytest.approx(inside.mean(), abs=4 * inside.std() / 200_000**0.5)
+    assert IntervalProof(4, (), slab=5).region == pytest.approx(inside.mean(), abs=4 * inside.std() / 200_000**0.5)
     whole = gaps.min(1) >= 1 / 16
-    assert Proof(4, ()).region == pytest.approx(whole.mean(), abs=4 * whole.std() / 200_000**0.5)
+    assert IntervalProof(4, ()).region == pytest.approx(whole.mean(), abs=4 * whole.std() / 200_000**0.5)
 
 
 def test_files_keep_the_slab(tmp_path):
     proof = prove_face(5, 4, 8)
     proof.save(tmp_path / "face.npz")
-    assert load(tmp_path / "face.npz").digest == proof.digest != Proof(4, proof.levels).digest
+    assert load(tmp_path / "face.npz").digest == proof.digest != IntervalProof(4, proof.levels).digest
 
 
 def test_refusals():

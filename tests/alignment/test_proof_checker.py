@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tutelage import Refusal
-from tutelage.alignment.interval_proof import EXCLUDED, OUTSIDE, Proof, prove
+from tutelage.alignment.interval_proof import EXCLUDED, OUTSIDE, IntervalProof, prove
 from tutelage.alignment.proof_checker import Tables, check
 
 
@@ -18,7 +18,7 @@ def proof():
 def changed(proof, level, at, code):
     levels = [codes.copy() for codes in proof.levels]
     levels[level][at] = code
-    return Proof(proof.margin, tuple(levels))
+    return IntervalProof(proof.margin, tuple(levels))
 
 
 def test_a_proof_is_confirmed_box_by_box(proof):
@@ -43,13 +43,13 @@ def test_a_box_that_is_set_aside_without_reason_is_seen(proof, code):
 
 def test_missing_boxes_are_damage(proof):
     with pytest.raises(Refusal, match="damaged"):
-        check(Proof(proof.margin, (*proof.levels[:-1], proof.levels[-1][:-1])))
-    assert not check(Proof(proof.margin, proof.levels[:-1])).covers
+        check(IntervalProof(proof.margin, (*proof.levels[:-1], proof.levels[-1][:-1])))
+    assert not check(IntervalProof(proof.margin, proof.levels[:-1])).covers
 
 
 def test_a_claim_nearer_to_coincidence_than_was_shown_is_refused(proof):
     """The boxes excluded at margin 4 are not all within the neighbourhood of margin 5."""
-    assert not check(Proof(5, proof.levels)).covers
+    assert not check(IntervalProof(5, proof.levels)).covers
 
 
 def test_tables_hold_the_kernel():

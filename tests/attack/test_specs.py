@@ -11,10 +11,10 @@ from tutelage.lab import Store
 from tutelage.lab.execute import execute
 from tutelage.lab.grid import read_experiment, settings_of
 from tutelage.lab.spec import Spec
-from tutelage.networks import Student
 from tutelage.training.inputs import Law
 from tutelage.training.optimisers import Optimiser
 from tutelage.training.schedules import Schedule
+from tutelage.training.students import Student
 from tutelage.training.teachers import Teacher
 
 BASE = {

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tutelage.autoencoders import Bounds, Information, Record
+from tutelage.autoencoders import Bounds, Information, TrainingRecord
 from tutelage.autoencoders.records import Watch
 
 KNOWN = Information(2.0, Bounds(1.9, 0.01, 2.1, 0.01), -10.0, 0.1, -8.0, 2.0, -9.5, 3, 4, 0.4)
@@ -27,8 +27,8 @@ def test_a_vae_has_no_signs():
 
 
 def test_collapse_is_told():
-    assert not Record(1, 1.0, 0.5, -1.0, 0.3, -0.7, 0.5).collapsed
-    assert Record(1, None, 0.5, -1.0, 0.001, -0.7, 0.0).collapsed
+    assert not TrainingRecord(1, 1.0, 0.5, -1.0, 0.3, -0.7, 0.5).collapsed
+    assert TrainingRecord(1, None, 0.5, -1.0, 0.001, -0.7, 0.0).collapsed
     assert not KNOWN.collapsed
     assert replace(KNOWN, bounds=Bounds(-0.1, 0.01, 0.01, 0.01)).collapsed
 

@@ -7,7 +7,7 @@ from torch import nn
 from tutelage.autoencoders import Likelihood, Settings
 from tutelage.autoencoders.joint import Joint
 from tutelage.autoencoders.steps import bound, gain, kept_codes
-from tutelage.autoencoders.streams import Stream
+from tutelage.autoencoders.streams import NamedDraws
 from tutelage.errors import Refusal
 
 CPU = torch.device("cpu")
@@ -39,7 +39,7 @@ DATA = torch.arange(40).view(-1, 1) % SYMBOLS
 @torch.no_grad()
 def test_the_kl_term_is_weighed_and_has_its_floor(joint):
     plain, half, free = (
-        bound(joint, DATA, Stream(0, CPU), how, 0)
+        bound(joint, DATA, NamedDraws(0, CPU), how, 0)
         for how in (Settings(), Settings(beta=3.0, warm_up=6), Settings(free_bits=100.0))
     )
     fit, kl = float(plain.reconstruction), float(plain.kl)
@@ -52,7 +52,7 @@ def test_the_kl_term_is_weighed_and_has_its_floor(joint):
 @torch.no_grad()
 def test_resampling_closes_in_on_the_likelihood(joint):
     one, few, many = (
-        sum(float(bound(joint, DATA, Stream(s, CPU), Settings(resample=k), 0).climbed) for s in range(60)) / 60
+        sum(float(bound(joint, DATA, NamedDraws(s, CPU), Settings(resample=k), 0).climbed) for s in range(60)) / 60
         for k in (1, 3, 30)
     )
     z = torch.randn(100_000, 2, generator=torch.Generator().manual_seed(0))
@@ -65,7 +65,7 @@ def test_reinforce_and_the_sum_have_the_same_gradient(joint):
     weight = joint.decoder[2].weight
 
     def gradients(how: Settings, count: int) -> torch.Tensor:
-        stream, found = Stream(0, CPU), []
+        stream, found = NamedDraws(0, CPU), []
         for _ in range(count):
             joint.decoder.zero_grad()
             gain(joint, stream, how).backward()
@@ -90,15 +90,15 @@ def test_the_sum_is_for_one_symbol_a_sample():
 
     joint = Joint(Table(), Two(), Table(), Likelihood("categorical"), size=1)
     with pytest.raises(Refusal, match="2 symbols"):
-        gain(joint, Stream(0, CPU), Settings())
+        gain(joint, NamedDraws(0, CPU), Settings())
 
 
 def test_of_several_codes_one_is_kept_by_its_weight(joint):
     x = torch.zeros(30_000, 1, dtype=torch.long)
-    kept = kept_codes(joint, x, Stream(0, CPU), 20)
+    kept = kept_codes(joint, x, NamedDraws(0, CPU), 20)
     z = torch.randn(400_000, 2, generator=torch.Generator().manual_seed(1))
     with torch.no_grad():
         weight = joint.decoder(z)[:, 0].softmax(-1)[:, 0]
         wanted = (weight.unsqueeze(1) * z).sum(0) / weight.sum()  # mean of the model's posterior
-        plain = kept_codes(joint, x, Stream(0, CPU), 1).mean(0)
+        plain = kept_codes(joint, x, NamedDraws(0, CPU), 1).mean(0)
     assert float((kept.mean(0) - wanted).abs().max()) < 0.25 * float((plain - wanted).abs().max())

@@ -16,7 +16,7 @@ from tutelage.autoencoders import (
     uniform_symbols,
 )
 from tutelage.autoencoders.objective import to_prior
-from tutelage.autoencoders.training import _Noise
+from tutelage.autoencoders.training import _StepNoise
 from tutelage.errors import Refusal
 
 SHORT = Settings(steps=60, batch=32, learning_rate=5e-3)
@@ -60,12 +60,12 @@ def test_a_member_is_trained_the_same_whoever_stands_beside_it():
 
 def test_the_three_batches_of_a_step_are_different_draws():
     model = normal_models([0])
-    part = _Noise(model, [0], SHORT)(7)
+    part = _StepNoise(model, [0], SHORT)(7)
     assert len(part.latent) == len(part.sample) == 3
     gradient, sign, estimator = part.latent
     assert not torch.equal(gradient, sign)
     assert not torch.equal(sign, estimator)
-    again = _Noise(model, [0], SHORT)
+    again = _StepNoise(model, [0], SHORT)
     for step in range(8):
         last = again(step)
     torch.testing.assert_close(last.latent[1], sign)

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from tutelage.cli import main
-from tutelage.studies import Outcome, find
+from tutelage.studies import Reproduction, find
 from tutelage.studies.claims import Verdict
 
 SPEC = {
@@ -67,7 +67,7 @@ def test_studies_lists_all_with_their_sizes(tutelage):
 def test_a_failed_claim_is_a_verdict_unless_the_scale_is_smoke(tutelage, tmp_path, monkeypatch, scale, code):
     one = Verdict("c", "s", "t", "> 0", -1.0, 0.1, 3, "fails", "r")
     commands = sys.modules["tutelage.cli.commands"]
-    outcome = Outcome(find("l-shape"), scale, tmp_path, [one])
+    outcome = Reproduction(find("l-shape"), scale, tmp_path, [one])
     monkeypatch.setattr(commands, "carry_out", lambda *names, **how: [outcome])
     monkeypatch.setattr(commands.html, "write_reports", lambda out: out / "report.html")
     done = tutelage("reproduce", "l-shape", "--scale", scale, "--out", tmp_path, "--json")

@@ -9,7 +9,7 @@ from rich.console import Console
 from tutelage.cli.tables import claims_table, study_rows, summary
 from tutelage.lab import Pack
 from tutelage.measures import Report
-from tutelage.studies import STUDIES, Outcome, Verdict
+from tutelage.studies import STUDIES, Reproduction, Verdict
 
 
 def printed(table):
@@ -24,7 +24,7 @@ def test_claims_are_shown_setting_by_setting():
         Verdict("a sentence", setting, "a statistic", "> 0", measured, 0.1, 8, verdict, "r")
         for setting, measured, verdict in (("p = 0", 1.5, "holds"), ("p = 1", -2.0, "fails"))
     ]
-    text = printed(claims_table(Outcome(STUDIES["l-shape"], "quick", Path(), verdicts)))
+    text = printed(claims_table(Reproduction(STUDIES["l-shape"], "quick", Path(), verdicts)))
     assert text.count("a sentence") == 1
     assert "holds" in text
     assert "-2" in text

@@ -13,7 +13,7 @@ from tutelage.local import bounds
 from tutelage.local.exact import jacobian, loss
 from tutelage.local.grouping import groups
 from tutelage.local.residuals import least_eigenvalue
-from tutelage.local.setting import Setting, effective
+from tutelage.local.setting import LocalSetting, effective
 from tutelage.local.starts import local_students, opposite_pair, separated_teachers, split_students
 
 
@@ -25,7 +25,7 @@ def settings(seed, members=12):
     teachers = separated_teachers(r, 4, seeds, separation=0.4, lengths=(0.5, 2.0))
     spread = 10 ** (-3 + 4 * torch.rand(1, generator=draw).item())
     scale = 0.7 + 0.6 * torch.rand(members, 1, 1, generator=draw, dtype=torch.float64)
-    return Setting(teachers, scale * local_students(teachers, r + seed % 7, seeds, spread=spread))
+    return LocalSetting(teachers, scale * local_students(teachers, r + seed % 7, seeds, spread=spread))
 
 
 @given(st.integers(0, 10**6))
@@ -62,21 +62,9 @@ def test_ratios_of_one_student_and_of_a_perfect_one():
     teacher = torch.tensor([[1.0, 0.0]], dtype=torch.float64)
     for delta in (0.1, 1e-3, 1e-6):
         student = torch.tensor([[math.cos(delta), math.sin(delta)]], dtype=torch.float64)
-        assert bounds.polyak(Setting(teacher, student)).item() == pytest.approx(2, rel=2 * delta + 1e-6)
-    assert bounds.polyak(Setting(teacher, teacher)).item() == math.inf
-    assert bounds.lojasiewicz(Setting(teacher, teacher)).item() == math.inf
-
-
-def test_rates_without_constants_are_met_with_moderate_ones_near_the_optimum():
-    for seed in range(12):
-        setting = settings(97 * seed, members=30)
-        near = loss(setting) <= 0.03 * setting.total**2
-        assert bool(near.any())
-        assert bounds.scaled_half_mass_angle(setting)[near].max() < 2.5
-        assert bounds.scaled_average_error(setting)[near].max() < 2.5
-        assert bounds.scaled_spikes(setting)[near].max() < 2.5
-        assert bounds.scaled_angle_energy(setting)[near].max() < 8
-        assert bounds.scaled_least_eigenvalue(setting).min() > 0.02
+        assert bounds.polyak(LocalSetting(teacher, student)).item() == pytest.approx(2, rel=2 * delta + 1e-6)
+    assert bounds.polyak(LocalSetting(teacher, teacher)).item() == math.inf
+    assert bounds.lojasiewicz(LocalSetting(teacher, teacher)).item() == math.inf
 
 
 def test_the_printed_bound_on_two_slabs_is_exceeded_and_twice_it_is_not():
@@ -93,10 +81,11 @@ def test_the_printed_bound_on_two_slabs_is_exceeded_and_twice_it_is_not():
 
 
 def test_the_jacobian_is_lipschitz_in_spectral_norm_and_not_as_printed_in_frobenius():
-    """The seed prints 1 + sqrt 3 in Frobenius norm; at 0 the ratio is sqrt(d + 3)."""
+    """Lemma D.1 with 2; the paper prints 1 + sqrt 3 in Frobenius norm; at 0 the ratio is sqrt(d + 3)."""
     draw = torch.Generator().manual_seed(0)
     first, second = (torch.randn(5000, 1, 6, generator=draw, dtype=torch.float64) for _ in range(2))
-    assert bounds.jacobian_change(first, second).max() <= 2 + 1e-9
+    change = torch.linalg.matrix_norm(jacobian(first) - jacobian(second), ord=2)
+    assert (change / (first - second).norm(dim=-1)).max() <= 2 + 1e-9
     zero = torch.zeros(1, 1, 6, dtype=torch.float64)
     change = (jacobian(first[:1]) - jacobian(zero)).flatten(1).norm() / first[:1].norm()
     assert change.item() == pytest.approx(3.0)
@@ -120,7 +109,7 @@ def test_cover_probability_and_the_printed_limit(d):
 def test_masses_are_squares_of_lengths_and_not_lengths_as_proofs_write():
     """Proofs of C.2, C.4.3 and C.4.4 have |w_j| for |w_j|^2; perfect students tell the two apart."""
     teachers = separated_teachers(2, 3, range(4), lengths=(0.5, 2.0))
-    perfect = Setting(teachers, split_students(teachers, [[0.3, 0.7], [0.2, 0.3, 0.5]]))
+    perfect = LocalSetting(teachers, split_students(teachers, [[0.3, 0.7], [0.2, 0.3, 0.5]]))
     assert bool((loss(perfect) < 1e-28).all())
     assert torch.allclose(perfect.mass, perfect.total)
     assert bool(((perfect.students.norm(dim=2).sum(1) - perfect.total).abs() > 0.1).all())

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from tutelage.local.exact import loss
 from tutelage.local.grouping import groups
-from tutelage.local.setting import Setting, ineffective
+from tutelage.local.setting import LocalSetting, ineffective
 
 
 def random_setting(seed, members=3):
     draw = torch.Generator().manual_seed(seed)
     teachers = torch.randn(members, 3, 4, generator=draw, dtype=torch.float64)
-    return Setting(teachers, torch.randn(members, 7, 4, generator=draw, dtype=torch.float64))
+    return LocalSetting(teachers, torch.randn(members, 7, 4, generator=draw, dtype=torch.float64))
 
 
 @given(st.integers(0, 10**6))
@@ -40,7 +40,7 @@ def test_against_a_loop(seed):
 def test_without_folding_a_perfect_student_would_count_as_far():
     """The seed's partition by raw angles has delta = pi and v = -2 w* for the student -w*, whose loss is 0."""
     teacher = torch.tensor([[[1.0, 2.0]]], dtype=torch.float64)
-    setting = Setting(teacher, -ineffective(teacher))
+    setting = LocalSetting(teacher, -ineffective(teacher))
     found = groups(setting)
     assert loss(setting).item() < 1e-30
     assert found.angle.item() < 1e-7
@@ -65,7 +65,7 @@ def test_half_mass_angle_is_the_least_that_does(seed):
 
 
 def test_a_zero_student_weighs_nothing():
-    setting = Setting(torch.eye(2), torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]))
+    setting = LocalSetting(torch.eye(2), torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]))
     found = groups(setting)
     assert found.angle_energy().item() == 0
     assert found.mass().tolist() == [[1.0, 1.0]]

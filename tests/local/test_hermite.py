@@ -13,7 +13,7 @@ from tutelage.local import hermite
 from tutelage.local.exact import loss
 from tutelage.local.grouping import groups
 from tutelage.local.residuals import residual
-from tutelage.local.setting import Setting
+from tutelage.local.setting import LocalSetting
 from tutelage.local.starts import local_students, separated_teachers
 
 
@@ -42,7 +42,7 @@ def test_the_decay_is_5_halves_and_not_the_printed_3_halves():
 
 def test_norm_and_product_against_samples_and_the_printed_norm_is_too_small():
     teachers = separated_teachers(3, 4, [0], separation=1.0)
-    setting = Setting(teachers, local_students(teachers, 6, [1], spread=2.0) * 1.3)
+    setting = LocalSetting(teachers, local_students(teachers, 6, [1], spread=2.0) * 1.3)
     x = torch.randn(600_000, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     t = (x @ (teachers[0] / teachers[0].norm(dim=1, keepdim=True)).T).numpy()
     degree = 4
@@ -62,7 +62,7 @@ def test_norm_and_product_against_samples_and_the_printed_norm_is_too_small():
 def test_bounds_are_bounds(m, spread, scale):
     seeds = range(20)
     teachers = separated_teachers(3, 4, seeds, lengths=(0.5, 2.0))
-    setting = Setting(teachers, scale * local_students(teachers, m, seeds, spread=spread))
+    setting = LocalSetting(teachers, scale * local_students(teachers, m, seeds, spread=spread))
     assert bool((hermite.lower_bound(setting).value <= loss(setting)).all())
     assert bool((groups(setting).angle_energy() <= hermite.angle_energy_bound(setting)).all())
 
@@ -71,19 +71,13 @@ def test_a_neuron_away_from_all_teachers_is_seen():
     """Theorem 2 the other way round: mass off the teachers' lines costs at least what the certificate says."""
     teachers = torch.eye(3, dtype=torch.float64)
     far = torch.ones(1, 3, dtype=torch.float64) / 3**0.5
-    setting = Setting(teachers, torch.cat([teachers, 0.5 * far]))
+    setting = LocalSetting(teachers, torch.cat([teachers, 0.5 * far]))
     found = hermite.lower_bound(setting).value.item()
     assert 1e-5 < found < loss(setting).item()
 
 
-def test_the_sufficient_degree():
-    degree = hermite.sufficient_degree(1.0, 1e-2)
-    assert degree == 72
-    assert math.cos(0.5) ** degree <= 1e-2
-
-
 @pytest.mark.parametrize("degree", [0, 3, -2])
 def test_odd_degrees_are_refused(degree):
-    setting = Setting(torch.eye(2), torch.eye(2))
+    setting = LocalSetting(torch.eye(2), torch.eye(2))
     with pytest.raises(Refusal, match="even degree"):
         hermite.squared_norm(setting, degree)

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from tutelage import Refusal
 from tutelage.local import initialise
 from tutelage.local.exact import loss
-from tutelage.local.setting import Setting
+from tutelage.local.setting import LocalSetting
 from tutelage.local.starts import separated_teachers
 from tutelage.population.kernels import kernel
 
@@ -25,25 +25,26 @@ def test_the_fit_is_the_best_and_its_loss_the_optimum():
         return z @ gram @ z / 2 - seen @ z + constant, gram @ z - seen
 
     best = minimize(objective, seen * 0 + 0.1, jac=True, bounds=[(0, None)] * 8, options={"ftol": 1e-15, "gtol": 1e-10})
-    assert loss(Setting(teachers, students)).item() == pytest.approx(best.fun, abs=1e-9)
+    assert loss(LocalSetting(teachers, students)).item() == pytest.approx(best.fun, abs=1e-9)
     z = (students.square().sum(2) / directions.norm(dim=2))[0].numpy()
-    assert objective(z)[0] == pytest.approx(loss(Setting(teachers, students)).item(), rel=1e-9)
+    assert objective(z)[0] == pytest.approx(loss(LocalSetting(teachers, students)).item(), rel=1e-9)
 
 
 def test_repeated_directions_do_no_harm():
     teachers = separated_teachers(2, 3, [0])
     directions = torch.cat([teachers, teachers, 2 * teachers], 1)
-    assert loss(Setting(teachers, initialise.fit_lengths(directions, teachers))).item() < 1e-20
+    assert loss(LocalSetting(teachers, initialise.fit_lengths(directions, teachers))).item() < 1e-20
 
 
 def test_wider_is_better_and_samples_approach_the_exact_fit():
     seeds = range(6)
     teachers = separated_teachers(3, 2, seeds)
-    values = [loss(Setting(teachers, initialise.random_start(teachers, m, seeds))).median() for m in (5, 20, 80)]
+    values = [loss(LocalSetting(teachers, initialise.random_start(teachers, m, seeds))).median() for m in (5, 20, 80)]
     assert values[0] > values[1] > values[2]
     assert values[2] < 1e-3
     exact, few, many = (
-        loss(Setting(teachers, initialise.random_start(teachers, 10, seeds, n))).mean() for n in (None, 100, 10_000)
+        loss(LocalSetting(teachers, initialise.random_start(teachers, 10, seeds, n))).mean()
+        for n in (None, 100, 10_000)
     )
     assert exact <= many <= few
     assert many < exact * 1.2 + 1e-3
@@ -60,9 +61,9 @@ def test_the_second_moment_and_its_constant():
 def test_the_subspace_start_beats_random_directions_in_many_dimensions():
     seeds = range(3)
     teachers = separated_teachers(2, 15, seeds)
-    random = loss(Setting(teachers, initialise.random_start(teachers, 40, seeds)))
-    exact = loss(Setting(teachers, initialise.subspace_start(teachers, 40, seeds)))
-    sampled = loss(Setting(teachers, initialise.subspace_start(teachers, 40, seeds, 20_000)))
+    random = loss(LocalSetting(teachers, initialise.random_start(teachers, 40, seeds)))
+    exact = loss(LocalSetting(teachers, initialise.subspace_start(teachers, 40, seeds)))
+    sampled = loss(LocalSetting(teachers, initialise.subspace_start(teachers, 40, seeds, 20_000)))
     assert bool((exact < sampled).all())
     assert bool((sampled < random / 3).all())
     basis = initialise.subspace(initialise.second_moment(teachers), 2)

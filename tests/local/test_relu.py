@@ -9,14 +9,14 @@ from tutelage import Refusal
 from tutelage.local import relu
 from tutelage.local.exact import loss
 from tutelage.local.grouping import groups
-from tutelage.local.setting import Setting, effective
+from tutelage.local.setting import LocalSetting, effective
 from tutelage.local.starts import local_students, plane_teachers, separated_teachers
 from tutelage.population import expectations as population
 
 
 def setting():
     teachers = separated_teachers(3, 4, [0, 1])
-    return Setting(teachers, local_students(teachers, 5, [0, 1], spread=1.0))
+    return LocalSetting(teachers, local_students(teachers, 5, [0, 1], spread=1.0))
 
 
 def relu_units(w, members):

@@ -6,17 +6,18 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import Tensor
 
 from tutelage.local import residuals
 from tutelage.local.grouping import groups
-from tutelage.local.setting import Setting
+from tutelage.local.setting import LocalSetting
 from tutelage.local.starts import plane_teachers
 
 
 def random_setting(seed, members=2, m=7):
     draw = torch.Generator().manual_seed(seed)
     teachers = torch.randn(members, 3, 4, generator=draw, dtype=torch.float64)
-    return Setting(teachers, torch.randn(members, m, 4, generator=draw, dtype=torch.float64))
+    return LocalSetting(teachers, torch.randn(members, m, 4, generator=draw, dtype=torch.float64))
 
 
 def points(count, d=4, seed=1):
@@ -58,14 +59,25 @@ def test_sign_moments_against_samples(angle):
 @pytest.mark.parametrize("apart", [1.5, 0.5, 0.1, 0.01])
 def test_two_teachers_have_a_known_least_eigenvalue(apart):
     teachers = plane_teachers([0, math.degrees(apart)])
-    found = residuals.least_eigenvalue(Setting(teachers, teachers)).item()
+    found = residuals.least_eigenvalue(LocalSetting(teachers, teachers)).item()
     assert found == pytest.approx(2 / math.pi * (apart - math.sin(apart)), abs=1e-14)
 
 
 @pytest.mark.parametrize(("r", "value"), [(2, 0.3634), (3, 0.08905), (4, 0.02920), (6, 0.00805), (12, 0.000965)])
 def test_equispaced_lines(r, value):
     teachers = plane_teachers([180 * i / r for i in range(r)])
-    assert residuals.least_eigenvalue(Setting(teachers, teachers)).item() == pytest.approx(value, rel=2e-3)
+    assert residuals.least_eigenvalue(LocalSetting(teachers, teachers)).item() == pytest.approx(value, rel=2e-3)
+
+
+def wedge_second_moment(phi: Tensor) -> Tensor:
+    r"""E[(b.x)^2 1{signs differ}] = (phi - sin phi cos phi) / pi for a unit b, at the angle phi (003, Lemma D.2)."""
+    return (phi - phi.sin() * phi.cos()) / math.pi
+
+
+def gated_moment_norm(phi: Tensor) -> Tensor:
+    r"""|E[|a.x| (I + b b^T) x sgn(b.x)]| = sqrt(4 k(phi)^2 + ((1 - 2 phi / pi) sin phi)^2) <= 2 (003, Lemma D.3)."""
+    k = 2 / math.pi * (phi.sin() + (math.pi / 2 - phi) * phi.cos())
+    return (4 * k**2 + ((1 - 2 / math.pi * phi) * phi.sin()) ** 2).sqrt()
 
 
 @pytest.mark.parametrize("phi", [0.2, 1.0, 2.5])
@@ -75,11 +87,11 @@ def test_wedge_moments_against_samples(phi):
     first, second = x[:, 0], x @ b
     angle = torch.tensor(phi, dtype=torch.float64)
     apart = second**2 * (first * second < 0)
-    assert abs(apart.mean() - residuals.wedge_second_moment(angle)) < 4 * apart.std() / len(x) ** 0.5
+    assert abs(apart.mean() - wedge_second_moment(angle)) < 4 * apart.std() / len(x) ** 0.5
     moment = (first.abs() * second.sign())[:, None] * x
     mean = moment.mean(0) + (moment.mean(0) @ b) * b
-    assert mean.norm().item() == pytest.approx(residuals.gated_moment_norm(angle).item(), abs=1e-2)
-    assert residuals.gated_moment_norm(torch.linspace(0, math.pi, 99)).max() <= 2 + 1e-6
+    assert mean.norm().item() == pytest.approx(gated_moment_norm(angle).item(), abs=1e-2)
+    assert gated_moment_norm(torch.linspace(0, math.pi, 99)).max() <= 2 + 1e-6
 
 
 def test_the_square_of_a_difference_of_signs_is_four_which_the_proof_of_lemma_12_drops():
@@ -87,7 +99,7 @@ def test_the_square_of_a_difference_of_signs_is_four_which_the_proof_of_lemma_12
     x = points(400_000, 2)
     b = torch.tensor([math.cos(phi), math.sin(phi)], dtype=torch.float64)
     squares = (x @ b) ** 2 * (x[:, 0].sign() - (x @ b).sign()) ** 2
-    wedge = residuals.wedge_second_moment(torch.tensor(phi, dtype=torch.float64))
+    wedge = wedge_second_moment(torch.tensor(phi, dtype=torch.float64))
     error = 4 * squares.std() / len(x) ** 0.5
     assert abs(squares.mean() - 4 * wedge) < error
     assert squares.mean() - wedge > error

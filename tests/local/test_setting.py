@@ -6,14 +6,14 @@ import pytest
 import torch
 
 from tutelage import Refusal
-from tutelage.local.setting import Setting, effective, ineffective
+from tutelage.local.setting import LocalSetting, effective, ineffective
 
 EYE = torch.eye(3, dtype=torch.float64)
 
 
 def test_numbers_of_a_setting():
     teachers = torch.tensor([[2.0, 0.0], [0.0, -3.0]])
-    found = Setting(teachers, torch.ones(4, 5, 2))
+    found = LocalSetting(teachers, torch.ones(4, 5, 2))
     assert (found.members, found.r, found.m, found.d) == (4, 2, 5, 2)
     assert found.total.tolist() == [5.0] * 4
     assert (found.longest[0], found.shortest[0], found.mass[0]) == (3, 2, 10)
@@ -24,17 +24,17 @@ def test_numbers_of_a_setting():
 @pytest.mark.parametrize("angle", [0.3, math.pi - 0.3])
 def test_separation_is_that_of_lines(angle):
     teachers = torch.tensor([[1.0, 0.0], [math.cos(angle), math.sin(angle)]], dtype=torch.float64)
-    assert Setting(teachers, teachers).separation.item() == pytest.approx(0.3)
+    assert LocalSetting(teachers, teachers).separation.item() == pytest.approx(0.3)
 
 
 def test_one_teacher_is_as_separated_as_can_be():
-    assert Setting(EYE[:1], EYE).separation.item() == pytest.approx(math.pi / 2)
+    assert LocalSetting(EYE[:1], EYE).separation.item() == pytest.approx(math.pi / 2)
 
 
 def test_the_seeds_threshold_for_equal_teachers_in_the_plane():
     angles = torch.tensor([0, math.pi / 3, 2 * math.pi / 3], dtype=torch.float64)
     teachers = torch.stack([angles.cos(), angles.sin()], 1)
-    assert Setting(teachers, teachers).threshold_exponent.item() == pytest.approx(-76.6, abs=0.05)
+    assert LocalSetting(teachers, teachers).threshold_exponent.item() == pytest.approx(-76.6, abs=0.05)
 
 
 def test_effective_neurons_and_back():
@@ -45,7 +45,7 @@ def test_effective_neurons_and_back():
 
 
 def test_a_member_alone():
-    both = Setting(torch.stack([EYE, 2 * EYE]), torch.stack([EYE, EYE]))
+    both = LocalSetting(torch.stack([EYE, 2 * EYE]), torch.stack([EYE, EYE]))
     assert both.member(1).total.tolist() == [6.0]
 
 
@@ -62,15 +62,15 @@ def test_a_member_alone():
 )
 def test_refusals(teachers, students, said):
     with pytest.raises(Refusal, match=said):
-        Setting(teachers, students)
+        LocalSetting(teachers, students)
 
 
 def test_the_least_separation_can_be_chosen():
     teachers = torch.tensor([[1.0, 0.0], [1.0, 0.01]])
-    assert Setting(teachers, teachers).separation.item() < 0.011
+    assert LocalSetting(teachers, teachers).separation.item() < 0.011
     with pytest.raises(Refusal, match="merge them"):
-        Setting(teachers, teachers, least=0.1)
+        LocalSetting(teachers, teachers, least=0.1)
 
 
 def test_zero_students_are_named():
-    assert Setting(EYE, torch.cat([EYE, 0 * EYE[:1]])).idle.tolist() == [[False, False, False, True]]
+    assert LocalSetting(EYE, torch.cat([EYE, 0 * EYE[:1]])).idle.tolist() == [[False, False, False, True]]

@@ -13,7 +13,7 @@ from scipy.special import erf
 
 from tutelage.local import slab
 from tutelage.local.exact import loss
-from tutelage.local.setting import Setting
+from tutelage.local.setting import LocalSetting
 from tutelage.local.starts import local_students, separated_teachers
 
 
@@ -92,7 +92,7 @@ def test_the_helper_is_negative_to_arccot_3_and_not_to_a_quarter_of_pi():
 def test_the_bound_is_below_the_loss(m, spread):
     seeds = range(20)
     teachers = separated_teachers(3, 4, seeds, lengths=(0.5, 2.0))
-    setting = Setting(teachers, local_students(teachers, m, seeds, spread=spread))
+    setting = LocalSetting(teachers, local_students(teachers, m, seeds, spread=spread))
     found, value = slab.lower_bound(setting), loss(setting)
     assert bool((found.each <= value.unsqueeze(1)).all())
     assert torch.equal(found.value, found.each.amax(1))
@@ -103,7 +103,7 @@ def test_the_bound_is_below_the_loss(m, spread):
 def test_an_opposite_pair_is_seen(delta):
     length = 1 / math.sqrt(2 * math.cos(delta))
     pair = [[length * math.cos(delta), s * length * math.sin(delta)] for s in (1, -1)]
-    setting = Setting(torch.eye(2), torch.tensor([*pair, [0.0, 1.0]], dtype=torch.float64))
+    setting = LocalSetting(torch.eye(2), torch.tensor([*pair, [0.0, 1.0]], dtype=torch.float64))
     share = (slab.lower_bound(setting).value / loss(setting)).item()
     assert share == pytest.approx(0.196, abs=0.003)
 
@@ -111,7 +111,7 @@ def test_an_opposite_pair_is_seen(delta):
 def test_with_the_loss_taken_for_the_squared_norm_it_would_be_no_bound():
     """The seed has L where ||R||^2 = 2 L is meant, so twice the bound."""
     teachers = separated_teachers(3, 4, range(40))
-    setting = Setting(teachers, local_students(teachers, 30, range(40), spread=1.0))
+    setting = LocalSetting(teachers, local_students(teachers, 30, range(40), spread=1.0))
     bound, value = slab.lower_bound(setting).value, loss(setting)
     assert bool((bound <= value).all())
     assert bool((2 * bound > value).any())

@@ -8,7 +8,7 @@ import torch
 from tutelage import Refusal
 from tutelage.local.exact import loss, loss_and_gradient
 from tutelage.local.grouping import groups
-from tutelage.local.setting import Setting
+from tutelage.local.setting import LocalSetting
 from tutelage.local.starts import (
     lazy_students,
     local_students,
@@ -22,7 +22,7 @@ from tutelage.local.starts import (
 
 def test_separated_teachers_are_separated_and_a_members_own():
     many = separated_teachers(4, 3, range(20), separation=0.6, lengths=(0.5, 2.0))
-    found = Setting(many, many)
+    found = LocalSetting(many, many)
     assert found.separation.min() >= 0.6
     assert found.shortest.min() >= 0.5
     assert found.longest.max() <= 2.0
@@ -34,8 +34,8 @@ def test_separated_teachers_are_separated_and_a_members_own():
 def test_local_students_share_each_teachers_mass():
     teachers = separated_teachers(3, 4, range(5), lengths=(0.5, 2.0))
     students = local_students(teachers, 8, range(5), spread=0.05)
-    found = groups(Setting(teachers, students))
-    assert torch.allclose(found.mass(), Setting(teachers, students).lengths)
+    found = groups(LocalSetting(teachers, students))
+    assert torch.allclose(found.mass(), LocalSetting(teachers, students).lengths)
     assert found.angle.max() < 0.3
     assert len(set(found.sign.flatten().tolist())) == 2
     with pytest.raises(Refusal, match="at least as many"):
@@ -46,7 +46,7 @@ def test_split_students_have_no_loss():
     teachers = separated_teachers(2, 3, range(4), lengths=(0.5, 2.0))
     students = split_students(teachers, [[0.25, 0.75], [0.1, 0.2, 0.7]])
     assert students.shape == (4, 5, 3)
-    assert loss(Setting(teachers, students)).max() < 1e-28
+    assert loss(LocalSetting(teachers, students)).max() < 1e-28
 
 
 def test_an_opposite_pair_averages_to_its_teacher():
@@ -58,8 +58,8 @@ def test_an_opposite_pair_averages_to_its_teacher():
 def test_lazy_students_start_at_zero():
     students, top = lazy_students(20, 2, range(3), 10.0)
     teachers = plane_teachers([20, 80, 140])
-    value, _ = loss_and_gradient(Setting(teachers, students), top)
-    nothing = Setting(teachers, torch.zeros(1, 3, 2))
+    value, _ = loss_and_gradient(LocalSetting(teachers, students), top)
+    nothing = LocalSetting(teachers, torch.zeros(1, 3, 2))
     assert torch.allclose(value, loss(nothing).expand(3))
     with pytest.raises(Refusal, match="odd"):
         lazy_students(5, 2, [0], 1.0)

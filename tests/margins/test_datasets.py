@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tutelage.errors import Refusal
-from tutelage.margins.datasets import LAWS, Dataset, clashing, cones, half_spaces, orthants
+from tutelage.margins.datasets import LAWS, LabelledPoints, clashing, cones, half_spaces, orthants
 from tutelage.margins.max_margin import max_margins
 from tutelage.margins.orthogonal import separability
 
@@ -54,7 +54,7 @@ def test_separable_laws_are_separable_and_the_others_are_not():
 )
 def test_bad_data_are_refused(x, y, words):
     with pytest.raises(Refusal, match=words):
-        Dataset(torch.tensor(x), torch.tensor(y))
+        LabelledPoints(torch.tensor(x), torch.tensor(y))
 
 
 def test_bad_sizes_are_refused():

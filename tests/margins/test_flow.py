@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tutelage.errors import Refusal
-from tutelage.margins.datasets import Dataset, clashing, cones, half_spaces, orthants
+from tutelage.margins.datasets import LabelledPoints, clashing, cones, half_spaces, orthants
 from tutelage.margins.flow import NONE, balanced_start, flow, groups, linear_twin, velocity
 from tutelage.margins.losses import LOSSES, log_slope
 from tutelage.networks import Network
@@ -39,7 +39,7 @@ def test_it_is_where_small_steps_lead(law, loss):
 
 def test_a_unit_slides_along_a_boundary_that_holds_it():
     """A positive unit is pulled along sample 0 up to the boundary of the negative sample 1, acute with it, and held."""
-    data = Dataset(torch.tensor([[1.0, 0.2], [0.2, 1.0]], dtype=torch.float64), torch.tensor([1, -1]))
+    data = LabelledPoints(torch.tensor([[1.0, 0.2], [0.2, 1.0]], dtype=torch.float64), torch.tensor([1, -1]))
     w = torch.tensor([[[0.05, -0.1]]], dtype=torch.float64)
     start = Network((w.mT.contiguous(), w.norm(dim=2, keepdim=True)))
     course = flow(data, start, [START, 2.0, 3.0])
@@ -99,7 +99,7 @@ def test_the_two_linear_networks_go_the_same_way():
 
 
 def test_groups_are_told_by_sector_and_sign():
-    data = Dataset(torch.tensor([[1.0, 0.0], [-1.0, 0.1]]), torch.tensor([1, -1]))
+    data = LabelledPoints(torch.tensor([[1.0, 0.0], [-1.0, 0.1]]), torch.tensor([1, -1]))
     w = torch.tensor([[[1.0, 0.0], [1.0, 0.0], [-1.0, 0.0], [0.0, -1.0], [0.1, 2.0]]], dtype=torch.float64)
     a = torch.tensor([[1.0, -1.0, -1.0, 1.0, 1.0]])
     assert groups(w, a, data).tolist() == [[1, NONE, -1, 0, NONE]]

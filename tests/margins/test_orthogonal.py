@@ -5,14 +5,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tutelage.errors import Refusal
 from tutelage.margins import orthogonal
-from tutelage.margins.datasets import Dataset, cones, half_spaces
+from tutelage.margins.datasets import cones, half_spaces
 from tutelage.margins.orthogonal import (
     orthogonally_separable,
     separability,
     separability_by_layer,
-    violating_pairs,
 )
 from tutelage.networks import Network
 
@@ -37,7 +35,6 @@ def test_it_is_what_brute_force_says(seed, n, d):
     assert int(found.violations) == len(bad)
     assert (int(found.same_pairs), int(found.cross_pairs)) == (alike, apart)
     assert bool(found.holds) == (not bad)
-    assert [tuple(p) for p in violating_pairs(Dataset(x, y)).tolist()] == bad
     i, j = found.worst_cross[0].tolist()
     assert float(x[i] @ x[j]) == pytest.approx(cross)
     assert found.share.item() == pytest.approx(len(bad) / (alike + apart))
@@ -76,8 +73,3 @@ def _greatest(x, y):
     product = x @ x.mT
     apart = y.unsqueeze(1) != y.unsqueeze(2)
     return torch.where(apart, product, -torch.inf).amax((1, 2))
-
-
-def test_a_set_that_is_not_there_is_refused():
-    with pytest.raises(Refusal, match="no set 5"):
-        violating_pairs(cones([0]), 5)

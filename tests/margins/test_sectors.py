@@ -4,13 +4,13 @@ import pytest
 import torch
 
 from tutelage.errors import Refusal
-from tutelage.margins.datasets import Dataset, cones, half_spaces
+from tutelage.margins.datasets import LabelledPoints, cones, half_spaces
 from tutelage.margins.sectors import ascend, class_sums, extremal_sectors, field, landscape, signs
 
 
 def test_the_sectors_of_the_lemma_by_hand():
     x = torch.tensor([[1.0, 0.0, 0.0], [-1.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
-    plus, minus = extremal_sectors(Dataset(x, torch.tensor([1, -1, -1])))
+    plus, minus = extremal_sectors(LabelledPoints(x, torch.tensor([1, -1, -1])))
     assert plus.tolist() == [[1, -1, 0]]
     assert minus.tolist() == [[-1, 1, 1]]
 
@@ -25,7 +25,7 @@ def test_g_is_the_gradients_integral():
 
 def test_a_tie_is_taken_out_of_the_field():
     x = torch.tensor([[1.0, 0.0], [1.0, 1.0], [-1.0, 0.0]], dtype=torch.float64)
-    data = Dataset(x, torch.tensor([1, 1, -1]))
+    data = LabelledPoints(x, torch.tensor([1, 1, -1]))
     w = torch.tensor([[[0.0, 1.0]]], dtype=torch.float64)  # samples 0 and 2 on the boundary
     assert signs(w, data).tolist() == [[[0, 1, 0]]]
     torch.testing.assert_close(field(w, data), torch.tensor([[[0.0, 0.5]]], dtype=torch.float64))

@@ -42,7 +42,7 @@ def test_a_boundary_outside_the_data():
     train = points(500)
     train[..., 1] = train[..., 1].abs() + 0.1
     (only,) = missed(teacher, student, train)
-    assert (only.layer, only.unit, only.reason, only.samples) == (1, 2, "outside the data", 0)
+    assert (only.layer, only.unit, only.reason, only.samples) == (1, 1, "outside the data", 0)
     assert "one side" in str(only)
 
 
@@ -52,7 +52,7 @@ def test_a_boundary_that_no_student_observes():
     train = points(500)
     train[..., 1] = torch.where(train[..., 0] > -0.5, train[..., 1].abs() + 0.05, train[..., 1])
     (only,) = missed(teacher, student, train)
-    assert (only.unit, only.reason, only.observed) == (2, "unobserved", 0)
+    assert (only.unit, only.reason, only.observed) == (1, "unobserved", 0)
     assert only.samples > 0
 
 

@@ -10,9 +10,10 @@ from tutelage import Refusal, measure, train
 from tutelage.measures import Recorder
 from tutelage.measures.second_moments import second_moments
 from tutelage.measures.similarity import INDICES, kept_directions, similarity
-from tutelage.networks import Network, SmallNormal
+from tutelage.networks import Network
 from tutelage.training import Training
 from tutelage.training.inputs import Gaussian, Inputs
+from tutelage.training.students import SmallNormal
 from tutelage.training.teachers import Levels
 
 NAMES = sorted(INDICES)

@@ -1,11 +1,7 @@
-"""Random networks, and the same functions written once more with torch's own operations."""
-
-import itertools
+"""Random points, and the functions of networks written once more with torch's own operations."""
 
 import pytest
 import torch
-
-from tutelage.networks import Network
 
 SIGMA = {
     "relu": lambda u, slope: torch.relu(u),
@@ -13,19 +9,6 @@ SIGMA = {
     "abs": lambda u, slope: torch.abs(u),
     "linear": lambda u, slope: u,
 }
-
-
-def make_network(widths, members=2, seed=0, bias=True, activation="relu", slope=0.1, dtype=torch.float64) -> Network:
-    """Weights of variance 1/fan_in, so that every layer is of order one."""
-    draw = torch.Generator().manual_seed(seed)
-
-    def normal(*shape):
-        return torch.randn(*shape, generator=draw, dtype=torch.float64).to(dtype)
-
-    pairs = list(itertools.pairwise(widths))
-    weights = tuple(normal(members, i, o) / i**0.5 for i, o in pairs)
-    biases = tuple(normal(members, o) for _, o in pairs) if bias else None
-    return Network(weights, biases, activation, slope)
 
 
 def make_points(members, count, dimension, seed=0, dtype=torch.float64):
@@ -42,11 +25,6 @@ def pre_activations(network, points):
         kept.append(u)
         f = SIGMA[network.activation](u, network.slope)
     return kept
-
-
-@pytest.fixture(scope="session")
-def random_network():
-    return make_network
 
 
 @pytest.fixture(scope="session")

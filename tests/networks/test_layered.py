@@ -89,9 +89,9 @@ def test_a_members_start_depends_on_its_seed_alone():
     assert abs(spread - (2 / (4 * 9)) ** 0.5) < 0.05 * spread  # variance 2 / fan-in
 
 
-@pytest.mark.parametrize("way", ["by_groups", "by_vmap", "by_turns", "by_products"])
+@pytest.mark.parametrize("way", ["by_groups", "by_turns"])
 @given(stride=st.integers(1, 3), padding=st.integers(0, 2), kernel=st.sampled_from([1, 3, 5]), seed=st.integers(0, 99))
-def test_all_ways_to_convolve_agree(way, stride, padding, kernel, seed):
+def test_both_ways_to_convolve_agree(way, stride, padding, kernel, seed):
     generator = torch.Generator().manual_seed(seed)
     x = torch.randn(3, 4, 2, 7, 6, dtype=torch.float64, generator=generator)
     w = torch.randn(3, 5, 2, kernel, kernel, dtype=torch.float64, generator=generator)

@@ -3,10 +3,10 @@
 import torch
 
 from tutelage.lab import Context
-from tutelage.networks import SmallNormal
 from tutelage.studies.training import train_in
 from tutelage.training import Training, train
 from tutelage.training.inputs import Gaussian
+from tutelage.training.students import SmallNormal
 from tutelage.training.teachers import Levels
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tutelage.networks import Network, outputs
-from tutelage.training.fused_gpu import FusedGpu, Plan, pack, size_refusal, unpack
+from tutelage.training.fused_gpu import FusedGpu, GpuLayout, pack, size_refusal, unpack
 from tutelage.training.schedules import Cosine
 from tutelage.training.stacked import Stacked
 from tutelage.training.task import Task, Training
@@ -85,32 +85,32 @@ def test_float64_is_refused():
 )
 def test_padding(sizes, tiles):
     inputs, hidden, output_count, bias = sizes
-    plan = Plan(inputs, hidden, output_count, bias)
+    plan = GpuLayout(inputs, hidden, output_count, bias)
     assert (plan.input_tiles, plan.warps, plan.output_tiles) == tiles
 
 
 def test_sizes_that_must_fit():
     for hidden in (10, 20, 52, 100, 200, 256):
         for bias in (True, False):
-            assert Plan(127, hidden, 64, bias).fits
-            assert size_refusal(Plan(127, hidden, 64, bias)) is None
+            assert GpuLayout(127, hidden, 64, bias).fits
+            assert size_refusal(GpuLayout(127, hidden, 64, bias)) is None
 
 
 def test_shared_memory_of_a_block():
     """x [3][16][104], y [2][16][56], and a warp's partial output [16][56] and W2 [16][56], and g2 [16][56]."""
-    assert Plan(100, 52, 50).shared_bytes == 4 * 16 * (3 * 104 + 2 * 56 + 4 * (56 + 56) + 56)
-    assert Plan(3, 5, 2, bias=False).shared_bytes == 4 * 16 * (3 * 8 + 2 * 8 + 24 + 8 + 8)
+    assert GpuLayout(100, 52, 50).shared_bytes == 4 * 16 * (3 * 104 + 2 * 56 + 4 * (56 + 56) + 56)
+    assert GpuLayout(3, 5, 2, bias=False).shared_bytes == 4 * 16 * (3 * 8 + 2 * 8 + 24 + 8 + 8)
 
 
 def test_blocks_leave_room_for_registers_and_shared_memory():
     for hidden in range(1, 257, 5):
-        plan = Plan(100, hidden, 50)
+        plan = GpuLayout(100, hidden, 50)
         assert plan.blocks * (plan.shared_bytes + 1024) <= 228 * 1024
         assert plan.blocks == 1 or plan.registers(plan.blocks) > plan.weight_registers
 
 
 def test_the_limit_is_the_limit():
-    plan = Plan(100, 1, 50)
+    plan = GpuLayout(100, 1, 50)
     most = plan.most_hidden
     assert replace(plan, hidden=most).fits
     assert not replace(plan, hidden=most + 1).fits
@@ -120,14 +120,14 @@ def test_the_limit_is_the_limit():
 
 
 def test_sizes_beyond_any_hidden_layer():
-    assert "at most 504 together" in size_refusal(Plan(600, 1, 10))
-    assert "bytes of shared memory" in size_refusal(Plan(400, 1, 10, shared_limit=48 * 1024))
+    assert "at most 504 together" in size_refusal(GpuLayout(600, 1, 10))
+    assert "bytes of shared memory" in size_refusal(GpuLayout(400, 1, 10, shared_limit=48 * 1024))
 
 
 @pytest.mark.parametrize("bias", [True, False])
 def test_pack_and_unpack_are_inverse(bias):
     students = network((11, 37, 6), bias=bias)
-    plan = Plan(11, 37, 6, bias)
+    plan = GpuLayout(11, 37, 6, bias)
     first, second = pack(students, plan)
     assert first.shape == (3, 48, 16)
     assert second.shape == (3, 48, 8)

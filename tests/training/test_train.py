@@ -5,8 +5,8 @@ import torch
 
 import tutelage as tt
 from tutelage import Refusal
-from tutelage.networks import SmallNormal
 from tutelage.training import ENGINES, Training
+from tutelage.training.students import SmallNormal
 
 ALL_STEPS = 1000
 

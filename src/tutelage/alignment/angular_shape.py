@@ -19,7 +19,7 @@ STEPS = 512
 
 
 @dataclass(frozen=True)
-class Shape:
+class ShapeFinding:
     """holds: True where proved, False where refuted, None else. value: the least found; at: the angles it is found at.
 
     bound: what rounding may have done to the value; reason: what the answer rests on.
@@ -32,7 +32,7 @@ class Shape:
     reason: str
 
 
-def falls(kernel: AngularKernel, steps: int = STEPS) -> Shape:
+def falls(kernel: AngularKernel, steps: int = STEPS) -> ShapeFinding:
     """Whether f falls strictly on [0, pi] (002, Lemma 4.2); value: the least fall over a step, at its beginning.
 
     >>> from tutelage.alignment.angular import from_samples, named
@@ -45,7 +45,7 @@ def falls(kernel: AngularKernel, steps: int = STEPS) -> Shape:
     return _judged(kernel, float(drops[k]), 2 * kernel.error, (float(angles[k]),))
 
 
-def log_concave(kernel: AngularKernel, steps: int = STEPS) -> Shape:
+def log_concave(kernel: AngularKernel, steps: int = STEPS) -> ShapeFinding:
     """Whether f(alpha) f(beta) > f(alpha + beta) f(0) for positive alpha + beta < pi (002, Lemma 4.3).
 
     value: the least difference on the grid; pairs with alpha or beta 0, where both sides are the same, are left out.
@@ -64,7 +64,9 @@ def log_concave(kernel: AngularKernel, steps: int = STEPS) -> Shape:
     bound = 4 * (size + kernel.error) * kernel.error + 4 * 2.0**-52 * size * size
     found = _judged(kernel, float(gaps[k]), bound, (float(angles[i[k]]), float(angles[j[k]])))
     if found.holds and kernel.pieces and falls(kernel).holds is not True:
-        return Shape(None, found.value, bound, found.at, "it does not fall, so corners of pieces do not tell it all")
+        return ShapeFinding(
+            None, found.value, bound, found.at, "it does not fall, so corners of pieces do not tell it all"
+        )
     return found
 
 
@@ -77,11 +79,11 @@ def _on_grid(kernel: AngularKernel, steps: int) -> tuple[np.ndarray, np.ndarray]
     return angles, kernel(angles)
 
 
-def _judged(kernel: AngularKernel, value: float, bound: float, at: tuple[float, ...]) -> Shape:
+def _judged(kernel: AngularKernel, value: float, bound: float, at: tuple[float, ...]) -> ShapeFinding:
     if kernel.shaped:
-        return Shape(True, value, bound, at, "by closed form")
+        return ShapeFinding(True, value, bound, at, "by closed form")
     if value < -bound or (value <= 0 and kernel.pieces):
-        return Shape(False, value, bound, at, "by the value at these angles")
+        return ShapeFinding(False, value, bound, at, "by the value at these angles")
     if kernel.pieces and value > bound:
-        return Shape(True, value, bound, at, "by all corners of a kernel that is straight between")
-    return Shape(None, value, bound, at, "only looked at on a grid, or too near to 0")
+        return ShapeFinding(True, value, bound, at, "by all corners of a kernel that is straight between")
+    return ShapeFinding(None, value, bound, at, "only looked at on a grid, or too near to 0")

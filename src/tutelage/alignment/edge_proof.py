@@ -30,7 +30,7 @@ from tutelage.alignment.interval_proof import (
     PROVED,
     SPLIT,
     Interval,
-    Proof,
+    IntervalProof,
     _add,
     _angle,
     _down,
@@ -54,7 +54,7 @@ NEAR = 0.5
 """Radians from antipodal within which the derivative is divided by s; |f'| <= s^2, f <= s^3 and f'' >= (2 - s^2) s."""
 
 
-def prove_edge(edge: Edge, slab: int = 5, margin: int = 4, finest: int = 9) -> Proof:
+def prove_edge(edge: Edge, slab: int = 5, margin: int = 4, finest: int = 9) -> IntervalProof:
     """Branch and bound: both gaps of the pair below 2 pi / 2^slab, the two others at least 2 pi / 2^margin.
 
     >>> prove_edge("opposite", 5, 4, 8).counts()["proved"] > 100
@@ -67,7 +67,7 @@ def prove_edge(edge: Edge, slab: int = 5, margin: int = 4, finest: int = 9) -> P
             f"gaps of a pair are no wider than the margin or finer than the boxes, not {slab}, {margin}, {finest}"
         )
     levels = branch(lambda corners, level: _codes(corners, level, edge, slab, margin), finest)
-    return Proof(margin, levels, slab, EDGES.index(edge) + 1)
+    return IntervalProof(margin, levels, slab, EDGES.index(edge) + 1)
 
 
 def _codes(corners: np.ndarray, level: int, edge: Edge, slab: int, margin: int) -> np.ndarray:

@@ -21,7 +21,7 @@ from tutelage.alignment.interval_proof import (
     PROVED,
     SPLIT,
     Interval,
-    Proof,
+    IntervalProof,
     _add,
     _angle,
     _folded,
@@ -43,7 +43,7 @@ HIGHEST_CURVE = 1.3913
 BEND = (2.0645, 2.0650)
 
 
-def prove_face(slab: int = 6, margin: int = 5, finest: int = 11) -> Proof:
+def prove_face(slab: int = 6, margin: int = 5, finest: int = 11) -> IntervalProof:
     """Branch and bound for the derivative of det M_2 by the first angle.
 
     >>> prove_face(5, 4, 8).counts()["proved"] > 100
@@ -51,7 +51,7 @@ def prove_face(slab: int = 6, margin: int = 5, finest: int = 11) -> Proof:
     """
     if not 2 <= margin < slab <= finest <= 16:
         raise Refusal(f"a slab is thinner than the margin and no finer than the boxes, not {slab}, {margin}, {finest}")
-    return Proof(margin, branch(lambda corners, level: _codes(corners, level, slab, margin), finest), slab)
+    return IntervalProof(margin, branch(lambda corners, level: _codes(corners, level, slab, margin), finest), slab)
 
 
 def _codes(corners: np.ndarray, level: int, slab: int, margin: int) -> np.ndarray:

@@ -10,13 +10,12 @@ leave nothing out but what is called open.
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from tutelage.alignment._distance_polynomials import _minus, _plus, _times
 from tutelage.alignment.four_proof import FourProof
-from tutelage.alignment.proof_checker import BITS, FINEST, Pair, Tables, _tables
+from tutelage.alignment.proof_checker import BITS, FINEST, BoxCheck, Pair, Tables, _tables
 from tutelage.errors import Refusal
 
 COARSE = 12
@@ -24,20 +23,7 @@ LARGE = 3
 CHUNK = 1 << 14
 
 
-@dataclass(frozen=True)
-class Checked:
-    """Boxes confirmed and not, and whether those set aside, as excluded or outside, are so; open ones are allowed."""
-
-    proved: int
-    refused: int
-    covers: bool
-
-    @property
-    def valid(self) -> bool:
-        return self.covers and self.refused == 0
-
-
-def check_four(proof: FourProof, on_progress: Callable[[float], None] = lambda share: None) -> Checked:
+def check_four(proof: FourProof, on_progress: Callable[[float], None] = lambda share: None) -> BoxCheck:
     """Go through all boxes of a proof.
 
     >>> from tutelage.alignment.four_proof import prove_four
@@ -69,7 +55,7 @@ def check_four(proof: FourProof, on_progress: Callable[[float], None] = lambda s
         split = corners[codes == 0] * 2
         halves = [split + np.array(offset, np.int32) for offset in itertools.product((0, 1), repeat=4)]
         corners = np.stack(halves, axis=1).reshape(-1, 4)
-    return Checked(proved, refused, covers and len(corners) == 0)
+    return BoxCheck(proved, refused, covers and len(corners) == 0)
 
 
 def _set_aside(corners: np.ndarray, codes: np.ndarray, level: int, margin: int) -> bool:

@@ -37,7 +37,7 @@ Interval = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
-class Proof:
+class IntervalProof:
     """Codes of all boxes, level by level from the whole cube; children of split boxes follow in the order of parents.
 
     margin: k, the excluded neighbourhood being 2 pi / 2^k; slab: 0, or for a proof of :mod:`.face_proof` the power that
@@ -61,7 +61,8 @@ class Proof:
         All four gaps at least 2 pi / 2^margin; with a slab, any one gap below 2 pi / 2^slab and the others so; with an
         edge, any of the two pairs of gaps of its kind.
 
-        >>> round(Proof(7, ()).region, 4), round(Proof(6, (), slab=7).region, 4), round(Proof(6, (), 6, 1).region, 5)
+        >>> interior, face, edge = IntervalProof(7, ()), IntervalProof(6, (), slab=7), IntervalProof(6, (), 6, 1)
+        >>> round(interior.region, 4), round(face.region, 4), round(edge.region, 5)
         (0.9091, 0.0845, 0.00279)
         """
         if self.edge:
@@ -108,12 +109,12 @@ class Proof:
         np.savez_compressed(path, powers=powers, lengths=lengths, codes=np.concatenate(self.levels))
 
 
-def load(path: Path) -> Proof:
+def load(path: Path) -> IntervalProof:
     """A proof from its file; nothing in it is trusted before the checker has seen it."""
     with np.load(path, allow_pickle=False) as held:
         ends = np.cumsum(held["lengths"])[:-1]
         margin, *others = held["powers"].tolist()
-        return Proof(margin, tuple(np.split(held["codes"], ends)), *others)
+        return IntervalProof(margin, tuple(np.split(held["codes"], ends)), *others)
 
 
 def children(corners: np.ndarray) -> np.ndarray:
@@ -122,7 +123,7 @@ def children(corners: np.ndarray) -> np.ndarray:
     return (2 * corners[:, None] + offsets).reshape(-1, 3)
 
 
-def prove(margin: int = 5, finest: int = 10) -> Proof:
+def prove(margin: int = 5, finest: int = 10) -> IntervalProof:
     """Branch and bound down to boxes of side 2 pi / 2^finest, outside the neighbourhood 2 pi / 2^margin.
 
     >>> prove(3, 5).counts()["proved"] > 100
@@ -130,7 +131,7 @@ def prove(margin: int = 5, finest: int = 10) -> Proof:
     """
     if not 2 <= margin <= finest <= 16:
         raise Refusal(f"levels run from 2 to 16 and the margin is no finer than the boxes, not {margin} and {finest}")
-    return Proof(margin, branch(lambda corners, level: _codes(corners, level, margin), finest))
+    return IntervalProof(margin, branch(lambda corners, level: _codes(corners, level, margin), finest))
 
 
 def branch(judge: Callable[[np.ndarray, int], np.ndarray], finest: int) -> tuple[np.ndarray, ...]:

@@ -20,7 +20,7 @@ import mpmath  # type: ignore[import-untyped]
 import numpy as np
 
 from tutelage.alignment._distance_polynomials import _ENDS, _first, _minus, _plus, _second, _times
-from tutelage.alignment.interval_proof import Proof
+from tutelage.alignment.interval_proof import IntervalProof
 from tutelage.errors import Refusal
 
 BITS = 60
@@ -32,10 +32,11 @@ Pair = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
-class Checked:
-    """What was found: boxes proved and not confirmed, and whether the proof covers every set it claims to.
+class BoxCheck:
+    """Boxes of a proof that were confirmed (proved) and not (refused), and whether it covers every set it claims to.
 
-    covers: no box open, and boxes called outside or excluded are; valid: covers, and every proved box is confirmed.
+    covers: the boxes called outside or excluded are so, and no box is open where the proof must leave none open;
+    valid: covers, and every proved box is confirmed.
     """
 
     proved: int
@@ -47,7 +48,7 @@ class Checked:
         return self.covers and self.refused == 0
 
 
-def check(proof: Proof, on_progress: Callable[[float], None] = lambda share: None) -> Checked:
+def check(proof: IntervalProof, on_progress: Callable[[float], None] = lambda share: None) -> BoxCheck:
     """Go through all boxes of a proof.
 
     >>> from tutelage.alignment.interval_proof import prove
@@ -74,10 +75,10 @@ def check(proof: Proof, on_progress: Callable[[float], None] = lambda share: Non
         corners = np.concatenate([split + np.array([a, b, c]) for a in (0, 1) for b in (0, 1) for c in (0, 1)])
         order = np.arange(len(corners)).reshape(8, -1).T.ravel()  # a parent's children one after the other
         corners = corners[order]
-    return Checked(proved, refused, covers and len(corners) == 0)
+    return BoxCheck(proved, refused, covers and len(corners) == 0)
 
 
-def _set_aside(corners: np.ndarray, codes: np.ndarray, level: int, proof: Proof) -> bool:
+def _set_aside(corners: np.ndarray, codes: np.ndarray, level: int, proof: IntervalProof) -> bool:
     """Whether boxes called excluded (4) or outside (5) are so, in exact whole numbers."""
     circle, small = 2**level, _SMALL[proof.edge if proof.edge else -1 if proof.slab else 0]
     for (p, q, r), code in zip(corners[codes >= 4].tolist(), codes[codes >= 4].tolist(), strict=True):
@@ -121,7 +122,7 @@ class Tables:
         self.bend = (highest - 1, highest + 1)
         self.most = curve[highest][1] + (4 * self.step[1] ** 2 >> BITS) + 1
 
-    def confirmed(self, corners: np.ndarray, level: int, i: int, proof: Proof) -> np.ndarray:
+    def confirmed(self, corners: np.ndarray, level: int, i: int, proof: IntervalProof) -> np.ndarray:
         """Whether boxes show what the proof says of them by det M_i, which is det M_2 near vanishing gaps: bool [B]."""
         if proof.slab and i != 2:
             return np.zeros(len(corners), np.bool_)

@@ -16,16 +16,16 @@ from tutelage.autoencoders.parts import (
     categorical_models,
     normal_models,
 )
-from tutelage.autoencoders.records import Information, Record
+from tutelage.autoencoders.records import Information, TrainingRecord
 from tutelage.autoencoders.rows import row_decoder
 from tutelage.autoencoders.sentence_files import load_sentences, save_sentences
 from tutelage.autoencoders.sentence_measures import reconstructions, sentence_bounds
 from tutelage.autoencoders.sentence_training import SentenceSettings, train_sentences
 from tutelage.autoencoders.sequences import sentence_models
 from tutelage.autoencoders.training import (
-    Course,
     Sampler,
     Settings,
+    TrainingHistory,
     normal_data,
     train_models,
     uniform_symbols,
@@ -34,7 +34,7 @@ from tutelage.autoencoders.training import (
 __all__ = [
     "Bounds",
     "CategoricalDecoder",
-    "Course",
+    "TrainingHistory",
     "Exact",
     "Infomax",
     "Information",
@@ -44,7 +44,7 @@ __all__ = [
     "NormalDecoder",
     "NormalEncoder",
     "NormalOptimum",
-    "Record",
+    "TrainingRecord",
     "Sampler",
     "SentenceSettings",
     "Settings",

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from tutelage.autoencoders.bounds import Bounds, from_samples
 from tutelage.autoencoders.likelihoods import Likelihood, pair
 from tutelage.autoencoders.objective import standard_normal, to_prior
-from tutelage.autoencoders.streams import Stream
+from tutelage.autoencoders.streams import NamedDraws
 from tutelage.errors import Refusal
 
 
@@ -58,13 +58,13 @@ class Joint:
         self.size = mean.shape[1]
         return self.likelihood.most(out)
 
-    def samples(self, stream: Stream, count: int) -> tuple[Tensor, Tensor, Any]:
+    def samples(self, stream: NamedDraws, count: int) -> tuple[Tensor, Tensor, Any]:
         """Codes z from the prior, samples x of the model there, and the decoder's output: [B, k], [B, ...]."""
         z = stream.normal("latent", torch.Size((count, self.latent)))
         out = self.decoder(z)
         return z, self.decoded(out, stream), out
 
-    def decoded(self, out: Any, stream: Stream) -> Tensor:
+    def decoded(self, out: Any, stream: NamedDraws) -> Tensor:
         """x drawn from a decoder's output."""
         shape = self.likelihood.shape(out)
         draw = stream.uniform if self.likelihood.symbols(out) else stream.normal
@@ -92,14 +92,14 @@ class Joint:
         log_p = self.likelihood.log_density(self.decoder(z), x)
         return log_p + standard_normal(z) - log_q, log_p, z
 
-    def log_marginal(self, x: Tensor, guess: nn.Module, codes: int, stream: Stream) -> Tensor:
+    def log_marginal(self, x: Tensor, guess: nn.Module, codes: int, stream: NamedDraws) -> Tensor:
         """log mean_j w_j over codes from a guess of each sample's posterior, below log p(x) in expectation: [B]."""
         moments = pair(guess(x), "encoder" if guess is self.encoder else "estimator")
         weights = [self.log_weight(x, moments, stream.normal("code", moments[0].shape))[0] for _ in range(codes)]
         return torch.stack(weights).logsumexp(0) - math.log(codes)
 
     @torch.no_grad()
-    def bounds(self, samples: int, codes: int, stream: Stream) -> Bounds:
+    def bounds(self, samples: int, codes: int, stream: NamedDraws) -> Bounds:
         """I(x; z) of the model from below and above, from fresh samples of it (see :mod:`.bounds`)."""
         z, x, out = self.samples(stream, samples)
         log_marginal = self.log_marginal(x, self.estimator, codes, stream)

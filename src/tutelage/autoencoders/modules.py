@@ -14,9 +14,9 @@ from tutelage.autoencoders.bounds import Bounds
 from tutelage.autoencoders.joint import Joint
 from tutelage.autoencoders.likelihoods import Kind, Likelihood, pair
 from tutelage.autoencoders.objective import Gradient
-from tutelage.autoencoders.records import Information, Record, Watch
+from tutelage.autoencoders.records import Information, TrainingRecord, Watch
 from tutelage.autoencoders.steps import Terms, bound, estimate, fit_estimator, gain, kept_codes
-from tutelage.autoencoders.streams import Stream
+from tutelage.autoencoders.streams import NamedDraws
 from tutelage.autoencoders.training import Settings, checked_targets
 from tutelage.errors import Refusal
 
@@ -69,7 +69,7 @@ class MutualAutoencoder:
         self.encoder, self.decoder, self.estimator = encoder, decoder, estimator
         self.joint = Joint(encoder, decoder, estimator, self.likelihood)
         self.target = target
-        self.log: list[Record] = []
+        self.log: list[TrainingRecord] = []
 
     @property
     def penalty(self) -> float:
@@ -85,7 +85,7 @@ class MutualAutoencoder:
         learning_rate: float = 1e-3,
         settle: float = 0.0,
         seed: int = 0,
-        on_record: Callable[[Record], None] | None = None,
+        on_record: Callable[[TrainingRecord], None] | None = None,
     ) -> "MutualAutoencoder":
         """Train on samples [N, ...], or on a loader of batches (read once and kept, labels left out).
 
@@ -97,7 +97,7 @@ class MutualAutoencoder:
         checked_targets([self.target], [0], self.joint.fits(x))
         theta = [*self.encoder.parameters(), *self.decoder.parameters()]
         up, aside = (torch.optim.Adam(p, learning_rate) for p in (theta, self.estimator.parameters()))
-        stream, watch = Stream(seed, x.device), Watch(self.target)
+        stream, watch = NamedDraws(seed, x.device), Watch(self.target)
         for part in self.joint.parts.values():
             part.train()
         for step in range(how.steps):
@@ -106,7 +106,7 @@ class MutualAutoencoder:
             terms = self._step(x, up, aside, stream, watch, how, step)
             if (step + 1) % _EVERY == 0 or step + 1 == how.steps:
                 elbo, kl, fit = (float(term.detach()) for term in (terms.elbo, terms.kl, terms.reconstruction))
-                record = Record(step + 1, self.target, watch.estimate, elbo, kl, fit, watch.wrong_signs())
+                record = TrainingRecord(step + 1, self.target, watch.estimate, elbo, kl, fit, watch.wrong_signs())
                 self.log.append(record)
                 if on_record:
                     on_record(record)
@@ -119,7 +119,7 @@ class MutualAutoencoder:
         x: Tensor,
         up: torch.optim.Optimizer,
         aside: torch.optim.Optimizer,
-        stream: Stream,
+        stream: NamedDraws,
         watch: Watch,
         how: Settings,
         step: int,
@@ -144,7 +144,10 @@ class MutualAutoencoder:
     ) -> "MutualAutoencoder":
         """Train the estimator alone, on samples of the model as it is: the bounds of I close in, the model stays."""
         how = replace(self.settings, steps=steps, batch=batch, learning_rate=learning_rate, settle=1.0)
-        optimiser, stream = torch.optim.Adam(self.estimator.parameters()), Stream(seed, self.joint.device, "refined-")
+        optimiser, stream = (
+            torch.optim.Adam(self.estimator.parameters()),
+            NamedDraws(seed, self.joint.device, "refined-"),
+        )
         self.estimator.train()
         for step in range(how.steps):
             optimiser.param_groups[0]["lr"] = how.rate(step)
@@ -162,25 +165,25 @@ class MutualAutoencoder:
     @torch.no_grad()
     def sample(self, count: int, seed: int = 0) -> Tensor:
         """Samples of the model: codes from the prior, decoded."""
-        return self.joint.samples(Stream(seed, self.joint.device), count)[1]
+        return self.joint.samples(NamedDraws(seed, self.joint.device), count)[1]
 
     @torch.no_grad()
     def reconstruct(self, x: Tensor, seed: int = 0) -> Tensor:
         """Samples encoded and decoded again, both at random; with k > 1 codes, one of them kept by its weight."""
-        stream = Stream(seed, x.device)
+        stream = NamedDraws(seed, x.device)
         z = kept_codes(self.joint, x, stream, self.settings.resample)
         return self.joint.decoded(self.decoder(z), stream)
 
     def bounds(self, samples: int = 4096, codes: int = 16, seed: int = 1) -> Bounds:
         """I(x; z) of the model from below and above, from fresh samples of it (see :mod:`.bounds`)."""
-        return self.joint.bounds(samples, codes, Stream(seed, self.joint.device, "held-out-"))
+        return self.joint.bounds(samples, codes, NamedDraws(seed, self.joint.device, "held-out-"))
 
     @torch.no_grad()
     def information(self, x: Tensor, samples: int = 4096, codes: int = 16, seed: int = 1) -> Information:
         """What the model carries: bounds of I from samples of it, and ELBO, KL, reconstruction, ... on the data x."""
         self.likelihood.check(x)
         self.joint.fits(x)
-        stream = Stream(seed, x.device, "judged-")
+        stream = NamedDraws(seed, x.device, "judged-")
         found: list[Tensor] = []
         for part in x.split(_CHUNK):
             fit, kl = self.joint.terms(part, stream.normal("encoder", torch.Size((len(part), self.joint.latent))))

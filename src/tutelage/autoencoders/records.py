@@ -9,7 +9,7 @@ _MEMORY = 0.95  # of the running estimate: as much noise as the mean of 39 batch
 
 
 @dataclass(frozen=True)
-class Record:
+class TrainingRecord:
     """Where training stood after a step.
 
     target: M, None for a VAE; estimate: the running mean of I; elbo, kl, reconstruction: of that step's batch, the KL

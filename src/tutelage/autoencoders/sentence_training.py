@@ -88,7 +88,7 @@ def train_sentences(
     _check_data(model, sentences)
     theta = [*model.decoder.parameters(), *model.encoder.parameters()]
     up, aside = (torch.optim.Adam(p, settings.learning_rate) for p in (theta, model.estimator.parameters()))
-    noise = _Noise(model, seeds, settings, sentences.shape)
+    noise = _SentenceNoise(model, seeds, settings, sentences.shape)
     running, wrong, told, last = torch.zeros(len(seeds)), torch.zeros(len(seeds)), dict[int, tuple[Tensor, ...]](), 0
     for now in range(settings.steps):
         for group in (*up.param_groups, *aside.param_groups):
@@ -113,7 +113,7 @@ def train_sentences(
 
 
 def _model_step(
-    model: Model, x: Tensor, part: "_Part", wanted: Tensor, how: SentenceSettings, now: int
+    model: Model, x: Tensor, part: "_SentenceDraws", wanted: Tensor, how: SentenceSettings, now: int
 ) -> tuple[Tensor, Tensor]:
     """Leave the gradient of decoder and encoder in place; the bound, and I as a batch of its own has it: [S] each."""
     with torch.no_grad():
@@ -127,7 +127,7 @@ def _model_step(
     return bound.detach(), information
 
 
-def _estimator_step(model: Model, part: "_Part") -> None:
+def _estimator_step(model: Model, part: "_SentenceDraws") -> None:
     """Leave the estimator's gradient in place, from sentences of the model as it now is."""
     x = model.decoder.sample(part.taught_latent, part.taught_uniform)
     (-model.estimator.log_density(part.taught_latent, x).mean(1)).sum().backward()
@@ -145,7 +145,7 @@ def _check_data(model: Model, sentences: Tensor) -> None:
 
 
 @dataclass(frozen=True)
-class _Part:
+class _SentenceDraws:
     """Draws of one step: rows of the data [S, B], code [S, J, B, k], and batches of latents and uniforms.
 
     Two of them, the first for the gradient, the second for the sign; and one for the estimator.
@@ -159,7 +159,7 @@ class _Part:
     taught_uniform: Tensor
 
 
-class _Noise:
+class _SentenceNoise:
     """All draws of the training, each member's from its own streams."""
 
     def __init__(self, model: Model, seeds: Sequence[int], how: SentenceSettings, data: torch.Size) -> None:
@@ -173,10 +173,10 @@ class _Noise:
         }
         self.keys = {name: draws.keys(seeds, f"sentences-{name}") for name in (*self.sizes, "rows")}
 
-    def __call__(self, now: int) -> _Part:
+    def __call__(self, now: int) -> _SentenceDraws:
         rows = draws.indices(self.keys["rows"], self.batch, self.count, now * self.batch)
         code, latent, uniform, *taught = (self._draw(name, now) for name in self.sizes)
-        return _Part(rows, code, latent.unbind(1), uniform.unbind(1), *taught)
+        return _SentenceDraws(rows, code, latent.unbind(1), uniform.unbind(1), *taught)
 
     def _draw(self, name: str, now: int) -> Tensor:
         count = torch.Size(self.sizes[name]).numel()

@@ -9,7 +9,7 @@ from torch import Tensor
 from tutelage.autoencoders.joint import Joint
 from tutelage.autoencoders.likelihoods import pair
 from tutelage.autoencoders.objective import score_function, standard_normal
-from tutelage.autoencoders.streams import Stream
+from tutelage.autoencoders.streams import NamedDraws
 from tutelage.autoencoders.training import Settings
 from tutelage.errors import Refusal
 
@@ -24,7 +24,7 @@ class Terms:
     kl: Tensor
 
 
-def bound(joint: Joint, x: Tensor, stream: Stream, how: Settings, step: int) -> Terms:
+def bound(joint: Joint, x: Tensor, stream: NamedDraws, how: Settings, step: int) -> Terms:
     """The ELBO of a batch with its switches, or the resampling encoder's bound E log mean_j w_j (004, sec. 4.5)."""
     if how.resample > 1:
         return _resampled(joint, x, stream, how.resample)
@@ -36,7 +36,7 @@ def bound(joint: Joint, x: Tensor, stream: Stream, how: Settings, step: int) -> 
     return Terms(fit - weight * (kl.clamp_min(how.free_bits) if how.free_bits else kl), fit - kl, fit, kl)
 
 
-def _resampled(joint: Joint, x: Tensor, stream: Stream, k: int) -> Terms:
+def _resampled(joint: Joint, x: Tensor, stream: NamedDraws, k: int) -> Terms:
     moments = pair(joint.encoder(x), "encoder")
     drawn = [joint.log_weight(x, moments, stream.normal("encoder", moments[0].shape)) for _ in range(k)]
     log_w, log_p = torch.stack([w for w, _, _ in drawn]), torch.stack([p for _, p, _ in drawn])
@@ -47,7 +47,7 @@ def _resampled(joint: Joint, x: Tensor, stream: Stream, k: int) -> Terms:
 
 
 @torch.no_grad()
-def kept_codes(joint: Joint, x: Tensor, stream: Stream, resample: int) -> Tensor:
+def kept_codes(joint: Joint, x: Tensor, stream: NamedDraws, resample: int) -> Tensor:
     """A code of each sample at random; of several, one is kept with probability w_j / sum w (004, sec. 4.5): [B, k]."""
     moments = pair(joint.encoder(x), "encoder")
     noises = [stream.normal("again", moments[0].shape) for _ in range(resample)]
@@ -60,13 +60,13 @@ def kept_codes(joint: Joint, x: Tensor, stream: Stream, resample: int) -> Tensor
 
 
 @torch.no_grad()
-def estimate(joint: Joint, stream: Stream, batch: int) -> float:
+def estimate(joint: Joint, stream: NamedDraws, batch: int) -> float:
     """I as a fresh batch has it, which is not the batch of any gradient."""
     z, x, _ = joint.samples(stream, batch)
     return joint.prior_entropy + float(joint.score(z, x).mean())
 
 
-def gain(joint: Joint, stream: Stream, how: Settings) -> Tensor:
+def gain(joint: Joint, stream: NamedDraws, how: Settings) -> Tensor:
     """A number whose gradient in the decoder is that of E log r(z|x).
 
     Continuous x: reparametrised. Symbols: by REINFORCE (004, eq. C.19), or by the sum over all of them (C.17).
@@ -82,7 +82,7 @@ def gain(joint: Joint, stream: Stream, how: Settings) -> Tensor:
     return score_function(joint.likelihood.log_density(out, x), scores)
 
 
-def _summed(joint: Joint, stream: Stream, batch: int) -> Tensor:
+def _summed(joint: Joint, stream: NamedDraws, batch: int) -> Tensor:
     """The sum over all symbols, where a sample is one symbol."""
     z = stream.normal("latent", torch.Size((batch, joint.latent)))
     logits = joint.decoder(z)
@@ -100,7 +100,7 @@ def _summed(joint: Joint, stream: Stream, batch: int) -> Tensor:
     return (logits.view(batch, -1).softmax(-1) * scores).sum(-1).mean()
 
 
-def fit_estimator(joint: Joint, optimiser: torch.optim.Optimizer, stream: Stream, batch: int) -> None:
+def fit_estimator(joint: Joint, optimiser: torch.optim.Optimizer, stream: NamedDraws, batch: int) -> None:
     """One step of the estimator, on samples of the model as it now is."""
     with torch.no_grad():
         z, x, _ = joint.samples(stream, batch)

@@ -10,10 +10,10 @@ from tutelage import draws
 _AHEAD = 1 << 15  # draws made at a time
 
 
-class Stream:
+class NamedDraws:
     """Draws one after the other, each name from its own counter-based stream, made many at a time.
 
-    >>> a, b = Stream(3, torch.device("cpu")), Stream(3, torch.device("cpu"))
+    >>> a, b = NamedDraws(3, torch.device("cpu")), NamedDraws(3, torch.device("cpu"))
     >>> parts = torch.cat([a.normal("code", torch.Size((2,))) for _ in range(3)])
     >>> torch.equal(parts, b.normal("code", torch.Size((6,))))
     True

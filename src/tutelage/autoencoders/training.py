@@ -86,7 +86,7 @@ class Settings:
 
 
 @dataclass(frozen=True, eq=False)
-class Course:
+class TrainingHistory:
     """What training told on its way, at the recorded steps: the running estimate of I and the ELBO, [T, S] each.
 
     wrong_signs: share of the steps since the record before at which one batch and the running mean of those before it
@@ -120,7 +120,7 @@ def train_models(
     record: Sequence[int] = (),
     device: torch.device | str | None = None,
     on_progress: Callable[[float], None] | None = None,
-) -> Course:
+) -> TrainingHistory:
     """Train all members in place; targets: M of each member, None for a plain VAE.
 
     most: the entropy of the data where they are discrete; no more information than that can be asked for. record: steps
@@ -146,11 +146,11 @@ def _train(
     how: Settings,
     record: set[int],
     on_progress: Callable[[float], None] | None,
-) -> Course:
+) -> TrainingHistory:
     plain = wanted.isnan()
     theta = [*model.decoder.parameters(), *model.encoder.parameters()]
     up, aside = (torch.optim.Adam(p, how.learning_rate, fused=True) for p in (theta, model.estimator.parameters()))
-    noise = _Noise(model, seeds, how, wanted.device)
+    noise = _StepNoise(model, seeds, how, wanted.device)
     running, wrong, counted = torch.zeros_like(wanted), torch.zeros_like(wanted), 0
     told: dict[int, tuple[Tensor, Tensor, Tensor]] = {}
     for step in range(how.steps):
@@ -177,7 +177,7 @@ def _train(
             check_course(bound, information, step + 1)
             if on_progress:
                 on_progress((step + 1) / how.steps)
-    return Course(tuple(told), *(torch.stack(column).cpu() for column in zip(*told.values(), strict=True)))
+    return TrainingHistory(tuple(told), *(torch.stack(column).cpu() for column in zip(*told.values(), strict=True)))
 
 
 def _device(name: torch.device | str) -> torch.device:
@@ -193,7 +193,7 @@ def _move(model: Model, device: torch.device) -> None:
 
 
 def _model_step(
-    model: Model, x: Tensor, part: "_Part", plain: Tensor, wanted: Tensor, how: Settings, step: int
+    model: Model, x: Tensor, part: "_StepDraws", plain: Tensor, wanted: Tensor, how: Settings, step: int
 ) -> tuple[Tensor, Tensor]:
     """Leave the gradient of decoder and encoder in place; the bound, and I as a fresh batch has it: [S] each."""
     with torch.no_grad():
@@ -210,7 +210,7 @@ def _model_step(
     return bound.detach(), information
 
 
-def _estimator_step(model: Model, part: "_Part") -> None:
+def _estimator_step(model: Model, part: "_StepDraws") -> None:
     """Leave the estimator's gradient in place, from samples of the model as it now is."""
     with torch.no_grad():
         x = model.decoder.sample(part.latent[2], part.sample[2])
@@ -226,7 +226,7 @@ def check_course(bound: Tensor, information: Tensor, step: int) -> None:
 
 
 @dataclass(frozen=True)
-class _Part:
+class _StepDraws:
     """Draws of one step: code [S, k, B, latent]; three batches of latents and of what turns them into samples.
 
     The first is for the gradient, the second for the sign, the third for the estimator.
@@ -237,7 +237,7 @@ class _Part:
     sample: tuple[Tensor, ...]
 
 
-class _Noise:
+class _StepNoise:
     """All draws of the training, each member's from its own streams, made for several steps at a time."""
 
     def __init__(self, model: Model, seeds: Sequence[int], how: Settings, device: torch.device | str = "cpu") -> None:
@@ -252,12 +252,12 @@ class _Noise:
         self.data = draws.keys(seeds, "autoencoder-data", device)
         self._begin, self._made = -1, dict[str, Tensor]()
 
-    def __call__(self, step: int) -> _Part:
+    def __call__(self, step: int) -> _StepDraws:
         begin = step - step % _SPAN
         if begin != self._begin:
             self._begin, self._made = begin, {name: self._draw(name, begin) for name in self.sizes}
         code, latent, sample = (self._made[name][:, step - begin] for name in self.sizes)
-        return _Part(code, latent.unbind(1), sample.unbind(1))
+        return _StepDraws(code, latent.unbind(1), sample.unbind(1))
 
     def _draw(self, name: str, begin: int) -> Tensor:
         count = math.prod(self.sizes[name])

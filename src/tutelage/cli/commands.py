@@ -17,7 +17,7 @@ from tutelage.cli.specs import LIMIT, Limit, With, load_plugins, read
 from tutelage.errors import unknown
 from tutelage.lab import Pack, Store, packs_of, schedule
 from tutelage.lab.grid import size
-from tutelage.studies import SCALES, STUDIES, Outcome
+from tutelage.studies import SCALES, STUDIES, Reproduction
 from tutelage.studies import report as html
 from tutelage.studies.live import Landing
 from tutelage.studies.reproduce import distinct_experiments, plans
@@ -151,7 +151,7 @@ def ledger(
     print(json.dumps({"ledger": str(path)}) if as_json else f"ledger: {path}")
 
 
-def _tell(tracker: Tracker, packs: Sequence[Pack], outcomes: Sequence[Outcome]) -> None:
+def _tell(tracker: Tracker, packs: Sequence[Pack], outcomes: Sequence[Reproduction]) -> None:
     """Tell a tracker of everything that was computed or found."""
     for pack in packs:
         tracker.pack(pack)

@@ -6,7 +6,7 @@ import numpy as np
 from rich.table import Table
 
 from tutelage.lab import Pack
-from tutelage.studies import SCALES, STUDIES, Outcome, source
+from tutelage.studies import SCALES, STUDIES, Reproduction, source
 from tutelage.studies.report import short
 from tutelage.studies.reproduce import distinct_experiments
 
@@ -40,7 +40,7 @@ def study_table() -> Table:
     return table
 
 
-def claims_table(outcome: Outcome) -> Table:
+def claims_table(outcome: Reproduction) -> Table:
     """The claims of a study, setting by setting."""
     title = f"{outcome.study.name} (seed {source(outcome.study.seed, outcome.study.figure)}; scale {outcome.scale})"
     table = Table(title=title, title_justify="left")

@@ -2,20 +2,27 @@
 
 from tutelage.distillation.bounds import best_bound, margin_bound, polynomial_bound, risk_bound
 from tutelage.distillation.deep import balanced_start, guaranteed, largest_start, limit
-from tutelage.distillation.flows import Course, descent, flow, induced_flow, settle
+from tutelage.distillation.flows import StudentFlow, descent, flow, induced_flow, settle
 from tutelage.distillation.learned import angle, learned, newton, unsigned_angle
 from tutelage.distillation.learners import Distillation, HardTarget, Learner, Weakened
 from tutelage.distillation.modules import Distilled, distil
-from tutelage.distillation.outcomes import Monotonicity, Outcome, monotonicity, outcome
+from tutelage.distillation.outcomes import Monotonicity, TransferOutcome, monotonicity, outcome
 from tutelage.distillation.outlook import Outlook, outlook
 from tutelage.distillation.risk import disagreement, risk_at_angle
 from tutelage.distillation.targets import Softening
-from tutelage.distillation.tasks import Empirical, Isotropic, LargeMargin, Polynomial, Task, reverse_distribution
+from tutelage.distillation.tasks import (
+    DistillationTask,
+    Empirical,
+    Isotropic,
+    LargeMargin,
+    Polynomial,
+    reverse_distribution,
+)
 from tutelage.distillation.teachers import logistic_teacher
 from tutelage.distillation.transfer import TransferSet
 
 __all__ = [
-    "Course",
+    "StudentFlow",
     "Distillation",
     "Distilled",
     "Empirical",
@@ -24,11 +31,11 @@ __all__ = [
     "LargeMargin",
     "Learner",
     "Monotonicity",
-    "Outcome",
+    "TransferOutcome",
     "Outlook",
     "Polynomial",
     "Softening",
-    "Task",
+    "DistillationTask",
     "TransferSet",
     "Weakened",
     "angle",

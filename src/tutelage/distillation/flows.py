@@ -23,7 +23,7 @@ from tutelage.population.integrate import integrate
 
 
 @dataclass(frozen=True, eq=False)
-class Course:
+class StudentFlow:
     """S students on their way: transfer sets, the times of the records, w [T, S, d], the number of layers.
 
     weights: every layer [T, S, in, out], or None where the product alone was followed.
@@ -48,7 +48,7 @@ class Course:
 
 def flow(
     transfer: TransferSet, start: Network, times: Sequence[float], relative: float = 1e-10, absolute: float = 1e-12
-) -> Course:
+) -> StudentFlow:
     """Gradient flow of all layers from a linear network, balanced or not, recorded at the given times."""
     _check(transfer, start)
     shapes = [w.shape[1:] for w in start.weights]
@@ -64,12 +64,12 @@ def flow(
 
     flat = torch.cat([w.flatten(1) for w in start.weights], 1)
     weights = tuple(layers_of(integrate(velocity, flat, times, relative=relative, absolute=absolute)))
-    return Course(transfer, tuple(times), _products(weights), start.depth, weights)
+    return StudentFlow(transfer, tuple(times), _products(weights), start.depth, weights)
 
 
 def descent(
     transfer: TransferSet, start: Network, records: Sequence[int], rate: float | Tensor | None = None
-) -> Course:
+) -> StudentFlow:
     """Gradient descent of all layers, recorded after so many steps; times are steps times the (mean) rate.
 
     rate: one for all members or [S]; without one, a quarter of ``transfer.safe_step``.
@@ -93,7 +93,7 @@ def descent(
         out.append(layers)
     weights = tuple(torch.stack(each) for each in zip(*out, strict=True))
     times = tuple(r * float(pace.mean()) for r in records)
-    return Course(transfer, times, _products(weights), start.depth, weights)
+    return StudentFlow(transfer, times, _products(weights), start.depth, weights)
 
 
 def induced_flow(
@@ -103,11 +103,11 @@ def induced_flow(
     times: Sequence[float],
     relative: float = 1e-10,
     absolute: float = 1e-12,
-) -> Course:
+) -> StudentFlow:
     """The flow of the product from a balanced start w(0) [S, d] (004, Lemma D.2); one layer may start at 0."""
     state, rebuild, velocity = _reduced(transfer, start, layers)
     out = rebuild(integrate(velocity, state, times, relative=relative, absolute=absolute))
-    return Course(transfer, tuple(times), out, layers)
+    return StudentFlow(transfer, tuple(times), out, layers)
 
 
 def settle(

@@ -14,7 +14,7 @@ from tutelage import draws
 from tutelage.distillation.learned import learned
 from tutelage.distillation.transfer import TransferSet
 from tutelage.errors import Refusal
-from tutelage.margins.datasets import Dataset
+from tutelage.margins.datasets import LabelledPoints
 from tutelage.margins.max_margin import max_margins
 
 
@@ -88,6 +88,6 @@ def _max_margin(signed: Tensor) -> Tensor:
     q, r = torch.linalg.qr(signed.mT) if signed.shape[1] < signed.shape[2] else (None, signed.mT)
     points = r.mT
     classes = torch.ones(points.shape[:2], dtype=torch.float64)
-    twice = Dataset(torch.cat([points, -points], 1), torch.cat([classes, -classes], 1))
+    twice = LabelledPoints(torch.cat([points, -points], 1), torch.cat([classes, -classes], 1))
     found = max_margins(twice).positive.w
     return found if q is None else (q @ found.unsqueeze(2)).squeeze(2)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from tutelage.distillation.learned import unsigned_angle
 from tutelage.distillation.learners import Learner
-from tutelage.distillation.tasks import Task
+from tutelage.distillation.tasks import DistillationTask
 from tutelage.errors import Refusal
 
 Reading = Literal["redrawn", "reused"]
@@ -17,7 +17,7 @@ _SAME = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class TransferOutcome:
     """S trained students: w [S, d], unsigned angle with the teacher [S], transfer risk [S]."""
 
     w: Tensor
@@ -56,7 +56,7 @@ class Monotonicity:
         return _mean(self.better.double())
 
 
-def outcome(learner: Learner, task: Task, seeds: Sequence[int], count: int) -> Outcome:
+def outcome(learner: Learner, task: DistillationTask, seeds: Sequence[int], count: int) -> TransferOutcome:
     """Train a learner on a transfer set of ``count`` inputs a seed.
 
     >>> from tutelage.distillation import Distillation, Polynomial
@@ -66,11 +66,11 @@ def outcome(learner: Learner, task: Task, seeds: Sequence[int], count: int) -> O
     """
     transfer = task.transfer(seeds, count)
     w = learner(transfer, seeds)
-    return Outcome(w, unsigned_angle(w, transfer.teacher), task.risk(w))
+    return TransferOutcome(w, unsigned_angle(w, transfer.teacher), task.risk(w))
 
 
 def monotonicity(
-    learner: Learner, task: Task, seeds: Sequence[int], count: int, reading: Reading = "redrawn"
+    learner: Learner, task: DistillationTask, seeds: Sequence[int], count: int, reading: Reading = "redrawn"
 ) -> Monotonicity:
     """The probability that one more input brings the student nearer to the teacher (004, eq. 5.34).
 

@@ -19,7 +19,7 @@ from tutelage.distillation.transfer import TransferSet
 from tutelage.errors import Refusal
 
 
-class Task(Protocol):
+class DistillationTask(Protocol):
     """What a study needs of a task; ``exact`` says whether p and risk are closed forms or come from a sample."""
 
     exact: bool

@@ -166,8 +166,3 @@ def confidence(z: Tensor, shares: Tensor, temperature: float | Tensor) -> Tensor
     teaching = (shares.sum(0) > 0).to(z)
     p = log_probabilities(z.detach() / temperature).exp()
     return (torch.einsum("t,tnc->nc", teaching, p) / teaching.sum()).amax(-1).mean()
-
-
-def sharpened(probabilities: Tensor, temperature: float) -> Tensor:
-    """p^(1/tau), normalised (004, eq. 6.3): the softened outputs, from probabilities where logits are not at hand."""
-    return log_probabilities(probabilities.log(), temperature).exp()

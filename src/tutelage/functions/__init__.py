@@ -31,7 +31,7 @@ from tutelage.functions.pruning.bounds import bounds
 from tutelage.functions.pruning.deviation import Deviation, largest_deviation
 from tutelage.functions.pruning.intervals import Box, box_for
 from tutelage.functions.pruning.redundancy import Step
-from tutelage.functions.pruning.surgery import Proof, Pruning, prune
+from tutelage.functions.pruning.surgery import Pruning, PruningProof, prune
 from tutelage.functions.querying.reconstruction import Reconstruction, identify
 
 __all__ = [
@@ -50,7 +50,7 @@ __all__ = [
     "Matching",
     "Orbit",
     "Path",
-    "Proof",
+    "PruningProof",
     "Pruning",
     "Reconstruction",
     "Redundancy",

@@ -13,7 +13,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Setting:
+class SettingColumn:
     """A setting as a column: its dotted name, its names in SQL, its type there, whether it may differ by member."""
 
     dotted: str
@@ -40,7 +40,7 @@ class Setting:
         return f"coalesce({self.value(table)}, TRY_CAST(json_extract_string({own}, '$[' || {member} || ']') AS DOUBLE))"
 
 
-def settings_columns(connection: Any, where: str, sql: str, taken: Iterable[str]) -> list[Setting]:
+def settings_columns(connection: Any, where: str, sql: str, taken: Iterable[str]) -> list[SettingColumn]:
     """The settings that the view of some experiments has as columns.
 
     where: a condition on the table ``known`` that picks the experiments; sql: the query, whose words pick settings that
@@ -60,16 +60,16 @@ def settings_columns(connection: Any, where: str, sql: str, taken: Iterable[str]
     every = "*" in sql
     out = []
     for dotted, own in names.items():
-        setting = Setting(dotted, own, "JSON", dotted in per_member)
+        setting = SettingColumn(dotted, own, "JSON", dotted in per_member)
         used = tuple(name for name in own if name in words)
         if not used and every and _varies(connection, where, setting):
             used = own[:1]
         if used:
-            out.append(Setting(dotted, used, _type(connection, where, setting), setting.per_member))
+            out.append(SettingColumn(dotted, used, _type(connection, where, setting), setting.per_member))
     return out
 
 
-def selected(settings: Iterable[Setting], table: str, member: str | None) -> list[str]:
+def selected(settings: Iterable[SettingColumn], table: str, member: str | None) -> list[str]:
     """The columns of a SELECT: every setting under all its names."""
     return [
         f'{setting.of_member(table, member) if member else setting.value(table)} AS "{name}"'
@@ -91,13 +91,13 @@ def _names(dotted: list[str], taken: set[str]) -> dict[str, tuple[str, ...]]:
     return out
 
 
-def _varies(connection: Any, where: str, setting: Setting) -> bool:
+def _varies(connection: Any, where: str, setting: SettingColumn) -> bool:
     found = f"CAST(json_extract(settings, {setting.path}) AS VARCHAR)"
     row = connection.execute(f"SELECT min({found}) <> max({found}) FROM known WHERE {where}").fetchone()
     return bool(row[0])
 
 
-def _type(connection: Any, where: str, setting: Setting) -> str:
+def _type(connection: Any, where: str, setting: SettingColumn) -> str:
     """The SQL type that holds the values of a setting."""
     rows = connection.execute(
         f"SELECT DISTINCT json_type(json_extract(settings, {setting.path})) FROM known WHERE {where}"

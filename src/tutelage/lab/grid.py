@@ -31,7 +31,7 @@ _STUDENTS = 1_000  # of a pack, at the limit of packs: the most members of all p
 
 
 @dataclass(frozen=True)
-class Size:
+class ExperimentSize:
     """How much an experiment is: packs, students, and the steps that all students take together."""
 
     packs: int
@@ -43,11 +43,11 @@ class Size:
         return ", ".join(f"{_count(n)} {word}{'s' if n != 1 else ''}" for n, word in counts)
 
 
-def size(specs: Sequence[Spec]) -> Size:
+def size(specs: Sequence[Spec]) -> ExperimentSize:
     """The size of all specs together, cut into packs."""
     students = [len(spec.seeds) for spec in specs]
     steps = sum(n * s.training.steps for n, s in zip(students, specs, strict=True))
-    return Size(sum(len(packs_of(s)) for s in specs), sum(students), steps)
+    return ExperimentSize(sum(len(packs_of(s)) for s in specs), sum(students), steps)
 
 
 def read_experiment(path: str | Path, limit: int = LIMIT) -> list[Spec]:
@@ -91,7 +91,7 @@ def _specs(values: dict[str, Any], limit: int) -> list[Spec]:
     if packs > limit:
         (first,) = (_spec(base, changes, 1, packs) for changes in islice(_changes(grid, rows), 1))
         students = packs * len(first.seeds)
-        raise _too_large(Size(packs, students, students * first.training.steps), limit)
+        raise _too_large(ExperimentSize(packs, students, students * first.training.steps), limit)
     specs: list[Spec] = []
     students = 0
     for place, changes in enumerate(_changes(grid, rows), start=1):
@@ -178,7 +178,7 @@ def _refuse_repeats(specs: Sequence[Spec], changes: Sequence[dict[str, Any]]) ->
             )
 
 
-def _too_large(wanted: Size, limit: int) -> Refusal:
+def _too_large(wanted: ExperimentSize, limit: int) -> Refusal:
     return Refusal(
         f"the grid and zip make about {wanted}, more than the limit of {limit:,} packs or {limit * _STUDENTS:,} "
         "students: shorten its lists, or raise the limit"

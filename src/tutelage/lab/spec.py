@@ -12,11 +12,11 @@ from tutelage.errors import Refusal
 from tutelage.lab.experiment import Experiment, plain
 from tutelage.lab.yaml_file import read_table
 from tutelage.measures import MEASURES, STANDARD, find
-from tutelage.networks import Student
 from tutelage.plugins import describe, used_by
 from tutelage.settings import Settings, check_per_member
 from tutelage.training import Training
 from tutelage.training.inputs import Law
+from tutelage.training.students import Student
 from tutelage.training.teachers import Teacher
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ OnProgress = Callable[[float], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class TrainedPiece:
     """A finished piece of a pack: its report, the networks it keeps, and how it was computed.
 
     threads: of one operation on a CPU; stack: members that were trained side by side, those of other packs included.
@@ -54,7 +54,7 @@ def trained(specs: Sequence[Spec], context: Context) -> Iterator[tuple[Spec, Tra
     """Trained students of all specs, each as soon as all its pieces are finished."""
     if context.device.type == "cpu":
         keep_freed_memory()
-    finished: dict[str, list[Part]] = {spec.hash: [] for spec in specs}
+    finished: dict[str, list[TrainedPiece]] = {spec.hash: [] for spec in specs}
     total = sum(work(spec) for spec in specs) or 1.0
     share = sum(spec.cost for spec in specs) / total
 
@@ -68,7 +68,7 @@ def trained(specs: Sequence[Spec], context: Context) -> Iterator[tuple[Spec, Tra
             yield whole, _whole(whole, finished.pop(whole.hash))
 
 
-def _whole(spec: Spec, parts: Sequence[Part]) -> Trained:
+def _whole(spec: Spec, parts: Sequence[TrainedPiece]) -> Trained:
     """The pieces of a spec put together again, in the order of its seeds."""
     parts = sorted(parts, key=lambda part: spec.seeds.index(part.piece.spec.seeds[0]))
     first = parts[0].report
@@ -81,7 +81,7 @@ def _whole(spec: Spec, parts: Sequence[Part]) -> Trained:
     return Trained(Report(first.steps, values), kept, diverged, *how)
 
 
-def train_loads(stacks: Sequence[Load], device: torch.device, engine: str, tell: OnProgress) -> Iterator[Part]:
+def train_loads(stacks: Sequence[Load], device: torch.device, engine: str, tell: OnProgress) -> Iterator[TrainedPiece]:
     """The parts of all loads as they are finished: one load after another on a CPU, a few at a time on a GPU.
 
     On a GPU one load's recordings then overlap another's training, and blocks of one fill the gaps of the other.
@@ -97,7 +97,7 @@ def train_loads(stacks: Sequence[Load], device: torch.device, engine: str, tell:
             raise KeyboardInterrupt
         tell(done)
 
-    def on_a_stream(load: Load) -> list[Part]:
+    def on_a_stream(load: Load) -> list[TrainedPiece]:
         with torch.cuda.stream(torch.cuda.Stream(device)):
             return _train(load, device, engine, tell_or_stop)
 
@@ -136,7 +136,9 @@ class _Group:
         if spec.record.weights == "all" or (spec.record.weights == "last" and step == spec.training.steps):
             self.kept[step] = mine.to("cpu")
 
-    def parts(self, diverged_at: Tensor, engine: str, seconds: float, training: float, threads: int) -> Iterator[Part]:
+    def parts(
+        self, diverged_at: Tensor, engine: str, seconds: float, training: float, threads: int
+    ) -> Iterator[TrainedPiece]:
         """The group taken apart again; times are shared out by the work of each piece."""
         report, teacher, begin = self.recorder.report(), self.teacher.to("cpu"), 0
         for piece in self.pieces:
@@ -147,11 +149,11 @@ class _Group:
             lost = diverged_at[self.place][begin:end]
             share = work(piece.spec)
             times = seconds * share, training * share
-            yield Part(piece, own, kept, lost, engine, *times, threads, len(diverged_at))
+            yield TrainedPiece(piece, own, kept, lost, engine, *times, threads, len(diverged_at))
             begin = end
 
 
-def _train(load: Load, device: torch.device, engine: str, tell: OnProgress) -> list[Part]:
+def _train(load: Load, device: torch.device, engine: str, tell: OnProgress) -> list[TrainedPiece]:
     """Train and measure the pieces of a load, side by side in one stack."""
     start, recording = time.perf_counter(), 0.0
     groups: list[_Group] = []

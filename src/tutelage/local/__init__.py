@@ -5,7 +5,6 @@ from tutelage.local.descent import (
     Descent,
     descend,
     descend_on_samples,
-    estimated_total,
     greatest_rate,
     lazy_rate,
     stochastic_gradient,
@@ -13,10 +12,10 @@ from tutelage.local.descent import (
 )
 from tutelage.local.directions import Direction, direction
 from tutelage.local.exact import gradient, gradient_norm, hessian, loss, loss_and_gradient
-from tutelage.local.grouping import Groups, groups
+from tutelage.local.grouping import StudentGroups, groups
 from tutelage.local.initialise import random_start, samples, subspace_start
 from tutelage.local.residuals import least_eigenvalue, residual, second_moments, split, teacher_matrix
-from tutelage.local.setting import Setting, effective, ineffective
+from tutelage.local.setting import LocalSetting, effective, ineffective
 from tutelage.local.starts import (
     lazy_students,
     local_students,
@@ -32,15 +31,14 @@ __all__ = [
     "Direction",
     "Edge",
     "Flattest",
-    "Groups",
-    "Setting",
+    "StudentGroups",
+    "LocalSetting",
     "Slowest",
     "basin_edge",
     "descend",
     "descend_on_samples",
     "direction",
     "effective",
-    "estimated_total",
     "flattest",
     "gradient",
     "gradient_norm",

@@ -14,7 +14,7 @@ from tutelage.local.bounds import lojasiewicz
 from tutelage.local.descent import descend, usual_rate
 from tutelage.local.exact import gradient, loss, loss_and_gradient
 from tutelage.local.grouping import groups
-from tutelage.local.setting import Setting
+from tutelage.local.setting import LocalSetting
 
 _DIFFERENCE = 1e-5  # of the size of the students: the step of a finite difference
 _GROW, _SHRINK = 1.5, 0.4
@@ -27,16 +27,16 @@ class Flattest:
 
     ratio: Tensor
     start: Tensor
-    where: Setting
+    where: LocalSetting
 
     @property
-    def worst(self) -> tuple[float, Setting]:
+    def worst(self) -> tuple[float, LocalSetting]:
         """The least of all members, and that member alone."""
         s = int(self.ratio.argmin())
         return float(self.ratio[s]), self.where.member(s)
 
 
-def flattest(setting: Setting, level: float, iterations: int = 200) -> Flattest:
+def flattest(setting: LocalSetting, level: float, iterations: int = 200) -> Flattest:
     """Walk along the surface L = level towards a smaller gradient, from every member: the worst of Theorem 3 there.
 
     The start is where the way from the nearest perfect students to the given ones meets the surface.
@@ -60,10 +60,10 @@ class Slowest:
 
     end: Tensor
     start: Tensor
-    where: Setting
+    where: LocalSetting
 
 
-def slowest(setting: Setting, level: float, *, horizon: int = 200, iterations: int = 30) -> Slowest:
+def slowest(setting: LocalSetting, level: float, *, horizon: int = 200, iterations: int = 30) -> Slowest:
     """Walk along the surface L = level towards starts from which descent of ``horizon`` steps ends highest.
 
     The gradient of log L(W_T) with respect to W_0 comes from going back along the path, a <- a - eta H(W_t) a, with
@@ -85,7 +85,7 @@ def slowest(setting: Setting, level: float, *, horizon: int = 200, iterations: i
     return Slowest((-best).exp(), (-start).exp(), setting.moved(w))
 
 
-def _gone_back(setting: Setting, path: Tensor, rate: Tensor) -> Tensor:
+def _gone_back(setting: LocalSetting, path: Tensor, rate: Tensor) -> Tensor:
     """A unit multiple of the gradient of L(W_T) with respect to W_0, along the path [T + 1, S, m, d]: [S, m, d]."""
     a = _unit(gradient(setting.moved(path[-1])))
     for w in path[:-1].flip(0):
@@ -95,7 +95,7 @@ def _gone_back(setting: Setting, path: Tensor, rate: Tensor) -> Tensor:
 
 
 def _walk(
-    setting: Setting,
+    setting: LocalSetting,
     level: float,
     score: Callable[[Tensor], Tensor],
     downhill: Callable[[Tensor], Tensor],
@@ -119,7 +119,7 @@ def _walk(
     return start, best, w
 
 
-def nearest_perfect(setting: Setting) -> Tensor:
+def nearest_perfect(setting: LocalSetting) -> Tensor:
     """Every student turned onto its teacher's line, masses scaled to add up to the teachers': of loss 0, [S, m, d]."""
     found = groups(setting)
     mass = found.mass()
@@ -132,7 +132,7 @@ def nearest_perfect(setting: Setting) -> Tensor:
     return (share.sqrt() * found.sign).unsqueeze(2) * lines
 
 
-def _scaled(setting: Setting, level: float) -> Tensor:
+def _scaled(setting: LocalSetting, level: float) -> Tensor:
     """The students drawn to, or away from, the nearest perfect ones until L = level."""
     if not level > 0:
         raise Refusal(f"the loss to search at is above 0, not {level}")
@@ -160,20 +160,20 @@ def _unit(a: Tensor) -> Tensor:
     return a / torch.where(size == 0, 1, size)
 
 
-def _bent(setting: Setting, w: Tensor, a: Tensor, size: Tensor) -> Tensor:
+def _bent(setting: LocalSetting, w: Tensor, a: Tensor, size: Tensor) -> Tensor:
     """The Hessian at w times the unit of a, by differences over a small share of the size: [S, m, d]."""
     h = (_DIFFERENCE * size)[:, None, None]
     unit = _unit(a)
     return (gradient(setting.moved(w + h * unit)) - gradient(setting.moved(w - h * unit))) / (2 * h)
 
 
-def _across(setting: Setting, w: Tensor, a: Tensor) -> Tensor:
+def _across(setting: LocalSetting, w: Tensor, a: Tensor) -> Tensor:
     """The unit of a less its part along grad L: [S, m, d]."""
     along = _unit(gradient(setting.moved(w)))
     return _unit(a - (a * along).sum((1, 2), keepdim=True) * along)
 
 
-def _onto(setting: Setting, w: Tensor, level: float) -> Tensor:
+def _onto(setting: LocalSetting, w: Tensor, level: float) -> Tensor:
     """Newton's steps along the gradient towards L = level, none longer than a fifth of the students."""
     for _ in range(12):
         value, slope = loss_and_gradient(setting.moved(w))
@@ -194,7 +194,7 @@ class Edge:
     end: Tensor
     failed: Tensor
     stuck: float
-    where: Setting | None
+    where: LocalSetting | None
 
     @property
     def safe(self) -> float:
@@ -202,7 +202,7 @@ class Edge:
         return float(self.start[self.failed].min()) if bool(self.failed.any()) else float("inf")
 
 
-def basin_edge(setting: Setting, *, steps: int = 6000, tolerance: float = 1e-4) -> Edge:
+def basin_edge(setting: LocalSetting, *, steps: int = 6000, tolerance: float = 1e-4) -> Edge:
     """Descend from every member; a member that is not below the tolerance after the steps is outside the basin.
 
     Where such a member stands at the end is a start of lower loss that descent does not leave either, so the least of

@@ -1,8 +1,4 @@
-r"""The inequalities of seed 003 with constants written out: both sides for every member, [S] each.
-
-Where the seed says O(.) and its proof gives a constant, that constant stands here; where it gives none, the name
-starts with ``scaled`` and what is returned is the ratio to the seed's rate, to be held against an empirical constant.
-"""
+"""The inequalities of paper 003 whose proofs give a constant, written out: both sides for every member, [S] each."""
 
 import math
 from dataclasses import dataclass
@@ -13,10 +9,10 @@ from scipy.special import betainc, erf
 from torch import Tensor
 
 from tutelage.local.directions import direction
-from tutelage.local.exact import gradient, jacobian, loss, loss_and_gradient
+from tutelage.local.exact import gradient, loss, loss_and_gradient
 from tutelage.local.grouping import groups
 from tutelage.local.residuals import least_eigenvalue, second_moments
-from tutelage.local.setting import Setting
+from tutelage.local.setting import LocalSetting
 from tutelage.population.kernels import pairs
 
 KAPPA = 1 / math.sqrt(6)
@@ -36,32 +32,32 @@ class Sides:
         return self.value <= self.bound
 
 
-def lojasiewicz(setting: Setting) -> Tensor:
+def lojasiewicz(setting: LocalSetting) -> Tensor:
     """|grad L|_F sqrt(r w_max) / L: [S]; Theorem 3 says it is above a constant near the optimum. inf at L = 0."""
     value, slope = loss_and_gradient(setting)
     ratio = slope.flatten(1).norm(dim=1) / torch.where(value > 0, value, 1)
     return torch.where(value > 0, ratio * (setting.r * setting.longest).sqrt(), torch.inf)
 
 
-def polyak(setting: Setting) -> Tensor:
+def polyak(setting: LocalSetting) -> Tensor:
     """|grad L|_F^2 / L: [S]; above a constant only where m = r (PL; 003, Claim 2). inf at L = 0."""
     value, slope = loss_and_gradient(setting)
     ratio = slope.square().sum((1, 2)) / torch.where(value > 0, value, 1)
     return torch.where(value > 0, ratio, torch.inf)
 
 
-def mass_gap(setting: Setting) -> Sides:
+def mass_gap(setting: LocalSetting) -> Sides:
     """| sum |w_j|^2 - sum |w*_i| | <= sqrt(pi L), since E f = sqrt(2/pi) sum |w_j|^2 (003, Lemma C.3)."""
     return Sides((setting.mass - setting.total).abs(), (math.pi * loss(setting)).sqrt())
 
 
-def gradient_size(setting: Setting) -> Sides:
+def gradient_size(setting: LocalSetting) -> Sides:
     """|grad_{w_k} L| <= 2 |w_k| (sum |w_j|^2 + sum |w*_i|), of every student: [S, m] (003, Lemma 13)."""
     size = (setting.mass + setting.total).unsqueeze(1)
     return Sides(gradient(setting).norm(dim=2), 2 * setting.students.norm(dim=2) * size)
 
 
-def average_error(setting: Setting) -> Sides:
+def average_error(setting: LocalSetting) -> Sides:
     """|v| <= (sqrt(2 L) + ||R2||) / sqrt(lambda_min(M)) (003, Lemma 9)."""
     flat, mixed, spiky = second_moments(setting)
     residual = (flat + 2 * mixed + spiky).clamp_min(0).sqrt()
@@ -69,7 +65,7 @@ def average_error(setting: Setting) -> Sides:
     return Sides(groups(setting).error.flatten(1).norm(dim=1), bound)
 
 
-def spikes(setting: Setting) -> Sides:
+def spikes(setting: LocalSetting) -> Sides:
     """||R2||^2 <= r (8 / (3 pi)) sum_i (sum over T_i of |w_j|^2 delta_j^{3/2})^2 (003, Lemma 11, section 5.4)."""
     found = groups(setting)
     each = torch.zeros(setting.members, setting.r, dtype=torch.float64)
@@ -77,14 +73,14 @@ def spikes(setting: Setting) -> Sides:
     return Sides(second_moments(setting)[2], setting.r * 8 / (3 * math.pi) * each.square().sum(1))
 
 
-def descent_loss(setting: Setting, angle: Tensor | float | None = None) -> Sides:
+def descent_loss(setting: LocalSetting, angle: Tensor | float | None = None) -> Sides:
     """2 L - (6 / pi) (sum |w*_i|) (sum |v_i|) delta_max^2 <= <grad L, D> (003, Lemma C.1); inf where there is no D."""
     d = direction(setting, angle)
     lost = 6 / math.pi * setting.total * d.found.error.norm(dim=2).sum(1) * d.angle**2
     return Sides(torch.where(d.met, 2 * d.loss - lost, torch.inf), d.inner)
 
 
-def separation_bound(setting: Setting) -> Tensor:
+def separation_bound(setting: LocalSetting) -> Tensor:
     r"""A proved lower bound of lambda_min(M), pi p^3 / (64 sqrt e): [S] (003, Lemma 10, a factor 2 put right).
 
     :math:`p = \min_i \tfrac12 \mathrm{erf}(\tfrac{\delta}{2\sqrt2}) (1 - \sum_{j \ne i} \mathrm{erf}(\tfrac{\delta (1 +
@@ -100,7 +96,7 @@ def separation_bound(setting: Setting) -> Tensor:
     return torch.from_numpy(math.pi * best**3 / (64 * math.sqrt(math.e))).expand(setting.members)
 
 
-def smoothness(setting: Setting, step: Tensor) -> Sides:
+def smoothness(setting: LocalSetting, step: Tensor) -> Sides:
     r"""L(W + U) - L - <grad L, U> against the three terms of Lemma 12 with constants 1, for a step U [S, m, d].
 
     :math:`(r w_{max})^{1/4} L^{1/2} \|U\|^{3/2} + r w_{max} \|U\|^2 + \|U\|^4` (003, Lemma 12 up to a constant).
@@ -112,52 +108,15 @@ def smoothness(setting: Setting, step: Tensor) -> Sides:
     return Sides(rest, scale**0.25 * value.sqrt() * size**1.5 + scale * size**2 + size**4)
 
 
-def scaled_half_mass_angle(setting: Setting) -> Tensor:
-    """The angle with half of every teacher's mass, over r w_max w_min^{-5/3} L^{1/3}: [S] (003, Lemma 8)."""
-    rate = setting.r * setting.longest * setting.shortest ** (-5 / 3) * loss(setting) ** (1 / 3)
-    return _over(groups(setting).half_mass_angle(), rate)
-
-
-def scaled_average_error(setting: Setting) -> Tensor:
-    """max |v_i| over r^{11/4} w_max^{1/4} Delta^{-3/2} L^{3/8}: [S] (003, Lemma 9)."""
-    rate = setting.r**2.75 * setting.longest**0.25 * setting.separation**-1.5 * loss(setting) ** 0.375
-    return _over(groups(setting).error.norm(dim=2).amax(1), rate)
-
-
-def scaled_spikes(setting: Setting) -> Tensor:
-    """||R2||^2 over r^{5/2} w_max^{1/2} L^{3/4}: [S] (003, Lemma 11)."""
-    return _over(second_moments(setting)[2], setting.r**2.5 * setting.longest.sqrt() * loss(setting) ** 0.75)
-
-
-def scaled_angle_energy(setting: Setting) -> Tensor:
-    """sum |w_j|^2 delta_j^2 over sqrt L: [S] (003, Lemma C.4)."""
-    return _over(groups(setting).angle_energy(), loss(setting).sqrt())
-
-
-def scaled_least_eigenvalue(setting: Setting) -> Tensor:
-    """lambda_min(M) r^3 / Delta^3: [S] (003, Lemma 10)."""
-    return least_eigenvalue(setting) * setting.r**3 / setting.separation**3
-
-
-def _over(value: Tensor, rate: Tensor) -> Tensor:
-    """value / rate, 0 where the rate is 0 (a perfect fit)."""
-    return torch.where(rate > 0, value / torch.where(rate > 0, rate, 1), 0)
-
-
 def slab_probabilities(phi: np.ndarray, first: float, second: float) -> tuple[np.ndarray, np.ndarray]:
     r"""P(A) and its upper bound 2 d1 (d2 + d1 |cos|) / (pi sin) for the shadow of two slabs (003, technical Lemma C.2).
 
-    A = {|x_1| <= d1, |x_2| <= (d2 + d1 |cos phi|) / sin phi}. The seed prints half of this bound, which is exceeded.
+    A = {|x_1| <= d1, |x_2| <= (d2 + d1 |cos phi|) / sin phi}. The paper prints half of this bound, which is exceeded;
+    :func:`separation_bound` follows from the bound given here.
     """
     reach = (second + first * np.abs(np.cos(phi))) / np.sin(phi)
     exact = erf(first / math.sqrt(2)) * erf(reach / math.sqrt(2))
     return exact, 2 * first * reach / math.pi
-
-
-def jacobian_change(first: Tensor, second: Tensor) -> Tensor:
-    """Spectral norm of the change of the derivative of |w| w, over |w - w'|: at most 2 (003, Lemma D.1): [S, m]."""
-    change = torch.linalg.matrix_norm(jacobian(first) - jacobian(second), ord=2)
-    return change / (first - second).norm(dim=-1)
 
 
 def cover_probability(angle: float, dimension: int) -> float:

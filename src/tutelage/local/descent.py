@@ -6,7 +6,6 @@ The Hessian at a global minimum has no eigenvalue above :math:`4 \sum_i |w^*_i|`
 :math:`1 / (2 \sum_i |w^*_i|)`; the usual rate here is half of it.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,7 +16,7 @@ from torch import Tensor
 from tutelage.draws import keys, normals
 from tutelage.errors import Refusal
 from tutelage.local.exact import gradient_norm, loss, spread, top_of
-from tutelage.local.setting import Setting
+from tutelage.local.setting import LocalSetting
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +26,8 @@ class Descent:
     or -1.
     """
 
-    start: Setting
-    end: Setting
+    start: LocalSetting
+    end: LocalSetting
     rate: Tensor
     steps: tuple[int, ...]
     losses: Tensor
@@ -37,7 +36,7 @@ class Descent:
     levels: tuple[float, ...]
     reached: Tensor
 
-    def at(self, place: int) -> Setting:
+    def at(self, place: int) -> LocalSetting:
         """The students at one of the recorded steps."""
         if self.students is None:
             raise Refusal("the students along the way were not kept: descend with keep=True")
@@ -62,28 +61,23 @@ class Descent:
         return (self.end.students - self.start.students).norm(dim=2) / torch.where(size == 0, 1, size)
 
 
-def usual_rate(setting: Setting) -> Tensor:
+def usual_rate(setting: LocalSetting) -> Tensor:
     """1 / (4 sum |w*_i|): [S]."""
     return 1 / (4 * setting.total)
 
 
-def greatest_rate(setting: Setting) -> Tensor:
+def greatest_rate(setting: LocalSetting) -> Tensor:
     """1 / (2 sum |w*_i|), beyond which descent is not stable at the optimum: [S]."""
     return 1 / (2 * setting.total)
 
 
-def lazy_rate(setting: Setting, top: Tensor) -> Tensor:
+def lazy_rate(setting: LocalSetting, top: Tensor) -> Tensor:
     """1 / (4 sum_j top_j^2 |w_j|^2), half of what is stable where the students stand: [S]; for the lazy model."""
     return 1 / (4 * (top.double().square() * setting.students.square().sum(2)).sum(1))
 
 
-def estimated_total(y: Tensor) -> Tensor:
-    """sum |w*_i| = sqrt(pi/2) E y, from labels [S, N], for a rate without knowing the teacher: [S]."""
-    return math.sqrt(math.pi / 2) * y.double().mean(1)
-
-
 def descend(
-    setting: Setting,
+    setting: LocalSetting,
     record: Sequence[int],
     *,
     rate: float | Tensor | None = None,
@@ -99,7 +93,7 @@ def descend(
     students of the recorded steps; top [m]: see :func:`.exact.loss_and_gradient`, for the lazy model, whose usual rate
     is :func:`lazy_rate`, and which has no limit here.
 
-    >>> run = descend(Setting(torch.eye(2), 0.9 * torch.eye(2)), [0, 1000])
+    >>> run = descend(LocalSetting(torch.eye(2), 0.9 * torch.eye(2)), [0, 1000])
     >>> bool(run.losses[1, 0] < 1e-25)
     True
     """
@@ -136,7 +130,7 @@ def descend(
     )
 
 
-def _rates(setting: Setting, rate: float | Tensor | None, beyond: bool) -> Tensor:
+def _rates(setting: LocalSetting, rate: float | Tensor | None, beyond: bool) -> Tensor:
     limit = greatest_rate(setting)
     rates = usual_rate(setting) if rate is None else torch.as_tensor(rate, dtype=torch.float64)
     rates = rates.expand(setting.members).contiguous()
@@ -157,7 +151,7 @@ def _check_finite(losses: np.ndarray, last: np.ndarray, rates: Tensor) -> None:
         raise Refusal(f"member {gone} has diverged at the rate {float(rates[gone]):.4g}: lower the rate")
 
 
-def stochastic_gradient(setting: Setting, x: Tensor) -> Tensor:
+def stochastic_gradient(setting: LocalSetting, x: Tensor) -> Tensor:
     """The gradient of (1 / 2N) sum_k R(x_k)^2 at samples x [S, N, d]: [S, m, d].
 
     (003, section 3.4 prints the loss without 1/2, whose gradient would be twice that of L.)
@@ -175,7 +169,7 @@ def _on_samples(students: Tensor, teachers: Tensor, x: Tensor) -> Tensor:
 
 
 def descend_on_samples(
-    setting: Setting,
+    setting: LocalSetting,
     record: Sequence[int],
     batch: int,
     seeds: Sequence[int],

@@ -13,9 +13,8 @@ import torch
 from torch import Tensor
 
 from tutelage.local.exact import loss_and_gradient
-from tutelage.local.grouping import Groups, groups
-from tutelage.local.residuals import residual
-from tutelage.local.setting import Setting
+from tutelage.local.grouping import StudentGroups, groups
+from tutelage.local.setting import LocalSetting
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +22,7 @@ class Direction:
     """angle [S]: delta_max; vectors [S, m, d]: D; inner [S]: <grad L, D>; loss, gradient (norm), norm (of D): [S] each;
     norm_bound [S]: the bound of |D|_F; met [S]: whether every teacher has mass within the angle, else D is 0."""
 
-    found: Groups
+    found: StudentGroups
     angle: Tensor
     vectors: Tensor
     inner: Tensor
@@ -44,7 +43,7 @@ class Direction:
         return torch.where(self.norm > 0, self.ratio / torch.where(self.norm > 0, self.norm, 1), 0)
 
 
-def direction(setting: Setting, angle: Tensor | float | None = None) -> Direction:
+def direction(setting: LocalSetting, angle: Tensor | float | None = None) -> Direction:
     """D of every member; delta_max is the least angle with half of every teacher's mass unless told (003, Lemma 8)."""
     found = groups(setting)
     limit = found.half_mass_angle() if angle is None else torch.as_tensor(angle, dtype=torch.float64)
@@ -71,23 +70,8 @@ def direction(setting: Setting, angle: Tensor | float | None = None) -> Directio
     )
 
 
-def _share(found: Groups, limit: Tensor) -> Tensor:
+def _share(found: StudentGroups, limit: Tensor) -> Tensor:
     """q_ij: [S, m, r]."""
     mass = found.mass(limit).unsqueeze(1)
     length = found.weight.sqrt().unsqueeze(2)
     return torch.where(found.within(limit), length / torch.where(mass > 0, mass, 1), 0)
-
-
-def identity_at(setting: Setting, x: Tensor, angle: Tensor | float | None = None) -> Tensor:
-    r"""What identity (12) averages over x, at points [N, d]: [S, N]; its mean is <grad L, D>.
-
-    .. math:: R^2 + R \sum_i \sum_j q_{ij} |w_j|\, w^*_i \cdot x\, (\mathrm{sgn}(w^*_i \cdot x) -
-        \mathrm{sgn}(w_j \cdot x))
-    """
-    d = direction(setting, angle)
-    share = _share(d.found, d.angle) * d.found.weight.sqrt().unsqueeze(2)
-    taught = x.double() @ setting.teachers.mT
-    gate = (x.double() @ d.found.students.mT).sign()
-    pulled = (share.sum(1).unsqueeze(1) * taught.abs()).sum(2) - ((gate @ share) * taught).sum(2)
-    value = residual(setting, x)
-    return value**2 + value * pulled

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from tutelage.errors import Refusal
-from tutelage.local.setting import Setting
+from tutelage.local.setting import LocalSetting
 from tutelage.population import expectations as population
 
 _WORTHWHILE = 5_000  # pairs of units worth a thread of their own
@@ -39,12 +39,12 @@ def spread(call: Callable[..., Any], members: int, work: int, arguments: tuple[A
             done.result()
 
 
-def loss_and_gradient(setting: Setting, top: Tensor | None = None) -> tuple[Tensor, Tensor]:
+def loss_and_gradient(setting: LocalSetting, top: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """L [S] and dL/dw [S, m, d]; a zero student has gradient 0, and so never moves.
 
     top [m]: a factor of each student's output where it is not 1, for the lazy model (:mod:`.starts`).
 
-    >>> loss, slope = loss_and_gradient(Setting(torch.eye(2), torch.eye(2)))
+    >>> loss, slope = loss_and_gradient(LocalSetting(torch.eye(2), torch.eye(2)))
     >>> loss.item(), slope.abs().max().item()
     (0.0, 0.0)
     """
@@ -58,7 +58,7 @@ def loss_and_gradient(setting: Setting, top: Tensor | None = None) -> tuple[Tens
     return torch.from_numpy(loss), torch.from_numpy(dw)
 
 
-def top_of(setting: Setting, top: Tensor | None) -> np.ndarray:
+def top_of(setting: LocalSetting, top: Tensor | None) -> np.ndarray:
     """Factors of the students' outputs, 1 unless told: [m]."""
     if top is None:
         return np.ones(setting.m)
@@ -67,17 +67,17 @@ def top_of(setting: Setting, top: Tensor | None) -> np.ndarray:
     return top.double().contiguous().numpy()
 
 
-def loss(setting: Setting) -> Tensor:
+def loss(setting: LocalSetting) -> Tensor:
     """L of every member: [S]."""
     return loss_and_gradient(setting)[0]
 
 
-def gradient(setting: Setting) -> Tensor:
+def gradient(setting: LocalSetting) -> Tensor:
     """dL/dw of every student: [S, m, d]."""
     return loss_and_gradient(setting)[1]
 
 
-def gradient_norm(setting: Setting) -> Tensor:
+def gradient_norm(setting: LocalSetting) -> Tensor:
     """|grad L|_F of every member: [S]."""
     return gradient(setting).flatten(1).norm(dim=1)
 
@@ -90,7 +90,7 @@ def jacobian(students: Tensor) -> Tensor:
     return n[..., None, None] * (eye + u.unsqueeze(-1) * u.unsqueeze(-2))
 
 
-def hessian(setting: Setting) -> Tensor:
+def hessian(setting: LocalSetting) -> Tensor:
     r"""d2L/dw dw, the students' coordinates one after another: [S, m d, m d].
 
     That in the effective neurons (:func:`tutelage.population.expectations.hessian`) between two Jacobians, and for each
@@ -112,8 +112,3 @@ def hessian(setting: Setting) -> Tensor:
     each = torch.arange(m)
     out[:, each, :, each, :] += bent.transpose(0, 1)
     return out.reshape(members, m * d, m * d)
-
-
-def greatest_curvature(setting: Setting) -> Tensor:
-    """4 sum |w*_i|, above every eigenvalue of the Hessian at a global minimum: [S]."""
-    return 4 * setting.total

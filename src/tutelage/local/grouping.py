@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tutelage.local.setting import Setting, effective
+from tutelage.local.setting import LocalSetting, effective
 from tutelage.population.kernels import pairs
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
+class StudentGroups:
     """Students by nearest teacher.
 
     teacher [S, m]: T_i as an index; angle [S, m]: delta_j; sign [S, m]; students [S, m, d]: flipped;
@@ -24,7 +24,7 @@ class Groups:
     error [S, r, d]: v_i, that less the teacher (003, eq. 2). Zero students have angle pi/2 and no weight.
     """
 
-    setting: Setting
+    setting: LocalSetting
     teacher: Tensor
     angle: Tensor
     sign: Tensor
@@ -62,11 +62,11 @@ class Groups:
         return torch.where(enough.any(1), first.squeeze(1), math.pi / 2).amax(1)
 
 
-def groups(setting: Setting) -> Groups:
+def groups(setting: LocalSetting) -> StudentGroups:
     """Partition, fold and add up the students.
 
     >>> teachers = torch.eye(2, dtype=torch.float64)
-    >>> found = groups(Setting(teachers, torch.tensor([[-1.0, 0.0], [0.1, 2.0]])))
+    >>> found = groups(LocalSetting(teachers, torch.tensor([[-1.0, 0.0], [0.1, 2.0]])))
     >>> found.teacher.tolist(), found.sign.tolist(), found.error[0, 0].tolist()
     ([[0, 1]], [[-1.0, 1.0]], [0.0, 0.0])
     """
@@ -79,4 +79,4 @@ def groups(setting: Setting) -> Groups:
     index = teacher.unsqueeze(2).expand_as(students)
     zero = torch.zeros(setting.members, setting.r, setting.d, dtype=torch.float64)
     average = zero.scatter_add(1, index, effective(students))
-    return Groups(setting, teacher, angle, sign, students, folded, average, average - setting.teachers)
+    return StudentGroups(setting, teacher, angle, sign, students, folded, average, average - setting.teachers)

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from tutelage.errors import Refusal
 from tutelage.local.exact import loss
-from tutelage.local.setting import Setting
+from tutelage.local.setting import LocalSetting
 from tutelage.population.kernels import pairs
 
 _ROUNDING = 1e-14  # of the masses of all units: what <h, R> may be off by
@@ -39,12 +39,7 @@ def coefficients(k: np.ndarray | int) -> np.ndarray:
     return np.where(k % 2 == 1, 0.0, np.where(k == 0, math.sqrt(2 / math.pi), signed))
 
 
-def sufficient_degree(separation: float, share: float) -> int:
-    """The even l with cos^l(Delta / 2) <= share (003, Lemma C.4)."""
-    return 2 * max(math.ceil(math.log(1 / share) / math.log(1 / math.cos(separation / 2))), 1)
-
-
-def squared_norm(setting: Setting, degree: int) -> Tensor:
+def squared_norm(setting: LocalSetting, degree: int) -> Tensor:
     """||h||^2 = pi / 2 + sum_{k, j} cos^l(angle of teachers k and j) / sigma_l^2: [S]."""
     _even(degree)
     cosine = pairs(setting.teachers, setting.teachers).cosine
@@ -52,7 +47,7 @@ def squared_norm(setting: Setting, degree: int) -> Tensor:
     return math.pi / 2 + total / float(coefficients(degree)) ** 2
 
 
-def with_residual(setting: Setting, degree: int) -> Tensor:
+def with_residual(setting: LocalSetting, degree: int) -> Tensor:
     """<h, R>: [S]."""
     _even(degree)
     seen = (pairs(setting.students, setting.teachers).cosine ** degree).sum(2)
@@ -70,7 +65,7 @@ class HermiteBound:
     each: Tensor
 
 
-def lower_bound(setting: Setting, degrees: tuple[int, ...] = DEGREES) -> HermiteBound:
+def lower_bound(setting: LocalSetting, degrees: tuple[int, ...] = DEGREES) -> HermiteBound:
     """The best max(<h, R>, 0)^2 / (2 ||h||^2) over even degrees, below the loss of every member, rounding included."""
     rounding = _ROUNDING * (1 + setting.r) * (setting.mass + setting.total)
     met = [(with_residual(setting, n) - rounding).clamp_min(0) for n in degrees]
@@ -79,7 +74,9 @@ def lower_bound(setting: Setting, degrees: tuple[int, ...] = DEGREES) -> Hermite
     return HermiteBound(value, torch.tensor(degrees)[place], each)
 
 
-def angle_energy_bound(setting: Setting, degrees: tuple[int, ...] = DEGREES, value: Tensor | None = None) -> Tensor:
+def angle_energy_bound(
+    setting: LocalSetting, degrees: tuple[int, ...] = DEGREES, value: Tensor | None = None
+) -> Tensor:
     r"""The least over l of pi^2 (||h|| sqrt(2 L) + (r - 1) cos^l(Delta/2) sum |w_j|^2): [S].
 
     It is above sum_j |w_j|^2 delta_j^2, for every even l (003, Lemma C.4 with its constants). value: L, where known.

@@ -13,15 +13,15 @@ from torch import Tensor
 
 from tutelage.errors import Refusal
 from tutelage.local.exact import loss
-from tutelage.local.setting import Setting, effective
+from tutelage.local.setting import LocalSetting, effective
 
 
-def best_linear(setting: Setting) -> Tensor:
+def best_linear(setting: LocalSetting) -> Tensor:
     """beta, the linear term that fits best: [S, d]."""
     return (setting.teachers.sum(1) - effective(setting.students).sum(1)) / 2
 
 
-def relu_loss(setting: Setting, linear: bool = True) -> Tensor:
+def relu_loss(setting: LocalSetting, linear: bool = True) -> Tensor:
     """The loss of ReLU students on ReLU teachers, with the best linear term or with none: [S]."""
     value = loss(setting) / 4
     return value if linear else value + best_linear(setting).square().sum(1) / 2
@@ -38,7 +38,7 @@ def absolute_labels(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     return 2 * (y.double() - (x.double() @ slope).squeeze(2)), slope.squeeze(2)
 
 
-def mirrored(teachers: Tensor) -> Setting:
+def mirrored(teachers: Tensor) -> LocalSetting:
     """Students -w*_i, whose ReLU loss is |sum w*_i|^2 / 2: 0 for balanced teachers, with no direction met (Claim 1)."""
     teachers = (teachers[None] if teachers.ndim == 2 else teachers).double()
-    return Setting(teachers, -teachers / teachers.norm(dim=2, keepdim=True).sqrt())
+    return LocalSetting(teachers, -teachers / teachers.norm(dim=2, keepdim=True).sqrt())

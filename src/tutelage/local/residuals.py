@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from tutelage.local.exact import spread
-from tutelage.local.grouping import Groups
-from tutelage.local.setting import Setting, effective
+from tutelage.local.grouping import StudentGroups
+from tutelage.local.setting import LocalSetting, effective
 from tutelage.population.kernels import pairs
 
 
@@ -41,24 +41,24 @@ def sign_moments(first: Tensor, second: Tensor) -> Tensor:
     return turn + 2 / math.pi * (sine * cosine * (uu - ee) + sine**2 * (ue + ue.mT))
 
 
-def teacher_matrix(setting: Setting) -> Tensor:
+def teacher_matrix(setting: LocalSetting) -> Tensor:
     """M of the teachers, [S, r d, r d] or [1, r d, r d] (003, eq. 4): the Hessian in g at the minimum with m = r."""
     blocks = sign_moments(setting.teachers, setting.teachers)
     members, r, _, d, _ = blocks.shape
     return blocks.permute(0, 1, 3, 2, 4).reshape(members, r * d, r * d)
 
 
-def least_eigenvalue(setting: Setting) -> Tensor:
+def least_eigenvalue(setting: LocalSetting) -> Tensor:
     r"""lambda_min(M): [S] (003, Lemma 10); 2 (Delta - sin Delta) / pi for two teachers.
 
     >>> teachers = torch.eye(3, dtype=torch.float64)
-    >>> round(least_eigenvalue(Setting(teachers, teachers)).item(), 5) == round(1 - 2 / math.pi, 5)
+    >>> round(least_eigenvalue(LocalSetting(teachers, teachers)).item(), 5) == round(1 - 2 / math.pi, 5)
     True
     """
     return torch.linalg.eigvalsh(teacher_matrix(setting))[:, 0].expand(setting.members)
 
 
-def second_moments(setting: Setting) -> tuple[Tensor, Tensor, Tensor]:
+def second_moments(setting: LocalSetting) -> tuple[Tensor, Tensor, Tensor]:
     """||R1||^2 = v^T M v, <R1, R2>, ||R2||^2: [S] each, to rounding however small; 2 L is the sum, mixed twice."""
     from tutelage.local._loops import splits
 
@@ -69,14 +69,14 @@ def second_moments(setting: Setting) -> tuple[Tensor, Tensor, Tensor]:
     return flat, mixed, spiky
 
 
-def residual(setting: Setting, x: Tensor) -> Tensor:
+def residual(setting: LocalSetting, x: Tensor) -> Tensor:
     """R at points x [N, d] or [S, N, d]: [S, N]."""
     x = x.double()
     student = (x @ effective(setting.students).mT).abs().sum(2)
     return student - (x @ setting.teachers.mT).abs().sum(2)
 
 
-def split(found: Groups, x: Tensor) -> tuple[Tensor, Tensor]:
+def split(found: StudentGroups, x: Tensor) -> tuple[Tensor, Tensor]:
     """R1 and R2 at points x [N, d] or [S, N, d]: [S, N] each (003, eq. 3)."""
     x = x.double()
     gate = torch.where(x @ found.setting.teachers.mT >= 0, 1.0, -1.0).double()
@@ -85,14 +85,3 @@ def split(found: Groups, x: Tensor) -> tuple[Tensor, Tensor]:
     index = found.teacher.unsqueeze(1).expand_as(inner)
     of_teacher = gate.expand(inner.shape[0], -1, -1).gather(2, index)
     return flat, (inner.abs() - inner * of_teacher).sum(2)
-
-
-def wedge_second_moment(phi: Tensor) -> Tensor:
-    r"""E[(b.x)^2 1{signs differ}] = (phi - sin phi cos phi) / pi for a unit b, at the angle phi (003, Lemma D.2)."""
-    return (phi - phi.sin() * phi.cos()) / math.pi
-
-
-def gated_moment_norm(phi: Tensor) -> Tensor:
-    r"""|E[|a.x| (I + b b^T) x sgn(b.x)]| = sqrt(4 k(phi)^2 + ((1 - 2 phi / pi) sin phi)^2) <= 2 (003, Lemma D.3)."""
-    k = 2 / math.pi * (phi.sin() + (math.pi / 2 - phi) * phi.cos())
-    return (4 * k**2 + ((1 - 2 / math.pi * phi) * phi.sin()) ** 2).sqrt()

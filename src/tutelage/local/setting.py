@@ -21,12 +21,12 @@ SEPARATION = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class Setting:
+class LocalSetting:
     """Teachers w* [S, r, d] (or [1, r, d], [r, d] for all members) and students w [S, m, d] (or [m, d]).
 
     least: teachers closer than this angle, up to sign, are refused.
 
-    >>> Setting(torch.eye(2), torch.eye(3, 2)).separation.item() == math.pi / 2
+    >>> LocalSetting(torch.eye(2), torch.eye(3, 2)).separation.item() == math.pi / 2
     True
     """
 
@@ -118,17 +118,17 @@ class Setting:
 
         The seed gives it up to a constant, here 1. It is far below what float64 can reach.
 
-        >>> round(Setting(torch.eye(2), torch.eye(2)).threshold_exponent.item(), 1)
+        >>> round(LocalSetting(torch.eye(2), torch.eye(2)).threshold_exponent.item(), 1)
         -41.7
         """
         parts = 36 * self.separation.log10() + 80 * self.shortest.log10() - 78 * self.longest.log10()
         return parts - 162 * math.log10(self.r)
 
-    def moved(self, students: Tensor) -> "Setting":
+    def moved(self, students: Tensor) -> "LocalSetting":
         """The same teachers with other students."""
         return replace(self, students=students)
 
-    def member(self, s: int) -> "Setting":
+    def member(self, s: int) -> "LocalSetting":
         """One member alone."""
         t = s if self.teachers.shape[0] > 1 else 0
         return replace(self, teachers=self.teachers[t : t + 1], students=self.students[s : s + 1])

@@ -16,7 +16,7 @@ from scipy.special import erf, owens_t
 from torch import Tensor
 
 from tutelage.local.grouping import groups
-from tutelage.local.setting import Setting
+from tutelage.local.setting import LocalSetting
 from tutelage.population.kernels import pairs
 
 _ROOT = math.sqrt(2 / math.pi)
@@ -106,7 +106,7 @@ class SlabBound:
     each: Tensor
 
 
-def lower_bound(setting: Setting, taus: np.ndarray | None = None) -> SlabBound:
+def lower_bound(setting: LocalSetting, taus: np.ndarray | None = None) -> SlabBound:
     """The best <h, R>^2 / (2 ||h||^2) over teachers and thresholds, below the loss of every member.
 
     taus [G]: thresholds to try; unless told 64 between a hundredth of the angle at which half of the mass is met and 3.

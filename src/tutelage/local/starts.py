@@ -8,7 +8,7 @@ from torch import Tensor
 
 from tutelage.draws import indices, keys, normals, uniforms
 from tutelage.errors import Refusal
-from tutelage.local.setting import Setting
+from tutelage.local.setting import LocalSetting
 from tutelage.population.kernels import pairs
 
 _TRIES = 1000
@@ -91,7 +91,7 @@ def split_students(teachers: Tensor, shares: Sequence[Sequence[float]]) -> Tenso
     return torch.cat(parts, 1) / lengths.sqrt().unsqueeze(2)
 
 
-def opposite_pair(delta: float, d: int = 2) -> Setting:
+def opposite_pair(delta: float, d: int = 2) -> LocalSetting:
     r"""One teacher e_1, two students at +-delta whose average is the teacher (003, Claim 2 and Fig. 2).
 
     :math:`L = (\delta - \sin\delta\cos\delta) / (\pi \cos^2\delta)`, of order delta^3; one student alone has delta^2.
@@ -101,7 +101,7 @@ def opposite_pair(delta: float, d: int = 2) -> Setting:
     students = torch.zeros(1, 2, d, dtype=torch.float64)
     students[..., 0] = math.cos(delta)
     students[..., 1] = torch.tensor([math.sin(delta), -math.sin(delta)], dtype=torch.float64)
-    return Setting(teachers, students / math.sqrt(2 * math.cos(delta)))
+    return LocalSetting(teachers, students / math.sqrt(2 * math.cos(delta)))
 
 
 def lazy_students(m: int, d: int, seeds: Sequence[int], alpha: float) -> tuple[Tensor, Tensor]:

@@ -5,15 +5,15 @@ Data sets (:mod:`.datasets`), the exact projected gradient flow to t = 1e300 (:m
 ``studies``.
 """
 
-from tutelage.margins.datasets import Dataset, clashing, cones, half_spaces, orthants
-from tutelage.margins.flow import Course, balanced_start, flow
+from tutelage.margins.datasets import LabelledPoints, clashing, cones, half_spaces, orthants
+from tutelage.margins.flow import MarginFlow, balanced_start, flow
 from tutelage.margins.limits import fit, limits
 from tutelage.margins.max_margin import MaxMargins, max_margins
 from tutelage.margins.orthogonal import Separability, separability
 
 __all__ = [
-    "Course",
-    "Dataset",
+    "MarginFlow",
+    "LabelledPoints",
     "MaxMargins",
     "Separability",
     "balanced_start",

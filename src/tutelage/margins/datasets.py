@@ -15,10 +15,10 @@ from tutelage.errors import Refusal
 
 
 @dataclass(frozen=True, eq=False)
-class Dataset:
+class LabelledPoints:
     """S sets of n labelled points: x float64 [S, n, d], y float64 [S, n] of +1 and -1, both in every set.
 
-    >>> data = Dataset(torch.tensor([[[1.0, 0.0], [-1.0, 0.5]]]), torch.tensor([[1, -1]]))
+    >>> data = LabelledPoints(torch.tensor([[[1.0, 0.0], [-1.0, 0.5]]]), torch.tensor([[1, -1]]))
     >>> data.members, data.count, data.dimension
     (1, 2, 2)
     """
@@ -48,9 +48,9 @@ class Dataset:
     def dimension(self) -> int:
         return self.x.shape[2]
 
-    def __getitem__(self, members: slice | Sequence[int]) -> "Dataset":
+    def __getitem__(self, members: slice | Sequence[int]) -> "LabelledPoints":
         """The sets of some of the members."""
-        return Dataset(self.x[members], self.y[members])
+        return LabelledPoints(self.x[members], self.y[members])
 
 
 def _check(x: Tensor, y: Tensor) -> None:
@@ -71,7 +71,7 @@ def _check(x: Tensor, y: Tensor) -> None:
         raise Refusal(f"sample {i} of set {s} is the zero vector, which no network without biases can label: drop it")
 
 
-def orthants(seeds: Sequence[int], count: int = 500, dimension: int = 20) -> Dataset:
+def orthants(seeds: Sequence[int], count: int = 500, dimension: int = 20) -> LabelledPoints:
     """The law of 004, section 3.4.1: Gaussian points in the first orthant (+1) or the opposite one (-1), x.z >= 0.
 
     z = (1, -1, 1, -1, ...). Drawn as a sign times the absolute values of a Gaussian, which is the same law as keeping
@@ -88,7 +88,7 @@ def orthants(seeds: Sequence[int], count: int = 500, dimension: int = 20) -> Dat
     return _kept(candidates, count)
 
 
-def cones(seeds: Sequence[int], count: int = 24, dimension: int = 3, half_angle: float = 40.0) -> Dataset:
+def cones(seeds: Sequence[int], count: int = 24, dimension: int = 3, half_angle: float = 40.0) -> LabelledPoints:
     """Points in two opposite cones around a random axis, lengths in [1/2, 3/2]: orthogonally separable.
 
     half_angle: of the cones, below 45 degrees; directions are those of a Gaussian that fall into the cone.
@@ -110,7 +110,7 @@ def cones(seeds: Sequence[int], count: int = 24, dimension: int = 3, half_angle:
     return _kept(candidates, count)
 
 
-def half_spaces(seeds: Sequence[int], count: int = 24, dimension: int = 3, margin: float = 0.2) -> Dataset:
+def half_spaces(seeds: Sequence[int], count: int = 24, dimension: int = 3, margin: float = 0.2) -> LabelledPoints:
     """Gaussian points on either side of a random hyperplane through 0, at least the margin away: linearly separable.
 
     Merely so: some points of one class make an obtuse angle unless they are very few.
@@ -126,7 +126,7 @@ def half_spaces(seeds: Sequence[int], count: int = 24, dimension: int = 3, margi
     return _kept(candidates, count)
 
 
-def clashing(seeds: Sequence[int], count: int = 24, dimension: int = 3) -> Dataset:
+def clashing(seeds: Sequence[int], count: int = 24, dimension: int = 3) -> LabelledPoints:
     """Gaussian points with fair labels, the origin in the convex hull of each class: neither has a max margin.
 
     Samples 0 to d (label +1) and d + 1 to 2 d + 1 (label -1) see to that: the last of either is minus the mean of the
@@ -141,10 +141,10 @@ def clashing(seeds: Sequence[int], count: int = 24, dimension: int = 3) -> Datas
     for begin, sign in ((0, 1), (own, -1)):
         x[:, begin + dimension] = -x[:, begin : begin + dimension].mean(1)
         y[:, begin : begin + own] = sign
-    return Dataset(x, y)
+    return LabelledPoints(x, y)
 
 
-LAWS: dict[str, Callable[..., Dataset]] = {
+LAWS: dict[str, Callable[..., LabelledPoints]] = {
     "orthants": orthants,
     "cones": cones,
     "half-spaces": half_spaces,
@@ -160,7 +160,7 @@ def _signs(seeds: Sequence[int], stream: str, count: int) -> Tensor:
     return torch.where(draws.uniforms(draws.keys(seeds, stream), count) < 0.5, 1.0, -1.0).double()
 
 
-def _kept(candidates: Callable[[int], tuple[Tensor, Tensor, Tensor]], count: int) -> Dataset:
+def _kept(candidates: Callable[[int], tuple[Tensor, Tensor, Tensor]], count: int) -> LabelledPoints:
     """The first ``count`` accepted candidates of every member; more are drawn until each has as many."""
     if count < 2:
         raise Refusal(f"two classes need at least two samples, not {count}")
@@ -171,4 +171,4 @@ def _kept(candidates: Callable[[int], tuple[Tensor, Tensor, Tensor]], count: int
             break
         number *= 2
     rows = (~good).int().argsort(dim=1, stable=True)[:, :count]
-    return Dataset(x.gather(1, rows.unsqueeze(2).expand(-1, -1, x.shape[2])), y.gather(1, rows))
+    return LabelledPoints(x.gather(1, rows.unsqueeze(2).expand(-1, -1, x.shape[2])), y.gather(1, rows))

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from tutelage import draws
 from tutelage.errors import Refusal
-from tutelage.margins.datasets import Dataset
+from tutelage.margins.datasets import LabelledPoints
 from tutelage.margins.losses import log_slope, loss_of
 from tutelage.margins.sectors import extremal_sectors, signs, without_ties
 from tutelage.networks import Network
@@ -30,7 +30,7 @@ NONE = 2
 
 
 @dataclass(frozen=True, eq=False)
-class Course:
+class MarginFlow:
     """Networks along their way, and what was seen between the records.
 
     log_times: of the T records; w [T, S, p, d], a [T, S, p]; groups: the group of every unit at the end, 0, +1 or -1
@@ -38,7 +38,7 @@ class Course:
     unit left an extremal sector of its sign, int64 [S, p]; steps, events: taken, and changes of a sector, int64 [S].
     """
 
-    data: Dataset
+    data: LabelledPoints
     loss: str
     log_times: tuple[float, ...]
     w: Tensor
@@ -90,7 +90,7 @@ def balanced_start(
     return Network((w.mT.contiguous(), (sign * size).unsqueeze(2)))
 
 
-def groups(w: Tensor, a: Tensor, data: Dataset) -> Tensor:
+def groups(w: Tensor, a: Tensor, data: LabelledPoints) -> Tensor:
     """J_0, J_+ and J_- of Lemma 3.1 as 0, +1 and -1, and NONE for other units: w [S, p, d], a [S, p] -> int8 [S, p]."""
     sector = signs(w, data)
     plus, minus = extremal_sectors(data)
@@ -101,7 +101,7 @@ def groups(w: Tensor, a: Tensor, data: Dataset) -> Tensor:
     return out
 
 
-def velocity(w: Tensor, a: Tensor, data: Dataset, loss: str = "logistic") -> tuple[Tensor, Tensor]:
+def velocity(w: Tensor, a: Tensor, data: LabelledPoints, loss: str = "logistic") -> tuple[Tensor, Tensor]:
     """dw/dt [S, p, d] and da/dt [S, p] of the flow (004, eqs. B.15 and B.16)."""
     height = w @ data.x.mT
     margin = data.y * (height.relu() * a.unsqueeze(2)).sum(1)
@@ -112,14 +112,14 @@ def velocity(w: Tensor, a: Tensor, data: Dataset, loss: str = "logistic") -> tup
 
 
 def flow(
-    data: Dataset,
+    data: LabelledPoints,
     start: Network,
     log_times: Sequence[float],
     *,
     loss: str = "logistic",
     relative: float = 1e-8,
     most: int = 1_000_000,
-) -> Course:
+) -> MarginFlow:
     """Follow the flow from time 0 and keep the networks at the given log t; one set of points a member, or one for all.
 
     log_times: growing, -inf is the start itself. relative: the tolerated error of a step, of every unit's length; most:
@@ -132,7 +132,7 @@ def flow(
     return _followed(data, w, a, pattern, False, log_times, loss, relative, most, -math.inf)
 
 
-def linear_twin(course: Course, place: int, *, relative: float = 1e-8, most: int = 1_000_000) -> Course:
+def linear_twin(course: MarginFlow, place: int, *, relative: float = 1e-8, most: int = 1_000_000) -> MarginFlow:
     """From one record on, the two linear networks of the proof of Theorem 3.1 in place of the relu network (004, 3.16).
 
     Units of J_+ learn from the positive samples alone and linearly, those of J_- from the negative ones, others rest.
@@ -150,7 +150,7 @@ def linear_twin(course: Course, place: int, *, relative: float = 1e-8, most: int
     return _followed(course.data, w, a, pattern, True, times, course.loss, relative, most, times[0])
 
 
-def _checked(data: Dataset, start: Network) -> tuple[Tensor, Tensor, Dataset]:
+def _checked(data: LabelledPoints, start: Network) -> tuple[Tensor, Tensor, LabelledPoints]:
     if start.depth != 2 or start.outputs != 1 or start.biases is not None or start.activation != "relu":
         raise Refusal("the flow is that of two-layer relu networks with one output and no biases")
     if start.inputs != data.dimension or data.members not in (1, start.members):
@@ -159,15 +159,15 @@ def _checked(data: Dataset, start: Network) -> tuple[Tensor, Tensor, Dataset]:
             f"{data.dimension} dimensions: give one set a network, or one for all"
         )
     if data.members != start.members:
-        data = Dataset(data.x.expand(start.members, -1, -1), data.y.expand(start.members, -1))
+        data = LabelledPoints(data.x.expand(start.members, -1, -1), data.y.expand(start.members, -1))
     w, a = (v.detach().to("cpu", torch.float64) for v in start.weights)
     return w.mT.contiguous(), a.squeeze(2).contiguous(), data
 
 
 def _followed(
-    data: Dataset, w: Tensor, a: Tensor, pattern: Tensor, frozen: bool, log_times: Sequence[float], loss: str,
+    data: LabelledPoints, w: Tensor, a: Tensor, pattern: Tensor, frozen: bool, log_times: Sequence[float], loss: str,
     relative: float, most: int, since: float,
-) -> Course:  # fmt: skip
+) -> MarginFlow:  # fmt: skip
     from tutelage.margins._flow_loops import follow  # loading the compiler takes a while
 
     times = [float(t) for t in log_times]
@@ -197,7 +197,7 @@ def _followed(
     kept = [torch.from_numpy(v[1:].copy()) for v in (kept_w, kept_a)]
     rest = torch.from_numpy(found), log_t, torch.from_numpy(left)
     steps = torch.from_numpy(counts)
-    return Course(data, loss, tuple(times), kept[0], kept[1], *rest, steps[:, 0], steps[:, 2])
+    return MarginFlow(data, loss, tuple(times), kept[0], kept[1], *rest, steps[:, 0], steps[:, 2])
 
 
 def _refuse_unfinished(ends: np.ndarray, target: float, most: int) -> None:

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tutelage.margins.datasets import Dataset
-from tutelage.margins.flow import Course
+from tutelage.margins.datasets import LabelledPoints
+from tutelage.margins.flow import MarginFlow
 from tutelage.margins.losses import log_loss, margin_of
 from tutelage.margins.max_margin import MaxMargins
 from tutelage.margins.sectors import class_sums
@@ -36,7 +36,7 @@ class Growth:
     pace: Tensor
 
 
-def growth(course: Course, sign: int) -> Growth:
+def growth(course: MarginFlow, sign: int) -> Growth:
     """The growth of the units of one sign on their class."""
     member = course.data.y == sign
     heights = course.heights()
@@ -61,7 +61,7 @@ class Cosines:
     max_margin: Tensor
 
 
-def cosines(w: Tensor, a: Tensor, data: Dataset, margins: MaxMargins) -> Cosines:
+def cosines(w: Tensor, a: Tensor, data: LabelledPoints, margins: MaxMargins) -> Cosines:
     """Cosines of units w [.., S, p, d] with fan-outs a [.., S, p]."""
     plus, minus = class_sums(data)
     sums = torch.where(a.unsqueeze(-1) > 0, plus[:, None], minus[:, None])
@@ -71,7 +71,7 @@ def cosines(w: Tensor, a: Tensor, data: Dataset, margins: MaxMargins) -> Cosines
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class TwoVectorFit:
     """A network read as u w_+^T + z w_-^T (004, eqs. 3.8 and 3.9).
 
     u, z: non-negative, disjoint [.., S, p]; first, second: what is left of W/|W| and of a/|a| [.., S].
@@ -83,7 +83,7 @@ class Fit:
     second: Tensor
 
 
-def fit(w: Tensor, a: Tensor, margins: MaxMargins) -> Fit:
+def fit(w: Tensor, a: Tensor, margins: MaxMargins) -> TwoVectorFit:
     """u_j = What_j.w_+ / |w_+|^2 for a_j > 0 and z_j likewise for a_j < 0: w [.., S, p, d], a [.., S, p]."""
     plus, minus = margins.positive, margins.negative
     scaled = w / w.flatten(-2).norm(dim=-1)[..., None, None]
@@ -91,7 +91,7 @@ def fit(w: Tensor, a: Tensor, margins: MaxMargins) -> Fit:
     z = torch.where(a < 0, _along(scaled, minus.w), 0.0).clamp_min(0)
     made = u.unsqueeze(-1) * plus.w[:, None] + z.unsqueeze(-1) * minus.w[:, None]
     second = a / a.norm(dim=-1, keepdim=True) - (u * plus.norm[:, None] - z * minus.norm[:, None])
-    return Fit(u, z, (scaled - made).flatten(-2).norm(dim=-1), second.norm(dim=-1))
+    return TwoVectorFit(u, z, (scaled - made).flatten(-2).norm(dim=-1), second.norm(dim=-1))
 
 
 def _along(w: Tensor, target: Tensor) -> Tensor:
@@ -158,7 +158,7 @@ class Kkt:
         return torch.stack([self.infeasible, self.slack, self.stationary]).amax(0)
 
 
-def kkt(network: Network, data: Dataset, margins: MaxMargins) -> Kkt:
+def kkt(network: Network, data: LabelledPoints, margins: MaxMargins) -> Kkt:
     """Residuals with the multipliers of (004, eq. B.59), lambda_i = alpha_i / |w_+| or alpha_i / |w_-|."""
     w, a = network.weights[0].mT, network.weights[1].squeeze(2)
     multiplier = (
@@ -175,7 +175,7 @@ def kkt(network: Network, data: Dataset, margins: MaxMargins) -> Kkt:
     return Kkt((-gap).clamp_min(0).amax(1), slack, off / size)
 
 
-def rescaled(network: Network, data: Dataset) -> Network:
+def rescaled(network: Network, data: LabelledPoints) -> Network:
     """The same directions with least margin min_i y_i h(x_i) = 1; members that misclassify are left as they are."""
     least = (data.y * outputs(network, data.x).squeeze(2)).amin(1)
     factor = torch.where(least > 0, least.clamp_min(1e-300).rsqrt(), 1.0)

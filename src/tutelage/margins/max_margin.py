@@ -15,7 +15,7 @@ from scipy.optimize import nnls
 from torch import Tensor
 
 from tutelage.errors import Refusal
-from tutelage.margins.datasets import Dataset
+from tutelage.margins.datasets import LabelledPoints
 
 _IMPOSSIBLE = 1e-12
 """Of the data's scale: a margin below this counts as none."""
@@ -65,10 +65,10 @@ class MaxMargins:
         return torch.where(a.unsqueeze(-1) > 0, self.positive.w[:, None], self.negative.w[:, None])
 
 
-def max_margins(data: Dataset) -> MaxMargins:
+def max_margins(data: LabelledPoints) -> MaxMargins:
     """Both vectors of every set, with supports, duals and residuals; refused where a class cannot be separated from 0.
 
-    >>> data = Dataset(torch.tensor([[2.0, 0.0], [2.0, 2.0], [-1.0, 0.0]]), torch.tensor([1, 1, -1]))
+    >>> data = LabelledPoints(torch.tensor([[2.0, 0.0], [2.0, 2.0], [-1.0, 0.0]]), torch.tensor([1, 1, -1]))
     >>> found = max_margins(data)
     >>> found.positive.w[0].tolist(), found.positive.support[0].tolist(), found.negative.w[0].tolist()
     ([0.5, 0.0], [True, True, False], [-1.0, 0.0])
@@ -76,7 +76,7 @@ def max_margins(data: Dataset) -> MaxMargins:
     return MaxMargins(_one_class(data, 1), _one_class(data, -1))
 
 
-def _one_class(data: Dataset, sign: int) -> MaxMargin:
+def _one_class(data: LabelledPoints, sign: int) -> MaxMargin:
     mine = (data.y == sign).numpy()
     x = data.x.numpy()
     dual = np.zeros(mine.shape)

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tutelage.errors import Refusal
-from tutelage.margins.datasets import Dataset
+from tutelage.margins.datasets import LabelledPoints
 from tutelage.networks import Network
 from tutelage.networks.forward import activate, linear, stacked_points
 
@@ -59,11 +58,11 @@ def orthogonally_separable(x: Tensor, y: Tensor) -> Separability:
     >>> bool(judged.holds), judged.same.item(), judged.cross.item()
     (True, 1.0, -0.5)
     """
-    data = Dataset(x, y)
+    data = LabelledPoints(x, y)
     return _judged(data.x, data.y)
 
 
-def separability(data: Dataset) -> Separability:
+def separability(data: LabelledPoints) -> Separability:
     """The same for data already checked."""
     return _judged(data.x, data.y)
 
@@ -75,22 +74,13 @@ def separability_by_layer(network: Network, points: Tensor, y: Tensor) -> tuple[
     """
     network = network.map(lambda a: a.detach().to("cpu", torch.float64))
     f = stacked_points(network, points.detach().to("cpu", torch.float64))
-    labels = Dataset(f, y).y
+    labels = LabelledPoints(f, y).y
     out = [_judged(f, labels)]
     for layer in range(network.depth - 1):
         f = linear(network, layer, f)
         out.append(_judged(f, labels))
         f = activate(network, f.clone())
     return tuple(out)
-
-
-def violating_pairs(data: Dataset, member: int = 0, most: int = 1000) -> Tensor:
-    """The pairs (i, j), i <= j, that keep a set from being orthogonally separable, at most as many as told: [K, 2]."""
-    if not 0 <= member < data.members:
-        raise Refusal(f"there is no set {member}: there are {data.members}")
-    mine = slice(member, member + 1)
-    bad = _violating(_products(data.x[mine], slice(None)), data.y[mine], slice(None))
-    return bad[0].triu().nonzero()[:most]
 
 
 def _products(x: Tensor, rows: slice) -> Tensor:

@@ -14,17 +14,17 @@ from torch import Tensor
 
 from tutelage import draws
 from tutelage.errors import Refusal
-from tutelage.margins.datasets import Dataset
+from tutelage.margins.datasets import LabelledPoints
 from tutelage.margins.losses import loss_of
 
 TIE = 1e-12
 """An inner product below this share of the lengths counts as 0."""
 
 
-def signs(w: Tensor, data: Dataset, tie: float = TIE) -> Tensor:
+def signs(w: Tensor, data: LabelledPoints, tie: float = TIE) -> Tensor:
     """sign(w_j.x_i), the sector of every unit (004, Def. 3.1): w [.., S, p, d] -> int8 [.., S, p, n].
 
-    >>> data = Dataset(torch.tensor([[1.0, 0.0], [0.0, -1.0]]), torch.tensor([1, -1]))
+    >>> data = LabelledPoints(torch.tensor([[1.0, 0.0], [0.0, -1.0]]), torch.tensor([1, -1]))
     >>> signs(torch.tensor([[[1.0, 0.0], [-2.0, -3.0]]], dtype=torch.float64), data).tolist()
     [[[1, 0], [-1, 1]]]
     """
@@ -33,7 +33,7 @@ def signs(w: Tensor, data: Dataset, tie: float = TIE) -> Tensor:
     return torch.where(height.abs() <= tie * scale, 0, height.sign()).to(torch.int8)
 
 
-def extremal_sectors(data: Dataset) -> tuple[Tensor, Tensor]:
+def extremal_sectors(data: LabelledPoints) -> tuple[Tensor, Tensor]:
     """The sectors sigma+ and sigma- of orthogonally separable data (004, eqs. 3.13 and 3.14): int8 [S, n] each."""
     product = data.x @ data.x.mT
     norms = data.x.norm(dim=2)
@@ -51,7 +51,7 @@ def extremal_sectors(data: Dataset) -> tuple[Tensor, Tensor]:
     return sector(1), sector(-1)
 
 
-def class_sums(data: Dataset) -> tuple[Tensor, Tensor]:
+def class_sums(data: LabelledPoints) -> tuple[Tensor, Tensor]:
     """The normalised sums of each class, which are the extremal directions of separable data: [S, d] each."""
 
     def unit(sign: int) -> Tensor:
@@ -61,19 +61,19 @@ def class_sums(data: Dataset) -> tuple[Tensor, Tensor]:
     return unit(1), unit(-1)
 
 
-def landscape(w: Tensor, data: Dataset, loss: str = "logistic") -> Tensor:
+def landscape(w: Tensor, data: LabelledPoints, loss: str = "logistic") -> Tensor:
     """G at directions w [S, K, d] (004, eq. 3.12): [S, K]. w is taken as it is; G is positively homogeneous."""
     return ((w @ data.x.mT).relu() * (loss_of(loss).at_zero * data.y).unsqueeze(1)).sum(2)
 
 
-def field(w: Tensor, data: Dataset, loss: str = "logistic") -> Tensor:
+def field(w: Tensor, data: LabelledPoints, loss: str = "logistic") -> Tensor:
     """g(w) = -sum l_i'(0) 1{w.x_i > 0} P_w x_i (004, eq. B.1): w [S, K, d] -> [S, K, d]."""
     sector = signs(w, data)
     pulled = ((sector > 0) * (loss_of(loss).at_zero * data.y).unsqueeze(1)) @ data.x
     return without_ties(pulled, sector, data)
 
 
-def without_ties(v: Tensor, sector: Tensor, data: Dataset) -> Tensor:
+def without_ties(v: Tensor, sector: Tensor, data: LabelledPoints) -> Tensor:
     """P_w v: v [S, K, d] less its part in the span of the samples with sign 0 in ``sector`` [S, K, n]."""
     tied = (sector == 0).nonzero()
     if not len(tied):
@@ -102,7 +102,7 @@ class Ascent:
 
 
 def ascend(
-    data: Dataset,
+    data: LabelledPoints,
     positive: bool = True,
     *,
     starts: Tensor | int = 200,

@@ -33,7 +33,7 @@ _NONE, _ONE, _STORE = np.int64(0), np.int64(1), np.int64(0)  # numba would compi
 _LARGEST_ROUNDING = 8  # units of rounding; see `correlation._centred`
 
 
-class Shape(NamedTuple):
+class MomentShape(NamedTuple):
     """The integers the kernel needs; strides count elements and are padded to whole vector blocks."""
 
     features: int
@@ -60,7 +60,7 @@ class Students(NamedTuple):
     output_bias: np.ndarray  # [S, C]
 
 
-class Teacher(NamedTuple):
+class TeacherOnPoints(NamedTuple):
     """What the teacher does on the points; what is not asked for has no columns."""
 
     labels: np.ndarray  # [S, N * output_row]
@@ -69,7 +69,7 @@ class Teacher(NamedTuple):
     sums: np.ndarray  # float64 [S, m], what rounding left of their sums
 
 
-class Buffers(NamedTuple):
+class MomentBuffers(NamedTuple):
     """Working memory of one thread, flat. Constants are repeated for each of the B points of a block."""
 
     incoming: np.ndarray  # [d][hidden_row], columns beyond n are 0
@@ -90,7 +90,7 @@ class Buffers(NamedTuple):
 @njit(**PART)
 def _make_buffers(shape, like):
     hidden, outputs = _POINTS * shape.hidden_row, _POINTS * shape.output_row
-    return Buffers(
+    return MomentBuffers(
         _aligned_zeros(shape.features * shape.hidden_row, like),
         _aligned_zeros(shape.hidden * shape.output_row, like),
         _aligned_zeros(hidden, like),

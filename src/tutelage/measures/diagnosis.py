@@ -30,11 +30,11 @@ WEAK = 0.1
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Why a teacher unit was not found: the reason and the numbers behind it. Units are counted from 1.
+    """Why a teacher unit was not found: the reason and the numbers behind it. Layers count from 1, units from 0.
 
     samples: training samples on the rarer side of its boundary; observed: those on the rarer side that the best
-    observer among the students is active on; near: samples near the boundary; unknowns: of the boundary, one a weight
-    and one for the bias; strength, strongest: fan-out norms; rise: of the best correlation between the last two
+    observer among the students is active on; near: samples near the boundary; unknowns: of the boundary, one per
+    weight and one for the bias; strength, strongest: fan-out norms; rise: of the best correlation between the last two
     recorded steps, where they are known.
     """
 
@@ -81,7 +81,7 @@ def diagnose(teacher: Network, students: Network, inputs: Inputs, history: Repor
         parts = [_numbers(s) for s in slices(teacher, students, inputs)]
     numbers = {name: torch.cat([part[name] for part in parts]).cpu().numpy() for name in parts[0]}
     rises = _rises(history)
-    layers = [(layer, unit) for layer, m in enumerate(teacher.widths[1:-1], start=1) for unit in range(1, m + 1)]
+    layers = [(layer, unit) for layer, m in enumerate(teacher.widths[1:-1], start=1) for unit in range(m)]
     missed = np.argwhere(numbers["correlation"] <= RECOVERED)
     return [
         Diagnosis(

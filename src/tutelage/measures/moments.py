@@ -88,10 +88,12 @@ def _scan(network: Network, points: Tensor, taught: dict[str, Arrays], write: bo
     flat = _rows(points[:1] if shared else points).reshape(-1)
     nothing = np.empty((network.members, 0), flat.dtype)
     centred, inverse, sums = taught.get("correlations", (nothing, *[nothing.astype(np.float64)] * 2))
-    teacher = kernel.Teacher(taught.get("losses", (nothing,))[0], centred, inverse, sums)
+    teacher = kernel.TeacherOnPoints(taught.get("losses", (nothing,))[0], centred, inverse, sums)
     (features, hidden, outputs), samples, taught_units = network.widths, points.shape[1], inverse.shape[1]
     rows = _padded(hidden, points), _padded(outputs, points)
-    shape = kernel.Shape(features, hidden, outputs, taught_units, samples, *rows, 0 if shared else samples * features)
+    shape = kernel.MomentShape(
+        features, hidden, outputs, taught_units, samples, *rows, 0 if shared else samples * features
+    )
     below = gate(network.activation, torch.tensor([-1.0], dtype=network.dtype), network.slope).numpy()[0]
     losses, rho = np.empty(network.members), np.empty((network.members, taught_units, hidden), flat.dtype)
     biases = network.biases or tuple(w.new_zeros(w[:, 0].shape) for w in network.weights)

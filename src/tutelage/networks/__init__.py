@@ -1,11 +1,10 @@
-"""What a network is: stacked weights, forward pass, fan-out matrices, starting points, files and torch modules."""
+"""What a network is: stacked weights, forward pass, fan-out matrices, files and torch modules."""
 
 from tutelage.networks.activations import ACTIVATIONS, gate
 from tutelage.networks.fan_out import alpha, backward, beta, fan_out, recursive_gradient
 from tutelage.networks.files import load, save, to_bytes
 from tutelage.networks.forward import Activity, forward, outputs
 from tutelage.networks.importing import read_network
-from tutelage.networks.initial import SmallNormal, Student, UniformFanIn
 from tutelage.networks.modules import from_module, to_module
 from tutelage.networks.network import Network, concatenate
 from tutelage.networks.onnx_files import load_onnx
@@ -15,9 +14,6 @@ __all__ = [
     "ACTIVATIONS",
     "Activity",
     "Network",
-    "SmallNormal",
-    "Student",
-    "UniformFanIn",
     "alpha",
     "backward",
     "beta",

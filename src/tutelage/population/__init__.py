@@ -6,12 +6,12 @@ SGD itself (:mod:`.online`).
 """
 
 from tutelage.population.expectations import Units, first_layer_gradient, loss, units_of
-from tutelage.population.flow import Course, end_point, flow
+from tutelage.population.flow import PopulationFlow, end_point, flow
 from tutelage.population.online import online_sgd
 from tutelage.population.order_parameters import online, overlaps
 
 __all__ = [
-    "Course",
+    "PopulationFlow",
     "Units",
     "end_point",
     "first_layer_gradient",

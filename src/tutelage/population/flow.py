@@ -26,7 +26,7 @@ makes it longer: where it shrinks slowly they were seen to hold it up at 45 tole
 
 
 @dataclass(frozen=True, eq=False)
-class Course:
+class PopulationFlow:
     """Students along their way: w [T, S, n, d] and c [T, S, n, C] at the given times."""
 
     teacher: Units
@@ -62,7 +62,7 @@ def flow(
     relative: float = 1e-8,
     absolute: float = 1e-10,
     on_progress: Callable[[float], None] | None = None,
-) -> Course:
+) -> PopulationFlow:
     """Gradient flow from the students, recorded at the given times; fan-outs stay as they are unless told.
 
     A unit that shrinks below a ten-millionth of the mean length of the teachers, or below a thousand times the absolute
@@ -93,12 +93,12 @@ def flow(
     states = integrate(slope, start, times, relative=relative, absolute=absolute, on_progress=on_progress)
     w = states[..., :cut].view(len(times), -1, *shape_w)
     c = states[..., cut:].view(len(times), -1, *shape_c) if both_layers else students.c.expand(len(times), -1, -1, -1)
-    return Course(teacher, tuple(map(float, times)), w, c, students.activation, students.slope)
+    return PopulationFlow(teacher, tuple(map(float, times)), w, c, students.activation, students.slope)
 
 
 def descend(
     teacher: Units, students: Units, rate: float, record: Sequence[int], *, both_layers: bool = False
-) -> Course:
+) -> PopulationFlow:
     """Gradient descent at a finite rate, recorded after the given numbers of steps; a loss that grows is refused."""
     if not rate > 0:
         raise Refusal(f"a learning rate is above 0, not {rate}")
@@ -118,7 +118,7 @@ def descend(
         dw, dc = gradient(teacher, now) if both_layers else (first_layer_gradient(teacher, now), 0)
         w, c = w - rate * dw, c - rate * dc
     times = tuple(rate * step for step in sorted(wanted))
-    return Course(teacher, times, torch.stack(kept_w), torch.stack(kept_c), students.activation, students.slope)
+    return PopulationFlow(teacher, times, torch.stack(kept_w), torch.stack(kept_c), students.activation, students.slope)
 
 
 Kind = Literal["minimum", "saddle", "not stationary"]
@@ -151,7 +151,7 @@ def end_point(teacher: Units, students: Units, tolerance: float = 1e-6) -> EndPo
     return EndPoint(loss(teacher, students), size, least, largest, tuple(kinds))
 
 
-def escape_times(course: Course, share: float = 0.5) -> Tensor:
+def escape_times(course: PopulationFlow, share: float = 0.5) -> Tensor:
     """First time, between recorded ones, at which the loss is below a share of that at the start: [S], inf if never."""
     losses = course.losses()
     below = losses <= share * losses[0]

@@ -2,7 +2,7 @@
 
 from tutelage.discover import import_from_subjects
 from tutelage.studies.claims import Claim, Verdict, judge
-from tutelage.studies.reproduce import Outcome, reproduce
+from tutelage.studies.reproduce import Reproduction, reproduce
 from tutelage.studies.statistics import at_step
 from tutelage.studies.study import SCALES, STUDIES, Plan, Scale, Study, find, source, study
 
@@ -12,7 +12,7 @@ __all__ = [
     "SCALES",
     "STUDIES",
     "Claim",
-    "Outcome",
+    "Reproduction",
     "Plan",
     "Scale",
     "Study",

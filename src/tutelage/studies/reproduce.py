@@ -27,7 +27,7 @@ from tutelage.version import commit
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Reproduction:
     """A study that was carried out: where its files are and what became of its claims."""
 
     study: Study
@@ -65,7 +65,7 @@ def reproduce(
     engine: str = "auto",
     on_progress: Callable[[float], None] | None = None,
     on_landed: Callable[[Any], None] | None = None,
-) -> list[Outcome]:
+) -> list[Reproduction]:
     """Carry out studies: figure, claims and numbers of each into OUT/SCALE/STUDY.
 
     Parameters
@@ -94,12 +94,12 @@ def reproduce(
     ]
 
 
-def _write(study: Study, scale: Scale, plan: Plan, results: Results, stored: dict[str, Any], out: Path) -> Outcome:
+def _write(study: Study, scale: Scale, plan: Plan, results: Results, stored: dict[str, Any], out: Path) -> Reproduction:
     """Draw and judge a study and write its folder whole: after a crash it is the old one or the new one."""
     folder = out / scale / study.name
     viewed = plan.view(results) if plan.view else results
     verdicts = [verdict for claim in plan.claims for verdict in judge(claim, viewed)]
-    outcome = Outcome(study, scale, folder, verdicts)
+    outcome = Reproduction(study, scale, folder, verdicts)
     table = plan.numbers(viewed) if callable(plan.numbers) else numbers(results, plan.numbers)
     every = [stored[e.hash] for e in distinct_experiments({study.name: plan})]
     final = folder.resolve()

@@ -2,7 +2,7 @@
 
 from tutelage.discover import import_all
 from tutelage.training.engine import ENGINES, Engine, choose, engine
-from tutelage.training.optimisers import Adam, Learner, Optimiser, Sgd
+from tutelage.training.optimisers import Adam, Optimiser, Sgd, TrainingState
 from tutelage.training.schedules import Constant, Cosine, Drops, Schedule
 from tutelage.training.task import Task, Training
 from tutelage.training.train import follow, make_task, train
@@ -17,7 +17,7 @@ __all__ = [
     "Cosine",
     "Drops",
     "Engine",
-    "Learner",
+    "TrainingState",
     "Optimiser",
     "Schedule",
     "Sgd",

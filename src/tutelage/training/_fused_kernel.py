@@ -21,7 +21,7 @@ _ONE, _STORE, _ADD = np.int64(1), np.int64(0), np.int64(1)  # numba would compil
 _LINE = 64  # bytes of a cache line
 
 
-class Shape(NamedTuple):
+class StepShape(NamedTuple):
     """The integers the kernel needs; strides count elements and are padded to whole vector blocks."""
 
     features: int
@@ -49,7 +49,7 @@ class Data(NamedTuple):
     labels_apart: int
 
 
-class Buffers(NamedTuple):
+class StepBuffers(NamedTuple):
     """Working memory of one thread, flat; [rows][stride] in the comments, B padded to whole blocks."""
 
     points: np.ndarray  # [B][input_row], the batch and a column of ones
@@ -101,7 +101,7 @@ def _aligned_zeros(size, like):
 def _make_buffers(shape, like):
     """Buffers of zeros, with the constant column and the constant unit when there are biases."""
     slots = shape.batch_row
-    buffers = Buffers(
+    buffers = StepBuffers(
         _aligned_zeros(slots * shape.input_row, like),
         _aligned_zeros(shape.input_row * slots, like),
         _aligned_zeros((shape.hidden + shape.bias) * slots, like),

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from tutelage.errors import Refusal, unknown
 from tutelage.networks import Network
-from tutelage.training.optimisers import Learner
+from tutelage.training.optimisers import TrainingState
 from tutelage.training.task import Task
 
 
@@ -41,9 +41,9 @@ class Engine(ABC):
     def advance(self, students: Network, start: int, stop: int) -> Network:
         """The students after steps start .. stop-1, given the students after steps 0 .. start-1."""
 
-    def learn(self, learner: Learner, start: int, stop: int) -> Learner:
+    def learn(self, learner: TrainingState, start: int, stop: int) -> TrainingState:
         """The same for students whose optimiser remembers; engines of plain SGD have nothing to add."""
-        return Learner(self.advance(learner.students, start, stop))
+        return TrainingState(self.advance(learner.students, start, stop))
 
 
 ENGINES: dict[str, type[Engine]] = {}

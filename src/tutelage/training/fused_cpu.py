@@ -15,7 +15,7 @@ from tutelage.training.engine import Engine, engine
 from tutelage.training.task import Task
 
 if TYPE_CHECKING:
-    from tutelage.training._fused_kernel import Shape
+    from tutelage.training._fused_kernel import StepShape
 
 _DTYPES = (torch.float32, torch.float64)
 _SPAN_NUMBERS = 1 << 21  # learning rates worked out at a time, over all members
@@ -85,13 +85,13 @@ class FusedCpu(Engine):
         if why_not:
             raise Refusal(f"the engine '{self.name}' cannot do this: {why_not}")
 
-    def _shape(self, students: Network) -> "Shape":
+    def _shape(self, students: Network) -> "StepShape":
         """The kernel's sizes, with rows padded to whole vector blocks."""
         features, hidden, outputs = students.widths
         bias = int(students.biases is not None)
         block = self._kernel._vector_tiles.block(students.weights[0].element_size())
         padded = [-(-width // block) * block for width in (features + bias, outputs, self.task.batch)]
-        return self._kernel.Shape(features, bias, hidden, outputs, self.task.samples, self.task.batch, *padded)
+        return self._kernel.StepShape(features, bias, hidden, outputs, self.task.samples, self.task.batch, *padded)
 
     def _spans(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
         """Cut start .. stop into spans whose rates and rows take little memory.
@@ -150,7 +150,7 @@ def _flat(array: Tensor) -> tuple[np.ndarray, int]:
     return rows.detach().contiguous().view(-1).numpy(), 0 if shared else array.shape[1] * array.shape[2]
 
 
-def _pack(students: Network, shape: "Shape") -> tuple[np.ndarray, np.ndarray]:
+def _pack(students: Network, shape: "StepShape") -> tuple[np.ndarray, np.ndarray]:
     """Copies in the kernel's layout: incoming [S, n * input_row], outgoing [S, (n + bias) * output_row].
 
     Copying is numpy's work: torch would spread it over threads that then wait, busily, on the cores the kernel wants.
@@ -168,7 +168,7 @@ def _pack(students: Network, shape: "Shape") -> tuple[np.ndarray, np.ndarray]:
     return incoming.reshape(students.members, -1), outgoing.reshape(students.members, -1)
 
 
-def _unpack(students: Network, shape: "Shape", incoming: np.ndarray, outgoing: np.ndarray) -> Network:
+def _unpack(students: Network, shape: "StepShape", incoming: np.ndarray, outgoing: np.ndarray) -> Network:
     """The network whose weights lie in the kernel's layout; its arrays are its own."""
     first = incoming.reshape(students.members, shape.hidden, -1)
     second = outgoing.reshape(students.members, shape.hidden + shape.bias, -1)

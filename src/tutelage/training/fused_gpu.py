@@ -27,12 +27,12 @@ _TEMPORARIES = 84  # registers a thread wants besides its weights
 
 
 @dataclass(frozen=True)
-class Plan:
+class GpuLayout:
     """How students of one shape lie on a multiprocessor; the arithmetic of `fused_gpu.cu`.
 
     A warp owns 16 units. With biases the inputs have a column of ones and the hidden layer a unit fixed at 1.
 
-    >>> plan = Plan(inputs=100, hidden=52, outputs=50)
+    >>> plan = GpuLayout(inputs=100, hidden=52, outputs=50)
     >>> plan.warps, plan.input_tiles, plan.output_tiles, plan.blocks, plan.fits
     (4, 13, 7, 3, True)
     """
@@ -201,7 +201,7 @@ class FusedGpu(Engine):
             start = end
 
     def _launch(
-        self, students: Network, shape: Plan, first: Tensor, second: Tensor, factors: Tensor, start: int
+        self, students: Network, shape: GpuLayout, first: Tensor, second: Tensor, factors: Tensor, start: int
     ) -> None:
         """Train the packed weights in place through ``len(factors)`` steps from ``start``."""
         import cupy
@@ -236,11 +236,11 @@ class FusedGpu(Engine):
             )
 
 
-def plan(students: Network, task: Task) -> Plan:
+def plan(students: Network, task: Task) -> GpuLayout:
     """The plan for these students on the device of the task's points."""
     device = torch.cuda.get_device_properties(task.points.device)
     inputs, hidden, outputs = students.widths
-    return Plan(
+    return GpuLayout(
         inputs=inputs,
         hidden=hidden,
         outputs=outputs,
@@ -251,10 +251,10 @@ def plan(students: Network, task: Task) -> Plan:
     )
 
 
-def size_refusal(shape: Plan) -> str | None:
+def size_refusal(shape: GpuLayout) -> str | None:
     """Which size does not fit on the chip and what the limit is, or None.
 
-    >>> size_refusal(Plan(inputs=100, hidden=500, outputs=50))
+    >>> size_refusal(GpuLayout(inputs=100, hidden=500, outputs=50))
     '500 hidden units do not fit on the chip: at most 383 with 100 inputs and 50 outputs'
     """
     if shape.fits:
@@ -268,7 +268,7 @@ def size_refusal(shape: Plan) -> str | None:
     return f"{sizes}: they need {shape.shared_bytes} bytes of shared memory, there are {shape.shared_limit}"
 
 
-def pack(students: Network, shape: Plan) -> tuple[Tensor, Tensor]:
+def pack(students: Network, shape: GpuLayout) -> tuple[Tensor, Tensor]:
     """Both layers unit by unit, padded with zeros: [S, 16 warps, 8 input_tiles] and [S, 16 warps, 8 output_tiles].
 
     The biases are column ``inputs`` of the first and row ``hidden`` of the second.
@@ -310,7 +310,7 @@ def _kernel(options: tuple[str, ...], shared_bytes: int, device: int) -> Any:
     return kernel
 
 
-def compiled(shape: Plan, device: int) -> Any:
+def compiled(shape: GpuLayout, device: int) -> Any:
     """The kernel for a plan, compiled on its first use on a device."""
     return _kernel(shape.options, shape.shared_bytes, device)
 

@@ -28,9 +28,9 @@ class Optimiser(Recipe):
         """Whether a step is nothing but the gradient times the learning rate."""
         return False
 
-    def start(self, students: Network) -> "Learner":
+    def start(self, students: Network) -> "TrainingState":
         """Students that remember nothing yet: zeros."""
-        return Learner(students, tuple(students.map(torch.zeros_like) for _ in range(self.slots)))
+        return TrainingState(students, tuple(students.map(torch.zeros_like) for _ in range(self.slots)))
 
     @abstractmethod
     def change(self, weight: Tensor, gradient: Tensor, memory: Sequence[Tensor], rate: Tensor, step: int) -> None:
@@ -84,22 +84,22 @@ class Adam(Optimiser):
 
 
 @dataclass(frozen=True, eq=False)
-class Learner:
+class TrainingState:
     """Students and what their optimiser remembers: networks of the same shapes, one a slot."""
 
     students: Network
     memory: tuple[Network, ...] = ()
 
-    def __getitem__(self, members: Sequence[int]) -> "Learner":
-        return Learner(self.students[members], tuple(slot[members] for slot in self.memory))
+    def __getitem__(self, members: Sequence[int]) -> "TrainingState":
+        return TrainingState(self.students[members], tuple(slot[members] for slot in self.memory))
 
-    def replaced(self, members: Sequence[int], by: "Learner") -> "Learner":
+    def replaced(self, members: Sequence[int], by: "TrainingState") -> "TrainingState":
         """The same learners with some members replaced by those of another."""
         memory = tuple(_replaced(a, members, b) for a, b in zip(self.memory, by.memory, strict=True))
-        return Learner(_replaced(self.students, members, by.students), memory)
+        return TrainingState(_replaced(self.students, members, by.students), memory)
 
-    def clone(self) -> "Learner":
-        return Learner(self.students.map(torch.clone), tuple(slot.map(torch.clone) for slot in self.memory))
+    def clone(self) -> "TrainingState":
+        return TrainingState(self.students.map(torch.clone), tuple(slot.map(torch.clone) for slot in self.memory))
 
 
 def _replaced(network: Network, members: Sequence[int], by: Network) -> Network:

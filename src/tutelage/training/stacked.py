@@ -9,7 +9,7 @@ from tutelage.errors import Refusal
 from tutelage.networks import Network, gate
 from tutelage.training.engine import Engine, engine
 from tutelage.training.losses import Loss, descent
-from tutelage.training.optimisers import Learner, Optimiser
+from tutelage.training.optimisers import Optimiser, TrainingState
 from tutelage.training.task import Task
 
 _SPAN = 256  # steps whose rows are drawn at a time
@@ -45,9 +45,9 @@ class Stacked(Engine):
     def advance(self, students: Network, start: int, stop: int) -> Network:
         if not self.task.training.optimiser.plain:
             raise Refusal(f"{self.task.training.unusual} goes on from what it remembers: call learn instead of advance")
-        return self.learn(Learner(students), start, stop).students
+        return self.learn(TrainingState(students), start, stop).students
 
-    def learn(self, learner: Learner, start: int, stop: int) -> Learner:
+    def learn(self, learner: TrainingState, start: int, stop: int) -> TrainingState:
         learner, loss, optimiser = learner.clone(), self.task.training.loss, self.task.training.optimiser
         for begin in range(start, stop, _SPAN):
             end = min(begin + _SPAN, stop)
@@ -89,7 +89,7 @@ def step(students: Network, x: Tensor, y: Tensor, rates: Tensor, loss: Loss = "m
 
 
 def optimise(
-    learner: Learner, x: Tensor, y: Tensor, rates: Tensor, loss: Loss, optimiser: Optimiser, number: int
+    learner: TrainingState, x: Tensor, y: Tensor, rates: Tensor, loss: Loss, optimiser: Optimiser, number: int
 ) -> None:
     """One step of an optimiser that remembers, in place; rates [S, 1, 1], number: the step counted from 0."""
     students = learner.students

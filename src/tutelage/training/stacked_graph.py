@@ -12,7 +12,7 @@ from torch import Tensor
 
 from tutelage.networks import Network
 from tutelage.training.engine import engine
-from tutelage.training.optimisers import Learner
+from tutelage.training.optimisers import TrainingState
 from tutelage.training.stacked import Stacked, step
 from tutelage.training.task import Task
 
@@ -75,8 +75,8 @@ class StackedGraph(Stacked):
             return f"it replays plain SGD, not {task.training.unusual}"
         return None
 
-    def learn(self, learner: Learner, start: int, stop: int) -> Learner:
-        return Learner(self.advance(learner.students, start, stop))
+    def learn(self, learner: TrainingState, start: int, stop: int) -> TrainingState:
+        return TrainingState(self.advance(learner.students, start, stop))
 
     def advance(self, students: Network, start: int, stop: int) -> Network:
         with torch.cuda.device(students.device):

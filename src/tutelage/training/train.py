@@ -13,7 +13,7 @@ from tutelage.networks import Network, outputs
 from tutelage.training.engine import Engine, choose
 from tutelage.training.inputs import Inputs
 from tutelage.training.losses import labels
-from tutelage.training.optimisers import Learner
+from tutelage.training.optimisers import TrainingState
 from tutelage.training.task import Task, Training
 from tutelage.training.trajectory import Trajectory
 
@@ -119,7 +119,7 @@ class _Pack:
     def __init__(self, kind: type[Engine], task: Task, students: Network) -> None:
         self.task, self.step = task, 0
         optimiser = task.training.optimiser
-        self.learner = Learner(students) if optimiser.plain else optimiser.start(students)
+        self.learner = TrainingState(students) if optimiser.plain else optimiser.start(students)
         self.engine = kind(task)
         self.active = list(range(task.members))
         self.diverged_at = torch.full((task.members,), -1, dtype=torch.int64)
@@ -163,7 +163,9 @@ def bounded(network: Network) -> Tensor:
     return torch.stack([(a.flatten(1).abs() <= bound).all(-1) for a in network.parameters]).all(0)
 
 
-def locate(kind: type[Engine], task: Task, learner: Learner, start: int, stop: int) -> tuple[Learner, Tensor]:
+def locate(
+    kind: type[Engine], task: Task, learner: TrainingState, start: int, stop: int
+) -> tuple[TrainingState, Tensor]:
     """The step after which each of these students, bounded at ``start`` and not at ``stop``, is no longer bounded.
 
     Halving the interval replays it at most once more, because an engine's steps can be repeated at will.

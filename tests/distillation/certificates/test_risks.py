@@ -9,7 +9,7 @@ from tutelage.certificates import certify
 from tutelage.distillation.bounds import best_bound, polynomial_bound, polynomial_step
 from tutelage.distillation.certificates.scene import DistillationScene
 from tutelage.distillation.deep import balanced_start, limit
-from tutelage.distillation.flows import Course
+from tutelage.distillation.flows import StudentFlow
 from tutelage.distillation.learned import learned
 from tutelage.distillation.tasks import Empirical, Isotropic, LargeMargin, Polynomial
 from tutelage.errors import Refusal
@@ -65,7 +65,7 @@ def test_c5_20_students_nearby(layers, verdicts):
     transfer = task.transfer(range(200), 8)
     start = balanced_start(transfer, range(200), layers, scale=1e-4).w
     end = limit(transfer, start, layers)
-    scene = DistillationScene(transfer, Course(transfer, (0.0, math.inf), torch.stack([start, end]), layers), task)
+    scene = DistillationScene(transfer, StudentFlow(transfer, (0.0, math.inf), torch.stack([start, end]), layers), task)
     assert verdicts("approximate-risk", scene) == ["holds"]
     assert verdicts("approximate-risk", scene, share=1e-9) == ["not applicable"]
     [certificate] = certify("approximate-risk", scene)

@@ -6,7 +6,7 @@ import torch
 from tutelage.errors import Refusal
 from tutelage.functions.identifying.conditions import (
     EXACT,
-    Condition,
+    Requirement,
     all_of,
     below,
     one_relu_network,
@@ -17,7 +17,7 @@ from tutelage.networks import outputs
 
 
 def test_one_failure_decides_and_one_doubt_leaves_open():
-    yes, no, open_ = (Condition("c", 1.0, "> 0", holds) for holds in (True, False, None))
+    yes, no, open_ = (Requirement("c", 1.0, "> 0", holds) for holds in (True, False, None))
     assert all_of([yes, yes]) is True
     assert all_of([yes, open_, no]) is False
     assert all_of([yes, open_]) is None

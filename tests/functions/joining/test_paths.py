@@ -75,7 +75,7 @@ def trained(seeds, multiple, steps, dtype=torch.float32):
     ends = [
         tt.train(
             teacher,
-            tt.networks.SmallNormal(multiple=multiple, scale=0.1).build(teacher, [100 * k + s for s in seeds]),
+            tt.students.SmallNormal(multiple=multiple, scale=0.1).build(teacher, [100 * k + s for s in seeds]),
             inputs, steps=steps, learning_rate=0.02, engine="stacked",
         ).students
         for k in (1, 2)

@@ -2,7 +2,7 @@
 
 import torch
 
-from tutelage.functions.joining.routes import Fit, leaders, route
+from tutelage.functions.joining.routes import FanOutFit, leaders, route
 from tutelage.networks import Network, forward, outputs
 
 
@@ -23,7 +23,7 @@ def test_a_fit_is_that_of_least_squares():
     for bias in (True, False):
         a, b, x = student(1, bias=bias), student(2, bias=bias), points()
         labels = outputs(student(3), x)[0]
-        fit, chosen = Fit(a, b, x, labels), [0, 3, 8]
+        fit, chosen = FanOutFit(a, b, x, labels), [0, 3, 8]
         f = torch.cat([forward(n, x).features[1][0] for n in (a, b)], dim=1)[:, chosen]
         columns = torch.cat([f, torch.ones_like(f[:, :1])], dim=1) if bias else f
         v = torch.linalg.lstsq(columns, labels).solution
@@ -35,7 +35,7 @@ def test_a_fit_is_that_of_least_squares():
 def test_the_loss_of_all_units_is_that_of_the_student():
     a, x = student(1), points()
     labels = outputs(student(3), x)[0]
-    fit = Fit(a, student(2), x, labels)
+    fit = FanOutFit(a, student(2), x, labels)
     v = torch.cat([a.weights[1][0], a.biases[1]])
     loss = (outputs(a, x)[0] - labels).square().sum() / (2 * len(x))
     assert abs(fit.loss(list(range(6)), v) - loss.item()) < 1e-10
@@ -45,7 +45,7 @@ def test_duplicates_and_idle_units_are_not_needed():
     a, x = student(1), points()
     a.weights[0][0, :, 1], a.biases[0][0, 1] = 2 * a.weights[0][0, :, 0], 2 * a.biases[0][0, 0]
     a.weights[1][0, 5] = 0
-    fit = Fit(a, student(2), x, outputs(a, x)[0])
+    fit = FanOutFit(a, student(2), x, outputs(a, x)[0])
     kept = leaders(fit, a, 0, 0.0)
     assert len(kept) == 4
     assert 5 not in kept
@@ -55,7 +55,7 @@ def test_duplicates_and_idle_units_are_not_needed():
 
 def test_any_excess_frees_one_unit():
     a, x = student(1), points()
-    fit = Fit(a, student(2), x, outputs(a, x)[0])
+    fit = FanOutFit(a, student(2), x, outputs(a, x)[0])
     assert len(leaders(fit, a, 0, 0.0)) == 6
     assert len(leaders(fit, a, 0, None)) == 5
 
@@ -76,7 +76,7 @@ def test_rings_are_undone_by_way_of_a_free_unit():
 
 def test_the_cheapest_unit_is_the_one_whose_loss_is_least_without_it():
     a, b, x = student(1), student(2), points()
-    fit = Fit(a, b, x, outputs(student(3), x)[0])
+    fit = FanOutFit(a, b, x, outputs(student(3), x)[0])
     units = [0, 2, 3, 7, 9, 11]
     by_trying = min(units, key=lambda k: fit.least([u for u in units if u != k]))
     assert fit.cheapest(units, units) == by_trying

@@ -179,7 +179,7 @@ def test_trained_networks_never_change_beyond_what_is_reported(tolerance, dtype)
     seeds = range(3)
     teacher = tt.teachers.Levels(inputs=8, hidden=3, outputs=4).build(seeds, dtype=dtype)
     inputs = tt.inputs.Gaussian(train=500, evaluate=500).draw(teacher, seeds)
-    students = tt.networks.SmallNormal(multiple=4, scale=0.1).build(teacher, seeds)
+    students = tt.students.SmallNormal(multiple=4, scale=0.1).build(teacher, seeds)
     trained = tt.train(teacher, students, inputs, steps=1_500, learning_rate=0.05, engine="stacked").students
     found = prune(trained, box=(-4, 4), tolerance=tolerance)
     assert found.network.dtype == dtype

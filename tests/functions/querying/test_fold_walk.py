@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tutelage.functions.querying._stream import Stream
+from tutelage.functions.querying._stream import QueryDraws
 from tutelage.functions.querying.fold_equations import Known
 from tutelage.functions.querying.fold_points import on_lines, sample
 from tutelage.functions.querying.fold_walk import follow
@@ -25,7 +25,7 @@ def test_points_beyond_bends_lie_on_the_same_fold():
     checked = 0
     for unit in range(3):
         first = np.flatnonzero(on_second[:, unit])[:1]
-        more, crossed = follow(oracle, Known((), (w, b)), folds[first], set(), low, high, 1e-7, Stream(0))
+        more, crossed = follow(oracle, Known((), (w, b)), folds[first], set(), low, high, 1e-7, QueryDraws(0))
         checked += len(more)
         assert np.abs(second(more.points)[:, unit]).max(initial=0) < 1e-9
         if not len(more):

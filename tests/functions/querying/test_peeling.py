@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from tutelage.functions.querying._stream import Stream
+from tutelage.functions.querying._stream import QueryDraws
 from tutelage.functions.querying.fold_points import on_lines, sample
 from tutelage.functions.querying.oracle import Oracle
 from tutelage.functions.querying.peeling import peel
 from tutelage.functions.querying.polish import outputs
-from tutelage.functions.querying.unit_search import Setting
+from tutelage.functions.querying.unit_search import UnitSearchSetting
 
 
 def peeled(layers, half, most=4):
@@ -18,8 +18,8 @@ def peeled(layers, half, most=4):
         sample(low, high, 80, 0, "a"),
     )
     folds = on_lines(oracle, start, sample(low, high, 80, 0, "b") - start)
-    setting = Setting(low, high, half * d**0.5, 1e-7)
-    return peel(oracle, folds, setting, Stream(0), 1e-7, most, 0), low, high
+    setting = UnitSearchSetting(low, high, half * d**0.5, 1e-7)
+    return peel(oracle, folds, setting, QueryDraws(0), 1e-7, most, 0), low, high
 
 
 def test_a_linear_function_needs_no_hidden_layer():

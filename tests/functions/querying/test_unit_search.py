@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from tutelage.functions.querying._stream import Stream
+from tutelage.functions.querying._stream import QueryDraws
 from tutelage.functions.querying.fold_equations import Known
 from tutelage.functions.querying.fold_points import on_lines, sample
 from tutelage.functions.querying.oracle import Oracle
-from tutelage.functions.querying.unit_search import Setting, find_units
+from tutelage.functions.querying.unit_search import UnitSearchSetting, find_units
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def scene():
     low, high = -4 * np.ones(6), 4 * np.ones(6)
     oracle, start = Oracle(f, 6, 1), sample(low, high, 150, 0, "a")
     folds = on_lines(oracle, start, sample(low, high, 150, 0, "b") - start)
-    return oracle, layers, folds, Setting(low, high, 10.0, 1e-7)
+    return oracle, layers, folds, UnitSearchSetting(low, high, 10.0, 1e-7)
 
 
 def cosines(theta, w, b):
@@ -38,7 +38,7 @@ def cosines(theta, w, b):
 
 def test_the_first_layer_is_found_and_nothing_else(scene):
     oracle, layers, folds, setting = scene
-    theta, left = find_units(oracle, Known(), folds, setting, Stream(0), 24)
+    theta, left = find_units(oracle, Known(), folds, setting, QueryDraws(0), 24)
     assert theta.shape == (5, 7)
     assert (cosines(theta, *layers[0]) > 1 - 1e-12).all()
     second = np.maximum(left.points @ layers[0][0] + layers[0][1], 0) @ layers[1][0] + layers[1][1]
@@ -47,7 +47,7 @@ def test_the_first_layer_is_found_and_nothing_else(scene):
 
 def test_the_second_layer_is_found_over_the_first(scene):
     oracle, layers, folds, setting = scene
-    rng = Stream(0)
+    rng = QueryDraws(0)
     _, left = find_units(oracle, Known(), folds, setting, rng, 24)
     theta, left = find_units(oracle, Known((layers[0],)), left, setting, rng, 24)
     assert len(theta) == 5

@@ -2,13 +2,13 @@
 
 from tutelage.local.certificates.descent_rate import descent_rate, sampled_gradient
 from tutelage.local.descent import descend, greatest_rate
-from tutelage.local.setting import Setting
+from tutelage.local.setting import LocalSetting
 from tutelage.local.starts import local_students, separated_teachers
 
 
 def setting(scale=1.0):
     teachers = separated_teachers(3, 4, range(3))
-    return Setting(teachers, scale * local_students(teachers, 8, range(3)))
+    return LocalSetting(teachers, scale * local_students(teachers, 8, range(3)))
 
 
 def test_a_stable_descent_holds():

@@ -1,13 +1,13 @@
 """Lemma 8 for each teacher; a constant too small is refuted."""
 
 from tutelage.local.certificates.slab_bound import slab_bound
-from tutelage.local.setting import Setting
+from tutelage.local.setting import LocalSetting
 from tutelage.local.starts import local_students, separated_teachers
 
 
 def setting(scale=1.0):
     teachers = separated_teachers(3, 4, range(4))
-    return Setting(teachers, scale * local_students(teachers, 7, range(4), spread=0.3))
+    return LocalSetting(teachers, scale * local_students(teachers, 7, range(4), spread=0.3))
 
 
 def test_holds_near_and_speaks_of_every_teacher():

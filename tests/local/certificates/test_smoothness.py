@@ -3,13 +3,13 @@
 import torch
 
 from tutelage.local.certificates.smoothness import smoothness
-from tutelage.local.setting import Setting
+from tutelage.local.setting import LocalSetting
 from tutelage.local.starts import local_students, separated_teachers
 
 
 def setting():
     teachers = separated_teachers(3, 4, range(4))
-    return Setting(teachers, local_students(teachers, 7, range(4)))
+    return LocalSetting(teachers, local_students(teachers, 7, range(4)))
 
 
 def test_holds_for_descent_and_for_random_steps():

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tutelage.local import Setting, loss, random_start, separated_teachers
+from tutelage.local import LocalSetting, loss, random_start, separated_teachers
 from tutelage.local.initialise import random_directions
 from tutelage.local.studies import initialisers as study
 
@@ -10,7 +10,7 @@ from tutelage.local.studies import initialisers as study
 def test_the_covering_bound_lies_above_the_loss_and_is_0_where_directions_are_the_teachers():
     seeds = range(4)
     teachers = separated_teachers(3, 3, seeds)
-    value = loss(Setting(teachers, random_start(teachers, 20, seeds))).numpy()
+    value = loss(LocalSetting(teachers, random_start(teachers, 20, seeds))).numpy()
     assert (value <= study.covering_bound(teachers, random_directions(20, 3, seeds))).all()
     assert np.allclose(study.covering_bound(teachers, -2 * teachers), 0)
 
@@ -21,7 +21,7 @@ def test_zero_students_are_left_out_and_the_loss_stays():
     students = random_start(teachers, 30, seeds)
     assert bool((students.norm(dim=2) == 0).any())
     start = study._followed(teachers, students, 5)
-    assert np.allclose(start["loss"], loss(Setting(teachers, students)).numpy(), rtol=1e-6)
+    assert np.allclose(start["loss"], loss(LocalSetting(teachers, students)).numpy(), rtol=1e-6)
     assert (start["end_loss"] < start["loss"]).all()
     assert np.array_equal(start["live"], (students.norm(dim=2) > 0).sum(1).numpy())
 

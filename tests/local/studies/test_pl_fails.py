@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from tutelage.local import Setting, groups, loss, separated_teachers
+from tutelage.local import LocalSetting, groups, loss, separated_teachers
 from tutelage.local.studies.pl_fails import students
 
 
@@ -14,7 +14,7 @@ from tutelage.local.studies.pl_fails import students
 def test_two_students_have_the_teacher_as_their_average_and_one_has_not(r):
     seeds = range(5)
     teachers = separated_teachers(r, 4, seeds, lengths=(0.5, 1.5))
-    one, two = (Setting(teachers, students(teachers, 0.1, seeds, pair)) for pair in (False, True))
+    one, two = (LocalSetting(teachers, students(teachers, 0.1, seeds, pair)) for pair in (False, True))
     assert (one.m, two.m) == (r, r + 1)
     assert groups(two).error.abs().max() < 1e-14
     assert groups(one).error[:, 0].norm(dim=1).min() > 0.02

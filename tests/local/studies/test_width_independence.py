@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from tutelage.errors import Refusal
-from tutelage.local import Setting, groups, plane_teachers
+from tutelage.local import LocalSetting, groups, plane_teachers
 from tutelage.local.studies import width_independence as study
 
 
 def test_students_share_their_teachers_masses_evenly_within_half_a_radian():
-    setting = Setting(plane_teachers(study.PLANE), study.beside(12, range(4)))
+    setting = LocalSetting(plane_teachers(study.PLANE), study.beside(12, range(4)))
     found = groups(setting)
     assert np.allclose(found.weight, 0.25)
     assert np.allclose(found.mass(), 1)

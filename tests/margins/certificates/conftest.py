@@ -8,7 +8,7 @@ import torch
 
 from tutelage.certificates import certify
 from tutelage.margins.certificates.scene import MarginScene
-from tutelage.margins.datasets import Dataset, clashing, cones, half_spaces
+from tutelage.margins.datasets import LabelledPoints, clashing, cones, half_spaces
 from tutelage.margins.flow import balanced_start, flow
 
 TIMES = [-math.inf, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 10.0, 30.0, 100.0, 300.0, 500.0, 300 * math.log(10)]
@@ -23,7 +23,7 @@ def spanning(members=2):
     near = torch.cat([ring, -1.5 * ring @ torch.diag(torch.tensor([1.0, 0.8, 1.0]).double())])
     far = 3 * (near.roll(1, 0) + near)[[1, 2, 4, 5]]
     x = torch.cat([near * tilt, far.expand(members, -1, -1)], 1)
-    return Dataset(x, torch.tensor([1, 1, 1, -1, -1, -1, 1, 1, -1, -1]))
+    return LabelledPoints(x, torch.tensor([1, 1, 1, -1, -1, -1, 1, 1, -1, -1]))
 
 
 @pytest.fixture(scope="package")

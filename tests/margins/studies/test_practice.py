@@ -3,14 +3,14 @@
 import numpy as np
 import torch
 
-from tutelage.margins.datasets import Dataset, orthants
+from tutelage.margins.datasets import LabelledPoints, orthants
 from tutelage.margins.max_margin import max_margins
 from tutelage.margins.sectors import class_sums
 from tutelage.margins.studies.practice import SHOWN, SeparableNetworks, seen, trained
 from tutelage.training.classify import Residual
 
 
-def known(data: Dataset, towards: str, layers: int = 2, hidden: int = 12) -> Residual:
+def known(data: LabelledPoints, towards: str, layers: int = 2, hidden: int = 12) -> Residual:
     """Units with fan-outs of both signs along the max-margin vectors or the class sums."""
     margins = max_margins(data)
     ends = (margins.positive.w, margins.negative.w) if towards == "margin" else class_sums(data)

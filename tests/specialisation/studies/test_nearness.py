@@ -5,10 +5,10 @@ import torch
 
 from tutelage.lab import Record, Spec, Store
 from tutelage.lab.execute import execute
-from tutelage.networks import SmallNormal
 from tutelage.specialisation.studies.nearness import BoundaryDistances, nearness, nearness_course
 from tutelage.training import Training
 from tutelage.training.inputs import Gaussian
+from tutelage.training.students import SmallNormal
 from tutelage.training.teachers import Levels
 
 STUDENTS = Spec(

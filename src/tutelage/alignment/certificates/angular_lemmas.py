@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tutelage.alignment.angular import AngularKernel, angularity, named, relu_shape
-from tutelage.alignment.angular_shape import STEPS, Shape, falls, log_concave
+from tutelage.alignment.angular_shape import STEPS, ShapeFinding, falls, log_concave
 from tutelage.alignment.definite import least_eigenvalues
 from tutelage.alignment.determinants import _EXACT, DEGENERATE, checked, distances, matrices, precise_signs
 from tutelage.certificates.records import Certificate, Condition, Part, check, unknown
@@ -55,7 +55,7 @@ def kernel_lemmas(kernel: AngularKernel | None = None) -> dict[str, Certificate]
 PRODUCTS = "least f(alpha) f(beta) - f(alpha + beta) f(0)"
 
 
-def _shaped(name: str, found: Shape) -> Condition:
+def _shaped(name: str, found: ShapeFinding) -> Condition:
     where = f"at {', '.join(f'{angle:.4g}' for angle in found.at)}, {found.reason}"
     holds = found.holds
     return Condition(name, found.value, ">", 0.0, holds, where, {"at": list(found.at), "error": found.bound})

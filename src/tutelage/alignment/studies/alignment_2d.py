@@ -13,7 +13,7 @@ from tutelage.lab import Context, Experiment
 from tutelage.lab.experiment import Arrays
 from tutelage.lab.results import Result
 from tutelage.population.expectations import Units
-from tutelage.population.flow import Course, flow
+from tutelage.population.flow import PopulationFlow, flow
 from tutelage.settings import Seeds
 from tutelage.studies.claims import Claim
 from tutelage.studies.figures import PALETTE
@@ -71,19 +71,19 @@ class PlaneFlow(Experiment, kind="plane-flow", numerics=1):
         return {"teacher": course.teacher.w.numpy(), "student": course.w.swapaxes(0, 1).numpy()}
 
 
-def _course(result: Result) -> Course:
+def _course(result: Result) -> PopulationFlow:
     """The flow as it was."""
     teacher, w = torch.from_numpy(result["teacher"]), torch.from_numpy(result["student"]).swapaxes(0, 1).contiguous()
     taught = Units(teacher, torch.ones(*teacher.shape[:2], 1))
     fan_out = torch.ones(*w.shape[:3], 1, dtype=w.dtype)
-    return Course(taught, result.setting("times"), w, fan_out, taught.activation, taught.slope)
+    return PopulationFlow(taught, result.setting("times"), w, fan_out, taught.activation, taught.slope)
 
 
 @dataclass(frozen=True)
 class PlaneCourse:
     """The course of all members, and the last angle of every student with its nearest teacher: [S, n]."""
 
-    course: Course
+    course: PopulationFlow
 
     @property
     def angles(self) -> np.ndarray:
@@ -108,8 +108,8 @@ def table(seen: PlaneCourse) -> pa.Table:
         {
             "time": time,
             "seed": s,
-            "unit": k + 1,
-            "teacher": int(angles[i, s, k].argmin()) + 1,
+            "unit": k,
+            "teacher": int(angles[i, s, k].argmin()),
             "angle": angles[i, s, k].min().item(),
             "length": lengths[i, s, k].item(),
         }

@@ -12,7 +12,7 @@ from tutelage.alignment.edge_proof import prove_edge
 from tutelage.alignment.face_proof import prove_face
 from tutelage.alignment.four_checker import check_four
 from tutelage.alignment.four_proof import FourProof, prove_four
-from tutelage.alignment.interval_proof import Proof, prove
+from tutelage.alignment.interval_proof import IntervalProof, prove
 from tutelage.alignment.proof_checker import check
 from tutelage.errors import Refusal
 from tutelage.lab import Context, Experiment, Results, Shared
@@ -91,7 +91,7 @@ class BoxProof(Experiment, kind="box-proof", numerics=1):
     def cost(self) -> float:
         return 1e-4 * 4.0**self.finest
 
-    def prove(self) -> Proof | FourProof:
+    def prove(self) -> IntervalProof | FourProof:
         """The proof as a tree of boxes; nothing in it is trusted before the checker has seen it."""
         if self.region == "interior":
             return prove(self.margin, self.finest)
@@ -120,12 +120,12 @@ class BoxProof(Experiment, kind="box-proof", numerics=1):
         return counts | judged | {"covered": np.array([covered])} | {k: Shared(v) for k, v in held.items()}
 
 
-def _held(proof: Proof | FourProof) -> dict[str, np.ndarray]:
+def _held(proof: IntervalProof | FourProof) -> dict[str, np.ndarray]:
     lengths = np.array([len(level) for level in proof.levels], np.int64)
     return {"codes": np.concatenate(proof.levels), "lengths": lengths}
 
 
-def read_proof(experiment: BoxProof, held: dict[str, np.ndarray]) -> Proof | FourProof:
+def read_proof(experiment: BoxProof, held: dict[str, np.ndarray]) -> IntervalProof | FourProof:
     """The proof whose boxes were stored, for another check."""
     if int(held["lengths"].sum()) != len(held["codes"]):
         raise Refusal("the boxes of the proof do not fit their levels: compute it again")
@@ -133,7 +133,7 @@ def read_proof(experiment: BoxProof, held: dict[str, np.ndarray]) -> Proof | Fou
     if experiment.region == "four students":
         return FourProof(experiment.margin, levels)
     edge = {"opposite edge": 1, "neighbour edge": 2}.get(experiment.region, 0)
-    return Proof(experiment.margin, levels, experiment.slab, edge)
+    return IntervalProof(experiment.margin, levels, experiment.slab, edge)
 
 
 class RandomSearch(Experiment, kind="random-search", numerics=1):

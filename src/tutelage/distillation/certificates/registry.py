@@ -11,20 +11,22 @@ from typing import Any
 from tutelage.certificates.registry import Subject, Theorem
 from tutelage.distillation.certificates.scene import DistillationScene
 from tutelage.distillation.deep import balanced_start
-from tutelage.distillation.flows import Course, flow
-from tutelage.distillation.tasks import Polynomial, Task
+from tutelage.distillation.flows import StudentFlow, flow
+from tutelage.distillation.tasks import DistillationTask, Polynomial
 from tutelage.distillation.transfer import TransferSet
 
 
 def _accepts(*about: Any) -> bool:
-    first = len(about) in (1, 2) and isinstance(about[0], TransferSet | Course | DistillationScene)
+    first = len(about) in (1, 2) and isinstance(about[0], TransferSet | StudentFlow | DistillationScene)
     return first and all(hasattr(task, "risk") and hasattr(task, "p") for task in about[1:])
 
 
-def _scenes(about: TransferSet | Course | DistillationScene, task: Task | None = None) -> Iterator[tuple[int, Any]]:
+def _scenes(
+    about: TransferSet | StudentFlow | DistillationScene, task: DistillationTask | None = None
+) -> Iterator[tuple[int, Any]]:
     if isinstance(about, DistillationScene):
         yield 0, about
-    elif isinstance(about, Course):
+    elif isinstance(about, StudentFlow):
         yield 0, DistillationScene(about.transfer, about, task)
     else:
         yield 0, DistillationScene(about, None, task)
@@ -32,7 +34,7 @@ def _scenes(about: TransferSet | Course | DistillationScene, task: Task | None =
 
 def _unfit(theorem: Theorem, scene: DistillationScene) -> str:
     if theorem.needs in ("course", "layers") and scene.course is None:
-        return "speaks of a flow: pass the Course that flow, induced_flow or descent returns"
+        return "speaks of a flow: pass the StudentFlow that flow, induced_flow or descent returns"
     if theorem.needs == "layers" and (scene.course is None or scene.course.weights is None):
         return "looks at every layer: follow the students with flow or descent"
     if theorem.needs == "task" and scene.task is None:
@@ -42,7 +44,7 @@ def _unfit(theorem: Theorem, scene: DistillationScene) -> str:
 
 def _example(
     *, dimension: int = 20, kappa: float = 1.0, inputs: int = 8, layers: int = 2, time: float = 1e4, seed: int = 0
-) -> tuple[Course, Task]:
+) -> tuple[StudentFlow, DistillationTask]:
     """Deep linear students of a polynomial task, followed from a small balanced start."""
     task = Polynomial(dimension, kappa=kappa)
     sets = task.transfer([seed], inputs)
@@ -52,7 +54,8 @@ def _example(
 
 DISTILLATION = Subject(
     "distillation",
-    about="transfer sets or a flow of their students (TransferSet, Course or DistillationScene), and a Task if needed",
+    about="transfer sets or a flow of their students (TransferSet, StudentFlow or DistillationScene), "
+    "and a DistillationTask if needed",
     accepts=_accepts,
     scenes=_scenes,
     unfit=_unfit,

@@ -14,7 +14,7 @@ from tutelage.certificates.records import Condition, Finding, Part, check
 from tutelage.distillation.bounds import best_bound, miss, polynomial_bound, polynomial_step
 from tutelage.distillation.certificates.registry import distillation_certificate
 from tutelage.distillation.certificates.scene import DistillationScene
-from tutelage.distillation.tasks import Task
+from tutelage.distillation.tasks import DistillationTask
 from tutelage.errors import Refusal
 
 
@@ -111,7 +111,7 @@ def _same(scene: DistillationScene) -> Condition:
     return check("difference of the sets' teacher from the task's", off, "<=", 0.0)
 
 
-def _task(scene: DistillationScene) -> Task:
+def _task(scene: DistillationScene) -> DistillationTask:
     if scene.task is None:
         raise Refusal("there is no law of inputs to look at: say task=...")
     return scene.task

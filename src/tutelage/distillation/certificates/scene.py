@@ -10,9 +10,9 @@ from tutelage import draws
 from tutelage.certificates.records import Condition, check
 from tutelage.distillation.convexity import log_strong_convexity
 from tutelage.distillation.deep import imbalance
-from tutelage.distillation.flows import Course
+from tutelage.distillation.flows import StudentFlow
 from tutelage.distillation.learned import learned
-from tutelage.distillation.tasks import Task
+from tutelage.distillation.tasks import DistillationTask
 from tutelage.distillation.transfer import TransferSet
 from tutelage.errors import Refusal
 
@@ -25,15 +25,15 @@ class DistillationScene:
     """Transfer sets, and where there are any the course of their students and the task they were drawn from."""
 
     transfer: TransferSet
-    course: Course | None = None
-    task: Task | None = None
+    course: StudentFlow | None = None
+    task: DistillationTask | None = None
 
     @property
     def members(self) -> int:
         return self.transfer.members
 
     @property
-    def way(self) -> Course:
+    def way(self) -> StudentFlow:
         if self.course is None:
             raise Refusal("there is no course to look at: give one")
         return self.course

@@ -15,7 +15,7 @@ EXACT = 1e-10
 
 
 @dataclass(frozen=True)
-class Condition:
+class Requirement:
     """What was looked at, its value, what is needed of it, whether it is met, and the case that decided, in words.
 
     holds: None where the value decides nothing, because it comes from samples or lies within rounding; data: the
@@ -37,16 +37,16 @@ class Condition:
         return f"{text}, {self.witness}" if self.witness else text
 
 
-def undecided(name: str, why: str) -> Condition:
+def undecided(name: str, why: str) -> Requirement:
     """A condition that was not evaluated, and why.
 
     >>> print(undecided("transparent", "there are too many regions"))
     ?   transparent: there are too many regions
     """
-    return Condition(name, None, "", None, why)
+    return Requirement(name, None, "", None, why)
 
 
-def all_of(conditions: Iterable[Condition]) -> bool | None:
+def all_of(conditions: Iterable[Requirement]) -> bool | None:
     """Whether all hold: False where one fails, None where none fails and one is not decided."""
     met = [condition.holds for condition in conditions]
     return False if False in met else None if None in met else True

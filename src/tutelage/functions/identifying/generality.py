@@ -9,7 +9,7 @@ from torch import Tensor
 
 from tutelage import draws
 from tutelage.errors import Refusal, unknown
-from tutelage.functions.identifying.conditions import EXACT, Condition, below, one_relu_network, tolerance, undecided
+from tutelage.functions.identifying.conditions import EXACT, Requirement, below, one_relu_network, tolerance, undecided
 from tutelage.functions.identifying.optima import touches_zero
 from tutelage.functions.pieces.domain import Domain, Ends
 from tutelage.functions.pieces.regions import BUDGET, Regions, enumerate_regions, local_maps
@@ -38,7 +38,7 @@ def generality(
     patterns: int = PATTERNS,
     budget: int = BUDGET,
     seed: int = 0,
-) -> tuple[Condition, Condition, Condition]:
+) -> tuple[Requirement, Requirement, Requirement]:
     """G1, G2 and G3 of one relu network on a domain, each with its worst case (004, section 2.2).
 
     mode: G2 and G3 over all formal patterns of active units, as the lemmas have them, or over those of the regions
@@ -65,7 +65,9 @@ def generality(
     return first, full_rank(network, tol, patterns, regions, seed), no_multiples(network, tol, patterns, regions, seed)
 
 
-def full_rank(network: Network, tol: float, patterns: int, regions: Regions | None = None, seed: int = 0) -> Condition:
+def full_rank(
+    network: Network, tol: float, patterns: int, regions: Regions | None = None, seed: int = 0
+) -> Requirement:
     r"""G2: the smallest singular value that a product of masked weights should have.
 
     .. math:: \operatorname{rank}(I_l W_l I_{l-1} \cdots I_k W_k)
@@ -87,7 +89,7 @@ def full_rank(network: Network, tol: float, patterns: int, regions: Regions | No
 
 def no_multiples(
     network: Network, tol: float, patterns: int, regions: Regions | None = None, seed: int = 0
-) -> Condition:
+) -> Requirement:
     """G3: the smallest distance between two affine pieces [w, b] of units, as unit vectors up to sign (004, A.11).
 
     In many dimensions it is a lower bound of that distance. A piece that vanishes is a multiple of every other, and its
@@ -141,11 +143,11 @@ def _few_axes(dimension: int) -> Tensor:
     return torch.linalg.qr(draws.normals(draws.keys([0], "few axes"), dimension * AXES).view(dimension, AXES))[0]
 
 
-def _judged(name: str, value: float, tol: float, whole: bool, witness: str, data: dict) -> Condition:
+def _judged(name: str, value: float, tol: float, whole: bool, witness: str, data: dict) -> Requirement:
     """Holds above the tolerance where every case was looked at; fails below what counts as 0 in float64."""
     holds = False if value <= EXACT else True if value > tol and whole else None
     note = "" if whole else " (smallest of a sample, which proves nothing)"
-    return Condition(name, value, f"> {tol:.2g}", holds, witness + note, data)
+    return Requirement(name, value, f"> {tol:.2g}", holds, witness + note, data)
 
 
 def _words(k: int, l: int, pattern: list[list[int]]) -> str:

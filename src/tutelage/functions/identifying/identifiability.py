@@ -12,7 +12,7 @@ from torch import Tensor
 
 from tutelage.errors import Refusal
 from tutelage.functions.checks import bias
-from tutelage.functions.identifying.conditions import Condition, all_of, below, one_relu_network, undecided
+from tutelage.functions.identifying.conditions import Requirement, all_of, below, one_relu_network, undecided
 from tutelage.functions.identifying.dependency import dependency_graph
 from tutelage.functions.identifying.generality import PATTERNS, generality
 from tutelage.functions.identifying.surfaces import canonical_surface
@@ -50,7 +50,7 @@ class LayerFolds:
 class Identifiability:
     """The conditions of 004, Theorem 2.1, held against one network; layers: the fold structure each was read off."""
 
-    conditions: tuple[Condition, ...]
+    conditions: tuple[Requirement, ...]
     layers: tuple[LayerFolds, ...]
 
     @property
@@ -63,7 +63,7 @@ class Identifiability:
         """Names of the conditions that are not met."""
         return tuple(condition.name for condition in self.conditions if condition.holds is False)
 
-    def __getitem__(self, name: str) -> Condition:
+    def __getitem__(self, name: str) -> Requirement:
         """The condition of that name, or the one that starts with it."""
         for condition in self.conditions:
             if condition.name.startswith(name) or f"({name})" in condition.name:
@@ -121,14 +121,14 @@ def folds_name(layer: int) -> str:
     return f"folds of layer {layer} stand out"
 
 
-def _widths(widths: tuple[int, ...]) -> Iterator[Condition]:
+def _widths(widths: tuple[int, ...]) -> Iterator[Requirement]:
     inner = widths[:-1]
     grows = [l for l in range(1, len(inner)) if inner[l] > inner[l - 1]]
     text = f"layer {grows[0]} is wider than the one below" if grows else ""
-    yield Condition("layers that are wider than the one below", float(len(grows)), "= 0", not grows, text)
+    yield Requirement("layers that are wider than the one below", float(len(grows)), "= 0", not grows, text)
     narrow = min(inner)
-    yield Condition("the smallest width", float(narrow), ">= 2", narrow >= 2, f"layer {inner.index(narrow)}")
-    yield Condition("outputs", float(widths[-1]), "= 1", widths[-1] == 1)
+    yield Requirement("the smallest width", float(narrow), ">= 2", narrow >= 2, f"layer {inner.index(narrow)}")
+    yield Requirement("outputs", float(widths[-1]), "= 1", widths[-1] == 1)
 
 
 def layer_folds(network: Network, domain: Domain, layer: int, budget: int = BUDGET) -> LayerFolds:
@@ -198,7 +198,7 @@ def _cell(network: Network, domain: Domain, layer: int, signs: Tensor) -> Domain
     return polytope(torch.cat(normals), torch.cat(offsets))
 
 
-def _enough(folds: LayerFolds, width: int) -> Condition:
+def _enough(folds: LayerFolds, width: int) -> Requirement:
     missing = [unit for unit in range(width) if unit not in folds.found]
     words = f"{folds.pieces} pieces of orders {folds.levels}, {folds.edges} edges"
     if not folds.levels:
@@ -207,12 +207,12 @@ def _enough(folds: LayerFolds, width: int) -> Condition:
         words = f"no path of length {folds.length} from unit {missing[0]} of layer {folds.layer}; {words}"
     holds = not missing if folds.whole or not missing else None
     data = {"layer": folds.layer, "missing": missing}
-    return Condition(folds_name(folds.layer), float(width - len(missing)), f">= {width}", holds, words, data)
+    return Requirement(folds_name(folds.layer), float(width - len(missing)), f">= {width}", holds, words, data)
 
 
-def _spans(network: Network, domain: Domain, budget: int) -> Condition:
+def _spans(network: Network, domain: Domain, budget: int) -> Requirement:
     try:
         full = _full(enumerate_regions(network, domain, budget))
     except Refusal as reason:
         return undecided(SPAN, str(reason))
-    return Condition(SPAN, float(len(full)), ">= 1", len(full) > 0, "cells with a full image")
+    return Requirement(SPAN, float(len(full)), ">= 1", len(full) > 0, "cells with a full image")

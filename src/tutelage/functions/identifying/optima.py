@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from tutelage.errors import Refusal
-from tutelage.functions.identifying.conditions import Condition, below
+from tutelage.functions.identifying.conditions import Requirement, below
 from tutelage.functions.pieces.domain import ROUNDING, Domain, Ends
 from tutelage.functions.pieces.regions import BUDGET, Regions, enumerate_regions
 from tutelage.networks import Network
@@ -21,7 +21,7 @@ FACES = 4096
 """The most faces on which one unit vanishes that are looked into."""
 
 
-def touches_zero(network: Network, domain: Domain | Ends, name: str, budget: int = BUDGET) -> Condition:
+def touches_zero(network: Network, domain: Domain | Ends, name: str, budget: int = BUDGET) -> Requirement:
     """The first place at which zero is a local optimum of a unit of some layer, the outputs among them."""
     for layer in range(1, network.depth + 1):
         cells = enumerate_regions(below(network, layer), domain, budget)
@@ -31,8 +31,8 @@ def touches_zero(network: Network, domain: Domain | Ends, name: str, budget: int
             if met is not None:
                 point = [round(x, 6) for x in met.tolist()]
                 text = f"unit {unit} of layer {layer} at {point}"
-                return Condition(name, 1.0, "= 0", False, text, {"layer": layer, "unit": unit, "point": point})
-    return Condition(name, 0.0, "= 0", True)
+                return Requirement(name, 1.0, "= 0", False, text, {"layer": layer, "unit": unit, "point": point})
+    return Requirement(name, 0.0, "= 0", True)
 
 
 def vertex_values(regions: Regions) -> Tensor:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from tutelage import draws
 from tutelage.errors import Refusal
-from tutelage.functions.identifying.conditions import Condition, one_relu_network
+from tutelage.functions.identifying.conditions import Requirement, one_relu_network
 from tutelage.functions.pieces.counts import chords
 from tutelage.functions.pieces.domain import Domain, Ends, as_domain
 from tutelage.functions.pieces.regions import BUDGET, Regions, enumerate_regions
@@ -32,16 +32,16 @@ class Transparency:
     layer: Tensor
     point: Tensor
 
-    def condition(self, name: str = "transparent") -> Condition:
+    def condition(self, name: str = "transparent") -> Requirement:
         """The same as a condition: the number of places without an active unit."""
         if self.holds is None:
-            return Condition(name, None, "", None, f"no place without an active unit among {SAMPLES} samples")
+            return Requirement(name, None, "", None, f"no place without an active unit among {SAMPLES} samples")
         count, words = len(self.layer), f"found by {self.how}"
         if not count:
-            return Condition(name, 0.0, "= 0", self.holds, words)
+            return Requirement(name, 0.0, "= 0", self.holds, words)
         layer, point = int(self.layer[0]), [round(x, 6) for x in self.point[0].tolist()]
         witness = f"no unit of layer {layer} is active at {point} ({words})"
-        return Condition(name, float(count), "= 0", False, witness, {"layer": layer, "point": point})
+        return Requirement(name, float(count), "= 0", False, witness, {"layer": layer, "point": point})
 
 
 def transparency(

@@ -19,7 +19,7 @@ _ROUNDING = 1e-14  # of the labels' power: losses below it are rounding
 _DEPENDENT = 1e-10  # singular values below this share of the largest are rounding
 
 
-class Fit:
+class FanOutFit:
     """Least-squares fan-outs for any choice among the units of both students, numbered 0 .. 2n-1, and a constant.
 
     One orthogonal factorisation of all features serves every choice.
@@ -69,7 +69,7 @@ class Fit:
         return min(among, key=lambda k: cost[units.index(k)].item())
 
 
-def leaders(fit: Fit, one: Network, offset: int, excess: float | None) -> list[int]:
+def leaders(fit: FanOutFit, one: Network, offset: int, excess: float | None) -> list[int]:
     """As few units of a student as keep its loss, numbered from ``offset``; all but one at most for any excess (None).
 
     Begins with one of each group of duplicates and no idle ones, adds the largest of the others until the loss is
@@ -146,7 +146,7 @@ def route(
 ) -> tuple[list[Network], list[str]]:
     """Knots from one student to another and what happens between them; see :func:`.paths.connect`."""
     n = first.widths[1]
-    fit = Fit(first, second, points, labels)
+    fit = FanOutFit(first, second, points, labels)
     (w_a, v_a), (w_b, v_b) = _arrays(first), _arrays(second)
     columns = torch.cat([w_a, w_b], dim=1)
     ours, theirs = leaders(fit, first, 0, excess), leaders(fit, second, n, excess)
@@ -168,7 +168,7 @@ def route(
     return walk.knots, walk.what
 
 
-def _spread(fit: Fit, seat: dict[int, int], n: int) -> Tensor:
+def _spread(fit: FanOutFit, seat: dict[int, int], n: int) -> Tensor:
     """Fitted fan-outs of the units at their seats, nothing elsewhere: [n + 1, C]."""
     fitted = fit.fan_out(list(seat))
     v = fitted.new_zeros(n + 1, fitted.shape[1])
@@ -176,7 +176,7 @@ def _spread(fit: Fit, seat: dict[int, int], n: int) -> Tensor:
     return v
 
 
-def _swap(walk: _Walk, fit: Fit, seat: dict[int, int], theirs: list[int], columns: Tensor, n: int) -> None:
+def _swap(walk: _Walk, fit: FanOutFit, seat: dict[int, int], theirs: list[int], columns: Tensor, n: int) -> None:
     """Blend the second student's units into free ones, move the fan-out to them, free the old; until all are in."""
     waiting, level = list(theirs), max(fit.least(list(seat)), fit.least(theirs), fit.smallest)
     while waiting:
@@ -194,7 +194,7 @@ def _swap(walk: _Walk, fit: Fit, seat: dict[int, int], theirs: list[int], column
         walk.hand_over(_spread(fit, seat, n), "move the fan-out")
 
 
-def _leaving(fit: Fit, active: list[int], n: int) -> Iterator[int]:
+def _leaving(fit: FanOutFit, active: list[int], n: int) -> Iterator[int]:
     """The first student's units in the order in which they can best be spared."""
     while any(k < n for k in active):
         out = fit.cheapest(active, [k for k in active if k < n])
@@ -202,7 +202,7 @@ def _leaving(fit: Fit, active: list[int], n: int) -> Iterator[int]:
         active = [k for k in active if k != out]
 
 
-def _next(fit: Fit, active: list[int], waiting: list[int], room: int, n: int) -> list[int]:
+def _next(fit: FanOutFit, active: list[int], waiting: list[int], room: int, n: int) -> list[int]:
     """Which units to take in next: all if there is room, else those that replace an old one at the least loss."""
     if len(waiting) <= room:
         return waiting

@@ -1,22 +1,19 @@
-"""The compiled cut, upper half: all cells of a complex cut by one layer's units, one unit after the other."""
+"""The compiled cut: all cells of a complex cut by one layer's units, one unit after the other."""
 
 import numpy as np
 from numba import njit
 
 from tutelage.compiling import OPTIONS, compiled, stamp_of
-from tutelage.functions.pieces import _skeleton
+from tutelage.functions.pieces import _new_facet, _skeleton
+from tutelage.functions.pieces._new_facet import Scratch, facet_corners, facet_edges, facet_pairs
 from tutelage.functions.pieces._skeleton import (
     DONE,
     SIDES_A_CELL,
     TOO_CLOSE,
     TOO_MANY,
     Complex,
-    Scratch,
-    Size,
+    ComplexSize,
     cut_edges,
-    facet_corners,
-    facet_edges,
-    facet_pairs,
     repacked,
     room,
     rows,
@@ -84,7 +81,7 @@ def _room_for_halves(state, size, r, count, joined):
         sides, room(state.side_from, size.cells, 1), room(state.side_count, size.cells, 1),
         rows(state.signs, size.cells, 1), room(state.roots, size.cells, 1),
     )  # fmt: skip
-    return state, Size(size.vertices, size.edges, size.cells, corners_used, sides_used)
+    return state, ComplexSize(size.vertices, size.edges, size.cells, corners_used, sides_used)
 
 
 @njit(**OPTIONS)
@@ -115,7 +112,7 @@ def _write_half(state, size, old, child, wanted, marks, scratch, count, joined):
         side_at += 1
     state.corner_from[child], state.corner_count[child] = size.corners, corner_at - size.corners
     state.side_from[child], state.side_count[child] = size.sides, side_at - size.sides
-    return Size(size.vertices, size.edges, max(size.cells, child + 1), corner_at, side_at)
+    return ComplexSize(size.vertices, size.edges, max(size.cells, child + 1), corner_at, side_at)
 
 
 @njit(**OPTIONS)
@@ -131,7 +128,7 @@ def _cut_cell(state, size, r, column, marks, scratch, keep_positive):
         state.points, state.values, state.tight, ends, state.corners, state.corner_from, state.corner_count,
         state.sides, state.side_from, state.side_count, state.signs, state.roots,
     )  # fmt: skip
-    size = Size(size.vertices, edges, size.cells, size.corners, size.sides)
+    size = ComplexSize(size.vertices, edges, size.cells, size.corners, size.sides)
     state, size = _room_for_halves(state, size, r, count, joined)
     old = (state.corner_from[r], state.corner_count[r], state.side_from[r], state.side_count[r])
     if not keep_positive:
@@ -169,7 +166,7 @@ def _make_cut(stamp: int):
         ``keep_positive`` cells keep their positive halves alone: that makes a polytope out of a larger one.
         """
         cells_before = state.corner_from.shape[0]
-        size = Size(
+        size = ComplexSize(
             state.points.shape[0], state.ends.shape[0], cells_before, state.corners.shape[0], state.sides.shape[0]
         )
         pieces = np.zeros((cells_before, state.values.shape[1]), np.bool_)
@@ -213,4 +210,4 @@ def _make_cut(stamp: int):
     return compiled(cut)
 
 
-cut_layer = _make_cut(stamp_of(_skeleton.__file__, __file__))
+cut_layer = _make_cut(stamp_of(_skeleton.__file__, _new_facet.__file__, __file__))

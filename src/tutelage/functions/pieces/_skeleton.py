@@ -1,4 +1,4 @@
-"""The compiled cut, lower half: vertices and edges of a complex of convex cells, and the edges of a new facet.
+"""A complex of convex cells for the compiled cut: its vertices and edges, and how a unit cuts them.
 
 A complex is held by its skeleton. A vertex knows its *tight* constraints (facets of the domain and units that vanish
 there, one bit each), an edge its two ends, a cell its vertices (``corners``) and its edges (``sides``). All cells share
@@ -6,9 +6,7 @@ vertices and edges, so that the sign of a unit at a vertex is decided once, for 
 
 Cutting by a unit that is affine on every cell: an edge whose ends have opposite signs gets a vertex where the unit
 vanishes, tight where both ends are; a cell with corners of both signs becomes two, whose common facet has the cell's
-vertices of sign zero as corners. Two of those are the ends of an edge when no third is tight wherever both are. This is
-the combinatorial rule for the edges of any polytope, so it makes no difference whether many units meet in one vertex.
-Where every corner has d tight constraints and no more, to have d - 1 of them in common says the same.
+vertices of sign zero as corners (:mod:`._new_facet`).
 
 Arrays are copied and filled by plain loops: numba compiles those many times faster than assignments to slices.
 """
@@ -16,8 +14,7 @@ Arrays are copied and filled by plain loops: numba compiles those many times fas
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, types
-from numba.extending import intrinsic
+from numba import njit
 
 from tutelage.compiling import OPTIONS
 
@@ -27,7 +24,6 @@ UNSURE = 64
 """Values beyond the tolerance by up to this factor are neither zero nor surely not: none may lie there."""
 SIDES_A_CELL = 64
 """A budget of n cells and n vertices lets the lists of edges of all cells grow to n times this."""
-_FEW = 24  # corners of a facet up to which all pairs are looked at
 
 
 class Complex(NamedTuple):
@@ -47,7 +43,7 @@ class Complex(NamedTuple):
     roots: np.ndarray  # int32 [R], which cell of the layers below a cell was cut from
 
 
-class Size(NamedTuple):
+class ComplexSize(NamedTuple):
     """How many rows of the arrays of a complex are in use."""
 
     vertices: int
@@ -64,26 +60,6 @@ class Marks(NamedTuple):
     half: np.ndarray  # int32 [E before], the negative half of an edge that it cut, else -1
     first: np.ndarray  # int32 [V], the first edge of sign zero whose later end is this vertex, else -1
     following: np.ndarray  # int32 [E], the next edge of that list
-
-
-class Scratch(NamedTuple):
-    """Memory for one new facet at a time."""
-
-    facet: np.ndarray  # int32, its corners
-    masks: np.ndarray  # uint64 [.., W], their tight constraints
-    pairs: np.ndarray  # int32 [.., 2], which corners are joined, later which edges these are
-    slots: np.ndarray  # int32, a hash table
-    keys: np.ndarray  # uint64, its keys
-
-
-@intrinsic
-def _bits_set(typingctx, word):
-    """How many bits of a word are 1."""
-
-    def code(context, builder, signature, arguments):
-        return builder.ctpop(arguments[0])
-
-    return types.uint64(types.uint64), code
 
 
 @njit(**OPTIONS)
@@ -110,7 +86,7 @@ def room(array, used, needed):
 
 
 @njit(**OPTIONS)
-def _nothing_yet(count):
+def nothing_yet(count):
     """An array of -1: int32 [count]."""
     array = np.empty(count, np.int32)
     for i in range(count):
@@ -132,10 +108,6 @@ def repacked(pool, starts, counts, cells, needed):
         starts[r] = used
         used += counts[r]
     return larger, used
-
-
-# ----------------------------------------------------------------------------------------------------------------
-# Vertices and edges.
 
 
 @njit(**OPTIONS)
@@ -177,7 +149,7 @@ def _cut_edge(state, edge, new, half, unit, number, sign):
 
 
 @njit(**OPTIONS)
-def _list_edge(ends, edge, marks):
+def list_edge(ends, edge, marks):
     """Put an edge of sign zero on the list of its later end."""
     owner = max(ends[edge, 0], ends[edge, 1])
     marks.following[edge] = marks.first[owner]
@@ -185,7 +157,7 @@ def _list_edge(ends, edge, marks):
 
 
 @njit(**OPTIONS)
-def _find_edge(ends, u, v, marks):
+def find_edge(ends, u, v, marks):
     """The edge of sign zero from u to v, or -1."""
     edge = marks.first[max(u, v)]
     while edge >= 0 and min(ends[edge, 0], ends[edge, 1]) != min(u, v):
@@ -204,7 +176,7 @@ def cut_edges(state, size, unit, number, sign, crossing):
         state.signs, state.roots,
     )  # fmt: skip
     marks = Marks(
-        room(sign, vertices, crossing), _nothing_yet(edges), _nothing_yet(vertices + crossing),
+        room(sign, vertices, crossing), nothing_yet(edges), nothing_yet(vertices + crossing),
         np.empty(2 * (edges + crossing), np.int32),
     )  # fmt: skip
     for e in range(size.edges):
@@ -215,150 +187,5 @@ def cut_edges(state, size, unit, number, sign, crossing):
             vertices += 1
             edges += 1
         elif s == 0 and t == 0:
-            _list_edge(state.ends, e, marks)
-    return state, Size(vertices, edges, size.cells, size.corners, size.sides), marks
-
-
-# ----------------------------------------------------------------------------------------------------------------
-# The new facet of a cell.
-
-
-@njit(**OPTIONS)
-def facet_corners(state, r, marks, facet):
-    """The vertices of sign zero of a cell, those it had and those on its cut edges; returns how many."""
-    count = 0
-    for i in range(state.corner_from[r], state.corner_from[r] + state.corner_count[r]):
-        if marks.sign[state.corners[i]] == 0:
-            facet[count] = state.corners[i]
-            count += 1
-    for i in range(state.side_from[r], state.side_from[r] + state.side_count[r]):
-        if marks.half[state.sides[i]] >= 0:
-            facet[count] = state.ends[state.sides[i], 1]
-            count += 1
-    return count
-
-
-@njit(**OPTIONS)
-def _common(masks, a, b):
-    """How many constraints are tight at both of two corners."""
-    common = np.uint64(0)
-    for i in range(masks.shape[1]):
-        common += _bits_set(masks[a, i] & masks[b, i])
-    return np.int64(common)
-
-
-@njit(**OPTIONS)
-def _third_between(masks, count, a, b):
-    """Whether some third corner is tight wherever a and b both are."""
-    for c in range(count):
-        inside = c != a and c != b
-        for i in range(masks.shape[1]):
-            both = masks[a, i] & masks[b, i]
-            inside &= both & masks[c, i] == both
-        if inside:
-            return True
-    return False
-
-
-@njit(**OPTIONS)
-def _pairs_by_looking(masks, count, dimension, simple, pairs):
-    """Pairs of corners that are the ends of an edge, from all pairs: (pairs, how many)."""
-    joined = 0
-    for a in range(count):
-        for b in range(a):
-            if _common(masks, a, b) >= dimension - 1 and (simple or not _third_between(masks, count, a, b)):
-                pairs = rows(pairs, joined, 1)
-                pairs[joined, 0], pairs[joined, 1] = a, b
-                joined += 1
-    return pairs, joined
-
-
-@njit(**OPTIONS)
-def _code(number):
-    """A fixed random word for each constraint (SplitMix64's finaliser)."""
-    z = np.uint64(number + 1) * np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
-
-
-@njit(**OPTIONS)
-def _pairs_by_hashing(masks, count, dimension, pairs, slots, keys):
-    """The same where every corner has d tight constraints: those that differ in one of them meet at one key."""
-    joined, last = 0, np.uint64(slots.shape[0] - 1)
-    for i in range(slots.shape[0]):
-        slots[i] = -1
-    for a in range(count):
-        whole = np.uint64(0)
-        for i in range(masks.shape[1]):
-            rest = masks[a, i]
-            while rest:
-                low = rest & (~rest + np.uint64(1))
-                whole ^= _code(64 * i + np.int64(_bits_set(low - np.uint64(1))))
-                rest ^= low
-        for i in range(masks.shape[1]):
-            rest = masks[a, i]
-            while rest:
-                low = rest & (~rest + np.uint64(1))
-                rest ^= low
-                key = whole ^ _code(64 * i + np.int64(_bits_set(low - np.uint64(1))))
-                slot = key & last
-                while slots[slot] >= 0:
-                    b = slots[slot]
-                    if keys[slot] == key and _common(masks, a, b) == dimension - 1:
-                        pairs = rows(pairs, joined, 1)
-                        pairs[joined, 0], pairs[joined, 1] = a, b
-                        joined += 1
-                        break
-                    slot = (slot + np.uint64(1)) & last
-                if slots[slot] < 0:
-                    slots[slot], keys[slot] = a, key
-    return pairs, joined
-
-
-@njit(**OPTIONS)
-def facet_pairs(tight, facet, count, dimension, scratch):
-    """Pairs of corners of a new facet that are the ends of its edges: (scratch, how many; -1 if they do not fit).
-
-    A corner of a polytope of dimension d - 1 has at least d - 1 edges; fewer mean that signs were decided by rounding.
-    """
-    masks, pairs, slots, keys = rows(scratch.masks, 0, count), scratch.pairs, scratch.slots, scratch.keys
-    simple = True
-    for a in range(count):
-        bits = np.uint64(0)
-        for i in range(tight.shape[1]):
-            masks[a, i] = tight[facet[a], i]
-            bits += _bits_set(masks[a, i])
-        simple &= np.int64(bits) == dimension
-    if simple and count > _FEW:
-        while slots.shape[0] < 2 * count * dimension:
-            slots, keys = np.empty(2 * slots.shape[0], np.int32), np.empty(2 * slots.shape[0], np.uint64)
-        pairs, joined = _pairs_by_hashing(masks, count, dimension, pairs, slots, keys)
-    else:
-        pairs, joined = _pairs_by_looking(masks, count, dimension, simple, pairs)
-    degree = _nothing_yet(count)
-    for i in range(joined):
-        degree[pairs[i, 0]] += 1
-        degree[pairs[i, 1]] += 1
-    fits = count >= dimension
-    for a in range(count):
-        fits &= degree[a] + 1 >= dimension - 1  # they were counted from -1
-    joined = joined if fits else -1
-    return Scratch(facet, masks, pairs, slots, keys), joined
-
-
-@njit(**OPTIONS)
-def facet_edges(ends, edges, marks, scratch, joined):
-    """The edges between the pairs found, those that exist or new ones: (ends, edges, marks); edges to pairs[:, 0]."""
-    ends = rows(ends, edges, joined)
-    marks = Marks(marks.sign, marks.half, marks.first, room(marks.following, edges, joined))
-    for i in range(joined):
-        u, v = scratch.facet[scratch.pairs[i, 0]], scratch.facet[scratch.pairs[i, 1]]
-        edge = _find_edge(ends, u, v, marks)
-        if edge < 0:
-            edge = edges
-            ends[edge, 0], ends[edge, 1] = u, v
-            _list_edge(ends, edge, marks)
-            edges += 1
-        scratch.pairs[i, 0] = edge
-    return ends, edges, marks
+            list_edge(state.ends, e, marks)
+    return state, ComplexSize(vertices, edges, size.cells, size.corners, size.sides), marks

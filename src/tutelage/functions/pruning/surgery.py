@@ -27,7 +27,7 @@ _SAMPLES = 256  # points on which the variation is measured
 
 
 @dataclass(frozen=True, eq=False)
-class Proof:
+class PruningProof:
     r"""Where the smaller network is the same function, and how far it can be off.
 
     domain: "all inputs", "the box", or "the points" when a step was only seen on samples; exact: whether every step
@@ -66,7 +66,7 @@ class Pruning:
     widths: Tensor
     kept: tuple[Tensor, ...]
     steps: tuple[Step, ...]
-    proof: Proof
+    proof: PruningProof
     deviation: Deviation
     seen: tuple[Step, ...] = ()
 
@@ -148,7 +148,7 @@ def _finished(original: Network, double: Network, work: Work) -> Pruning:
         small = replace(small, biases=None)
     result = small.to(dtype=original.dtype)
     bound = work.moved.amax(1) * (1 + gamma(4 * sum(original.widths) + 16 * original.depth))
-    proof = Proof(
+    proof = PruningProof(
         max((s.valid for s in work.steps), key=VALID.index, default="all inputs"),
         all(s.exact for s in work.steps) and bool(bound.isfinite().all()),
         bound if bound.isfinite().all() else None,
@@ -169,7 +169,7 @@ def _finished(original: Network, double: Network, work: Work) -> Pruning:
     )
 
 
-def _hold_against(proof: Proof, before: Network, after: Network, found: Deviation) -> None:
+def _hold_against(proof: PruningProof, before: Network, after: Network, found: Deviation) -> None:
     """Raise an internal error if the search found a difference above the proven bound."""
     if proof.bound is None:
         return

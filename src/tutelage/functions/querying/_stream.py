@@ -5,10 +5,10 @@ import numpy as np
 from tutelage import draws
 
 
-class Stream:
+class QueryDraws:
     """Draws of a seed, each taken once.
 
-    >>> one, two = Stream(3), Stream(3)
+    >>> one, two = QueryDraws(3), QueryDraws(3)
     >>> bool((one.normals(2, 2) == two.normals(2, 2)).all()), one.index(5) == two.index(5)
     (True, True)
     """

@@ -6,7 +6,7 @@ and the two parts meet on the known fold. A fold that is found there belongs to 
 
 import numpy as np
 
-from tutelage.functions.querying._stream import Stream
+from tutelage.functions.querying._stream import QueryDraws
 from tutelage.functions.querying.fold_equations import Known, Local, local
 from tutelage.functions.querying.fold_points import FoldPoints, join, on_lines
 from tutelage.functions.querying.oracle import Oracle
@@ -23,7 +23,7 @@ def follow(
     low: np.ndarray,
     high: np.ndarray,
     tolerance: float,
-    draw: Stream,
+    draw: QueryDraws,
 ) -> tuple[FoldPoints, set[int]]:
     """Points of the same fold beyond known folds not crossed so far, and the known units whose folds were crossed."""
     here = local(known, folds.points)
@@ -52,7 +52,7 @@ def follow(
     return found[good], set(unit[line[good]].tolist())
 
 
-def _plan(here: Local, folds: FoldPoints, crossed: set[int], low: np.ndarray, high: np.ndarray, draw: Stream):
+def _plan(here: Local, folds: FoldPoints, crossed: set[int], low: np.ndarray, high: np.ndarray, draw: QueryDraws):
     """For every known unit not crossed so far the best point and direction to cross its fold first, with most room:
     origin int [B], direction [B, d], unit int [B], distance to the fold [B], step to take beyond it [B].
     """

@@ -4,13 +4,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from tutelage.functions.querying._stream import Stream
+from tutelage.functions.querying._stream import QueryDraws
 from tutelage.functions.querying.fold_equations import Known, Layer, features
 from tutelage.functions.querying.fold_points import FoldPoints, sample
 from tutelage.functions.querying.oracle import Oracle, OutOfTime
 from tutelage.functions.querying.orientation import by_gradients, by_readers
 from tutelage.functions.querying.polish import least_squares, outputs, polished
-from tutelage.functions.querying.unit_search import Setting, find_units
+from tutelage.functions.querying.unit_search import UnitSearchSetting, find_units
 
 _ATTEMPTS = 24  # starting points without a new unit before a layer is taken for complete
 _HOPELESS = 0.3  # a larger unexplained share is not polished
@@ -31,7 +31,7 @@ class Peeled:
 
 
 def peel(
-    oracle: Oracle, folds: FoldPoints, setting: Setting, draw: Stream, enough: float, most: int, seed: int
+    oracle: Oracle, folds: FoldPoints, setting: UnitSearchSetting, draw: QueryDraws, enough: float, most: int, seed: int
 ) -> Peeled:
     """Find hidden layers, at most so many, until what is left unexplained of the values is at most ``enough``."""
     points = sample(setting.low, setting.high, _FITTED, seed, "fit")
@@ -61,7 +61,13 @@ def peel(
 
 
 def _next_layer(
-    oracle: Oracle, known: Known, state: Peeled, folds: FoldPoints, left: FoldPoints, setting: Setting, draw: Stream
+    oracle: Oracle,
+    known: Known,
+    state: Peeled,
+    folds: FoldPoints,
+    left: FoldPoints,
+    setting: UnitSearchSetting,
+    draw: QueryDraws,
 ) -> tuple[Known, Peeled, FoldPoints, bool]:
     """One more hidden layer, the fold points it leaves, and whether a unit was found."""
     theta, left = find_units(oracle, known, left, setting, draw, _ATTEMPTS)
@@ -83,7 +89,9 @@ def _next_layer(
     return (known if signs is None else known.oriented(signs)), state, left, True
 
 
-def _oriented(known: Known, state: Peeled, theta: np.ndarray, setting: Setting) -> tuple[Known, Peeled, np.ndarray]:
+def _oriented(
+    known: Known, state: Peeled, theta: np.ndarray, setting: UnitSearchSetting
+) -> tuple[Known, Peeled, np.ndarray]:
     """The top layer with the signs that its readers [K, m] tell, and the readers written over its activations.
 
     What the signs cannot explain of a reader is linear in the layer's input: it is carried by units that are active
@@ -113,7 +121,9 @@ def _oriented(known: Known, state: Peeled, theta: np.ndarray, setting: Setting) 
     return Known((*known.below, (w, b))), state, np.concatenate([coefficients, gamma[:, None]], axis=1)
 
 
-def _without_passing(best: Peeled, points: np.ndarray, values: np.ndarray, setting: Setting, rounding: float) -> Peeled:
+def _without_passing(
+    best: Peeled, points: np.ndarray, values: np.ndarray, setting: UnitSearchSetting, rounding: float
+) -> Peeled:
     """The last hidden layer oriented anew, now that its folds are exact, without the units added to carry the rest."""
     if not best.passing or not best.passing[-1]:
         return best
@@ -125,7 +135,7 @@ def _without_passing(best: Peeled, points: np.ndarray, values: np.ndarray, setti
     return _with_output(known, state, points, values, setting, rounding)
 
 
-def _least(below: tuple[Layer, ...], ways: np.ndarray, setting: Setting) -> np.ndarray:
+def _least(below: tuple[Layer, ...], ways: np.ndarray, setting: UnitSearchSetting) -> np.ndarray:
     """A lower bound of z ways over the box, by intervals."""
     low, high = setting.low, setting.high
     for w, b in (*below, (ways, np.zeros(ways.shape[1]))):
@@ -137,7 +147,7 @@ def _least(below: tuple[Layer, ...], ways: np.ndarray, setting: Setting) -> np.n
 
 
 def _with_output(
-    known: Known, state: Peeled, points: np.ndarray, values: np.ndarray, setting: Setting, rounding: float
+    known: Known, state: Peeled, points: np.ndarray, values: np.ndarray, setting: UnitSearchSetting, rounding: float
 ) -> Peeled:
     """The layers with the output layer that fits the values best, and what it leaves unexplained."""
     phi = features(known, points)

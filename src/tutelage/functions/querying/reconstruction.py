@@ -16,14 +16,14 @@ from torch import nn
 from tutelage.errors import Refusal
 from tutelage.files import write_atomically
 from tutelage.functions.checks import Deadline, as_network, in_double
-from tutelage.functions.querying._stream import Stream
+from tutelage.functions.querying._stream import QueryDraws
 from tutelage.functions.querying.fold_equations import Layer
 from tutelage.functions.querying.fold_points import FoldPoints, join, no_folds, on_lines, sample
 from tutelage.functions.querying.oracle import Oracle, OutOfTime
 from tutelage.functions.querying.peeling import Peeled, peel
 from tutelage.functions.querying.polish import outputs as outputs_of
 from tutelage.functions.querying.polish import polished, undetermined
-from tutelage.functions.querying.unit_search import Setting
+from tutelage.functions.querying.unit_search import UnitSearchSetting
 from tutelage.networks import Network, outputs
 
 LINES = 576
@@ -104,7 +104,7 @@ def identify(
     about = {"inputs": asked.inputs, "outputs": asked.outputs, "low": low.tolist(), "high": high.tolist()}
     about |= {"seed": seed, "noise": noise, "gradients": gradients}
     pool, asked_lines = _resumed(checkpoint, about, asked)
-    draw = Stream(seed)
+    draw = QueryDraws(seed)
     peeled = None
     turns = _turns(lines, asked_lines)
     for turn, target in enumerate(turns, start=1):
@@ -208,10 +208,10 @@ def _enough(asked: Oracle) -> float:
     return max(_EXACT, 300 * asked.noise / max(asked.largest, 1e-300))
 
 
-def _setting(asked: Oracle, pool: FoldPoints, low: np.ndarray, high: np.ndarray) -> Setting:
+def _setting(asked: Oracle, pool: FoldPoints, low: np.ndarray, high: np.ndarray) -> UnitSearchSetting:
     """Tolerances from the errors of the normals measured."""
     typical = float(np.median(pool.error)) if len(pool) else 0.0
-    return Setting(low, high, float(np.linalg.norm(high - low)) / 2, min(max(1e-7, 10 * typical), 1e-3))
+    return UnitSearchSetting(low, high, float(np.linalg.norm(high - low)) / 2, min(max(1e-7, 10 * typical), 1e-3))
 
 
 def _wide_enough(peeled: Peeled, widths: tuple[int, ...] | None) -> bool:

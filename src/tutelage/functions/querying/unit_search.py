@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tutelage.functions.querying._stream import Stream
+from tutelage.functions.querying._stream import QueryDraws
 from tutelage.functions.querying.fold_equations import (
     Known,
     crossings,
@@ -25,7 +25,7 @@ _BEST = 200  # fold points that fix the coefficients of a unit in the end
 
 
 @dataclass(frozen=True)
-class Setting:
+class UnitSearchSetting:
     """What the search needs to know: the box, its size, and how exact normals are."""
 
     low: np.ndarray
@@ -43,8 +43,8 @@ def find_units(
     oracle: Oracle,
     known: Known,
     folds: FoldPoints,
-    setting: Setting,
-    draw: Stream,
+    setting: UnitSearchSetting,
+    draw: QueryDraws,
     attempts: int,
     partly: bool = False,
 ) -> tuple[np.ndarray, FoldPoints]:
@@ -87,8 +87,8 @@ def _unit(
     known: Known,
     pool: FoldPoints,
     group: FoldPoints,
-    setting: Setting,
-    draw: Stream,
+    setting: UnitSearchSetting,
+    draw: QueryDraws,
     partly: bool,
 ) -> np.ndarray | None:
     """Coefficients of the unit whose fold passes through the first point of a group, or None if they stay open."""
@@ -118,7 +118,7 @@ def _unit(
     return _simplest(known, group[np.array([0])], basis, setting) if partly else None
 
 
-def _simplest(known: Known, start: FoldPoints, basis: np.ndarray, setting: Setting) -> np.ndarray:
+def _simplest(known: Known, start: FoldPoints, basis: np.ndarray, setting: UnitSearchSetting) -> np.ndarray:
     """Of the units in a subspace of coefficients, the shortest whose form at the first point is the one seen there.
 
     Units below that are inactive all along the fold get weight 0: what they add shows in values, not in folds.
@@ -152,7 +152,7 @@ def _forms(known: Known, folds: FoldPoints, size: float) -> np.ndarray:
 
 
 def _accepted(
-    oracle: Oracle, known: Known, folds: FoldPoints, theta: np.ndarray, setting: Setting
+    oracle: Oracle, known: Known, folds: FoldPoints, theta: np.ndarray, setting: UnitSearchSetting
 ) -> np.ndarray | None:
     """The fold points of a unit, or None where its fold is not there all along, as a deeper unit's is not."""
     mine = explained(known, folds, theta, setting.size, setting.near)
@@ -161,7 +161,7 @@ def _accepted(
     return mine if enough else None
 
 
-def _sharpened(known: Known, mine: FoldPoints, theta: np.ndarray, setting: Setting) -> np.ndarray:
+def _sharpened(known: Known, mine: FoldPoints, theta: np.ndarray, setting: UnitSearchSetting) -> np.ndarray:
     """The coefficients that meet the equations of the most exact fold points of a unit best."""
     best = mine[np.argsort(mine.error)[:_BEST]]
     rows = equations(known, best, setting.size)

@@ -20,7 +20,7 @@ from tutelage.functions.identifying.identifiability import identifiability
 from tutelage.functions.studies._random_relu import random_relu
 from tutelage.lab import Context, Experiment, Results
 from tutelage.lab.experiment import Arrays
-from tutelage.networks import Network, UniformFanIn, concatenate, outputs
+from tutelage.networks import Network, concatenate, outputs
 from tutelage.settings import Seeds
 from tutelage.studies.claims import Claim
 from tutelage.studies.figures import PALETTE
@@ -28,6 +28,7 @@ from tutelage.studies.study import Plan, Scale, study
 from tutelage.studies.training import train_in
 from tutelage.training import Training
 from tutelage.training.inputs import Uniform
+from tutelage.training.students import UniformFanIn
 
 SEEDS: dict[Scale, int] = {"smoke": 3, "quick": 48, "paper": 400}
 STEPS: dict[Scale, int] = {"smoke": 200, "quick": 20_000, "paper": 100_000}

@@ -6,7 +6,7 @@ from typing import Any
 from torch import Tensor
 
 from tutelage.certificates.records import Certificate, Condition, Part, check
-from tutelage.local.setting import Setting
+from tutelage.local.setting import LocalSetting
 
 THRESHOLD = 0.03
 """Share of (sum |w*_i|)^2: losses up to here count as local. Empirical, since the seed's own is out of reach."""
@@ -14,7 +14,7 @@ ROUNDING = 1e-13
 """Of the size of all units: what rounding may add to either side."""
 
 
-def near(setting: Setting, s: int, loss: Tensor, threshold: float) -> Condition:
+def near(setting: LocalSetting, s: int, loss: Tensor, threshold: float) -> Condition:
     """The loss is in the local region: held against an empirical threshold, which the witness says."""
     bound = threshold * float(setting.total[s]) ** 2
     exponent = float(setting.threshold_exponent[s])
@@ -23,7 +23,7 @@ def near(setting: Setting, s: int, loss: Tensor, threshold: float) -> Condition:
 
 
 def signed(
-    setting: Setting,
+    setting: LocalSetting,
     theorem: str,
     source: str,
     statement: str,
@@ -38,6 +38,6 @@ def signed(
     ]
 
 
-def size(setting: Setting) -> Tensor:
+def size(setting: LocalSetting) -> Tensor:
     """sum |w_j|^2 + sum |w*_i|: [S]."""
     return setting.mass + setting.total

@@ -9,7 +9,7 @@ from tutelage.local.bounds import cover_probability
 from tutelage.local.certificates._local import ROUNDING, signed, size
 from tutelage.local.exact import loss
 from tutelage.local.initialise import fit_lengths
-from tutelage.local.setting import Setting
+from tutelage.local.setting import LocalSetting
 from tutelage.population.kernels import pairs
 
 
@@ -20,7 +20,7 @@ def covering_start(teachers: Tensor, directions: Tensor, *, chance: float = 0.9)
     many random directions would cover every teacher within this gamma with that probability (003, Lemma E.1 with the
     probability exact; the seed's denominator has another limit).
     """
-    start = Setting(teachers, fit_lengths(directions, teachers))
+    start = LocalSetting(teachers, fit_lengths(directions, teachers))
     angle = pairs(directions.double(), start.teachers).angle
     apart = angle.minimum(math.pi - angle).amin(1)
     gamma, value, off = apart.amax(1), loss(start), ROUNDING * size(start)

@@ -4,10 +4,10 @@ from tutelage.certificates.records import Certificate, Condition, Part, check
 from tutelage.local.bounds import descent_loss
 from tutelage.local.certificates._local import ROUNDING, THRESHOLD, near, signed, size
 from tutelage.local.directions import direction
-from tutelage.local.setting import Setting
+from tutelage.local.setting import LocalSetting
 
 
-def descent_direction(setting: Setting, *, threshold: float = THRESHOLD) -> list[Certificate]:
+def descent_direction(setting: LocalSetting, *, threshold: float = THRESHOLD) -> list[Certificate]:
     """Lemma 7: <grad L, D> >= L for small losses; and without a threshold, Lemma C.1, the norm of D, and what follows.
 
     delta_max is the least angle within which every teacher has half of its mass, as Lemma 8 promises.

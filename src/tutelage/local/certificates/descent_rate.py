@@ -9,7 +9,7 @@ from tutelage.draws import keys, normals
 from tutelage.local.certificates._local import ROUNDING, THRESHOLD, near, signed, size
 from tutelage.local.descent import Descent, greatest_rate, stochastic_gradient
 from tutelage.local.exact import gradient
-from tutelage.local.setting import Setting
+from tutelage.local.setting import LocalSetting
 
 
 def descent_rate(run: Descent, *, threshold: float = THRESHOLD) -> list[Certificate]:
@@ -42,7 +42,9 @@ def descent_rate(run: Descent, *, threshold: float = THRESHOLD) -> list[Certific
     return signed(start, "descent rate", "Theorem 4", statement, parts, conditions, **settings)
 
 
-def sampled_gradient(setting: Setting, batch: int, seeds: Sequence[int], *, batches: int = 32) -> list[Certificate]:
+def sampled_gradient(
+    setting: LocalSetting, batch: int, seeds: Sequence[int], *, batches: int = 32
+) -> list[Certificate]:
     r"""Lemma F.1: E|grad L^ - grad L|^2 <= (4 d (d + 2) / N) (sum |w_j|^2 + sum |w*_i|)^2 sum |w_j|^2, N = ``batch``.
 
     The left side is measured with as many batches as told, and two standard errors are taken off it.

@@ -5,10 +5,10 @@ from tutelage.local.certificates._local import ROUNDING, signed, size
 from tutelage.local.exact import loss
 from tutelage.local.grouping import groups
 from tutelage.local.hermite import angle_energy_bound, lower_bound
-from tutelage.local.setting import Setting
+from tutelage.local.setting import LocalSetting
 
 
-def hermite_bound(setting: Setting) -> list[Certificate]:
+def hermite_bound(setting: LocalSetting) -> list[Certificate]:
     """L >= <h, R>^2 / (2 ||h||^2), and sum |w_j|^2 delta_j^2 is at most what the loss allows: no empirical constant.
 
     The seed's O(sqrt L) leaves out the r equal pairs in ||h||^2; with them logarithms of 1 / L come in.

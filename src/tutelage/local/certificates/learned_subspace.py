@@ -15,7 +15,7 @@ from tutelage.certificates.records import Certificate, Part, check
 from tutelage.local.certificates._local import ROUNDING, signed, size
 from tutelage.local.exact import loss
 from tutelage.local.initialise import fit_lengths, second_moment, subspace
-from tutelage.local.setting import Setting, ineffective
+from tutelage.local.setting import LocalSetting, ineffective
 from tutelage.population.kernels import pairs
 
 
@@ -30,13 +30,13 @@ def learned_subspace(
     E||M^ - M||_F^2 <= (d + 1) (d + 4) (sum |w*_i|)^2 / N; the others of every moment, with the eps it has (the seed
     gives all three up to constants).
     """
-    start = Setting(teachers, fit_lengths(directions, teachers))
+    start = LocalSetting(teachers, fit_lengths(directions, teachers))
     r, d, total = start.r, start.d, start.total
     eps = torch.linalg.matrix_norm(moment.double() - second_moment(start.teachers), ord=2)
     likely = ((d + 1) * (d + 4) / (number * (1 - chance))) ** 0.5 * total
     basis = subspace(moment.double(), r)
     projected = start.teachers @ basis @ basis.mT
-    lost = 2 * loss(Setting(start.teachers, ineffective(projected.expand(start.members, -1, -1))))
+    lost = 2 * loss(LocalSetting(start.teachers, ineffective(projected.expand(start.members, -1, -1))))
     allowed = math.sqrt(2 * math.pi) * r * total * eps
     angle = pairs(directions.double(), projected).angle
     gamma = angle.minimum(math.pi - angle).amin(1).amax(1)

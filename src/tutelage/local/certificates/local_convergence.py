@@ -19,7 +19,7 @@ from tutelage.local.certificates import zero_loss as zero
 from tutelage.local.certificates._local import THRESHOLD
 from tutelage.local.descent import Descent, descend
 from tutelage.local.initialise import sampled_second_moment, samples, subspace, subspace_directions
-from tutelage.local.setting import Setting
+from tutelage.local.setting import LocalSetting
 from tutelage.local.starts import local_students, separated_teachers
 
 STEPS = (0, 1, 10, 100, 1000)
@@ -33,25 +33,25 @@ def _example(
     spread: float = 0.05,
     descent: bool = False,
     seed: int = 0,
-) -> tuple[Setting | Descent]:
+) -> tuple[LocalSetting | Descent]:
     """Students near well-separated teachers, or a descent from there."""
     taught = separated_teachers(teachers, dimension, [seed])
-    setting = Setting(taught, local_students(taught, students, [seed], spread=spread))
+    setting = LocalSetting(taught, local_students(taught, students, [seed], spread=spread))
     return (descend(setting, STEPS) if descent else setting,)
 
 
-def _unfit(theorem: Theorem, scene: Setting | Descent) -> str:
+def _unfit(theorem: Theorem, scene: LocalSetting | Descent) -> str:
     if theorem.needs == "descent" and not isinstance(scene, Descent):
         return "speaks of a descent: pass what descend or descend_on_samples returns"
     if theorem.needs == "" and isinstance(scene, Descent):
-        return "speaks of teachers and students: pass a Setting"
+        return "speaks of teachers and students: pass a LocalSetting"
     return ""
 
 
 LOCAL = Subject(
     "local",
-    about="teachers and students near them, or a descent from there (Setting or Descent of tutelage.local)",
-    accepts=lambda *about: len(about) == 1 and isinstance(about[0], Setting | Descent),
+    about="teachers and students near them, or a descent from there (LocalSetting or Descent of tutelage.local)",
+    accepts=lambda *about: len(about) == 1 and isinstance(about[0], LocalSetting | Descent),
     scenes=lambda about: [(0, about)],
     unfit=_unfit,
     example=_example,
@@ -63,65 +63,67 @@ def _certificate(name: str, source: str, needs: str = "") -> Any:
 
 
 @_certificate("zero-loss", "Theorem 2")
-def zero_loss(setting: Setting, *, zero_below: float = zero.ZERO, energy: float = zero.ENERGY) -> list[Certificate]:
+def zero_loss(
+    setting: LocalSetting, *, zero_below: float = zero.ZERO, energy: float = zero.ENERGY
+) -> list[Certificate]:
     """Where the loss is zero, every student points along a teacher, up to sign."""
     return zero.zero_loss(setting, zero=zero_below, energy=energy)
 
 
 @_certificate("lojasiewicz", "Theorem 3")
-def lojasiewicz(setting: Setting, *, threshold: float = THRESHOLD, constant: float = KAPPA) -> list[Certificate]:
+def lojasiewicz(setting: LocalSetting, *, threshold: float = THRESHOLD, constant: float = KAPPA) -> list[Certificate]:
     """Where the loss is small, the norm of the gradient is at least a constant times the loss."""
     return gradients.lojasiewicz(setting, threshold=threshold, constant=constant)
 
 
 @_certificate("polyak", "section 4, Claim 2")
-def polyak(setting: Setting, *, threshold: float = 1e-3) -> list[Certificate]:
+def polyak(setting: LocalSetting, *, threshold: float = 1e-3) -> list[Certificate]:
     """With one student per teacher the squared gradient is at least a constant times the loss."""
     return gradients.polyak(setting, threshold=threshold)
 
 
 @_certificate("descent-direction", "Lemma 7")
-def descent_direction(setting: Setting, *, threshold: float = THRESHOLD) -> list[Certificate]:
+def descent_direction(setting: LocalSetting, *, threshold: float = THRESHOLD) -> list[Certificate]:
     """Where the loss is small, a direction that is known lowers it."""
     return directed.descent_direction(setting, threshold=threshold)
 
 
 @_certificate("slab-bound", "Lemma 8")
 def slab_bound(
-    setting: Setting, *, threshold: float = THRESHOLD, constant: float = slabs.CONSTANT
+    setting: LocalSetting, *, threshold: float = THRESHOLD, constant: float = slabs.CONSTANT
 ) -> list[Certificate]:
     """The loss is at least what a slab around a teacher's hyperplane sees."""
     return slabs.slab_bound(setting, threshold=threshold, constant=constant)
 
 
 @_certificate("hermite-bound", "Lemma C.4")
-def hermite_bound(setting: Setting) -> list[Certificate]:
+def hermite_bound(setting: LocalSetting) -> list[Certificate]:
     """The loss bounds the mass of students away from every teacher."""
     return hermite.hermite_bound(setting)
 
 
 @_certificate("teacher-matrix", "Lemmas 9, 10, 11")
 def teacher_matrix(
-    setting: Setting, *, separation: float = 0.0, constant: float = matrix.CONSTANT
+    setting: LocalSetting, *, separation: float = 0.0, constant: float = matrix.CONSTANT
 ) -> list[Certificate]:
     """Average errors are seen by the loss as far as teachers are separated."""
     return matrix.teacher_matrix(setting, separation=separation, constant=constant)
 
 
 @_certificate("smoothness", "Lemmas 12, 13, C.3")
-def smoothness(setting: Setting, *, constant: float = smooth.CONSTANT) -> list[Certificate]:
+def smoothness(setting: LocalSetting, *, constant: float = smooth.CONSTANT) -> list[Certificate]:
     """The loss stays near its tangent, and mass and gradient are bounded by the loss and the teachers."""
     return smooth.smoothness(setting, constant=constant)
 
 
 @_certificate("covering-start", "Theorem 5, Lemma E.1")
-def covering_start(setting: Setting, *, chance: float = 0.9) -> list[Certificate]:
+def covering_start(setting: LocalSetting, *, chance: float = 0.9) -> list[Certificate]:
     """The best lengths in directions that cover every teacher give a loss that falls with the angle squared."""
     return covering.covering_start(setting.teachers, setting.students, chance=chance)
 
 
 @_certificate("learned-subspace", "Theorem 5, Lemmas E.3, E.4 and E.5")
-def learned_subspace(setting: Setting, *, number: int = 10_000, chance: float = 0.9) -> list[Certificate]:
+def learned_subspace(setting: LocalSetting, *, number: int = 10_000, chance: float = 0.9) -> list[Certificate]:
     """Directions in a subspace learned from samples give a loss that falls with samples and directions."""
     seeds = range(setting.members)
     moment = sampled_second_moment(*samples(setting.teachers, number, seeds))
@@ -130,7 +132,7 @@ def learned_subspace(setting: Setting, *, number: int = 10_000, chance: float = 
 
 
 @_certificate("sampled-gradient", "Theorem 6")
-def sampled_gradient(setting: Setting, *, batch: int = 1000, batches: int = 32) -> list[Certificate]:
+def sampled_gradient(setting: LocalSetting, *, batch: int = 1000, batches: int = 32) -> list[Certificate]:
     """The gradient of a batch is near the true one, the nearer the larger the batch."""
     return descending.sampled_gradient(setting, batch, range(setting.members), batches=batches)
 
@@ -147,6 +149,6 @@ def arrival(run: Descent, *, loss: float = 1e-3, threshold: float = THRESHOLD) -
     return arriving.arrival(run, loss, threshold=threshold)
 
 
-def local_convergence(setting: Setting) -> dict[str, list[Certificate]]:
+def local_convergence(setting: LocalSetting) -> dict[str, list[Certificate]]:
     """Check every theorem about teachers and students: name -> one certificate per member."""
     return certify_all(setting)

@@ -6,17 +6,17 @@ from tutelage.local.certificates._local import THRESHOLD, near, signed
 from tutelage.local.exact import loss_and_gradient
 from tutelage.local.grouping import groups
 from tutelage.local.residuals import least_eigenvalue
-from tutelage.local.setting import Setting
+from tutelage.local.setting import LocalSetting
 
 
-def lojasiewicz(setting: Setting, *, threshold: float = THRESHOLD, constant: float = KAPPA) -> list[Certificate]:
+def lojasiewicz(setting: LocalSetting, *, threshold: float = THRESHOLD, constant: float = KAPPA) -> list[Certificate]:
     """Theorem 3: |grad L|_F >= constant L / sqrt(r w_max) for small losses, whatever m is.
 
     constant: 1 / sqrt 6 is what the proof gives; threshold: share of (sum |w*|)^2 below which a loss counts as small,
     which is empirical.
 
     >>> import torch
-    >>> [found] = lojasiewicz(Setting(torch.eye(2), 0.9 * torch.eye(2)))
+    >>> [found] = lojasiewicz(LocalSetting(torch.eye(2), 0.9 * torch.eye(2)))
     >>> found.verdict
     'holds'
     """
@@ -36,7 +36,7 @@ def lojasiewicz(setting: Setting, *, threshold: float = THRESHOLD, constant: flo
     )  # fmt: skip
 
 
-def polyak(setting: Setting, *, threshold: float = 1e-3) -> list[Certificate]:
+def polyak(setting: LocalSetting, *, threshold: float = 1e-3) -> list[Certificate]:
     """With one student a teacher, |grad L|^2 >= lambda_min(M) w_min L: half of the limit at the optimum (Claim 2)."""
     loss, slope = loss_and_gradient(setting)
     squared = slope.square().sum((1, 2))

@@ -6,14 +6,14 @@ from tutelage.certificates.records import Certificate, Part, check
 from tutelage.local.certificates._local import ROUNDING, THRESHOLD, near, signed, size
 from tutelage.local.exact import loss
 from tutelage.local.grouping import groups
-from tutelage.local.setting import Setting
+from tutelage.local.setting import LocalSetting
 from tutelage.local.slab import lower_bound
 
 CONSTANT = 2.0
 """Of Lemma 8, empirical: the seed gives none."""
 
 
-def slab_bound(setting: Setting, *, threshold: float = THRESHOLD, constant: float = CONSTANT) -> list[Certificate]:
+def slab_bound(setting: LocalSetting, *, threshold: float = THRESHOLD, constant: float = CONSTANT) -> list[Certificate]:
     """L >= <h, R>^2 / (2 ||h||^2) for every teacher; half of each teacher's mass lies within the angle of Lemma 8."""
     value, found = loss(setting), lower_bound(setting)
     rounding = ROUNDING * size(setting) ** 2

@@ -10,13 +10,13 @@ from tutelage.local.bounds import smoothness as remainder
 from tutelage.local.certificates._local import ROUNDING, signed, size
 from tutelage.local.descent import usual_rate
 from tutelage.local.exact import gradient
-from tutelage.local.setting import Setting
+from tutelage.local.setting import LocalSetting
 
 CONSTANT = 3.0
 """Of Lemma 12, empirical: the seed gives none."""
 
 
-def smoothness(setting: Setting, step: Tensor | None = None, *, constant: float = CONSTANT) -> list[Certificate]:
+def smoothness(setting: LocalSetting, step: Tensor | None = None, *, constant: float = CONSTANT) -> list[Certificate]:
     """Lemma 12 for a step U [S, m, d] (one of gradient descent unless told), Lemma 13 and the mass of Lemma C.3."""
     moved = -usual_rate(setting)[:, None, None] * gradient(setting) if step is None else step
     rest, slopes, gap = remainder(setting, moved), gradient_size(setting), mass_gap(setting)

@@ -4,13 +4,13 @@ from tutelage.certificates.records import Certificate, Condition, Part, check
 from tutelage.local.bounds import average_error, separation_bound, spikes
 from tutelage.local.certificates._local import ROUNDING, signed, size
 from tutelage.local.residuals import least_eigenvalue
-from tutelage.local.setting import Setting
+from tutelage.local.setting import LocalSetting
 
 CONSTANT = 0.02
 """Of lambda_min(M) >= C Delta^3 / r^3, empirical: the proof's own is about 1e-5 of the truth."""
 
 
-def teacher_matrix(setting: Setting, *, separation: float = 0.0, constant: float = CONSTANT) -> list[Certificate]:
+def teacher_matrix(setting: LocalSetting, *, separation: float = 0.0, constant: float = CONSTANT) -> list[Certificate]:
     """lambda_min(M) lies above the proved bound and above C Delta^3 / r^3; |v| and ||R2|| are bounded as they say.
 
     separation: the least Delta to be asked for (003, Assumption 1).

@@ -4,7 +4,7 @@ from tutelage.certificates.records import Certificate, Part, check
 from tutelage.local.certificates._local import signed, size
 from tutelage.local.exact import loss
 from tutelage.local.grouping import groups
-from tutelage.local.setting import Setting
+from tutelage.local.setting import LocalSetting
 
 ZERO = 1e-26
 """Of the squared size of all units: a loss that counts as zero."""
@@ -12,7 +12,7 @@ ENERGY = 1e-12
 """Of the size of all units: sum |w_j|^2 delta_j^2 that counts as zero."""
 
 
-def zero_loss(setting: Setting, *, zero: float = ZERO, energy: float = ENERGY) -> list[Certificate]:
+def zero_loss(setting: LocalSetting, *, zero: float = ZERO, energy: float = ENERGY) -> list[Certificate]:
     """Theorem 2: a loss of zero leaves no mass off the lines of teachers; zero students have no mass.
 
     A loss of ``zero`` still allows angles of its cube root, so the conclusion is held against ``energy``.

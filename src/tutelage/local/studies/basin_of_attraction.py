@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from tutelage.lab import Context, Experiment, Results
 from tutelage.lab.experiment import Arrays
 from tutelage.local import (
-    Setting,
+    LocalSetting,
     basin_edge,
     direction,
     local_students,
@@ -115,7 +115,7 @@ class SlowestStarts(Experiment, kind="slowest-starts", numerics=1):
 
     def run(self, context: Context) -> Arrays:
         teachers = separated_teachers(self.teachers, self.dimension, self.seeds)
-        first = Setting(teachers, local_students(teachers, self.students, self.seeds))
+        first = LocalSetting(teachers, local_students(teachers, self.students, self.seeds))
         slow = slowest(first, self.level, horizon=self.horizon, iterations=self.iterations)
         edge = basin_edge(slow.where, steps=self.steps)
         return {
@@ -180,14 +180,14 @@ def basin(results: Results) -> BasinResult:
 
 def spread_starts(
     m: int, number: int, spreads: Sequence[float] = SPREADS, r: int = TEACHERS, d: int = DIMENSION
-) -> Setting:
+) -> LocalSetting:
     """As many starts of every spread, each with a seed of its own: m students of r teachers at least 0.5 apart."""
     teachers, students = [], []
     for place, spread in enumerate(spreads):
         seeds = range(place * number, (place + 1) * number)
         teachers.append(separated_teachers(r, d, seeds))
         students.append(local_students(teachers[-1], m, seeds, spread=spread))
-    return Setting(torch.cat(teachers), torch.cat(students))
+    return LocalSetting(torch.cat(teachers), torch.cat(students))
 
 
 def table(result: BasinResult) -> pa.Table:

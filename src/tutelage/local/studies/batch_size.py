@@ -12,7 +12,7 @@ from tutelage.draws import keys, normals
 from tutelage.lab import Context, Experiment, Results, Shared
 from tutelage.lab.experiment import Arrays
 from tutelage.local import (
-    Setting,
+    LocalSetting,
     descend,
     descend_on_samples,
     gradient,
@@ -118,7 +118,7 @@ class SampledDescent(Experiment, kind="sampled-descent", numerics=1):
             "noise_bound": (4 * d * (d + 2) / self.batch * size).numpy(),
         }
 
-    def _descend(self, start: Setting) -> dict[str, np.ndarray]:
+    def _descend(self, start: LocalSetting) -> dict[str, np.ndarray]:
         record = geometric_steps(self.steps, self.records)
         descent = descend_on_samples(start, record, self.batch, self.seeds, rate=self.rate)
         return {"losses": descent.losses.numpy().T, "gradient_norms": descent.gradients.numpy().T}
@@ -155,13 +155,13 @@ def by_batch(results: Results) -> BatchSizes:
     return BatchSizes(tuple(steps), losses, gradients, noise, bound, places, np.ascontiguousarray(exact["noise"].T))
 
 
-def _start(teachers: int, students: int, dimension: int, seeds: Sequence[int]) -> Setting:
+def _start(teachers: int, students: int, dimension: int, seeds: Sequence[int]) -> LocalSetting:
     """Random unit teachers, and students near them."""
     drawn = separated_teachers(teachers, dimension, seeds)
-    return Setting(drawn, local_students(drawn, students, seeds))
+    return LocalSetting(drawn, local_students(drawn, students, seeds))
 
 
-def spread_of(setting: Setting, batch: int, seeds: Sequence[int], repeats: int) -> np.ndarray:
+def spread_of(setting: LocalSetting, batch: int, seeds: Sequence[int], repeats: int) -> np.ndarray:
     """E|grad L^ - grad L|_F^2 with a batch, over as many batches as told: [S]."""
     exact, streams, count = gradient(setting), keys(seeds, "local noise"), batch * setting.d
     total = torch.zeros(setting.members, dtype=torch.float64)

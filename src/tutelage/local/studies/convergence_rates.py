@@ -13,7 +13,7 @@ from torch import Tensor
 from tutelage.draws import keys, uniforms
 from tutelage.lab import Context, Experiment, Results, Shared
 from tutelage.lab.experiment import Arrays
-from tutelage.local import Setting, descend, local_students, plane_teachers, separated_teachers
+from tutelage.local import LocalSetting, descend, local_students, plane_teachers, separated_teachers
 from tutelage.local.studies._slopes import geometric_steps, powers
 from tutelage.settings import Seeds
 from tutelage.studies.claims import Claim
@@ -109,7 +109,7 @@ def courses(results: Results) -> list[DescentCourse]:
     return out
 
 
-def starts(seeds: Sequence[int]) -> dict[str, Setting]:
+def starts(seeds: Sequence[int]) -> dict[str, LocalSetting]:
     """One teacher e_1 with one student, two on either side, or one on it and one across; three teachers at random."""
     chance = uniforms(keys(seeds, "local rates"), 4).unbind(1)
     a, b = (0.3 + 0.4 * c for c in chance[:2])
@@ -120,11 +120,11 @@ def starts(seeds: Sequence[int]) -> dict[str, Setting]:
     across = torch.cat([_turned(axis, single), _across(0.1 + 0.3 * chance[0])], 1)
     three = separated_teachers(3, 4, seeds)
     return {
-        ONE: Setting(one, _turned(a, single)),
-        PAIR: Setting(one, pair),
-        ACROSS: Setting(one, across),
-        EQUAL: Setting(three, local_students(three, 3, seeds)),
-        MORE: Setting(three, local_students(three, 9, seeds)),
+        ONE: LocalSetting(one, _turned(a, single)),
+        PAIR: LocalSetting(one, pair),
+        ACROSS: LocalSetting(one, across),
+        EQUAL: LocalSetting(three, local_students(three, 3, seeds)),
+        MORE: LocalSetting(three, local_students(three, 9, seeds)),
     }
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from tutelage.lab import Context, Experiment, Results
 from tutelage.lab.experiment import Arrays
-from tutelage.local import Setting, descend, loss, random_start, separated_teachers, subspace_start
+from tutelage.local import LocalSetting, descend, loss, random_start, separated_teachers, subspace_start
 from tutelage.local.initialise import random_directions
 from tutelage.local.studies._slopes import powers
 from tutelage.population.kernels import pairs
@@ -127,7 +127,7 @@ def _followed(teachers: Tensor, students: Tensor, steps: int) -> dict[str, np.nd
     live = (students.norm(dim=2) > 0).sum(1)
     most = max(int(live.max()), teachers.shape[1])
     kept = students.gather(1, order[:, :most].unsqueeze(2).expand(-1, -1, students.shape[2]))
-    setting = Setting(teachers, kept)
+    setting = LocalSetting(teachers, kept)
     end = descend(setting, [0, steps], keep=False).losses[1]
     return {"loss": loss(setting).numpy(), "end_loss": end.numpy(), "live": live.numpy()}
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from tutelage.draws import keys, normals, uniforms
 from tutelage.lab import Context, Experiment, Results
 from tutelage.lab.experiment import Arrays
-from tutelage.local import Setting, ineffective, loss_and_gradient, opposite_pair, separated_teachers
+from tutelage.local import LocalSetting, ineffective, loss_and_gradient, opposite_pair, separated_teachers
 from tutelage.local.bounds import KAPPA
 from tutelage.local.studies._slopes import powers
 from tutelage.settings import Seeds
@@ -62,7 +62,7 @@ class TiltedStudents(Experiment, kind="tilted-students", numerics=1):
 
     def run(self, context: Context) -> Arrays:
         teachers = separated_teachers(self.teachers, self.dimension, self.seeds, lengths=(0.5, 1.5))
-        settings = [Setting(teachers, students(teachers, delta, self.seeds, self.pair)) for delta in self.angles]
+        settings = [LocalSetting(teachers, students(teachers, delta, self.seeds, self.pair)) for delta in self.angles]
         values = [loss_and_gradient(s) for s in settings]
         return {
             "loss": np.stack([v[0].numpy() for v in values], 1),  # [S, angles]

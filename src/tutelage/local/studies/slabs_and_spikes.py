@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from tutelage.lab import Context, Experiment, Results, Shared
 from tutelage.lab.experiment import Arrays
 from tutelage.local import (
-    Setting,
+    LocalSetting,
     effective,
     groups,
     hermite,
@@ -63,7 +63,7 @@ class ResidualOnCircle(Experiment, kind="residual-on-circle", numerics=1):
 
     def run(self, context: Context) -> Arrays:
         teachers = plane_teachers(PLANE)
-        circle = around(Setting(teachers, local_students(teachers, self.students, self.seeds)), self.points)
+        circle = around(LocalSetting(teachers, local_students(teachers, self.students, self.seeds)), self.points)
         return {
             "negative_share": (circle.spiky < -1e-12).mean(1),
             "width_error": width_errors(circle),
@@ -86,7 +86,7 @@ class LossBounds(Experiment, kind="loss-bounds", numerics=1):
 
     def run(self, context: Context) -> Arrays:
         teachers = separated_teachers(self.teachers, self.dimension, self.seeds)
-        setting = Setting(teachers, local_students(teachers, self.students, self.seeds, spread=self.spread))
+        setting = LocalSetting(teachers, local_students(teachers, self.students, self.seeds, spread=self.spread))
         return {
             "loss": loss(setting).numpy(),
             "slab_bound": slab.lower_bound(setting).value.numpy(),
@@ -98,7 +98,7 @@ class LossBounds(Experiment, kind="loss-bounds", numerics=1):
 class CircleParts:
     """Students in the plane: turn [N] of x on the unit circle, R1 and R2 [S, N], spikes of each student [S, m, N]."""
 
-    setting: Setting
+    setting: LocalSetting
     turn: np.ndarray
     flat: np.ndarray
     spiky: np.ndarray
@@ -138,7 +138,7 @@ def residuals(results: Results) -> ResidualResult:
     return ResidualResult(circle, bounded, np.array([seen_of_a_pair(delta) for delta in PAIRS]))
 
 
-def around(setting: Setting, points: int = POINTS) -> CircleParts:
+def around(setting: LocalSetting, points: int = POINTS) -> CircleParts:
     """R1, R2 and every student's own spike |g.x| - g.x sgn(w*.x) on the unit circle."""
     turn = (np.arange(points) + 0.5) * 2 * math.pi / points
     x = torch.from_numpy(np.stack([np.cos(turn), np.sin(turn)], 1))
@@ -172,7 +172,7 @@ def seen_of_a_pair(delta: float) -> float:
     """Share of the loss that the best slab sees, of two right-angled teachers, the first one's student split in two."""
     pair = opposite_pair(delta)
     teachers = torch.eye(2, dtype=torch.float64)[None]
-    setting = Setting(teachers, torch.cat([pair.students, teachers[:, 1:]], 1))
+    setting = LocalSetting(teachers, torch.cat([pair.students, teachers[:, 1:]], 1))
     return float(slab.lower_bound(setting).value / loss(setting))
 
 

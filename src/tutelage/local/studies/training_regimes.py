@@ -12,7 +12,7 @@ from torch import Tensor
 from tutelage.lab import Context, Experiment, Results, Shared
 from tutelage.lab.experiment import Arrays
 from tutelage.local import (
-    Setting,
+    LocalSetting,
     descend,
     groups,
     lazy_students,
@@ -68,7 +68,7 @@ class RegimeDescent(Experiment, kind="regime-descent", numerics=1):
 
     def run(self, context: Context) -> Arrays:
         students, top = self._start()
-        setting = Setting(plane_teachers(PLANE), students)
+        setting = LocalSetting(plane_teachers(PLANE), students)
         run = descend(setting, geometric_steps(self.steps, self.records), top=top)
         assert run.students is not None
         return {

@@ -15,7 +15,7 @@ from tutelage.draws import keys, uniforms
 from tutelage.errors import Refusal
 from tutelage.lab import Context, Experiment, Results
 from tutelage.lab.experiment import Arrays
-from tutelage.local import Setting, descend, flattest, local_students, plane_teachers, separated_teachers
+from tutelage.local import LocalSetting, descend, flattest, local_students, plane_teachers, separated_teachers
 from tutelage.local.bounds import KAPPA
 from tutelage.local.studies._slopes import PLANE, geometric_steps, powers, steps_to
 from tutelage.settings import Seeds
@@ -79,7 +79,7 @@ class WidthDescent(Experiment, kind="width-descent", numerics=1):
         return 2e-8 * self.members * self.steps * (len(PLANE) + self.students) ** 2
 
     def run(self, context: Context) -> Arrays:
-        setting = Setting(plane_teachers(PLANE), beside(self.students, self.seeds, self.spread))
+        setting = LocalSetting(plane_teachers(PLANE), beside(self.students, self.seeds, self.spread))
         run = descend(setting, geometric_steps(self.steps, self.records), keep=False)
         losses, steps = run.losses.numpy(), np.array(run.steps)
         return {
@@ -111,11 +111,11 @@ class FlattestSearch(Experiment, kind="flattest-search", numerics=1):
         search = flattest(self._start(), self.level, self.iterations)
         return {"first_ratio": search.start.numpy(), "least_ratio": search.ratio.numpy()}
 
-    def _start(self) -> Setting:
+    def _start(self) -> LocalSetting:
         if self.place == "plane":
-            return Setting(plane_teachers(PLANE), beside(self.students, self.seeds))
+            return LocalSetting(plane_teachers(PLANE), beside(self.students, self.seeds))
         teachers = separated_teachers(len(PLANE), 4, self.seeds)
-        return Setting(teachers, local_students(teachers, self.students, self.seeds))
+        return LocalSetting(teachers, local_students(teachers, self.students, self.seeds))
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ from typing import Any
 from tutelage.certificates.registry import Function, Subject
 from tutelage.margins.certificates.scene import MarginScene
 from tutelage.margins.datasets import LAWS
-from tutelage.margins.flow import Course, balanced_start, flow
+from tutelage.margins.flow import MarginFlow, balanced_start, flow
 
 
 def _example(
@@ -17,7 +17,7 @@ def _example(
     scale: float = 1e-4,
     seed: int = 0,
     log_time: float = 300.0,
-) -> tuple[Course]:
+) -> tuple[MarginFlow]:
     """A flow from a small balanced start to t = exp(log_time)."""
     points = LAWS[data]([seed], dimension=dimension)
     times = [-math.inf, *(t for t in (-2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 10.0, 30.0, 100.0) if t < log_time), log_time]
@@ -26,8 +26,8 @@ def _example(
 
 MARGINS = Subject(
     "margins",
-    about="a flow of two-layer networks on labelled points (Course, or MarginScene)",
-    accepts=lambda *about: len(about) == 1 and isinstance(about[0], Course | MarginScene),
+    about="a flow of two-layer networks on labelled points (MarginFlow, or MarginScene)",
+    accepts=lambda *about: len(about) == 1 and isinstance(about[0], MarginFlow | MarginScene),
     scenes=lambda about: [(0, about if isinstance(about, MarginScene) else MarginScene(about))],
     example=_example,
 )

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from tutelage.certificates.records import Condition, check, unknown
 from tutelage.errors import Refusal
-from tutelage.margins.flow import NONE, Course
+from tutelage.margins.flow import NONE, MarginFlow
 from tutelage.margins.losses import Loss, loss_of
 from tutelage.margins.max_margin import MaxMargins, max_margins
 from tutelage.margins.orthogonal import Separability, separability
@@ -22,7 +22,7 @@ BALANCED = 1e-12
 class MarginScene:
     """A course, and what is asked of its data again and again."""
 
-    course: Course
+    course: MarginFlow
 
     @property
     def members(self) -> int:

@@ -13,8 +13,8 @@ from tutelage.errors import Refusal
 from tutelage.functions.pruning.surgery import prune
 from tutelage.lab import Context, Experiment, Results
 from tutelage.lab.experiment import Arrays
-from tutelage.margins.datasets import LAWS, Dataset, cones
-from tutelage.margins.flow import NONE, Course, balanced_start, flow
+from tutelage.margins.datasets import LAWS, LabelledPoints, cones
+from tutelage.margins.flow import NONE, MarginFlow, balanced_start, flow
 from tutelage.margins.limits import fit
 from tutelage.margins.max_margin import max_margins
 from tutelage.settings import Seeds
@@ -144,7 +144,11 @@ def contrasts(results: Results) -> Contrasts:
 
 
 def contrast(
-    data: Dataset, seeds: Sequence[int], log_times: tuple[float, ...], size: float = SMALL, loss: str = "logistic"
+    data: LabelledPoints,
+    seeds: Sequence[int],
+    log_times: tuple[float, ...],
+    size: float = SMALL,
+    loss: str = "logistic",
 ) -> Contrast:
     """The flow in one setting."""
     course = flow(data, balanced_start(seeds, UNITS, DIMENSION, size), log_times, loss=loss)
@@ -156,7 +160,7 @@ def contrast(
     )
 
 
-def _left(course: Course) -> np.ndarray | None:
+def _left(course: MarginFlow) -> np.ndarray | None:
     try:
         margins = max_margins(course.data)
     except Refusal:

@@ -12,7 +12,7 @@ from torch import Tensor
 from tutelage.lab import Context, Experiment, Results
 from tutelage.lab.experiment import Arrays
 from tutelage.margins.datasets import LAWS
-from tutelage.margins.flow import NONE, Course, balanced_start, flow
+from tutelage.margins.flow import NONE, MarginFlow, balanced_start, flow
 from tutelage.margins.limits import cosines, fit, growth, limits
 from tutelage.margins.max_margin import MaxMargins, max_margins
 from tutelage.settings import Seeds
@@ -131,7 +131,7 @@ class Nearing:
         return np.where(place < len(TIMES), (self.class_sum - self.max_margin)[there, rows], np.nan)
 
 
-def nearing(case: Case, course: Course, margins: MaxMargins) -> Nearing:
+def nearing(case: Case, course: MarginFlow, margins: MaxMargins) -> Nearing:
     """What a course says of the limits; quantities of a class without units are NaN."""
     angles = cosines(course.w, course.a, course.data, margins)
     weight = course.w.square().sum(3) * (course.groups != 0)
@@ -152,7 +152,7 @@ def nearing(case: Case, course: Course, margins: MaxMargins) -> Nearing:
     )
 
 
-def _differences(course: Course, margins: MaxMargins) -> dict[str, np.ndarray]:
+def _differences(course: MarginFlow, margins: MaxMargins) -> dict[str, np.ndarray]:
     """|met / limit - 1| of each quantity: [T, S]."""
     goal, plus, minus = limits(margins), growth(course, 1), growth(course, -1)
     residual = fit(course.w, course.a, margins)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from tutelage.lab import Context, Experiment, Results, Shared
 from tutelage.lab.experiment import Arrays
-from tutelage.margins.datasets import Dataset, orthants
+from tutelage.margins.datasets import LabelledPoints, orthants
 from tutelage.margins.max_margin import max_margins
 from tutelage.margins.sectors import class_sums
 from tutelage.settings import Seeds
@@ -118,7 +118,7 @@ def trained(
     return out
 
 
-def seen(model: Residual, data: Dataset, epochs: int) -> SeparableNetworks:
+def seen(model: Residual, data: LabelledPoints, epochs: int) -> SeparableNetworks:
     """What units point at, how large the singular values are, and how many samples are on the right side."""
     weights = [w.double() for w in model.weights]
     w, a = weights[0].mT, weights[-1].squeeze(2)

@@ -19,7 +19,7 @@ FAN_OUT = "net fan-out of the units with this boundary"
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
+class BoundaryGroups:
     """Students by boundary, one row a unit: the unit that stands for its group, their net fan-out and its bound.
 
     leader: the first student with this boundary [S, n]; unaligned: bool [S, n], leaders that share no teacher's
@@ -38,12 +38,12 @@ class Groups:
     observers: Tensor
 
 
-def groups(scene: Scene, alignment: float | None) -> Groups:
+def groups(scene: Scene, alignment: float | None) -> BoundaryGroups:
     """Students with the same boundary taken together, and what their observers say about them."""
     return scene.once(("groups", alignment), lambda: _groups(scene, alignment))
 
 
-def _groups(scene: Scene, alignment: float | None) -> Groups:
+def _groups(scene: Scene, alignment: float | None) -> BoundaryGroups:
     between = distances(scene)
     same = between.same(rounding(scene))
     found = evidence(scene, range(scene.m, scene.units), same)
@@ -64,7 +64,7 @@ def _groups(scene: Scene, alignment: float | None) -> Groups:
     bound = torch.where(observers, each, 0).norm(dim=2) / least + _floor(scene)[:, None]
     bound = torch.where(rank >= scene.students.outputs, bound, torch.inf)
     unaligned = leads & ~near & ~scene.flat[:, scene.m :]
-    return Groups(between, found, same, leader, unaligned, net, bound, rank, observers)
+    return BoundaryGroups(between, found, same, leader, unaligned, net, bound, rank, observers)
 
 
 def _floor(scene: Scene) -> Tensor:
@@ -122,7 +122,7 @@ def _nothing() -> Part:
     return Part("no student unit", (none,), check(FAN_OUT, 0, "<=", 0))
 
 
-def observer_conditions(scene: Scene, found: Groups) -> list[dict[int, Condition]]:
+def observer_conditions(scene: Scene, found: BoundaryGroups) -> list[dict[int, Condition]]:
     """For every unaligned student, by its number: whether C of its observers are independent.
 
     Where the tried segments show too few, all segments between samples are asked: with them too few, it is certain.

@@ -9,12 +9,13 @@ from matplotlib.figure import Figure
 
 from tutelage.lab import Pack, Record, Results, Spec
 from tutelage.measures import CLASSES
-from tutelage.networks import Network, SmallNormal
+from tutelage.networks import Network
 from tutelage.studies.claims import Claim
 from tutelage.studies.figures import PALETTE, panel_grid
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.training import Training
 from tutelage.training.inputs import Gaussian
+from tutelage.training.students import SmallNormal
 from tutelage.training.teachers import Levels
 
 STEPS: dict[Scale, int] = {"smoke": 400, "quick": 40_000, "paper": 200_000}

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tutelage.lab import Pack, Record, Spec
-from tutelage.networks import UniformFanIn
 from tutelage.training import Drops, Training
 from tutelage.training.inputs import Gaussian
 from tutelage.training.losses import Loss
+from tutelage.training.students import UniformFanIn
 from tutelage.training.teachers import Levels
 
 RATES: dict[Loss, float] = {"mse": 0.008, "cross-entropy": 0.05}

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from tutelage.lab import Context, Experiment, Results
 from tutelage.lab.experiment import Arrays
 from tutelage.measures import correlations
-from tutelage.networks import Network, UniformFanIn, forward
+from tutelage.networks import Network, forward
 from tutelage.settings import Seeds
 from tutelage.studies.claims import Claim
 from tutelage.studies.figures import PALETTE, panel_grid
@@ -19,6 +19,7 @@ from tutelage.studies.study import Plan, Scale, study
 from tutelage.studies.training import train_in
 from tutelage.training import Drops, Training
 from tutelage.training.inputs import Gaussian, Inputs
+from tutelage.training.students import UniformFanIn
 from tutelage.training.teachers import Levels
 
 HIDDEN, MULTIPLE, OUTPUTS = 10, 4, 20

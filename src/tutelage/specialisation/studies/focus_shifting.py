@@ -5,7 +5,6 @@ from matplotlib.figure import Figure
 
 from tutelage.lab import Pack, Record, Results, Spec
 from tutelage.measures import RECOVERED
-from tutelage.networks import SmallNormal
 from tutelage.specialisation.studies.two_layer import SIZES
 from tutelage.studies.claims import Claim
 from tutelage.studies.figures import PALETTE, panel_grid
@@ -13,6 +12,7 @@ from tutelage.studies.statistics import recovery_steps
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.training import Training
 from tutelage.training.inputs import Gaussian
+from tutelage.training.students import SmallNormal
 from tutelage.training.teachers import Levels
 
 UNITS = 5
@@ -26,7 +26,7 @@ CHASING = 0.5  # a student chases a teacher unit when its correlation with it is
     seed="001",
     figure="8",
     shows="Correlation of every student unit (one colour each) with each of five teacher units over training, three "
-    "seeds: most students go to unit 1 first, and unit 5 is found late, by a student that chased another before.",
+    "seeds: most students go to unit 0 first, and unit 4 is found late, by a student that chased another before.",
 )
 def focus_shifting(scale: Scale) -> Plan:
     """Winners take all, then the focus shifts to weaker units."""
@@ -51,7 +51,7 @@ def draw(packs: Results) -> Figure:
     rows = min(3, len(pack.spec.seeds))
     figure, axes = panel_grid(
         [f"seed {pack.spec.seeds[i]}" for i in range(rows)],
-        [f"teacher unit {j + 1}" for j in range(UNITS)],
+        [f"teacher unit {j}" for j in range(UNITS)],
         "step (thousands)",
         "correlation",
         size=(1.9, 1.6),
@@ -74,7 +74,7 @@ def _order(pack: Pack) -> np.ndarray:
 
 strongest_first = Claim(
     "the strongest teacher unit is found before the weakest",
-    statistic="+1 where unit 1 is recovered before unit 5, -1 where after, 0 where at the same recorded step",
+    statistic="+1 where unit 0 is recovered before unit 4, -1 where after, 0 where at the same recorded step",
     expected="> 0.5",
     refuted_by="an interval over seeds below 0.5",
     values=lambda packs: {"p = 1, 2x": _order(next(iter(packs)))},
@@ -82,7 +82,7 @@ strongest_first = Claim(
 
 
 def _share_on_strongest(pack: Pack) -> np.ndarray:
-    """Share of students whose best teacher is unit 1 at the step at which unit 1 is recovered."""
+    """Share of students whose best teacher is unit 0 at the step at which unit 0 is recovered."""
     rho, steps = pack.report["correlation"], recovery_steps(pack)[:, 0]
     when = np.searchsorted(pack.report.steps, np.minimum(steps, pack.report.steps[-1]))
     best = rho[when, np.arange(rho.shape[1])].argmax(1)
@@ -91,9 +91,9 @@ def _share_on_strongest(pack: Pack) -> np.ndarray:
 
 strongest_has_most = Claim(
     "most students go to the strongest teacher unit first",
-    statistic="share of student units that resemble unit 1 most, at the step at which unit 1 is recovered",
+    statistic="share of student units that resemble unit 0 most, at the step at which unit 0 is recovered",
     expected="> 0.5",
-    refuted_by="an interval over seeds below 0.5; members that never recover unit 1 do not count",
+    refuted_by="an interval over seeds below 0.5; members that never recover unit 0 do not count",
     values=lambda packs: {"p = 1, 2x": _share_on_strongest(next(iter(packs)))},
 )
 
@@ -110,8 +110,8 @@ def _shifted(pack: Pack) -> np.ndarray:
 
 last_one_shifted = Claim(
     "the weakest teacher unit is found by a student that first chased another one",
-    statistic="1 where the student that ends on unit 5 was at some step most like another unit, above 0.5, else 0",
+    statistic="1 where the student that ends on unit 4 was at some step most like another unit, above 0.5, else 0",
     expected="> 0.5",
-    refuted_by="an interval over seeds below 0.5; members that never recover unit 5 do not count",
+    refuted_by="an interval over seeds below 0.5; members that never recover unit 4 do not count",
     values=lambda packs: {"p = 1, 2x": _shifted(next(iter(packs)))},
 )

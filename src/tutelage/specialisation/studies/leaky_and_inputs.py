@@ -7,7 +7,6 @@ from matplotlib.figure import Figure
 
 from tutelage.lab import Pack, Record, Results, Spec
 from tutelage.measures import RECOVERED
-from tutelage.networks import SmallNormal
 from tutelage.specialisation.studies.two_layer import MEASURES, SIZES
 from tutelage.studies.claims import Claim
 from tutelage.studies.figures import panel_grid
@@ -15,6 +14,7 @@ from tutelage.studies.statistics import at_step, rank_correlations, recovered_sh
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.training import Training
 from tutelage.training.inputs import CorrelatedGaussian, Gaussian, Law, StudentT, Uniform
+from tutelage.training.students import SmallNormal
 from tutelage.training.teachers import Levels
 
 STD = 1.5

@@ -7,7 +7,6 @@ import pyarrow as pa
 from matplotlib.figure import Figure
 
 from tutelage.lab import Pack, Record, Results, Spec
-from tutelage.networks import SmallNormal
 from tutelage.specialisation.studies.nearness import BoundaryDistances, Nearness, nearness_course, spread
 from tutelage.studies.claims import Claim
 from tutelage.studies.figures import panel_grid, strength_bar, strength_colours
@@ -15,6 +14,7 @@ from tutelage.studies.statistics import rank_correlations
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.training import Training
 from tutelage.training.inputs import Gaussian
+from tutelage.training.students import SmallNormal
 from tutelage.training.teachers import Levels
 
 STEPS: dict[Scale, int] = {"smoke": 2_000, "quick": 100_000, "paper": 1_000_000}
@@ -104,7 +104,7 @@ def table(found: list[AngleCourse]) -> pa.Table:
             "polarity": seen.polarity,
             "step": at.step,
             "seed": seed,
-            "unit": j + 1,
+            "unit": j,
             "distance": at.distance[s, j],
             "gradient": at.gradient[s],
         }

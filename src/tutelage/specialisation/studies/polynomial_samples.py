@@ -8,13 +8,13 @@ import pyarrow as pa
 from matplotlib.figure import Figure
 
 from tutelage.lab import Record, Results, Spec
-from tutelage.networks import SmallNormal
 from tutelage.specialisation.studies.nearness import BoundaryDistances, nearness_course
 from tutelage.studies.claims import Claim
 from tutelage.studies.figures import PALETTE, panel_grid
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.training import Training
 from tutelage.training.inputs import Gaussian, Law, TeacherAware
+from tutelage.training.students import SmallNormal
 from tutelage.training.teachers import Levels
 
 STEPS: dict[Scale, int] = {"smoke": 1_000, "quick": 50_000, "paper": 300_000}

@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 from tutelage.lab import Context, Experiment, Pack, Record, Results, Shared, Spec
 from tutelage.lab.experiment import Arrays
 from tutelage.measures import RECOVERED
-from tutelage.networks import SmallNormal
 from tutelage.population.expectations import Units, units_of
 from tutelage.population.flow import flow
 from tutelage.population.kernels import kernel
@@ -21,6 +20,7 @@ from tutelage.studies.statistics import rank_correlations
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.training import Training
 from tutelage.training.inputs import Gaussian
+from tutelage.training.students import SmallNormal
 from tutelage.training.teachers import Levels
 
 UNITS = 8

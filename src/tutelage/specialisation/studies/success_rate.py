@@ -43,7 +43,7 @@ def draw(packs: Results, early: int) -> Figure:
     for panel, p in zip(axes[0], polarities, strict=True):
         for colour, k in zip(PALETTE, multiples, strict=False):
             pack = packs.one(polarity=p, multiple=k)
-            units = np.arange(1, UNITS + 1)
+            units = np.arange(UNITS)
             panel.plot(units, _rates(pack, early), ":", color=colour)
             panel.plot(units, _rates(pack, None), "-", color=colour, label=f"{k:g}x")
         panel.set_ylim(-0.03, 1.03)

@@ -4,7 +4,6 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from tutelage.lab import Pack, Record, Results, Spec
-from tutelage.networks import SmallNormal
 from tutelage.specialisation.studies.two_layer import SIZES
 from tutelage.studies.claims import Claim
 from tutelage.studies.figures import PALETTE, panel_grid
@@ -12,6 +11,7 @@ from tutelage.studies.statistics import at_step
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.training import Training
 from tutelage.training.inputs import Gaussian, TeacherAware
+from tutelage.training.students import SmallNormal
 from tutelage.training.teachers import Levels
 
 LAWS = {

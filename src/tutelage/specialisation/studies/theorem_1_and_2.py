@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 from tutelage.certificates import Certificate, certify
 from tutelage.lab import Context, Experiment, Pack, Record, Results, Spec, build
 from tutelage.lab.experiment import Arrays
-from tutelage.networks import SmallNormal
 from tutelage.specialisation.studies.nearness import BoundaryDistances, Nearness, nearness_course, spread
 from tutelage.studies.claims import Claim
 from tutelage.studies.figures import PALETTE, panel_grid
@@ -18,6 +17,7 @@ from tutelage.studies.statistics import rank_correlations
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.training import Training
 from tutelage.training.inputs import Gaussian
+from tutelage.training.students import SmallNormal
 from tutelage.training.teachers import Levels
 
 STEPS: dict[Scale, int] = {"smoke": 2_000, "quick": 100_000, "paper": 1_000_000}
@@ -119,7 +119,7 @@ def net_fan_outs(certificates: list[Certificate]) -> np.ndarray:
 
 def table(seen: TheoremValues) -> pa.Table:
     rows = [
-        {"step": at.step, "seed": seed, "unit": j + 1, "distance": at.distance[s, j], "gradient": at.gradient[s]}
+        {"step": at.step, "seed": seed, "unit": j, "distance": at.distance[s, j], "gradient": at.gradient[s]}
         for at in seen.course
         for s, seed in enumerate(seen.seeds)
         for j in range(at.distance.shape[1])

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tutelage.lab import Record, Spec
-from tutelage.networks import SmallNormal
 from tutelage.studies.study import Scale
 from tutelage.training import Training
 from tutelage.training.inputs import Gaussian
+from tutelage.training.students import SmallNormal
 from tutelage.training.teachers import Levels
 
 MULTIPLES = (1, 2, 5, 10)

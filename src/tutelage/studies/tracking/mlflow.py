@@ -7,7 +7,7 @@ from itertools import islice
 
 from tutelage.errors import Refusal
 from tutelage.lab import Pack
-from tutelage.studies import Outcome
+from tutelage.studies import Reproduction
 from tutelage.studies.tracking.tracker import Tracker, counts, curves, files, settings, tracker
 
 _EXPERIMENT = "tutelage"
@@ -41,7 +41,7 @@ class MLflow(Tracker):
             while some := list(islice(metrics, _AT_ONCE)):
                 self.client.log_batch(number, metrics=some)
 
-    def study(self, outcome: Outcome) -> None:
+    def study(self, outcome: Reproduction) -> None:
         tags = {"study": outcome.study.name, "seed": outcome.study.seed, "scale": outcome.scale}
         with self._reached(), self._run(f"study {outcome.study.name}", tags) as number:
             for name, value in counts(outcome).items():

@@ -5,7 +5,7 @@ from typing import Any
 
 from tutelage.errors import Refusal
 from tutelage.lab import Pack
-from tutelage.studies import Outcome
+from tutelage.studies import Reproduction
 from tutelage.studies.tracking.tracker import Tracker, counts, curves, settings, tracker
 
 
@@ -27,7 +27,7 @@ class TensorBoard(Tracker):
             for name, step, value in curves(pack):
                 writer.add_scalar(name, value, step)
 
-    def study(self, outcome: Outcome) -> None:
+    def study(self, outcome: Reproduction) -> None:
         with self.writer(str(self.folder / outcome.study.name)) as writer:
             for name, value in counts(outcome).items():
                 writer.add_scalar(name, value)

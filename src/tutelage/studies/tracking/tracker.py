@@ -10,7 +10,7 @@ import numpy as np
 from tutelage.errors import unknown
 from tutelage.lab import Pack, plain
 from tutelage.measures import find
-from tutelage.studies import Outcome
+from tutelage.studies import Reproduction
 
 
 class Tracker(ABC):
@@ -21,7 +21,7 @@ class Tracker(ABC):
         """Log a finished pack: its settings, and its measures over steps."""
 
     @abstractmethod
-    def study(self, outcome: Outcome) -> None:
+    def study(self, outcome: Reproduction) -> None:
         """Log a study that was carried out: its claims and its files."""
 
 
@@ -71,13 +71,13 @@ def curves(pack: Pack) -> Iterator[tuple[str, int, float]]:
                 yield name, step, float(finite.mean())
 
 
-def files(outcome: Outcome) -> list[Path]:
+def files(outcome: Reproduction) -> list[Path]:
     """The files of a study that are worth keeping beside its claims."""
     names = ("figure.png", "figure.pdf", "claims.json", "provenance.json", "settings.yaml", "report.html")
     return [outcome.folder / name for name in names if (outcome.folder / name).is_file()]
 
 
-def counts(outcome: Outcome) -> dict[str, float]:
+def counts(outcome: Reproduction) -> dict[str, float]:
     """How many checks of a study hold, fail and are undecided."""
     verdicts = [v.verdict for v in outcome.verdicts]
     return {f"claims_{name}": float(verdicts.count(name)) for name in ("holds", "fails", "undecided")}

@@ -1,4 +1,4 @@
-"""How students start: recipes that draw a stack of students for a given teacher."""
+"""The contract of a recipe that draws a stack of students for a given teacher."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import ClassVar, Literal
 
 import torch
-from pydantic import Field, PositiveFloat
+from pydantic import Field
 from torch import Tensor
 
 from tutelage import draws
@@ -26,13 +26,14 @@ class Student(Recipe):
     def widths(self, teacher: Sequence[int]) -> tuple[int, ...]:
         """Widths of the student of a teacher of the given widths; a hidden width is rounded to the nearest unit.
 
+        >>> from tutelage.training.students import SmallNormal
         >>> SmallNormal(multiple=5).widths((100, 10, 50))
         (100, 50, 50)
         """
         return (teacher[0], *(max(1, round(self.multiple * w)) for w in teacher[1:-1]), teacher[-1])
 
     def build(self, teacher: Network, seeds: Sequence[int]) -> Network:
-        """One student a seed, for the given teacher: its precision, device, input and output widths."""
+        """One student per seed, for the given teacher: its precision, device, input and output widths."""
         widths = self.widths(teacher.widths)
         weights, biases = [], []
         for layer, (fan_in, fan_out) in enumerate(pairwise(widths), start=1):
@@ -46,23 +47,3 @@ class Student(Recipe):
     @abstractmethod
     def entries(self, key: Tensor, count: int, fan_in: int, dtype: torch.dtype) -> Tensor:
         """``count`` independent weights of each member: keys [S] -> [S, count]."""
-
-
-class SmallNormal(Student):
-    """Weights from N(0, scale^2), biases 0: the two-layer students of seeds 000 and 001."""
-
-    kind: Literal["small-normal"] = "small-normal"
-    scale: PositiveFloat = 0.005
-
-    def entries(self, key: Tensor, count: int, fan_in: int, dtype: torch.dtype) -> Tensor:
-        return draws.normals(key, count, dtype=dtype) * self.scale
-
-
-class UniformFanIn(Student):
-    """Weights and biases uniform in +-1/sqrt(fan_in), torch's default for linear layers: the deep students."""
-
-    kind: Literal["uniform-fan-in"] = "uniform-fan-in"
-    random_bias: ClassVar[bool] = True
-
-    def entries(self, key: Tensor, count: int, fan_in: int, dtype: torch.dtype) -> Tensor:
-        return ((2 * draws.uniforms(key, count) - 1) / fan_in**0.5).to(dtype)
