@@ -12,7 +12,8 @@ from tutelage.errors import Refusal
 from tutelage.exits.attached_exits import with_exits
 from tutelage.exits.inference import early_exit, exit_accuracy, exit_times, exit_within, save_exit
 from tutelage.exits.multi_exit import initialised
-from tutelage.exits.training import ExitTraining, train_exits
+from tutelage.exits.training import PAPER_SGD, ExitObjective, train_exits
+from tutelage.training import Drops, Training
 
 try:
     x, y, test, test_labels = load_images("digits").tensors()
@@ -32,8 +33,11 @@ backbone = nn.Sequential(
 )
 network = with_exits(initialised(backbone, seed=0), ["2", "5"], x[:2])  # two heads; the backbone's own output is exit 3
 
+drop = Drops(at=(20,), unit="epochs")
+settings = Training(epochs=30, batch=32, learning_rate=0.1, schedule=drop, optimiser=PAPER_SGD)
 for name, teachers in (("exit-wise", "none"), ("distilled", "last")):
-    trained = train_exits(network, x[rows.train], y[rows.train], ExitTraining(30, drops=(20,), teachers=teachers)).model
+    objective = ExitObjective(teachers)
+    trained = train_exits(network, x[rows.train], y[rows.train], settings, objective=objective).model
     accuracy = exit_accuracy(trained, test, test_labels)
     print(f"{name}: exits alone {accuracy.single.mul(100).round().int().tolist()} %, "
           f"together {accuracy.ensemble.mul(100).round().int().tolist()} %")  # fmt: skip
