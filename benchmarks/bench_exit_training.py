@@ -13,7 +13,8 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from provenance import provenance
 from tutelage.exits.msdnet import CIFAR
-from tutelage.exits.training import ExitTask, ExitTraining, train_side_by_side
+from tutelage.exits.training import PAPER_SGD, ExitTask, train_side_by_side
+from tutelage.training import Training
 
 IMAGES, BATCH = 1000, 64  # of CIFAR(150)
 
@@ -42,8 +43,8 @@ def images_a_second(members: int, mixed: bool, epochs: tuple[int, int] = (2, 6))
     x, y = torch.randn(IMAGES, 3, 32, 32, device="cuda"), torch.arange(IMAGES, device="cuda") % 10
     seconds = []
     for count in epochs:
-        settings = ExitTraining(count, BATCH, learning_rate=0.1, mixed=mixed)
-        tasks = [ExitTask(CIFAR.build(10, seed=None).cuda(), x, y, settings, m) for m in range(members)]
+        settings = Training(epochs=count, batch=BATCH, learning_rate=0.1, optimiser=PAPER_SGD, mixed_precision=mixed)
+        tasks = [ExitTask(CIFAR.build(10, seed=None).cuda(), x, y, settings, seed=m) for m in range(members)]
         torch.cuda.synchronize()
         start = time.perf_counter()
         train_side_by_side(tasks)

@@ -19,11 +19,11 @@ import torch
 
 from tutelage import draws
 from tutelage.networks import Network, outputs
+from tutelage.training import Task, Training
 from tutelage.training.fused_gpu import FusedGpu
 from tutelage.training.schedules import Cosine
 from tutelage.training.stacked import Stacked
 from tutelage.training.stacked_graph import StackedGraph
-from tutelage.training.task import Task, Training
 
 DEVICE = "cuda"
 ERROR_40, ERROR_1000, ERROR_SWEEP, ERROR_GRAPH = 2e-6, 2e-5, 2e-6, {"float32": 2e-6, "float64": 1e-13}

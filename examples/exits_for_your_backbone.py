@@ -10,7 +10,7 @@ from tutelage.data import load_images
 from tutelage.data.subsets import class_subset
 from tutelage.errors import Refusal
 from tutelage.exits import (
-    ExitTraining,
+    ExitObjective,
     early_exit,
     exit_accuracy,
     exit_times,
@@ -20,6 +20,8 @@ from tutelage.exits import (
     train_exits,
     with_exits,
 )
+from tutelage.exits.training import PAPER_SGD
+from tutelage.training import Drops, Training
 
 try:
     x, y, test, test_labels = load_images("digits").tensors()
@@ -39,8 +41,11 @@ backbone = nn.Sequential(
 )
 network = with_exits(initialised(backbone, seed=0), ["2", "5"], x[:2])  # two heads; the backbone's own output is exit 3
 
+drop = Drops(at=(20,), unit="epochs")
+settings = Training(epochs=30, batch=32, learning_rate=0.1, schedule=drop, optimiser=PAPER_SGD)
 for name, teachers in (("exit-wise", "none"), ("distilled", "last")):
-    trained = train_exits(network, x[rows.train], y[rows.train], ExitTraining(30, drops=(20,), teachers=teachers)).model
+    objective = ExitObjective(teachers)
+    trained = train_exits(network, x[rows.train], y[rows.train], settings, objective=objective).model
     accuracy = exit_accuracy(trained, test, test_labels)
     print(f"{name}: exits alone {accuracy.single.mul(100).round().int().tolist()} %, "
           f"together {accuracy.ensemble.mul(100).round().int().tolist()} %")  # fmt: skip

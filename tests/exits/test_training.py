@@ -14,13 +14,20 @@ from tutelage.exits._batches import sample_shares
 from tutelage.exits.inference import exit_accuracy
 from tutelage.exits.multi_exit import multi_exit_conv, multi_exit_mlp
 from tutelage.exits.objective import UNLABELLED, Annealing, constant, exit_distillation_loss, teacher_sets
-from tutelage.exits.training import ExitTask, ExitTraining, train_exits, train_side_by_side
+from tutelage.exits.training import PAPER_SGD, ExitObjective, ExitTask, train_exits, train_side_by_side
+from tutelage.training import Cosine, Drops, Training
 
 
 def task(count=80, seed=0):
     source = torch.Generator().manual_seed(seed)
     x = torch.randn(count, 6, generator=source)
     return x, (x[:, 0] + x[:, 1] * x[:, 2] > 0).long() + (x[:, 3] > 0.5).long()
+
+
+def learning(epochs, batch=32, learning_rate=0.1, drops=(), **settings):
+    schedule = Drops(at=drops, unit="epochs")
+    settings = {"schedule": schedule, "optimiser": PAPER_SGD} | settings
+    return Training(epochs=epochs, batch=batch, learning_rate=learning_rate, **settings)
 
 
 def net(seed=0):
@@ -30,7 +37,9 @@ def net(seed=0):
 def test_one_step_is_the_algorithms():
     x, y = task(8)
     model = net()
-    done = train_exits(model, x, y, ExitTraining(1, batch=8, annealing=Annealing(2.0, limit=0.3)), seed=5)
+    done = train_exits(
+        model, x, y, learning(1, batch=8), objective=ExitObjective(annealing=Annealing(2.0, limit=0.3)), seed=5
+    )
     hand = copy.deepcopy(model)
     rows = draws.permutations(draws.keys([5], "exits-batches"), 8, 0)[0]
     optimiser = torch.optim.SGD(hand.parameters(), 0.1, 0.9, nesterov=True, weight_decay=1e-4)
@@ -51,7 +60,7 @@ def test_all_exits_learn_the_given_network_stays_and_a_seed_says_all():
     x, y = task()
     model = net()
     before = copy.deepcopy(model.state_dict())
-    runs = [train_exits(model, x, y, ExitTraining(60, batch=16, drops=(40,)), seed=s) for s in (0, 0, 1)]
+    runs = [train_exits(model, x, y, learning(60, batch=16, drops=(40,)), seed=s) for s in (0, 0, 1)]
     assert all(torch.equal(before[k], v) for k, v in model.state_dict().items())
     right = [(z.argmax(-1) == y).double().mean() for z in runs[0].model(x)]
     assert min(right) > 0.9
@@ -62,10 +71,27 @@ def test_all_exits_learn_the_given_network_stays_and_a_seed_says_all():
     assert not runs[0].model.training
 
 
+def test_the_rate_follows_any_schedule():
+    x, y = task()
+    model = net()
+    done = train_exits(model, x, y, learning(2, batch=16, schedule=Cosine()), objective=ExitObjective("none"))
+    hand = copy.deepcopy(model)
+    optimiser = torch.optim.SGD(hand.parameters(), 0.1, 0.9, nesterov=True, weight_decay=1e-4)
+    rates = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, 10)
+    for epoch in range(2):
+        for rows in draws.permutations(draws.keys([0], "exits-batches"), 80, epoch)[0].split(16):
+            optimiser.zero_grad()
+            (sum(torch.nn.functional.cross_entropy(z, y[rows]) for z in hand(x[rows])) / 3).backward()
+            optimiser.step()
+            rates.step()
+    for a, b in zip(done.model.parameters(), hand.parameters(), strict=True):
+        torch.testing.assert_close(a, b)
+
+
 def test_c6_6_the_trace_rises_by_the_factor_exactly_where_confidence_is_above_the_limit():
     x, y = task()
-    settings = ExitTraining(60, batch=16, annealing=Annealing(limit=0.6))
-    trace = train_exits(net(), x, y, settings).trace
+    objective = ExitObjective(annealing=Annealing(limit=0.6))
+    trace = train_exits(net(), x, y, learning(60, batch=16), objective=objective).trace
     ratio = trace.temperature[1:] / trace.temperature[:-1]
     rose = trace.adjusted[:-1] > 0.6
     assert rose.any()
@@ -80,8 +106,8 @@ def test_c6_6_the_trace_rises_by_the_factor_exactly_where_confidence_is_above_th
 def test_without_teachers_there_is_no_trace_and_unlabelled_samples_change_nothing():
     x, y = task()
     more = torch.cat([x, x + 1]), torch.cat([y, torch.full_like(y, UNLABELLED)])
-    settings = ExitTraining(2, batch=16, teachers="none")
-    plain, with_more = train_exits(net(), x, y, settings), train_exits(net(), *more, settings)
+    settings, alone = learning(2, batch=16), ExitObjective("none")
+    plain, with_more = (train_exits(net(), *data, settings, objective=alone) for data in ((x, y), more))
     assert plain.trace is None
     assert plain.losses == with_more.losses
 
@@ -89,8 +115,9 @@ def test_without_teachers_there_is_no_trace_and_unlabelled_samples_change_nothin
 def test_unlabelled_samples_are_used_and_weigh_as_in_the_whole_data():
     x, y = task()
     y[20:] = UNLABELLED
-    settings = ExitTraining(3, batch=10, annealing=constant(2.0))
-    assert train_exits(net(), x, y, settings).losses != train_exits(net(), x[:20], y[:20], settings).losses
+    settings, objective = learning(3, batch=10), ExitObjective(annealing=constant(2.0))
+    every, few = (train_exits(net(), x[:n], y[:n], settings, objective=objective).losses for n in (80, 20))
+    assert every != few
     with torch.no_grad():
         logits = net()(x)
     each = exit_distillation_loss(logits, teacher_sets(3), 2.0)
@@ -110,7 +137,7 @@ def test_samples_may_be_moved_and_epochs_are_told():
         moved.append(place)
         return batch
 
-    train_exits(net(), x, y, ExitTraining(2, batch=40), augment=augment, on_epoch=lambda e, m: told.append(e))
+    train_exits(net(), x, y, learning(2, batch=40), augment=augment, on_epoch=lambda e, m: told.append(e))
     assert told == [1, 2]
     assert moved == [0, 80]
 
@@ -119,7 +146,7 @@ def test_the_best_epoch_on_held_samples_is_kept():
     x, y = task(120)
     held = x[80:], y[80:]
     seen = []
-    settings = ExitTraining(30, batch=16, learning_rate=0.5)
+    settings = learning(30, batch=16, learning_rate=0.5)
     kept = train_exits(
         net(), x[:80], y[:80], settings, held=held,
         on_epoch=lambda e, m: seen.append(float(exit_accuracy(m, *held).single.mean())),
@@ -137,7 +164,9 @@ def tasks_of(device, dtype=torch.float64, mixed=False):
     partly = y.clone()
     partly[40:] = UNLABELLED
     return [
-        ExitTask(net(seed).to(device, dtype), x, labels, ExitTraining(8, batch, teachers=who, mixed=mixed), seed)
+        ExitTask(
+            net(seed).to(device, dtype), x, labels, learning(8, batch, mixed_precision=mixed), ExitObjective(who), seed
+        )
         for seed, (labels, batch, who) in enumerate([(y, 16, "none"), (y, 10, "last"), (partly, 8, "later")])
     ]
 
@@ -148,7 +177,7 @@ def test_side_by_side_is_one_by_one():
     together = train_side_by_side(tasks, progress=shares.append)
     assert shares == pytest.approx([k / 24 for k in range(1, 25)])
     for one, job in zip(together, tasks, strict=True):
-        alone = train_exits(job.model, job.x, job.y, job.settings, seed=job.seed)
+        alone = train_exits(job.model, job.x, job.y, job.settings, objective=job.objective, seed=job.seed)
         assert alone.losses == one.losses
         assert all(torch.equal(a, b) for a, b in zip(alone.model.parameters(), one.model.parameters(), strict=True))
 
@@ -171,7 +200,7 @@ def test_c6_9_distillation_beats_exit_wise_training_at_the_first_exit_where_labe
             float(exit_accuracy(
                 train_exits(
                     multi_exit_conv(1, 10, width=8, seed=seed), x[rows], y[rows],
-                    ExitTraining(40, batch=50, drops=(20, 30), teachers=who), seed=seed,
+                    learning(40, batch=50, drops=(20, 30)), objective=ExitObjective(who), seed=seed,
                 ).model, test, test_y,
             ).single[0])
             for who in ("last", "none")
@@ -200,7 +229,7 @@ def test_batch_norms_and_mixed_precision_on_a_gpu():
     runs = {}
     for device, mixed in (("cpu", False), ("cuda", False), ("cuda", True)):
         job = ExitTask(multi_exit_conv(1, 3, width=8).to(device), x.to(device), y.to(device),
-                       ExitTraining(12, batch=32, mixed=mixed))  # fmt: skip
+                       learning(12, batch=32, mixed_precision=mixed))  # fmt: skip
         runs[device, mixed] = train_side_by_side([job, job])
         assert runs[device, mixed][0].losses == pytest.approx(runs[device, mixed][1].losses, rel=1e-3)
     wanted = runs["cpu", False][0]
@@ -223,20 +252,22 @@ def test_how_many_batches_are_gathered_at_a_time_changes_nothing(monkeypatch):
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        (lambda x, y: train_exits(net(), x, torch.full_like(y, UNLABELLED), ExitTraining(1)), "there are 0"),
-        (lambda x, y: train_exits(net(), x[:5], y[:5], ExitTraining(1, batch=8)), "there are 5"),
-        (lambda x, y: train_exits(net(), x[:5], y[:4], ExitTraining(1, batch=2)), "5 samples have 4 labels"),
-        (lambda x, y: train_exits(net(), x, y, ExitTraining(30, batch=8, learning_rate=1e6)), "diverged"),
-        (lambda x, y: ExitTraining(-1), "at least 0"),
-        (lambda x, y: train_exits(net(), x, y, ExitTraining(1)).trace.by_epoch(3), "not 3 epochs"),
-        (lambda x, y: ExitTraining(1, momentum=1.5), "momentum"),
-        (lambda x, y: train_exits(net(), x / 0, y, ExitTraining(1)), "not finite"),
-        (lambda x, y: train_exits(net(), x[:, :5], y, ExitTraining(1)), r"samples of shape \[5\]"),
+        (lambda x, y: train_exits(net(), x, torch.full_like(y, UNLABELLED), learning(1)), "there are 0"),
+        (lambda x, y: train_exits(net(), x[:5], y[:5], learning(1, batch=8)), "there are 5"),
+        (lambda x, y: train_exits(net(), x[:5], y[:4], learning(1, batch=2)), "5 samples have 4 labels"),
+        (lambda x, y: train_exits(net(), x, y, learning(30, batch=8, learning_rate=1e6)), "diverged"),
+        (lambda x, y: train_exits(net(), x, y, Training(steps=5)), "Training.steps=5 is not supported by train_exits"),
+        (lambda x, y: train_exits(net(), x, y, learning(1, loss="mse")), "Training.loss='mse' .* use 'cross-entropy'"),
+        (lambda x, y: train_exits(net(), x, y, learning(1, batch="all")), "Training.batch='all'"),
+        (lambda x, y: train_exits(net(), x, y, learning(1)).trace.by_epoch(3), "not 3 epochs"),
+        (lambda x, y: train_exits(net(), x, y, learning(1, optimiser={"kind": "adam"})), "use 'sgd'"),
+        (lambda x, y: train_exits(net(), x / 0, y, learning(1)), "not finite"),
+        (lambda x, y: train_exits(net(), x[:, :5], y, learning(1)), r"samples of shape \[5\]"),
         (lambda x, y: train_side_by_side([]), "at least one task"),
-        (lambda x, y: train_exits(net().to("meta"), x, y, ExitTraining(1)), "on cpu and the network on meta"),
-        (lambda x, y: train_exits(net(), x, y + 3, ExitTraining(1)), "labels lie in 0 .. 2"),
+        (lambda x, y: train_exits(net().to("meta"), x, y, learning(1)), "on cpu and the network on meta"),
+        (lambda x, y: train_exits(net(), x, y + 3, learning(1)), "labels lie in 0 .. 2"),
         (
-            lambda x, y: train_side_by_side([ExitTask(net(), x, y, ExitTraining(e)) for e in (1, 2)]),
+            lambda x, y: train_side_by_side([ExitTask(net(), x, y, learning(e)) for e in (1, 2)]),
             "equally many epochs",
         ),
     ],

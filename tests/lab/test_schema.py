@@ -150,6 +150,10 @@ def test_a_missing_required_setting_does_not_fit_unless_a_grid_may_give_it(value
     settings["training"] = {"batch": 3}
     assert not fits(settings, SCHEMA)
     assert fits(settings | {"grid": {"training.steps": [1]}}, SCHEMA)
+    settings["training"] = {"epochs": 3}
+    assert fits(settings, SCHEMA)
+    settings["training"] |= {"steps": 3}
+    assert not fits(settings, SCHEMA)
 
 
 def test_the_schema_is_json_and_comes_out_the_same_each_time():

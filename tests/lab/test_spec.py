@@ -46,6 +46,11 @@ def test_yaml_comes_back_to_the_same_spec(values, tmp_path):
     assert from_yaml(path).hash == spec.hash
 
 
+def test_a_length_in_epochs_is_one_in_steps(values):
+    assert Spec(**values(training={"steps": None, "epochs": 3, "batch": 12})).steps == 9
+    assert Spec(**values()).steps == 30
+
+
 def test_specs_are_frozen(values):
     spec = Spec(**values())
     with pytest.raises(Exception, match="frozen"):
@@ -77,6 +82,11 @@ def test_specs_are_frozen(values):
         ({"seeds": range(10**12)}, "'seeds': .* at most 1,000,000"),
         ({"seeds": [0, 2**64]}, "'seeds' in the spec: whole numbers lie between"),  # the same member: draws wrap
         ({"seeds": [True, 2]}, "'seeds' in the spec: true and false are no values of it"),
+        ({"training": {"epochs": 3}}, "give 'steps' or 'epochs' in the training, not both"),
+        ({"training": {"steps": None}}, "give 'steps' or 'epochs' in the training"),
+        ({"training": {"steps": None, "epochs": 0}}, "'training': there must be 1 to 2.63 steps, got 0"),
+        ({"training": {"steps": None, "epochs": 2**62}}, "'training': there must be 1 to 2.63 steps, got 9"),
+        ({"training": {"mixed_precision": True}}, "'training.mixed_precision' is not supported by students: use false"),
         ({"training": {"steps": True}}, "'steps' in the training: true and false are no values of it"),
         ({"teacher": {"bias": False}}, "'bias' in the levels: true and false are no values of it"),
         ({"training": {"steps": 10**400}}, "'steps' in the training: whole numbers lie between"),

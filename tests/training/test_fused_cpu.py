@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from tutelage import Refusal, compiling
 from tutelage.networks import Network, outputs
+from tutelage.training import Task, Training
 from tutelage.training.fused_cpu import FusedCpu
 from tutelage.training.schedules import Cosine, Drops
 from tutelage.training.stacked import Stacked
-from tutelage.training.task import Task, Training
 
 EXACT = 1e-12
 """Relative error allowed in float64: both engines round to 1e-16 and differ only in the order of their sums."""

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from tutelage.networks import Network, outputs
+from tutelage.training import Task, Training
 from tutelage.training.fused_gpu import FusedGpu, GpuLayout, pack, size_refusal, unpack
 from tutelage.training.schedules import Cosine
 from tutelage.training.stacked import Stacked
-from tutelage.training.task import Task, Training
 
 gpu = pytest.mark.skipif(
     not torch.cuda.is_available() or importlib.util.find_spec("cupy") is None,

@@ -8,9 +8,15 @@ from tutelage import draws
 from tutelage.data import shifted_and_flipped
 from tutelage.errors import Refusal
 from tutelage.networks.layered import Architecture, Conv, Dense, Layered
-from tutelage.training.layered import Fit, accuracy, fit, member_losses
+from tutelage.training import Cosine, Sgd, Training
+from tutelage.training.layered import accuracy, fit, member_losses
 
 PLAN = Architecture((1, 6, 6), (Conv(4), Conv(3, stride=2), Dense(5)), 3, norm="before")
+
+
+def learning(loss="cross-entropy", optimiser=Sgd(momentum=0.9), schedule=Cosine(), **settings):  # noqa: B008  (frozen)
+    optimiser = {"kind": optimiser} if isinstance(optimiser, str) else optimiser
+    return Training(loss=loss, optimiser=optimiser, schedule=schedule, **settings)
 
 
 def task(count=60):
@@ -25,7 +31,7 @@ def test_a_member_alone_is_the_same_member(loss, optimiser):
     x, y = task()
     x = x.double()
     labels = nn.functional.one_hot(y, 3).double()[None] if loss == "mse" else y
-    settings = Fit(epochs=3, batch=16, loss=loss, optimiser=optimiser, learning_rate=0.01)
+    settings = learning(epochs=3, batch=16, loss=loss, optimiser=optimiser, learning_rate=0.01)
 
     def trained(seeds):
         model = Layered(PLAN, seeds).double()
@@ -41,7 +47,10 @@ def test_a_member_alone_is_the_same_member(loss, optimiser):
 def test_the_steps_are_those_of_torch():
     x, y = task()
     plan = Architecture((1, 6, 6), (Conv(4), Dense(5)), 3)
-    model, settings = Layered(plan, [2]), Fit(epochs=2, batch=20, learning_rate=0.05, weight_decay=0.01, cosine=False)
+    model, settings = Layered(plan, [2]), learning(
+        epochs=2, batch=20, learning_rate=0.05, schedule={"kind": "constant"},
+        optimiser=Sgd(momentum=0.9, weight_decay=0.01),
+    )  # fmt: skip
     twin = nn.Sequential(
         nn.Conv2d(1, 4, 3, 1, 1),
         nn.ReLU(),
@@ -69,7 +78,11 @@ def test_it_learns_and_tells_of_every_epoch():
     x, y = task(300)
     model, told = Layered(PLAN, range(2)), []
     losses = fit(
-        model, x, y, Fit(epochs=12, batch=30, learning_rate=0.05), on_epoch=lambda e, m: told.append((e, m.training))
+        model,
+        x,
+        y,
+        learning(epochs=12, batch=30, learning_rate=0.05),
+        on_epoch=lambda e, m: told.append((e, m.training)),
     )
     assert told == [(e, False) for e in range(13)]
     assert (losses[-1] < 0.6 * losses[0]).all()
@@ -82,9 +95,9 @@ def test_a_teacher_labels_the_augmented_points():
     student = Layered(PLAN, [1, 2])
     before = member_losses(student.eval()(x), teacher(x).detach(), "mse")
     with torch.no_grad():
-        fit(Layered(PLAN, [0]), x, torch.zeros(60).long(), Fit(epochs=0, batch=10))
+        fit(Layered(PLAN, [0]), x, torch.zeros(60).long(), learning(epochs=0, batch=10))
     fit(
-        student, x, torch.empty(0), Fit(epochs=30, batch=20, loss="mse", optimiser="adam", learning_rate=0.01),
+        student, x, torch.empty(0), learning(epochs=30, batch=20, loss="mse", optimiser="adam", learning_rate=0.01),
         teach=lambda batch: teacher(batch).detach(),
     )  # fmt: skip
     after = member_losses(student.eval()(x), teacher(x).detach(), "mse")
@@ -104,30 +117,37 @@ def test_losses_are_torchs():
 
 def test_bad_fits_are_refused():
     x, y = task()
-    with pytest.raises(Refusal, match="a batch of 100 needs as many samples"):
-        fit(Layered(PLAN, [0]), x, y, Fit(epochs=1, batch=100))
+    with pytest.raises(Refusal, match="a batch of 100 without replacement needs as many samples"):
+        fit(Layered(PLAN, [0]), x, y, learning(epochs=1, batch=100))
     with pytest.raises(Refusal, match=r"members \[0\] diverged in epoch 1"):
         fit(
             Layered(Architecture((1, 6, 6), (Dense(4),), 3, pool=False), [0]),
             x,
             1e30 * torch.randn(1, 60, 3),
-            Fit(epochs=1, batch=10, loss="mse", learning_rate=10),
+            learning(epochs=1, batch=10, loss="mse", learning_rate=10),
         )
-    with pytest.raises(Refusal, match="a fit needs"):
-        Fit(epochs=-1)
+    for wrong, said in (
+        ({"epochs": None, "steps": 5}, "Training.steps=5 is not supported by fit: use epochs"),
+        ({"learning_rate": (0.1, 0.2)}, "use one number"),
+        ({"loss": "soft-cross-entropy"}, "use 'mse' or 'cross-entropy' or 'binary-cross-entropy'"),
+        ({"sampling": "replacement"}, "Training.sampling='replacement' is not supported by fit: use 'epochs'"),
+        ({"mixed_precision": True}, "Training.mixed_precision=True is not supported by fit: use False"),
+    ):
+        with pytest.raises(Refusal, match=said):
+            fit(Layered(PLAN, [0]), x, y, learning(**({"epochs": 1, "batch": 10} | wrong)))
 
 
 def test_binary_cross_entropy_is_that_of_one_output():
     outputs, y = torch.randn(2, 7, 1, dtype=torch.float64), torch.tensor([[0, 1, 1, 0, 1, 0, 0]] * 2)
     wanted = nn.functional.binary_cross_entropy_with_logits(outputs[..., 0], y.double(), reduction="none").mean(1)
-    torch.testing.assert_close(member_losses(outputs, y, "binary"), wanted)
+    torch.testing.assert_close(member_losses(outputs, y, "binary-cross-entropy"), wanted)
     with pytest.raises(Refusal, match="one output"):
-        member_losses(outputs.expand(-1, -1, 2), y, "binary")
+        member_losses(outputs.expand(-1, -1, 2), y, "binary-cross-entropy")
 
 
 def test_one_output_learns_two_classes():
     x, y = task(300)
     y = (x[:, 0, 2, 2] > 0).long()
     model = Layered(Architecture((1, 6, 6), (Conv(4), Dense(8)), 1, pool=False), range(2))
-    fit(model, x, y, Fit(epochs=15, batch=30, loss="binary", optimiser="adam", learning_rate=0.01))
+    fit(model, x, y, learning(epochs=15, batch=30, loss="binary-cross-entropy", optimiser="adam", learning_rate=0.01))
     assert (accuracy(model, x, y, batch=70) > 0.9).all()

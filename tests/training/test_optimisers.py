@@ -13,6 +13,10 @@ OPTIMISERS = {
     "momentum": (Sgd(momentum=0.9), lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9)),
     "decay": (Sgd(weight_decay=0.1), lambda p: torch.optim.SGD(p, lr=0.05, weight_decay=0.1)),
     "both": (Sgd(momentum=0.5, weight_decay=0.01), lambda p: torch.optim.SGD(p, 0.05, 0.5, weight_decay=0.01)),
+    "nesterov": (
+        Sgd(momentum=0.9, nesterov=True, weight_decay=0.01),
+        lambda p: torch.optim.SGD(p, 0.05, 0.9, nesterov=True, weight_decay=0.01),
+    ),
     "adam": (Adam(), lambda p: torch.optim.Adam(p, lr=0.05)),
     "adam with decay": (
         Adam(beta_1=0.8, beta_2=0.95, weight_decay=0.02),
@@ -24,11 +28,14 @@ OPTIMISERS = {
 def loss_of(loss, wanted, got):
     if loss == "mse":
         return (wanted - got).square().sum(-1).mean(-1).sum() / 2
+    if loss == "binary-cross-entropy":
+        each = torch.nn.functional.binary_cross_entropy_with_logits(got, wanted, reduction="none")
+        return each.sum(-1).mean(-1).sum()
     return -(wanted * got.log_softmax(-1)).sum(-1).mean(-1).sum()
 
 
 @pytest.mark.parametrize("name", OPTIMISERS)
-@pytest.mark.parametrize("loss", ["mse", "cross-entropy", "soft-cross-entropy"])
+@pytest.mark.parametrize("loss", ["mse", "cross-entropy", "soft-cross-entropy", "binary-cross-entropy"])
 def test_thirty_steps_are_those_of_torch(problem, name, loss):
     p = problem(widths=(5, 4, 6, 3))
     ours, theirs = OPTIMISERS[name]
@@ -97,3 +104,24 @@ def test_plain_sgd_keeps_no_memory_and_its_old_hash():
         Sgd(momentum=1.0)
     with pytest.raises(Refusal, match="did you mean 'adam'"):
         Training(steps=5, optimiser={"kind": "adamm"})
+
+
+@pytest.mark.parametrize("name", OPTIMISERS)
+def test_a_module_is_trained_by_the_same_rule(name):
+    ours, theirs = OPTIMISERS[name]
+    start = torch.randn(4, 3, generator=torch.Generator().manual_seed(0))
+    found = []
+    for make in (lambda p: ours.for_module(p, 0.05), theirs):
+        weight = torch.nn.Parameter(start.clone())
+        optimiser = make([weight])
+        for _ in range(5):
+            optimiser.zero_grad()
+            weight.pow(4).sum().backward()
+            optimiser.step()
+        found.append(weight.detach())
+    assert torch.equal(*found)
+
+
+def test_nesterov_needs_momentum():
+    with pytest.raises(Refusal, match="'nesterov' needs a momentum above 0"):
+        Sgd(nesterov=True)

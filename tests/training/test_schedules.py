@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tutelage import Refusal
-from tutelage.training import Constant, Cosine, Drops, Schedule
+from tutelage.training import Constant, Cosine, Drops, Schedule, Settle
 
 
 def test_constant_is_one_everywhere():
@@ -24,7 +24,7 @@ def test_cosine_starts_at_one_and_ends_near_zero():
     assert (np.diff(factors) < 0).all()
 
 
-@pytest.mark.parametrize("schedule", [Constant(), Drops(at=(4,)), Cosine()])
+@pytest.mark.parametrize("schedule", [Constant(), Drops(at=(4,)), Cosine(), Settle()])
 def test_factors_do_not_depend_on_how_the_steps_are_cut(schedule):
     whole = schedule.factors(np.arange(10), 10)
     parts = [schedule.factors(np.arange(a, b), 10) for a, b in ((0, 3), (3, 4), (4, 10))]
@@ -34,3 +34,19 @@ def test_factors_do_not_depend_on_how_the_steps_are_cut(schedule):
 def test_an_unknown_schedule_is_refused_with_the_nearest_name():
     with pytest.raises(Refusal, match="did you mean 'cosine'"):
         Schedule.parse({"kind": "cosin"})
+
+
+def test_drops_at_epochs_are_drops_at_their_first_steps():
+    schedule = Drops(at=(1, 3), factor=0.5, unit="epochs")
+    np.testing.assert_array_equal(
+        schedule.in_steps(4).factors(np.arange(16), 16).reshape(4, 4)[:, 0], [1, 0.5, 0.5, 0.25]
+    )
+    assert schedule.in_steps(4) == Drops(at=(4, 12), factor=0.5)
+    assert Cosine().in_steps(4) == Cosine()
+
+
+def test_settling_falls_to_a_tenth_over_the_last_share():
+    factors = Settle().factors(np.arange(101), 100)
+    assert (factors[:76] == 1).all()
+    assert factors[100] == pytest.approx(0.1)
+    np.testing.assert_allclose(np.diff(factors[75:]), -0.9 / 25)

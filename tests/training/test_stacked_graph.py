@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from tutelage.networks import Network
+from tutelage.training import Task, Training
 from tutelage.training.stacked import Stacked
 from tutelage.training.stacked_graph import StackedGraph
-from tutelage.training.task import Task, Training
 
 gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 ROUNDING = {torch.float32: 1e-5, torch.float64: 1e-13}

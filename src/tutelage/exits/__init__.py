@@ -32,7 +32,7 @@ from tutelage.exits.objective import (
     teacher_confidence,
     teacher_sets,
 )
-from tutelage.exits.settings import ExitTraining
+from tutelage.exits.settings import ExitObjective
 from tutelage.exits.training import ExitTask, TrainedExits, train_exits, train_side_by_side
 
 __all__ = [
@@ -42,7 +42,7 @@ __all__ = [
     "ExitAccuracy",
     "ExitTask",
     "ExitTimes",
-    "ExitTraining",
+    "ExitObjective",
     "IMAGENET",
     "MSDNet",
     "MultiExit",

@@ -13,8 +13,8 @@ from torch import Tensor
 from tutelage.errors import Refusal
 from tutelage.exits._batches import Batches
 from tutelage.exits.multi_exit import MultiExit
-from tutelage.exits.objective import classification, confidence, distillation, teacher_shares
-from tutelage.exits.settings import ExitTraining
+from tutelage.exits.objective import Annealing, classification, confidence, distillation, teacher_shares
+from tutelage.training.settings import Training, set_rate
 
 _WARM = 2  # steps before a recording, in which libraries set themselves up
 _FEW = 20  # steps that are not worth a recording
@@ -28,11 +28,14 @@ class Pupil:
     the teachers' confidence at it and without it, at every step so far.
     """
 
-    def __init__(self, model: MultiExit, batches: Batches, settings: ExitTraining, sets: tuple) -> None:
+    def __init__(
+        self, model: MultiExit, batches: Batches, settings: Training, annealing: Annealing, sets: tuple
+    ) -> None:
         device, own = batches.order.device, next(model.parameters()).device
         if device != own:
             raise Refusal(f"the samples are on {device} and the network on {own}: move one to the other")
-        self.batches, self.settings, self.steps = batches, settings, settings.epochs * batches.steps
+        self.batches, self.settings, self.annealing = batches, settings, annealing
+        self.steps = (settings.epochs or 0) * batches.steps
         self.cuda = device.type == "cuda"
         self.stream = torch.cuda.Stream(device) if self.cuda else None
         if self.stream:
@@ -44,15 +47,13 @@ class Pupil:
     def _set_up(self, model: MultiExit, sets: tuple, device: torch.device) -> None:
         settings = self.settings
         self.model = copy.deepcopy(model).train()
-        if self.cuda and settings.mixed:
+        if self.cuda and settings.mixed_precision:
             self.model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        rate = torch.tensor(settings.learning_rate, device=device) if self.cuda else settings.learning_rate
-        self.optimiser = torch.optim.SGD(
-            self.model.parameters(), rate, settings.momentum, nesterov=True, weight_decay=settings.weight_decay,
-            fused=self.cuda,
-        )  # fmt: skip
+        rate = torch.tensor(settings.rate, device=device) if self.cuda else settings.rate
+        self.optimiser = settings.optimiser.for_module(self.model.parameters(), rate, fused=self.cuda)
+        self.rate = settings.rate
         self.teachers = teacher_shares(sets, next(self.model.parameters())) if any(sets) else None
-        self.temperature = torch.tensor(settings.annealing.temperature, dtype=torch.float64, device=device)
+        self.temperature = torch.tensor(self.annealing.temperature, dtype=torch.float64, device=device)
         self.seen = torch.zeros(self.steps, 4, dtype=torch.float64, device=device)
         self.done, self.place = (torch.zeros(1, dtype=torch.int64, device=device) for _ in range(2))
         self.x_ahead, self.y_ahead = torch.empty(0, device=device), torch.empty(0, device=device)
@@ -67,14 +68,6 @@ class Pupil:
             torch.cuda.current_stream(self.seen.device).wait_stream(self.stream)
         return self.model
 
-    def rate(self, rate: float) -> None:
-        """Set the learning rate of the steps to come."""
-        for group in self.optimiser.param_groups:
-            if isinstance(group["lr"], Tensor):
-                group["lr"].fill_(rate)
-            else:
-                group["lr"] = rate
-
     def prepare(self, x: Tensor, y: Tensor, room: int) -> None:
         """Samples x [T, B, ...] and labels y [T, B] of the next T steps, at most ``room`` of them at a time."""
         if not len(self.x_ahead):
@@ -82,8 +75,11 @@ class Pupil:
         self.x_ahead[: len(x)], self.y_ahead[: len(y)] = x, y
         self.place.zero_()
 
-    def advance(self) -> None:
+    def advance(self, rate: float) -> None:
         """One step, on the next batch that was prepared."""
+        if rate != self.rate:
+            set_rate(rate, self.optimiser)
+            self.rate = rate
         if self.cuda and self.graph is None and self.steps >= _FEW:
             self._record()
         if self.graph is None:
@@ -94,9 +90,9 @@ class Pupil:
     def _step(self) -> None:
         x, y = (ahead.index_select(0, self.place)[0] for ahead in (self.x_ahead, self.y_ahead))
         self.place += 1
-        if self.cuda and self.settings.mixed and x.ndim == 4:
+        if self.cuda and self.settings.mixed_precision and x.ndim == 4:
             x = x.contiguous(memory_format=torch.channels_last)
-        with torch.autocast(x.device.type, torch.bfloat16, enabled=self.settings.mixed, cache_enabled=False):
+        with torch.autocast(x.device.type, torch.bfloat16, enabled=self.settings.mixed_precision, cache_enabled=False):
             z = torch.stack(self.model(x))
         z = z.to(x.dtype)
         loss, adjusted, raw = classification(z, y), z.new_zeros(()), z.new_zeros(())
@@ -111,10 +107,8 @@ class Pupil:
         self.seen.index_copy_(0, self.done, row.unsqueeze(0))
         self.done += 1
         if self.teachers is not None:
-            annealing = self.settings.annealing
-            self.temperature *= torch.where(
-                adjusted > annealing.limit, torch.full_like(self.temperature, annealing.factor), 1.0
-            )
+            factor = torch.full_like(self.temperature, self.annealing.factor)
+            self.temperature *= torch.where(adjusted > self.annealing.limit, factor, 1.0)
 
     def _record(self) -> None:
         """Record a step, and leave everything as it was."""
@@ -132,9 +126,9 @@ class Pupil:
         finally:
             torch.backends.cudnn.benchmark = was
         self.model.load_state_dict(before)
-        for state in self.optimiser.state.values():
+        for state in self.optimiser.state.values():  # none without momentum
             state["momentum_buffer"].zero_()
         for array in (self.seen, self.done, self.place):
             array.zero_()
-        self.temperature.fill_(self.settings.annealing.temperature)
+        self.temperature.fill_(self.annealing.temperature)
         self.graph = graph

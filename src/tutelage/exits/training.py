@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -14,12 +14,14 @@ from tutelage.exits._pupil import Pupil
 from tutelage.exits.inference import exit_accuracy
 from tutelage.exits.multi_exit import MultiExit
 from tutelage.exits.objective import check_labels, teacher_sets
-from tutelage.exits.settings import ExitTraining
+from tutelage.exits.settings import PAPER_SGD, SUPPORTED, ExitObjective
+from tutelage.training.settings import Training
 
 __all__ = [
+    "PAPER_SGD",
     "Augment",
+    "ExitObjective",
     "ExitTask",
-    "ExitTraining",
     "Samples",
     "Trace",
     "TrainedExits",
@@ -48,9 +50,18 @@ class ExitTask:
     model: MultiExit
     x: Samples
     y: Tensor
-    settings: ExitTraining
+    settings: Training
+    objective: ExitObjective = field(default_factory=ExitObjective)
     seed: int = 0
     held: tuple[Samples, Tensor] | None = None
+
+    def __post_init__(self) -> None:
+        SUPPORTED.check(self.settings)
+
+    @property
+    def epochs(self) -> int:
+        assert self.settings.epochs is not None  # or it would not be supported
+        return self.settings.epochs
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +96,9 @@ def train_exits(
     model: MultiExit,
     x: Samples,
     y: Tensor,
-    settings: ExitTraining,
+    settings: Training,
     *,
+    objective: ExitObjective | None = None,
     augment: Augment | None = None,
     seed: int = 0,
     held: tuple[Samples, Tensor] | None = None,
@@ -94,6 +106,8 @@ def train_exits(
 ) -> TrainedExits:
     """Train a copy of a network with exits on x [N, ...] with labels y [N], some of which may be UNLABELLED.
 
+    settings: a length in epochs, and SGD, such as :data:`.PAPER_SGD`; objective: the last exit teaches all others at a
+    rising temperature unless told otherwise.
     An epoch is once through the labelled samples, an incomplete last batch left out. Where samples without labels are
     given and somebody teaches, each batch has as many of them beside it, and both kinds weigh as in the whole data
     (004, eq. 6.6). Batches depend on the seed alone. held: see :class:`ExitTask`.
@@ -104,7 +118,7 @@ def train_exits(
             on_epoch(epoch, courses[0].pupil.model.eval())
             courses[0].pupil.model.train()
 
-    return _together([ExitTask(model, x, y, settings, seed, held)], augment, tell)[0]
+    return _together([ExitTask(model, x, y, settings, objective or ExitObjective(), seed, held)], augment, tell)[0]
 
 
 def train_side_by_side(
@@ -116,11 +130,11 @@ def train_side_by_side(
     """
     if not tasks:
         raise Refusal("there is nothing to train: give at least one task")
-    if len({task.settings.epochs for task in tasks}) > 1:
+    if len({task.epochs for task in tasks}) > 1:
         raise Refusal("trainings side by side have equally many epochs: give one number, or train them in turn")
     together = all(task.x.is_cuda for task in tasks)
     groups = [list(tasks)] if together else [[task] for task in tasks]
-    total = len(groups) * tasks[0].settings.epochs
+    total = len(groups) * tasks[0].epochs
     done = 0
 
     def tell(epoch: int, courses: list[_Course]) -> None:
@@ -138,7 +152,7 @@ def _together(
     """after: called with the number of epochs done, and all courses."""
     courses = [_Course(task, augment) for task in tasks]
     steps, ahead = max(course.steps for course in courses), min(course.ahead for course in courses)
-    for epoch in range(tasks[0].settings.epochs):
+    for epoch in range(tasks[0].epochs):
         for start in range(0, steps, ahead):
             for course in courses:
                 course.gather(epoch, start, ahead)
@@ -155,12 +169,14 @@ class _Course:
     """A task under way: its pupil, its batches, and the best weights so far."""
 
     def __init__(self, task: ExitTask, augment: Augment | None) -> None:
-        self.task, self.augment, settings = task, augment, task.settings
-        self.sets = teacher_sets(task.model.exits, settings.teachers)
-        self.batches = batches(task.x, task.y, settings.batch, any(self.sets), task.seed)
+        assert task.settings.batch != "all"  # or it would not be supported
+        self.task, self.augment = task, augment
+        self.sets = teacher_sets(task.model.exits, task.objective.teachers)
+        self.batches = batches(task.x, task.y, task.settings.batch, any(self.sets), task.seed)
         self.steps = self.batches.steps
+        self.rates = task.settings.rates(task.epochs * self.steps, self.steps)
         self.moves = draws.keys([task.seed], "exits-augmentation", task.x.device)
-        self.pupil = Pupil(task.model, self.batches, settings, self.sets)
+        self.pupil = Pupil(task.model, self.batches, task.settings, task.objective.annealing, self.sets)
         self._check()
         self.losses: list[float] = []
         self.best: tuple[float, int, dict[str, Tensor]] | None = None
@@ -194,14 +210,13 @@ class _Course:
             x = self.task.x[rows.flatten()]
             if self.augment:
                 x = self.augment(x.unsqueeze(0), self.moves, (epoch * self.steps + start) * self.batches.width)[0]
-            self.pupil.rate(self.task.settings.rate(epoch))
             self.pupil.prepare(x.view(*rows.shape, *x.shape[1:]), self.task.y[rows], min(ahead, self.steps))
 
     def advance(self, step: int) -> None:
         """One step of this epoch, if it has so many."""
         if step < self.steps:
             with self.pupil.at_work():
-                self.pupil.advance()
+                self.pupil.advance(next(self.rates))
 
     def close(self, epoch: int) -> None:
         """The epoch's loss; weights that are the best on the held samples are put by."""
@@ -215,11 +230,11 @@ class _Course:
                     self.best = accuracy, epoch + 1, state
         if not math.isfinite(self.losses[-1]):
             raise Refusal(
-                f"training diverged in epoch {epoch + 1}: lower the learning rate {self.task.settings.learning_rate:g}"
+                f"training diverged in epoch {epoch + 1}: lower the learning rate {self.task.settings.rate:g}"
             )
 
     def result(self) -> TrainedExits:
-        model, epoch = self.pupil.finished(), self.task.settings.epochs
+        model, epoch = self.pupil.finished(), self.task.epochs
         if self.best:
             epoch = self.best[1]
             model.load_state_dict(self.best[2])

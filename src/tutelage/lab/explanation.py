@@ -57,10 +57,10 @@ def facts(spec: Spec) -> dict[str, Any]:
         "student_widths": list(student),
         "members": len(spec.seeds),
         "packs": len(packs_of(spec)),
-        "steps": spec.training.steps,
-        "epochs": spec.training.steps * _batch(spec) / spec.inputs.train,
-        "recorded_steps": len(spec.record.steps(spec.training.steps)),
-        "student_steps": len(spec.seeds) * spec.training.steps,
+        "steps": spec.steps,
+        "epochs": spec.steps * _batch(spec) / spec.inputs.train,
+        "recorded_steps": len(spec.record.steps(spec.steps)),
+        "student_steps": len(spec.seeds) * spec.steps,
         "multiplications": work(spec),
         "data_bytes": Piece(spec, spec).bytes,
         "result_bytes": _result_bytes(spec),
@@ -130,11 +130,11 @@ def _training(spec: Spec) -> str:
     training = spec.training
     drawn = "drawn with replacement" if training.sampling == "replacement" else "drawn without replacement"
     points = f"all {spec.inputs.train:,} points" if training.batch == "all" else f"{training.batch:,} points {drawn}"
-    epochs = training.steps * _batch(spec) / spec.inputs.train
+    epochs = spec.steps * _batch(spec) / spec.inputs.train
     rate = _shown(training.learning_rate) + (" (one a member)" if isinstance(training.learning_rate, tuple) else "")
     loss = "" if training.loss == "mse" else f" on the loss {training.loss}"
     return (
-        f"Training: {training.steps:,} steps of {_optimiser(spec)}{loss} on {points}, {epochs:,.4g} times through the "
+        f"Training: {spec.steps:,} steps of {_optimiser(spec)}{loss} on {points}, {epochs:,.4g} times through the "
         f"data. The learning rate is {rate}{_schedule(spec)}"
     )
 
@@ -147,11 +147,11 @@ def _optimiser(spec: Spec) -> str:
 
 
 def _schedule(spec: Spec) -> str:
-    schedule, steps = spec.training.schedule, spec.training.steps
+    schedule, steps = spec.training.schedule, spec.steps
     if schedule.kind == "constant":
         return " throughout."
     with np.errstate(all="ignore"):  # a factor may grow beyond all bounds, and is then said to be infinite
-        first, last = schedule.factors(np.array([0, steps - 1]), steps)
+        first, last = spec.training.factors(np.array([0, steps - 1]), steps, spec.training.per_epoch(spec.inputs.train))
     return (
         f", times {first:.3g} at the first step and {last:.3g} at the last "
         f"(schedule {schedule.kind}).{_others(schedule, ())}"
@@ -159,7 +159,7 @@ def _schedule(spec: Spec) -> str:
 
 
 def _record(spec: Spec) -> str:
-    record, steps = spec.record, spec.training.steps
+    record, steps = spec.record, spec.steps
     times = f"at {len(record.steps(steps)):,} steps, the first and the last among them"
     often = f" (every {record.every:,})" if record.every else ""
     kept = {"last": "at the last step", "all": "at every recorded step", "none": "never"}[record.weights]
@@ -210,7 +210,7 @@ def _result_bytes(spec: Spec) -> int:
     teacher = spec.teacher.widths()
     student = spec.student.widths(teacher)
     bytes_each = torch.finfo(getattr(torch, spec.precision)).bits // 8
-    recorded = len(spec.record.steps(spec.training.steps))
+    recorded = len(spec.record.steps(spec.steps))
     entries = sum(math.prod(axis_shape(find(name).axis, teacher, student)) for name in spec.record.measures)
     kept = {"last": 1, "all": recorded, "none": 0}[spec.record.weights] * _weights(student, spec.student.bias)
     return len(spec.seeds) * bytes_each * (recorded * entries + kept + _weights(teacher, True))

@@ -46,7 +46,7 @@ class ExperimentSize:
 def size(specs: Sequence[Spec]) -> ExperimentSize:
     """The size of all specs together, cut into packs."""
     students = [len(spec.seeds) for spec in specs]
-    steps = sum(n * s.training.steps for n, s in zip(students, specs, strict=True))
+    steps = sum(n * s.steps for n, s in zip(students, specs, strict=True))
     return ExperimentSize(sum(len(packs_of(s)) for s in specs), sum(students), steps)
 
 
@@ -91,7 +91,7 @@ def _specs(values: dict[str, Any], limit: int) -> list[Spec]:
     if packs > limit:
         (first,) = (_spec(base, changes, 1, packs) for changes in islice(_changes(grid, rows), 1))
         students = packs * len(first.seeds)
-        raise _too_large(ExperimentSize(packs, students, students * first.training.steps), limit)
+        raise _too_large(ExperimentSize(packs, students, students * first.steps), limit)
     specs: list[Spec] = []
     students = 0
     for place, changes in enumerate(_changes(grid, rows), start=1):

@@ -41,7 +41,7 @@ def work(spec: Spec) -> float:
     widths = spec.student.widths(spec.teacher.widths())
     samples = spec.inputs.train if spec.training.batch == "all" else spec.training.batch
     per_sample = 3.0 * sum(a * b for a, b in pairwise(widths))
-    return len(spec.seeds) * spec.training.steps * samples * per_sample
+    return len(spec.seeds) * spec.steps * samples * per_sample
 
 
 def packs_of(spec: Spec) -> list[Spec]:
@@ -83,7 +83,7 @@ class Piece:
             (student.activation, student.slope, student.bias),
             self.spec.inputs.train,
             training,
-            self.spec.record.steps(training.steps),
+            self.spec.record.steps(self.spec.steps),
             self.spec.precision,
         )
 

@@ -30,7 +30,7 @@ class Pack(Result[Spec]):
 
     def weights(self, step: int | None = None) -> Network:
         """The students at a recorded step whose weights were kept (default: the last one)."""
-        step = self.spec.training.steps if step is None else step
+        step = self.spec.steps if step is None else step
         return self._network(f"students-{step}.safetensors")
 
     def teacher(self) -> Network:

@@ -11,6 +11,7 @@ from tutelage.lab.grid import settings_of
 from tutelage.lab.spec import Record, Spec, plain
 from tutelage.measures import MEASURES
 from tutelage.settings import Recipe, Settings, first_paragraph
+from tutelage.training import Training
 
 Schema = dict[str, Any]
 
@@ -110,7 +111,8 @@ def _complete(model: type[Settings]) -> Schema:
         elif isinstance(held, type) and issubclass(held, Settings) and (needs := _complete(held)):
             inner[name] = needs
     required = [name for name, field in model.model_fields.items() if field.is_required()]
-    return ({"required": required} if required else {}) | ({"properties": inner} if inner else {})
+    either: Schema = {"oneOf": [{"required": [length]} for length in ("steps", "epochs")]} if model is Training else {}
+    return either | ({"required": required} if required else {}) | ({"properties": inner} if inner else {})
 
 
 def _when(kind: str, needs: Schema) -> Schema:

@@ -106,7 +106,11 @@ class Spec(Experiment, kind="students", numerics=1):
         if len(set(self.seeds)) < len(self.seeds):
             raise ValueError("'seeds' must be distinct: a repeated seed is the same member twice")
         check_per_member(self, len(self.seeds))
-        steps, record = self.training.steps, self.record
+        steps, record = self.steps, self.record
+        if not 0 < steps < 2**63:
+            raise ValueError(f"'training': there must be 1 to 2^63 steps, got {steps:g}, give other epochs")
+        if self.training.mixed_precision:
+            raise ValueError("'training.mixed_precision' is not supported by students: use false")
         if any(step > steps for step in record.at):
             raise ValueError(f"'record.at': a recorded step lies beyond the {steps} steps of training")
         if record.every and steps // record.every > _RECORDED:
@@ -129,6 +133,11 @@ class Spec(Experiment, kind="students", numerics=1):
             if weights > _NUMBERS:
                 raise ValueError(f"'{name}': a network of {weights:.2g} weights is too large, give smaller widths")
         return self
+
+    @property
+    def steps(self) -> int:
+        """Steps of the training."""
+        return self.training.length(self.inputs.train)
 
     @property
     def cost(self) -> float:

@@ -133,7 +133,7 @@ class _Group:
     def record(self, step: int, students: Network, diverged_at: Tensor) -> None:
         mine, spec = students[self.place], self.pieces[0].spec
         self.recorder.record(step, mine, diverged_at[self.place])
-        if spec.record.weights == "all" or (spec.record.weights == "last" and step == spec.training.steps):
+        if spec.record.weights == "all" or (spec.record.weights == "last" and step == spec.steps):
             self.kept[step] = mine.to("cpu")
 
     def parts(
@@ -160,7 +160,6 @@ def _train(load: Load, device: torch.device, engine: str, tell: OnProgress) -> l
     for _, alike in groupby(sorted(load, key=_measured_alike), key=_measured_alike):
         groups.append(_Group(list(alike), groups[-1].place.stop if groups else 0, device))
     students, task = concatenate([g.students for g in groups]), Task.join([g.task for g in groups])
-    training = load[0].spec.training
     total = sum(work(piece.spec) for piece in load)
 
     def record(step: int, students: Network, diverged_at: Tensor) -> None:
@@ -170,7 +169,7 @@ def _train(load: Load, device: torch.device, engine: str, tell: OnProgress) -> l
             group.record(step, students, diverged_at)
         recording += time.perf_counter() - begin
 
-    steps, per_step = load[0].spec.record.steps(training.steps), total / training.steps
+    steps, per_step = load[0].spec.record.steps(load[0].spec.steps), total / load[0].spec.steps
     begin = time.perf_counter()
     diverged_at, used = follow(students, task, steps, record, engine, lambda done: tell(done * per_step))
     end = time.perf_counter()

@@ -17,7 +17,7 @@ def train_in(
 
     def report(steps: int) -> None:
         done[0] += steps
-        context.progress(share * done[0] / settings.steps)
+        context.progress(share * done[0] / settings.length(inputs.train.shape[1]))
 
     there = Inputs(inputs.train.to(device), inputs.evaluate.to(device), inputs.seeds)
     networks = teacher.to(device), students.to(device)

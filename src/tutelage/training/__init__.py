@@ -3,8 +3,9 @@
 from tutelage.discover import import_all
 from tutelage.training.engine import ENGINES, Engine, choose, engine
 from tutelage.training.optimisers import Adam, Optimiser, Sgd, TrainingState
-from tutelage.training.schedules import Constant, Cosine, Drops, Schedule
-from tutelage.training.task import Task, Training
+from tutelage.training.schedules import Constant, Cosine, Drops, Schedule, Settle
+from tutelage.training.settings import Training
+from tutelage.training.task import Task
 from tutelage.training.train import follow, make_task, train
 from tutelage.training.trajectory import Trajectory
 
@@ -20,6 +21,7 @@ __all__ = [
     "TrainingState",
     "Optimiser",
     "Schedule",
+    "Settle",
     "Sgd",
     "Task",
     "Training",

@@ -184,8 +184,7 @@ class FusedGpu(Engine):
 
     def _factors(self, start: int, stop: int) -> Tensor:
         """The schedule's factor at steps start .. stop-1, float64 on the device, without waiting for the GPU."""
-        training = self.task.training
-        factors = training.schedule.factors(np.arange(start, stop), training.steps)
+        factors = self.task.factors(start, stop)
         return torch.from_numpy(np.ascontiguousarray(factors)).pin_memory().to(self.points.device, non_blocking=True)
 
     def _spans(self, start: int, stop: int) -> Iterator[tuple[int, int]]:

@@ -1,9 +1,6 @@
 """Training of layered networks on images: members side by side, each with batches and augmentation of its own."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from math import cos, pi
-from typing import Literal
 
 import torch
 from torch import Tensor
@@ -12,39 +9,23 @@ from torch.nn import functional
 from tutelage import draws
 from tutelage.errors import Refusal
 from tutelage.networks.layered import Layered
+from tutelage.training.losses import Loss
+from tutelage.training.settings import Supported, Training, set_rate
 
 OnEpoch = Callable[[int, Layered], None]
 """Called with the number of epochs done and the model in evaluation mode, before the first and after each."""
 
 
-@dataclass(frozen=True)
-class Fit:
-    """How layered networks are trained.
-
-    loss: "mse" to given outputs (half the squared error, summed over outputs), "cross-entropy" to classes or
-    probabilities, or "binary" cross-entropy of one output to classes 0 and 1; optimiser: "sgd" (with momentum) or
-    "adam"; the rate falls to 0 along half a cosine with ``cosine``.
-    """
-
-    epochs: int
-    batch: int = 128
-    loss: Literal["mse", "cross-entropy", "binary"] = "cross-entropy"
-    optimiser: Literal["sgd", "adam"] = "sgd"
-    learning_rate: float = 0.1
-    momentum: float = 0.9
-    weight_decay: float = 0.0
-    cosine: bool = True
-
-    def __post_init__(self) -> None:
-        if self.epochs < 0 or self.batch < 1 or self.learning_rate < 0:
-            raise Refusal("a fit needs epochs of at least 0, a batch of at least 1 and a rate of at least 0")
+_SUPPORTED = Supported(
+    "fit", "epochs", "epochs", losses=("mse", "cross-entropy", "binary-cross-entropy"), whole_batch=True
+)
 
 
 def fit(
     model: Layered,
     points: Tensor,
     labels: Tensor,
-    settings: Fit,
+    settings: Training,
     *,
     augment: Callable[[Tensor, Tensor, int], Tensor] | None = None,
     teach: Callable[[Tensor], Tensor] | None = None,
@@ -52,34 +33,39 @@ def fit(
 ) -> Tensor:
     """Train all members in place; returns the mean training loss of every epoch [epochs, S].
 
+    settings: a length in epochs; the loss is "mse" to given outputs, "cross-entropy" to classes or probabilities, or
+    "binary-cross-entropy" of one output to classes 0 and 1.
     points [N, ...], shared by all members; labels [N] (classes) or [S or 1, N, C] (outputs or probabilities).
     augment: (points of a batch [S, B, ...], keys of the members' streams [S], place of the first) -> points; teach:
     labels of the augmented points [S, B, ...] -> [S, B, C], in the place of ``labels``. A member's batches,
     augmentation and start depend on its seed alone. An epoch is once through the points, an incomplete
     last batch left out.
     """
-    if len(points) < settings.batch:
-        raise Refusal(f"a batch of {settings.batch} needs as many samples; there are {len(points)}")
-    steps = len(points) // settings.batch
-    optimiser = _optimiser(model, settings)
+    _SUPPORTED.check(settings)
+    batch, steps, total = (
+        settings.batch_size(len(points)),
+        settings.per_epoch(len(points)),
+        settings.length(len(points)),
+    )
+    epochs, rates = total // steps, settings.rates(total, steps)
+    optimiser = settings.optimiser.for_module(model.parameters(), settings.rate)
     key = draws.keys(model.seeds, "layered-batches", points.device)
     moves = draws.keys(model.seeds, "layered-augmentation", points.device)
-    losses = torch.zeros(settings.epochs, model.members, dtype=torch.float64, device=points.device)
-    for epoch in range(settings.epochs + 1):
+    losses = torch.zeros(epochs, model.members, dtype=torch.float64, device=points.device)
+    for epoch in range(epochs + 1):
         if on_epoch:
             model.eval()
             on_epoch(epoch, model)
-        if epoch == settings.epochs:
+        if epoch == epochs:
             break
         model.train()
         order = draws.permutations(key, len(points), epoch)
         for step in range(steps):
-            for group in optimiser.param_groups:
-                group["lr"] = settings.learning_rate * _factor(settings, epoch * steps + step, settings.epochs * steps)
-            rows = order[:, step * settings.batch : (step + 1) * settings.batch]
+            set_rate(next(rates), optimiser)
+            rows = order[:, step * batch : (step + 1) * batch]
             x = points[rows]
             if augment:
-                x = augment(x, moves, (epoch * steps + step) * settings.batch)
+                x = augment(x, moves, (epoch * steps + step) * batch)
             wanted = teach(x) if teach else _labels(labels, rows)
             each = member_losses(model(x), wanted, settings.loss)
             optimiser.zero_grad(set_to_none=True)
@@ -92,11 +78,11 @@ def fit(
     return losses.cpu()
 
 
-def member_losses(outputs: Tensor, wanted: Tensor, loss: str) -> Tensor:
+def member_losses(outputs: Tensor, wanted: Tensor, loss: Loss) -> Tensor:
     """Mean loss of every member over its batch: outputs [S, B, C], wanted [S, B, C] or classes [S, B] -> [S]."""
     if loss == "mse":
         return (outputs - wanted).square().sum(-1).mean(1) / 2
-    if loss == "binary":
+    if loss == "binary-cross-entropy":
         if outputs.shape[-1] != 1 or wanted.ndim != 2:
             raise Refusal(f"binary cross-entropy needs one output and classes, not {outputs.shape[-1]} outputs")
         margin = (2 * wanted - 1) * outputs.squeeze(-1)
@@ -120,18 +106,6 @@ def accuracy(model: Layered, points: Tensor, labels: Tensor, batch: int = 1000) 
             said = (outputs.squeeze(-1) > 0) if outputs.shape[-1] == 1 else outputs.argmax(-1)
             right += (said == y).sum(1)
     return (right / len(points)).cpu()
-
-
-def _optimiser(model: Layered, settings: Fit) -> torch.optim.Optimizer:
-    if settings.optimiser == "sgd":
-        return torch.optim.SGD(
-            model.parameters(), settings.learning_rate, settings.momentum, weight_decay=settings.weight_decay
-        )
-    return torch.optim.Adam(model.parameters(), settings.learning_rate, weight_decay=settings.weight_decay)
-
-
-def _factor(settings: Fit, step: int, total: int) -> float:
-    return 0.5 * (1 + cos(pi * step / total)) if settings.cosine else 1.0
 
 
 def _labels(labels: Tensor, rows: Tensor) -> Tensor:

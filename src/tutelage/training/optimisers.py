@@ -4,14 +4,15 @@ Every rule here acts on each weight alone, so members do not touch one another.
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
-from pydantic import Field, NonNegativeFloat, PositiveFloat
-from torch import Tensor
+from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
+from torch import Tensor, nn
 
+from tutelage.errors import Refusal
 from tutelage.networks import Network
 from tutelage.settings import Recipe
 
@@ -39,16 +40,31 @@ class Optimiser(Recipe):
         weight, gradient [S, ...]; memory: one array of that shape a slot; rate [S, 1, ...]; step counts from 0.
         """
 
+    def for_module(
+        self, parameters: Iterable[nn.Parameter], rate: float | Tensor, **options: Any
+    ) -> torch.optim.Optimizer:
+        """The same rule for the weights of a torch module; options: how torch computes it (``fused``)."""
+        raise Refusal(f"the optimiser '{self.kind}' does not train torch modules: use 'sgd' or 'adam'")
+
 
 class Sgd(Optimiser):
     r"""Gradient descent with momentum and weight decay, as torch has it.
 
     .. math:: h = g + \lambda w, \qquad m \leftarrow \mu m + h, \qquad w \leftarrow w - \eta m
+
+    With ``nesterov`` the last step is along h + mu m.
     """
 
     kind: Literal["sgd"] = "sgd"
     momentum: float = Field(default=0.0, ge=0, lt=1)
+    nesterov: bool = False
     slots: ClassVar[int] = 1
+
+    @model_validator(mode="after")
+    def _nesterov_has_momentum(self) -> "Sgd":
+        if self.nesterov and not self.momentum:
+            raise ValueError("'nesterov' needs a momentum above 0: give one, or leave nesterov out")
+        return self
 
     @property
     def plain(self) -> bool:
@@ -57,8 +73,15 @@ class Sgd(Optimiser):
     def change(self, weight: Tensor, gradient: Tensor, memory: Sequence[Tensor], rate: Tensor, step: int) -> None:
         h = gradient + self.weight_decay * weight if self.weight_decay else gradient
         if self.momentum:
-            h = memory[0].mul_(self.momentum).add_(h)
+            kept = memory[0].mul_(self.momentum).add_(h)
+            h = h + self.momentum * kept if self.nesterov else kept
         weight.sub_(rate * h)
+
+    def for_module(
+        self, parameters: Iterable[nn.Parameter], rate: float | Tensor, **options: Any
+    ) -> torch.optim.Optimizer:
+        options |= {"nesterov": self.nesterov, "weight_decay": self.weight_decay}
+        return torch.optim.SGD(parameters, rate, self.momentum, **options)
 
 
 class Adam(Optimiser):
@@ -81,6 +104,12 @@ class Adam(Optimiser):
         v = memory[1].mul_(self.beta_2).addcmul_(h, h, value=1 - self.beta_2)
         size = (v / (1 - self.beta_2 ** (step + 1))).sqrt_().add_(self.epsilon)
         weight.sub_(rate / (1 - self.beta_1 ** (step + 1)) * m / size)
+
+    def for_module(
+        self, parameters: Iterable[nn.Parameter], rate: float | Tensor, **options: Any
+    ) -> torch.optim.Optimizer:
+        betas = self.beta_1, self.beta_2
+        return torch.optim.Adam(parameters, rate, betas, self.epsilon, weight_decay=self.weight_decay, **options)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,10 @@ class Schedule(Recipe):
     def factors(self, steps: np.ndarray, total: int) -> np.ndarray:
         """The factor at each of the given steps (counted from 0) of ``total``: [T] -> float64 [T]."""
 
+    def in_steps(self, per_epoch: int) -> "Schedule":
+        """The same with times in steps, where they are given in epochs of so many steps."""
+        return self
+
 
 class Constant(Schedule):
     """The learning rate stays as it is."""
@@ -27,7 +31,7 @@ class Constant(Schedule):
 
 
 class Drops(Schedule):
-    """The learning rate is multiplied by ``factor`` at each of the steps ``at``.
+    """The learning rate is multiplied by ``factor`` at each of the steps, or epochs, ``at`` (counted from 0).
 
     >>> Drops(at=(2, 4), factor=0.5).factors(np.arange(6), 6).tolist()
     [1.0, 1.0, 0.5, 0.5, 0.25, 0.25]
@@ -36,6 +40,12 @@ class Drops(Schedule):
     kind: Literal["drops"] = "drops"
     at: tuple[PositiveInt, ...]
     factor: float = Field(default=0.1, gt=0, le=1)
+    unit: Literal["steps", "epochs"] = "steps"
+
+    def in_steps(self, per_epoch: int) -> Schedule:
+        if self.unit == "steps":
+            return self
+        return Drops(at=tuple(epoch * per_epoch for epoch in self.at), factor=self.factor)
 
     def factors(self, steps: np.ndarray, total: int) -> np.ndarray:
         return self.factor ** np.searchsorted(np.sort(self.at), steps, side="right").astype(float)
@@ -48,3 +58,19 @@ class Cosine(Schedule):
 
     def factors(self, steps: np.ndarray, total: int) -> np.ndarray:
         return 0.5 * (1 + np.cos(np.pi * steps / total))
+
+
+class Settle(Schedule):
+    """The learning rate stays, and falls along a line to ``to`` of it over the last ``share`` of the training.
+
+    >>> Settle(share=0.5).factors(np.arange(4), 4).round(3).tolist()
+    [1.0, 1.0, 1.0, 0.55]
+    """
+
+    kind: Literal["settle"] = "settle"
+    share: float = Field(default=0.25, ge=0, le=1)
+    to: float = Field(default=0.1, ge=0, le=1)
+
+    def factors(self, steps: np.ndarray, total: int) -> np.ndarray:
+        left = (total - steps) / max(1.0, self.share * total)
+        return self.to + (1 - self.to) * np.minimum(1.0, left)

@@ -8,7 +8,8 @@ import torch
 
 from tutelage.networks import Network
 from tutelage.training.engine import ENGINES
-from tutelage.training.task import Task, Training
+from tutelage.training.settings import Training
+from tutelage.training.task import Task
 
 INPUTS, OUTPUTS, BATCH, SAMPLES = 100, 50, 16, 10_000
 

@@ -3,52 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
 
 import numpy as np
 import torch
-from pydantic import Field, PositiveInt, field_validator
 from torch import Tensor
 
 from tutelage import draws
 from tutelage.errors import Refusal
-from tutelage.settings import PerMemberNonNegative, Settings, per_member
-from tutelage.training.losses import Loss
-from tutelage.training.optimisers import Optimiser, Sgd
-from tutelage.training.schedules import Constant, Schedule
-
-
-class Training(Settings):
-    """How students learn: stochastic gradient descent on J = 1/2 E|f* - f|^2 (seed 000, eq. 2), or on cross-entropy.
-
-    The gradient of a step is the mean over its batch of the sum over outputs. ``batch="all"`` is full-batch gradient
-    descent; ``sampling="epochs"`` draws without replacement (an incomplete last batch of an epoch is left out).
-    """
-
-    steps: PositiveInt
-    batch: PositiveInt | Literal["all"] = 16
-    sampling: Literal["replacement", "epochs"] = "replacement"
-    learning_rate: PerMemberNonNegative = 0.01
-    schedule: Schedule = Field(default_factory=Constant)
-    loss: Loss = "mse"
-    optimiser: Optimiser = Field(default_factory=Sgd)
-
-    @field_validator("schedule", mode="before")
-    @classmethod
-    def _schedule(cls, value: Any) -> Any:
-        return Schedule.parse(value)
-
-    @field_validator("optimiser", mode="before")
-    @classmethod
-    def _optimiser(cls, value: Any) -> Any:
-        return Optimiser.parse(value)
-
-    @property
-    def unusual(self) -> str | None:
-        """What sets this training apart from plain SGD on the squared error, in a phrase."""
-        if self.loss != "mse":
-            return f"the loss {self.loss}"
-        return None if self.optimiser.plain else f"{self.optimiser.kind} with momentum, decay or memory"
+from tutelage.settings import per_member
+from tutelage.training.settings import Training
 
 
 @dataclass(frozen=True)
@@ -64,10 +27,9 @@ class Task:
     seeds: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        batch = self.training.batch
-        if self.training.sampling == "epochs" and batch != "all" and batch > self.samples:
-            raise Refusal(f"a batch of {batch} without replacement needs as many samples; there are {self.samples}")
-        self.learning_rates  # noqa: B018  (refused here, before any work, when it does not fit the members)
+        if self.training.mixed_precision:
+            raise Refusal("Training.mixed_precision=True is not supported by train: use False")
+        self.batch, self.learning_rates  # noqa: B018  (errors are raised here, before any work)
 
     @property
     def members(self) -> int:
@@ -79,7 +41,11 @@ class Task:
 
     @property
     def batch(self) -> int:
-        return self.samples if self.training.batch == "all" else self.training.batch
+        return self.training.batch_size(self.samples)
+
+    @property
+    def steps(self) -> int:
+        return self.training.length(self.samples)
 
     @property
     def learning_rates(self) -> tuple[float, ...]:
@@ -92,8 +58,11 @@ class Task:
 
     def rates(self, start: int, stop: int) -> np.ndarray:
         """Learning rate of every member at steps start .. stop-1: float64 [S, T]."""
-        factors = self.training.schedule.factors(np.arange(start, stop), self.training.steps)
-        return np.asarray(self.learning_rates)[:, None] * factors
+        return np.asarray(self.learning_rates)[:, None] * self.factors(start, stop)
+
+    def factors(self, start: int, stop: int) -> np.ndarray:
+        """The schedule's factor at steps start .. stop-1: float64 [T]."""
+        return self.training.factors(np.arange(start, stop), self.steps, self.training.per_epoch(self.samples))
 
     def rows(self, start: int, stop: int) -> Tensor:
         """Rows of the training set seen by every member at steps start .. stop-1: int64 [S, T, B].

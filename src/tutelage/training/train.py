@@ -14,7 +14,8 @@ from tutelage.training.engine import Engine, choose
 from tutelage.training.inputs import Inputs
 from tutelage.training.losses import labels
 from tutelage.training.optimisers import TrainingState
-from tutelage.training.task import Task, Training
+from tutelage.training.settings import Training
+from tutelage.training.task import Task
 from tutelage.training.trajectory import Trajectory
 
 log = logging.getLogger(__name__)
@@ -54,10 +55,10 @@ def train(
         teacher = teacher.expand(students.members)
     task = make_task(students, teacher, inputs, settings)
     recorded: dict[int, Network] = {}
-    steps = tuple(sorted({0, settings.steps, *record}))
+    steps = tuple(sorted({0, task.steps, *record}))
 
     def keep_and_tell(step: int, now: Network, diverged_at: Tensor) -> None:
-        if keep == "all" or step == settings.steps:
+        if keep == "all" or step == task.steps:
             recorded[step] = now
         if on_record:
             on_record(step, now, diverged_at)
@@ -78,8 +79,8 @@ def follow(
 
     Returns diverged_at int64 [S] (see :class:`Trajectory`) and the name of the engine that was used.
     """
-    if steps[0] < 0 or steps[-1] > task.training.steps:
-        raise Refusal(f"recorded steps must lie in 0 .. {task.training.steps}, not {steps[0]} .. {steps[-1]}")
+    if steps[0] < 0 or steps[-1] > task.steps:
+        raise Refusal(f"recorded steps must lie in 0 .. {task.steps}, not {steps[0]} .. {steps[-1]}")
     kind, why = choose(engine, students, task)
     log.info("engine %s on %s: %s", kind.name, students.device, why)
     pack = _Pack(kind, task, students)

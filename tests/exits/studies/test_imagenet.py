@@ -10,6 +10,7 @@ from tutelage.exits.studies import exit_network
 from tutelage.exits.studies._protocol import DISTILLED, EXIT_WISE, WITH_UNLABELLED, accuracies, networks
 from tutelage.exits.studies.imagenet import LABELLED, OURS, draw, exits_imagenet
 from tutelage.lab import Results, Store, execute
+from tutelage.training import Drops
 
 TINY = MSDNet((2,) * 4, (2,) * 4, 6, (4, 6), (1,) * 4, head=4, large=True)
 
@@ -19,7 +20,8 @@ def test_the_paper_scale_is_the_theses_protocol():
         about = experiment.labelled, experiment.held, experiment.total, experiment.top
         assert about == (100, 10, 700, 5)
         training = experiment.training
-        assert (training.epochs, training.batch, training.drops, training.annealing.limit) == (90, 256, (30, 60), 0.1)
+        assert (training.epochs, training.batch, experiment.objective.annealing.limit) == (90, 256, 0.1)
+        assert training.schedule == Drops(at=(30, 60), unit="epochs")
     assert all(10 * OURS[scale]["held"] == LABELLED[scale] for scale in OURS)
 
 

@@ -22,15 +22,17 @@ from tutelage.exits.msdnet import CIFAR, IMAGENET
 from tutelage.exits.multi_exit import MultiExit, multi_exit_conv
 from tutelage.exits.objective import UNLABELLED, Annealing, constant
 from tutelage.exits.training import (
+    PAPER_SGD,
     Augment,
+    ExitObjective,
     ExitTask,
-    ExitTraining,
     Samples,
     TrainedExits,
     train_side_by_side,
 )
 from tutelage.lab import Context, Experiment
 from tutelage.lab.experiment import Arrays
+from tutelage.training import Drops, Training
 
 Teaching = Literal["none", "last", "later"]
 TRACE = "temperatures", "adjusted_confidence", "raw_confidence"
@@ -82,12 +84,22 @@ class ExitNetwork(Experiment, kind="exit-network", numerics=1):
         return 10 * per_image * self.epochs * learnt
 
     @property
-    def training(self) -> ExitTraining:
+    def training(self) -> Training:
         """How the network is trained."""
+        return Training(
+            epochs=self.epochs,
+            batch=self.batch,
+            learning_rate=self.learning_rate,
+            schedule=Drops(at=self.drops, unit="epochs"),
+            optimiser=PAPER_SGD,
+            mixed_precision=self.mixed,
+        )
+
+    @property
+    def objective(self) -> ExitObjective:
+        """What its exits learn from besides labels."""
         fixed = self.temperature
-        annealing = Annealing(limit=self.limit) if fixed is None else constant(fixed)
-        schedule = self.epochs, self.batch, self.learning_rate, self.drops
-        return ExitTraining(*schedule, teachers=self.teachers, annealing=annealing, mixed=self.mixed)
+        return ExitObjective(self.teachers, Annealing(limit=self.limit) if fixed is None else constant(fixed))
 
     def description(self) -> dict[str, Any]:
         """With the names and sizes of the pictures of a folder: their contents are too many bytes to be read here."""
@@ -140,7 +152,7 @@ def train_networks(
         labels[len(rows.train) :] = UNLABELLED
         model = _network(e, x.shape[1], classes).to(x.device)
         own = x.of(chosen) if isinstance(x, Pixels) else x[chosen]
-        tasks.append(ExitTask(model, own, labels, e.training, e.seed))
+        tasks.append(ExitTask(model, own, labels, e.training, e.objective, e.seed))
         apart = x.of(rows.held, test.shape[2]) if isinstance(x, Pixels) else x[rows.held]
         held.append((apart, y[rows.held]))
     done = train_side_by_side(tasks, augment=_augmentation(first, x, test), progress=progress)

@@ -24,7 +24,8 @@ from tutelage.settings import Seeds
 from tutelage.studies.claims import Claim
 from tutelage.studies.figures import PALETTE
 from tutelage.studies.study import Plan, Scale, study
-from tutelage.training.layered import Fit, accuracy, fit
+from tutelage.training import Adam, Training
+from tutelage.training.layered import accuracy, fit
 
 SMALLER = 0.05
 """What the weights of the two dense layers are multiplied by before training (004, section 3.4.3)."""
@@ -118,7 +119,13 @@ class RepresentationTraining(Experiment, kind="representation-training", numeric
                     shares[part].append([pair_shares(h, labels) for h in _layers(model, points)])
                 right.append(accuracy(model, test, test_y))
 
-        settings = Fit(self.epochs, self.batch, "binary", "adam", self.rate, cosine=False)
+        settings = Training(
+            epochs=self.epochs,
+            batch=self.batch,
+            learning_rate=self.rate,
+            loss="binary-cross-entropy",
+            optimiser=Adam(),
+        )
         losses = fit(model, x, y, settings, on_epoch=record)
         over_time = {
             f"{part}_{field}": np.array([[getattr(h, field).numpy() for h in layers] for layers in shares[part]])

@@ -19,7 +19,8 @@ from tutelage.settings import Seeds
 from tutelage.studies.claims import Claim
 from tutelage.studies.figures import PALETTE, panel_grid
 from tutelage.studies.study import Plan, Scale, study
-from tutelage.training.layered import Fit, accuracy, fit
+from tutelage.training import Adam, Cosine, Sgd, Training
+from tutelage.training.layered import accuracy, fit
 
 MULTIPLES = (1, 2, 4)
 
@@ -83,18 +84,23 @@ class PrunedConvTeacher(Experiment, kind="pruned-conv-teacher", numerics=1):
             x, y, test, labels = self.tensors(context.device)
             plan = _plan(x, labels, self.channels, norm="before")
             full = Layered(plan, self.seeds, stream="teacher").to(x.device)
-            epochs = Fit(self.epochs, self.batch, weight_decay=5e-4)
-            fit(full, x, y, epochs, augment=shifted_and_flipped)
+            fit(full, x, y, self.training(self.epochs, 0.1), augment=shifted_and_flipped)
             context.progress(0.7)
             kept = strongest(unit_strengths(full.eval(), x[:2000].split(500)), [self.channels // 2] * len(plan.hidden))
             small = pruned(full, kept)
             found = {"accuracy_whole": accuracy(full, test, labels), "accuracy_pruned": accuracy(small, test, labels)}
-            tuning = Fit(self.tuning_epochs, self.batch, learning_rate=0.02, weight_decay=5e-4)
-            fit(small, x, y, tuning, augment=shifted_and_flipped)
+            fit(small, x, y, self.training(self.tuning_epochs, 0.02), augment=shifted_and_flipped)
             teacher = folded(small.eval())
             found |= {"accuracy_tuned": accuracy(teacher, test, labels)}
             found |= {_column(name): values for name, values in teacher.state_dict().items()}
         return {name: values.cpu().numpy() for name, values in found.items()}
+
+    def training(self, epochs: int, rate: float) -> Training:
+        """How classes are learnt."""
+        sgd = Sgd(momentum=0.9, weight_decay=5e-4)
+        return Training(
+            epochs=epochs, batch=self.batch, learning_rate=rate, schedule=Cosine(), loss="cross-entropy", optimiser=sgd
+        )
 
     def tensors(self, device: torch.device) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Images and labels to train on, and those to test on."""
@@ -151,7 +157,9 @@ class ConvStudents(Experiment, kind="conv-students", numerics=1):
         widths = [max(1, round(self.multiple * w)) for w in plan.widths()]
         wider = Architecture(plan.inputs, plan.with_widths(widths).hidden, plan.outputs, norm="before")
         students = Layered(wider, teacher.seeds, stream=f"student-{self.multiple:g}").to(x.device)
-        settings = Fit(self.epochs, self.batch, loss="mse", optimiser="adam", learning_rate=1e-3)
+        settings = Training(
+            epochs=self.epochs, batch=self.batch, learning_rate=1e-3, schedule=Cosine(), loss="mse", optimiser=Adam()
+        )
         fit(
             students, x, y, settings, augment=shifted_and_flipped, on_epoch=record,
             teach=lambda batch: (_outputs(teacher, batch) - centre) / spread,

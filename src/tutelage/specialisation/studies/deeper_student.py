@@ -63,7 +63,7 @@ class DeeperStudents(Experiment, kind="deeper-students", numerics=1):
 
     @property
     def cost(self) -> float:
-        return 0.002 * self.training.steps * (1 + self.extra_layers)
+        return 0.002 * self.training.length(self.inputs.train) * (1 + self.extra_layers)
 
     def run(self, context: Context) -> Arrays:
         teacher = self.teacher.build(self.seeds, self.inputs)

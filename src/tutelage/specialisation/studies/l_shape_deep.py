@@ -50,7 +50,7 @@ def _frames(size: DeepTeacherSize) -> tuple[int, ...]:
 
 def _early(pack: Pack) -> int:
     """The recorded step of epoch ten, or the last one of a training that ends before."""
-    return min(EARLY * (pack.spec.inputs.train // BATCH), pack.spec.training.steps)
+    return min(EARLY * (pack.spec.inputs.train // BATCH), pack.spec.steps)
 
 
 def draw(packs: Results) -> Figure:

@@ -1,0 +1,159 @@
+"""How networks are trained: one record of settings for all trainers, and what each trainer supports of it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from pydantic import Field, NonNegativeInt, PositiveInt, field_validator, model_validator
+
+from tutelage.errors import Refusal
+from tutelage.settings import PerMemberNonNegative, Settings
+from tutelage.training.losses import Loss
+from tutelage.training.optimisers import Optimiser, Sgd
+from tutelage.training.schedules import Constant, Schedule
+
+_SPAN = 1000  # steps whose learning rates are computed at a time
+
+
+class Training(Settings):
+    """How networks are trained: length, batches, learning rate, schedule, loss and optimiser.
+
+    The length is given as ``steps`` or as ``epochs``. The gradient of a step is the mean over its batch of the sum over
+    outputs. ``batch="all"`` is full-batch gradient descent; ``sampling="epochs"`` draws without replacement, which is
+    the default where the length is given in epochs. A trainer with an objective of its own takes no loss.
+    """
+
+    steps: PositiveInt | None = None
+    epochs: NonNegativeInt | None = None
+    batch: PositiveInt | Literal["all"] = 16
+    sampling: Literal["replacement", "epochs"] = "replacement"
+    learning_rate: PerMemberNonNegative = 0.01
+    schedule: Schedule = Field(default_factory=Constant)
+    loss: Loss = "mse"
+    optimiser: Optimiser = Field(default_factory=Sgd)
+    mixed_precision: bool = False
+    """Whether products are computed in bfloat16; weights and losses keep their precision."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _sampling_of_epochs(cls, values: Any) -> Any:
+        if isinstance(values, dict) and values.get("epochs") is not None:
+            return {"sampling": "epochs"} | values
+        return values
+
+    @field_validator("schedule", mode="before")
+    @classmethod
+    def _schedule(cls, value: Any) -> Any:
+        return Schedule.parse(value)
+
+    @field_validator("optimiser", mode="before")
+    @classmethod
+    def _optimiser(cls, value: Any) -> Any:
+        return Optimiser.parse(value)
+
+    @model_validator(mode="after")
+    def _one_length(self) -> "Training":
+        if (self.steps is None) == (self.epochs is None):
+            both = "" if self.steps is None else ", not both"
+            raise ValueError(f"give 'steps' or 'epochs' in the training{both}")
+        return self
+
+    @property
+    def unusual(self) -> str | None:
+        """What sets this training apart from plain SGD on the squared error, in a phrase."""
+        if self.loss != "mse":
+            return f"the loss {self.loss}"
+        return None if self.optimiser.plain else f"{self.optimiser.kind} with momentum, decay or memory"
+
+    @property
+    def rate(self) -> float:
+        """The learning rate, for trainers that have one for all members."""
+        if isinstance(self.learning_rate, tuple):
+            raise Refusal(f"learning_rate must be one number, got {len(self.learning_rate)}")
+        return self.learning_rate
+
+    def batch_size(self, samples: int) -> int:
+        """Samples of a batch, of so many in all; an error where the batch is drawn without replacement and larger."""
+        if self.batch == "all":
+            return samples
+        if self.sampling == "epochs" and self.batch > samples:
+            raise Refusal(f"a batch of {self.batch} without replacement needs as many samples; there are {samples}")
+        return self.batch
+
+    def length(self, samples: int) -> int:
+        """Number of steps: as given, or that of the epochs, whose incomplete last batches are left out.
+
+        >>> Training(epochs=3, batch=4).length(samples=11)
+        6
+        """
+        if self.steps is not None:
+            return self.steps
+        assert self.epochs is not None
+        return self.epochs * self.per_epoch(samples)
+
+    def per_epoch(self, samples: int) -> int:
+        """Steps of an epoch, at least one."""
+        return max(1, samples // self.batch_size(samples))
+
+    def factors(self, steps: np.ndarray, total: int, per_epoch: int) -> np.ndarray:
+        """The schedule's factor at each of the given steps of ``total``: [T] -> float64 [T]."""
+        return self.schedule.in_steps(per_epoch).factors(steps, total)
+
+    def rates(self, total: int, per_epoch: int = 1) -> Iterator[float]:
+        """The learning rate of every step of ``total``, in order, for trainers that have one for all members."""
+        for start in range(0, total, _SPAN):
+            steps = np.arange(start, min(start + _SPAN, total))
+            yield from (self.rate * self.factors(steps, total, per_epoch)).tolist()
+
+
+def set_rate(rate: float, *optimisers: torch.optim.Optimizer) -> None:
+    """Set the learning rate of the steps to come."""
+    for group in (group for optimiser in optimisers for group in optimiser.param_groups):
+        if isinstance(group["lr"], torch.Tensor):
+            group["lr"].fill_(rate)
+        else:
+            group["lr"] = rate
+
+
+@dataclass(frozen=True)
+class Supported:
+    """What of a :class:`Training` a trainer supports, by kind or value; None: all of it.
+
+    losses: besides the default, which leaves the loss to the trainer where it has an objective of its own.
+    """
+
+    trainer: str
+    length: Literal["steps", "epochs"]
+    sampling: Literal["replacement", "epochs"]
+    losses: Sequence[Loss] | None = ()
+    schedules: Sequence[str] | None = None
+    optimisers: Sequence[str] | None = None
+    whole_batch: bool = False
+    mixed_precision: bool = False
+
+    def check(self, settings: Training) -> None:
+        """Raise an error that names the first setting that is not supported."""
+        if getattr(settings, self.length) is None:
+            other = "epochs" if self.length == "steps" else "steps"
+            self._fail(other, getattr(settings, other), [self.length])
+        if settings.batch == "all" and not self.whole_batch:
+            self._fail("batch", settings.batch, ["a number"])
+        if isinstance(settings.learning_rate, tuple):
+            self._fail("learning_rate", settings.learning_rate, ["one number"])
+        self._among("sampling", settings.sampling, [self.sampling])
+        if "loss" in settings.model_fields_set:
+            self._among("loss", settings.loss, self.losses)
+        self._among("schedule", settings.schedule.kind, self.schedules)
+        self._among("optimiser", settings.optimiser.kind, self.optimisers)
+        if settings.mixed_precision and not self.mixed_precision:
+            self._fail("mixed_precision", True, ["False"])
+
+    def _among(self, name: str, value: str, allowed: Sequence[str] | None) -> None:
+        if allowed is not None and value not in allowed:
+            self._fail(name, value, [repr(one) for one in allowed])
+
+    def _fail(self, name: str, value: Any, instead: Sequence[str]) -> None:
+        use = f"use {' or '.join(instead)}" if instead else f"leave {name} out"
+        raise Refusal(f"Training.{name}={value!r} is not supported by {self.trainer}: {use}")
