@@ -14,14 +14,15 @@ from provenance import provenance
 from tutelage.autoencoders import (
     Model,
     Sampler,
-    Settings,
     categorical_models,
     evaluate,
     normal_data,
     normal_models,
+    settled_adam,
     train_models,
     uniform_symbols,
 )
+from tutelage.training import Training
 
 SYMBOLS = 10
 
@@ -31,7 +32,7 @@ def measured(
     data: Sampler,
     targets: Sequence[float],
     seeds: int,
-    settings: Settings,
+    settings: Training,
 ) -> dict:
     """Train every target with every seed in one stack, and hold the exact information against the target."""
     members = [seed for _ in targets for seed in range(seeds)]
@@ -59,8 +60,8 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--seeds", type=int, default=8)
     options = parser.parse_args()
-    normal = Settings(steps=1200, learning_rate=2e-3)
-    categorical = Settings(steps=2400, learning_rate=1e-2)
+    normal = settled_adam(1200, learning_rate=2e-3)
+    categorical = settled_adam(2400, learning_rate=1e-2)
     result = {
         "provenance": provenance(),
         "normal": measured(normal_models, normal_data, (0.0, 0.4, 0.8, 1.2, 1.6, 2.0), options.seeds, normal),

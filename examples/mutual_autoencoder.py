@@ -13,6 +13,7 @@ from torch import nn
 
 from tutelage.autoencoders import MutualAutoencoder
 from tutelage.errors import Refusal
+from tutelage.training import Settle
 
 WORDS = 16
 words = torch.arange(WORDS).unsqueeze(1)  # one word a sample
@@ -40,7 +41,7 @@ print("target  estimate  wrong signs    KL  the word again  information of the m
 for target in (None, 1.0, 2.0):
     torch.manual_seed(0)
     model = MutualAutoencoder(Encoder(), decoder(), target, kind="categorical", gradient="sum")
-    model.fit(data, steps=1200, batch=128, learning_rate=2e-2, settle=0.25)
+    model.fit(data, steps=1200, batch=128, learning_rate=2e-2, schedule=Settle())
     last, asked = model.log[-1], "none" if target is None else f"{target:.1f}"
     again = float((model.reconstruct(data) == data).float().mean())
     collapsed = "  (collapsed)" if last.collapsed else ""

@@ -34,10 +34,28 @@ def not_kept(error: Exception) -> None:
 def compiled(function):
     """An entry point, compiled when it is first called and kept on disk where there is a folder for it."""
     try:
-        return njit(cache=True, **OPTIONS)(function)
+        entry = njit(cache=True, **OPTIONS)(function)
     except RuntimeError as error:  # numba found no folder it may write to
         not_kept(error)
         return njit(**OPTIONS)(function)
+    _forgive_old_files(entry)
+    return entry
+
+
+def _forgive_old_files(entry) -> None:
+    """Compile anew where the files on disk cannot be read, as those of a version with other classes cannot."""
+    cache = entry._cache
+    load = cache.load_overload
+
+    def load_or_none(signature, context):
+        try:
+            return load(signature, context)
+        except Exception as error:
+            _LOG.info("compiled code on disk cannot be read and is compiled again: %s", error)
+            cache.flush()
+            return None
+
+    cache.load_overload = load_or_none
 
 
 def stamp_of(*files: str, setting: str = "") -> int:

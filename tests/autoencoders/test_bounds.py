@@ -3,7 +3,15 @@
 import pytest
 import torch
 
-from tutelage.autoencoders import Bounds, Settings, bounds, categorical_models, evaluate, normal_models, train_models
+from tutelage.autoencoders import (
+    Bounds,
+    bounds,
+    categorical_models,
+    evaluate,
+    normal_models,
+    settled_adam,
+    train_models,
+)
 from tutelage.autoencoders.bounds import from_samples
 from tutelage.autoencoders.training import normal_data
 from tutelage.errors import Refusal
@@ -11,7 +19,7 @@ from tutelage.errors import Refusal
 
 def test_bounds_enclose_the_exact_information():
     model = normal_models([0, 1], hidden=16)
-    train_models(model, normal_data, [0.8, 0.3], [0, 1], Settings(steps=300, learning_rate=5e-3, batch=64))
+    train_models(model, normal_data, [0.8, 0.3], [0, 1], settled_adam(300, 64, 5e-3))
     exact = evaluate(model)
     for found, information, infomax in zip(bounds(model, [0, 1]), exact.information, exact.infomax, strict=True):
         assert found.lower < float(information) + 4 * found.lower_error

@@ -10,6 +10,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from tutelage.autoencoders import MutualAutoencoder
 from tutelage.errors import Refusal
+from tutelage.training import Settle
 
 
 class Two(nn.Module):
@@ -121,7 +122,7 @@ def test_switches_are_kept_with_the_weights(tmp_path):
     model = MutualAutoencoder(Two(6, 2), nn.Linear(2, 6), 0.5, kind="bernoulli", **switches)
     model.fit(_bits(64), steps=5, batch=16).save(tmp_path / "one")
     again = MutualAutoencoder.load(tmp_path / "one", Two(6, 2), nn.Linear(2, 6))
-    assert again.settings == model.settings
+    assert again.objective == model.objective
     assert torch.equal(again.reconstruct(_bits(5)), model.reconstruct(_bits(5)))
 
 
@@ -141,7 +142,7 @@ def test_the_sum_over_symbols_reaches_the_target():
     data = torch.arange(4).repeat(64).view(-1, 1)
     decoder = nn.Sequential(nn.Linear(1, 16), nn.Tanh(), nn.Linear(16, 4), nn.Unflatten(1, (1, 4)))
     model = MutualAutoencoder(Symbols(4, 1), decoder, target=0.7, kind="categorical", gradient="sum")
-    model.fit(data, steps=400, batch=64, learning_rate=3e-2, settle=0.5)
+    model.fit(data, steps=400, batch=64, learning_rate=3e-2, schedule=Settle(share=0.5))
     assert model.log[-1].estimate == pytest.approx(0.7, abs=0.1)
     assert 0.1 < model.log[-1].wrong_signs < 0.9
 
@@ -166,7 +167,7 @@ def test_refining_closes_the_bounds_and_leaves_the_model_alone():
         for parameter in model.estimator.parameters():
             parameter.mul_(0.2)
     before, codes, samples = model.bounds(2000), model.encode(_numbers())[0], model.sample(9)
-    after = model.refine(300, learning_rate=1e-2).bounds(2000)
+    after = model.refine(steps=300, learning_rate=1e-2).bounds(2000)
     assert after.lower > before.lower + 0.1
     assert after.upper - after.lower < before.upper - before.lower
     assert torch.equal(model.encode(_numbers())[0], codes)
@@ -178,7 +179,7 @@ def test_refining_closes_the_bounds_and_leaves_the_model_alone():
 def test_modules_on_a_gpu(target, resample):
     model = MutualAutoencoder(Two(6, 2).cuda(), nn.Linear(2, 6).cuda(), target, kind="bernoulli", resample=resample)
     x = _bits()
-    model.fit(x, steps=60, batch=32, learning_rate=1e-2).refine(5)
+    model.fit(x, steps=60, batch=32, learning_rate=1e-2).refine(steps=5)
     assert model.sample(4).device.type == "cuda"
     assert model.reconstruct(x.cuda()).shape == x.shape
     assert model.information(x.cuda(), samples=64).latent == 2
@@ -221,7 +222,7 @@ def test_what_cannot_be_learnt_from_is_refused():
     ):
         with pytest.raises(Refusal, match=words):
             model.fit(data)
-    with pytest.raises(Refusal, match="at least one step"):
+    with pytest.raises(Refusal, match="'steps' in the training: input should be greater than 0"):
         model.fit(_numbers(8), steps=0)
     with pytest.raises(Refusal, match=r"carry 0\.6931 nats at most"):
         MutualAutoencoder(Two(1, 1), nn.Linear(1, 1), 2.0, kind="bernoulli").fit(torch.tensor([[0.0], [1.0]]))

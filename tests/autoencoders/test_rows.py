@@ -7,6 +7,7 @@ import torch
 
 from tutelage.autoencoders import MutualAutoencoder, conv_encoder, row_decoder
 from tutelage.errors import Refusal
+from tutelage.training import Settle
 
 
 def _every(height: int, width: int) -> torch.Tensor:
@@ -41,7 +42,7 @@ def test_a_strong_decoder_is_told_what_to_say():
     model = MutualAutoencoder(
         conv_encoder((1, 4, 4), 1, width=8), row_decoder((1, 4, 4), 1, hidden=16), 1.0, kind="law", penalty=3.0
     )
-    model.fit(x, steps=150, batch=64, learning_rate=2e-2, settle=0.5)
+    model.fit(x, steps=150, batch=64, learning_rate=2e-2, schedule=Settle(share=0.5))
     assert model.log[-1].estimate == pytest.approx(1.0, abs=0.2)
     assert model.reconstruct(x).shape == x.shape
     with pytest.raises(Refusal, match=r"carry 11\.09 nats at most"):

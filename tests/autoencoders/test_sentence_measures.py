@@ -17,8 +17,9 @@ from tutelage.autoencoders.sentence_measures import (
     sentence_bounds,
     shares_kept,
 )
-from tutelage.autoencoders.sentence_training import SentenceSettings, train_sentences
+from tutelage.autoencoders.sentence_training import train_sentences
 from tutelage.autoencoders.sequences import sentence_models
+from tutelage.autoencoders.settings import SentenceObjective, settled_adam
 from tutelage.errors import Refusal
 
 DATA = torch.cartesian_prod(torch.arange(1, 5), torch.arange(1, 5))
@@ -30,8 +31,8 @@ RESAMPLE = 3
 def trained():
     """Two members with one latent: a VAE, and one that was asked for 1.2 nats."""
     model = sentence_models(SEEDS, 5, 2, latent=1, hidden=12, embedding=6)
-    how = SentenceSettings(steps=250, batch=32, samples=64, learning_rate=2e-2, resample=RESAMPLE, penalty=1.0)
-    train_sentences(model, DATA, (None, 1.2), SEEDS, how)
+    how = SentenceObjective(samples=64, resample=RESAMPLE, penalty=1.0)
+    train_sentences(model, DATA, (None, 1.2), SEEDS, settled_adam(250, 32, 2e-2), objective=how)
     return model
 
 

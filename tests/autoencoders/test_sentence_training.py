@@ -6,8 +6,9 @@ import math
 import pytest
 import torch
 
-from tutelage.autoencoders.sentence_training import SentenceSettings, sentence_gain, train_sentences
+from tutelage.autoencoders.sentence_training import sentence_gain, train_sentences
 from tutelage.autoencoders.sequences import sentence_models
+from tutelage.autoencoders.settings import SentenceObjective, settled_adam
 from tutelage.errors import Refusal
 
 VOCABULARY, LONGEST = 3, 2
@@ -52,8 +53,10 @@ def _trained(targets, steps=250, **settings):
     seeds = range(len(targets))
     model = sentence_models(seeds, 6, 2, latent=2, hidden=12, embedding=6)
     data = torch.cartesian_prod(torch.arange(1, 6), torch.arange(1, 6))
-    how = SentenceSettings(steps=steps, batch=32, samples=64, learning_rate=2e-2, **settings)
-    return model, train_sentences(model, data, targets, seeds, how, most=math.log(25), record=[steps // 2])
+    how, most = SentenceObjective(samples=64, **settings), math.log(25)
+    return model, train_sentences(
+        model, data, targets, seeds, settled_adam(steps, 32, 2e-2), objective=how, most=most, record=[steps // 2]
+    )
 
 
 def test_information_comes_when_it_is_asked_for():
@@ -71,9 +74,9 @@ def test_a_member_does_not_depend_on_its_neighbours():
     both = sentence_models([4, 5], 6, 2, latent=2, hidden=4, embedding=3)
     alone = sentence_models([5], 6, 2, latent=2, hidden=4, embedding=3)
     data = torch.cartesian_prod(torch.arange(1, 6), torch.arange(1, 6))
-    how = SentenceSettings(steps=5, batch=8, samples=8)
-    first = train_sentences(both, data, (0.5, 1.0), [4, 5], how).estimate[-1, 1]
-    second = train_sentences(alone, data, (1.0,), [5], how).estimate[-1, 0]
+    how = {"settings": settled_adam(5, 8, 1.5e-2), "objective": SentenceObjective(samples=8)}
+    first = train_sentences(both, data, (0.5, 1.0), [4, 5], **how).estimate[-1, 1]
+    second = train_sentences(alone, data, (1.0,), [5], **how).estimate[-1, 0]
     assert float(first) == pytest.approx(float(second), abs=1e-4)
 
 
@@ -84,7 +87,7 @@ def test_a_plain_encoder_and_the_usual_remedies():
 
 def test_refusals():
     model = sentence_models([0], 6, 2, latent=2, hidden=4, embedding=3)
-    how = SentenceSettings(steps=1)
+    how = settled_adam(1, 32, 1.5e-2)
     with pytest.raises(Refusal, match=r"3\.219 nats at most"):
         _trained((4.0,), steps=1)
     with pytest.raises(Refusal, match="3 places and numbers up to 5"):
@@ -94,7 +97,7 @@ def test_refusals():
     with pytest.raises(Refusal, match="rows of word numbers"):
         train_sentences(model, torch.zeros(4, 2), (None,), [0], how)
     with pytest.raises(Refusal, match="reinforce"):
-        SentenceSettings(gradient="sum")
+        SentenceObjective(gradient="sum")
     model.decoder.bias.data.fill_(math.nan)
     with pytest.raises(Refusal, match="diverged by step 1"):
         train_sentences(model, torch.ones(4, 2, dtype=torch.int64), (None,), [0], how)

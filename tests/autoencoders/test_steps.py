@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from tutelage.autoencoders import Likelihood, Settings
+from tutelage.autoencoders import InformationObjective, Likelihood
 from tutelage.autoencoders.joint import Joint
 from tutelage.autoencoders.steps import bound, gain, kept_codes
 from tutelage.autoencoders.streams import NamedDraws
@@ -40,7 +40,11 @@ DATA = torch.arange(40).view(-1, 1) % SYMBOLS
 def test_the_kl_term_is_weighed_and_has_its_floor(joint):
     plain, half, free = (
         bound(joint, DATA, NamedDraws(0, CPU), how, 0)
-        for how in (Settings(), Settings(beta=3.0, warm_up=6), Settings(free_bits=100.0))
+        for how in (
+            InformationObjective(),
+            InformationObjective(beta=3.0, warm_up=6),
+            InformationObjective(free_bits=100.0),
+        )
     )
     fit, kl = float(plain.reconstruction), float(plain.kl)
     assert float(plain.climbed) == pytest.approx(fit - kl)
@@ -52,7 +56,11 @@ def test_the_kl_term_is_weighed_and_has_its_floor(joint):
 @torch.no_grad()
 def test_resampling_closes_in_on_the_likelihood(joint):
     one, few, many = (
-        sum(float(bound(joint, DATA, NamedDraws(s, CPU), Settings(resample=k), 0).climbed) for s in range(60)) / 60
+        sum(
+            float(bound(joint, DATA, NamedDraws(s, CPU), InformationObjective(resample=k), 0).climbed)
+            for s in range(60)
+        )
+        / 60
         for k in (1, 3, 30)
     )
     z = torch.randn(100_000, 2, generator=torch.Generator().manual_seed(0))
@@ -64,15 +72,15 @@ def test_resampling_closes_in_on_the_likelihood(joint):
 def test_reinforce_and_the_sum_have_the_same_gradient(joint):
     weight = joint.decoder[2].weight
 
-    def gradients(how: Settings, count: int) -> torch.Tensor:
+    def gradients(how: str, count: int) -> torch.Tensor:
         stream, found = NamedDraws(0, CPU), []
         for _ in range(count):
             joint.decoder.zero_grad()
-            gain(joint, stream, how).backward()
+            gain(joint, stream, how, 512).backward()
             found.append(weight.grad.clone())
         return torch.stack(found)
 
-    noisy, exact = gradients(Settings(batch=512, gradient="reinforce"), 150), gradients(Settings(batch=512), 150)
+    noisy, exact = gradients("reinforce", 150), gradients("sum", 150)
     error = ((noisy.var(0) + exact.var(0)) / 150).sqrt()
     assert bool(((noisy.mean(0) - exact.mean(0)).abs() < 4.5 * error).all())
     assert float(exact.var(0).mean()) < 0.2 * float(noisy.var(0).mean())
@@ -90,7 +98,7 @@ def test_the_sum_is_for_one_symbol_a_sample():
 
     joint = Joint(Table(), Two(), Table(), Likelihood("categorical"), size=1)
     with pytest.raises(Refusal, match="2 symbols"):
-        gain(joint, NamedDraws(0, CPU), Settings())
+        gain(joint, NamedDraws(0, CPU), "sum", 128)
 
 
 def test_of_several_codes_one_is_kept_by_its_weight(joint):

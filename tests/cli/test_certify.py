@@ -158,7 +158,7 @@ def test_refusals_are_one_sentence_with_exit_code_2(tutelage, files, tmp_path):
         "is not a safetensors file": ("pruning", teacher, student, "--points", junk),
         "write NAME=NUMBER": ("pruning", teacher, student, "--points", points, "--option", "tolerance"),
         "it takes tolerance, alignment": ("pruning", teacher, student, "--points", points, "--option", "batch=3"),
-        "tolerance must be finite and at least 0, got nan": (
+        "tolerance must be a number of at least 0, got nan": (
             "pruning",
             teacher,
             student,

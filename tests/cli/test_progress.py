@@ -4,7 +4,7 @@ from collections import Counter
 
 from rich.console import Console
 
-from tutelage.cli.progress import shown, standings_table
+from tutelage.cli.progress import share_shown, shown, standings_table
 from tutelage.studies.live import Standing
 
 
@@ -17,8 +17,9 @@ def test_a_row_a_study_with_its_verdicts_so_far():
 
 
 def test_nothing_is_drawn_without_a_terminal(capsys):
-    with shown("label", 10.0, quiet=False) as (done, landed, evidence):
+    with shown("label", 10.0, quiet=False) as (done, landed):
         done(5.0)
         landed(None)
-        evidence("a study", 0.5)
+    with share_shown("label", quiet=False) as tell:
+        tell(0.5)
     assert capsys.readouterr() == ("", "")

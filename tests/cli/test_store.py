@@ -64,7 +64,7 @@ def test_list(tutelage, results, monkeypatch):
     monkeypatch.setenv("COLUMNS", "160")
     root, names = results
     rows = json.loads(tutelage("store", "list", "--results", root, "--json").stdout)
-    assert {row["pack"] for row in rows} == set(names)
+    assert {row["experiment"] for row in rows} == set(names)
     (root / names[0] / "unit.parquet").unlink()
     shown = tutelage("store", "list", "--results", root)
     assert shown.returncode == 0
@@ -123,7 +123,7 @@ def test_query_answers_as_a_table_as_json_and_as_csv(tutelage, results):
     (row,) = json.loads(tutelage("query", sql, "--results", root, "--json").stdout)
     assert (row["polarity"], row["multiple"], row["seeds"]) == (0.5, 2.0, 12)
     (line,) = csv.DictReader(io.StringIO(tutelage("query", sql, "--results", root, "--csv").stdout))
-    assert float(line["p"]) == 0.5
+    assert float(line["polarity"]) == 0.5
     assert "share" in tutelage("query", sql, "--results", root).stdout
     lists = tutelage(
         "query", "SELECT seeds, 'nan'::DOUBLE AS x, DATE '2020-01-01' AS d FROM experiments", "--results", root, "--csv"

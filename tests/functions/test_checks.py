@@ -55,7 +55,7 @@ def test_a_torch_module_is_imported():
 @pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.float8_e4m3fn, torch.complex64])
 @pytest.mark.parametrize("use", [tt.functions.prune, lambda n: tt.functions.same_function(n, n)])
 def test_weights_that_are_no_real_numbers_raise_an_error(use, dtype):
-    with pytest.raises(tt.Refusal, match=f"must be bfloat16, float16, float32, float64, got {str(dtype)[6:]}"):
+    with pytest.raises(tt.Refusal, match=f"must be of type float16, bfloat16, float32, float64, got {str(dtype)[6:]}"):
         use(net().map(lambda a: a.to(dtype)))
 
 

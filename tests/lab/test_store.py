@@ -131,9 +131,10 @@ def test_something_else_under_the_name_of_a_pack_is_refused(values, tmp_path, wh
 def test_an_empty_folder_under_the_name_of_a_pack_is_filled(values, tmp_path):
     spec, store = Spec(**values()), Store(tmp_path)
     (pack,) = execute([spec], store)
+    files = tables(pack)
     shutil.rmtree(pack.folder)
     pack.folder.mkdir()
-    store.save(spec, tables(pack), {})
+    store.save(spec, files, {})
     assert store.load(spec).report.steps == pack.report.steps
 
 

@@ -290,7 +290,7 @@ def look_at_everything(results, spec, name, label, elsewhere):
     assert any(pack in said for pack in damaged), label
     assert not (elsewhere / "all.tar").exists()
     if FUZZED > 200 or int(label.split()[0]) % 5 == 0:  # the slowest of all
-        said = refused(query, results, "SELECT count(*), sum(fan_out), max(pack) FROM units")
+        said = refused(query, results, "SELECT count(*), sum(fan_out), max(experiment) FROM units")
         assert not said or any(pack in said for pack in damaged), label
     for removal in store_tools.garbage(results, 0, damaged=True):
         store_tools.remove(removal)

@@ -58,7 +58,7 @@ def test_the_threshold_itself_does_not_meet_a_strict_bound():
 
 
 def test_an_expectation_must_be_a_bound():
-    with pytest.raises(ValueError, match="a claim expects"):
+    with pytest.raises(ValueError, match="expected must be"):
         verdict([1.0, 2.0], "about 3")
 
 

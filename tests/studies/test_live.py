@@ -27,7 +27,7 @@ def test_claims_by_setting_are_judged_as_their_packs_land(landed):
     landing = Landing(planned)
     landing.add(packs[0])
     first = landing.standings()[0]
-    assert (first.study, first.landed, first.packs) == ("l-shape", 1, 12)
+    assert (first.study, first.landed, first.experiments) == ("l-shape", 1, 12)
     assert sum(first.verdicts.values()) == 2  # the two claims made of every setting by itself
     assert first.waiting == 2  # those that compare settings
 
@@ -38,5 +38,5 @@ def test_in_the_end_everything_is_judged(landed):
     for pack in packs:
         landing.add(pack)
     for standing in landing.standings():
-        assert standing.landed == standing.packs
+        assert standing.landed == standing.experiments
         assert standing.waiting == 0

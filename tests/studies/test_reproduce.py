@@ -62,7 +62,7 @@ class Ones(Experiment, kind="test-ones", numerics=1):
     """Numbers near 1."""
 
     shift: float = 0.0
-    seeds: Seeds = 3
+    seeds: Seeds = (0, 1, 2)
 
     def run(self, context):
         context.progress(0.5)

@@ -20,11 +20,11 @@ from tutelage.autoencoders.records import Information, TrainingRecord
 from tutelage.autoencoders.rows import row_decoder
 from tutelage.autoencoders.sentence_files import load_sentences, save_sentences
 from tutelage.autoencoders.sentence_measures import reconstructions, sentence_bounds
-from tutelage.autoencoders.sentence_training import SentenceSettings, train_sentences
+from tutelage.autoencoders.sentence_training import train_sentences
 from tutelage.autoencoders.sequences import sentence_models
+from tutelage.autoencoders.settings import InformationObjective, SentenceObjective, settled_adam
 from tutelage.autoencoders.training import (
     Sampler,
-    Settings,
     TrainingHistory,
     normal_data,
     train_models,
@@ -38,6 +38,7 @@ __all__ = [
     "Exact",
     "Infomax",
     "Information",
+    "InformationObjective",
     "Likelihood",
     "Model",
     "MutualAutoencoder",
@@ -46,8 +47,7 @@ __all__ = [
     "NormalOptimum",
     "TrainingRecord",
     "Sampler",
-    "SentenceSettings",
-    "Settings",
+    "SentenceObjective",
     "TableEncoder",
     "active_units",
     "best_elbo",
@@ -75,6 +75,7 @@ __all__ = [
     "save_sentences",
     "sentence_bounds",
     "sentence_models",
+    "settled_adam",
     "train_models",
     "train_sentences",
     "uniform_symbols",

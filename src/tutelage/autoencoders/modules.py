@@ -3,8 +3,9 @@
 import copy
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -15,13 +16,17 @@ from tutelage.autoencoders.joint import Joint
 from tutelage.autoencoders.likelihoods import Kind, Likelihood, pair
 from tutelage.autoencoders.objective import Gradient
 from tutelage.autoencoders.records import Information, TrainingRecord, Watch
+from tutelage.autoencoders.settings import InformationObjective, steps_and_batch
 from tutelage.autoencoders.steps import Terms, bound, estimate, fit_estimator, gain, kept_codes
 from tutelage.autoencoders.streams import NamedDraws
-from tutelage.autoencoders.training import Settings, checked_targets
+from tutelage.autoencoders.training import checked_targets
 from tutelage.errors import Refusal
+from tutelage.training import Adam, Settle, Training
+from tutelage.training.settings import given, set_rate
 
 _EVERY = 50  # steps between records
 _CHUNK = 1024  # samples looked at together after training
+_ADAM: dict[str, Any] = {"batch": 128, "learning_rate": 1e-3, "optimiser": Adam()}  # unless told otherwise
 _SWITCHES = ("penalty", "resample", "beta", "warm_up", "free_bits", "gradient")
 
 
@@ -31,8 +36,8 @@ class MutualAutoencoder:
     encoder: data [B, ...] -> mean and log-variance of the code, [B, k] each; decoder: codes [B, k] -> what ``kind`` of
     law it speaks of (see :class:`.Likelihood`); target: M in nats, None for a plain VAE; penalty: C of (4.11);
     estimator: r(z|x), built like the encoder, a copy of it with weights of its own unless given. It is shown samples of
-    the model alone, never data. The other switches are those of :class:`.Settings`; gradient: of discrete data alone,
-    "sum" where a sample is one symbol.
+    the model alone, never data. The other switches are those of :class:`.InformationObjective`; gradient: of
+    discrete data alone, "sum" where a sample is one symbol.
     """
 
     def __init__(
@@ -51,15 +56,7 @@ class MutualAutoencoder:
         gradient: Gradient = "reinforce",
     ) -> None:
         checked_targets([target], [0])
-        self.settings = Settings(
-            penalty=penalty,
-            resample=resample,
-            beta=beta,
-            warm_up=warm_up,
-            free_bits=free_bits,
-            gradient=gradient,
-            settle=0.0,
-        )
+        self.objective = InformationObjective(penalty, resample, beta, warm_up, free_bits, gradient)
         self.likelihood = Likelihood(kind)
         if gradient == "sum" and kind != "categorical":
             raise Refusal(f"the sum over symbols is for kind 'categorical', not {kind!r}: leave the gradient alone")
@@ -74,37 +71,36 @@ class MutualAutoencoder:
     @property
     def penalty(self) -> float:
         """C of (4.11)."""
-        return self.settings.penalty
+        return self.objective.penalty
 
     def fit(
         self,
         data: Tensor | Iterable,
+        settings: Training | None = None,
         *,
-        steps: int = 2000,
-        batch: int = 128,
-        learning_rate: float = 1e-3,
-        settle: float = 0.0,
         seed: int = 0,
         on_record: Callable[[TrainingRecord], None] | None = None,
+        **training: Any,
     ) -> "MutualAutoencoder":
         """Train on samples [N, ...], or on a loader of batches (read once and kept, labels left out).
 
-        settle: the last share of the steps, over which the rate falls to a tenth.
+        Settings are those of :class:`.Training`, given as one or by name (steps=..., batch=..., learning_rate=...), not
+        both; by name, those left out are 2000 steps of Adam with batches of 128 and the rate 1e-3.
         """
-        how = replace(self.settings, steps=steps, batch=batch, learning_rate=learning_rate, settle=settle)
+        settings = given(settings, training, steps=2000, **_ADAM)
+        steps, batch = steps_and_batch(settings, "MutualAutoencoder.fit")
         x = _samples(data).to(self.joint.device)
         self.likelihood.check(x)
         checked_targets([self.target], [0], self.joint.fits(x))
         theta = [*self.encoder.parameters(), *self.decoder.parameters()]
-        up, aside = (torch.optim.Adam(p, learning_rate) for p in (theta, self.estimator.parameters()))
+        up, aside = (settings.optimiser.for_module(p, settings.rate) for p in (theta, self.estimator.parameters()))
         stream, watch = NamedDraws(seed, x.device), Watch(self.target)
         for part in self.joint.parts.values():
             part.train()
-        for step in range(how.steps):
-            for group in (*up.param_groups, *aside.param_groups):
-                group["lr"] = how.rate(step)
-            terms = self._step(x, up, aside, stream, watch, how, step)
-            if (step + 1) % _EVERY == 0 or step + 1 == how.steps:
+        for step, rate in enumerate(settings.rates(steps)):
+            set_rate(rate, up, aside)
+            terms = self._step(x, up, aside, stream, watch, batch, step)
+            if (step + 1) % _EVERY == 0 or step + 1 == steps:
                 elbo, kl, fit = (float(term.detach()) for term in (terms.elbo, terms.kl, terms.reconstruction))
                 record = TrainingRecord(step + 1, self.target, watch.estimate, elbo, kl, fit, watch.wrong_signs())
                 self.log.append(record)
@@ -121,37 +117,37 @@ class MutualAutoencoder:
         aside: torch.optim.Optimizer,
         stream: NamedDraws,
         watch: Watch,
-        how: Settings,
+        batch: int,
         step: int,
     ) -> Terms:
         """One step of the model and one of its estimator (004, Algorithm 4.1)."""
-        information = estimate(self.joint, stream, how.batch)
+        information = estimate(self.joint, stream, batch)
         sign = watch.sign(information)
         up.zero_grad()
-        terms = bound(self.joint, x[stream.rows(how.batch, len(x))], stream, how, step)
+        terms = bound(self.joint, x[stream.rows(batch, len(x))], stream, self.objective, step)
         loss = -terms.climbed
         if self.target is not None:
-            loss = loss + how.penalty * sign * gain(self.joint, stream, how)
+            loss = loss + self.penalty * sign * gain(self.joint, stream, self.objective.gradient, batch)
         loss.backward()
         up.step()
-        fit_estimator(self.joint, aside, stream, how.batch)
+        fit_estimator(self.joint, aside, stream, batch)
         if not math.isfinite(float(loss.detach()) + information):
-            raise Refusal(f"training diverged at step {step + 1}: lower the learning rate {how.learning_rate:g} or C")
+            raise Refusal(f"training diverged at step {step + 1}: lower the learning rate or C")
         return terms
 
-    def refine(
-        self, steps: int = 500, *, batch: int = 128, learning_rate: float = 1e-3, seed: int = 0
-    ) -> "MutualAutoencoder":
-        """Train the estimator alone, on samples of the model as it is: the bounds of I close in, the model stays."""
-        how = replace(self.settings, steps=steps, batch=batch, learning_rate=learning_rate, settle=1.0)
-        optimiser, stream = (
-            torch.optim.Adam(self.estimator.parameters()),
-            NamedDraws(seed, self.joint.device, "refined-"),
-        )
+    def refine(self, settings: Training | None = None, *, seed: int = 0, **training: Any) -> "MutualAutoencoder":
+        """Train the estimator alone, on samples of the model as it is: the bounds of I close in, the model stays.
+
+        Settings as in :meth:`fit`; by name, those left out are 500 steps at a rate that falls to a tenth of 1e-3.
+        """
+        settings = given(settings, training, steps=500, schedule=Settle(share=1.0), **_ADAM)
+        steps, batch = steps_and_batch(settings, "MutualAutoencoder.refine")
+        optimiser = settings.optimiser.for_module(self.estimator.parameters(), settings.rate)
+        stream = NamedDraws(seed, self.joint.device, "refined-")
         self.estimator.train()
-        for step in range(how.steps):
-            optimiser.param_groups[0]["lr"] = how.rate(step)
-            fit_estimator(self.joint, optimiser, stream, how.batch)
+        for rate in settings.rates(steps):
+            set_rate(rate, optimiser)
+            fit_estimator(self.joint, optimiser, stream, batch)
         self.estimator.eval()
         return self
 
@@ -171,7 +167,7 @@ class MutualAutoencoder:
     def reconstruct(self, x: Tensor, seed: int = 0) -> Tensor:
         """Samples encoded and decoded again, both at random; with k > 1 codes, one of them kept by its weight."""
         stream = NamedDraws(seed, x.device)
-        z = kept_codes(self.joint, x, stream, self.settings.resample)
+        z = kept_codes(self.joint, x, stream, self.objective.resample)
         return self.joint.decoded(self.decoder(z), stream)
 
     def bounds(self, samples: int = 4096, codes: int = 16, seed: int = 1) -> Bounds:
@@ -210,7 +206,7 @@ class MutualAutoencoder:
 
     def save(self, path: str | Path) -> None:
         """Write all weights as safetensors, with the settings beside them."""
-        switches = {name: getattr(self.settings, name) for name in _SWITCHES}
+        switches = {name: getattr(self.objective, name) for name in _SWITCHES}
         about = {"kind": self.likelihood.kind, "target": self.target, "latent": self.joint.latent, **switches}
         saving.to_file(path, self.joint.parts, about)
 

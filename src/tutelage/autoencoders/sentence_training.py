@@ -13,34 +13,16 @@ import torch
 from torch import Tensor
 
 from tutelage import draws
-from tutelage.autoencoders.objective import Gradient, elbo, infomax, resampled_bound, score_function, standard_normal
+from tutelage.autoencoders.objective import elbo, infomax, resampled_bound, score_function, standard_normal
 from tutelage.autoencoders.parts import Model
 from tutelage.autoencoders.sequences import decoder_of
-from tutelage.autoencoders.training import Settings, check_course, checked_targets
+from tutelage.autoencoders.settings import SentenceObjective, settled_adam, steps_and_batch
+from tutelage.autoencoders.training import check_course, checked_targets
 from tutelage.errors import Refusal
+from tutelage.training.settings import Training, set_rate
 
 _MEMORY = 0.98  # of the running mean that is reported as the estimate
 _EVERY = 50  # steps between two looks at what has become of training
-
-
-@dataclass(frozen=True)
-class SentenceSettings(Settings):
-    """Settings for sentences. samples: sentences of the model in the batch of the gradient, and in that of the sign;
-    taught: in the batch that the estimator learns from."""
-
-    steps: int = 1000
-    batch: int = 32
-    learning_rate: float = 1.5e-2
-    penalty: float = 1.0
-    resample: int = 5
-    gradient: Gradient = "reinforce"
-    samples: int = 64
-    taught: int = 64
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.gradient != "reinforce" or self.samples < 2 or self.taught < 1:
-            raise Refusal("sentences are too many to sum over: the gradient is 'reinforce', of two samples or more")
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,28 +55,31 @@ def train_sentences(
     sentences: Tensor,
     targets: Sequence[float | None],
     seeds: Sequence[int],
-    settings: SentenceSettings,
+    settings: Training | None = None,
     *,
+    objective: SentenceObjective | None = None,
     most: float | None = None,
     record: Sequence[int] = (),
     on_progress: Callable[[float], None] | None = None,
 ) -> SentenceCourse:
     """Train all members in place on sentences [N, T]; targets: M of each member, None for a VAE.
 
+    settings: a length in steps; unless given, 1000 of Adam.
     most: entropy of the law of the sentences, above which no target lies; record: steps after which the course is
     noted, beside the last one.
     """
+    settings, how = settings or settled_adam(1000, 32, 1.5e-2), objective or SentenceObjective()
+    steps, batch = steps_and_batch(settings, "train_sentences")
     wanted = checked_targets(targets, seeds, most, model.members)
     _check_data(model, sentences)
     theta = [*model.decoder.parameters(), *model.encoder.parameters()]
-    up, aside = (torch.optim.Adam(p, settings.learning_rate) for p in (theta, model.estimator.parameters()))
-    noise = _SentenceNoise(model, seeds, settings, sentences.shape)
+    up, aside = (settings.optimiser.for_module(p, settings.rate) for p in (theta, model.estimator.parameters()))
+    noise = _SentenceNoise(model, seeds, how, batch, sentences.shape)
     running, wrong, told, last = torch.zeros(len(seeds)), torch.zeros(len(seeds)), dict[int, tuple[Tensor, ...]](), 0
-    for now in range(settings.steps):
-        for group in (*up.param_groups, *aside.param_groups):
-            group["lr"] = settings.rate(now)
+    for now, rate in enumerate(settings.rates(steps)):
+        set_rate(rate, up, aside)
         part = noise(now)
-        bound, information = _model_step(model, sentences[part.rows], part, wanted, settings, now)
+        bound, information = _model_step(model, sentences[part.rows], part, wanted, how, now)
         up.step()
         up.zero_grad()
         _estimator_step(model, part)
@@ -102,18 +87,18 @@ def train_sentences(
         aside.zero_grad()
         running = running + max(1 / (now + 1), 1 - _MEMORY) * (information - running)
         wrong = wrong + ((information - wanted) * (running - wanted) < 0)
-        if now + 1 in record or now + 1 == settings.steps:
+        if now + 1 in record or now + 1 == steps:
             told[now + 1] = running, bound, wrong / (now + 1 - last)
             wrong, last = torch.zeros_like(wrong), now + 1
-        if (now + 1) % _EVERY == 0 or now + 1 == settings.steps:
+        if (now + 1) % _EVERY == 0 or now + 1 == steps:
             check_course(bound, information, now + 1)
             if on_progress:
-                on_progress((now + 1) / settings.steps)
+                on_progress((now + 1) / steps)
     return SentenceCourse(tuple(told), *(torch.stack(column) for column in zip(*told.values(), strict=True)))
 
 
 def _model_step(
-    model: Model, x: Tensor, part: "_SentenceDraws", wanted: Tensor, how: SentenceSettings, now: int
+    model: Model, x: Tensor, part: "_SentenceDraws", wanted: Tensor, how: SentenceObjective, now: int
 ) -> tuple[Tensor, Tensor]:
     """Leave the gradient of decoder and encoder in place; the bound, and I as a batch of its own has it: [S] each."""
     with torch.no_grad():
@@ -162,10 +147,12 @@ class _SentenceDraws:
 class _SentenceNoise:
     """All draws of the training, each member's from its own streams."""
 
-    def __init__(self, model: Model, seeds: Sequence[int], how: SentenceSettings, data: torch.Size) -> None:
-        self.count, self.batch = data[0], how.batch
+    def __init__(
+        self, model: Model, seeds: Sequence[int], how: SentenceObjective, batch: int, data: torch.Size
+    ) -> None:
+        self.count, self.batch = data[0], batch
         self.sizes = {
-            "code": (how.resample, how.batch, model.latent),
+            "code": (how.resample, batch, model.latent),
             "latent": (2, how.samples, model.latent),
             "uniform": (2, how.samples, data[1]),
             "taught-latent": (how.taught, model.latent),

@@ -8,9 +8,9 @@ from torch import Tensor
 
 from tutelage.autoencoders.joint import Joint
 from tutelage.autoencoders.likelihoods import pair
-from tutelage.autoencoders.objective import score_function, standard_normal
+from tutelage.autoencoders.objective import Gradient, score_function, standard_normal
+from tutelage.autoencoders.settings import InformationObjective
 from tutelage.autoencoders.streams import NamedDraws
-from tutelage.autoencoders.training import Settings
 from tutelage.errors import Refusal
 
 
@@ -24,7 +24,7 @@ class Terms:
     kl: Tensor
 
 
-def bound(joint: Joint, x: Tensor, stream: NamedDraws, how: Settings, step: int) -> Terms:
+def bound(joint: Joint, x: Tensor, stream: NamedDraws, how: InformationObjective, step: int) -> Terms:
     """The ELBO of a batch with its switches, or the resampling encoder's bound E log mean_j w_j (004, sec. 4.5)."""
     if how.resample > 1:
         return _resampled(joint, x, stream, how.resample)
@@ -66,14 +66,14 @@ def estimate(joint: Joint, stream: NamedDraws, batch: int) -> float:
     return joint.prior_entropy + float(joint.score(z, x).mean())
 
 
-def gain(joint: Joint, stream: NamedDraws, how: Settings) -> Tensor:
+def gain(joint: Joint, stream: NamedDraws, gradient: Gradient, batch: int) -> Tensor:
     """A number whose gradient in the decoder is that of E log r(z|x).
 
     Continuous x: reparametrised. Symbols: by REINFORCE (004, eq. C.19), or by the sum over all of them (C.17).
     """
-    if joint.likelihood.kind == "categorical" and how.gradient == "sum":
-        return _summed(joint, stream, how.batch)
-    z, x, out = joint.samples(stream, how.batch)
+    if joint.likelihood.kind == "categorical" and gradient == "sum":
+        return _summed(joint, stream, batch)
+    z, x, out = joint.samples(stream, batch)
     joint.estimator.requires_grad_(False)
     scores = joint.score(z, x)
     joint.estimator.requires_grad_(True)

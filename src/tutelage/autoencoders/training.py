@@ -15,74 +15,18 @@ import torch
 from torch import Tensor
 
 from tutelage import draws
-from tutelage.autoencoders.objective import Gradient, elbo, infomax, information_gain, resampled_bound
+from tutelage.autoencoders.objective import elbo, infomax, information_gain, resampled_bound
 from tutelage.autoencoders.parts import Model
+from tutelage.autoencoders.settings import BEYOND, InformationObjective, settled_adam, steps_and_batch
 from tutelage.errors import Refusal
+from tutelage.training.settings import Training, set_rate
 
 Sampler = Callable[[Tensor, int, int], Tensor]
 """Data: (keys [S], how many, place of the first) -> [S, B, d] or symbols int64 [S, B]."""
 
 _SPAN = 50  # steps whose draws are made at a time
-_BEYOND = 1e300  # no setting is larger
 _LOST = 1e6  # nats: a bound or an estimate beyond has left everything behind
 _MEMORY = 0.98  # of the running mean that is reported as the estimate
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How the models are trained.
-
-    penalty: C of (4.11); resample: k of the resampling encoder, 1 is the plain one; beta: factor of the KL term;
-    warm_up: steps over which that factor rises from 0; free_bits: nats of KL that cost nothing; gradient: how the
-    information of a discrete decoder is differentiated, by the sum over all symbols or by REINFORCE; settle: the last
-    share of the steps, over which the rate falls to a tenth.
-    """
-
-    steps: int = 4000
-    batch: int = 128
-    learning_rate: float = 1e-3
-    penalty: float = 1.0
-    resample: int = 1
-    beta: float = 1.0
-    warm_up: int = 0
-    free_bits: float = 0.0
-    gradient: Gradient = "sum"
-    settle: float = 0.25
-
-    def __post_init__(self) -> None:
-        for name in (
-            "steps",
-            "batch",
-            "learning_rate",
-            "penalty",
-            "resample",
-            "beta",
-            "warm_up",
-            "free_bits",
-            "settle",
-        ):
-            value = getattr(self, name)
-            if not isinstance(value, int | float) or abs(value) > _BEYOND:
-                raise Refusal(f"{name} must be a number of at most {_BEYOND:g}, not of type {type(value).__name__}")
-        if not 0 < self.penalty < math.inf:
-            raise Refusal(f"the penalty C is above 0, not {self.penalty:g}; leave the target out for a plain VAE")
-        if self.resample < 1 or self.batch < 2 or self.steps < 1:
-            raise Refusal("training needs at least one step, two samples a batch and one sample to resample from")
-        if self.resample > 1 and (self.beta != 1 or self.warm_up or self.free_bits):
-            raise Refusal("the resampling bound has no KL term to weigh: leave beta, warm_up and free_bits alone")
-        if not (0 < self.learning_rate < math.inf and self.beta >= 0 and self.warm_up >= 0 and self.free_bits >= 0):
-            raise Refusal("the rate is above 0, and beta, warm_up and free_bits are at least 0")
-        if self.gradient not in ("sum", "reinforce") or not 0 <= self.settle <= 1:
-            raise Refusal("the gradient is 'sum' or 'reinforce', and settle a share between 0 and 1")
-
-    def kl_weight(self, step: int) -> float:
-        """Of the KL term at a step, counted from 0."""
-        return self.beta * (min(1.0, (step + 1) / self.warm_up) if self.warm_up else 1.0)
-
-    def rate(self, step: int) -> float:
-        """The learning rate of a step: flat, and then falling to a tenth."""
-        left = (self.steps - step) / max(1.0, self.settle * self.steps)
-        return self.learning_rate * (0.1 + 0.9 * min(1.0, left))
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,8 +58,9 @@ def train_models(
     data: Sampler,
     targets: Sequence[float | None],
     seeds: Sequence[int],
-    settings: Settings | None = None,
+    settings: Training | None = None,
     *,
+    objective: InformationObjective | None = None,
     most: float | None = None,
     record: Sequence[int] = (),
     device: torch.device | str | None = None,
@@ -123,17 +68,18 @@ def train_models(
 ) -> TrainingHistory:
     """Train all members in place; targets: M of each member, None for a plain VAE.
 
+    settings: a length in steps; unless given, 4000 of Adam.
     most: the entropy of the data where they are discrete; no more information than that can be asked for. record: steps
     after which the estimate is noted, beside the last one. device: where to train, where the model is unless told; it
     is brought back afterwards.
     """
-    how = settings or Settings()
+    settings, objective = settings or settled_adam(4000), objective or InformationObjective()
     wanted = checked_targets(targets, seeds, most, model.members)
     home = next(model.decoder.parameters()).device
     chosen = home if device is None else _device(device)
     _move(model, chosen)
     try:
-        return _train(model, data, wanted.to(chosen), seeds, how, set(record), on_progress)
+        return _train(model, data, wanted.to(chosen), seeds, settings, objective, set(record), on_progress)
     finally:
         _move(model, home)
 
@@ -143,21 +89,24 @@ def _train(
     data: Sampler,
     wanted: Tensor,
     seeds: Sequence[int],
-    how: Settings,
+    settings: Training,
+    how: InformationObjective,
     record: set[int],
     on_progress: Callable[[float], None] | None,
 ) -> TrainingHistory:
+    steps, batch = steps_and_batch(settings, "train_models")
     plain = wanted.isnan()
     theta = [*model.decoder.parameters(), *model.encoder.parameters()]
-    up, aside = (torch.optim.Adam(p, how.learning_rate, fused=True) for p in (theta, model.estimator.parameters()))
-    noise = _StepNoise(model, seeds, how, wanted.device)
+    up, aside = (
+        settings.optimiser.for_module(p, settings.rate, fused=True) for p in (theta, model.estimator.parameters())
+    )
+    noise = _StepNoise(model, seeds, how.resample, batch, wanted.device)
     running, wrong, counted = torch.zeros_like(wanted), torch.zeros_like(wanted), 0
     told: dict[int, tuple[Tensor, Tensor, Tensor]] = {}
-    for step in range(how.steps):
+    for step, rate in enumerate(settings.rates(steps)):
         part = noise(step)
-        for group in (*up.param_groups, *aside.param_groups):
-            group["lr"] = how.rate(step)
-        x = data(noise.data, how.batch, step * how.batch)
+        set_rate(rate, up, aside)
+        x = data(noise.data, batch, step * batch)
         if step == 0 and not model.decoder.discrete and not x.is_floating_point():
             raise Refusal("a normal decoder was given symbols: discrete data need a categorical decoder")
         bound, information = _model_step(model, x, part, plain, wanted, how, step)
@@ -170,13 +119,13 @@ def _train(
             wrong += ((information > wanted) != (running > wanted)) & ~plain
             counted += 1
         running = running + max(1 / (step + 1), 1 - _MEMORY) * (information - running)
-        if step + 1 in record or step + 1 == how.steps:
+        if step + 1 in record or step + 1 == steps:
             told[step + 1] = running.clone(), bound, wrong / max(1, counted)
             wrong, counted = torch.zeros_like(wanted), 0
-        if (step + 1) % _SPAN == 0 or step + 1 == how.steps:
+        if (step + 1) % _SPAN == 0 or step + 1 == steps:
             check_course(bound, information, step + 1)
             if on_progress:
-                on_progress((step + 1) / how.steps)
+                on_progress((step + 1) / steps)
     return TrainingHistory(tuple(told), *(torch.stack(column).cpu() for column in zip(*told.values(), strict=True)))
 
 
@@ -193,7 +142,7 @@ def _move(model: Model, device: torch.device) -> None:
 
 
 def _model_step(
-    model: Model, x: Tensor, part: "_StepDraws", plain: Tensor, wanted: Tensor, how: Settings, step: int
+    model: Model, x: Tensor, part: "_StepDraws", plain: Tensor, wanted: Tensor, how: InformationObjective, step: int
 ) -> tuple[Tensor, Tensor]:
     """Leave the gradient of decoder and encoder in place; the bound, and I as a fresh batch has it: [S] each."""
     with torch.no_grad():
@@ -240,13 +189,15 @@ class _StepDraws:
 class _StepNoise:
     """All draws of the training, each member's from its own streams, made for several steps at a time."""
 
-    def __init__(self, model: Model, seeds: Sequence[int], how: Settings, device: torch.device | str = "cpu") -> None:
+    def __init__(
+        self, model: Model, seeds: Sequence[int], resample: int, batch: int, device: torch.device | str = "cpu"
+    ) -> None:
         self.discrete = model.decoder.discrete
         features = 0 if self.discrete else model.decoder.net.biases[-1].shape[-1] // 2
         self.sizes = {
-            "code": (how.resample, how.batch, model.latent),
-            "latent": (3, how.batch, model.latent),
-            "sample": (3, how.batch) if self.discrete else (3, how.batch, features),
+            "code": (resample, batch, model.latent),
+            "latent": (3, batch, model.latent),
+            "sample": (3, batch) if self.discrete else (3, batch, features),
         }
         self.keys = {name: draws.keys(seeds, f"autoencoder-{name}", device) for name in self.sizes}
         self.data = draws.keys(seeds, "autoencoder-data", device)
@@ -275,7 +226,7 @@ def checked_targets(
     if len(targets) != len(seeds):
         raise Refusal(f"there are {len(targets)} targets for {len(seeds)} members: give one each, None for a VAE")
     for target in targets:
-        if target is not None and (not isinstance(target, int | float) or abs(target) > _BEYOND or math.isnan(target)):
+        if target is not None and (not isinstance(target, int | float) or abs(target) > BEYOND or math.isnan(target)):
             raise Refusal("a target cannot be met: information is a number of nats, finite and at least 0")
         if target is not None and not 0 <= target < math.inf:
             raise Refusal(f"a target of {target:g} nats cannot be met: information is finite and at least 0")

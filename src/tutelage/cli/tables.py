@@ -20,7 +20,10 @@ def study_rows() -> list[dict[str, Any]]:
         sizes = {}
         for scale in SCALES:
             experiments = distinct_experiments({study.name: study.plan(scale)})
-            sizes[scale] = {"experiments": len(experiments), "seconds": round(sum(e.cost for e in experiments), 1)}
+            sizes[scale] = {
+                "experiments": len(experiments),
+                "seconds": float(f"{sum(e.cost for e in experiments):.2g}"),
+            }
         rows.append(
             {"study": study.name, "seed": study.seed, "figure": study.figure, "title": study.title, "scales": sizes}
         )

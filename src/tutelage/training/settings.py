@@ -108,6 +108,17 @@ class Training(Settings):
             yield from (self.rate * self.factors(steps, total, per_epoch)).tolist()
 
 
+def given(settings: Training | None, named: dict[str, Any], **defaults: Any) -> Training:
+    """Settings as one record, or those given by name and the defaults for the others; an error for both."""
+    if settings is not None and named:
+        raise Refusal(f"give the training as settings or by name, not both: {', '.join(named)} would be dropped")
+    if settings is not None:
+        return settings
+    if {"steps", "epochs"} & set(named):
+        defaults = {name: value for name, value in defaults.items() if name not in ("steps", "epochs")}
+    return Training(**(defaults | named))
+
+
 def set_rate(rate: float, *optimisers: torch.optim.Optimizer) -> None:
     """Set the learning rate of the steps to come."""
     for group in (group for optimiser in optimisers for group in optimiser.param_groups):

@@ -14,7 +14,7 @@ from tutelage.training.engine import Engine, choose
 from tutelage.training.inputs import Inputs
 from tutelage.training.losses import labels
 from tutelage.training.optimisers import TrainingState
-from tutelage.training.settings import Training
+from tutelage.training.settings import Training, given
 from tutelage.training.task import Task
 from tutelage.training.trajectory import Trajectory
 
@@ -46,10 +46,7 @@ def train(
     record: steps to record besides 0 and the last; keep: which of them keep their weights in the result;
     on_record: called at every recorded step, so that measures need no stored weights.
     """
-    if settings is not None and training:
-        named = ", ".join(training)
-        raise Refusal(f"give the training as settings or by name, not both: {named} would be dropped")
-    settings = settings or Training(**training)
+    settings = given(settings, training)
     start = time.perf_counter()
     if teacher.members == 1:
         teacher = teacher.expand(students.members)

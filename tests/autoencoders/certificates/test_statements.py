@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from tutelage.autoencoders import (
-    Settings,
     categorical_models,
     normal_models,
+    settled_adam,
     train_models,
     uniform_symbols,
 )
@@ -22,7 +22,7 @@ OWN = {name: t for name, t in theorems().items() if t.subject.name == "autoencod
 @pytest.fixture(scope="module")
 def scene():
     model = categorical_models([0, 1], symbols=5)
-    how = Settings(steps=250, learning_rate=1e-2, batch=64)
+    how = settled_adam(250, 64, 1e-2)
     train_models(model, uniform_symbols(5), [None, 1.0], [0, 1], how, most=math.log(5))
     return AutoencoderScene(model)
 

@@ -176,5 +176,5 @@ def test_a_torch_module_is_asked_in_float64(random_net):
 
 @pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.float8_e4m3fn, torch.complex64])
 def test_weights_of_other_kinds_raise_an_error(dtype):
-    with pytest.raises(Refusal, match="must be bfloat16, float16, float32, float64, got"):
+    with pytest.raises(Refusal, match="must be of type float16, bfloat16, float32, float64, got"):
         identify(Network((torch.ones(1, 2, 1).to(dtype),)))

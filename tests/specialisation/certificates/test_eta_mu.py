@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tutelage import Refusal
-from tutelage.specialisation.certificates import eta_mu
-from tutelage.specialisation.certificates.eta_mu import eta_along, mu_along, widest_eta
+from tutelage.specialisation.certificates.eta_mu import eta_along, eta_mu, mu_along, widest_eta
 
 
 def samples(seed, count, dimension):

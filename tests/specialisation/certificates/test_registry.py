@@ -118,7 +118,7 @@ def test_what_cannot_be_certified_is_refused_in_a_sentence(build):
         "'pruning' speaks of networks of two layers": ("pruning", deep, deep, x, {}),
         "epsilon above 0": ("polynomial-samples", net, net, x, {"epsilon": 0}),
         "epsilon_0": ("polynomial-samples", net, net, x, {"epsilon": 0.2, "epsilon_0": 0.1}),
-        "gamma must be finite and at least 0, got -1": ("free-point", net, net, x, {"gamma": -1}),
+        "gamma must be a number of at least 0, got -1": ("free-point", net, net, x, {"gamma": -1}),
         "delta lies between": ("noisy-recovery", net, net, x, {"delta": 0.5}),
         "radius must be above 0": ("noisy-recovery", net, net, x, {"radius": 0.0}),
         "batch must be a whole number of at least 1, got 0": ("zero-gradient", net, net, x, {"batch": 0}),

@@ -14,12 +14,13 @@ from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt, model_validat
 
 from tutelage.autoencoders import (
     Exact,
+    InformationObjective,
     Model,
-    Settings,
     categorical_models,
     evaluate,
     normal_data,
     normal_models,
+    settled_adam,
     train_models,
     uniform_symbols,
 )
@@ -68,7 +69,8 @@ class MutualAutoencoders(Experiment, kind="mutual-autoencoders", numerics=1):
             uniform_symbols(SYMBOLS) if symbols else normal_data,
             self.targets,
             self.seeds,
-            Settings(steps=self.steps, batch=self.batch, learning_rate=self.learning_rate, resample=self.resample),
+            settled_adam(self.steps, self.batch, self.learning_rate),
+            objective=InformationObjective(resample=self.resample),
             most=float(np.log(SYMBOLS)) if symbols else None,
             on_progress=lambda share: context.progress(0.95 * share),
         )

@@ -13,7 +13,15 @@ from torch import Tensor
 from torch.nn import functional
 
 from tutelage import draws
-from tutelage.autoencoders import Bounds, Information, MutualAutoencoder, conv_decoder, conv_encoder, row_decoder
+from tutelage.autoencoders import (
+    Bounds,
+    Information,
+    MutualAutoencoder,
+    conv_decoder,
+    conv_encoder,
+    row_decoder,
+    settled_adam,
+)
 from tutelage.data import Images, blobs, load_images
 from tutelage.lab import Context, Experiment, Results
 from tutelage.lab.experiment import Arrays
@@ -83,8 +91,8 @@ class ImageAutoencoder(Experiment, kind="image-autoencoder", numerics=1):
             estimator=estimator.to(x.device),
         )
         rate = self.learning_rate
-        model.fit(x, steps=self.steps, batch=self.batch, learning_rate=rate, settle=0.5, seed=seed)
-        return model.refine(self.refine, learning_rate=rate, seed=seed)
+        model.fit(x, settled_adam(self.steps, self.batch, rate, share=0.5), seed=seed)
+        return model.refine(steps=self.refine, learning_rate=rate, seed=seed)
 
 
 @lru_cache(maxsize=2)

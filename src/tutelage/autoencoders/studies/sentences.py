@@ -26,8 +26,9 @@ from tutelage.autoencoders.sentence_measures import (
     sentence_bounds,
     shares_kept,
 )
-from tutelage.autoencoders.sentence_training import SentenceSettings, train_sentences
+from tutelage.autoencoders.sentence_training import train_sentences
 from tutelage.autoencoders.sequences import sentence_models
+from tutelage.autoencoders.settings import SentenceObjective, settled_adam
 from tutelage.autoencoders.studies._toys import check_targets, name, nan_for_none
 from tutelage.data.sentences import Corpus, film_talk, read_sentences
 from tutelage.errors import Refusal
@@ -113,10 +114,11 @@ class SentenceAutoencoders(Experiment, kind="sentence-autoencoders", numerics=1)
         return read_sentences(self.text) if self.text else film_talk(self.sentences, max(2, self.encoded))
 
     def run(self, context: Context) -> Arrays:
-        corpus, how = self.corpus(), SentenceSettings(steps=self.steps)
+        corpus, how = self.corpus(), SentenceObjective()
         model = sentence_models(self.seeds, len(corpus.words), corpus.longest, hidden=self.hidden)
         course = train_sentences(
-            model, corpus.train, self.targets, self.seeds, how, most=corpus.entropy, record=[how.steps // 2],
+            model, corpus.train, self.targets, self.seeds, settled_adam(self.steps, 32, 1.5e-2),
+            objective=how, most=corpus.entropy, record=[self.steps // 2],
             on_progress=lambda share: context.progress(0.95 * share),
         )  # fmt: skip
         trained = {
@@ -126,7 +128,7 @@ class SentenceAutoencoders(Experiment, kind="sentence-autoencoders", numerics=1)
         }
         return trained | self._measured(model, corpus, how) | _spoken(model, corpus, self.seeds, how)
 
-    def _measured(self, model: Model, corpus: Corpus, how: SentenceSettings) -> dict[str, np.ndarray]:
+    def _measured(self, model: Model, corpus: Corpus, how: SentenceObjective) -> dict[str, np.ndarray]:
         """What each member keeps of sentences: [S] each."""
         again = reconstructions(model, corpus.train[: self.encoded], self.seeds, how.resample)[:, 0]
         exact, words = shares_kept(corpus.train[: self.encoded], again)
@@ -156,7 +158,7 @@ def _grammatical(model: Model, corpus: Corpus, pairs: int) -> np.ndarray:
     return np.array(right).mean((0, 2))
 
 
-def _spoken(model: Model, corpus: Corpus, seeds: Sequence[int], how: SentenceSettings) -> dict[str, Any]:
+def _spoken(model: Model, corpus: Corpus, seeds: Sequence[int], how: SentenceObjective) -> dict[str, Any]:
     """A sentence and its answers [S, 3], the way to another sentence [S, 10], and numbers of the sentences."""
     said, other = _pair(corpus)
     again = reconstructions(model, said.unsqueeze(0), seeds, how.resample, copies=3)[:, :, 0]
