@@ -1,6 +1,6 @@
 """Networks that can answer early (Phuong 2021, chapter 6).
 
-Networks: exits attached to any backbone (``with_exits``), MSDNet (``CIFAR.build(classes)``, ``IMAGENET.build(classes)``),
+Networks: exits attached to any backbone (``with_exits``), MSDNet (``CIFAR.build(classes)``, ``IMAGENET.build``),
 small ones (``multi_exit_conv``, ``multi_exit_mlp``), or a ``MultiExit`` of any stages and heads. Training:
 ``train_exits``, and ``train_side_by_side`` for several networks; the losses by which later exits teach earlier ones are
 public, for other training loops. Inference: the best exit within a budget, an answer at any time, or as soon as one is
