@@ -36,18 +36,18 @@ from tutelage.exits.settings import ExitTraining
 from tutelage.exits.training import ExitTask, TrainedExits, train_exits, train_side_by_side
 
 __all__ = [
-    "Annealing",
     "CIFAR",
+    "IMAGENET",
+    "UNLABELLED",
+    "Annealing",
     "EarlyAnswer",
     "ExitAccuracy",
     "ExitTask",
     "ExitTimes",
     "ExitTraining",
-    "IMAGENET",
     "MSDNet",
     "MultiExit",
     "TrainedExits",
-    "UNLABELLED",
     "best_exits",
     "constant",
     "early_exit",
