@@ -8,9 +8,6 @@ from pathlib import Path
 import tutelage
 
 ROOT = Path(tutelage.__file__).parent
-MERGING = {"Settings"}
-"""Records of trainer settings that are to become one; then this set is empty."""
-
 
 def repeated(files: Iterable[Path]) -> dict[str, list[str]]:
     """Class names of several modules, each with the files that define it."""
@@ -25,7 +22,7 @@ def repeated(files: Iterable[Path]) -> dict[str, list[str]]:
 def test_every_class_name_occurs_once() -> None:
     files = list(ROOT.rglob("*.py"))
     assert len(files) > 100
-    assert set(repeated(files)) == MERGING
+    assert repeated(files) == {}
 
 
 def test_a_name_of_two_modules_is_found(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from tutelage.alignment.edge_proof import EDGES, _upper, prove_edge
 from tutelage.alignment.interval_proof import IntervalProof, load
 from tutelage.alignment.proof_checker import Tables, check
 
-STORED = Path(__file__).parents[3] / "docs" / "results" / "conjecture"
+STORED = Path(__file__).parents[2] / "docs" / "results" / "conjecture"
 SMALL = {"opposite": (0, 2), "neighbour": (0, 1)}
 
 

@@ -13,7 +13,7 @@ from tutelage.alignment.determinants import determinants, signs
 from tutelage.alignment.four_proof import FourProof, children, load, prove_four, upper_bounds
 from tutelage.alignment.interval_proof import SPLIT
 
-STORED = Path(__file__).parents[3] / "docs" / "results" / "conjecture" / "m4_boxes.npz"
+STORED = Path(__file__).parents[2] / "docs" / "results" / "conjecture" / "m4_boxes.npz"
 
 
 @pytest.fixture(scope="module")

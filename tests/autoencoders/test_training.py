@@ -16,6 +16,7 @@ from tutelage.autoencoders import (
     uniform_symbols,
 )
 from tutelage.autoencoders.objective import to_prior
+from tutelage.autoencoders.training import _StepNoise
 from tutelage.errors import Refusal
 from tutelage.training import Training
 

@@ -6,9 +6,9 @@ import sys
 
 DESCENT = """
 import hashlib
-from tutelage.local import Setting, descend, local_students, separated_teachers
+from tutelage.local import LocalSetting, descend, local_students, separated_teachers
 teachers = separated_teachers(3, 4, range(8))
-run = descend(Setting(teachers, local_students(teachers, 9, range(8))), [0, 300])
+run = descend(LocalSetting(teachers, local_students(teachers, 9, range(8))), [0, 300])
 print(hashlib.sha256(run.end.students.numpy().tobytes()).hexdigest())
 """
 

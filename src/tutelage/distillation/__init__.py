@@ -22,8 +22,8 @@ from tutelage.distillation.teachers import logistic_teacher
 from tutelage.distillation.transfer import TransferSet
 
 __all__ = [
-    "StudentFlow",
     "Distillation",
+    "DistillationTask",
     "Distilled",
     "Empirical",
     "HardTarget",
@@ -31,11 +31,11 @@ __all__ = [
     "LargeMargin",
     "Learner",
     "Monotonicity",
-    "TransferOutcome",
     "Outlook",
     "Polynomial",
     "Softening",
-    "DistillationTask",
+    "StudentFlow",
+    "TransferOutcome",
     "TransferSet",
     "Weakened",
     "angle",

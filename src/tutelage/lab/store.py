@@ -10,10 +10,10 @@ from typing import Any
 
 import yaml
 
+from tutelage.discover import import_from_subjects
 from tutelage.errors import Refusal
 from tutelage.files import sync_folder, write_atomically
 from tutelage.lab.experiment import Experiment, find, plain
-from tutelage.lab.kinds import import_all_kinds
 from tutelage.lab.manifest import MANIFEST, SETTINGS, Damage, Manifest, check_settings, compose, is_pack, verify
 from tutelage.plugins import describe, used_by
 
@@ -91,7 +91,7 @@ def experiment_of(manifest: Manifest) -> Experiment:
     """The experiment whose results a manifest describes."""
     about = manifest.settings
     if about["kind"] not in Experiment.kinds:
-        import_all_kinds()
+        import_from_subjects("studies")  # they define the kinds
     return find(about["kind"])(**about["settings"])
 
 

@@ -12,8 +12,8 @@ from tutelage.margins.max_margin import MaxMargins, max_margins
 from tutelage.margins.orthogonal import Separability, separability
 
 __all__ = [
-    "MarginFlow",
     "LabelledPoints",
+    "MarginFlow",
     "MaxMargins",
     "Separability",
     "balanced_start",

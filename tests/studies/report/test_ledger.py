@@ -9,7 +9,7 @@ import pytest
 from tutelage import Refusal
 from tutelage.studies.report import write_ledger
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def claim(**changes):
