@@ -8,6 +8,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from tutelage.distillation.modules import distil
 from tutelage.distillation.targets import Softening
 from tutelage.errors import Refusal
+from tutelage.training import Sgd
 
 
 def net(hidden, outputs=3, seed=0):
@@ -56,9 +57,9 @@ def test_all_hard_is_plain_training_on_labels():
     assert done.teacher_accuracy < 0.9
 
 
-def test_an_ensemble_and_an_optimiser_of_ones_own():
+def test_an_ensemble_and_another_optimiser():
     done = distil([net(8), net(8, seed=5)], net(6, seed=1), points(), epochs=1,
-                  optimiser=lambda p, rate: torch.optim.SGD(p, rate))  # fmt: skip
+                  optimiser=Sgd())  # fmt: skip
     assert 0 <= done.agreement <= 1
 
 
@@ -80,4 +81,4 @@ def test_what_cannot_be_distilled_is_refused():
     with pytest.raises(Refusal, match="not finite"):
         distil(wild, net(8), x, epochs=1)
     with pytest.raises(Refusal, match="diverged in epoch"):
-        distil(net(8), net(8, seed=2), x, epochs=30, learning_rate=1e30, optimiser=lambda p, r: torch.optim.SGD(p, r))
+        distil(net(8), net(8, seed=2), x, epochs=30, learning_rate=1e30, optimiser=Sgd())

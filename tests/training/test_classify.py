@@ -6,6 +6,7 @@ import torch
 from tutelage import draws
 from tutelage.errors import Refusal
 from tutelage.margins.datasets import orthants
+from tutelage.training import Cosine, Sgd
 from tutelage.training.classify import Residual, classify, small_uniform
 
 
@@ -56,8 +57,14 @@ def test_separable_data_are_learnt():
 
 def test_bad_settings_are_refused():
     data, start = orthants(range(2), count=20, dimension=4), small_uniform(range(2), 4, 6, 3)
-    for options in ({"epochs": -1}, {"batch": 21}, {"learning_rate": 0.0}):
-        with pytest.raises(Refusal, match="do not fit"):
+    for options, said in (
+        ({"epochs": -1}, "'epochs' in the training"),
+        ({"batch": 21}, "a batch of 21 without replacement needs as many samples; there are 20"),
+        ({"schedule": Cosine()}, "Training.schedule='cosine' is not supported by classify: use 'constant'"),
+        ({"optimiser": Sgd(momentum=0.9)}, "momentum and weight decay are not supported by classify"),
+        ({"loss": "mse"}, "use 'binary-cross-entropy'"),
+    ):
+        with pytest.raises(Refusal, match=said):
             classify(start, data.x, data.y, range(2), **{"batch": 5, **options})
     with pytest.raises(Refusal, match="recode"):
         classify(start, data.x, data.y + 1, range(2), batch=5)

@@ -5,7 +5,7 @@ import torch
 
 from tutelage.errors import Refusal
 from tutelage.training import Constant, Drops, Training, train
-from tutelage.training.settings import Supported, set_rate
+from tutelage.training.settings import Supported, given, set_rate
 
 
 def test_the_length_is_in_steps_or_in_epochs():
@@ -75,3 +75,12 @@ def test_what_a_trainer_does_not_support_is_named():
     ):
         with pytest.raises(Refusal, match=said):
             trainer.check(Training(**({"steps": 3} | wrong)))
+
+
+def test_settings_are_given_as_one_or_by_name():
+    record = Training(steps=3)
+    assert given(record, {}, epochs=5) is record
+    assert given(None, {"batch": 4}, epochs=5, learning_rate=0.5) == Training(epochs=5, batch=4, learning_rate=0.5)
+    assert given(None, {"steps": 7}, epochs=5, batch=2) == Training(steps=7, batch=2)
+    with pytest.raises(Refusal, match="as settings or by name, not both: batch would be dropped"):
+        given(record, {"batch": 4})

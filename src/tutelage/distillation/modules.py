@@ -5,6 +5,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -12,7 +13,10 @@ from torch import Tensor, nn
 from tutelage import draws
 from tutelage.distillation.targets import Softening, distillation_loss, log_probabilities, soft_targets
 from tutelage.errors import Refusal
+from tutelage.training.optimisers import Adam
+from tutelage.training.settings import Supported, Training, given, set_rate
 
+_SUPPORTED = Supported("distil", "epochs", "epochs", whole_batch=True)
 _BATCH = 512  # samples a teacher is asked about at once
 
 
@@ -40,25 +44,28 @@ def distil(
     teacher: nn.Module | Sequence[nn.Module],
     student: nn.Module,
     data: Tensor | tuple[Tensor, Tensor] | Iterable,
+    settings: Training | None = None,
     *,
     held_out: Tensor | tuple[Tensor, Tensor] | None = None,
     softening: Softening | None = None,
-    epochs: int = 10,
-    batch: int = 128,
-    learning_rate: float = 1e-3,
-    optimiser: Callable[[Iterable[nn.Parameter], float], torch.optim.Optimizer] | None = None,
     seed: int = 0,
     on_epoch: Callable[[int, float], None] | None = None,
     seconds: float | None = None,
+    **training: Any,
 ) -> Distilled:
     """Train a copy of the student on what one or several teachers say about the data.
 
+    Settings are those of :class:`.Training`, given as one or by name (epochs=..., batch=..., learning_rate=...), not
+    both; by name, those left out are 10 epochs of Adam with batches of 128 and the rate 1e-3. The last batch of an
+    epoch may be smaller.
     data: inputs [N, ...], or inputs and labels, or a loader of batches of either (read once and kept). held_out: what
-    agreement and accuracy are taken on, the data itself unless given. optimiser: Adam unless told otherwise. seconds:
-    training ends after the step at which so much time has passed, and an epoch cut short counts with the inputs it saw.
+    agreement and accuracy are taken on, the data itself unless given. seconds: training ends after the step at which
+    so much time has passed, and an epoch cut short counts with the inputs it saw.
     The given student is left as it is; teachers run in evaluation mode, once, and their outputs [N, C] are kept.
     """
     how = softening or Softening()
+    settings = given(settings, training, epochs=10, batch=128, learning_rate=1e-3, optimiser=Adam())
+    epochs = _checked_epochs(settings, seconds)
     x, y = _inputs_and_labels(data)
     teachers = [teacher] if isinstance(teacher, nn.Module) else list(teacher)
     said = [_asked(each, x, f"teacher {i + 1}") for i, each in enumerate(teachers)]
@@ -67,8 +74,10 @@ def distil(
     _fits(_asked(pupil, x[:2], "student"), targets, y)
     key = draws.keys([seed], "distil", x.device)
     losses: list[float] = []
-    _check_numbers(epochs, batch, learning_rate, seconds)
-    step = (optimiser or _adam)(pupil.parameters(), learning_rate)
+    batch = len(x) if settings.batch == "all" else settings.batch
+    per_epoch = math.ceil(len(x) / batch)
+    rates = settings.rates(epochs * per_epoch, per_epoch)
+    step = settings.optimiser.for_module(pupil.parameters(), settings.rate)
     end = math.inf if seconds is None else time.monotonic() + seconds
     for epoch in range(epochs):
         if time.monotonic() >= end:
@@ -76,33 +85,39 @@ def distil(
         pupil.train()
         total, seen = 0.0, 0
         for rows in draws.permutations(key, len(x), epoch)[0].split(batch):
-            step.zero_grad()
-            each = distillation_loss(pupil(x[rows]), targets[rows], None if y is None else y[rows], how)
-            each.mean().backward()
-            step.step()
-            total, seen = total + float(each.detach().sum()), seen + len(rows)
+            set_rate(next(rates), step)
+            total += _learn(pupil, step, x[rows], targets[rows], None if y is None else y[rows], how)
+            seen += len(rows)
             if time.monotonic() >= end:
                 break
         losses.append(total / seen)
         if not torch.isfinite(torch.tensor(losses[-1])):
-            raise Refusal(f"the student diverged in epoch {epoch + 1}: lower the learning rate {learning_rate:g}")
+            raise Refusal(f"the student diverged in epoch {epoch + 1}: lower the learning rate {settings.rate:g}")
         if on_epoch:
             on_epoch(epoch + 1, losses[-1])
     pupil.train(student.training)
     return Distilled(pupil, tuple(losses), *_judged(teachers, pupil, held_out if held_out is not None else (x, y)))
 
 
-def _check_numbers(epochs: int, batch: int, learning_rate: float, seconds: float | None) -> None:
-    if epochs < 0 or batch < 1:
-        raise Refusal(f"epochs must be at least 0 and batch at least 1, got {epochs} and {batch}")
-    if not 0 < learning_rate <= 1e30:  # beyond, single precision overflows before the first step
-        raise Refusal(f"learning_rate must be positive and at most 1e30, got {learning_rate:g}")
+def _learn(
+    pupil: nn.Module, step: torch.optim.Optimizer, x: Tensor, targets: Tensor, y: Tensor | None, how: Softening
+) -> float:
+    """One step on a batch; the sum of its losses."""
+    step.zero_grad()
+    each = distillation_loss(pupil(x), targets, y, how)
+    each.mean().backward()
+    step.step()
+    return float(each.detach().sum())
+
+
+def _checked_epochs(settings: Training, seconds: float | None) -> int:
+    _SUPPORTED.check(settings)
+    if not 0 < settings.rate <= 1e30:  # beyond, single precision overflows before the first step
+        raise Refusal(f"learning_rate must be positive and at most 1e30, got {settings.rate:g}")
     if seconds is not None and not seconds > 0:
         raise Refusal(f"seconds must be positive, got {seconds:g}")
-
-
-def _adam(parameters: Iterable[nn.Parameter], rate: float) -> torch.optim.Optimizer:
-    return torch.optim.Adam(parameters, rate)
+    assert settings.epochs is not None  # or it would not be supported
+    return settings.epochs
 
 
 def _inputs_and_labels(data: Tensor | tuple | Iterable) -> tuple[Tensor, Tensor | None]:

@@ -20,7 +20,11 @@ from torch import Tensor
 from tutelage import draws
 from tutelage.errors import Refusal
 from tutelage.networks import Network
+from tutelage.training.settings import Supported, Training, given
 
+_SUPPORTED = Supported(
+    "classify", "epochs", "epochs", ("binary-cross-entropy",), ("constant",), ("sgd",), whole_batch=True
+)
 _EPOCHS = 25  # whose orders are drawn at a time
 
 
@@ -68,13 +72,21 @@ def classify(
     x: Tensor,
     y: Tensor,
     seeds: Sequence[int],
+    settings: Training | None = None,
     *,
-    epochs: int = 500,
-    batch: int = 50,
-    learning_rate: float = 0.1,
     on_progress: Callable[[float], None] | None = None,
+    **training: Any,
 ) -> Residual:
-    """Train every member on its own points x [S, n, d] with labels y [S, n] of +1 and -1; mean loss over the batch."""
+    """Train every member on its own points x [S, n, d] with labels y [S, n] of +1 and -1; mean loss over the batch.
+
+    Settings are those of :class:`.Training` with plain SGD, given as one or by name (epochs=..., batch=...), not both;
+    by name, those left out are 500 epochs with batches of 50 and the rate 0.1.
+    """
+    settings = given(settings, training, epochs=500, batch=50, learning_rate=0.1)
+    _SUPPORTED.check(settings)
+    if not settings.optimiser.plain:
+        raise Refusal("momentum and weight decay are not supported by classify: use Training.optimiser=Sgd()")
+    assert settings.epochs is not None  # or it would not be supported
     members, n = y.shape
     if x.shape[:2] != y.shape or members != start.members or len(seeds) != members:
         raise Refusal(
@@ -83,22 +95,18 @@ def classify(
         )
     if not (y.abs() == 1).all():
         raise Refusal("labels are +1 and -1: recode them")
-    if epochs < 0 or not 1 <= batch <= n or not learning_rate > 0:
-        raise Refusal(
-            f"epochs {epochs}, batch {batch} and learning rate {learning_rate} do not fit {n} samples: wanted at least "
-            "0, from 1 to the samples, and above 0"
-        )
+    epochs, batch, rate = settings.epochs, settings.batch_size(n), settings.rate
     weights = tuple(np.array(w.mT.numpy(), np.float32, order="C") for w in start.weights)  # [S, out, in]
     points, labels = (np.ascontiguousarray(v.numpy(), np.float32) for v in (x, y))
     keys = draws.keys(seeds, "classifier batches")
     for first in range(0, epochs, _EPOCHS):
         span = range(first, min(first + _EPOCHS, epochs))
         rows = torch.stack([draws.permutations(keys, n, epoch) for epoch in span], dim=1).flatten(1).numpy()
-        _train(weights, points, labels, rows, n, batch, learning_rate)
+        _train(weights, points, labels, rows, n, batch, rate)
         if on_progress:
             on_progress(span.stop / epochs)
     if not all(np.isfinite(w).all() for w in weights):
-        raise Refusal(f"training at the rate {learning_rate} has diverged: lower the rate")
+        raise Refusal(f"training at the rate {rate:g} has diverged: lower the rate")
     return Residual(tuple(torch.from_numpy(w).mT.contiguous().to(start.weights[0].dtype) for w in weights))
 
 
