@@ -9,6 +9,7 @@ import tutelage
 
 ROOT = Path(tutelage.__file__).parent
 
+
 def repeated(files: Iterable[Path]) -> dict[str, list[str]]:
     """Class names of several modules, each with the files that define it."""
     places: dict[str, list[str]] = defaultdict(list)
