@@ -10,7 +10,7 @@ from tutelage.lab import Spec, Store, execute, store_tools
 from tutelage.lab.query import query
 from tutelage.lab.store import load_result
 
-VIEWS = ("packs", "members", "layers", "teachers", "units", "pairs")
+VIEWS = ("experiments", "members", "layers", "teachers", "units", "pairs")
 SQL = "SELECT * FROM {} ORDER BY ALL"
 
 
@@ -86,7 +86,7 @@ def test_a_flipped_bit_gives_a_query_no_other_answer_without_a_warning(results, 
                 found["same"] += 1
             else:
                 assert "damaged packs are left out: 1" in caplog.text, file
-                kept = np.array([pack != file.parent.name for pack in wanted[view]["pack"].to_pylist()])
+                kept = np.array([pack != file.parent.name for pack in wanted[view]["experiment"].to_pylist()])
                 assert answer.equals(wanted[view].filter(kept)), file
                 found["left out"] += 1
         finally:

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+import yaml
 
+from tutelage.lab import store_tools
 from tutelage.studies import reproduce
 
 faults = runpy.run_path(str(Path(__file__).with_name("faults.py")))
@@ -19,21 +21,32 @@ ALTERNATE = """
 import sys
 import numpy as np, pyarrow as pa
 from matplotlib.figure import Figure
+from tutelage.lab import Experiment
 from tutelage.studies import STUDIES, Claim, reproduce
 from tutelage.studies.study import Plan, Study
 
-def plan(scale):
-    claim = Claim("ones are positive", "the number", "> 0", "none", lambda found: {scale: found["ones"]})
-    def evidence(packs, tell):
-        return packs.kept.part({"what": "ones", "scale": scale}, lambda: {"ones": np.ones(3)})
-    return Plan([], lambda found: Figure(), [claim], lambda found: pa.table({"scale": [scale]}), evidence)
+class Ones(Experiment, kind="attack-ones", numerics=1):
+    variant: str
+    seeds: tuple[int, ...] = (0, 1, 2)
 
-STUDIES["ones"] = Study("ones", "000", "Thm 1", "Ones", "Ones.", plan)
-reproduce(["ones"], "smoke", sys.argv[1])
+    def run(self, context):
+        return {"ones": np.ones(3)}
+
+def study(variant):
+    def plan(scale):
+        claim = Claim("ones are positive", "the number", "> 0", "none", lambda r: {variant: r.one()["ones"]})
+        return Plan([Ones(variant=variant)], lambda r: Figure(), [claim], lambda r: pa.table({"variant": [variant]}))
+    return Study("ones", "000", "Thm 1", "Ones", "Ones.", plan)
+
+def write(variant):
+    STUDIES["ones"] = study(variant)
+    reproduce(["ones"], "smoke", sys.argv[1])
+
+write("a")
 print("ready", flush=True)
 while True:
-    for scale in ("quick", "smoke"):
-        reproduce(["ones"], scale, sys.argv[1])
+    for variant in ("b", "a"):
+        write(variant)
 """
 
 REPRODUCE = """
@@ -72,38 +85,45 @@ def kill(process):
     process.stdout.close()
 
 
-def test_the_folder_of_a_study_is_never_of_two_scales(tmp_path, attack):
-    """A study is written again and again at two scales, and killed; its files must tell of the same one."""
+def test_the_folder_of_a_study_is_never_of_two_runs(tmp_path, attack):
+    """A study is written again and again in two variants, and killed; its files must be those of one of them."""
     chance, seen = attack.generator(1), set()
     for _ in attack.rounds(2):
         process = start(ALTERNATE, tmp_path)
         time.sleep(chance.uniform(0, 1.0))
         kill(process)
-        folder = tmp_path / "ones"
+        folder = tmp_path / "smoke" / "ones"
         claims = json.loads((folder / "claims.json").read_text())
-        (part,) = json.loads((folder / "provenance.json").read_text())["parts"]
-        (scale,) = pq.read_table(folder / "numbers.parquet")["scale"].to_pylist()
-        assert {claims[0]["scale"], claims[0]["setting"], part["about"]["scale"], scale} == {scale}
+        (settings,) = yaml.safe_load_all((folder / "settings.yaml").read_text())
+        (variant,) = pq.read_table(folder / "numbers.parquet")["variant"].to_pylist()
+        assert {claims[0]["setting"], settings["variant"], variant} == {variant}
         assert {file.name for file in folder.iterdir()} == {
             "figure.png", "figure.pdf", "claims.json", "numbers.parquet", "settings.yaml", "provenance.json",
         }  # fmt: skip
-        seen.add(scale)
-    assert seen <= {"smoke", "quick"}
+        seen.add(variant)
+    assert seen <= {"a", "b"}
+
+
+STUDIES = ("batch-size", "sentences", "orthogonal-two-layer", "focus-shifting")
+"""Three that compute something else than trained students, and one that trains them."""
 
 
 def test_a_study_that_is_killed_and_resumed_ends_with_the_same_bytes(tmp_path, attack):
-    """Studies with packs and with kept evidence: absent or whole after a kill, and the same after another start."""
+    """Results are absent or whole after a kill, and the study ends the same after another start."""
     chance = attack.generator(2)
     for number in attack.rounds(1):
-        name, out = ("focus-shifting", "batch-size")[number % 2], tmp_path / str(number)
+        name, out = STUDIES[number % len(STUDIES)], tmp_path / str(number)
         process = start(REPRODUCE, out, name)
         time.sleep(chance.uniform(0, 3.0))
         kill(process)
         reproduce([name], "smoke", tmp_path / "undisturbed")
-        wanted = contents(tmp_path / "undisturbed" / name)
-        assert not (out / name).exists() or contents(out / name) == wanted
+        wanted = contents(tmp_path / "undisturbed" / "smoke" / name)
+        folder = out / "smoke" / name
+        if (out / "results").is_dir():
+            assert not any(found for _, found in store_tools.check(out / "results"))
+        assert not folder.exists() or contents(folder) == wanted
         reproduce([name], "smoke", out)
-        assert contents(out / name) == wanted
+        assert contents(folder) == wanted
 
 
 def contents(folder):

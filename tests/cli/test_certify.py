@@ -167,7 +167,7 @@ def test_refusals_are_one_sentence_with_exit_code_2(tutelage, files, tmp_path):
             "--option",
             "tolerance=nan",
         ),
-        "tolerance must be finite and at least 0, got -1": (
+        "tolerance must be a number of at least 0, got -1": (
             "pruning",
             teacher,
             student,
