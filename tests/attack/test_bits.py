@@ -87,7 +87,8 @@ def test_a_flipped_bit_gives_a_query_no_other_answer_without_a_warning(results, 
             else:
                 assert "damaged packs are left out: 1" in caplog.text, file
                 kept = np.array([pack != file.parent.name for pack in wanted[view]["experiment"].to_pylist()])
-                assert answer.equals(wanted[view].filter(kept)), file
+                whole_rows = wanted[view].filter(kept).select(answer.column_names)  # with one left, no setting varies
+                assert answer.equals(whole_rows), file
                 found["left out"] += 1
         finally:
             file.write_bytes(whole)
