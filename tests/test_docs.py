@@ -11,7 +11,7 @@ NEEDS_YOURS = {
     "docs/exits.md": "module and images of the reader",
     "docs/sentences.md": "text of the reader",
     "docs/autoencoders.md": "modules of the reader",
-    "docs/deep.md": "modules of the reader",
+    "docs/specialisation.md": "modules of the reader",
 }
 """Pages whose blocks use what the reader has; they are compiled and their imports are run."""
 

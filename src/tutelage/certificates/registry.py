@@ -102,7 +102,7 @@ def certify(name: str, *about: Any, **options: Any) -> list[Certificate]:
     Parameters
     ----------
     name : str
-        Name of a theorem, see ``THEOREMS``; for "all" use :func:`certify_all`.
+        Name of a theorem, see :func:`theorems`, or "all" for every theorem that can be checked on these arguments.
     *about
         What the theorem is about, see ``find(name).subject.about``: for most a teacher (one for all students, or one
         per student), the students, and the samples [N, d] or [S, N, d] or Inputs, whose training points are taken.
@@ -112,7 +112,7 @@ def certify(name: str, *about: Any, **options: Any) -> list[Certificate]:
     Returns
     -------
     list of Certificate
-        One per member.
+        One per member; with "all", theorem by theorem.
 
     Examples
     --------
@@ -125,6 +125,8 @@ def certify(name: str, *about: Any, **options: Any) -> list[Certificate]:
     >>> certificate.verdict, certificate.unmet
     ('not applicable', ('observed by a student unit',))
     """
+    if name == ALL:
+        return [found for certificates in certify_all(*about, **options).values() for found in certificates]
     theorem = find(name)
     for option, value in options.items():
         if option not in theorem.options:

@@ -159,6 +159,12 @@ def test_the_example_of_a_subject_refutes_no_theorem(name):
             json.dumps(certificate.plain(), allow_nan=False)
 
 
+def test_all_theorems_are_checked_by_one_call():
+    arguments = subjects()["alignment"].example()
+    found = certify("all", *arguments)
+    assert {c.theorem for c in found} == set(certify_all(*arguments))
+
+
 def test_arguments_of_another_subject_are_an_error(build):
     teacher = build().teacher()
     with pytest.raises(Refusal, match="'balance' is checked on a flow of two-layer networks"):
