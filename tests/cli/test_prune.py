@@ -76,7 +76,7 @@ def test_points_are_looked_at(capsys, monkeypatch, file, tmp_path):
     [
         (["--member", "7"], "there is no member 7"),
         (["--box", "1", "-1"], "low end above its high end"),
-        (["--tolerance", "3"], "share in"),
+        (["--tolerance", "3"], "from 0 to below 1"),
         (["--points", "nowhere.safetensors"], "there is no file"),
         (["--on-samples"], "needs points"),
     ],

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tutelage as tt
-from tutelage.errors import InternalError
+from tutelage.errors import InternalError, Refusal
 from tutelage.functions import prune
 from tutelage.functions.pruning.redundancy import Work
 from tutelage.networks import Network, outputs
@@ -410,3 +410,10 @@ def test_nothing_changed_is_equal():
     network = small([[1.0, -1.0]], [[1.0], [2.0]])
     assert str(prune(network).proof) == "equal: no output differs for any input"
     assert str(prune(network, box=(-1, 1)).proof) == "equal: no output differs over the box"
+
+
+@pytest.mark.parametrize("tolerance", ["a", None, [1], float("nan"), -0.1, 1.0])
+def test_a_tolerance_that_is_no_share_is_one_sentence(tolerance):
+    network = tt.Network((torch.ones(1, 2, 2), torch.ones(1, 2, 1)))
+    with pytest.raises(Refusal, match="tolerance must be a number from 0 to below 1, got"):
+        tt.prune(network, tolerance=tolerance)

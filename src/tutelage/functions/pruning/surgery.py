@@ -97,8 +97,8 @@ def prune(
     >>> small.network.widths, [(s.unit, s.action, s.reason) for s in small.steps]
     ((2, 1, 1), [(2, 'removed', 'no fan-out'), (0, 'merged', 'co-linear with unit 1')])
     """
-    if not 0 <= tolerance < 1:
-        raise Refusal(f"tolerance is a share in [0, 1), got {tolerance}")
+    if not isinstance(tolerance, int | float) or not 0 <= tolerance < 1:
+        raise Refusal(f"tolerance must be a number from 0 to below 1, got {tolerance!r}")
     if on_samples and points is None:
         raise Refusal("on_samples=True needs points: pass the inputs to look at")
     deadline = Deadline(seconds)
