@@ -4,16 +4,19 @@ import csv
 import io
 import json
 import os
+import re
 import shutil
 import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 import typer
 
 from tutelage.cli import main, store
 from tutelage.lab import Spec, Store, execute
+from tutelage.lab.query import query
 
 
 @dataclass
@@ -159,3 +162,19 @@ def test_bad_words_are_one_sentence_and_exit_code_2(tutelage, results, words, se
     assert done.returncode == 2
     assert sentence in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def printed_queries() -> list[str]:
+    """SELECTs in the docs, the examples and the help of `tutelage query`."""
+    root = Path(__file__).parents[2]
+    pages = [root / "README.md", *(root / "docs").glob("*.md"), *(root / "examples").glob("*.sh")]
+    texts = [page.read_text() for page in pages] + [store.query.__doc__]
+    return sorted(
+        {found.strip() for text in texts for found in re.findall(r'SELECT [^"`\n]*', text) if "FROM" in found}
+    )
+
+
+@pytest.mark.parametrize("sql", printed_queries())
+def test_printed_queries_are_answered(results, sql):
+    root, _ = results
+    assert query(root, sql).num_columns > 0

@@ -131,9 +131,9 @@ def query(
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")] = False,
 ) -> None:
-    """Ask the results with SQL: views packs, members, layers, teachers, units, pairs, settings as columns.
+    """Ask the results with SQL: views experiments, members, layers, teachers, units, pairs, and one per other kind.
 
-    For example: SELECT p, multiple, avg(recovered) FROM units WHERE step = steps GROUP BY ALL
+    For example: SELECT polarity, multiple, avg(recovered) FROM units WHERE step = steps GROUP BY ALL
     """
     if as_json and as_csv:
         raise Refusal("an answer is printed as JSON or as CSV: choose one of --json and --csv")
