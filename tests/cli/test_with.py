@@ -68,6 +68,11 @@ def test_a_study_of_the_reader_is_reproduced_and_queried(tutelage):
     asked = tutelage("query", "SELECT sum(heads) AS heads FROM own_coins", "--json", own=False)
     assert json.loads(asked.stdout) == [{"heads": 8.0}]
     assert tutelage("reproduce", "own-study", "--scale", "smoke", own=False).returncode == 2
+    (name,) = (row["experiment"] for row in json.loads(tutelage("store", "list", "--json", own=False).stdout))
+    for words in (("explain", f"results/{name}"), ("certify", "alignment", f"results/{name}")):
+        done = tutelage(*words)
+        assert done.returncode == 2
+        assert "has results of the kind 'own-coins': choose results of trained students" in done.stderr
 
 
 def test_results_with_a_measure_of_the_reader_are_explained_and_certified(tutelage):

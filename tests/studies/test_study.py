@@ -1,10 +1,13 @@
 """A walk over all registered studies: what each must say and have at every scale."""
 
 import json
+from pathlib import Path
 
 import pytest
 
+import tutelage
 from tutelage import Refusal
+from tutelage.discover import SUBJECTS
 from tutelage.lab import plain
 from tutelage.studies import SCALES, STUDIES, find, study
 
@@ -75,8 +78,15 @@ def test_a_study_of_a_known_name_is_an_error():
 
 
 @pytest.mark.parametrize("scale", SCALES)
-def test_no_study_probes_for_a_gpu_and_settings_are_plain_data(scale):
+def test_settings_of_every_experiment_are_plain_data(scale):
     for name in STUDIES:
         for experiment in find(name).plan(scale).experiments:
             again = type(experiment)(**json.loads(json.dumps(plain(experiment))))
             assert again.hash == experiment.hash, name
+
+
+def test_no_study_looks_for_a_gpu_by_itself():
+    """The device is passed in: a study that asks torch for one would ignore --device."""
+    files = [file for name in SUBJECTS for file in (Path(tutelage.__file__).parent / name / "studies").glob("*.py")]
+    assert len(files) > 60
+    assert [file.name for file in files if "is_available" in file.read_text()] == []

@@ -17,8 +17,9 @@ from tutelage.cli.commands import Json
 from tutelage.cli.points import read_points
 from tutelage.cli.specs import With, load_plugins
 from tutelage.errors import Refusal, unknown
-from tutelage.lab import build, load_result
+from tutelage.lab import build
 from tutelage.lab.manifest import MANIFEST, is_pack
+from tutelage.lab.pack import load_students
 from tutelage.networks import Network, load
 from tutelage.training.inputs import Law
 
@@ -102,7 +103,7 @@ def _networks(teacher: Path | None, student: Path | None) -> tuple[Network, Netw
         return load(teacher), students, None, list(range(students.members))
     if not (is_pack(teacher) and (teacher / MANIFEST).is_file()):
         raise Refusal(f"{teacher} is no pack of a store: give a pack, or a teacher and a student")
-    pack = load_result(teacher)
+    pack = load_students(teacher)
     if pack.spec.record.weights == "none":
         raise Refusal(f"pack {pack.spec.hash} kept no weights to look at: run it with record.weights set to last")
     students = pack.weights()

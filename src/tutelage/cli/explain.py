@@ -12,8 +12,9 @@ from rich.table import Table
 from tutelage.cli.commands import Json
 from tutelage.cli.specs import With, load_plugins
 from tutelage.errors import Refusal
-from tutelage.lab import Pack, build, load_result
+from tutelage.lab import Pack, build
 from tutelage.lab.manifest import MANIFEST, is_pack
+from tutelage.lab.pack import load_students
 from tutelage.measures.diagnosis import Diagnosis, diagnose, summary
 from tutelage.training.inputs import Inputs
 
@@ -55,7 +56,7 @@ def _pack(run: Path) -> Pack:
     if len(folders) != 1:
         what = f"holds {len(folders)} packs" if folders else "is no pack and holds none"
         raise Refusal(f"{run} {what}: name one, such as {run / (folders[0].name if folders else 'HASH')}")
-    return load_result(folders[0])
+    return load_students(folders[0])
 
 
 def _is_pack(folder: Path) -> bool:

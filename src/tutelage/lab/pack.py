@@ -9,9 +9,11 @@ import pyarrow.parquet as pq
 from torch import Tensor
 
 from tutelage import networks
+from tutelage.errors import Refusal
 from tutelage.lab.manifest import MANIFEST, Damage
 from tutelage.lab.results import Result
 from tutelage.lab.spec import Spec
+from tutelage.lab.store import load_result
 from tutelage.lab.tables import INDEX, parquet_bytes, to_report, to_tables
 from tutelage.measures import Report
 from tutelage.networks import Network
@@ -84,6 +86,15 @@ def to_files(spec: Spec, trained: Trained) -> dict[str, bytes]:
     tables = to_tables(trained.report, spec.seeds, teacher, spec.student.widths(teacher))
     files = {f"{axis}.parquet": parquet_bytes(table) for axis, table in tables.items()}
     return files | {f"{name}.safetensors": networks.to_bytes(network) for name, network in trained.kept.items()}
+
+
+def load_students(folder: Path) -> Pack:
+    """The trained students in a folder of results; results of another kind of experiment are an error."""
+    result = load_result(folder)
+    if not isinstance(result, Pack):
+        kind = result.experiment.kind
+        raise Refusal(f"{folder} has results of the kind '{kind}': choose results of trained students ('students')")
+    return result
 
 
 def read_pack(spec: Spec, folder: Path) -> Pack:
