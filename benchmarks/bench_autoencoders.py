@@ -1,4 +1,4 @@
-"""The twelve models of seed 004, Fig. 4.3, with eight seeds each: seconds to train, seconds to judge, |I - M|.
+"""The twelve models of Phuong 2021, Fig. 4.3, with eight seeds each: seconds to train, seconds to judge, |I - M|.
 
 python benchmarks/bench_autoencoders.py [--json FILE] [--seeds 8]
 """
@@ -74,7 +74,12 @@ def main() -> None:
         ),
     }
     result["seconds in all"] = round(
-        sum(result[law][f"seconds to {verb}"] for law in ("normal", "categorical") for verb in ("train", "judge")), 1
+        sum(
+            result[distribution][f"seconds to {verb}"]
+            for distribution in ("normal", "categorical")
+            for verb in ("train", "judge")
+        ),
+        1,
     )
     print(json.dumps(result, indent=1))
     if options.json:

@@ -1,4 +1,4 @@
-"""How long all certificates of one student take at the size of seed 000's experiments.
+"""How long all certificates of one student take at the size of Tian 2020's experiments.
 
 python benchmarks/bench_certificates.py [--members 1] [--json FILE]
 
@@ -23,7 +23,7 @@ def measured(members: int) -> dict:
     seeds = range(members)
     teacher = tt.teachers.Levels(inputs=100, hidden=20, outputs=50, polarity=1.0).build(seeds)
     inputs = tt.inputs.Gaussian(std=1.5).draw(teacher, seeds)
-    students = tt.students.SmallNormal(multiple=5, scale=0.1).build(teacher, seeds)
+    students = tt.students.SmallNormal(width_factor=5, scale=0.1).build(teacher, seeds)
     wall, work = [], []
     for _ in range(ROUNDS):
         begin, worked = perf_counter(), process_time()

@@ -55,10 +55,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    law, seeds = Gaussian(std=10.0, train=10_000, evaluate=100), range(MEMBERS)
+    distribution, seeds = Gaussian(std=10.0, train=10_000, evaluate=100), range(MEMBERS)
     recipe = Levels(inputs=100, hidden=(50, 75, 100, 125), outputs=50, bias="median", standardised=True)
-    teacher = recipe.build(seeds, law)
-    students, inputs = UniformFanIn(multiple=2).build(teacher, seeds), law.draw(teacher, seeds)
+    teacher = recipe.build(seeds, distribution)
+    students, inputs = UniformFanIn(width_factor=2).build(teacher, seeds), distribution.draw(teacher, seeds)
     rows = []
     for batch in (16, 64):
         task = make_task(students, teacher, inputs, Training(steps=STEPS, batch=batch, learning_rate=0.008))

@@ -1,4 +1,4 @@
-"""Max-margin vectors of 64 sets, the flow of 100 networks to t = 1e300, and SGD on 64 sets of 004, Fig. 3.1.
+"""Max-margin vectors of 64 sets, the flow of 100 networks to t = 1e300, and SGD on 64 sets of Phuong 2021, Fig. 3.1.
 
 python benchmarks/bench_margins.py [--json FILE]
 """

@@ -17,12 +17,12 @@ PLACES = ("local", "ray:1", "ray:2")
 
 
 def timed(on: str, folder: Path) -> dict:
-    """Seconds of a quick sweep of 24 packs, and how many of them went into the packs themselves."""
-    specs = sweep("quick", 20, (1, 2, 5, 10), (0.0, 0.5, 1.0, 1.5, 2.0, 2.5))
+    """Seconds of a quick sweep of 24 experiments, and how many of them went into the experiments themselves."""
+    experiments = sweep("quick", 20, (1, 2, 5, 10), (0.0, 0.5, 1.0, 1.5, 2.0, 2.5))
     start = time.perf_counter()
-    packs = schedule(specs, Store(folder), on, device="cpu")
+    results = schedule(experiments, Store(folder), on, device="cpu")
     seconds = time.perf_counter() - start
-    logs = [json.loads((pack.folder / "log.jsonl").read_text().splitlines()[0]) for pack in packs]
+    logs = [json.loads((result.folder / "log.jsonl").read_text().splitlines()[0]) for result in results]
     return {"on": on, "seconds": round(seconds, 2), "in_packs": round(sum(line["seconds"] for line in logs), 2)}
 
 

@@ -291,7 +291,7 @@ def timed(name, engine, students, n):
 
 
 def time_sweep():
-    """The whole sweep of seed 000: 2,304 students of 52 units, 100,000 steps."""
+    """The whole sweep of Tian 2020: 2,304 students of 52 units, 100,000 steps."""
     students, task = problem(2304, 100, 52, 50, samples=10_000, steps=100_000)
     engine = FusedGpu(task)
     seconds(engine, students, 64)

@@ -1,4 +1,4 @@
-"""The two-layer sweep of seeds 000 and 001 from end to end: 72 settings x 32 seeds x 100,000 steps.
+"""The two-layer sweep of Tian 2020 and Tian 2019 from end to end: 72 settings x 32 seeds x 100,000 steps.
 
 python benchmarks/sweep.py [--share 0.1] [--device auto] [--out FOLDER] [--json FILE]
 
@@ -15,30 +15,30 @@ import time
 from pathlib import Path
 
 from provenance import provenance
-from tutelage.lab import Spec, Store, build, execute
+from tutelage.lab import Store, TeacherStudent, build, execute
 from tutelage.lab.execute import pick_device
-from tutelage.specialisation.studies.two_layer import MULTIPLES, sweep
+from tutelage.specialisation.studies.two_layer import WIDTH_FACTORS, sweep
 
 HIDDEN = (5, 10, 20)
 POLARITIES = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5)
 
 
-def specs(share: float) -> list[Spec]:
-    """All packs of the sweep, with a share of their steps."""
-    whole = [spec for hidden in HIDDEN for spec in sweep("paper", hidden, MULTIPLES, POLARITIES)]
+def experiments(share: float) -> list[TeacherStudent]:
+    """All experiments of the sweep, with a share of their steps."""
+    whole = [experiment for hidden in HIDDEN for experiment in sweep("paper", hidden, WIDTH_FACTORS, POLARITIES)]
     steps = max(1000, round(share * whole[0].training.steps / 1000) * 1000)
     return [s.model_copy(update={"training": s.training.model_copy(update={"steps": steps})}) for s in whole]
 
 
-def unwatched(spec: Spec) -> Spec:
+def unwatched(experiment: TeacherStudent) -> TeacherStudent:
     """The same training with the first and the last recording alone."""
-    return spec.model_copy(update={"record": spec.record.model_copy(update={"every": None, "at": ()})})
+    return experiment.model_copy(update={"record": experiment.record.model_copy(update={"every": None, "at": ()})})
 
 
-def carried_out(packs: list[Spec], device: str, folder: Path | str) -> float:
-    """The seconds that all packs take, from specs to files."""
+def carried_out(results: list[TeacherStudent], device: str, folder: Path | str) -> float:
+    """The seconds that all experiments take, from experiments to files."""
     start = time.perf_counter()
-    execute(packs, Store(folder), device=device)
+    execute(results, Store(folder), device=device)
     return time.perf_counter() - start
 
 
@@ -46,10 +46,12 @@ def warm(device: str) -> float:
     """Compile every kernel and draw the inputs once; the seconds that takes."""
     start = time.perf_counter()
     where = pick_device(device)
-    packs = [s.model_copy(update={"training": s.training.model_copy(update={"steps": 1000})}) for s in specs(1.0)]
-    build(packs[0], where)
-    shapes = {s.student.widths(s.teacher.widths()): s for s in packs}
-    few = packs[0].inputs.model_copy(update={"train": 100, "evaluate": 100})
+    results = [
+        s.model_copy(update={"training": s.training.model_copy(update={"steps": 1000})}) for s in experiments(1.0)
+    ]
+    build(results[0], where)
+    shapes = {s.student.widths(s.teacher.widths()): s for s in results}
+    few = results[0].inputs.model_copy(update={"train": 100, "evaluate": 100})
     some = [s.model_copy(update={"seeds": s.seeds[:2], "inputs": few}) for s in shapes.values()]
     with tempfile.TemporaryDirectory() as folder:
         execute(some, Store(folder), device=device)
@@ -65,7 +67,7 @@ def main() -> None:
     options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     once = warm(options.device)
-    chosen = specs(options.share)
+    chosen = experiments(options.share)
     with tempfile.TemporaryDirectory() as temporary:
         seconds = carried_out(chosen, options.device, options.out or Path(temporary) / "watched")
         alone = carried_out([unwatched(s) for s in chosen], options.device, Path(temporary) / "unwatched")

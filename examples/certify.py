@@ -19,7 +19,7 @@ exact = Network((below, above), (bias, teacher.biases[1]))
 print(tt.certify("pruning", teacher, exact, inputs)[0], "\n")
 
 # Students trained for a while: the gradient is not zero, so the exact theorems do not apply, and say by how much.
-students = tt.students.SmallNormal(multiple=3, scale=0.1).build(teacher, seeds)
+students = tt.students.SmallNormal(width_factor=3, scale=0.1).build(teacher, seeds)
 run = tt.train(teacher, students, inputs, steps=5_000, batch=16, learning_rate=0.02)
 for name, certificates in certify_all(teacher, run.students, inputs).items():
     first = certificates[0]

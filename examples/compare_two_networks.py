@@ -5,7 +5,7 @@ from tutelage.functions import canonical, exhibit, match_parameters, orbit_size
 
 teacher = tt.teachers.Levels(inputs=2, hidden=3, outputs=1, bias=-0.2).build(seeds=[3])
 inputs = tt.inputs.Gaussian(std=1.5, train=4_000, evaluate=1_000).draw(teacher, seeds=[3])
-students = tt.students.UniformFanIn(multiple=2).build(teacher, seeds=[3])
+students = tt.students.UniformFanIn(width_factor=2).build(teacher, seeds=[3])
 student = tt.train(teacher, students, inputs, steps=20_000, learning_rate=0.05).students
 
 found = tt.same_function(teacher, student, (-3, 3))

@@ -1,4 +1,6 @@
-"""Can several students stand still away from one teacher? Seed 002's determinant condition, by proof and by search."""
+"""Can several students stand still away from one teacher? Zhu et al. 2021's determinant condition, by proof and by
+search.
+"""
 
 import math
 

@@ -8,7 +8,7 @@ from tutelage.networks import outputs
 teacher = tt.teachers.Levels(inputs=20, hidden=4, outputs=10).build([0])
 inputs = tt.inputs.Gaussian(std=1.5, train=3_000, evaluate=1_000).draw(teacher, [0])
 one, other = (
-    tt.train(teacher, tt.students.SmallNormal(multiple=4).build(teacher, [seed]), inputs, steps=20_000).students
+    tt.train(teacher, tt.students.SmallNormal(width_factor=4).build(teacher, [seed]), inputs, steps=20_000).students
     for seed in (1, 2)
 )
 

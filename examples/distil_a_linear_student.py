@@ -1,4 +1,6 @@
-"""What does a student learn from a teacher's soft labels? The teacher's projection onto the data's span (seed 004)."""
+"""What does a student learn from a teacher's soft labels? The teacher's projection onto the data's span (Phuong
+2021).
+"""
 
 import math
 

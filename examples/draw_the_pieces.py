@@ -12,7 +12,7 @@ from tutelage.studies.figures import PALETTE, house_style
 
 teacher = tt.teachers.Levels(inputs=2, hidden=(4, 3), outputs=1, bias=-0.2).build(seeds=[1])
 inputs = tt.inputs.Gaussian(std=1.5, train=4_000, evaluate=1_000).draw(teacher, seeds=[1])
-students = tt.students.UniformFanIn(multiple=2).build(teacher, seeds=[1])
+students = tt.students.UniformFanIn(width_factor=2).build(teacher, seeds=[1])
 student = tt.train(teacher, students, inputs, steps=20_000, learning_rate=0.05).students
 
 window = domain.box(-3, 3, dimension=2)

@@ -8,7 +8,7 @@ from torch import nn
 
 from tutelage.data import load_images
 from tutelage.data.subsets import class_subset
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.exits import (
     ExitObjective,
     early_exit,
@@ -25,7 +25,7 @@ from tutelage.training import Drops, Training
 
 try:
     x, y, test, test_labels = load_images("digits").tensors()
-except Refusal as refusal:  # patterns under noise, where there are no digits
+except TutelageError as refusal:  # patterns under noise, where there are no digits
     print(refusal)
     torch.manual_seed(0)
     labels, patterns = torch.arange(900) % 10, torch.randn(10, 1, 8, 8)

@@ -6,7 +6,7 @@ from tutelage.measures import CLASSES
 seeds = range(8)
 teacher = tt.teachers.Levels(inputs=50, hidden=5, outputs=20, polarity=1.0).build(seeds)
 inputs = tt.inputs.Gaussian(std=1.5, train=5_000, evaluate=2_000).draw(teacher, seeds)
-students = tt.students.SmallNormal(multiple=4).build(teacher, seeds)
+students = tt.students.SmallNormal(width_factor=4).build(teacher, seeds)
 
 run = tt.train(teacher, students, inputs, steps=6_000, record=range(0, 6_001, 1_000))
 report = tt.measure(run)

@@ -1,4 +1,4 @@
-"""Seed 000, Lemma 1: the gradient at a hidden layer is a difference of teacher and student activations."""
+"""Tian 2020, Lemma 1: the gradient at a hidden layer is a difference of teacher and student activations."""
 
 import torch
 
@@ -7,10 +7,10 @@ from tutelage.networks import backward, forward, recursive_gradient
 
 seeds = range(4)
 recipe = tt.teachers.Levels(inputs=8, hidden=(6, 5, 4), outputs=3, bias="median")
-law = tt.inputs.Gaussian(train=100, evaluate=100)
-teacher = recipe.build(seeds, law, dtype=torch.float64)
-students = tt.students.UniformFanIn(multiple=2).build(teacher, seeds)
-points = law.draw(teacher, seeds).train
+distribution = tt.inputs.Gaussian(train=100, evaluate=100)
+teacher = recipe.build(seeds, distribution, dtype=torch.float64)
+students = tt.students.UniformFanIn(width_factor=2).build(teacher, seeds)
+points = distribution.draw(teacher, seeds).train
 
 taught, learnt = forward(teacher, points), forward(students, points)
 by_backpropagation = backward(students, learnt, taught.outputs - learnt.outputs)

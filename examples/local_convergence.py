@@ -1,4 +1,6 @@
-"""What over-parameterisation does near the optimum: the bound of seed 003, its certificate, and descent to 1e-25."""
+"""What over-parameterisation does near the optimum: the bound of Zhou et al. 2021, its certificate, and descent to
+1e-25.
+"""
 
 from tutelage.local import LocalSetting, descend, groups, local_students, loss, random_start, separated_teachers
 from tutelage.local.certificates.descent_direction import descent_direction

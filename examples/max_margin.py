@@ -1,4 +1,4 @@
-"""Which network that fits does training pick? On orthogonally separable data, two max-margin units (seed 004)."""
+"""Which network that fits does training pick? On orthogonally separable data, two max-margin units (Phuong 2021)."""
 
 import math
 

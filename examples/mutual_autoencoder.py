@@ -1,4 +1,4 @@
-"""How much should a code say about the data? A VAE may say nothing; ask for it in nats (seed 004, chapter 4).
+"""How much should a code say about the data? A VAE may say nothing; ask for it in nats (Phuong 2021, chapter 4).
 
 Sixteen words, all equally likely (log 16 = 2.77 nats), one code. The decoder can do without the code, so a plain VAE
 ignores it; a mutual autoencoder is told how much to say. Half of the signs of I - M are wrong once it has arrived: with
@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from tutelage.autoencoders import MutualAutoencoder
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.training import Settle
 
 WORDS = 16
@@ -58,5 +58,5 @@ with tempfile.TemporaryDirectory() as folder:
 
 try:
     MutualAutoencoder(Encoder(), decoder(), target=5.0, kind="categorical").fit(data)
-except Refusal as refusal:
+except TutelageError as refusal:
     print("refused:", refusal)

@@ -33,9 +33,9 @@ class Orthogonal(tt.teachers.Teacher):
     def widths(self):
         return self.inputs, self.hidden, self.outputs
 
-    def build(self, seeds, law=None, dtype=torch.float32, device="cpu"):
+    def build(self, seeds, distribution=None, dtype=torch.float32, device="cpu"):
         if self.hidden > self.inputs:
-            raise tt.Refusal(f"{self.hidden} orthogonal units need as many inputs, not {self.inputs}")
+            raise tt.TutelageError(f"{self.hidden} orthogonal units need as many inputs, not {self.inputs}")
 
         def normal(stream, rows, columns):
             return draws.normals(draws.keys(seeds, stream, device), rows * columns).view(-1, rows, columns)
@@ -49,7 +49,7 @@ if __name__ == "__main__":
     seeds = range(4)
     teacher = Orthogonal(inputs=20, hidden=5, outputs=8).build(seeds)
     inputs = tt.inputs.Gaussian(train=2_000, evaluate=1_000).draw(teacher, seeds)
-    students = tt.students.SmallNormal(multiple=3, scale=0.1).build(teacher, seeds)
+    students = tt.students.SmallNormal(width_factor=3, scale=0.1).build(teacher, seeds)
     run = tt.train(teacher, students, inputs, steps=2_000, learning_rate=0.05, record=range(0, 2_001, 500))
     report = tt.measure(run, ["evaluate_loss", "relative_loss"])
     for step, loss, share in zip(report.steps, report["evaluate_loss"], report["relative_loss"], strict=True):

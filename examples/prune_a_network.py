@@ -4,7 +4,7 @@ import tutelage as tt
 
 teacher = tt.teachers.Levels(inputs=20, hidden=4, outputs=10).build([0])
 inputs = tt.inputs.Gaussian(train=3_000, evaluate=1_000).draw(teacher, [0])
-students = tt.students.SmallNormal(multiple=6).build(teacher, [0])
+students = tt.students.SmallNormal(width_factor=6).build(teacher, [0])
 run = tt.train(teacher, students, inputs, steps=20_000, learning_rate=0.05)
 box = (-4, 4)  # what is proved holds for all inputs in here
 

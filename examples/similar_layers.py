@@ -9,7 +9,7 @@ from tutelage.networks import forward
 seeds = range(4)
 teacher = tt.teachers.Levels(inputs=50, hidden=5, outputs=20).build(seeds)
 inputs = tt.inputs.Gaussian(std=1.5, train=5_000, evaluate=2_000).draw(teacher, seeds)
-students = tt.students.SmallNormal(multiple=4).build(teacher, seeds)
+students = tt.students.SmallNormal(width_factor=4).build(teacher, seeds)
 run = tt.train(teacher, students, inputs, steps=4_000)
 
 first, second = (forward(network, inputs.evaluate).features[1] for network in (teacher, run.students))

@@ -13,7 +13,7 @@ mine = nn.Sequential(nn.Linear(10, 6), nn.BatchNorm1d(6), nn.ReLU(), nn.Linear(6
 teacher = tt.networks.from_module(mine)  # the batch norm is folded into the layer before it
 
 inputs = tt.inputs.Gaussian(train=2_000, evaluate=1_000).draw(teacher, seeds=[0])
-students = tt.students.UniformFanIn(multiple=3).build(teacher, seeds=[0])
+students = tt.students.UniformFanIn(width_factor=3).build(teacher, seeds=[0])
 run = tt.train(teacher, students, inputs, steps=5_000, learning_rate=0.05)
 
 path = Path(tempfile.mkdtemp()) / "student.safetensors"

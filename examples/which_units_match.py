@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from tutelage.data import load_images
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.measures import match_modules
 from tutelage.studies.report import modules_page
 
@@ -20,7 +20,7 @@ def images() -> tuple[torch.Tensor, torch.Tensor]:
     try:
         x, y, _, _ = load_images("fashion-mnist").tensors()
         return x[:2000], y[:2000]
-    except Refusal as refusal:
+    except TutelageError as refusal:
         print(refusal)
         patterns, y = torch.randn(10, 1, 28, 28), torch.arange(300) % 10
         return patterns[y] + 0.5 * torch.randn(300, 1, 28, 28), y

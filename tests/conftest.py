@@ -44,7 +44,7 @@ class Problem:
         self,
         seeds=range(3),
         widths=(6, 4, 3),
-        multiple=2,
+        width_factor=2,
         dtype=torch.float64,
         train=64,
         scale=0.3,
@@ -55,10 +55,10 @@ class Problem:
         self.recipe = tt.teachers.Levels(
             inputs=widths[0], hidden=widths[1:-1], outputs=widths[-1], polarity=0.5, bias=teacher_bias
         )
-        self.law = tt.inputs.Gaussian(std=1.5, train=train, evaluate=50)
-        self.teacher = self.recipe.build(self.seeds, self.law, dtype)
-        self.inputs = self.law.draw(self.teacher, self.seeds)
-        self.students = tt.students.SmallNormal(multiple=multiple, scale=scale, **student).build(
+        self.distribution = tt.inputs.Gaussian(std=1.5, train=train, evaluate=50)
+        self.teacher = self.recipe.build(self.seeds, self.distribution, dtype)
+        self.inputs = self.distribution.draw(self.teacher, self.seeds)
+        self.students = tt.students.SmallNormal(width_factor=width_factor, scale=scale, **student).build(
             self.teacher, self.seeds
         )
 

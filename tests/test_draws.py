@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import special, stats
 
 from tutelage import draws
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 WORD = 1 << 64
 GOLDEN, MIX_1, MIX_2 = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
@@ -203,7 +203,7 @@ def test_normals_have_the_moments_of_the_normal_law(seed):
 
 @pytest.mark.parametrize("seed", [0, 1, -5, 2**80])
 def test_normals_and_uniforms_pass_kolmogorov_and_smirnov(seed):
-    key = draws.keys([seed], "law")
+    key = draws.keys([seed], "distribution")
     assert stats.kstest(draws.normals(key, 100_000)[0].numpy(), "norm").pvalue > 1e-3
     assert stats.kstest(draws.uniforms(key, 100_000)[0].numpy(), "uniform").pvalue > 1e-3
 
@@ -238,7 +238,7 @@ def test_indices_are_uniform_by_chi_square(bound):
 
 @pytest.mark.parametrize("bound", [2**31 + 1, 2**33, 0, -5])
 def test_indices_refuse_a_bound_they_cannot_serve(bound):
-    with pytest.raises(Refusal, match=str(bound)):
+    with pytest.raises(TutelageError, match=str(bound)):
         draws.indices(draws.keys([0], "x"), 5, bound)
 
 

@@ -1,19 +1,19 @@
-"""Refusals are one sentence and name what is possible."""
+"""TutelageErrors are one sentence and name what is possible."""
 
 import pytest
 
-from tutelage.errors import InternalError, Refusal, unknown
+from tutelage.errors import InternalError, TutelageError, unknown
 
 
 def test_a_refusal_is_a_value_error():
     with pytest.raises(ValueError, match="give one"):
-        raise Refusal("give one")
+        raise TutelageError("give one")
 
 
 def test_an_unknown_name_comes_with_the_nearest_known_one():
     error = unknown("study", "los-curves", ["l-shape", "loss-curves", "success-rate"])
-    assert isinstance(error, Refusal)
-    assert "'los-curves': did you mean 'loss-curves'?" in str(error)
+    assert isinstance(error, TutelageError)
+    assert "'los-curves'; did you mean 'loss-curves'?" in str(error)
 
 
 def test_a_name_far_from_all_comes_without_a_guess():
@@ -23,12 +23,12 @@ def test_a_name_far_from_all_comes_without_a_guess():
 
 
 def test_known_names_are_listed_in_order_from_any_iterable():
-    assert str(unknown("law", "x", (name for name in ["b", "a", "c"]))).endswith("(known: a, b, c)")
+    assert str(unknown("distribution", "x", (name for name in ["b", "a", "c"]))).endswith("(known: a, b, c)")
 
 
 @pytest.mark.parametrize("name", [None, 3, ["a"], {"a": 1}])
 def test_a_name_need_not_be_a_string(name):
-    assert f"'{name}'" in str(unknown("law", name, ["a"]))
+    assert f"'{name}'" in str(unknown("distribution", name, ["a"]))
 
 
 def test_an_internal_error_asks_for_a_report():

@@ -20,8 +20,8 @@ def test_an_example_runs_and_says_something(path, capsys):
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.yaml")), ids=lambda p: p.stem)
-def test_a_spec_in_the_examples_is_valid(path):
-    assert all(len(spec.hash) == 16 for spec in read_experiment(path))
+def test_an_experiment_in_the_examples_is_valid(path):
+    assert all(len(experiment.hash) == 16 for experiment in read_experiment(path))
 
 
 def test_the_readmes_example_runs_as_printed(tmp_path):
@@ -41,4 +41,4 @@ def test_the_table_of_studies_names_every_one():
 
     text = (ROOT / "docs/studies.md").read_text()
     for study in STUDIES.values():
-        assert f"| `{study.name}` | {source(study.seed, study.figure)} |" in text, study.name
+        assert f"| `{study.name}` | {source(study.paper, study.figure)} |" in text, study.name

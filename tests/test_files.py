@@ -6,7 +6,7 @@ import os
 import pytest
 
 from tutelage import files
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.files import replace_folder, write_atomically
 
 
@@ -47,7 +47,7 @@ def test_a_failed_write_leaves_the_old_content_and_no_temporary_file(tmp_path, m
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, call, full)
-    with pytest.raises(Refusal, match=r"a\.txt cannot be written \(No space left on device\)"):
+    with pytest.raises(TutelageError, match=r"a\.txt cannot be written \(No space left on device\)"):
         write_atomically(path, "new")
     assert names(tmp_path) == kept
     assert before is None or path.read_text() == before
@@ -91,14 +91,14 @@ def test_the_content_is_on_the_disk_before_the_name_is(tmp_path, monkeypatch):
 @pytest.mark.parametrize("below", ["a.txt", "folder/a.txt"])
 def test_a_path_below_a_regular_file_is_refused_in_a_sentence(tmp_path, below):
     (tmp_path / "file").write_text("old")
-    with pytest.raises(Refusal, match=r"a\.txt cannot be written"):
+    with pytest.raises(TutelageError, match=r"a\.txt cannot be written"):
         write_atomically(tmp_path / "file" / below, "new")
     assert (tmp_path / "file").read_text() == "old"
 
 
 def test_a_folder_in_the_way_is_refused_and_stays(tmp_path):
     (tmp_path / "folder").mkdir()
-    with pytest.raises(Refusal, match="folder cannot be written"):
+    with pytest.raises(TutelageError, match="folder cannot be written"):
         write_atomically(tmp_path / "folder", "new")
     assert names(tmp_path) == ["folder"]
 
@@ -128,7 +128,7 @@ def test_a_folder_takes_the_place_of_none(tmp_path):
 
 def test_a_file_is_not_replaced_by_a_folder(tmp_path):
     (tmp_path / "study").write_text("mine")
-    with pytest.raises(Refusal, match="it is not a folder"):
+    with pytest.raises(TutelageError, match="it is not a folder"):
         replace_folder(folder(tmp_path / ".study.part", a="new"), tmp_path / "study")
     assert (tmp_path / "study").read_text() == "mine"
     assert names(tmp_path) == ["study"]

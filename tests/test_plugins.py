@@ -8,11 +8,11 @@ from typing import Literal
 
 import pytest
 
-from tutelage import Refusal, plugins
-from tutelage.lab import Spec, Store, execute, from_yaml, schedule, to_yaml
+from tutelage import TutelageError, plugins
+from tutelage.lab import Store, TeacherStudent, execute, from_yaml, schedule, to_yaml
 from tutelage.measures import MEASURES
 from tutelage.plugins import load_plugin, load_source
-from tutelage.training.inputs import Law
+from tutelage.training.inputs import Distribution
 from tutelage.training.teachers import Teacher
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "own_measure.py"
@@ -38,15 +38,15 @@ class Doubled(Gaussian):
         return 2 * super().points(key, count, dimension, dtype)
 """
 
-SPEC = {
+EXPERIMENT = {
     "teacher": {"kind": "levels", "inputs": 6, "hidden": 3, "outputs": 2, "polarity": 1},
-    "student": {"kind": "small-normal", "multiple": 2, "scale": 0.1},
+    "student": {"kind": "small-normal", "width_factor": 2, "scale": 0.1},
     "inputs": {"kind": "gaussian", "std": 1.5, "train": 40, "evaluate": 30},
     "training": {"steps": 30},
     "record": {"every": 10},
     "seeds": 3,
 }
-PINNED = "8f8a25db94900a74"
+PINNED = "478253512f01b5a9"
 
 
 @pytest.fixture(autouse=True)
@@ -74,38 +74,38 @@ def write(tmp_path):
 
 
 def with_own(**changes):
-    return Spec(**SPEC | {name: SPEC[name] | change for name, change in changes.items()})
+    return TeacherStudent(**EXPERIMENT | {name: EXPERIMENT[name] | change for name, change in changes.items()})
 
 
 def test_a_measure_of_a_plugin_can_be_asked_for(write, tmp_path):
     plugin = load_plugin(write(MEASURE))
     assert plugin.names == ("measure own_number",)
     assert MEASURES["own_number"].__doc__ == "One, for every member."
-    spec = with_own(record={"measures": ["own_number", "rho_mean"]})
-    (pack,) = execute([spec], Store(tmp_path / "results"), device="cpu")
-    assert (pack.report["own_number"] == 1).all()
+    experiment = with_own(record={"measures": ["own_number", "rho_mean"]})
+    (result,) = execute([experiment], Store(tmp_path / "results"), device="cpu")
+    assert (result.report["own_number"] == 1).all()
 
 
 @pytest.mark.parametrize("on", ["local", "processes:1"])
 def test_a_measure_that_fails_while_it_is_used_is_blamed_with_its_line(write, tmp_path, on):
     load_plugin(write(MEASURE.replace("return s", "return 1 / 0 * s")))
-    spec = Spec(**SPEC | {"record": {"every": 10, "measures": ["own_number"]}})
-    with pytest.raises(Refusal, match=r"mine.py fails at line 7 \(ZeroDivisionError: .*\): mend it there"):
-        schedule([spec], Store(tmp_path / "results"), on)
+    experiment = TeacherStudent(**EXPERIMENT | {"record": {"every": 10, "measures": ["own_number"]}})
+    with pytest.raises(TutelageError, match=r"mine.py fails at line 7 \(ZeroDivisionError: .*\): mend it there"):
+        schedule([experiment], Store(tmp_path / "results"), on)
 
 
 def test_a_kind_of_a_plugin_can_be_used(write, tmp_path):
-    assert load_plugin(write(LAW)).names == ("law doubled",)
-    spec = with_own(inputs={"kind": "doubled"})
-    (pack,) = execute([spec], Store(tmp_path / "results"), device="cpu")
-    assert pack.folder.name == spec.hash
+    assert load_plugin(write(LAW)).names == ("distribution doubled",)
+    experiment = with_own(inputs={"kind": "doubled"})
+    (result,) = execute([experiment], Store(tmp_path / "results"), device="cpu")
+    assert result.folder.name == experiment.hash
     path = tmp_path / "again.yaml"
-    path.write_text(to_yaml(spec))
+    path.write_text(to_yaml(experiment))
     assert path.read_text().startswith("# needs --with mine.py (digest ")
-    assert from_yaml(path).hash == spec.hash
+    assert from_yaml(path).hash == experiment.hash
 
 
-def test_only_specs_that_use_a_plugin_have_another_hash(write):
+def test_only_experiments_that_use_a_plugin_have_another_hash(write):
     measures = {"measures": ["rho_mean"]}
     before = with_own().hash, with_own(record=measures).hash
     load_plugin(write(MEASURE + LAW))
@@ -137,7 +137,7 @@ def test_a_worker_loads_what_it_was_sent(write):
     hashed = with_own(inputs={"kind": "doubled"}).hash
     del plugins.PLUGINS[sent.digest], sys.modules[f"_tutelage_plugin_{sent.digest}"]
     plugins._ORIGINS.clear()
-    Law.kinds.pop("doubled")
+    Distribution.kinds.pop("doubled")
     path.unlink()
     assert load_source(sent.source, path).digest == sent.digest
     assert with_own(inputs={"kind": "doubled"}).hash == hashed
@@ -162,7 +162,7 @@ def test_a_subclass_of_a_plugins_class_counts_as_the_plugins(write):
         ("import nothing_of_this_name\n", r"mine\.py fails at line 1 \(ModuleNotFoundError: No module"),
         ("raise RuntimeError('two\\nlines')\n", r"mine\.py fails at line 1 \(RuntimeError: two\\nlines\)"),
         ("import sys\nsys.exit(3)\n", r"mine\.py fails at line 2 \(SystemExit: 3\)"),
-        ("x = 1\n", r"mine\.py registers no measure, teacher, student, law or schedule"),
+        ("x = 1\n", r"mine\.py registers no measure, teacher, student, distribution or schedule"),
         (MEASURE.replace("own_number", "rho_mean"), r"registers the measure 'rho_mean', which exists already"),
         (LAW.replace('"doubled"', '"sphere"'), r"fails at line 5 .*kind 'sphere'.*Sphere and Doubled"),
         (
@@ -174,7 +174,7 @@ def test_a_subclass_of_a_plugins_class_counts_as_the_plugins(write):
 )
 def test_a_bad_plugin_is_refused_in_a_sentence_and_leaves_nothing_behind(write, text, sentence):
     before, modules = plugins._registered(), set(sys.modules)
-    with pytest.raises(Refusal, match=sentence) as caught:
+    with pytest.raises(TutelageError, match=sentence) as caught:
         load_plugin(write(text))
     assert str(caught.value).isprintable()
     assert plugins._registered() == before
@@ -184,19 +184,19 @@ def test_a_bad_plugin_is_refused_in_a_sentence_and_leaves_nothing_behind(write, 
 
 def test_a_missing_file_is_refused(tmp_path):
     for path in (tmp_path / "none.py", tmp_path):
-        with pytest.raises(Refusal, match="cannot be read"):
+        with pytest.raises(TutelageError, match="cannot be read"):
             load_plugin(path)
 
 
 def test_two_plugins_cannot_share_a_name(write):
     load_plugin(write(MEASURE))
-    with pytest.raises(Refusal, match=r"other\.py registers the measure 'own_number', which exists already"):
+    with pytest.raises(TutelageError, match=r"other\.py registers the measure 'own_number', which exists already"):
         load_plugin(write(MEASURE + "\n", "other.py"))
     assert MEASURES["own_number"].function.__module__.startswith("_tutelage_plugin_")
 
 
 def test_a_mended_plugin_can_be_loaded_after_it_was_refused(write):
-    with pytest.raises(Refusal):
+    with pytest.raises(TutelageError):
         load_plugin(write(MEASURE + "\n1 / 0\n"))
     assert load_plugin(write(MEASURE)).names == ("measure own_number",)
 
@@ -205,25 +205,25 @@ def test_the_example_is_a_plugin(tmp_path):
     assert set(load_plugin(EXAMPLE).names) == {"measure relative_loss", "teacher orthogonal"}
     assert "orthogonal" in Teacher.kinds
     teacher = {"kind": "orthogonal", "inputs": 6, "hidden": 3, "outputs": 2}
-    spec = Spec(**SPEC | {"teacher": teacher, "record": {"measures": ["relative_loss"]}})
-    (pack,) = execute([spec], Store(tmp_path), device="cpu")
-    assert pack.report["relative_loss"].shape == (2, 3)
+    experiment = TeacherStudent(**EXPERIMENT | {"teacher": teacher, "record": {"measures": ["relative_loss"]}})
+    (result,) = execute([experiment], Store(tmp_path), device="cpu")
+    assert result.report["relative_loss"].shape == (2, 3)
 
 
-def test_a_spec_cannot_name_a_plugin(tmp_path):
-    path = tmp_path / "spec.yaml"
+def test_an_experiment_cannot_name_a_plugin(tmp_path):
+    path = tmp_path / "settings.yaml"
     path.write_text(f"with: {EXAMPLE}\nplugins: [{EXAMPLE}]\n")
-    with pytest.raises(Refusal, match="there is no setting of 'spec' 'with'"):
+    with pytest.raises(TutelageError, match="unknown setting of experiment 'with'"):
         from_yaml(path)
 
 
 def test_the_hash_with_a_plugin_is_the_same_in_another_process(write):
     load_plugin(write(LAW))
     code = (
-        "import json, sys; from tutelage.plugins import load_plugin; from tutelage.lab import Spec\n"
-        "load_plugin(sys.argv[1]); print(Spec(**json.loads(sys.argv[2])).hash)"
+        "import json, sys; from tutelage.plugins import load_plugin; from tutelage.lab import TeacherStudent\n"
+        "load_plugin(sys.argv[1]); print(TeacherStudent(**json.loads(sys.argv[2])).hash)"
     )
-    values = SPEC | {"inputs": {"kind": "doubled"}}
+    values = EXPERIMENT | {"inputs": {"kind": "doubled"}}
     words = [sys.executable, "-c", code, str(write(LAW)), json.dumps(values)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60)
-    assert done.stdout.strip() == Spec(**values).hash
+    assert done.stdout.strip() == TeacherStudent(**values).hash

@@ -5,7 +5,7 @@ from typing import Literal
 import pytest
 from pydantic import Field, PositiveFloat, PositiveInt, ValidationError, field_validator
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.settings import PerMember, Recipe, Settings, first_paragraph, per_member
 
 
@@ -46,7 +46,7 @@ class Tea(Drink):
 
 
 def refusal(make, *values, **settings) -> str:
-    with pytest.raises(Refusal) as caught:
+    with pytest.raises(TutelageError) as caught:
         make(*values, **settings)
     text = str(caught.value)
     assert "\n" not in text
@@ -67,9 +67,9 @@ def test_equal_settings_have_equal_hashes():
 
 
 def test_an_unknown_name_suggests_the_nearest():
-    assert "'minuts': did you mean 'minutes'?" in refusal(Oven, heat=1, minuts=3)
-    assert "'oven'" in refusal(Oven, heat=1, minuts=3)
-    assert "'soup' 'sallt': did you mean 'salt'?" in refusal(Soup, sallt=2)
+    assert "'minuts'; did you mean 'minutes'?" in refusal(Oven, heat=1, minuts=3)
+    assert "of oven" in refusal(Oven, heat=1, minuts=3)
+    assert "'soup' 'sallt'; did you mean 'salt'?" in refusal(Soup, sallt=2)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
@@ -130,7 +130,7 @@ def test_parse_wants_a_table_with_a_kind(values):
 
 
 def test_parse_suggests_the_nearest_kind():
-    assert "kind of dish 'sooup': did you mean 'soup'?" in refusal(Dish.parse, {"kind": "sooup"})
+    assert "kind of dish 'sooup'; did you mean 'soup'?" in refusal(Dish.parse, {"kind": "sooup"})
 
 
 @pytest.mark.parametrize("kind", [None, 3, True])
@@ -171,12 +171,12 @@ def test_a_wrong_number_of_entries_is_refused_with_both_counts(value):
 
 @pytest.mark.parametrize("values", [{"heat": True}, {"heat": 1, "minutes": False}, {"heat": 1, "weights": [1, True]}])
 def test_true_and_false_do_not_pass_for_numbers(values):
-    assert "true and false are no values of it" in refusal(Oven, **values)
+    assert "must not be a boolean" in refusal(Oven, **values)
 
 
 @pytest.mark.parametrize("minutes", [2**63, 10**400, int("f" * 9000, 16), "1" + "0" * 30], ids=range(4))
 def test_whole_numbers_have_64_bits(minutes):
-    assert "'minutes' in the oven: whole numbers lie between -2^63 and 2^63" in refusal(Oven, heat=1, minutes=minutes)
+    assert "'minutes' in the oven must lie between -2^63 and 2^63" in refusal(Oven, heat=1, minutes=minutes)
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_names_that_cannot_be_printed_are_spelt_out(name):
 
 
 def test_half_a_character_is_refused():
-    assert "holds half a character" in refusal(Note, text="\ud800")
+    assert "contains an invalid Unicode surrogate" in refusal(Note, text="\ud800")
 
 
 def test_a_docstring_below_a_field_describes_it():

@@ -29,7 +29,7 @@ _PACKAGES = (
 )
 _NAMES = {
     "Network": "networks",
-    "Refusal": "errors",
+    "TutelageError": "errors",
     "Trajectory": "training",
     "canonical": "functions",
     "certify": "certificates",
@@ -50,7 +50,7 @@ _NAMES = {
 
 __all__ = [
     "Network",
-    "Refusal",
+    "TutelageError",
     "Trajectory",
     "alignment",
     "autoencoders",
@@ -121,7 +121,7 @@ if TYPE_CHECKING:
     )
     from tutelage.certificates import certify
     from tutelage.distillation import distil
-    from tutelage.errors import Refusal
+    from tutelage.errors import TutelageError
     from tutelage.functions import canonical, connect, identify, match, prune, same_function
     from tutelage.measures import measure
     from tutelage.networks import Network

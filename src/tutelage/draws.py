@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 GOLDEN = 0x9E3779B97F4A7C15
 MIX_1 = 0xBF58476D1CE4E5B9
@@ -83,7 +83,7 @@ def normals(key: Tensor, count: int, start: int = 0, dtype: torch.dtype = torch.
 def indices(key: Tensor, count: int, bound: int, start: int = 0) -> Tensor:
     """Draws start .. start+count-1, uniform on 0 .. bound-1, at most 2^31 of them: [S] -> int64 [S, count]."""
     if not 1 <= bound <= 1 << 31:
-        raise Refusal(f"a row can be drawn from 1 to 2^31 of them, not from {bound}")
+        raise TutelageError(f"a row can be drawn from 1 to 2^31 of them, not from {bound}")
     counters = torch.arange(start, start + count, dtype=torch.int64, device=key.device)
     return (_shifted(bits(key, counters), 32) * bound) >> 32
 

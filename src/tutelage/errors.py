@@ -4,8 +4,8 @@ import difflib
 from collections.abc import Iterable
 
 
-class Refusal(ValueError):
-    """Something was asked that cannot be done; the message is one sentence and says what to change.
+class TutelageError(ValueError):
+    """An input that cannot be used: the message is one sentence that says what to change.
 
     The command line prints it without a traceback and ends with exit code 2.
     """
@@ -21,13 +21,13 @@ class InternalError(RuntimeError):
         super().__init__(f"internal error: {message}; please report this together with the input that caused it")
 
 
-def unknown(kind: str, name: object, known: Iterable[str]) -> Refusal:
-    """The refusal for a name that is not known, with the nearest one that is.
+def unknown(kind: str, name: object, known: Iterable[str]) -> TutelageError:
+    """The error for an unknown name, with the nearest known one.
 
     >>> print(unknown("study", "l-shap", ["l-shape", "loss-curves"]))
-    there is no study 'l-shap': did you mean 'l-shape'? (known: l-shape, loss-curves)
+    unknown study 'l-shap'; did you mean 'l-shape'? (known: l-shape, loss-curves)
     """
     names = sorted(known)
     near = difflib.get_close_matches(str(name), names, n=1)
-    hint = f": did you mean '{near[0]}'?" if near else ";"
-    return Refusal(f"there is no {kind} '{name}'{hint} (known: {', '.join(names)})")
+    hint = f"; did you mean '{near[0]}'?" if near else ""
+    return TutelageError(f"unknown {kind} '{name}'{hint} (known: {', '.join(names)})")

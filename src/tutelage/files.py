@@ -8,7 +8,7 @@ from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 
 def write_atomically(path: Path, content: bytes | str) -> None:
@@ -24,7 +24,7 @@ def write_atomically(path: Path, content: bytes | str) -> None:
         os.replace(temporary, path)
     except OSError as error:
         _discard(temporary)
-        raise Refusal(
+        raise TutelageError(
             f"{path} cannot be written ({error.strerror or error}): choose another folder or free some space"
         ) from None
     except BaseException:
@@ -51,7 +51,7 @@ def replace_folder(part: Path, final: Path, outdated: Collection[str] = ()) -> N
     """
     if final.exists() and not final.is_dir():
         shutil.rmtree(part, ignore_errors=True)
-        raise Refusal(f"{final} cannot be written because it is not a folder: move it away")
+        raise TutelageError(f"{final} cannot be written because it is not a folder: move it away")
     try:
         sync_folder(part)
         if not final.exists():
@@ -68,7 +68,7 @@ def replace_folder(part: Path, final: Path, outdated: Collection[str] = ()) -> N
             shutil.rmtree(part)
         sync_folder(final.parent)
     except OSError as error:
-        raise Refusal(f"{final} cannot be written ({error.strerror or error}): choose another folder") from None
+        raise TutelageError(f"{final} cannot be written ({error.strerror or error}): choose another folder") from None
 
 
 def _exchanged(first: Path, second: Path) -> bool:

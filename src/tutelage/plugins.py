@@ -1,11 +1,13 @@
 """Plugins: a measure, teacher, student, distribution, schedule, experiment, study or theorem from a user's own file.
 
 A plugin is a Python file that uses the same decorators and base classes as the package. It is named on the command
-line (``--with FILE.py``) or loaded with :func:`load_plugin`, never named inside a spec: specs cannot run code.
+line (``--with FILE.py``) or loaded with :func:`load_plugin`, never named inside an experiment: experiments cannot run
+code.
 
-Results computed with a plugin never stand in for others: the digest of the file enters the hash of every spec that
-uses a kind or a measure the file registers. So a change of the file, were it of a comment, makes new results; specs
-that use nothing of it keep their hash. The digest covers that one file: what decides a result belongs inside it.
+Results computed with a plugin never stand in for others: the digest of the file enters the hash of every experiment
+that uses a kind or a measure the file registers. So a change of the file, were it of a comment, makes new results;
+experiments that use nothing of it keep their hash. The digest covers that one file: what decides a result belongs
+inside it.
 """
 
 import hashlib
@@ -19,7 +21,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.measures.registry import MEASURES
 from tutelage.settings import Recipe, Settings, one_line
 
@@ -35,7 +37,7 @@ class Plugin:
 
 
 PLUGINS: dict[str, Plugin] = {}
-"""Plugins of this process by digest; a worker is sent their sources and loads them before it reads a spec."""
+"""Plugins of this process by digest; a worker is sent their sources and loads them before it reads an experiment."""
 
 _ORIGINS: dict[Any, str] = {}  # from a registered class or measure to the digest of its plugin
 
@@ -45,7 +47,7 @@ def load_plugin(path: str | Path) -> Plugin:
     try:
         return load_source(Path(path).read_bytes(), path)
     except OSError as error:
-        raise Refusal(f"{path} cannot be read ({error.strerror})") from None
+        raise TutelageError(f"{path} cannot be read ({error.strerror})") from None
 
 
 def load_source(source: bytes, path: str | Path) -> Plugin:
@@ -98,7 +100,7 @@ def _run(path: Path, source: bytes, name: str) -> None:
     try:
         exec(compile(source, str(path), "exec"), module.__dict__)
     except SyntaxError as error:
-        raise Refusal(one_line(f"{path} has a syntax error at line {error.lineno}: {error.msg}")) from None
+        raise TutelageError(one_line(f"{path} has a syntax error at line {error.lineno}: {error.msg}")) from None
     except (Exception, SystemExit) as error:
         raise _failure(path, error) from None
 
@@ -108,7 +110,7 @@ def blamed() -> Iterator[None]:
     """Whatever goes wrong inside in a line of a plugin becomes one sentence with its file and line."""
     try:
         yield
-    except Refusal:
+    except TutelageError:
         raise
     except Exception as error:
         met = {frame.filename for frame in traceback.extract_tb(error.__traceback__)}
@@ -118,14 +120,14 @@ def blamed() -> Iterator[None]:
         raise
 
 
-def _failure(path: Path, error: BaseException) -> Refusal:
+def _failure(path: Path, error: BaseException) -> TutelageError:
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
     where = f" at line {lines[-1]}" if lines else ""
-    return Refusal(one_line(f"{path} fails{where} ({type(error).__name__}: {error}): mend it there"))
+    return TutelageError(one_line(f"{path} fails{where} ({type(error).__name__}: {error}): mend it there"))
 
 
 def _families() -> list[type[Recipe]]:
-    """What has kinds: teachers, students, laws, schedules."""
+    """What has kinds: teachers, students, distributions, schedules."""
     return [family for family in Recipe.__subclasses__() if not family.__module__.startswith("_tutelage_plugin_")]
 
 
@@ -175,11 +177,13 @@ def _new(path: Path, before: dict[str, dict[str, Any]]) -> dict[str, Any]:
             if thing is known.get(name) or _of_the_package(thing):
                 continue
             if name in known:
-                raise Refusal(f"{path} registers the {word} '{name}', which exists already: give it another name")
+                raise TutelageError(f"{path} registers the {word} '{name}', which exists already: give it another name")
             if inspect.isabstract(thing):
                 missing = ", ".join(sorted(thing.__abstractmethods__))
-                raise Refusal(f"{path}: the {word} '{name}' does not define {missing}: add it")
+                raise TutelageError(f"{path}: the {word} '{name}' does not define {missing}: add it")
             new[f"{word} {name}"] = thing
     if not new:
-        raise Refusal(f"{path} registers no measure, teacher, student, law or schedule: see the decorator measure_of")
+        raise TutelageError(
+            f"{path} registers no measure, teacher, student, distribution or schedule: see the decorator measure_of"
+        )
     return new

@@ -15,7 +15,7 @@ from pydantic import (
     model_validator,
 )
 
-from tutelage.errors import Refusal, unknown
+from tutelage.errors import TutelageError, unknown
 
 _EACH = "one value per member"  # marks the type of settings that may be a list with one entry per member
 
@@ -45,7 +45,9 @@ _LONGEST = 1000  # letters of a sentence: what a user gave is cut short, a list 
 
 
 class Settings(BaseModel):
-    """A frozen record of settings; a name it does not have, or a value out of range, is refused with a sentence."""
+    """A frozen record of settings; a name it does not have, or a value out of range, raises a
+    :class:`TutelageError`.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
 
@@ -53,9 +55,11 @@ class Settings(BaseModel):
         try:
             super().__init__(**values)
         except ValidationError as error:
-            raise Refusal(_sentence(error, self._title())) from None
+            raise TutelageError(_sentence(error, self._title())) from None
         except UnicodeEncodeError:
-            raise Refusal(f"a name or text in the {self._title()} holds half a character: write it anew") from None
+            raise TutelageError(
+                f"a name or text in the {self._title()} contains an invalid Unicode surrogate: remove it"
+            ) from None
 
     @model_validator(mode="before")
     @classmethod
@@ -63,9 +67,9 @@ class Settings(BaseModel):
         if isinstance(values, dict):
             for name, value in values.items():
                 if name not in cls.model_fields:
-                    raise unknown(f"setting of '{cls._title()}'", _named(name), cls.model_fields)
+                    raise unknown(f"setting of {cls._title()}", _named(name), _dotted(cls, name))
                 if _holds_truth(value) and not _takes(cls.model_fields[name].annotation, bool):
-                    raise Refusal(f"'{name}' in the {cls._title()}: true and false are no values of it, give another")
+                    raise TutelageError(f"'{name}' in the {cls._title()} must not be a boolean, got {_shown(value)}")
         return values
 
     @model_validator(mode="after")
@@ -74,7 +78,7 @@ class Settings(BaseModel):
             value = getattr(self, name)
             for entry in value if isinstance(value, tuple) else (value,):
                 if isinstance(entry, int) and not -(2**63) <= entry < 2**63:
-                    raise Refusal(f"'{name}' in the {self._title()}: whole numbers lie between -2^63 and 2^63")
+                    raise TutelageError(f"'{name}' in the {self._title()} must lie between -2^63 and 2^63")
         return self
 
     @classmethod
@@ -114,7 +118,7 @@ class Recipe(Settings):
         if isinstance(values, cls):
             return values
         if not isinstance(values, dict) or "kind" not in values:
-            raise Refusal(
+            raise TutelageError(
                 f"'{cls.__name__.lower()}' must be a table with a kind (one of {', '.join(sorted(cls.kinds))})"
             )
         if not isinstance(values["kind"], str) or values["kind"] not in cls.kinds:
@@ -156,16 +160,32 @@ def _inner(settings: Settings) -> Iterator[tuple[str, Settings]]:
 
 
 def per_member(value: PerMember, members: int, name: str) -> tuple[float, ...]:
-    """One value a member: a number is repeated, a tuple must have one entry a member.
+    """One value per member: a number is repeated, a tuple must have one entry per member.
 
     >>> per_member(0.1, 3, "learning_rate")
     (0.1, 0.1, 0.1)
     """
     if isinstance(value, Sequence):
         if len(value) != members:
-            raise Refusal(f"'{name}' has {len(value)} entries for {members} members: give one number or one a member")
+            raise TutelageError(
+                f"'{name}' has {len(value)} entries for {members} members: give one number, or one per member"
+            )
         return tuple(float(v) for v in value)
     return (float(value),) * members
+
+
+def _dotted(model: type[Settings], name: Any) -> list[str]:
+    """The settings of a model, those of its sections included where one has the very name: ``optimiser.momentum``."""
+    inner = {field: part for field, info in model.model_fields.items() for part in _sections(info.annotation)}
+    return [*model.model_fields, *(f"{field}.{name}" for field, part in inner.items() if name in part.model_fields)]
+
+
+def _sections(annotation: Any) -> Iterator[type[Settings]]:
+    """The settings classes among the parts of a type."""
+    if isinstance(annotation, type) and issubclass(annotation, Settings):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _sections(part)
 
 
 def _holds_truth(value: Any) -> bool:

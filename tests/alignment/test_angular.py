@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.alignment.angular import AngularKernel, angularity, fourier, from_formula, from_samples, named
 from tutelage.alignment.determinants import matrices
 from tutelage.population.kernels import kernel
@@ -114,7 +114,7 @@ def test_associated_matrices_of_an_ad_function_are_psd(seed, m):
 )
 @pytest.mark.filterwarnings("ignore:invalid value")
 def test_refusals(make, says):
-    with pytest.raises(Refusal) as caught:
+    with pytest.raises(TutelageError) as caught:
         make()
     assert says in str(caught.value)
 

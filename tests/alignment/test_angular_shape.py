@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.alignment.angular import from_formula, from_samples, named
 from tutelage.alignment.angular_shape import falls, log_concave
 
@@ -76,5 +76,5 @@ def test_a_straight_kernel_that_is_flat_or_rises():
     rising = from_samples([1.0, 2.0, 2.5])
     assert falls(rising).holds is False
     assert log_concave(rising).holds is None  # corners say yes, and are not enough
-    with pytest.raises(Refusal, match="at least 2 steps"):
+    with pytest.raises(TutelageError, match="at least 2 steps"):
         falls(named("relu"), 1)

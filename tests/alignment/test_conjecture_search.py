@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.alignment.conjecture_search import climb, random_angles, random_search, settled
 from tutelage.alignment.determinants import matrices, separation, signs
 
@@ -57,7 +57,7 @@ def test_climbing_goes_up_and_keeps_its_distance():
     assert separation(many.angles[None])[0][0] >= 0.1
     assert many.value == pytest.approx(many.values.max(), abs=1e-9)
     assert many.proved_negative
-    assert many.multiple < -1
+    assert many.width_factor < -1
 
 
 def test_climbing_finds_positive_values_where_there_are_some():
@@ -65,7 +65,7 @@ def test_climbing_finds_positive_values_where_there_are_some():
 
 
 def test_refusals():
-    with pytest.raises(Refusal, match="m of at least 2"):
+    with pytest.raises(TutelageError, match="m of at least 2"):
         random_search(1, 10)
-    with pytest.raises(Refusal, match="do not fit"):
+    with pytest.raises(TutelageError, match="do not fit"):
         climb(70)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.alignment.definite import least_eigenvalues
 
 
@@ -31,7 +31,7 @@ def test_errors_of_the_entries_count_m_times():
 
 
 def test_what_is_not_symmetric_is_refused():
-    with pytest.raises(Refusal, match="symmetric"):
+    with pytest.raises(TutelageError, match="symmetric"):
         least_eigenvalues(np.array([[[1.0, 2.0], [0.0, 1.0]]]))
-    with pytest.raises(Refusal, match="symmetric"):
+    with pytest.raises(TutelageError, match="symmetric"):
         least_eigenvalues(np.ones((2, 3)))

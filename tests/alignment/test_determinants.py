@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.alignment.angular import from_formula, named
 from tutelage.alignment.determinants import (
     checked,
@@ -139,9 +139,9 @@ def test_a_users_kernel_keeps_its_error_and_is_not_refined():
 
 
 def test_refusals():
-    with pytest.raises(Refusal, match="modulo"):
+    with pytest.raises(TutelageError, match="modulo"):
         checked(np.array([1.0, 7.0]))
-    with pytest.raises(Refusal, match="finite"):
+    with pytest.raises(TutelageError, match="finite"):
         checked(np.array([1.0, np.nan]))
-    with pytest.raises(Refusal, match="zero vector"):
+    with pytest.raises(TutelageError, match="zero vector"):
         of_vectors(np.array([1.0, 0.0]), np.zeros((1, 2, 2)))

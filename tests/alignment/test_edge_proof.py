@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.alignment.determinants import determinants, signs
 from tutelage.alignment.edge_proof import EDGES, _upper, prove_edge
 from tutelage.alignment.interval_proof import IntervalProof, load
@@ -121,7 +121,7 @@ def test_files_and_refusals(tmp_path):
     proof = prove_edge("opposite", 5, 4, 7)
     proof.save(tmp_path / "edge.npz")
     assert load(tmp_path / "edge.npz").digest == proof.digest != IntervalProof(4, proof.levels, 5).digest
-    with pytest.raises(Refusal, match="did you mean 'opposite'"):
+    with pytest.raises(TutelageError, match="did you mean 'opposite'"):
         prove_edge("oposite")
-    with pytest.raises(Refusal, match="no wider"):
+    with pytest.raises(TutelageError, match="no wider"):
         prove_edge("opposite", 3, 4, 8)

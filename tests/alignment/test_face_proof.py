@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.alignment.determinants import determinants, signs
 from tutelage.alignment.face_proof import _range_of_curves, _upper, prove_face
 from tutelage.alignment.interval_proof import IntervalProof, load, prove
@@ -82,8 +82,8 @@ def test_files_keep_the_slab(tmp_path):
 
 
 def test_refusals():
-    with pytest.raises(Refusal, match="thinner"):
+    with pytest.raises(TutelageError, match="thinner"):
         prove_face(4, 4, 8)
-    with pytest.raises(Refusal, match="box by box"):
+    with pytest.raises(TutelageError, match="box by box"):
         _ = prove_face(5, 4, 6).share
     assert prove(4, 6).share > 0

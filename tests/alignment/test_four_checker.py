@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.alignment.determinants import determinants
 from tutelage.alignment.four_checker import _determinant, check_four, negative
 from tutelage.alignment.four_proof import FourProof, prove_four
@@ -50,7 +50,7 @@ def test_open_boxes_that_are_called_proved_are_refused(proof):
 
 
 def test_missing_boxes_and_finer_claims(proof):
-    with pytest.raises(Refusal, match="damaged"):
+    with pytest.raises(TutelageError, match="damaged"):
         check_four(FourProof(4, (*proof.levels[:-1], proof.levels[-1][:-1])))
     assert not check_four(FourProof(4, proof.levels[:-1])).covers
     assert not check_four(FourProof(5, proof.levels)).covers
@@ -77,5 +77,5 @@ def test_determinants_of_whole_numbers():
 def test_boxes_too_large_for_64_bits_are_not_confirmed_and_too_many_levels_refused():
     corners = np.array([[0, 1, 2, 3]])
     assert not negative(_tables(13), corners, 2, 2).any()
-    with pytest.raises(Refusal, match="down to level 13"):
+    with pytest.raises(TutelageError, match="down to level 13"):
         check_four(FourProof(4, tuple(np.zeros(1, np.uint8) for _ in range(15))))

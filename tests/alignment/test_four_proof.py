@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.alignment.determinants import determinants, signs
 from tutelage.alignment.four_proof import FourProof, children, load, prove_four, upper_bounds
 from tutelage.alignment.interval_proof import SPLIT
@@ -83,7 +83,7 @@ def test_files_and_refusals(tmp_path, proof):
     again = load(tmp_path / "four.npz")
     assert again.digest == proof.digest != FourProof(4, proof.levels).digest
     assert again.counts() == proof.counts()
-    with pytest.raises(Refusal, match="from 2 to 8"):
+    with pytest.raises(TutelageError, match="from 2 to 8"):
         prove_four(1, 5)
 
 

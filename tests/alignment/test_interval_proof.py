@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.alignment.determinants import determinants
 from tutelage.alignment.interval_proof import (
     EXCLUDED,
@@ -84,5 +84,5 @@ def test_files_keep_a_proof(tmp_path):
 
 
 def test_refusals():
-    with pytest.raises(Refusal, match="levels"):
+    with pytest.raises(TutelageError, match="levels"):
         prove(5, 4)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.alignment.interval_proof import EXCLUDED, OUTSIDE, IntervalProof, prove
 from tutelage.alignment.proof_checker import Tables, check
 
@@ -42,7 +42,7 @@ def test_a_box_that_is_set_aside_without_reason_is_seen(proof, code):
 
 
 def test_missing_boxes_are_damage(proof):
-    with pytest.raises(Refusal, match="damaged"):
+    with pytest.raises(TutelageError, match="damaged"):
         check(IntervalProof(proof.margin, (*proof.levels[:-1], proof.levels[-1][:-1])))
     assert not check(IntervalProof(proof.margin, proof.levels[:-1])).covers
 

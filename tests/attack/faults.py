@@ -3,10 +3,10 @@
     python tests/attack/faults.py --kills 100 --on processes:2 [--seed 0] [--within 6] [--json FILE]
     python tests/attack/faults.py --full-disk --on processes:2 [--json FILE]
 
-A round runs a sweep of small packs in a folder of its own. The driver, or one of its workers, is killed with -9 after a
-random time; the same command is then started again, until the sweep is whole; then the next round begins, until all
-kills are spent. After every kill each pack in the folder must be whole, and none that had landed may be gone or have
-changed; at the end of a round the numbers must be those of an undisturbed run, byte for byte.
+A round runs a sweep of small experiments in a folder of its own. The driver, or one of its workers, is killed with -9
+after a random time; the same command is then started again, until the sweep is whole; then the next round begins, until
+all kills are spent. After every kill each experiment in the folder must be whole, and none that had landed may be gone
+or have changed; at the end of a round the numbers must be those of an undisturbed run, byte for byte.
 
 With --full-disk (as root, since it mounts one) the folder is a small disk that runs full: every start must end with one
 refusal that says so; then the disk grows a little and the same command is started again, until the sweep is whole.
@@ -24,17 +24,17 @@ import tempfile
 import time
 from pathlib import Path
 
-from tutelage.lab import Spec, Store, schedule
+from tutelage.lab import Store, TeacherStudent, schedule
 
 PACKS = 12
 
 
-def specs() -> list[Spec]:
-    """Packs of about a quarter of a second each."""
+def experiments() -> list[TeacherStudent]:
+    """Experiments of about a quarter of a second each."""
     return [
-        Spec(
+        TeacherStudent(
             teacher={"kind": "levels", "inputs": 20, "hidden": 5, "outputs": 10, "polarity": i / 4},
-            student={"kind": "small-normal", "multiple": 2},
+            student={"kind": "small-normal", "width_factor": 2},
             inputs={"kind": "gaussian", "std": 1.5, "train": 500, "evaluate": 500},
             training={"steps": 1500},
             record={"every": 300},
@@ -46,17 +46,17 @@ def specs() -> list[Spec]:
 
 def drive(folder: Path, on: str) -> None:
     """What the processes that are killed do."""
-    schedule(specs(), Store(folder), on, device="cpu", engine="stacked")
+    schedule(experiments(), Store(folder), on, device="cpu", engine="stacked")
 
 
 def fingerprint(folder: Path) -> dict[str, str]:
-    """A digest of the numbers of every pack that has landed; a pack that is not whole is refused."""
+    """A digest of the numbers of every experiment that has landed; an experiment that is not whole is refused."""
     store, found = Store(folder), {}
-    for spec in specs():
-        if spec in store:
-            values = store.load(spec).report.values
+    for experiment in experiments():
+        if experiment in store:
+            values = store.load(experiment).report.values
             text = b"".join(name.encode() + values[name].tobytes() for name in sorted(values))
-            found[spec.hash] = hashlib.sha256(text).hexdigest()
+            found[experiment.hash] = hashlib.sha256(text).hexdigest()
     return found
 
 
@@ -69,7 +69,7 @@ def start(folder: Path, on: str) -> subprocess.Popen:
 
 
 def workers(driver: int) -> list[int]:
-    """Processes that compute packs for a driver: children that were spawned, or tasks of Ray."""
+    """Processes that compute experiments for a driver: children that were spawned, or tasks of Ray."""
     found = []
     for entry in os.listdir("/proc"):
         if entry.isdecimal():
@@ -158,7 +158,7 @@ def fill(on: str) -> dict:
                 ended = subprocess.run(words, capture_output=True, text=True, check=False)
                 if ended.returncode == 0:
                     break
-                said = "No space left on device" in ended.stderr and "Refusal" in ended.stderr.splitlines()[-1]
+                said = "No space left on device" in ended.stderr and "TutelageError" in ended.stderr.splitlines()[-1]
                 counts["refused" if said else "other_ends"] += 1
                 seen = _look(disk / "results", seen, counts)
                 size = size * 5 // 4

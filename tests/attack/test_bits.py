@@ -5,8 +5,8 @@ import logging
 import numpy as np
 import pytest
 
-from tutelage import Refusal
-from tutelage.lab import Spec, Store, execute, store_tools
+from tutelage import TutelageError
+from tutelage.lab import Store, TeacherStudent, execute, store_tools
 from tutelage.lab.query import query
 from tutelage.lab.store import load_result
 
@@ -16,24 +16,24 @@ SQL = "SELECT * FROM {} ORDER BY ALL"
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    """Two packs with tables of every kind and weights, an index, and what all of it answers."""
+    """Two experiments with tables of every kind and weights, an index, and what all of it answers."""
     values = {
         "teacher": {"kind": "levels", "inputs": 4, "hidden": 2, "outputs": 1, "polarity": 1},
-        "student": {"kind": "small-normal", "multiple": 2},
+        "student": {"kind": "small-normal", "width_factor": 2},
         "inputs": {"kind": "gaussian", "std": 1.5, "train": 20, "evaluate": 20},
         "training": {"steps": 4},
         "record": {"every": 2, "measures": ["evaluate_loss", "rho_mean", "best_correlation", "fan_out", "correlation"]},
     }
     root = tmp_path_factory.mktemp("bits") / "results"
-    packs = execute([Spec(**values, seeds=[0, 1]), Spec(**values, seeds=[2])], Store(root))
-    return root, packs, {view: query(root, SQL.format(view)) for view in VIEWS}
+    results = execute([TeacherStudent(**values, seeds=[0, 1]), TeacherStudent(**values, seeds=[2])], Store(root))
+    return root, results, {view: query(root, SQL.format(view)) for view in VIEWS}
 
 
 def loaded(folder):
-    """All numbers of a pack."""
-    pack = load_result(folder)
-    networks = {"weights": pack.weights(), "teacher": pack.teacher()}
-    numbers = {name: value.tobytes() for name, value in pack.report.values.items()}
+    """All numbers of an experiment."""
+    result = load_result(folder)
+    networks = {"weights": result.weights(), "teacher": result.teacher()}
+    numbers = {name: value.tobytes() for name, value in result.report.values.items()}
     return numbers | {name: [p.numpy().tobytes() for p in n.parameters] for name, n in networks.items()}
 
 
@@ -46,30 +46,30 @@ def flipped(file, chance):
     return whole
 
 
-def test_a_flipped_bit_in_a_pack_is_found_by_a_check_and_by_loading_it(results, attack):
-    root, packs, _ = results
+def test_a_flipped_bit_in_an_experiment_is_found_by_a_check_and_by_loading_it(results, attack):
+    root, results, _ = results
     chance = attack.generator(1)
     for _ in attack.rounds(60):
-        pack = packs[chance.integers(len(packs))]
-        wanted = loaded(pack.folder)
-        file = chance.choice(sorted(pack.folder.iterdir()))
+        result = results[chance.integers(len(results))]
+        wanted = loaded(result.folder)
+        file = chance.choice(sorted(result.folder.iterdir()))
         whole = flipped(file, chance)
         try:
-            found = dict(store_tools.check(root))[pack.spec.hash]
+            found = dict(store_tools.check(root))[result.experiment.hash]
             assert [one.file for one in found][:1] == [file.name]
-            with pytest.raises(Refusal, match="is damaged"):
-                load_result(pack.folder)
+            with pytest.raises(TutelageError, match="is damaged"):
+                load_result(result.folder)
         finally:
             file.write_bytes(whole)
-        assert loaded(pack.folder) == wanted
+        assert loaded(result.folder) == wanted
 
 
 def test_a_flipped_bit_gives_a_query_no_other_answer_without_a_warning(results, attack, caplog):
-    root, packs, wanted = results
+    root, results, wanted = results
     chance, found = attack.generator(2), {"left out": 0, "same": 0, "error": 0}
     for _ in attack.rounds(60):
         view = str(chance.choice(VIEWS))
-        folders = [*(pack.folder for pack in packs), root / ".index"]
+        folders = [*(result.folder for result in results), root / ".index"]
         files = sorted(file for folder in folders for file in folder.iterdir())
         file = files[chance.integers(len(files))]
         whole = flipped(file, chance)
@@ -77,7 +77,7 @@ def test_a_flipped_bit_gives_a_query_no_other_answer_without_a_warning(results, 
         try:
             with caplog.at_level(logging.WARNING):
                 answer = query(root, SQL.format(view))
-        except Refusal as error:
+        except TutelageError as error:
             said = str(error)
             found["error"] += 1
             assert "damaged" in said or "cannot be answered" in said, (file, said)
@@ -85,8 +85,8 @@ def test_a_flipped_bit_gives_a_query_no_other_answer_without_a_warning(results, 
             if answer.equals(wanted[view]):
                 found["same"] += 1
             else:
-                assert "damaged packs are left out: 1" in caplog.text, file
-                kept = np.array([pack != file.parent.name for pack in wanted[view]["experiment"].to_pylist()])
+                assert "damaged experiments are left out: 1" in caplog.text, file
+                kept = np.array([result != file.parent.name for result in wanted[view]["experiment"].to_pylist()])
                 whole_rows = wanted[view].filter(kept).select(answer.column_names)  # with one left, no setting varies
                 assert answer.equals(whole_rows), file
                 found["left out"] += 1

@@ -31,7 +31,15 @@ ODD = [
 COMMANDS = {
     "certify": (
         ["THEOREM", "NETWORK", "NETWORK", "--points", "ARRAY"],
-        ["--std", "--samples", "--seed", "--option tolerance=", "--option epsilon=", "--option batch=", "--law"],
+        [
+            "--std",
+            "--samples",
+            "--seed",
+            "--option tolerance=",
+            "--option epsilon=",
+            "--option batch=",
+            "--distribution",
+        ],
     ),
     "distil": (
         ["NETWORK", "NETWORK", "--points", "ARRAY", "--epochs", "1"],
@@ -47,7 +55,7 @@ COMMANDS = {
         ],
     ),
     "compare": (["NETWORK", "NETWORK", "--budget", "20"], ["--on", "--tolerance", "--seed", "--activation"]),
-    "spec explain": (["SPEC"], ["--limit"]),
+    "experiment explain": (["SPEC"], ["--limit"]),
     "report": (["STUDIES"], []),
     "ledger": (["STUDIES"], []),
     "data check": (["mnist", "--data", "FOLDER"], []),
@@ -74,13 +82,13 @@ def files(tmp_path_factory):
         kinds["ARRAY"].append(root / f"x{i}.safetensors")
         labels = {"labels": torch.arange(len(array)) % 3 - 1} if array.ndim == 2 and i % 2 else {}
         save_file({"points": array, **labels}, kinds["ARRAY"][-1])
-    (root / "spec.yaml").write_text("seeds: 3")
+    (root / "settings.yaml").write_text("seeds: 3")
     (root / "empty").mkdir()
     (root / "studies" / "one").mkdir(parents=True)
     (root / "studies" / "one" / "claims.json").write_text(json.dumps([{"study": 3}]))
     (root / "bytes").write_bytes(b"\0\xff" * 100)
-    kinds |= {"SPEC": [root / "spec.yaml"], "STUDIES": [root / "studies"], "FOLDER": [root / "empty"]}
-    kinds["OTHER"] = [root, root / "none", root / "bytes", root / "empty", root / "spec.yaml"]
+    kinds |= {"SPEC": [root / "settings.yaml"], "STUDIES": [root / "studies"], "FOLDER": [root / "empty"]}
+    kinds["OTHER"] = [root, root / "none", root / "bytes", root / "empty", root / "settings.yaml"]
     return kinds
 
 

@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import load as arrays_of
 from safetensors.torch import save as to_bytes
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.autoencoders import MutualAutoencoder, load_sentences, save_sentences, sentence_models
 from tutelage.cli.points import read_points
 from tutelage.data import formats
@@ -53,7 +53,7 @@ def read_or_sentence(read, *given):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of decoders, which may find odd pictures odd
             return read(*given)
-    except Refusal as refusal:
+    except TutelageError as refusal:
         said = str(refusal)
     assert "\n" not in said
     assert len(said) < 2000
@@ -154,8 +154,8 @@ def test_points_and_pickles(attack, tmp_path):
         assert read_or_sentence(read_network, path) is None
 
 
-def test_specs(attack, tmp_path):
-    random, path = attack.generator(5), tmp_path / "spec.yaml"
+def test_experiments(attack, tmp_path):
+    random, path = attack.generator(5), tmp_path / "settings.yaml"
     text = b"teacher: {kind: levels, inputs: 6}\nseeds: &s [1, 2]\nrecord: {at: *s}\ntraining: {learning_rate: 1e-3}\n"
     for _ in attack.rounds(400):
         path.write_bytes(damaged(text, random))

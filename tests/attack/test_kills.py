@@ -36,7 +36,7 @@ def study(variant):
     def plan(scale):
         claim = Claim("ones are positive", "the number", "> 0", "none", lambda r: {variant: r.one()["ones"]})
         return Plan([Ones(variant=variant)], lambda r: Figure(), [claim], lambda r: pa.table({"variant": [variant]}))
-    return Study("ones", "000", "Thm 1", "Ones", "Ones.", plan)
+    return Study("ones", "tian2020", "Thm 1", "Ones", "Ones.", plan)
 
 def write(variant):
     STUDIES["ones"] = study(variant)

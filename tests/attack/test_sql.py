@@ -5,16 +5,16 @@ import os
 
 import pytest
 
-from tutelage import Refusal
-from tutelage.lab import Spec, Store, execute
+from tutelage import TutelageError
+from tutelage.lab import Store, TeacherStudent, execute
 from tutelage.lab.query import query
 
 SECRET = "the-secret-of-another-file"
 
 STATEMENTS = [
     "COPY (SELECT 1) TO '{table}'",
-    "COPY packs TO '{root}/x.parquet'",
-    "COPY packs FROM '{table}'",
+    "COPY experiments TO '{root}/x.parquet'",
+    "COPY experiments FROM '{table}'",
     "WITH x AS (COPY (SELECT 1 AS a) TO '{table}' (FORMAT parquet)) SELECT * FROM x, units",
     "WITH x AS (COPY (SELECT 1 AS a) TO '{root}/x.csv') SELECT * FROM x",
     "WITH x AS MATERIALIZED (COPY units TO '{table}') SELECT * FROM units",
@@ -29,12 +29,12 @@ STATEMENTS = [
     "INSERT INTO known SELECT * FROM known",
     "UPDATE known SET members = 9",
     "DELETE FROM known",
-    "MERGE INTO known USING known AS k ON known.pack = k.pack WHEN MATCHED THEN DELETE",
+    "MERGE INTO known USING known AS k ON known.experiment = k.experiment WHEN MATCHED THEN DELETE",
     "CREATE TABLE x AS SELECT 1",
     "CREATE OR REPLACE VIEW units AS SELECT 1",
     "CREATE MACRO f() AS 1",
     "CREATE SECRET (TYPE s3)",
-    "DROP VIEW packs",
+    "DROP VIEW experiments",
     "ALTER TABLE known RENAME TO unknown",
     "TRUNCATE known",
     "ATTACH '{root}/x.db' AS other",
@@ -115,7 +115,7 @@ AROUND = [
 ]
 
 READ = [
-    "SELECT polarity, multiple, avg(recovered) FROM units WHERE step = steps GROUP BY ALL ORDER BY ALL",
+    "SELECT polarity, width_factor, avg(recovered) FROM units WHERE step = steps GROUP BY ALL ORDER BY ALL",
     "FROM experiments SELECT experiment, members",
     "WITH a AS (SELECT * FROM units), b AS MATERIALIZED (FROM a) SELECT count(*) FROM b",
     "WITH RECURSIVE r AS (SELECT 1 n UNION ALL SELECT n + 1 FROM r WHERE n < 3) SELECT n FROM r, range(2), members",
@@ -137,16 +137,16 @@ READ = [
 def results(tmp_path_factory):
     values = {
         "teacher": {"kind": "levels", "inputs": 4, "hidden": 2, "outputs": 1, "polarity": 1},
-        "student": {"kind": "small-normal", "multiple": 2},
+        "student": {"kind": "small-normal", "width_factor": 2},
         "inputs": {"kind": "gaussian", "std": 1.5, "train": 20, "evaluate": 20},
         "training": {"steps": 4},
         "seeds": [0, 1],
     }
     folder = tmp_path_factory.mktemp("sql")
     (folder / "secret.csv").write_text(f"a\n{SECRET}\n")
-    (pack,) = execute([Spec(**values)], Store(folder / "results"))
+    (result,) = execute([TeacherStudent(**values)], Store(folder / "results"))
     query(folder / "results", "SELECT * FROM units, members")  # the index is written once
-    names = {"root": folder / "results", "table": pack.folder / "unit.parquet", "secret": folder / "secret.csv"}
+    names = {"root": folder / "results", "table": result.folder / "unit.parquet", "secret": folder / "secret.csv"}
     return folder, {name: str(path) for name, path in names.items()}
 
 
@@ -172,7 +172,7 @@ def test_what_does_not_is_an_error_of_one_line_and_changes_nothing(results, sql,
     folder, names = results
     monkeypatch.setenv("TUTELAGE_TEST_SECRET", SECRET)
     before = every_file(folder)
-    with pytest.raises(Refusal) as error:
+    with pytest.raises(TutelageError) as error:
         query(names["root"], sql.format(**names))
     assert "\n" not in str(error.value)
     assert SECRET not in str(error.value)
@@ -191,7 +191,7 @@ def test_statements_inside_others_change_nothing_and_tell_nothing(results, attac
         sql = "".join(c.swapcase() if c.isalpha() and chance.random() < 0.05 else c for c in sql)
         try:
             said = str(query(names["root"], sql).to_pylist())
-        except Refusal as error:
+        except TutelageError as error:
             said = str(error)
         assert SECRET not in said, sql
         assert every_file(folder) == before, sql

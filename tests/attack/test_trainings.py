@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from tutelage import Refusal, draws
+from tutelage import TutelageError, draws
 from tutelage.autoencoders import MutualAutoencoder, normal_data, normal_models, sentence_models, train_models
 from tutelage.autoencoders.sentence_training import train_sentences
 from tutelage.distillation import distil
@@ -23,7 +23,7 @@ N = 12  # samples
 X = draws.normals(draws.keys([0], "points"), 3 * N).view(N, 3).float()
 Y = (X[:, 0] > 0).long()
 MODULE = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
-STUDENTS = small_uniform([0, 1], 3, 4, multiple=1.0).network
+STUDENTS = small_uniform([0, 1], 3, 4, width_factor=1.0).network
 
 
 class Two(nn.Module):
@@ -115,7 +115,7 @@ def outcome(trainer, settings):
     """Whether all weights are finite after training, and the error there was instead."""
     try:
         return all(w.isfinite().all() for w in trainer(settings)), None
-    except Refusal as refusal:
+    except TutelageError as refusal:
         return None, str(refusal)
 
 

@@ -14,7 +14,7 @@ from tutelage.autoencoders import (
 )
 from tutelage.autoencoders.bounds import from_samples
 from tutelage.autoencoders.training import normal_data
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 
 def test_bounds_enclose_the_exact_information():
@@ -55,11 +55,11 @@ def test_large_latents_are_served():
 
 def test_what_cannot_be_bounded_is_refused():
     model = normal_models([0])
-    with pytest.raises(Refusal, match="two samples"):
+    with pytest.raises(TutelageError, match="two samples"):
         bounds(model, [0], samples=1)
-    with pytest.raises(Refusal, match="one each"):
+    with pytest.raises(TutelageError, match="one each"):
         bounds(model, [0, 1])
-    with pytest.raises(Refusal, match="diverged"):
+    with pytest.raises(TutelageError, match="diverged"):
         from_samples(torch.full((3,), torch.nan), torch.zeros(3), torch.zeros(3), 1.0)
-    with pytest.raises(Refusal, match="two samples"):
+    with pytest.raises(TutelageError, match="two samples"):
         from_samples(torch.zeros(1), torch.zeros(1), torch.zeros(1), 1.0)

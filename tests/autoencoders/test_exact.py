@@ -23,7 +23,7 @@ from tutelage.autoencoders import (
     posterior,
 )
 from tutelage.autoencoders.exact import grid
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 
 def linear_normal(rho: float, own: float | None = None) -> Model:
@@ -139,12 +139,12 @@ def test_collapse_and_active_units():
 
 
 def test_what_the_grid_cannot_hold_is_refused():
-    with pytest.raises(Refusal, match="one or two dimensions"):
+    with pytest.raises(TutelageError, match="one or two dimensions"):
         grid(3)
     narrow = linear_normal(0.5)
     narrow.decoder.net.biases[2].data[0, 0, 1] = -7.0
-    with pytest.raises(Refusal, match="more points"):
+    with pytest.raises(TutelageError, match="more points"):
         evaluate(narrow)
     two = Model(NormalDecoder([0], 1, 2), NormalEncoder([0], 2), NormalEncoder([0], 2))
-    with pytest.raises(Refusal, match="one number a sample"):
+    with pytest.raises(TutelageError, match="one number a sample"):
         evaluate(two)

@@ -9,7 +9,7 @@ from torch import nn
 from tutelage.autoencoders import Likelihood, normal_optimum
 from tutelage.autoencoders.joint import Joint
 from tutelage.autoencoders.streams import NamedDraws
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 CPU = torch.device("cpu")
 
@@ -62,7 +62,7 @@ def test_the_elbo_has_no_gap_there():
 
 def test_the_size_of_the_code_is_asked_for_once_it_is_known():
     joint = _optimum(1.0)
-    with pytest.raises(Refusal, match="not known yet"):
+    with pytest.raises(TutelageError, match="not known yet"):
         joint.samples(NamedDraws(0, CPU), 3)
     assert not joint.fits(torch.zeros(2, 1))
     assert joint.latent == 1

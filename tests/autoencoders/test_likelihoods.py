@@ -1,4 +1,4 @@
-"""Laws of decoders by name, against torch's own distributions."""
+"""Distributions of decoders by name, against torch's own distributions."""
 
 import math
 
@@ -7,7 +7,7 @@ import torch
 
 from tutelage.autoencoders import Likelihood
 from tutelage.autoencoders.likelihoods import pair
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 
 def _random(*shape: int) -> torch.Tensor:
@@ -51,13 +51,13 @@ def test_a_law_of_ones_own_speaks_for_itself():
         def sample(self, draw):
             return (draw < 0.5).float()
 
-    law = Likelihood("law")
-    assert law.symbols(Ones())
-    assert law.shape(Ones()) == torch.Size((2, 3))
-    assert law.log_density(Ones(), torch.ones(2, 3)).tolist() == [-3, -3]
-    assert law.sample(Ones(), torch.rand(2, 3)).shape == (2, 3)
-    with pytest.raises(Refusal, match="of shape"):
-        law.log_density(Ones(), torch.ones(2, 4))
+    distribution = Likelihood("distribution")
+    assert distribution.symbols(Ones())
+    assert distribution.shape(Ones()) == torch.Size((2, 3))
+    assert distribution.log_density(Ones(), torch.ones(2, 3)).tolist() == [-3, -3]
+    assert distribution.sample(Ones(), torch.rand(2, 3)).shape == (2, 3)
+    with pytest.raises(TutelageError, match="of shape"):
+        distribution.log_density(Ones(), torch.ones(2, 4))
 
 
 def test_shapes():
@@ -77,18 +77,18 @@ def test_shapes():
     ],
 )
 def test_data_of_another_kind_are_refused(kind, x, words):
-    with pytest.raises(Refusal, match=words):
+    with pytest.raises(TutelageError, match=words):
         Likelihood(kind).check(x)
 
 
 def test_outputs_of_another_kind_are_refused():
-    with pytest.raises(Refusal, match="did you mean 'normal'"):
+    with pytest.raises(TutelageError, match="did you mean 'normal'"):
         Likelihood("normall")
-    with pytest.raises(Refusal, match="two tensors"):
+    with pytest.raises(TutelageError, match="two tensors"):
         pair(torch.zeros(2, 2), "encoder")
-    with pytest.raises(Refusal, match="one tensor"):
+    with pytest.raises(TutelageError, match="one tensor"):
         Likelihood("bernoulli").log_density((torch.zeros(2), torch.zeros(2)), torch.zeros(2))
-    with pytest.raises(Refusal, match="of shape"):
+    with pytest.raises(TutelageError, match="of shape"):
         Likelihood("bernoulli").log_density(torch.zeros(2, 3), torch.zeros(2, 4))
 
 

@@ -9,7 +9,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from tutelage.autoencoders import MutualAutoencoder
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.training import Settle
 
 
@@ -102,13 +102,13 @@ def test_saved_and_read_again(tmp_path):
     x = _numbers(10)
     torch.testing.assert_close(again.encode(x)[1], model.encode(x)[1])
     assert again.bounds(samples=64) == model.bounds(samples=64)
-    with pytest.raises(Refusal, match="does not fit"):
+    with pytest.raises(TutelageError, match="does not fit"):
         MutualAutoencoder.load(tmp_path / "one.safetensors", Two(2, 1, hidden=3), Two(1, 2))
-    with pytest.raises(Refusal, match="cannot be read"):
+    with pytest.raises(TutelageError, match="cannot be read"):
         MutualAutoencoder.load(tmp_path / "none.safetensors", Two(2, 1), Two(1, 2))
     other = tmp_path / "other.safetensors"
     save_file({"a": torch.zeros(1)}, other)
-    with pytest.raises(Refusal, match="holds no mutual autoencoder"):
+    with pytest.raises(TutelageError, match="holds no mutual autoencoder"):
         MutualAutoencoder.load(other, Two(2, 1), Two(1, 2))
 
 
@@ -197,7 +197,7 @@ def test_what_cannot_be_built_is_refused():
         ({"kind": "poisson"}, "no kind of decoder"),
         ({"estimator": encoder}, "its own"),
     ):
-        with pytest.raises(Refusal, match=words):
+        with pytest.raises(TutelageError, match=words):
             MutualAutoencoder(encoder, Two(1, 2), **{"target": 1.0, **changes})
 
 
@@ -207,7 +207,7 @@ def test_a_target_may_exceed_the_entropy_of_the_sample():
     model = MutualAutoencoder(Two(16, 16), nn.Linear(16, 16), 6.0, kind="bernoulli", penalty=4.0)
     model.fit(x, steps=600, learning_rate=1e-2)
     assert model.bounds().lower > math.log(len(x)) + 1
-    with pytest.raises(Refusal, match=r"carry 11\.09 nats at most"):
+    with pytest.raises(TutelageError, match=r"carry 11\.09 nats at most"):
         MutualAutoencoder(Two(16, 16), nn.Linear(16, 16), 11.1, kind="bernoulli").fit(x)
 
 
@@ -220,13 +220,13 @@ def test_what_cannot_be_learnt_from_is_refused():
         (torch.rand(4, 3), "do not fit"),
         (torch.full((4, 2), math.inf), "not finite"),
     ):
-        with pytest.raises(Refusal, match=words):
+        with pytest.raises(TutelageError, match=words):
             model.fit(data)
-    with pytest.raises(Refusal, match="'steps' in the training: input should be greater than 0"):
+    with pytest.raises(TutelageError, match="'steps' in the training: input should be greater than 0"):
         model.fit(_numbers(8), steps=0)
-    with pytest.raises(Refusal, match=r"carry 0\.6931 nats at most"):
+    with pytest.raises(TutelageError, match=r"carry 0\.6931 nats at most"):
         MutualAutoencoder(Two(1, 1), nn.Linear(1, 1), 2.0, kind="bernoulli").fit(torch.tensor([[0.0], [1.0]]))
-    with pytest.raises(Refusal, match="not known yet"):
+    with pytest.raises(TutelageError, match="not known yet"):
         MutualAutoencoder(Two(2, 1), Two(1, 2), 1.0).sample(3)
-    with pytest.raises(Refusal, match="diverged at step"):
+    with pytest.raises(TutelageError, match="diverged at step"):
         model.fit(_numbers(8), learning_rate=1e30, steps=20, batch=4)

@@ -16,7 +16,7 @@ from tutelage.autoencoders import (
 )
 from tutelage.autoencoders.objective import log_weights, standard_normal, to_prior
 from tutelage.autoencoders.parts import Model, NormalEncoder
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 
 def _moved(model: Model, scale: float = 1.0) -> Model:
@@ -122,7 +122,7 @@ def test_reparametrised_gain_agrees_with_finite_differences():
 def test_the_sum_wants_a_table():
     table = categorical_models([0], symbols=3)
     other = Model(table.decoder, table.encoder, NormalEncoder([0]), 1)
-    with pytest.raises(Refusal, match="table"):
+    with pytest.raises(TutelageError, match="table"):
         information_gain(other, torch.zeros(1, 2, 1), torch.zeros(1, 2))
 
 

@@ -7,7 +7,7 @@ import torch
 
 from tutelage import draws
 from tutelage.autoencoders import CategoricalDecoder, NormalDecoder, TableEncoder, categorical_models, normal_models
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 
 def test_a_member_is_the_same_whoever_stands_beside_it():
@@ -66,7 +66,7 @@ def test_prior_entropy():
 
 
 def test_a_table_refuses_numbers_and_one_symbol_is_none():
-    with pytest.raises(Refusal, match="whole numbers"):
+    with pytest.raises(TutelageError, match="whole numbers"):
         TableEncoder([0], 3).moments(torch.zeros(1, 2))
-    with pytest.raises(Refusal, match="two of them"):
+    with pytest.raises(TutelageError, match="two of them"):
         categorical_models([0], symbols=1)

@@ -1,4 +1,4 @@
-"""The decoder of rows: a law that sums to 1, and samples that follow it."""
+"""The decoder of rows: a distribution that sums to 1, and samples that follow it."""
 
 import itertools
 
@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tutelage.autoencoders import MutualAutoencoder, conv_encoder, row_decoder
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.training import Settle
 
 
@@ -40,18 +40,18 @@ def test_a_row_depends_on_the_rows_above_and_on_the_code():
 def test_a_strong_decoder_is_told_what_to_say():
     x = _every(4, 4)[torch.tensor([0, 3, 51, 4080, 65535, 61440, 771, 21845])].repeat(32, 1, 1, 1)
     model = MutualAutoencoder(
-        conv_encoder((1, 4, 4), 1, width=8), row_decoder((1, 4, 4), 1, hidden=16), 1.0, kind="law", penalty=3.0
+        conv_encoder((1, 4, 4), 1, width=8), row_decoder((1, 4, 4), 1, hidden=16), 1.0, kind="distribution", penalty=3.0
     )
     model.fit(x, steps=150, batch=64, learning_rate=2e-2, schedule=Settle(share=0.5))
     assert model.log[-1].estimate == pytest.approx(1.0, abs=0.2)
     assert model.reconstruct(x).shape == x.shape
-    with pytest.raises(Refusal, match=r"carry 11\.09 nats at most"):
-        MutualAutoencoder(conv_encoder((1, 4, 4), 1), row_decoder((1, 4, 4), 1), 12.0, kind="law").fit(x)
-    with pytest.raises(Refusal, match="of shape"):
+    with pytest.raises(TutelageError, match=r"carry 11\.09 nats at most"):
+        MutualAutoencoder(conv_encoder((1, 4, 4), 1), row_decoder((1, 4, 4), 1), 12.0, kind="distribution").fit(x)
+    with pytest.raises(TutelageError, match="of shape"):
         model.likelihood.log_density(model.decoder(torch.zeros(2, 1)), x[:2, :, :3])
 
 
 def test_what_cannot_be_built_is_refused():
     for shape in ((1, 8, 11), (3, 8, 8), (8, 8)):
-        with pytest.raises(Refusal, match="rows of 10 pixels"):
+        with pytest.raises(TutelageError, match="rows of 10 pixels"):
             row_decoder(shape, 2)

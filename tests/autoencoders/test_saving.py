@@ -6,7 +6,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 from tutelage.autoencoders.saving import from_file, into, to_file
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 ABOUT = {"kind": "normal", "target": None, "penalty": 2.5, "latent": 3}
 
@@ -19,7 +19,7 @@ def test_settings_and_weights_come_back(tmp_path):
     other = nn.Linear(2, 3)
     into({"encoder": other}, tensors, "one")
     assert torch.equal(other.weight, part.weight)
-    with pytest.raises(Refusal, match="the encoder in one does not fit"):
+    with pytest.raises(TutelageError, match="the encoder in one does not fit"):
         into({"encoder": nn.Linear(3, 3)}, tensors, "one")
 
 
@@ -30,8 +30,8 @@ def test_files_from_before_the_switches_are_read(tmp_path):
 
 
 def test_other_files_are_refused(tmp_path):
-    with pytest.raises(Refusal, match="cannot be read"):
+    with pytest.raises(TutelageError, match="cannot be read"):
         from_file(tmp_path / "none")
     save_file({"a": torch.zeros(1)}, tmp_path / "other")
-    with pytest.raises(Refusal, match="holds no mutual autoencoder"):
+    with pytest.raises(TutelageError, match="holds no mutual autoencoder"):
         from_file(tmp_path / "other")

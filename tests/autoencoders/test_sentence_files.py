@@ -7,7 +7,7 @@ from safetensors.torch import save_file
 from tutelage.autoencoders import normal_models, saving
 from tutelage.autoencoders.sentence_files import load_sentences, save_sentences
 from tutelage.autoencoders.sequences import sentence_models
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 WORDS = ("", "<unknown>", "good", "film")
 
@@ -26,14 +26,14 @@ def test_models_come_back(tmp_path):
 
 def test_refusals(tmp_path):
     model = sentence_models([0], len(WORDS), 3, latent=2, hidden=4, embedding=3)
-    with pytest.raises(Refusal, match="3 words for a model of 4"):
+    with pytest.raises(TutelageError, match="3 words for a model of 4"):
         save_sentences(model, WORDS[:3], tmp_path / "model.safetensors")
-    with pytest.raises(Refusal, match="speaks no sentences"):
+    with pytest.raises(TutelageError, match="speaks no sentences"):
         save_sentences(normal_models([0]), WORDS, tmp_path / "model.safetensors")
-    with pytest.raises(Refusal, match="cannot be read"):
+    with pytest.raises(TutelageError, match="cannot be read"):
         load_sentences(tmp_path / "none.safetensors")
     save_file({"a": torch.zeros(1)}, tmp_path / "other.safetensors")
-    with pytest.raises(Refusal, match="no models of sentences"):
+    with pytest.raises(TutelageError, match="no models of sentences"):
         load_sentences(tmp_path / "other.safetensors")
 
 
@@ -46,5 +46,5 @@ def test_a_file_whose_weights_have_other_sizes_is_refused(tmp_path):
         ("decoder.from_state", "does not fit the module given"),
     ):
         save_file(tensors | {name: torch.zeros(1, 4, 9)}, path, told)
-        with pytest.raises(Refusal, match=words):
+        with pytest.raises(TutelageError, match=words):
             load_sentences(path)

@@ -9,7 +9,7 @@ import torch
 from tutelage.autoencoders.sentence_training import sentence_gain, train_sentences
 from tutelage.autoencoders.sequences import sentence_models
 from tutelage.autoencoders.settings import SentenceObjective, settled_adam
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 VOCABULARY, LONGEST = 3, 2
 
@@ -20,7 +20,7 @@ def _everything() -> torch.Tensor:
 
 
 def test_the_gradient_is_unbiased():
-    """(004, C.17) against (C.19): the sum over sentences, and the mean over many batches, a member each."""
+    """(Phuong 2021, C.17) against (C.19): the sum over sentences, and the mean over many batches, a member each."""
     one = sentence_models([0], VOCABULARY, LONGEST, latent=1, hidden=3, embedding=2)
     for parameter in (*one.decoder.parameters(), *one.estimator.parameters()):
         parameter.data *= 2
@@ -88,16 +88,16 @@ def test_a_plain_encoder_and_the_usual_remedies():
 def test_refusals():
     model = sentence_models([0], 6, 2, latent=2, hidden=4, embedding=3)
     how = settled_adam(1, 32, 1.5e-2)
-    with pytest.raises(Refusal, match=r"3\.219 nats at most"):
+    with pytest.raises(TutelageError, match=r"3\.219 nats at most"):
         _trained((4.0,), steps=1)
-    with pytest.raises(Refusal, match="3 places and numbers up to 5"):
+    with pytest.raises(TutelageError, match="3 places and numbers up to 5"):
         train_sentences(model, torch.full((4, 3), 5), (None,), [0], how)
-    with pytest.raises(Refusal, match="numbers up to 9"):
+    with pytest.raises(TutelageError, match="numbers up to 9"):
         train_sentences(model, torch.full((4, 2), 9), (None,), [0], how)
-    with pytest.raises(Refusal, match="rows of word numbers"):
+    with pytest.raises(TutelageError, match="rows of word numbers"):
         train_sentences(model, torch.zeros(4, 2), (None,), [0], how)
-    with pytest.raises(Refusal, match="reinforce"):
+    with pytest.raises(TutelageError, match="reinforce"):
         SentenceObjective(gradient="sum")
     model.decoder.bias.data.fill_(math.nan)
-    with pytest.raises(Refusal, match="diverged by step 1"):
+    with pytest.raises(TutelageError, match="diverged by step 1"):
         train_sentences(model, torch.ones(4, 2, dtype=torch.int64), (None,), [0], how)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tutelage.autoencoders.sequences import SentenceEncoder, sentence_models
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 VOCABULARY, LONGEST, LATENT = 3, 3, 2
 
@@ -82,7 +82,7 @@ def test_the_encoder_reads_the_order_of_words():
 
 
 def test_real_numbers_and_empty_languages_are_refused():
-    with pytest.raises(Refusal, match="whole numbers"):
+    with pytest.raises(TutelageError, match="whole numbers"):
         SentenceEncoder([0], 5, 4, 2, 6, 3).moments(torch.zeros(1, 2, 4))
-    with pytest.raises(Refusal, match="two words or more"):
+    with pytest.raises(TutelageError, match="two words or more"):
         sentence_models([0], 1)

@@ -8,7 +8,7 @@ from tutelage.autoencoders import InformationObjective, Likelihood
 from tutelage.autoencoders.joint import Joint
 from tutelage.autoencoders.steps import bound, gain, kept_codes
 from tutelage.autoencoders.streams import NamedDraws
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 CPU = torch.device("cpu")
 SYMBOLS = 5
@@ -97,7 +97,7 @@ def test_the_sum_is_for_one_symbol_a_sample():
             return self.net(z).unflatten(1, (2, SYMBOLS))
 
     joint = Joint(Table(), Two(), Table(), Likelihood("categorical"), size=1)
-    with pytest.raises(Refusal, match="2 symbols"):
+    with pytest.raises(TutelageError, match="2 symbols"):
         gain(joint, NamedDraws(0, CPU), "sum", 128)
 
 

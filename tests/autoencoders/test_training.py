@@ -17,7 +17,7 @@ from tutelage.autoencoders import (
 )
 from tutelage.autoencoders.objective import to_prior
 from tutelage.autoencoders.training import _StepNoise
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.training import Training
 
 SHORT = settled_adam(60, 32, 5e-3)
@@ -157,14 +157,16 @@ def test_wrong_signs_are_rare_far_from_the_target_and_half_of_all_at_it():
 
 def test_a_device_that_is_not_there_is_refused(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(Refusal, match="no CUDA device"):
+    with pytest.raises(TutelageError, match="no CUDA device"):
         train_models(normal_models([0]), normal_data, [0.5], [0], SHORT, device="cuda")
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-@pytest.mark.parametrize("law", ["numbers", "symbols"])
-def test_a_gpu_trains_the_same_models(law):
-    build, data = (normal_models, normal_data) if law == "numbers" else (categorical_models, uniform_symbols(10))
+@pytest.mark.parametrize("distribution", ["numbers", "symbols"])
+def test_a_gpu_trains_the_same_models(distribution):
+    build, data = (
+        (normal_models, normal_data) if distribution == "numbers" else (categorical_models, uniform_symbols(10))
+    )
     here, there = build([3, 4]), build([3, 4])
     ours = train_models(here, data, [None, 0.5], [3, 4], settled_adam(20, 32, 5e-3))
     theirs = train_models(there, data, [None, 0.5], [3, 4], settled_adam(20, 32, 5e-3), device="cuda")
@@ -179,7 +181,7 @@ def test_a_gpu_trains_the_same_models(law):
     [([-0.1], "at least 0"), ([math.inf], "finite"), ([9.0], "1.386 nats at most"), ([1.0, 1.0], "one each")],
 )
 def test_targets_that_cannot_be_met_are_refused(targets, words):
-    with pytest.raises(Refusal, match=words):
+    with pytest.raises(TutelageError, match=words):
         train_models(categorical_models([0], 4), uniform_symbols(4), targets, [0], SHORT, most=math.log(4))
 
 
@@ -195,7 +197,7 @@ def test_targets_that_cannot_be_met_are_refused(targets, words):
     ],
 )
 def test_settings_that_make_no_sense_are_refused(changes, words):
-    with pytest.raises(Refusal, match=words):
+    with pytest.raises(TutelageError, match=words):
         InformationObjective(**changes)
 
 
@@ -208,24 +210,24 @@ def test_settings_that_make_no_sense_are_refused(changes, words):
     ],
 )
 def test_training_that_is_not_supported_is_named(changes, words):
-    with pytest.raises(Refusal, match=words):
+    with pytest.raises(TutelageError, match=words):
         train_models(normal_models([0]), normal_data, [None], [0], Training(**({"steps": 3} | changes)))
 
 
 @pytest.mark.parametrize("rate", [1e4, 1e30])
 def test_members_that_left_everything_behind_are_refused_while_their_numbers_are_finite_and_after(rate):
-    with pytest.raises(Refusal, match="diverged by step"):
+    with pytest.raises(TutelageError, match="diverged by step"):
         train_models(normal_models([0, 1]), normal_data, [1.0, 2.0], [0, 1], settled_adam(60, learning_rate=rate))
 
 
 def test_seeds_are_one_a_member():
-    with pytest.raises(Refusal, match="2 seeds for a model of 1"):
+    with pytest.raises(TutelageError, match="2 seeds for a model of 1"):
         train_models(normal_models([0]), normal_data, [1.0, 2.0], [0, 1], settled_adam(2))
 
 
 def test_symbols_for_a_normal_decoder_and_divergence_are_refused():
-    with pytest.raises(Refusal, match="categorical decoder"):
+    with pytest.raises(TutelageError, match="categorical decoder"):
         train_models(normal_models([0]), uniform_symbols(4), [1.0], [0], SHORT)
     broken = lambda key, count, start: normal_data(key, count, start) * math.inf  # noqa: E731
-    with pytest.raises(Refusal, match=r"members \[0\] diverged"):
+    with pytest.raises(TutelageError, match=r"members \[0\] diverged"):
         train_models(normal_models([0]), broken, [1.0], [0], SHORT)

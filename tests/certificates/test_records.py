@@ -5,14 +5,14 @@ import math
 
 import pytest
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.certificates import Certificate, Part, check, unknown
 
 YES, NO, OPEN = check("a", 1, "<=", 2), check("b", 3, "<=", 2), check("c", 1, "<=", 2, decided=False)
 
 
 def certificate(*parts, shared=()):
-    return Certificate("name", "seed 000, Theorem 0", "What it says.", 4, tuple(shared), parts, {"epsilon": 0.5})
+    return Certificate("name", "Tian 2020, Theorem 0", "What it says.", 4, tuple(shared), parts, {"epsilon": 0.5})
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_plain_data_is_json_without_infinities():
 
 def test_text_names_the_theorem_the_member_and_every_condition():
     text = str(certificate(Part("teacher unit 3", (NO,), NO), shared=(YES,)))
-    assert text.splitlines()[0] == "name (seed 000, Theorem 0), member 4: not applicable"
+    assert text.splitlines()[0] == "name (Tian 2020, Theorem 0), member 4: not applicable"
     assert "no  b: 3 (needed <= 2)" in text
     assert "teacher unit 3" in text
     assert "epsilon 0.5" in text
@@ -73,5 +73,5 @@ def test_text_names_the_theorem_the_member_and_every_condition():
 
 
 def test_a_number_that_is_none_is_an_error():
-    with pytest.raises(Refusal, match="'v' is not a number"):
+    with pytest.raises(TutelageError, match="'v' is not a number"):
         check("v", math.nan, "<=", 1)

@@ -13,7 +13,7 @@ from safetensors.torch import save_file
 import tutelage as tt
 from tutelage.certificates import subjects, theorems
 from tutelage.cli import main
-from tutelage.lab import Pack
+from tutelage.lab import TrainedStudents
 from tutelage.networks import Network, save
 
 NAMES = len(theorems())
@@ -59,7 +59,7 @@ def test_a_certificate_is_printed_in_words_and_as_json(tutelage, files):
     teacher, student, points = files
     done = tutelage("certify", "pruning", teacher, student, "--points", points)
     assert done.code == 0
-    assert "pruning (seed 000, Theorem 2; seed 001, Theorem 3), member 0: holds" in done.out
+    assert "pruning (Tian 2020, Theorem 2; Tian 2019, Theorem 3), member 0: holds" in done.out
     [plain] = json.loads(tutelage("certify", "pruning", teacher, student, "--points", points, "--json").out)
     assert plain["verdict"] == "holds"
     assert plain["parts"][0]["about"] == "student unit 2"
@@ -67,7 +67,19 @@ def test_a_certificate_is_printed_in_words_and_as_json(tutelage, files):
 
 def test_samples_are_drawn_from_a_law_and_options_reach_the_theorem(tutelage, files):
     teacher, student, _ = files
-    words = ("certify", "free-point", teacher, student, "--law", "gaussian", "--std", 1.5, "--samples", 50, "--json")
+    words = (
+        "certify",
+        "free-point",
+        teacher,
+        student,
+        "--distribution",
+        "gaussian",
+        "--std",
+        1.5,
+        "--samples",
+        50,
+        "--json",
+    )
     [plain] = json.loads(tutelage(*words, "--option", "epsilon=0.25", "--option", "gamma=3").out)
     assert plain["settings"]["epsilon"] == 0.25
     assert plain["settings"]["gamma"] == 3
@@ -95,41 +107,50 @@ def test_theorems_are_listed(tutelage):
 
 
 @pytest.fixture
-def pack(tutelage, tmp_path):
-    spec = {
+def result(tutelage, tmp_path):
+    experiment = {
         "teacher": {"kind": "levels", "inputs": 4, "hidden": 2, "outputs": 2},
-        "student": {"kind": "small-normal", "multiple": 2, "scale": 0.1},
+        "student": {"kind": "small-normal", "width_factor": 2, "scale": 0.1},
         "inputs": {"kind": "gaussian", "train": 40, "evaluate": 30},
         "training": {"steps": 20},
         "seeds": 2,
     }
-    (tmp_path / "spec.yaml").write_text(yaml.safe_dump(spec))
-    done = tutelage("run", tmp_path / "spec.yaml", "--results", tmp_path / "results", "--json")
+    (tmp_path / "settings.yaml").write_text(yaml.safe_dump(experiment))
+    done = tutelage("run", tmp_path / "settings.yaml", "--results", tmp_path / "results", "--json")
     return Path(json.loads(done.out)["folder"])
 
 
-def test_a_pack_is_certified_on_the_samples_it_was_trained_on(tutelage, pack):
-    found = json.loads(tutelage("certify", "zero-gradient", pack, "--json").out)
+def test_an_experiment_is_certified_on_the_samples_it_was_trained_on(tutelage, result):
+    found = json.loads(tutelage("certify", "zero-gradient", result, "--json").out)
     assert [c["member"] for c in found] == [0, 1]
     assert found[0]["settings"]["samples"] == 40
-    students = sorted(pack.glob("students-*.safetensors"))[-1]
-    words = ("certify", "zero-gradient", pack / "teacher.safetensors", students, "--law", "sphere", "--samples", 7)
+    students = sorted(result.glob("students-*.safetensors"))[-1]
+    words = (
+        "certify",
+        "zero-gradient",
+        result / "teacher.safetensors",
+        students,
+        "--distribution",
+        "sphere",
+        "--samples",
+        7,
+    )
     assert [c["settings"]["samples"] for c in json.loads(tutelage(*words, "--json").out)] == [7, 7]
 
 
-def test_members_of_a_pack_whose_weights_are_not_finite_are_left_out(tutelage, pack, monkeypatch):
-    whole = Pack.weights
+def test_members_of_an_experiment_whose_weights_are_not_finite_are_left_out(tutelage, result, monkeypatch):
+    whole = TrainedStudents.weights
 
     def spoilt(self, step=None):
         students = whole(self, step).map(torch.clone)
         students.weights[0][lost] = torch.nan
         return students
 
-    monkeypatch.setattr(Pack, "weights", spoilt)
+    monkeypatch.setattr(TrainedStudents, "weights", spoilt)
     lost = [0]
-    assert [c["member"] for c in json.loads(tutelage("certify", "alignment", pack, "--json").out)] == [1]
+    assert [c["member"] for c in json.loads(tutelage("certify", "alignment", result, "--json").out)] == [1]
     lost = [0, 1]
-    assert "diverged: lower the learning rate" in " ".join(tutelage("certify", "alignment", pack).err.split())
+    assert "diverged: lower the learning rate" in " ".join(tutelage("certify", "alignment", result).err.split())
 
 
 def test_exit_code_1_when_a_theorem_fails(tutelage, files, monkeypatch):
@@ -151,8 +172,8 @@ def test_refusals_are_one_sentence_with_exit_code_2(tutelage, files, tmp_path):
     cases = {
         "did you mean 'pruning'": ("pruned", teacher, student, "--points", points),
         "give a teacher and a student": ("pruning",),
-        "is no pack of a store": ("pruning", tmp_path),
-        "give one of --points and --law": ("pruning", teacher, student),
+        "is no experiment of a store": ("pruning", tmp_path),
+        "give one of --points and --distribution": ("pruning", teacher, student),
         "there is no file": ("pruning", teacher, student, "--points", tmp_path / "none"),
         "call the samples 'points'": ("pruning", teacher, student, "--points", two),
         "is not a safetensors file": ("pruning", teacher, student, "--points", junk),
@@ -194,7 +215,7 @@ def test_refusals_are_one_sentence_with_exit_code_2(tutelage, files, tmp_path):
             "--option",
             "batch=0",
         ),
-        "there is no kind of law 'gauss'": ("pruning", teacher, student, "--law", "gauss"),
+        "unknown kind of distribution 'gauss'": ("pruning", teacher, student, "--distribution", "gauss"),
     }
     for sentence, words in cases.items():
         done = tutelage("certify", *words)

@@ -15,9 +15,9 @@ from tutelage.cli import main
 from tutelage.studies import Reproduction, find
 from tutelage.studies.claims import Verdict
 
-SPEC = {
+EXPERIMENT = {
     "teacher": {"kind": "levels", "inputs": 6, "hidden": 3, "outputs": 2},
-    "student": {"kind": "small-normal", "multiple": 2, "scale": 0.1},
+    "student": {"kind": "small-normal", "width_factor": 2, "scale": 0.1},
     "inputs": {"kind": "gaussian", "train": 40, "evaluate": 30},
     "training": {"steps": 30},
     "seeds": 3,
@@ -47,9 +47,9 @@ def tutelage(capsys, monkeypatch):
     return run
 
 
-def spec_file(folder, **changes):
-    path = folder / "spec.yaml"
-    path.write_text(yaml.safe_dump(SPEC | changes))
+def experiment_file(folder, **changes):
+    path = folder / "settings.yaml"
+    path.write_text(yaml.safe_dump(EXPERIMENT | changes))
     return path
 
 
@@ -106,7 +106,7 @@ def test_reproduce_prints_the_claims_and_the_path_of_the_report(tutelage, tmp_pa
 
 
 def test_run_computes_once_and_then_reads(tutelage, tmp_path):
-    path = spec_file(tmp_path)
+    path = experiment_file(tmp_path)
     first = json.loads(tutelage("run", path, "--json", "--results", tmp_path / "results").stdout)
     second = json.loads(tutelage("run", path, "--json", "--results", tmp_path / "results").stdout)
     assert (first["known"], second["known"]) == (False, True)
@@ -117,16 +117,16 @@ def test_run_computes_once_and_then_reads(tutelage, tmp_path):
 
 
 def test_verbose_logs_the_engine_and_the_device(tutelage, tmp_path):
-    done = tutelage("run", spec_file(tmp_path), "--results", tmp_path / "results", "--engine", "stacked", "-v")
+    done = tutelage("run", experiment_file(tmp_path), "--results", tmp_path / "results", "--engine", "stacked", "-v")
     assert "engine stacked on cpu" in done.stderr
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["reproduce", "l-shap"], "there is no study 'l-shap': did you mean 'l-shape'?"),
-        (["reproduce", "l-shape", "--scale", "large"], "there is no scale 'large'"),
-        (["reproduce", "l-shape", "--scale", "smoke", "--engine", "warp"], "there is no engine 'warp'"),
+        (["reproduce", "l-shap"], "unknown study 'l-shap'; did you mean 'l-shape'?"),
+        (["reproduce", "l-shape", "--scale", "large"], "unknown scale 'large'"),
+        (["reproduce", "l-shape", "--scale", "smoke", "--engine", "warp"], "unknown engine 'warp'"),
         (["reproduce", "l-shape", "--device", "tpu"], "there is no device 'tpu'"),
         (["run", "nowhere.yaml"], "nowhere.yaml cannot be read"),
         (["report", "nowhere"], "nowhere holds no reproduced study"),
@@ -144,27 +144,27 @@ def test_bad_words_are_one_sentence_and_exit_code_2(tutelage, words, sentence, t
     ("changes", "sentence"),
     [
         ({"training": {"steps": 30, "learning_rate": -1}}, "'learning_rate'"),
-        ({"student": {"kind": "small-normal", "multiple": 0.2}}, "'multiple'"),
+        ({"student": {"kind": "small-normal", "width_factor": 0.2}}, "'width_factor'"),
         ({"sedes": 3}, "did you mean 'seeds'?"),
     ],
 )
-def test_a_mistake_in_a_spec_names_the_file_and_the_setting(tutelage, tmp_path, changes, sentence):
-    done = tutelage("run", spec_file(tmp_path, **changes))
+def test_a_mistake_in_an_experiment_names_the_file_and_the_setting(tutelage, tmp_path, changes, sentence):
+    done = tutelage("run", experiment_file(tmp_path, **changes))
     assert done.returncode == 2
-    assert "spec.yaml" in done.stderr
+    assert "settings.yaml" in done.stderr
     assert sentence in done.stderr
     assert done.stderr.count("\n") == 1
 
 
 def test_a_folder_that_cannot_be_written_is_refused(tutelage, tmp_path):
-    path = spec_file(tmp_path)
+    path = experiment_file(tmp_path)
     done = tutelage("run", path, "--results", path / "below-a-file")
     assert done.returncode == 2
     assert "cannot be written" in done.stderr
 
 
 def test_a_damaged_result_is_set_aside_and_computed_again(tutelage, tmp_path):
-    path, out = spec_file(tmp_path), tmp_path / "results"
+    path, out = experiment_file(tmp_path), tmp_path / "results"
     first = json.loads(tutelage("run", path, "--json", "--results", out).stdout)
     with open(os.path.join(first["folder"], "unit.parquet"), "ab") as file:
         file.write(b"x")
@@ -181,8 +181,10 @@ def _heeds_ctrl_c():
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def test_ctrl_c_ends_with_130_and_keeps_finished_packs(tutelage, tmp_path):
-    """Interrupt a study of many packs after its first: the packs that landed stay, whole, and are used again."""
+def test_ctrl_c_ends_with_130_and_keeps_finished_results(tutelage, tmp_path):
+    """Interrupt a study of many experiments after its first: the experiments that landed stay, whole, and are used
+    again.
+    """
     words = ["reproduce", "success-rate", "--scale", "smoke", "--out", str(tmp_path)]
     words += ["--results", str(tmp_path / "results"), "--json"]
     command = [sys.executable, "-c", "from tutelage.cli import main; main()", *words]
@@ -203,7 +205,7 @@ def test_ctrl_c_ends_with_130_and_keeps_finished_packs(tutelage, tmp_path):
     _, errors = process.communicate(timeout=60)
     landed = {p.name: p.stat().st_mtime_ns for p in results.glob("[!.]*")}
     assert process.returncode == 130
-    assert "interrupted; finished packs are kept" in errors
+    assert "interrupted; finished experiments are kept" in errors
     assert landed
     assert not list(results.glob(".*.part"))
     done = tutelage(*words)
@@ -215,12 +217,12 @@ def test_ctrl_c_ends_with_130_and_keeps_finished_packs(tutelage, tmp_path):
     "changes",
     [
         {"inputs": {"kind": "gaussian", "train": 40, "evaluate": 30, "std": 1e30}},
-        {"student": {"kind": "small-normal", "multiple": 2, "scale": 1e18}},
-        {"teacher": SPEC["teacher"] | {"bias": 1e300}},
+        {"student": {"kind": "small-normal", "width_factor": 2, "scale": 1e18}},
+        {"teacher": EXPERIMENT["teacher"] | {"bias": 1e300}},
     ],
 )
-def test_a_spec_whose_numbers_overflow_is_one_sentence(tutelage, tmp_path, changes):
-    done = tutelage("run", spec_file(tmp_path, **changes), "--results", tmp_path / "results")
+def test_an_experiment_whose_numbers_overflow_is_one_sentence(tutelage, tmp_path, changes):
+    done = tutelage("run", experiment_file(tmp_path, **changes), "--results", tmp_path / "results")
     assert done.returncode == 2
     assert "is not finite at step 0 for member 0: make the inputs and the weights at the start smaller" in done.stderr
     assert not list((tmp_path / "results").glob("[!.]*"))

@@ -5,7 +5,7 @@ from typer.testing import CliRunner
 
 from tutelage.cli.main import app
 from tutelage.data.sets import DATASETS
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 runner = CliRunner()
 
@@ -31,7 +31,7 @@ def test_fetch_and_check(tmp_path):
 
 
 def test_nothing_to_check_and_unknown_names_are_refused(tmp_path):
-    with pytest.raises(Refusal, match="tutelage data fetch NAME"):
+    with pytest.raises(TutelageError, match="tutelage data fetch NAME"):
         runner.invoke(app, ["data", "check", "--data", str(tmp_path)], catch_exceptions=False)
-    with pytest.raises(Refusal, match="did you mean 'cifar10'"):
+    with pytest.raises(TutelageError, match="did you mean 'cifar10'"):
         runner.invoke(app, ["data", "fetch", "cifar-10"], catch_exceptions=False)

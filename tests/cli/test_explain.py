@@ -1,27 +1,27 @@
-"""`tutelage explain` on packs: found units need no words, missed ones get a reason, wrong paths a sentence."""
+"""`tutelage explain` on experiments: found units need no words, missed ones get a reason, wrong paths a sentence."""
 
 import json
 
 import pytest
 from typer.testing import CliRunner
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.cli.main import app
-from tutelage.lab import Spec, Store, execute
+from tutelage.lab import Store, TeacherStudent, execute
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
     root = tmp_path_factory.mktemp("results")
-    spec = Spec(
+    experiment = TeacherStudent(
         teacher={"kind": "levels", "inputs": 8, "hidden": 4, "outputs": 6, "polarity": 3},
-        student={"kind": "small-normal", "multiple": 2},
+        student={"kind": "small-normal", "width_factor": 2},
         inputs={"kind": "gaussian", "std": 1.5, "train": 300, "evaluate": 300},
         training={"steps": 400},
         record={"every": 200},
         seeds=3,
     )
-    execute([spec], Store(root), device="cpu")
+    execute([experiment], Store(root), device="cpu")
     return root
 
 
@@ -51,7 +51,7 @@ def test_one_member_alone(results):
 
 
 def test_wrong_paths_and_seeds_are_refused(results, tmp_path):
-    with pytest.raises(Refusal, match="is no pack and holds none"):
+    with pytest.raises(TutelageError, match="is no experiment and holds none"):
         run(tmp_path)
-    with pytest.raises(Refusal, match="no member with seed 9"):
+    with pytest.raises(TutelageError, match="no member with seed 9"):
         run(results, "--seed", 9)

@@ -10,7 +10,7 @@ import typer
 import tutelage
 from tutelage.cli import main as entry
 from tutelage.cli.lazy import load
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 MAIN = [sys.executable, "-c", "from tutelage.cli import main; main()"]
 module = sys.modules["tutelage.cli.main"]
@@ -19,7 +19,7 @@ module = sys.modules["tutelage.cli.main"]
 def test_help_names_every_command():
     done = subprocess.run([*MAIN, "--help"], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0
-    for command in ("studies", "reproduce", "run", "report", "ledger", "engines", "spec", "store", "query"):
+    for command in ("studies", "reproduce", "run", "report", "ledger", "engines", "experiment", "store", "query"):
         assert command in done.stdout
 
 
@@ -58,7 +58,7 @@ def ended(monkeypatch, capsys, error) -> tuple[int, str]:
     [
         (typer.Exit(0), 0, ""),
         (typer.Exit(1), 1, ""),
-        (Refusal("depth must be positive, got -1"), 2, "tutelage: depth must be positive, got -1\n"),
+        (TutelageError("depth must be positive, got -1"), 2, "tutelage: depth must be positive, got -1\n"),
         (PermissionError(13, "Permission denied", "/a"), 2, "tutelage: Permission denied: /a\n"),
         (MemoryError(), 2, "not enough memory"),
         (RuntimeError("[enforce fail] can't allocate memory: you tried 9 bytes"), 2, "not enough memory"),

@@ -4,7 +4,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.cli.points import read_points
 
 
@@ -20,5 +20,5 @@ def test_what_holds_no_samples_is_refused(tmp_path):
     save_file({"a": torch.ones(1), "b": torch.ones(1)}, tmp_path / "unnamed")
     (tmp_path / "junk").write_text("no")
     for name, sentence in (("unnamed", "holds the arrays a, b"), ("junk", "not a safetensors"), ("none", "no file")):
-        with pytest.raises(Refusal, match=sentence):
+        with pytest.raises(TutelageError, match=sentence):
             read_points(tmp_path / name)

@@ -1,4 +1,4 @@
-"""What is shown while packs are computed, and that nothing is shown to a pipe."""
+"""What is shown while experiments are computed, and that nothing is shown to a pipe."""
 
 from collections import Counter
 

@@ -15,7 +15,7 @@ import pytest
 import typer
 
 from tutelage.cli import main, store
-from tutelage.lab import Spec, Store, execute
+from tutelage.lab import Store, TeacherStudent, execute
 from tutelage.lab.query import query
 
 
@@ -48,12 +48,14 @@ def tutelage(capsys, monkeypatch):
 def original(tmp_path_factory):
     values = {
         "teacher": {"kind": "levels", "inputs": 6, "hidden": 3, "outputs": 2, "polarity": 0.5},
-        "student": {"kind": "small-normal", "multiple": 2, "scale": 0.1},
+        "student": {"kind": "small-normal", "width_factor": 2, "scale": 0.1},
         "inputs": {"kind": "gaussian", "train": 40, "evaluate": 30},
         "training": {"steps": 10},
     }
     root = tmp_path_factory.mktemp("results")
-    return root, [pack.spec.hash for pack in execute([Spec(**values, seeds=[s]) for s in (0, 1)], Store(root))]
+    return root, [
+        result.experiment.hash for result in execute([TeacherStudent(**values, seeds=[s]) for s in (0, 1)], Store(root))
+    ]
 
 
 @pytest.fixture
@@ -79,7 +81,7 @@ def test_list(tutelage, results, monkeypatch):
 def test_check_ends_with_1_for_damage_and_names_it(tutelage, results):
     root, names = results
     good = tutelage("store", "check", "--results", root)
-    assert (good.returncode, good.stdout) == (0, "2 packs, 0 damaged, 0 left over\n")
+    assert (good.returncode, good.stdout) == (0, "2 experiments, 0 damaged, 0 left over\n")
     os.truncate(root / names[0] / "unit.parquet", 10)
     (root / ".0123456789abcdef.00000000.part").mkdir()
     bad = tutelage("store", "check", "--results", root)
@@ -109,22 +111,22 @@ def test_gc_says_what_it_would_do_and_does_it(tutelage, results):
     assert not (root / names[1]).exists()
 
 
-def test_packs_travel(tutelage, results, tmp_path):
+def test_results_travel(tutelage, results, tmp_path):
     root, names = results
-    file = tmp_path / "packs.tar"
+    file = tmp_path / "experiments.tar"
     sent = json.loads(tutelage("store", "export", file, names[0], "--results", root, "--json").stdout)
-    assert sent == {"file": str(file), "packs": [names[0]]}
-    assert f"2 packs written: {file}" in tutelage("store", "export", file, "--results", root).stdout
+    assert sent == {"file": str(file), "experiments": [names[0]]}
+    assert f"2 experiments written: {file}" in tutelage("store", "export", file, "--results", root).stdout
     there = tmp_path / "there"
-    assert "2 packs taken in, 0 known already" in tutelage("store", "import", file, "--results", there).stdout
+    assert "2 experiments taken in, 0 known already" in tutelage("store", "import", file, "--results", there).stdout
     assert json.loads(tutelage("store", "import", file, "--results", there, "--json").stdout)["known"] == sorted(names)
 
 
 def test_query_answers_as_a_table_as_json_and_as_csv(tutelage, results):
     root, _ = results
-    sql = "SELECT polarity, multiple, avg(recovered) AS share, sum(seed) AS seeds FROM units GROUP BY ALL"
+    sql = "SELECT polarity, width_factor, avg(recovered) AS share, sum(seed) AS seeds FROM units GROUP BY ALL"
     (row,) = json.loads(tutelage("query", sql, "--results", root, "--json").stdout)
-    assert (row["polarity"], row["multiple"], row["seeds"]) == (0.5, 2.0, 12)
+    assert (row["polarity"], row["width_factor"], row["seeds"]) == (0.5, 2.0, 12)
     (line,) = csv.DictReader(io.StringIO(tutelage("query", sql, "--results", root, "--csv").stdout))
     assert float(line["polarity"]) == 0.5
     assert "share" in tutelage("query", sql, "--results", root).stdout
@@ -148,12 +150,12 @@ def test_query_answers_as_a_table_as_json_and_as_csv(tutelage, results):
     ("words", "sentence"),
     [
         (["store", "list", "--results", "nowhere"], "cannot be read"),
-        (["store", "check", "0123", "--results", "{root}"], "there is no pack '0123'"),
-        (["store", "gc", "0123", "--results", "{root}"], "there is no pack '0123'"),
+        (["store", "check", "0123", "--results", "{root}"], "there is no experiment '0123'"),
+        (["store", "gc", "0123", "--results", "{root}"], "there is no experiment '0123'"),
         (["store", "export", "nowhere/x.tar", "--results", "{root}"], "cannot be written"),
         (["store", "import", "nothing.tar", "--results", "{root}"], "nothing.tar cannot be taken in"),
         (["query", "SELECT x FROM experiments", "--results", "{root}"], 'Referenced column "x" not found'),
-        (["query", "DROP VIEW packs", "--results", "{root}"], "a query must be one SELECT"),
+        (["query", "DROP VIEW experiments", "--results", "{root}"], "a query must be one SELECT"),
         (["query", "SELECT 1", "--json", "--csv", "--results", "{root}"], "choose one of --json and --csv"),
     ],
 )

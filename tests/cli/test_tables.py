@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from tutelage.cli.tables import claims_table, study_rows, summary
-from tutelage.lab import Pack
+from tutelage.lab import TrainedStudents
 from tutelage.measures import Report
 from tutelage.studies import STUDIES, Reproduction, Verdict
 
@@ -36,7 +36,7 @@ def test_a_summary_averages_units_then_members_and_skips_the_diverged():
         "fan_out": np.array([[[1.0, 3.0], [np.nan, np.nan], [4.0, 6.0]]]),
         "unit_class": np.array([[[1, 2], [-1, -1], [0, 0]]]),
     }
-    row = summary(Pack(None, Report((0,), values), Path()))
+    row = summary(TrainedStudents(None, Report((0,), values), Path()))
     assert set(row) == {"fan_out"}
     assert row["fan_out"]["mean"] == pytest.approx(3.5)
     assert row["fan_out"]["n"] == 2

@@ -33,15 +33,15 @@ class Coins(Experiment, kind="own-coins", numerics=1):
 heads = Claim("heads come up", "heads", "> 1e-3", "none", lambda results: {"all": results.one()["heads"]})
 
 
-@study("own-study", seed="mine", figure="1", shows="Coins.")
+@study("own-study", paper="mine", figure="1", shows="Coins.")
 def own_study(scale):
     """A study of the reader."""
     return Plan([Coins()], lambda r: Figure(), [heads], lambda r: pa.table({"heads": r.one()["heads"]}))
 '''
 
-SPEC = """
+EXPERIMENT = """
 teacher: {kind: levels, inputs: 6, hidden: 3, outputs: 2, polarity: 1}
-student: {kind: small-normal, multiple: 2, scale: 0.1}
+student: {kind: small-normal, width_factor: 2, scale: 0.1}
 inputs: {kind: gaussian, std: 1.5, train: 40, evaluate: 30}
 training: {steps: 30}
 record: {measures: [own_ones, best_correlation]}
@@ -52,7 +52,7 @@ seeds: 2
 @pytest.fixture
 def tutelage(tmp_path):
     (tmp_path / "own.py").write_text(PLUGIN)
-    (tmp_path / "spec.yaml").write_text(SPEC)
+    (tmp_path / "settings.yaml").write_text(EXPERIMENT)
 
     def run(*words, own=True):
         given = ["--with", "own.py"] if own else []
@@ -76,12 +76,12 @@ def test_a_study_of_the_reader_is_reproduced_and_queried(tutelage):
 
 
 def test_results_with_a_measure_of_the_reader_are_explained_and_certified(tutelage):
-    name = json.loads(tutelage("run", "spec.yaml", "--json").stdout)["hash"]
+    name = json.loads(tutelage("run", "settings.yaml", "--json").stdout)["hash"]
     explained = tutelage("explain", f"results/{name}", "--json")
     assert json.loads(explained.stdout)["units"] == 6, explained.stderr
     certified = tutelage("certify", "zero-gradient", f"results/{name}", "--json")
     assert len(json.loads(certified.stdout)) == 2, certified.stderr
     without = tutelage("explain", f"results/{name}", own=False)
     assert without.returncode == 2
-    assert "there is no measure 'own_ones'" in without.stderr
+    assert "unknown measure 'own_ones'" in without.stderr
     assert without.stderr.count("\n") == 1

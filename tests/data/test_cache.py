@@ -5,7 +5,7 @@ import pytest
 
 from tutelage.data import cache, digest, load_images, sets
 from tutelage.data.images import Images
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 
 @pytest.fixture
@@ -30,23 +30,23 @@ def test_the_stored_file_is_the_same_and_damage_is_refused(tiny, idx_folder, tmp
     data = bytearray(path.read_bytes())
     data[-5] ^= 1
     path.write_bytes(data)
-    with pytest.raises(Refusal, match=r"differs from the recorded 'mnist' and is not used.*--again"):
+    with pytest.raises(TutelageError, match=r"differs from the recorded 'mnist' and is not used.*--again"):
         load_images("mnist", tmp_path)
     path.write_bytes(data[:40])
-    with pytest.raises(Refusal, match="cannot be read"):
+    with pytest.raises(TutelageError, match="cannot be read"):
         load_images("mnist", tmp_path)
 
 
 def test_too_few_images_are_refused(tiny, idx_folder, monkeypatch):
     monkeypatch.setitem(sets.DATASETS, "mnist", replace(tiny, counts=(60_000, 10_000)))
-    with pytest.raises(Refusal, match=r"6 \+ 4 images and 'mnist' has 60,000"):
+    with pytest.raises(TutelageError, match=r"6 \+ 4 images and 'mnist' has 60,000"):
         load_images("mnist", idx_folder)
 
 
 def test_an_absent_dataset_says_how_to_fetch_it(tmp_path):
-    with pytest.raises(Refusal, match="tutelage data fetch cifar10"):
+    with pytest.raises(TutelageError, match="tutelage data fetch cifar10"):
         load_images("cifar10", tmp_path)
-    with pytest.raises(Refusal, match="did you mean 'mnist'"):
+    with pytest.raises(TutelageError, match="did you mean 'mnist'"):
         load_images("mnis", tmp_path)
 
 

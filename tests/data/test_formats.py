@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from tutelage.data import formats
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 
 def test_idx_files_packed_or_not(idx_folder, arrays):
@@ -22,15 +22,15 @@ def test_missing_files_are_none_and_damaged_ones_are_named(idx_folder):
     path = idx_folder / "train-images-idx3-ubyte"
     whole = path.read_bytes()
     path.write_bytes(whole[:-1])
-    with pytest.raises(Refusal, match="train-images-idx3-ubyte is not a whole idx file"):
+    with pytest.raises(TutelageError, match="train-images-idx3-ubyte is not a whole idx file"):
         formats.idx(idx_folder)
     path.write_bytes(b"\0\0\x08\x03")
-    with pytest.raises(Refusal, match="not a whole idx file"):
+    with pytest.raises(TutelageError, match="not a whole idx file"):
         formats.idx(idx_folder)
     packed = idx_folder / "train-labels-idx1-ubyte.gz"
     path.write_bytes(whole)
     packed.write_bytes(packed.read_bytes()[:-9])
-    with pytest.raises(Refusal, match="cannot be unpacked"):
+    with pytest.raises(TutelageError, match="cannot be unpacked"):
         formats.idx(idx_folder)
     path.unlink()
     assert formats.idx(idx_folder) is None
@@ -60,10 +60,10 @@ def test_cifar10_binary_from_folder_and_archive(tmp_path):
     second = formats.cifar10_binary(packed)
     assert all((a == b).all() for a, b in zip(first, second, strict=True))
     (packed / "cifar-10-binary.tar.gz").write_bytes((packed / "cifar-10-binary.tar.gz").read_bytes()[:400])
-    with pytest.raises(Refusal, match="not whole"):
+    with pytest.raises(TutelageError, match="not whole"):
         formats.cifar10_binary(packed)
     (inside / "test_batch.bin").write_bytes(b"12345")
-    with pytest.raises(Refusal, match="not whole"):
+    with pytest.raises(TutelageError, match="not whole"):
         formats.cifar10_binary(tmp_path)
 
 
@@ -92,7 +92,7 @@ def test_sheets_of_images(tmp_path):
     assert test_labels.tolist() == [1, 2]
     assert len(test) == 2
     (tmp_path / "test_batch.png").write_bytes(b"not a picture")
-    with pytest.raises(Refusal, match=r"test_batch\.png is not a whole sheet"):
+    with pytest.raises(TutelageError, match=r"test_batch\.png is not a whole sheet"):
         formats.cifar10_sheets(tmp_path)
 
 
@@ -120,7 +120,7 @@ def test_digits_are_those_of_scikit_learn():
 )
 def test_heads_of_idx_files_that_are_none(idx_folder, content):
     (idx_folder / "train-images-idx3-ubyte").write_bytes(content)
-    with pytest.raises(Refusal, match="not a whole idx file of 3 axes"):
+    with pytest.raises(TutelageError, match="not a whole idx file of 3 axes"):
         formats.idx(idx_folder)
 
 
@@ -129,5 +129,5 @@ def test_damage_inside_packed_files_is_named(idx_folder):
     whole = bytearray(packed.read_bytes())
     whole[10:16] = b"\xff" * 6
     packed.write_bytes(whole)
-    with pytest.raises(Refusal, match="cannot be unpacked"):
+    with pytest.raises(TutelageError, match="cannot be unpacked"):
         formats.idx(idx_folder)

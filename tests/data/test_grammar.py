@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tutelage.data.grammar import FILM_TALK, Grammar
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 
 @pytest.fixture(scope="module")
@@ -46,9 +46,9 @@ def test_draws_follow_the_law():
 
 @given(st.lists(st.floats(0.01, 10), min_size=1, max_size=5))
 def test_entropy_of_one_choice(weights):
-    law = Grammar({"SENTENCE": {f"w{i}": w for i, w in enumerate(weights)}})
+    distribution = Grammar({"SENTENCE": {f"w{i}": w for i, w in enumerate(weights)}})
     share = [w / sum(weights) for w in weights]
-    assert law.entropy == pytest.approx(-sum(p * math.log(p) for p in share), abs=1e-12)
+    assert distribution.entropy == pytest.approx(-sum(p * math.log(p) for p in share), abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -62,5 +62,5 @@ def test_entropy_of_one_choice(weights):
     ],
 )
 def test_refusals(rules, why):
-    with pytest.raises(Refusal, match=why):
+    with pytest.raises(TutelageError, match=why):
         Grammar(rules)

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from tutelage.data import Images, digest
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 
 def some(count=12, channels=3, seed=0) -> Images:
@@ -53,11 +53,11 @@ def test_chosen_classes_are_renumbered():
 
 def test_bad_images_are_refused():
     good = some()
-    with pytest.raises(Refusal, match=r"labels lie in 0 \.\. 1"):
+    with pytest.raises(TutelageError, match=r"labels lie in 0 \.\. 1"):
         Images("bad", good.train, good.train_labels, good.test, good.test_labels, ("a", "b"))
-    with pytest.raises(Refusal, match="wanted uint8"):
+    with pytest.raises(TutelageError, match="wanted uint8"):
         Images("bad", good.train.astype(float), good.train_labels, good.test, good.test_labels, good.classes)
-    with pytest.raises(Refusal, match="not all among"):
+    with pytest.raises(TutelageError, match="not all among"):
         good.of_classes(5)
 
 

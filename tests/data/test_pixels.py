@@ -6,7 +6,7 @@ import torch
 
 from tutelage.data import Images
 from tutelage.data.pixels import pixels
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 
 @pytest.fixture
@@ -38,5 +38,5 @@ def test_a_part_of_a_part_and_middles(some):
 
 
 def test_a_middle_larger_than_the_images_is_refused(some):
-    with pytest.raises(Refusal, match="6 x 6"):
+    with pytest.raises(TutelageError, match="6 x 6"):
         pixels(some, middle=7)

@@ -7,7 +7,7 @@ import torch
 
 from tutelage.data.grammar import FILM_TALK
 from tutelage.data.sentences import END, UNKNOWN, film_talk, from_grammar, read_sentences
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 
 def test_sentences_of_the_grammar():
@@ -17,7 +17,7 @@ def test_sentences_of_the_grammar():
     assert corpus.entropy == FILM_TALK.entropy
     assert all(FILM_TALK.accepts(text.split()) for text in corpus.text(corpus.train))
     assert not (corpus.train == UNKNOWN).any()
-    with pytest.raises(Refusal, match="two sentences"):
+    with pytest.raises(TutelageError, match="two sentences"):
         from_grammar(FILM_TALK, 1, 2)
 
 
@@ -67,12 +67,12 @@ def test_entropy_counts_what_is_said_twice(tmp_path):
 def test_files_that_cannot_serve_are_refused(tmp_path, content, why):
     path = tmp_path / "text.txt"
     path.write_bytes(content)
-    with pytest.raises(Refusal, match=why):
+    with pytest.raises(TutelageError, match=why):
         read_sentences(path)
 
 
 def test_a_missing_file_and_a_long_sentence_are_refused(tmp_path):
-    with pytest.raises(Refusal, match="cannot be read"):
+    with pytest.raises(TutelageError, match="cannot be read"):
         read_sentences(tmp_path / "none.txt")
-    with pytest.raises(Refusal, match="more than 8 words"):
+    with pytest.raises(TutelageError, match="more than 8 words"):
         film_talk(4, 2).numbers([["word"] * 9])

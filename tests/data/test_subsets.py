@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tutelage.data.subsets import class_subset, interval
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 
 @given(st.integers(0, 1000), st.integers(2, 8), st.integers(0, 4), st.integers(0, 2))
@@ -44,7 +44,7 @@ def test_a_larger_set_holds_the_smaller_and_seeds_differ():
     ],
 )
 def test_what_cannot_be_drawn_is_said(labels, settings, said):
-    with pytest.raises(Refusal, match=said):
+    with pytest.raises(TutelageError, match=said):
         class_subset(torch.tensor(labels, dtype=torch.long), settings.pop("per_class"), **settings)
 
 
@@ -52,5 +52,5 @@ def test_an_interval_covers_its_mean_about_nineteen_times_in_twenty():
     draws = np.random.default_rng(0).normal(3.0, 2.0, (40, 2000))
     mean, reach = interval(draws)
     assert np.mean(np.abs(mean - 3.0) < reach) == pytest.approx(0.95, abs=0.02)
-    with pytest.raises(Refusal, match="at least two"):
+    with pytest.raises(TutelageError, match="at least two"):
         interval(np.ones((1, 3)))

@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 
 from tutelage.distillation.convexity import distance_to_sublevel, log_strong_convexity
 from tutelage.distillation.tasks import Isotropic
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 
 @pytest.mark.parametrize(("dimension", "count"), [(6, 3), (3, 6)])
@@ -39,5 +39,5 @@ def test_the_distance_is_what_an_optimiser_finds(dimension, count):
 
 def test_a_level_that_holds_zero_has_no_distance():
     transfer = Isotropic(4).transfer(range(1), 2)
-    with pytest.raises(Refusal, match="0 itself belongs"):
+    with pytest.raises(TutelageError, match="0 itself belongs"):
         distance_to_sublevel(transfer, torch.tensor([5.0], dtype=torch.float64))

@@ -17,7 +17,7 @@ from tutelage.distillation.cross_entropy import (
     slope,
     softplus,
 )
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 LOGITS = st.floats(-700, 700)
 
@@ -91,5 +91,5 @@ def test_log_curvature():
 
 @pytest.mark.parametrize("bad", [-0.1, 1.1, math.nan, 0.0, 1.0])
 def test_labels_that_are_none(bad):
-    with pytest.raises(Refusal, match="soft label"):
+    with pytest.raises(TutelageError, match="soft label"):
         logits_of(torch.tensor([0.5, bad]))

@@ -17,7 +17,7 @@ from tutelage.distillation.deep import (
 from tutelage.distillation.flows import descent, settle
 from tutelage.distillation.learned import learned
 from tutelage.distillation.tasks import Isotropic
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.networks import Network
 
 
@@ -59,7 +59,7 @@ def test_the_guarantee_is_the_condition_turned_round(share, goal, layers):
 
 def test_nothing_is_guaranteed_from_a_long_start():
     assert torch.isinf(guaranteed(torch.tensor(2.0), torch.tensor(1.0), 2))
-    with pytest.raises(Refusal, match="two layers"):
+    with pytest.raises(TutelageError, match="two layers"):
         norm_cap(torch.tensor(0.1), torch.tensor(1.0), 1)
 
 
@@ -86,11 +86,11 @@ def test_with_enough_inputs_the_limit_is_the_teacher():
 
 
 def test_what_is_refused(few):
-    with pytest.raises(Refusal, match="stays there"):
+    with pytest.raises(TutelageError, match="stays there"):
         limit(few, torch.zeros(4, 20, dtype=torch.float64), 2)
-    with pytest.raises(Refusal, match="a seed for each"):
+    with pytest.raises(TutelageError, match="a seed for each"):
         balanced_start(few, range(3), 2)
-    with pytest.raises(Refusal, match="positive scale"):
+    with pytest.raises(TutelageError, match="positive scale"):
         balanced_start(few, range(4), 2, scale=0.0)
-    with pytest.raises(Refusal, match="linear students"):
+    with pytest.raises(TutelageError, match="linear students"):
         end_to_end(Network((torch.ones(1, 2, 1),)))

@@ -6,7 +6,7 @@ import torch
 from tutelage.distillation.deep import balanced_start, limit
 from tutelage.distillation.flows import descent, flow, induced_flow, settle
 from tutelage.distillation.tasks import Isotropic
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.networks import Network
 
 
@@ -55,30 +55,30 @@ def test_settled_students_are_at_their_limit(few):
     coarse, _ = settle(few, start, 3, tolerance=1e-5, relative=1e-8)
     off = (coarse - limit(few, start, 3)).norm(dim=1)
     assert ((off > 1e-12) & (off <= 1e-5)).all()
-    with pytest.raises(Refusal, match="it is slow"):
+    with pytest.raises(TutelageError, match="it is slow"):
         settle(few, start, 3, longest=1.0)
 
 
 def test_what_is_refused(few):
     start = balanced_start(few, range(3), 2).network
-    with pytest.raises(Refusal, match="do not fit"):
+    with pytest.raises(TutelageError, match="do not fit"):
         flow(few[:2], start, [1.0])
-    with pytest.raises(Refusal, match="float64"):
+    with pytest.raises(TutelageError, match="float64"):
         flow(few, start.to(dtype=torch.float32), [1.0])
-    with pytest.raises(Refusal, match="must grow"):
+    with pytest.raises(TutelageError, match="must grow"):
         descent(few, start, [5, 3])
-    with pytest.raises(Refusal, match="positive"):
+    with pytest.raises(TutelageError, match="positive"):
         descent(few, start, [5], 0.0)
-    with pytest.raises(Refusal, match="stays there"):
+    with pytest.raises(TutelageError, match="stays there"):
         induced_flow(few, torch.zeros(3, 6, dtype=torch.float64), 2, [1.0])
-    with pytest.raises(Refusal, match="wanted a start"):
+    with pytest.raises(TutelageError, match="wanted a start"):
         induced_flow(few, torch.zeros(3, 5, dtype=torch.float64), 1, [1.0])
-    with pytest.raises(Refusal, match="no layers"):
+    with pytest.raises(TutelageError, match="no layers"):
         induced_flow(few, torch.zeros(3, 6, dtype=torch.float64), 1, [1.0]).network(0)
 
 
 def test_the_default_rate_is_stable(few):
     course = descent(few, balanced_start(few, range(3), 1).network, [0, 50, 2000])
     assert (course.loss()[1:] < course.loss()[:-1]).all()
-    with pytest.raises(Refusal, match="diverged"):
+    with pytest.raises(TutelageError, match="diverged"):
         descent(few, balanced_start(few, range(3), 3).network, [2000], 1e6)

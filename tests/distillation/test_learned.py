@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tutelage.distillation.learned import angle, learned, newton, unsigned_angle
 from tutelage.distillation.tasks import Isotropic
 from tutelage.distillation.transfer import TransferSet
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 
 @settings(max_examples=30, deadline=None)
@@ -37,7 +37,7 @@ def test_newton_finds_it_without_the_teacher(dimension, count, norm):
 
 
 def test_newton_says_when_it_has_not_settled():
-    with pytest.raises(Refusal, match="did not settle"):
+    with pytest.raises(TutelageError, match="did not settle"):
         newton(Isotropic(4).transfer(range(2), 2), most=1)
 
 
@@ -46,5 +46,5 @@ def test_angles():
     assert float(angle(e, -e)) == pytest.approx(torch.pi)
     assert float(unsigned_angle(e, -e)) == pytest.approx(0)
     assert float(unsigned_angle(e, -e + 1e-9 * f)) == pytest.approx(1e-9)
-    with pytest.raises(Refusal, match="length 0"):
+    with pytest.raises(TutelageError, match="length 0"):
         angle(e, 0 * e)

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tutelage.distillation import Distillation, HardTarget, Isotropic, Polynomial, Weakened, angle, learned
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def test_hard_targets_without_end_are_max_margin(few):
 
 
 def test_what_is_refused():
-    with pytest.raises(Refusal, match="0 or more"):
+    with pytest.raises(TutelageError, match="0 or more"):
         Weakened(-1.0)
-    with pytest.raises(Refusal, match="at least one step"):
+    with pytest.raises(TutelageError, match="at least one step"):
         HardTarget(0)

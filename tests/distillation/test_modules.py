@@ -7,7 +7,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from tutelage.distillation.modules import distil
 from tutelage.distillation.targets import Softening
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.training import Sgd
 
 
@@ -74,11 +74,11 @@ def test_what_cannot_be_distilled_is_refused():
         (net(8), net(8), (x, torch.full((20,), 7)), r"labels lie in 0 \.\. 2"),
         (nn.Unflatten(1, (2, 2)), net(8), x, "one row of logits"),
     ):
-        with pytest.raises(Refusal, match=message):
+        with pytest.raises(TutelageError, match=message):
             distil(teacher, student, data, epochs=1)
     wild = net(8)
     wild[0].weight.data[0, 0] = torch.inf
-    with pytest.raises(Refusal, match="not finite"):
+    with pytest.raises(TutelageError, match="not finite"):
         distil(wild, net(8), x, epochs=1)
-    with pytest.raises(Refusal, match="diverged in epoch"):
+    with pytest.raises(TutelageError, match="diverged in epoch"):
         distil(net(8), net(8, seed=2), x, epochs=30, learning_rate=1e30, optimiser=Sgd())

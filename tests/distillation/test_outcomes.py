@@ -3,7 +3,7 @@
 import pytest
 
 from tutelage.distillation import Distillation, HardTarget, Polynomial, Weakened, monotonicity, outcome
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 TASK = Polynomial(30, kappa=1.0)
 
@@ -28,7 +28,7 @@ def test_the_two_readings_differ_for_learners_that_draw_alone():
     assert reused.index[0] > redrawn.index[0]
     hard = [monotonicity(HardTarget(50), TASK, range(50), 5, reading) for reading in ("redrawn", "reused")]
     assert hard[0].after.equal(hard[1].after)
-    with pytest.raises(Refusal, match="'redrawn' or 'reused'"):
+    with pytest.raises(TutelageError, match="'redrawn' or 'reused'"):
         monotonicity(learner, TASK, range(2), 5, "kept")
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.distillation import TransferSet, learned, outlook, risk_bound, unsigned_angle
 from tutelage.distillation.tasks import reverse_distribution
 
@@ -85,11 +85,11 @@ def test_features_of_a_hidden_layer_count_by_their_rank():
 
 
 def test_what_the_theory_does_not_speak_of_is_refused():
-    with pytest.raises(Refusal, match="last layer that is linear"):
+    with pytest.raises(TutelageError, match="last layer that is linear"):
         outlook(nn.Sequential(nn.Linear(2, 2), nn.ReLU()), torch.zeros(1, 2))
     blank = nn.Sequential(nn.Linear(2, 1))
     with torch.no_grad():
         blank[0].weight.zero_()
         blank[0].bias.zero_()
-    with pytest.raises(Refusal, match="tells no class"):
+    with pytest.raises(TutelageError, match="tells no class"):
         outlook(blank, torch.ones(3, 2))

@@ -9,7 +9,7 @@ from scipy.stats import beta as beta_law
 
 from tutelage.distillation.risk import disagreement, risk_at_angle
 from tutelage.distillation.tasks import Isotropic, LargeMargin, Polynomial
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 
 @pytest.mark.parametrize("dimension", [2, 3, 4, 10, 1000, 100_000])
@@ -69,5 +69,5 @@ def test_disagreement_has_an_error_even_when_there_is_none():
     w = torch.ones(1, 3, dtype=torch.float64)
     share, error = disagreement(w, w[0], points)
     assert (float(share), float(error)) == (0.0, 1 / 50)
-    with pytest.raises(Refusal, match="two dimensions"):
+    with pytest.raises(TutelageError, match="two dimensions"):
         risk_at_angle(Isotropic(2).p, torch.tensor(0.1), 1)

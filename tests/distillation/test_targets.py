@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch.nn import functional
 
 from tutelage.distillation.targets import Softening, distillation_loss, log_probabilities, soft_targets
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 
 @given(temperature=st.floats(0.3, 20), hard=st.floats(0, 1), seed=st.integers(0, 99), scaled=st.booleans())
@@ -46,13 +46,13 @@ def test_an_ensemble_is_the_mean_of_probabilities():
 
 
 def test_bad_softenings_are_refused():
-    with pytest.raises(Refusal, match="a temperature is above 0, not 0"):
+    with pytest.raises(TutelageError, match="a temperature is above 0, not 0"):
         Softening(temperature=0)
-    with pytest.raises(Refusal, match=r"lies in 0 \.\. 1"):
+    with pytest.raises(TutelageError, match=r"lies in 0 \.\. 1"):
         Softening(hard_share=1.5)
-    with pytest.raises(Refusal, match="give labels"):
+    with pytest.raises(TutelageError, match="give labels"):
         distillation_loss(torch.zeros(2, 3), torch.full((2, 3), 1 / 3), None, Softening(hard_share=0.5))
-    with pytest.raises(Refusal, match="hard_share=1"):
+    with pytest.raises(TutelageError, match="hard_share=1"):
         distillation_loss(torch.zeros(2, 3), None, torch.zeros(2))
-    with pytest.raises(Refusal, match="at least one"):
+    with pytest.raises(TutelageError, match="at least one"):
         soft_targets([])

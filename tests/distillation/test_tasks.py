@@ -1,4 +1,4 @@
-"""Tasks: draws follow p, larger sets begin with smaller ones, and angles of students have the known law."""
+"""Tasks: draws follow p, larger sets begin with smaller ones, and angles of students have the known distribution."""
 
 import math
 
@@ -8,7 +8,7 @@ from scipy.stats import beta, kstest
 
 from tutelage.distillation.learned import learned, unsigned_angle
 from tutelage.distillation.tasks import Empirical, Isotropic, LargeMargin, Polynomial, reverse_distribution
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 TASKS = [
     Polynomial(12, kappa=0.3),
@@ -59,7 +59,7 @@ def test_real_inputs_come_without_repetition():
     assert float(task.risk(torch.ones(1, 5, dtype=torch.float64))) == 0
     assert float(task.risk(-torch.ones(1, 5, dtype=torch.float64))) == 1
     assert float(task.p(torch.tensor(0.0))) == 1
-    with pytest.raises(Refusal, match="40 inputs"):
+    with pytest.raises(TutelageError, match="40 inputs"):
         task.points([0], 41)
 
 
@@ -76,5 +76,5 @@ def test_real_inputs_come_without_repetition():
     ],
 )
 def test_what_is_refused(make):
-    with pytest.raises(Refusal):
+    with pytest.raises(TutelageError):
         make()

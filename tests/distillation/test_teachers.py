@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tutelage.distillation.teachers import logistic_teacher
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 
 def test_the_gradient_vanishes_and_the_classes_are_told_apart():
@@ -19,7 +19,7 @@ def test_the_gradient_vanishes_and_the_classes_are_told_apart():
 
 
 def test_what_is_refused():
-    with pytest.raises(Refusal, match="labels 0 and 1"):
+    with pytest.raises(TutelageError, match="labels 0 and 1"):
         logistic_teacher(torch.ones(3, 2), torch.ones(3))
-    with pytest.raises(Refusal, match="a label each"):
+    with pytest.raises(TutelageError, match="a label each"):
         logistic_teacher(torch.ones(3, 2), torch.ones(4))

@@ -5,7 +5,7 @@ import torch
 
 from tutelage.distillation.tasks import Isotropic
 from tutelage.distillation.transfer import TransferSet
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 
 @pytest.fixture
@@ -55,11 +55,11 @@ def test_labels_lead_back_to_the_teacher():
     assert torch.allclose(again.teacher, sets.teacher, atol=1e-10)
     few = Isotropic(6).transfer(range(2), 2)
     assert torch.allclose(TransferSet.from_labels(few.x, few.labels).teacher, few.along(few.teacher), atol=1e-10)
-    with pytest.raises(Refusal, match="no linear teacher"):
+    with pytest.raises(TutelageError, match="no linear teacher"):
         TransferSet.from_labels(sets.x, sets.labels.flip(1))
-    with pytest.raises(Refusal, match="between 0 and 1"):
+    with pytest.raises(TutelageError, match="between 0 and 1"):
         TransferSet.from_labels(sets.x, sets.labels + 1)
-    with pytest.raises(Refusal, match="a label for each"):
+    with pytest.raises(TutelageError, match="a label for each"):
         TransferSet.from_labels(sets.x, sets.labels[:, :2])
 
 
@@ -73,7 +73,7 @@ def test_labels_lead_back_to_the_teacher():
     ],
 )
 def test_what_is_refused(x, teacher, words):
-    with pytest.raises(Refusal, match=words):
+    with pytest.raises(TutelageError, match=words):
         TransferSet(x, teacher)
 
 
@@ -82,7 +82,7 @@ def test_joined_and_first(sets):
     assert more.count == 5
     assert torch.equal(more.first(3).x, sets.x)
     assert sets[[2]].members == 1
-    with pytest.raises(Refusal, match="different teachers"):
+    with pytest.raises(TutelageError, match="different teachers"):
         sets.joined(Isotropic(7, norm=2.0).transfer(range(4), 2))
 
 

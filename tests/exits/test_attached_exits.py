@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.exits.attached_exits import with_exits
 
 
@@ -158,5 +158,5 @@ def test_a_nested_layer_is_a_layer():
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_said(make, said):
-    with pytest.raises(Refusal, match=said):
+    with pytest.raises(TutelageError, match=said):
         make()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.exits.attached_exits import with_exits
 from tutelage.exits.inference import (
     best_exits,
@@ -171,7 +171,7 @@ def test_an_exit_of_ones_own_network_is_saved_without_its_later_layers(tmp_path)
     ],
 )
 def test_what_cannot_be_is_said(net, wrong, said):
-    with pytest.raises(Refusal, match=said):
+    with pytest.raises(TutelageError, match=said):
         wrong(*net)
 
 
@@ -185,5 +185,5 @@ def test_a_state_without_an_axis_of_samples_is_refused():
             return state[0]
 
     model = MultiExit([Handing(), First()], [First(), nn.Identity()])
-    with pytest.raises(Refusal, match="no axis of samples"):
+    with pytest.raises(TutelageError, match="no axis of samples"):
         early_exit(model, torch.tensor([[0.0, 9.0], [0.0, 0.0]]), 0.9)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.exits.msdnet import CIFAR, IMAGENET, MSDNet
 
 SMALL = MSDNet((2, 4, 6), (2, 4, 6), 6, (2, 4, 6), (4, 4, 4), head=8)
@@ -87,5 +87,5 @@ def test_the_imagenet_network_has_the_theses_shape():
 )
 def test_what_cannot_be_is_said(change, said):
     settings = {"first": (2, 4, 6), "growth": (2, 4, 6), "layers": 6, "exits": (2, 4, 6), "bottleneck": (4, 4, 4)}
-    with pytest.raises(Refusal, match=said):
+    with pytest.raises(TutelageError, match=said):
         MSDNet(**(settings | change), head=8)

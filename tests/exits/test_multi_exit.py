@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.exits.multi_exit import MultiExit, initialised, multi_exit_conv, multi_exit_mlp, pooled_head
 
 
@@ -89,5 +89,5 @@ def test_heads_for_pictures_tokens_and_rows():
     ],
 )
 def test_what_cannot_be_is_said(wrong, said):
-    with pytest.raises(Refusal, match=said):
+    with pytest.raises(TutelageError, match=said):
         wrong()

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch.nn import functional
 
 from tutelage.distillation.targets import log_probabilities
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.exits.multi_exit import multi_exit_mlp
 from tutelage.exits.objective import (
     UNLABELLED,
@@ -152,5 +152,5 @@ def test_confidence_is_that_of_the_mean_over_teaching_exits():
     ],
 )
 def test_what_cannot_be_is_said(wrong, said):
-    with pytest.raises(Refusal, match=said):
+    with pytest.raises(TutelageError, match=said):
         wrong(*drawn(0))

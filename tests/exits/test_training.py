@@ -8,7 +8,7 @@ import torch
 from tutelage import draws
 from tutelage.data import load_images
 from tutelage.data.subsets import class_subset
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.exits import training as exit_training
 from tutelage.exits._batches import sample_shares
 from tutelage.exits.inference import exit_accuracy
@@ -273,5 +273,5 @@ def test_how_many_batches_are_gathered_at_a_time_changes_nothing(monkeypatch):
     ],
 )
 def test_what_cannot_be_is_said(wrong, said):
-    with pytest.raises(Refusal, match=said):
+    with pytest.raises(TutelageError, match=said):
         wrong(*task())

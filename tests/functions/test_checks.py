@@ -15,7 +15,7 @@ def net(inputs=2, outputs=1, members=1):
 
 def test_networks_come_back_in_double():
     assert in_double(net()).dtype == torch.float64
-    with pytest.raises(tt.Refusal, match="the teacher has weights that are not finite"):
+    with pytest.raises(tt.TutelageError, match="the teacher has weights that are not finite"):
         in_double(net().map(lambda a: a * torch.inf), "teacher")
 
 
@@ -26,14 +26,14 @@ def test_points_are_shared_or_a_members_own():
         (torch.full((3, 2), torch.nan), "not finite"),
         (torch.ones(3, 5), "wanted"),
     ):
-        with pytest.raises(tt.Refusal, match=words):
+        with pytest.raises(tt.TutelageError, match=words):
             points_for(in_double(net()), wrong)
 
 
 def test_two_stacks_must_have_the_same_ends():
     same_function_space(net(), net())
     for other, words in ((net(inputs=3), "inputs"), (net(outputs=2), "outputs"), (net(members=2), "members")):
-        with pytest.raises(tt.Refusal, match=words):
+        with pytest.raises(tt.TutelageError, match=words):
             same_function_space(net(), other)
 
 
@@ -46,16 +46,20 @@ def test_a_torch_module_is_imported():
     module = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))
     assert as_network(module).widths == (2, 3, 1)
     assert in_double(module).dtype == torch.float64
-    with pytest.raises(tt.Refusal, match=r"takes a torch.nn.Sequential, not Linear"):
+    with pytest.raises(tt.TutelageError, match=r"takes a torch.nn.Sequential, not Linear"):
         as_network(nn.Linear(2, 3))
-    with pytest.raises(tt.Refusal, match=r"the second network must be a Network or a torch.nn.Sequential, got str"):
+    with pytest.raises(
+        tt.TutelageError, match=r"the second network must be a Network or a torch.nn.Sequential, got str"
+    ):
         as_network("net.safetensors", "second network")
 
 
 @pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.float8_e4m3fn, torch.complex64])
 @pytest.mark.parametrize("use", [tt.functions.prune, lambda n: tt.functions.same_function(n, n)])
 def test_weights_that_are_no_real_numbers_raise_an_error(use, dtype):
-    with pytest.raises(tt.Refusal, match=f"must be of type float16, bfloat16, float32, float64, got {str(dtype)[6:]}"):
+    with pytest.raises(
+        tt.TutelageError, match=f"must be of type float16, bfloat16, float32, float64, got {str(dtype)[6:]}"
+    ):
         use(net().map(lambda a: a.to(dtype)))
 
 
@@ -63,19 +67,19 @@ def test_weights_that_are_no_real_numbers_raise_an_error(use, dtype):
 @pytest.mark.parametrize("widths", [(2, 0, 1), (0, 2, 1), (2, 3, 0)])
 def test_layers_without_units_raise_an_error(use, widths):
     network = Network((torch.ones(1, *widths[:2]), torch.ones(1, *widths[1:])))
-    with pytest.raises(tt.Refusal, match=r"one unit per layer, got 1 members of widths \d-\d-\d"):
+    with pytest.raises(tt.TutelageError, match=r"one unit per layer, got 1 members of widths \d-\d-\d"):
         use(network)
 
 
 @pytest.mark.parametrize("box", [("a", 1), (0, 1, 2), 3, (None, 1)])
 @pytest.mark.parametrize("use", [tt.functions.prune, lambda n, box: tt.functions.same_function(n, n, box)])
 def test_a_box_that_is_none_raises_an_error(use, box):
-    with pytest.raises(tt.Refusal, match=r"a box must be \(low, high\), two numbers or arrays of numbers"):
+    with pytest.raises(tt.TutelageError, match=r"a box must be \(low, high\), two numbers or arrays of numbers"):
         use(net(), box=box)
 
 
 def test_points_must_be_a_tensor():
-    with pytest.raises(tt.Refusal, match=r"points must be a torch tensor \[N, 2\], got list"):
+    with pytest.raises(tt.TutelageError, match=r"points must be a torch tensor \[N, 2\], got list"):
         tt.functions.prune(net(), [[1.0, 2.0]])
 
 
@@ -84,5 +88,5 @@ def test_a_deadline_passes():
     assert not Deadline(None).passed
     assert Deadline(None).left == float("inf")
     assert 0 < Deadline(100).left <= 100
-    with pytest.raises(tt.Refusal, match="seconds must be at least 0, got nan"):
+    with pytest.raises(tt.TutelageError, match="seconds must be at least 0, got nan"):
         Deadline(float("nan"))

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.functions import box, enumerate_regions, polytope, same_function
 from tutelage.functions.drawing import draw_comparison
 from tutelage.networks import Network
@@ -60,5 +60,5 @@ def test_other_activations_and_no_witness(activation):
 
 def test_one_input_is_no_plane():
     a = network(1, 1)
-    with pytest.raises(Refusal, match="at least two inputs"):
+    with pytest.raises(TutelageError, match="at least two inputs"):
         draw_comparison(a, a, None, None)

@@ -1,10 +1,10 @@
-"""A spec small enough to run in a blink, and ways to change it."""
+"""An experiment small enough to run in a blink, and ways to change it."""
 
 import pytest
 
 VALUES = {
     "teacher": {"kind": "levels", "inputs": 6, "hidden": 3, "outputs": 2, "polarity": 1},
-    "student": {"kind": "small-normal", "multiple": 2, "scale": 0.1},
+    "student": {"kind": "small-normal", "width_factor": 2, "scale": 0.1},
     "inputs": {"kind": "gaussian", "std": 1.5, "train": 40, "evaluate": 30},
     "training": {"steps": 30},
     "record": {"every": 10},
@@ -14,7 +14,7 @@ VALUES = {
 
 @pytest.fixture
 def values():
-    """Settings of a small spec; keyword arguments replace whole sections or single settings in them."""
+    """Settings of a small experiment; keyword arguments replace whole sections or single settings in them."""
 
     def make(**changes):
         out = {name: dict(part) if isinstance(part, dict) else part for name, part in VALUES.items()}

@@ -1,4 +1,4 @@
-"""Packs travel as one tar file, and nothing but packs comes out of it."""
+"""Experiments travel as one tar file, and nothing but experiments comes out of it."""
 
 import hashlib
 import io
@@ -9,16 +9,16 @@ import tarfile
 
 import pytest
 
-from tutelage import Refusal
-from tutelage.lab import Spec, Store, archive, execute, store_tools
+from tutelage import TutelageError
+from tutelage.lab import Store, TeacherStudent, archive, execute, store_tools
 from tutelage.lab.store import load_result
 
 
 @pytest.fixture
 def results(values, tmp_path):
-    specs = [Spec(**values(seeds=[seed])) for seed in range(2)]
-    execute(specs, Store(tmp_path / "results"))
-    return tmp_path / "results", specs
+    experiments = [TeacherStudent(**values(seeds=[seed])) for seed in range(2)]
+    execute(experiments, Store(tmp_path / "results"))
+    return tmp_path / "results", experiments
 
 
 def names(root):
@@ -37,90 +37,92 @@ def rewrite(file, change):
 
 def added(name, kind=tarfile.REGTYPE, link=""):
     def change(entries):
-        entry = tarfile.TarInfo(name.format(pack=entries[0][0].name.split("/")[0]))
+        entry = tarfile.TarInfo(name.format(experiment=entries[0][0].name.split("/")[0]))
         entry.type, entry.linkname = kind, link
         return [*entries, (entry, b"text")]
 
     return change
 
 
-def test_packs_travel_whole(results, tmp_path):
-    root, specs = results
+def test_results_travel_whole(results, tmp_path):
+    root, experiments = results
     sent = archive.export(root, tmp_path / "all.tar")
-    assert sent == sorted(spec.hash for spec in specs)
-    taken = archive.import_packs(tmp_path / "there", tmp_path / "all.tar")
+    assert sent == sorted(experiment.hash for experiment in experiments)
+    taken = archive.import_results(tmp_path / "there", tmp_path / "all.tar")
     assert (taken.new, taken.known) == (sent, [])
-    for spec in specs:
-        Store(tmp_path / "there").load(spec)
+    for experiment in experiments:
+        Store(tmp_path / "there").load(experiment)
     assert names(tmp_path / "there") == sent
-    again = archive.import_packs(tmp_path / "there", tmp_path / "all.tar")
+    again = archive.import_results(tmp_path / "there", tmp_path / "all.tar")
     assert (again.new, again.known) == ([], sent)
 
 
-def test_a_damaged_pack_is_replaced_by_the_one_that_is_taken_in(results, tmp_path, caplog):
+def test_a_damaged_result_is_replaced_by_the_one_that_is_taken_in(results, tmp_path, caplog):
     root, (first, second) = results
     archive.export(root, tmp_path / "all.tar")
     table = root / first.hash / "unit.parquet"
     content = bytearray(table.read_bytes())
     content[50] ^= 1
     table.write_bytes(content)
-    taken = archive.import_packs(root, tmp_path / "all.tar")
+    taken = archive.import_results(root, tmp_path / "all.tar")
     assert (taken.new, taken.known) == ([first.hash], [second.hash])
     assert "unit.parquet does not match its checksum" in caplog.text
     assert [found for _, found in store_tools.check(root)] == [[], []]
     assert len(list(root.glob(f".{first.hash}.*.damaged"))) == 1
 
 
-def test_a_forged_spec_is_not_taken_in(results, tmp_path):
-    root, (spec, _) = results
-    forge(root / spec.hash)
+def test_a_forged_experiment_is_not_taken_in(results, tmp_path):
+    root, (experiment, _) = results
+    forge(root / experiment.hash)
     archive.export(root, tmp_path / "all.tar")
-    with pytest.raises(Refusal, match=r"settings\.yaml belongs to another experiment"):
-        archive.import_packs(tmp_path / "there", tmp_path / "all.tar")
+    with pytest.raises(TutelageError, match=r"settings\.yaml belongs to another experiment"):
+        archive.import_results(tmp_path / "there", tmp_path / "all.tar")
 
 
-def test_a_forged_spec_is_found_by_a_check_and_not_loaded(results):
-    root, (spec, other) = results
-    forge(root / spec.hash)
+def test_a_forged_experiment_is_found_by_a_check_and_not_loaded(results):
+    root, (experiment, other) = results
+    forge(root / experiment.hash)
     found = {name: [(one.file, one.what) for one in several] for name, several in store_tools.check(root)}
-    assert found == {spec.hash: [("settings.yaml", "belongs to another experiment")], other.hash: []}
-    with pytest.raises(Refusal, match=r"settings\.yaml belongs to another experiment"):
-        load_result(root / spec.hash)
-    assert Store(root).load(spec).spec == spec  # the spec that is asked for is used, not the one in the folder
+    assert found == {experiment.hash: [("settings.yaml", "belongs to another experiment")], other.hash: []}
+    with pytest.raises(TutelageError, match=r"settings\.yaml belongs to another experiment"):
+        load_result(root / experiment.hash)
+    assert (
+        Store(root).load(experiment).experiment == experiment
+    )  # the experiment that is asked for is used, not the one in the folder
 
 
 def forge(folder):
-    """Change a setting in the spec, and make all checksums fit."""
-    spec, file = folder / "settings.yaml", folder / "manifest.json"
-    spec.write_text(spec.read_text().replace("std: 1.5", "std: 1.6"))
+    """Change a setting in the experiment, and make all checksums fit."""
+    experiment, file = folder / "settings.yaml", folder / "manifest.json"
+    experiment.write_text(experiment.read_text().replace("std: 1.5", "std: 1.6"))
     values = json.loads(file.read_text())
-    values["files"]["settings.yaml"] = hashlib.sha256(spec.read_bytes()).hexdigest()
+    values["files"]["settings.yaml"] = hashlib.sha256(experiment.read_bytes()).hexdigest()
     del values["checksum"]
     text = json.dumps(values, indent=1)
     end = f',\n "checksum": "{hashlib.sha256(text.encode()).hexdigest()}"\n}}'
     file.write_text(text[:-2] + end)
 
 
-def test_chosen_packs_travel_alone_and_archives_do_not_depend_on_the_machine(results, tmp_path):
-    root, (spec, _) = results
+def test_chosen_results_travel_alone_and_archives_do_not_depend_on_the_machine(results, tmp_path):
+    root, (experiment, _) = results
     for name in ("a.tar", "b.tar"):
-        assert archive.export(root, tmp_path / name, [spec.hash]) == [spec.hash]
+        assert archive.export(root, tmp_path / name, [experiment.hash]) == [experiment.hash]
     assert (tmp_path / "a.tar").read_bytes() == (tmp_path / "b.tar").read_bytes()
-    assert archive.import_packs(tmp_path / "there", tmp_path / "a.tar").new == [spec.hash]
+    assert archive.import_results(tmp_path / "there", tmp_path / "a.tar").new == [experiment.hash]
 
 
-def test_damaged_packs_do_not_leave_and_no_part_of_an_archive_stays(results, tmp_path):
-    root, (spec, _) = results
-    content = bytearray((root / spec.hash / "unit.parquet").read_bytes())
+def test_damaged_results_do_not_leave_and_no_part_of_an_archive_stays(results, tmp_path):
+    root, (experiment, _) = results
+    content = bytearray((root / experiment.hash / "unit.parquet").read_bytes())
     content[30] ^= 4
-    (root / spec.hash / "unit.parquet").write_bytes(content)
-    with pytest.raises(Refusal, match=f"{spec.hash} is damaged .unit.parquet does not match its checksum"):
+    (root / experiment.hash / "unit.parquet").write_bytes(content)
+    with pytest.raises(TutelageError, match=f"{experiment.hash} is damaged .unit.parquet does not match its checksum"):
         archive.export(root, tmp_path / "all.tar")
-    with pytest.raises(Refusal, match="cannot be written"):
+    with pytest.raises(TutelageError, match="cannot be written"):
         archive.export(root, tmp_path / "nowhere" / "all.tar")
     assert [path.name for path in tmp_path.iterdir()] == ["results"]
     (tmp_path / "empty").mkdir()
-    with pytest.raises(Refusal, match="no packs"):
+    with pytest.raises(TutelageError, match="no experiments"):
         archive.export(tmp_path / "empty", tmp_path / "all.tar")
 
 
@@ -128,17 +130,17 @@ def test_damaged_packs_do_not_leave_and_no_part_of_an_archive_stays(results, tmp
     "change",
     [
         added("../outside"),
-        added("{pack}/../../outside"),
+        added("{experiment}/../../outside"),
         added("/tmp/outside"),
-        added("{pack}/link", tarfile.SYMTYPE, "/etc/passwd"),
-        added("{pack}/unit.parquet2", tarfile.LNKTYPE, "/etc/passwd"),
-        added("{pack}/pipe", tarfile.FIFOTYPE),
-        added("{pack}/device", tarfile.CHRTYPE),
-        added("{pack}", tarfile.DIRTYPE),
-        added("{pack}/folder/file"),
-        added("{pack}/.hidden"),
-        added("{pack}/extra"),
-        added("{pack}/unit.parquet"),
+        added("{experiment}/link", tarfile.SYMTYPE, "/etc/passwd"),
+        added("{experiment}/unit.parquet2", tarfile.LNKTYPE, "/etc/passwd"),
+        added("{experiment}/pipe", tarfile.FIFOTYPE),
+        added("{experiment}/device", tarfile.CHRTYPE),
+        added("{experiment}", tarfile.DIRTYPE),
+        added("{experiment}/folder/file"),
+        added("{experiment}/.hidden"),
+        added("{experiment}/extra"),
+        added("{experiment}/unit.parquet"),
         added("readme.txt"),
         added("0123456789abcdef/manifest.json"),
         lambda entries: entries[1:],
@@ -151,8 +153,8 @@ def test_an_archive_with_anything_wrong_leaves_nothing(results, tmp_path, change
     root, _ = results
     archive.export(root, tmp_path / "all.tar")
     rewrite(tmp_path / "all.tar", change)
-    with pytest.raises(Refusal, match=r"all\.tar"):
-        archive.import_packs(tmp_path / "there", tmp_path / "all.tar")
+    with pytest.raises(TutelageError, match=r"all\.tar"):
+        archive.import_results(tmp_path / "there", tmp_path / "all.tar")
     assert names(tmp_path / "there") == []
     assert names(tmp_path) == ["all.tar", "results", "there"]
 
@@ -164,10 +166,10 @@ def test_what_is_no_archive_is_refused(results, tmp_path):
     for size in (0, 100, 700, file.stat().st_size // 2):
         shutil.copy(file, tmp_path / "short.tar")
         os.truncate(tmp_path / "short.tar", size)
-        with pytest.raises(Refusal, match=r"short\.tar"):
-            archive.import_packs(tmp_path / "there", tmp_path / "short.tar")
-    with pytest.raises(Refusal, match="No such file"):
-        archive.import_packs(tmp_path / "there", tmp_path / "nothing.tar")
+        with pytest.raises(TutelageError, match=r"short\.tar"):
+            archive.import_results(tmp_path / "there", tmp_path / "short.tar")
+    with pytest.raises(TutelageError, match="No such file"):
+        archive.import_results(tmp_path / "there", tmp_path / "nothing.tar")
     assert names(tmp_path / "there") == []
 
 
@@ -181,7 +183,7 @@ def test_a_crash_while_taking_in_leaves_what_gc_removes(results, tmp_path, monke
 
     monkeypatch.setattr(archive, "land", lost)
     with pytest.raises(KeyboardInterrupt):
-        archive.import_packs(tmp_path / "there", tmp_path / "all.tar")
+        archive.import_results(tmp_path / "there", tmp_path / "all.tar")
     monkeypatch.undo()
     assert store_tools.list_results(tmp_path / "there") == []
     for removal in store_tools.garbage(tmp_path / "there", -1):

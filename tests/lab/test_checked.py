@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from tutelage.lab import Spec, Store, checked, execute, joined
+from tutelage.lab import Store, TeacherStudent, checked, execute, joined
 from tutelage.lab.query import query
 
 SQL = "SELECT experiment, sum(fan_out) AS total FROM units GROUP BY experiment ORDER BY experiment"
@@ -13,7 +13,7 @@ SQL = "SELECT experiment, sum(fan_out) AS total FROM units GROUP BY experiment O
 
 @pytest.fixture
 def results(values, tmp_path):
-    execute([Spec(**values(seeds=[seed])) for seed in range(3)], Store(tmp_path / "results"))
+    execute([TeacherStudent(**values(seeds=[seed])) for seed in range(3)], Store(tmp_path / "results"))
     return tmp_path / "results"
 
 
@@ -24,13 +24,13 @@ def flip(file, bit=0):
 
 
 @pytest.mark.parametrize("asked_before", [False, True])
-def test_a_flipped_bit_leaves_the_pack_out_with_a_warning(results, caplog, asked_before):
+def test_a_flipped_bit_leaves_the_result_out_with_a_warning(results, caplog, asked_before):
     before = query(results, SQL).to_pylist() if asked_before else None
     file = sorted(results.glob("[0-9a-f]*/unit.parquet"))[1]
     flip(file)
     with caplog.at_level(logging.WARNING):
         after = query(results, SQL).to_pylist()
-    assert "damaged packs are left out: 1" in caplog.text
+    assert "damaged experiments are left out: 1" in caplog.text
     assert len(after) == 2
     assert file.parent.name not in {row["experiment"] for row in after}
     flip(file)

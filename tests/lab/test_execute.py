@@ -1,4 +1,4 @@
-"""From specs to packs: nothing twice, and a member's numbers are its own."""
+"""From experiments to experiments: nothing twice, and a member's numbers are its own."""
 
 import json
 import sys
@@ -9,59 +9,61 @@ import numpy as np
 import pytest
 import torch
 
-from tutelage import Refusal
-from tutelage.lab import Spec, Store, build, execute, pick_device
+from tutelage import TutelageError
+from tutelage.lab import Store, TeacherStudent, build, execute, pick_device
 from tutelage.lab.manifest import Damage
 from tutelage.lab.store import set_aside
 
 
-def test_a_finished_pack_is_not_computed_again(values, tmp_path, monkeypatch):
-    spec, store = Spec(**values()), Store(tmp_path)
-    (first,) = execute([spec], store)
+def test_a_finished_result_is_not_computed_again(values, tmp_path, monkeypatch):
+    experiment, store = TeacherStudent(**values()), Store(tmp_path)
+    (first,) = execute([experiment], store)
     before = {f.name: f.stat().st_mtime_ns for f in first.folder.iterdir()}
     module = sys.modules["tutelage.lab.work"]
     monkeypatch.setattr(module, "follow", lambda *_, **__: pytest.fail("trained again"))
-    (second,) = execute([spec], store)
+    (second,) = execute([experiment], store)
     assert {f.name: f.stat().st_mtime_ns for f in second.folder.iterdir()} == before
 
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("kind", ["gaussian", "teacher-aware", "uniform", "sphere", "correlated-gaussian", "student-t"])
-def test_a_member_has_the_same_numbers_in_any_pack(values, tmp_path, precision, kind):
+def test_a_member_has_the_same_numbers_in_any_result(values, tmp_path, precision, kind):
     inputs = {"kind": kind, "train": 40, "evaluate": 30}
     settings = values(precision=precision)
     settings["inputs"] = inputs
-    many = Spec(**(settings | {"seeds": [4, 8, 15, 16]}))
-    few = Spec(**(settings | {"seeds": [16, 8]}))
-    packs = execute([many, few], Store(tmp_path))
+    many = TeacherStudent(**(settings | {"seeds": [4, 8, 15, 16]}))
+    few = TeacherStudent(**(settings | {"seeds": [16, 8]}))
+    results = execute([many, few], Store(tmp_path))
     for name in ("evaluate_loss", "specialisation", "fan_out"):
-        a, b = packs[0].report[name][:, [3, 1]], packs[1].report[name]
+        a, b = results[0].report[name][:, [3, 1]], results[1].report[name]
         np.testing.assert_allclose(a, b, rtol=1e-9 if precision == "float64" else 1e-3, atol=1e-6)
 
 
-def test_progress_covers_the_work_of_all_packs(values, tmp_path):
-    specs = [Spec(**values()), Spec(**values(seeds=2))]
+def test_progress_covers_the_work_of_all_results(values, tmp_path):
+    experiments = [TeacherStudent(**values()), TeacherStudent(**values(seeds=2))]
     for _ in range(2):  # computed, then known
         done = []
-        execute(specs, Store(tmp_path), on_progress=done.append)
-        assert sum(done) == pytest.approx(sum(spec.cost for spec in specs))
+        execute(experiments, Store(tmp_path), on_progress=done.append)
+        assert sum(done) == pytest.approx(sum(experiment.cost for experiment in experiments))
 
 
 def test_the_log_says_who_computed_what(values, tmp_path):
-    (pack,) = execute([Spec(**values(training={"learning_rate": [0.01, 1e4, 0.01]}))], Store(tmp_path), device="cpu")
-    (line,) = [json.loads(text) for text in (pack.folder / "log.jsonl").read_text().splitlines()]
+    (result,) = execute(
+        [TeacherStudent(**values(training={"learning_rate": [0.01, 1e4, 0.01]}))], Store(tmp_path), device="cpu"
+    )
+    (line,) = [json.loads(text) for text in (result.folder / "log.jsonl").read_text().splitlines()]
     assert line["engine"]
     assert line["device"] == "cpu"
     assert line["seeds"] == [0, 1, 2]
     assert line["threads"] == torch.get_num_threads()
     assert line["stack"] == [3]
-    manifest = json.loads((pack.folder / "manifest.json").read_text())
+    manifest = json.loads((result.folder / "manifest.json").read_text())
     assert (manifest["threads"], manifest["stack"]) == (line["threads"], line["stack"])
     assert list(line["diverged"]) == ["1"]
 
 
-def test_build_is_a_pure_function_of_the_spec(values):
-    one, two = (build(Spec(**values(precision="float64"))) for _ in range(2))
+def test_build_is_a_pure_function_of_the_experiment(values):
+    one, two = (build(TeacherStudent(**values(precision="float64"))) for _ in range(2))
     assert torch.equal(one[0].weights[0], two[0].weights[0])
     assert torch.equal(one[1].weights[1], two[1].weights[1])
     assert torch.equal(one[2].train, two[2].train)
@@ -71,14 +73,14 @@ def test_build_is_a_pure_function_of_the_spec(values):
 def test_devices_that_are_not_there_are_refused(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert pick_device().type == "cpu"
-    with pytest.raises(Refusal, match="no CUDA device is available here"):
+    with pytest.raises(TutelageError, match="no CUDA device is available here"):
         pick_device("cuda")
-    with pytest.raises(Refusal, match="there is no device 'gpu'"):
+    with pytest.raises(TutelageError, match="there is no device 'gpu'"):
         pick_device("gpu")
 
 
-def test_a_pack_that_cannot_be_written_ends_the_run_before_all_is_computed(values, tmp_path, monkeypatch):
-    specs, computed = [Spec(**values(seeds=[i])) for i in range(12)], []
+def test_an_experiment_that_cannot_be_written_ends_the_run_before_all_is_computed(values, tmp_path, monkeypatch):
+    experiments, computed = [TeacherStudent(**values(seeds=[i])) for i in range(12)], []
     module = sys.modules["tutelage.lab.work"]
     train = module.follow
 
@@ -92,15 +94,15 @@ def test_a_pack_that_cannot_be_written_ends_the_run_before_all_is_computed(value
 
     monkeypatch.setattr(module, "follow", slow)
     monkeypatch.setattr(sys.modules["tutelage.lab.store"], "land", full)
-    with pytest.raises(Refusal, match="No space left on device"):
-        execute(specs, Store(tmp_path), device="cpu")
+    with pytest.raises(TutelageError, match="No space left on device"):
+        execute(experiments, Store(tmp_path), device="cpu")
     assert len(computed) < 12
 
 
 def test_two_runs_on_a_damaged_folder_do_not_stumble_over_each_other(values, tmp_path):
     """Both find the damage; whoever sets it aside, neither fails, and what one has computed anew is not lost."""
-    spec, store = Spec(**values()), Store(tmp_path)
-    (pack,) = execute([spec], store)
+    experiment, store = TeacherStudent(**values()), Store(tmp_path)
+    (result,) = execute([experiment], store)
     both, results = threading.Barrier(2), []
     real = Store.load
 
@@ -112,9 +114,9 @@ def test_two_runs_on_a_damaged_folder_do_not_stumble_over_each_other(values, tmp
             raise
 
     def run():
-        results.append(execute([spec], Store(tmp_path))[0].report["fan_out"])
+        results.append(execute([experiment], Store(tmp_path))[0].report["fan_out"])
 
-    with open(pack.folder / "unit.parquet", "ab") as file:
+    with open(result.folder / "unit.parquet", "ab") as file:
         file.write(b"x")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Store, "load", load)
@@ -124,16 +126,16 @@ def test_two_runs_on_a_damaged_folder_do_not_stumble_over_each_other(values, tmp
         for one in runs:
             one.join()
     assert len(results) == 2
-    assert all((found == pack.report["fan_out"]).all() for found in results)
+    assert all((found == result.report["fan_out"]).all() for found in results)
 
 
-def test_a_whole_pack_that_is_set_aside_gets_its_name_back(values, tmp_path):
+def test_a_whole_result_that_is_set_aside_gets_its_name_back(values, tmp_path):
     """As when another run has computed it anew between the look at it and its renaming."""
-    spec, store = Spec(**values()), Store(tmp_path)
-    (pack,) = execute([spec], store)
-    assert set_aside(pack.folder, lambda folder: Store.load_from(folder, spec)) is None
-    assert [path.name for path in tmp_path.iterdir()] == [spec.hash]
-    assert set_aside(tmp_path / "gone", lambda folder: Store.load_from(folder, spec)) is None
+    experiment, store = TeacherStudent(**values()), Store(tmp_path)
+    (result,) = execute([experiment], store)
+    assert set_aside(result.folder, lambda folder: Store.load_from(folder, experiment)) is None
+    assert [path.name for path in tmp_path.iterdir()] == [experiment.hash]
+    assert set_aside(tmp_path / "gone", lambda folder: Store.load_from(folder, experiment)) is None
 
 
 TRAININGS = {
@@ -155,8 +157,8 @@ def threads():
     torch.set_num_threads(before)
 
 
-def _tables(pack):
-    return {name: value.tobytes() for name, value in pack.report.values.items()}
+def _tables(result):
+    return {name: value.tobytes() for name, value in result.report.values.items()}
 
 
 @pytest.mark.parametrize("name", TRAININGS)
@@ -164,16 +166,18 @@ def _tables(pack):
 def test_the_same_bits_again_with_the_same_threads_and_within_rounding_with_others(
     values, tmp_path, threads, engine, name
 ):
-    """Per engine, optimiser and loss: other threads and other packs change nothing beyond rounding."""
+    """Per engine, optimiser and loss: other threads and other experiments change nothing beyond rounding."""
     settings = values(training={"steps": 30, **TRAININGS[name]}, precision="float64", seeds=[4, 8, 15])
     settings["record"]["measures"] = ["evaluate_loss", "best_correlation", "fan_out", "cca", "cka"]
     found = {}
     for number, again in ((1, "a"), (1, "b"), (2, "a"), (2, "b")):
         threads(number)
-        (found[number, again],) = execute([Spec(**settings)], Store(tmp_path / f"{number}{again}"), engine=engine)
+        (found[number, again],) = execute(
+            [TeacherStudent(**settings)], Store(tmp_path / f"{number}{again}"), engine=engine
+        )
     for number in (1, 2):
         assert _tables(found[number, "a"]) == _tables(found[number, "b"])
-    (alone,) = execute([Spec(**(settings | {"seeds": [8]}))], Store(tmp_path / "alone"), engine=engine)
+    (alone,) = execute([TeacherStudent(**(settings | {"seeds": [8]}))], Store(tmp_path / "alone"), engine=engine)
     for measure, wanted in found[1, "a"].report.values.items():
         np.testing.assert_allclose(found[2, "a"].report[measure], wanted, rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(alone.report[measure], wanted[:, [1]], rtol=1e-9, atol=1e-12)

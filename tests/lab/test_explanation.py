@@ -4,14 +4,14 @@ import json
 
 import pytest
 
-from tutelage.lab import Spec
+from tutelage.lab import TeacherStudent
 from tutelage.lab.explanation import difference, explain, explain_experiment, facts, flat, variations
 
 
 def test_every_section_has_its_paragraph_with_the_numbers_that_matter(values):
     change = {"steps": 100, "batch": 20, "schedule": {"kind": "drops", "at": [40]}}
-    spec = Spec(**values(training=change))
-    paragraphs = explain(spec).split("\n\n")
+    experiment = TeacherStudent(**values(training=change))
+    paragraphs = explain(experiment).split("\n\n")
     assert [p.split(":")[0] for p in paragraphs] == [
         *("Teacher", "Student", "Inputs", "Training", "Record", "Members", "Cost")
     ]
@@ -26,7 +26,7 @@ def test_every_section_has_its_paragraph_with_the_numbers_that_matter(values):
     assert "0.01, times 1 at the first step and 0.1 at the last (schedule drops)" in training
     assert "at 11 steps, the first and the last among them (every 10)" in record
     assert "3, with the seeds 0 to 2, in float32" in members
-    assert f"Hash {spec.hash}" in cost
+    assert f"Hash {experiment.hash}" in cost
 
 
 @pytest.mark.parametrize(
@@ -45,12 +45,12 @@ def test_every_section_has_its_paragraph_with_the_numbers_that_matter(values):
     ],
 )
 def test_what_is_unusual_is_said(values, change, words):
-    assert words in explain(Spec(**values(**change)))
+    assert words in explain(TeacherStudent(**values(**change)))
 
 
 def test_facts_are_plain_data_and_count_right(values):
-    spec = Spec(**values(record={"measures": ["rho_mean", "fan_out"], "every": None, "weights": "all"}))
-    known = facts(spec)
+    experiment = TeacherStudent(**values(record={"measures": ["rho_mean", "fan_out"], "every": None, "weights": "all"}))
+    known = facts(experiment)
     assert json.loads(json.dumps(known)) == known
     assert known["student_steps"] == 90
     assert known["recorded_steps"] == 2
@@ -60,15 +60,18 @@ def test_facts_are_plain_data_and_count_right(values):
     assert known["result_bytes"] == 3 * 4 * (2 * (1 + 6) + 2 * 56 + (7 * 3 + 4 * 2))
 
 
-def test_equal_specs_do_not_differ(values):
-    same = difference(Spec(**values()), Spec(**values(training={"batch": 16})))
+def test_equal_experiments_do_not_differ(values):
+    same = difference(TeacherStudent(**values()), TeacherStudent(**values(training={"batch": 16})))
     assert same.data()["settings"] == []
     assert same.data()["same_hash"] is True
     assert str(same).startswith("the hash is the same: ")
 
 
 def test_a_difference_names_old_and_new_of_every_setting(values):
-    a, b = Spec(**values()), Spec(**values(training={"steps": 60}) | {"inputs": {"kind": "uniform"}})
+    a, b = (
+        TeacherStudent(**values()),
+        TeacherStudent(**values(training={"steps": 60}) | {"inputs": {"kind": "uniform"}}),
+    )
     found = difference(a, b)
     data = found.data()
     assert {"setting": "training.steps", "old": 30, "new": 60} in data["settings"]
@@ -83,18 +86,20 @@ def test_a_difference_names_old_and_new_of_every_setting(values):
 
 
 def test_an_experiment_says_what_varies(values):
-    specs = [Spec(**values(student={"multiple": k}, teacher={"polarity": p})) for k in (1, 2) for p in (0, 1)]
-    assert variations(specs) == {"teacher.polarity": [0.0, 1.0], "student.multiple": [1.0, 2.0]}
-    text = explain_experiment(specs)
+    experiments = [
+        TeacherStudent(**values(student={"width_factor": k}, teacher={"polarity": p})) for k in (1, 2) for p in (0, 1)
+    ]
+    assert variations(experiments) == {"teacher.polarity": [0.0, 1.0], "student.width_factor": [1.0, 2.0]}
+    text = explain_experiment(experiments)
     first, second, *_ = text.splitlines()
-    assert first == "4 packs, 12 students, 360 student-steps. Among the 4 specs vary"
+    assert first == "4 experiments, 12 students, 360 student-steps. Settings that vary:"
     assert second == "  teacher.polarity: 0, 1"
-    assert text.endswith(explain(specs[0]))
-    assert explain_experiment(specs[:1]) == explain(specs[0])
+    assert text.endswith(explain(experiments[0]))
+    assert explain_experiment(experiments[:1]) == explain(experiments[0])
 
 
 def test_flat_names_every_setting_once(values):
-    names = flat(Spec(**values()))
+    names = flat(TeacherStudent(**values()))
     assert names["teacher.kind"] == "levels"
     assert names["training.schedule.kind"] == "constant"
     assert names["record.every"] == 10

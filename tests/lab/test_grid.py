@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tutelage import Refusal
-from tutelage.lab import Spec, from_yaml
+from tutelage import TutelageError
+from tutelage.lab import TeacherStudent, from_yaml
 from tutelage.lab.explanation import explain
 from tutelage.lab.grid import read_experiment, settings_of, size
 
@@ -28,32 +28,32 @@ def read(values, tmp_path):
     return reader
 
 
-def test_a_file_without_a_grid_is_one_spec_with_the_hash_it_always_had(read):
-    assert [spec.hash for spec in read()] == ["8f8a25db94900a74"]
+def test_a_file_without_a_grid_is_one_experiment_with_the_hash_it_always_had(read):
+    assert [experiment.hash for experiment in read()] == ["478253512f01b5a9"]
     path = EXAMPLES / "own_experiment.yaml"
-    assert [spec.hash for spec in read_experiment(path)] == [from_yaml(path).hash] == ["f3c9ccdc61241cf4"]
+    assert [experiment.hash for experiment in read_experiment(path)] == [from_yaml(path).hash] == ["f4511fae5f4ea78a"]
 
 
 def test_an_empty_grid_and_zip_change_nothing(read):
-    assert [spec.hash for spec in read(grid={}, zip={})] == ["8f8a25db94900a74"]
+    assert [experiment.hash for experiment in read(grid={}, zip={})] == ["478253512f01b5a9"]
 
 
 def test_the_first_of_the_grid_varies_slowest_and_the_zip_fastest(read):
-    grid = {"student.multiple": [1, 2], "teacher.polarity": [0, 1]}
-    specs = read(grid=grid, zip={"training.steps": [30, 60], "record.every": [10, 20]})
-    varied = [(s.student.multiple, s.teacher.polarity, s.training.steps, s.record.every) for s in specs]
+    grid = {"student.width_factor": [1, 2], "teacher.polarity": [0, 1]}
+    experiments = read(grid=grid, zip={"training.steps": [30, 60], "record.every": [10, 20]})
+    varied = [(s.student.width_factor, s.teacher.polarity, s.training.steps, s.record.every) for s in experiments]
     assert varied == [(k, p, t, e) for k in (1, 2) for p in (0, 1) for t, e in ((30, 10), (60, 20))]
-    assert len({spec.hash for spec in specs}) == 8
+    assert len({experiment.hash for experiment in experiments}) == 8
 
 
-def test_a_pack_of_a_grid_has_the_hash_of_the_same_spec_written_out(read, values):
-    (_, second) = read(grid={"student.multiple": [1, 3]})
-    assert second.hash == Spec(**values(student={"multiple": 3})).hash
+def test_an_experiment_of_a_grid_has_the_hash_of_the_same_experiment_written_out(read, values):
+    (_, second) = read(grid={"student.width_factor": [1, 3]})
+    assert second.hash == TeacherStudent(**values(student={"width_factor": 3})).hash
 
 
 def test_whole_sections_kinds_and_lists_may_vary(read):
-    laws = [s.inputs.kind for s in read(grid={"inputs": [{"kind": "sphere"}, {"kind": "uniform"}]})]
-    assert laws == ["sphere", "uniform"]
+    distributions = [s.inputs.kind for s in read(grid={"inputs": [{"kind": "sphere"}, {"kind": "uniform"}]})]
+    assert distributions == ["sphere", "uniform"]
     kinds = [s.student.kind for s in read(student={"kind": "x"}, grid={"student.kind": ["small-normal"]})]
     assert kinds == ["small-normal"]
     rates = [s.training.learning_rate for s in read(grid={"training.learning_rate": [0.1, [0.1, 0.2, 0.3]]})]
@@ -62,23 +62,23 @@ def test_whole_sections_kinds_and_lists_may_vary(read):
     assert at == [(3,)]
 
 
-def test_a_grid_may_give_what_the_spec_leaves_out(values, tmp_path):
+def test_a_grid_may_give_what_the_experiment_leaves_out(values, tmp_path):
     settings = values()
     del settings["seeds"], settings["record"], settings["training"]
     path = tmp_path / "mine.yaml"
     path.write_text(yaml.safe_dump(settings | {"grid": {"seeds": [2, 3], "training.steps": [9], "record.every": [3]}}))
-    specs = read_experiment(path)
-    assert [(len(s.seeds), s.training.steps, s.record.every) for s in specs] == [(2, 9, 3), (3, 9, 3)]
+    experiments = read_experiment(path)
+    assert [(len(s.seeds), s.training.steps, s.record.every) for s in experiments] == [(2, 9, 3), (3, 9, 3)]
 
 
 def test_sizes_add_up(read):
     known = size(read(grid={"seeds": [2, 3], "training.steps": [10, 100]}))
-    assert (known.packs, known.students, known.student_steps) == (4, 10, 550)
-    assert str(known) == "4 packs, 10 students, 550 student-steps"
+    assert (known.experiments, known.students, known.student_steps) == (4, 10, 550)
+    assert str(known) == "4 experiments, 10 students, 550 student-steps"
 
 
 def refusal(read, **changes):
-    with pytest.raises(Refusal) as caught:
+    with pytest.raises(TutelageError) as caught:
         read(**changes)
     text = str(caught.value)
     assert "mine.yaml" in text
@@ -90,54 +90,63 @@ def refusal(read, **changes):
     ("changes", "sentence"),
     [
         (
-            {"grid": {"student.multple": [1]}},
-            "the grid 'student.multple': did you mean 'student.multiple'?",
+            {"grid": {"student.width_facto": [1]}},
+            "the grid 'student.width_facto'; did you mean 'student.width_factor'?",
         ),
-        ({"zip": {"studnt.multiple": [1]}}, "setting for the zip 'studnt.multiple': did you mean 'student.multiple'?"),
-        ({"grid": {"multiple": [1]}}, "did you mean 'student.multiple'?"),
-        ({"grid": {"": [1]}}, "there is no setting for the grid ''"),
-        ({"grid": {"seeds.first": [1]}}, "'seeds.first': did you mean 'seeds'?"),
-        ({"grid": {"student.multiple": [1, 0]}}, "(in pack 2 of 2, with student.multiple = 0)"),
-        ({"grid": {"student.multiple": 3}}, "'student.multiple' in the grid must be a list of values"),
-        ({"grid": {"student.multiple": []}}, "'student.multiple' in the grid must be a list of values"),
+        (
+            {"zip": {"studnt.width_factor": [1]}},
+            "setting for the zip 'studnt.width_factor'; did you mean 'student.width_factor'?",
+        ),
+        ({"grid": {"width_factor": [1]}}, "did you mean 'student.width_factor'?"),
+        ({"grid": {"": [1]}}, "unknown setting for the grid ''"),
+        ({"grid": {"seeds.first": [1]}}, "'seeds.first'; did you mean 'seeds'?"),
+        ({"grid": {"student.width_factor": [1, 0]}}, "(in experiment 2 of 2, with student.width_factor = 0)"),
+        ({"grid": {"student.width_factor": 3}}, "'student.width_factor' in the grid must be a list of values"),
+        ({"grid": {"student.width_factor": []}}, "'student.width_factor' in the grid must be a list of values"),
         ({"grid": 3}, "'grid' must be a table of lists"),
         ({"zip": None}, "'zip' must be a table of lists"),
         ({"zip": {"seeds": [1, 2], "precision": ["float32"]}}, "one length, but 'seeds' has 2, 'precision' has 1"),
         ({"grid": {"seeds": [1]}, "zip": {"seeds": [1]}}, "'seeds' stands in the grid and in the zip"),
         ({"grid": {"teacher": [{}], "teacher.bias": [1]}}, "'teacher.bias' and 'teacher' cannot both be varied"),
-        ({"grid": {"student.multiple": [1, 2, 1.0]}}, "packs 1 and 3 are the same: student.multiple = 1.0"),
-        ({"student": 3, "grid": {"student.multiple": [1]}}, "'student' must be a table, since 'student.multiple'"),
-        ({"grid": {"student.multiple": [1]}, "seed": 3}, "did you mean 'seeds'?"),
+        (
+            {"grid": {"student.width_factor": [1, 2, 1.0]}},
+            "experiments 1 and 3 are the same: student.width_factor = 1.0",
+        ),
+        (
+            {"student": 3, "grid": {"student.width_factor": [1]}},
+            "'student' must be a table, since 'student.width_factor'",
+        ),
+        ({"grid": {"student.width_factor": [1]}, "seed": 3}, "did you mean 'seeds'?"),
     ],
 )
 def test_mistakes_name_the_file_and_the_setting(read, changes, sentence):
     assert sentence in refusal(read, **changes)
 
 
-def test_more_packs_than_the_limit_are_refused_before_they_are_made(read):
+def test_more_results_than_the_limit_are_refused_before_they_are_made(read):
     values = list(range(1, 41))
-    grid = dict.fromkeys(["student.multiple", "teacher.polarity", "inputs.train", "inputs.evaluate"], values)
+    grid = dict.fromkeys(["student.width_factor", "teacher.polarity", "inputs.train", "inputs.evaluate"], values)
     text = refusal(read, grid=grid)
-    assert "2,560,000 packs, 7,680,000 students, 230,400,000 student-steps, more than the limit of 10,000" in text
+    assert "2,560,000 experiments, 7,680,000 students, 230,400,000 student-steps, more than the limit of 10,000" in text
     many = dict.fromkeys((dotted for dotted, _, _ in settings_of() if dotted.count(".") == 1), values)
     many = {name: v for name, v in many.items() if name.split(".")[0] == "inputs" and "kind" not in name}
-    assert "no setting of" in refusal(read, grid=many)  # its first pack is wrong, which is said first
+    assert "setting of" in refusal(read, grid=many)  # its first experiment is wrong, which is said first
 
 
 def test_the_limit_can_be_moved(read):
-    grid = {"student.multiple": [1, 2, 3]}
+    grid = {"student.width_factor": [1, 2, 3]}
     assert len(read(grid=grid, limit=3)) == 3
-    assert "more than the limit of 2 packs" in refusal(read, grid=grid, limit=2)
+    assert "more than the limit of 2 experiments" in refusal(read, grid=grid, limit=2)
 
 
 def test_more_students_than_the_limit_are_refused(read):
     assert "students" in refusal(read, grid={"seeds": [3000, 2999]}, limit=5)
 
 
-def test_a_spec_with_a_grid_is_no_single_spec(values, tmp_path):
+def test_an_experiment_with_a_grid_is_no_single_experiment(values, tmp_path):
     path = tmp_path / "mine.yaml"
     path.write_text(yaml.safe_dump(values(grid={"seeds": [1]})))
-    with pytest.raises(Refusal, match=r"mine\.yaml makes several packs"):
+    with pytest.raises(TutelageError, match=r"mine\.yaml makes several experiments"):
         from_yaml(path)
 
 
@@ -186,7 +195,7 @@ LETTERS = "abz019 \t\n:-[]{}&*!|>%@`'\",#?~.\\é\u2028\x07"
 def starts():
     small = {
         "teacher": {"kind": "levels", "inputs": 6, "hidden": [4, 3], "outputs": 2, "bias": "median"},
-        "student": {"kind": "uniform-fan-in", "multiple": 2, "bias": False},
+        "student": {"kind": "uniform-fan-in", "width_factor": 2, "bias": False},
         "inputs": {"kind": "teacher-aware", "shared": True, "train": 40},
         "training": {"steps": 30, "batch": "all", "schedule": {"kind": "cosine"}},
         "record": {"at": [3, 5], "weights": "all", "measures": ["rho_mean", "fan_out"]},
@@ -253,7 +262,7 @@ def changed_text(text, chance):
     return text
 
 
-KNOWN = {part for dotted, _, _ in settings_of() for part in dotted.split(".")} | {"grid", "zip", "law"}
+KNOWN = {part for dotted, _, _ in settings_of() for part in dotted.split(".")} | {"grid", "zip", "distribution"}
 
 
 def names_a_field(sentence, touched):
@@ -264,10 +273,12 @@ def names_a_field(sentence, touched):
 
 
 def outcome(path, touched):
-    """What reading a file comes to: "specs", "text" (not YAML) or "setting"; anything but a good refusal fails."""
+    """What reading a file comes to: "experiments", "text" (not YAML) or "setting"; anything but a good refusal
+    fails.
+    """
     try:
-        specs = read_experiment(path)
-    except Refusal as caught:
+        experiments = read_experiment(path)
+    except TutelageError as caught:
         text = str(caught)
         assert text.isprintable(), text
         assert str(path) in text
@@ -276,11 +287,11 @@ def outcome(path, touched):
         if touched is not None:
             assert names_a_field(sentence, touched), text
         return "text" if "line " in sentence else "setting"
-    assert specs
-    assert all(isinstance(spec, Spec) for spec in specs)
-    assert len({spec.hash for spec in specs}) == len(specs)
-    assert explain(specs[0]).isascii()
-    return "specs"
+    assert experiments
+    assert all(isinstance(experiment, TeacherStudent) for experiment in experiments)
+    assert len({experiment.hash for experiment in experiments}) == len(experiments)
+    assert explain(experiments[0]).isascii()
+    return "experiments"
 
 
 def mutate(count, seed, folder):
@@ -301,7 +312,7 @@ def mutate(count, seed, folder):
     return counts
 
 
-def test_a_thousand_mutated_files_are_specs_or_a_sentence(tmp_path):
+def test_a_thousand_mutated_files_are_experiments_or_a_sentence(tmp_path):
     counts = mutate(1000, 4, tmp_path)
     assert sum(counts.values()) == 1000
-    assert set(counts) == {(how, came) for how in ("values", "text") for came in ("specs", "text", "setting")}
+    assert set(counts) == {(how, came) for how in ("values", "text") for came in ("experiments", "text", "setting")}

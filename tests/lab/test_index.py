@@ -5,14 +5,14 @@ import shutil
 
 import pytest
 
-from tutelage.lab import Spec, Store, execute, index
+from tutelage.lab import Store, TeacherStudent, execute, index
 
 
 @pytest.fixture
 def results(values, tmp_path):
-    specs = [Spec(**values(seeds=[seed])) for seed in range(3)]
-    execute(specs, Store(tmp_path / "results"))
-    return tmp_path / "results", sorted(spec.hash for spec in specs)
+    experiments = [TeacherStudent(**values(seeds=[seed])) for seed in range(3)]
+    execute(experiments, Store(tmp_path / "results"))
+    return tmp_path / "results", sorted(experiment.hash for experiment in experiments)
 
 
 def seen(root):
@@ -20,14 +20,14 @@ def seen(root):
     return dict(zip(table["experiment"].to_pylist(), table["damage"].to_pylist(), strict=True))
 
 
-def test_packs_are_read_once(results, monkeypatch):
+def test_results_are_read_once(results, monkeypatch):
     root, names = results
     assert seen(root) == dict.fromkeys(names)
     monkeypatch.setattr(index, "read", None)  # not to be called again
     assert seen(root) == dict.fromkeys(names)
 
 
-def test_packs_that_come_go_or_change_are_noticed(results, tmp_path):
+def test_results_that_come_go_or_change_are_noticed(results, tmp_path):
     root, (first, second, third) = results
     shutil.move(root / first, tmp_path / "aside")
     assert seen(root) == dict.fromkeys([second, third])
@@ -70,7 +70,7 @@ def test_results_that_cannot_be_written_are_read_all_the_same(results, monkeypat
     root, names = results
 
     def full(*_):
-        raise index.Refusal("no space")
+        raise index.TutelageError("no space")
 
     monkeypatch.setattr(index, "write_atomically", full)
     assert seen(root) == dict.fromkeys(names)

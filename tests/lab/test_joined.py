@@ -1,11 +1,11 @@
-"""Copies of small tables answer as the packs do, and never for packs that are gone or changed."""
+"""Copies of small tables answer as the experiments do, and never for experiments that are gone or changed."""
 
 import os
 import shutil
 
 import pytest
 
-from tutelage.lab import Spec, Store, execute, joined
+from tutelage.lab import Store, TeacherStudent, execute, joined
 from tutelage.lab.query import query
 
 SQL = "SELECT experiment, step, member, unit, fan_out FROM units ORDER BY ALL"
@@ -13,8 +13,10 @@ SQL = "SELECT experiment, step, member, unit, fan_out FROM units ORDER BY ALL"
 
 @pytest.fixture
 def results(values, tmp_path):
-    specs = [Spec(**values(seeds=[seed])) for seed in range(3)] + [Spec(**values(precision="float64"))]
-    execute(specs, Store(tmp_path / "results"))
+    experiments = [TeacherStudent(**values(seeds=[seed])) for seed in range(3)] + [
+        TeacherStudent(**values(precision="float64"))
+    ]
+    execute(experiments, Store(tmp_path / "results"))
     return tmp_path / "results"
 
 
@@ -32,7 +34,7 @@ def test_few_tables_are_read_in_place(results):
     assert copies(results) == []
 
 
-def test_a_copy_answers_as_the_packs_do(results, monkeypatch):
+def test_a_copy_answers_as_the_results_do(results, monkeypatch):
     before = query(results, SQL)
     monkeypatch.setattr(joined, "FEW", 1)
     assert query(results, SQL).equals(before)
@@ -42,12 +44,12 @@ def test_a_copy_answers_as_the_packs_do(results, monkeypatch):
     assert query(results, SQL).equals(before)
 
 
-def test_packs_that_come_and_go_are_noticed(results, values, copying):
+def test_results_that_come_and_go_are_noticed(results, values, copying):
     before = query(results, SQL)
     gone = sorted(results.glob("[!.]*"))[0]
     shutil.rmtree(gone)
     assert query(results, SQL).num_rows < before.num_rows
-    execute([Spec(**values(seeds=[seed])) for seed in range(10, 14)], Store(results))
+    execute([TeacherStudent(**values(seeds=[seed])) for seed in range(10, 14)], Store(results))
     assert len(set(query(results, SQL)["experiment"].to_pylist())) == 7
     assert len(copies(results)) == 2  # the last but one may still be read
 

@@ -1,4 +1,4 @@
-"""Worker processes: they may die, and the packs land all the same."""
+"""Worker processes: they may die, and the experiments land all the same."""
 
 import json
 import os
@@ -12,14 +12,14 @@ from contextlib import contextmanager, suppress
 import pytest
 import torch
 
-from tutelage import Refusal
-from tutelage.lab import Spec, Store, execute, schedule
+from tutelage import TutelageError
+from tutelage.lab import Store, TeacherStudent, execute, schedule
 from tutelage.lab.on_processes import processes
 
 
 def several(values, steps=30):
     settings = {"training": {"steps": steps}, "record": {"every": max(1, steps // 3)}}
-    return [Spec(**values(teacher={"polarity": p}, **settings)) for p in (0, 1, 2)]
+    return [TeacherStudent(**values(teacher={"polarity": p}, **settings)) for p in (0, 1, 2)]
 
 
 @contextmanager
@@ -30,13 +30,13 @@ def threads(number):
     torch.set_num_threads(before)
 
 
-def numbers(packs):
-    return [{name: value.tobytes() for name, value in pack.report.values.items()} for pack in packs]
+def numbers(results):
+    return [{name: value.tobytes() for name, value in result.report.values.items()} for result in results]
 
 
-def test_packs_computed_by_processes_that_are_killed_are_those_computed_here(values, tmp_path):
+def test_results_computed_by_processes_that_are_killed_are_those_computed_here(values, tmp_path):
     """kill -9 of workers while they compute: whatever had not landed is tried again, with the same numbers."""
-    specs = several(values, steps=20_000)
+    experiments = several(values, steps=20_000)
     killed = []
     stop = threading.Event()
     parent = os.getpid()
@@ -52,13 +52,13 @@ def test_packs_computed_by_processes_that_are_killed_are_those_computed_here(val
     killer = threading.Thread(target=kill_some)
     killer.start()
     try:
-        away = schedule(specs, Store(tmp_path / "away"), "processes:2", engine="stacked")
+        away = schedule(experiments, Store(tmp_path / "away"), "processes:2", engine="stacked")
     finally:
         stop.set()
         killer.join()
     assert killed
     with threads(max(1, (os.cpu_count() or 1) // 2)):  # as many as each of the two workers had
-        local = execute(specs, Store(tmp_path / "local"), engine="stacked")
+        local = execute(experiments, Store(tmp_path / "local"), engine="stacked")
     assert [p.report.steps for p in away] == [p.report.steps for p in local]
     assert numbers(away) == numbers(local)
     assert not list((tmp_path / "away").glob("[!.]*.part"))
@@ -75,31 +75,31 @@ def _is_worker(number, parent):
 
 
 def test_a_refusal_in_a_worker_reaches_the_user(values, tmp_path):
-    with pytest.raises(Refusal, match="there is no engine 'warp'"):
+    with pytest.raises(TutelageError, match="unknown engine 'warp'"):
         schedule(several(values), Store(tmp_path), "processes:1", engine="warp")
 
 
 @pytest.mark.parametrize("rest", ["0", "two", "-1"])
 def test_how_many_must_be_a_whole_number(rest):
-    with pytest.raises(Refusal, match="does not say how many"):
+    with pytest.raises(TutelageError, match="does not say how many"):
         processes(rest)
 
 
 DRIVER = """
 import sys
-from tutelage.lab import Spec, Store, schedule
+from tutelage.lab import TeacherStudent, Store, schedule
 from tutelage.cli.main import _interrupt
 import signal, json
 signal.signal(signal.SIGTERM, _interrupt)
 if __name__ == "__main__":
-    specs = [Spec(**values) for values in json.loads(sys.argv[2])]
-    schedule(specs, Store(sys.argv[1]), "processes:2", engine="stacked")
+    experiments = [TeacherStudent(**values) for values in json.loads(sys.argv[2])]
+    schedule(experiments, Store(sys.argv[1]), "processes:2", engine="stacked")
 """
 
 
 @pytest.fixture
 def driver(values, tmp_path):
-    """Starts a process that computes two packs of many minutes in two workers, in a session of its own."""
+    """Starts a process that computes two experiments of many minutes in two workers, in a session of its own."""
     started = []
 
     def start():

@@ -1,4 +1,4 @@
-"""Ray on this machine: packs land as they do here, and no cluster is a sentence."""
+"""Ray on this machine: experiments land as they do here, and no cluster is a sentence."""
 
 import os
 import subprocess
@@ -7,25 +7,25 @@ import sys
 import pytest
 import torch
 
-from tutelage import Refusal
-from tutelage.lab import Spec, Store, execute, schedule
+from tutelage import TutelageError
+from tutelage.lab import Store, TeacherStudent, execute, schedule
 
 ray = pytest.importorskip("ray", reason="pip install 'tutelage[cluster]'")
 pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
 
 
 def several(values):
-    return [Spec(**values(teacher={"polarity": p})) for p in (0, 1, 2)]
+    return [TeacherStudent(**values(teacher={"polarity": p})) for p in (0, 1, 2)]
 
 
-def test_packs_computed_on_ray_are_those_computed_here(values, tmp_path):
+def test_results_computed_on_ray_are_those_computed_here(values, tmp_path):
     landed = []
     away = schedule(
         several(values),
         Store(tmp_path / "away"),
         "ray",
         engine="stacked",
-        on_landed=lambda p: landed.append(p.spec.hash),
+        on_landed=lambda p: landed.append(p.experiment.hash),
     )
     before = torch.get_num_threads()
     torch.set_num_threads(1)  # as many as each worker of Ray has
@@ -39,7 +39,7 @@ def test_packs_computed_on_ray_are_those_computed_here(values, tmp_path):
 
 
 def test_a_refusal_in_a_task_reaches_the_user(values, tmp_path):
-    with pytest.raises(Refusal, match="there is no engine 'warp'"):
+    with pytest.raises(TutelageError, match="unknown engine 'warp'"):
         schedule(several(values), Store(tmp_path), "ray", engine="warp")
 
 
@@ -119,5 +119,5 @@ def test_a_driver_with_another_token_is_turned_away(values, tmp_path):
 
 def test_a_version_that_cannot_ask_for_a_token_is_an_error(values, tmp_path, monkeypatch):
     monkeypatch.setattr(ray, "__version__", "2.51.3")
-    with pytest.raises(Refusal, match=r"Ray 2\.51\.3 cannot ask for a token: pip install 'ray>=2\.52'"):
+    with pytest.raises(TutelageError, match=r"Ray 2\.51\.3 cannot ask for a token: pip install 'ray>=2\.52'"):
         schedule(several(values), Store(tmp_path), "ray:1", engine="stacked")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tutelage.lab import Spec, plain
+from tutelage.lab import TeacherStudent, plain
 from tutelage.lab.grid import settings_of
 from tutelage.lab.schema import schema
 from tutelage.studies import SCALES, STUDIES
@@ -80,14 +80,14 @@ def test_every_example_fits(path):
 
 def trained(name, scale):
     """The experiments of a study that train students."""
-    return [e for e in STUDIES[name].plan(scale).experiments if isinstance(e, Spec)]
+    return [e for e in STUDIES[name].plan(scale).experiments if isinstance(e, TeacherStudent)]
 
 
 @pytest.mark.parametrize("name", sorted(name for name in STUDIES if trained(name, "smoke")))
-def test_every_spec_of_every_study_fits(name):
-    specs = [spec for scale in SCALES for spec in trained(name, scale)]
-    assert len(specs) >= len(SCALES)
-    assert all(fits(plain(spec), SCHEMA) for spec in specs)
+def test_every_experiment_of_every_study_fits(name):
+    experiments = [experiment for scale in SCALES for experiment in trained(name, scale)]
+    assert len(experiments) >= len(SCALES)
+    assert all(fits(plain(experiment), SCHEMA) for experiment in experiments)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_every_spec_of_every_study_fits(name):
         {"seeds": [3, 4]},
         {"teacher": {"hidden": [4, 3], "polarity": [0, 1, 2]}},
         {"training": {"batch": "all", "schedule": {"kind": "drops", "at": [3]}}},
-        {"grid": {"student.multiple": [1, 2.5], "inputs": [{"kind": "sphere"}]}, "zip": {"seeds": [1, [2, 3]]}},
+        {"grid": {"student.width_factor": [1, 2.5], "inputs": [{"kind": "sphere"}]}, "zip": {"seeds": [1, [2, 3]]}},
     ],
 )
 def test_what_the_reader_takes_fits(values, change):
@@ -114,8 +114,8 @@ def test_what_the_reader_takes_fits(values, change):
         {"teacher": {"hidden": 0}},
         {"teacher": {"kind": "level"}},
         {"teacher": {"bias": "mean"}},
-        {"student": {"multiple": 0.5}},
-        {"student": {"multiple": True}},
+        {"student": {"width_factor": 0.5}},
+        {"student": {"width_factor": True}},
         {"student": {"kind": "uniform-fan-in"}},  # which has no scale
         {"inputs": {"slope": 1}},
         {"inputs": 3},
@@ -125,10 +125,10 @@ def test_what_the_reader_takes_fits(values, change):
         {"record": {"measures": ["rho_meen"]}},
         {"record": {"measures": []}},
         {"precision": "float16"},
-        {"grid": {"student.multple": [1]}},
-        {"grid": {"student.multiple": 1}},
-        {"grid": {"student.multiple": []}},
-        {"zip": {"student.multiple": ["two"]}},
+        {"grid": {"student.width_facto": [1]}},
+        {"grid": {"student.width_factor": 1}},
+        {"grid": {"student.width_factor": []}},
+        {"zip": {"student.width_factor": ["two"]}},
         {"grid": [1]},
     ],
 )
@@ -166,9 +166,12 @@ def test_defaults_ranges_and_descriptions_come_from_the_recipes():
     assert levels["description"].startswith("Entries drawn from a few levels")
     assert levels["properties"]["output_bias"]["default"] == -0.1
     assert levels["properties"]["slope"]["exclusiveMaximum"] == 1
-    laws = SCHEMA["$defs"]["inputs"]["oneOf"]
-    assert all("One set of points for all members" in law["properties"]["shared"]["description"] for law in laws)
+    distributions = SCHEMA["$defs"]["inputs"]["oneOf"]
+    assert all(
+        "One set of points for all members" in distribution["properties"]["shared"]["description"]
+        for distribution in distributions
+    )
 
 
 def test_grid_and_zip_know_every_setting():
-    assert set(schema()["$defs"]["lists"]["properties"]) == {dotted for dotted, _, _ in settings_of(Spec)}
+    assert set(schema()["$defs"]["lists"]["properties"]) == {dotted for dotted, _, _ in settings_of(TeacherStudent)}

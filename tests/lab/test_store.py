@@ -1,4 +1,4 @@
-"""Packs are complete or absent, and damage is noticed."""
+"""Experiments are complete or absent, and damage is noticed."""
 
 import multiprocessing
 import os
@@ -8,52 +8,52 @@ import numpy as np
 import pytest
 import torch
 
-from tutelage import Refusal
-from tutelage.lab import Spec, Store, execute, store_tools
-from tutelage.lab.pack import Trained
+from tutelage import TutelageError
+from tutelage.lab import Store, TeacherStudent, execute, store_tools
+from tutelage.lab.trained_students import Trained
 from tutelage.measures import Report
 
 
 @pytest.fixture
 def finished(values, tmp_path):
-    spec, store = Spec(**values(record={"weights": "all"})), Store(tmp_path / "results")
-    (pack,) = execute([spec], store)
-    return spec, store, pack
+    experiment, store = TeacherStudent(**values(record={"weights": "all"})), Store(tmp_path / "results")
+    (result,) = execute([experiment], store)
+    return experiment, store, result
 
 
-def test_a_pack_holds_what_the_design_says(finished):
-    spec, store, pack = finished
-    assert spec in store
-    names = {f.name for f in pack.folder.iterdir()}
+def test_an_experiment_holds_what_the_design_says(finished):
+    experiment, store, result = finished
+    assert experiment in store
+    names = {f.name for f in result.folder.iterdir()}
     assert {"settings.yaml", "log.jsonl", "manifest.json", "unit.parquet", "teacher.safetensors"} <= names
     assert {f"students-{s}.safetensors" for s in (0, 10, 20, 30)} <= names
     assert [f for f in store.root.iterdir() if f.name.startswith(".")] == []
 
 
-def test_a_pack_comes_back_as_it_was(finished):
-    spec, store, pack = finished
-    again = Store(store.root).load(spec)
-    for name, value in pack.report.values.items():
+def test_an_experiment_comes_back_as_it_was(finished):
+    experiment, store, result = finished
+    again = Store(store.root).load(experiment)
+    for name, value in result.report.values.items():
         np.testing.assert_array_equal(again.report[name], value)
     assert again.weights(10).widths == (6, 6, 2)
     assert again.teacher().members == 3
 
 
 @pytest.mark.parametrize("damage", ["truncate", "remove", "manifest", "empty manifest"])
-def test_a_damaged_pack_is_refused_and_named(finished, damage):
-    spec, store, pack = finished
+def test_a_damaged_result_is_refused_and_named(finished, damage):
+    experiment, store, result = finished
     match damage:
         case "truncate":
-            file = pack.folder / "unit.parquet"
+            file = result.folder / "unit.parquet"
             file.write_bytes(file.read_bytes()[:-10])
         case "remove":
-            (pack.folder / "member.parquet").unlink()
+            (result.folder / "member.parquet").unlink()
         case "manifest":
-            (pack.folder / "manifest.json").write_text("{")
+            (result.folder / "manifest.json").write_text("{")
         case "empty manifest":
-            (pack.folder / "manifest.json").write_text("[]")
-    with pytest.raises(Refusal, match=f"the result {spec.hash} is damaged .*delete the folder"):
-        store.load(spec)
+            (result.folder / "manifest.json").write_text("[]")
+    with pytest.raises(TutelageError, match=f"the result {experiment.hash} is damaged .*delete the folder"):
+        store.load(experiment)
 
 
 def test_a_crash_while_writing_leaves_nothing_behind(values, tmp_path, monkeypatch):
@@ -63,21 +63,21 @@ def test_a_crash_while_writing_leaves_nothing_behind(values, tmp_path, monkeypat
         raise KeyboardInterrupt
 
     monkeypatch.setattr(module, "compose", fail)
-    spec, store = Spec(**values()), Store(tmp_path)
+    experiment, store = TeacherStudent(**values()), Store(tmp_path)
     with pytest.raises(KeyboardInterrupt):
-        execute([spec], store)
-    assert spec not in store
+        execute([experiment], store)
+    assert experiment not in store
     assert list(tmp_path.iterdir()) == []
 
 
-def tables(pack) -> dict[str, bytes]:
-    """The tables of a pack as they are stored."""
-    return {file.name: file.read_bytes() for file in pack.folder.glob("*.parquet")}
+def tables(result) -> dict[str, bytes]:
+    """The tables of an experiment as they are stored."""
+    return {file.name: file.read_bytes() for file in result.folder.glob("*.parquet")}
 
 
-def test_two_writers_of_one_pack_do_not_disturb_each_other(finished):
-    spec, store, pack = finished
-    again = store.save(spec, tables(pack), {"seconds": 0})
+def test_two_writers_of_one_result_do_not_disturb_each_other(finished):
+    experiment, store, result = finished
+    again = store.save(experiment, tables(result), {"seconds": 0})
     assert (again.folder / "students-30.safetensors").is_file()  # the first writer's files stayed
 
 
@@ -88,84 +88,84 @@ def test_a_full_disk_is_a_sentence(values, tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(module.os, "rename", full)
-    with pytest.raises(Refusal, match=r"cannot be written \(No space left on device\)"):
-        execute([Spec(**values())], Store(tmp_path))
+    with pytest.raises(TutelageError, match=r"cannot be written \(No space left on device\)"):
+        execute([TeacherStudent(**values())], Store(tmp_path))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_cannot_be_written_is_refused(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(Refusal, match=r"cannot be written .*--results"):
+    with pytest.raises(TutelageError, match=r"cannot be written .*--results"):
         Store(tmp_path / "file" / "results")
 
 
 def test_weights_that_were_not_kept_are_refused(finished):
-    _, _, pack = finished
-    with pytest.raises(Refusal, match="there is no file"):
-        pack.weights(11)
+    _, _, result = finished
+    with pytest.raises(TutelageError, match="there is no file"):
+        result.weights(11)
 
 
-def test_packs_can_be_moved(finished, tmp_path):
-    spec, store, pack = finished
+def test_results_can_be_moved(finished, tmp_path):
+    experiment, store, result = finished
     shutil.copytree(store.root, tmp_path / "elsewhere")
-    assert Store(tmp_path / "elsewhere").load(spec).report.steps == pack.report.steps
+    assert Store(tmp_path / "elsewhere").load(experiment).report.steps == result.report.steps
 
 
 @pytest.mark.parametrize("what", ["link", "file"])
-def test_something_else_under_the_name_of_a_pack_is_refused(values, tmp_path, what):
-    spec, store = Spec(**values()), Store(tmp_path / "results")
+def test_something_else_under_the_name_of_an_experiment_is_refused(values, tmp_path, what):
+    experiment, store = TeacherStudent(**values()), Store(tmp_path / "results")
     (tmp_path / "outside").mkdir()
     if what == "link":
-        store.folder(spec).symlink_to(tmp_path / "outside")
+        store.folder(experiment).symlink_to(tmp_path / "outside")
     else:
-        store.folder(spec).touch()
-    assert spec not in store
-    with pytest.raises(Refusal, match=f"{spec.hash} cannot be written"):
-        execute([spec], store)
-    with pytest.raises(Refusal, match=f"{spec.hash} is damaged"):
-        store.load(spec)
+        store.folder(experiment).touch()
+    assert experiment not in store
+    with pytest.raises(TutelageError, match=f"{experiment.hash} cannot be written"):
+        execute([experiment], store)
+    with pytest.raises(TutelageError, match=f"{experiment.hash} is damaged"):
+        store.load(experiment)
     assert list((tmp_path / "outside").iterdir()) == []
-    assert [f.name for f in store.root.iterdir()] == [spec.hash]
+    assert [f.name for f in store.root.iterdir()] == [experiment.hash]
 
 
-def test_an_empty_folder_under_the_name_of_a_pack_is_filled(values, tmp_path):
-    spec, store = Spec(**values()), Store(tmp_path)
-    (pack,) = execute([spec], store)
-    files = tables(pack)
-    shutil.rmtree(pack.folder)
-    pack.folder.mkdir()
-    store.save(spec, files, {})
-    assert store.load(spec).report.steps == pack.report.steps
+def test_an_empty_folder_under_the_name_of_an_experiment_is_filled(values, tmp_path):
+    experiment, store = TeacherStudent(**values()), Store(tmp_path)
+    (result,) = execute([experiment], store)
+    files = tables(result)
+    shutil.rmtree(result.folder)
+    result.folder.mkdir()
+    store.save(experiment, files, {})
+    assert store.load(experiment).report.steps == result.report.steps
 
 
 def test_weights_that_are_a_link_are_refused(finished, tmp_path):
-    _, _, pack = finished
-    shutil.copy(pack.folder / "students-10.safetensors", tmp_path / "outside")
-    (pack.folder / "students-11.safetensors").symlink_to(tmp_path / "outside")
-    with pytest.raises(Refusal, match=r"students-11\.safetensors is a link"):
-        pack.weights(11)
+    _, _, result = finished
+    shutil.copy(result.folder / "students-10.safetensors", tmp_path / "outside")
+    (result.folder / "students-11.safetensors").symlink_to(tmp_path / "outside")
+    with pytest.raises(TutelageError, match=r"students-11\.safetensors is a link"):
+        result.weights(11)
 
 
-def write_packs(root, values, order, ready, go):
-    """In a process of its own: save packs that other processes save at the same time."""
+def write_results(root, values, order, ready, go):
+    """In a process of its own: save experiments that other processes save at the same time."""
     store = Store(root)
     ready.release()
     go.wait()
     for seed in order:
         report = Report((0, 30), {"evaluate_loss": np.full((2, 1), float(seed), np.float32)})
-        spec = Spec(**(values | {"seeds": [seed]}))
+        experiment = TeacherStudent(**(values | {"seeds": [seed]}))
         trained = Trained(report, {}, torch.full((1,), -1), "none", 0.0, 0.0, 1, [1])
-        store.save(spec, spec.encode(trained), {"engine": "none", "seconds": 0.0})
+        store.save(experiment, experiment.encode(trained), {"engine": "none", "seconds": 0.0})
 
 
 def test_several_writers_and_a_reader_share_a_folder(values, tmp_path):
-    """Two processes write the same packs in opposite orders; whatever is seen meanwhile is whole."""
+    """Two processes write the same experiments in opposite orders; whatever is seen meanwhile is whole."""
     settings = values(record={"measures": ["evaluate_loss"]})
-    specs = {Spec(**(settings | {"seeds": [seed]})).hash: seed for seed in range(10)}
+    experiments = {TeacherStudent(**(settings | {"seeds": [seed]})).hash: seed for seed in range(10)}
     spawn = multiprocessing.get_context("spawn")
     ready, go = spawn.Semaphore(0), spawn.Event()
     orders = list(range(10)), list(range(9, -1, -1))
-    writers = [spawn.Process(target=write_packs, args=(tmp_path, settings, order, ready, go)) for order in orders]
+    writers = [spawn.Process(target=write_results, args=(tmp_path, settings, order, ready, go)) for order in orders]
     for writer in writers:
         writer.start()
     for _ in writers:
@@ -179,6 +179,6 @@ def test_several_writers_and_a_reader_share_a_folder(values, tmp_path):
         looks += 1
     assert [writer.exitcode for writer in writers] == [0, 0]
     assert looks > 0
-    assert {name for name in os.listdir(tmp_path) if name != ".index"} == set(specs)
-    for seed in specs.values():
-        assert store.load(Spec(**(settings | {"seeds": [seed]}))).report["evaluate_loss"][0, 0] == seed
+    assert {name for name in os.listdir(tmp_path) if name != ".index"} == set(experiments)
+    for seed in experiments.values():
+        assert store.load(TeacherStudent(**(settings | {"seeds": [seed]}))).report["evaluate_loss"][0, 0] == seed

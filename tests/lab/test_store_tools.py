@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from tutelage import Refusal
-from tutelage.lab import Spec, Store, archive, execute, store_tools
+from tutelage import TutelageError
+from tutelage.lab import Store, TeacherStudent, archive, execute, store_tools
 from tutelage.lab.query import query
 
 FUZZED = int(os.environ.get("TUTELAGE_DAMAGED_FOLDERS", "200"))
@@ -17,24 +17,24 @@ FUZZED = int(os.environ.get("TUTELAGE_DAMAGED_FOLDERS", "200"))
 
 @pytest.fixture(scope="module")
 def original(tmp_path_factory):
-    """Two small packs, made once, and a folder outside that nothing may touch."""
-    root = tmp_path_factory.mktemp("packs")
+    """Two small experiments, made once, and a folder outside that nothing may touch."""
+    root = tmp_path_factory.mktemp("experiments")
     values = {
         "teacher": {"kind": "levels", "inputs": 6, "hidden": 3, "outputs": 2, "polarity": 1},
-        "student": {"kind": "small-normal", "multiple": 2, "scale": 0.1},
+        "student": {"kind": "small-normal", "width_factor": 2, "scale": 0.1},
         "inputs": {"kind": "gaussian", "train": 40, "evaluate": 30},
         "training": {"steps": 10},
     }
-    specs = [Spec(**values, seeds=[seed]) for seed in (0, 1)]
-    execute(specs, Store(root))
-    return root, specs
+    experiments = [TeacherStudent(**values, seeds=[seed]) for seed in (0, 1)]
+    execute(experiments, Store(root))
+    return root, experiments
 
 
 @pytest.fixture
 def results(original, tmp_path):
-    root, specs = original
+    root, experiments = original
     shutil.copytree(root, tmp_path / "results")
-    return tmp_path / "results", [spec.hash for spec in specs]
+    return tmp_path / "results", [experiment.hash for experiment in experiments]
 
 
 def unfinished(root, hours=0.0, name=".0123456789abcdef.00000000.part"):
@@ -47,7 +47,7 @@ def unfinished(root, hours=0.0, name=".0123456789abcdef.00000000.part"):
     return folder
 
 
-def test_a_list_says_where_packs_came_from(results):
+def test_a_list_says_where_results_came_from(results):
     root, names = results
     rows = store_tools.list_results(root)
     assert [row["experiment"] for row in rows] == sorted(names)
@@ -92,7 +92,7 @@ def test_unfinished_work_is_seen_with_its_age(results):
     assert store_tools.leftovers(root)[0].age < 60
 
 
-def test_garbage_is_old_unfinished_work_and_no_whole_pack(results):
+def test_garbage_is_old_unfinished_work_and_no_whole_result(results):
     root, names = results
     old, young = unfinished(root, hours=30), unfinished(root, name=".fedcba9876543210.00000000.part")
     aside = unfinished(root, hours=30, name=f".{names[0]}.00000000.damaged")
@@ -106,7 +106,7 @@ def test_garbage_is_old_unfinished_work_and_no_whole_pack(results):
     assert sorted(path.name for path in root.glob("[!.]*")) == sorted(names)
 
 
-def test_damaged_packs_go_when_asked_and_whole_ones_when_named(results):
+def test_damaged_results_go_when_asked_and_whole_ones_when_named(results):
     root, (name, other) = results
     (root / name / "manifest.json").write_text("{")
     assert store_tools.garbage(root, 0) == []
@@ -129,10 +129,10 @@ def test_links_are_removed_and_not_followed(results, tmp_path):
     assert len(list((tmp_path / "outside").iterdir())) > 5
 
 
-def test_a_pack_that_is_not_there_is_refused(results, tmp_path):
-    with pytest.raises(Refusal, match="there is no pack 'abc'"):
+def test_an_experiment_that_is_not_there_is_refused(results, tmp_path):
+    with pytest.raises(TutelageError, match="there is no experiment 'abc'"):
         store_tools.garbage(results[0], 0, chosen=["abc"])
-    with pytest.raises(Refusal, match=r"cannot be read .*--results"):
+    with pytest.raises(TutelageError, match=r"cannot be read .*--results"):
         store_tools.list_results(tmp_path / "nowhere")
 
 
@@ -140,22 +140,22 @@ def test_a_pack_that_is_not_there_is_refused(results, tmp_path):
 
 
 def harm(root, outside, chance):
-    """Do one random harm to a results folder; the pack that must be found damaged."""
-    packs = sorted(root.glob("[!.]*"))
-    pack, other = chance.sample(packs, 2)
-    files = sorted(pack.iterdir())
+    """Do one random harm to a results folder; the experiment that must be found damaged."""
+    results = sorted(root.glob("[!.]*"))
+    result, other = chance.sample(results, 2)
+    files = sorted(result.iterdir())
     file = chance.choice(files)
-    manifest = pack / "manifest.json"
+    manifest = result / "manifest.json"
     kind = chance.choice([name for name in globals() if name.startswith("harm_")])
-    globals()[kind](pack, other, file, manifest, outside, chance)
-    return pack.name, kind
+    globals()[kind](result, other, file, manifest, outside, chance)
+    return result.name, kind
 
 
-def harm_truncate(pack, other, file, manifest, outside, chance):
+def harm_truncate(result, other, file, manifest, outside, chance):
     os.truncate(file, chance.randrange(file.stat().st_size))
 
 
-def harm_flip(pack, other, file, manifest, outside, chance):
+def harm_flip(result, other, file, manifest, outside, chance):
     content = bytearray(file.read_bytes())
     for _ in range(chance.choice([1, 1, 20])):
         content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
@@ -163,56 +163,56 @@ def harm_flip(pack, other, file, manifest, outside, chance):
     file.write_bytes(content)
 
 
-def harm_delete(pack, other, file, manifest, outside, chance):
+def harm_delete(result, other, file, manifest, outside, chance):
     file.unlink()
 
 
-def harm_swap_files(pack, other, file, manifest, outside, chance):
-    second = chance.choice([f for f in sorted(pack.iterdir()) if f.read_bytes() != file.read_bytes()])
+def harm_swap_files(result, other, file, manifest, outside, chance):
+    second = chance.choice([f for f in sorted(result.iterdir()) if f.read_bytes() != file.read_bytes()])
     content = second.read_bytes()
     second.write_bytes(file.read_bytes())
     file.write_bytes(content)
 
 
-def harm_swap_packs(pack, other, file, manifest, outside, chance):
+def harm_swap_results(result, other, file, manifest, outside, chance):
     aside = outside / "aside"
-    pack.rename(aside)
-    other.rename(pack)
+    result.rename(aside)
+    other.rename(result)
     aside.rename(other)
 
 
-def harm_folder_for_file(pack, other, file, manifest, outside, chance):
+def harm_folder_for_file(result, other, file, manifest, outside, chance):
     file.unlink()
     file.mkdir()
 
 
-def harm_pipe_for_file(pack, other, file, manifest, outside, chance):
+def harm_pipe_for_file(result, other, file, manifest, outside, chance):
     file.unlink()
     os.mkfifo(file)
 
 
-def harm_link_for_file(pack, other, file, manifest, outside, chance):
+def harm_link_for_file(result, other, file, manifest, outside, chance):
     """A link to the very same content: only following it would find nothing wrong."""
     shutil.move(file, outside / file.name)
     file.symlink_to(outside / file.name)
 
 
-def harm_link_for_pack(pack, other, file, manifest, outside, chance):
-    shutil.move(pack, outside / pack.name)
-    pack.symlink_to(outside / pack.name)
+def harm_link_for_result(result, other, file, manifest, outside, chance):
+    shutil.move(result, outside / result.name)
+    result.symlink_to(outside / result.name)
 
 
-def harm_file_for_pack(pack, other, file, manifest, outside, chance):
-    shutil.rmtree(pack)
-    pack.write_text("no folder")
+def harm_file_for_result(result, other, file, manifest, outside, chance):
+    shutil.rmtree(result)
+    result.write_text("no folder")
 
 
-def harm_empty_pack(pack, other, file, manifest, outside, chance):
-    shutil.rmtree(pack)
-    pack.mkdir()
+def harm_empty_result(result, other, file, manifest, outside, chance):
+    shutil.rmtree(result)
+    result.mkdir()
 
 
-def harm_manifest_text(pack, other, file, manifest, outside, chance):
+def harm_manifest_text(result, other, file, manifest, outside, chance):
     texts = [
         "",
         "{",
@@ -229,38 +229,38 @@ def harm_manifest_text(pack, other, file, manifest, outside, chance):
     )
 
 
-def harm_manifest_names(pack, other, file, manifest, outside, chance):
+def harm_manifest_names(result, other, file, manifest, outside, chance):
     """A manifest that names a file elsewhere."""
     files = json.loads(manifest.read_text())["files"]
     name = chance.choice(["../../outside/secret", "/etc/passwd", "..", ".", "", "a\nb", ".hidden", "missing.parquet"])
     manifest.write_text(json.dumps({"files": files | {name: "0" * 64}}))
 
 
-def harm_manifest_values(pack, other, file, manifest, outside, chance):
+def harm_manifest_values(result, other, file, manifest, outside, chance):
     values = json.loads(manifest.read_text())
     name = chance.choice(sorted(values))
     values[name] = chance.choice([None, 3, "text", [], {"a": 1}, 1e308])
     manifest.write_text(json.dumps(values))
 
 
-def harm_settings(pack, other, file, manifest, outside, chance):
+def harm_settings(result, other, file, manifest, outside, chance):
     """Settings that are no settings, with checksums that fit."""
     texts = ["", "[", "a: &x [1, 1]\nb: *x", "- 1", "a: 2020-01-01", "1: 2\na: 3", "\x00", "a: " + "[" * 5000]
-    (pack / "settings.yaml").write_text(chance.choice([*texts, "!!python/name:os.system"]))
+    (result / "settings.yaml").write_text(chance.choice([*texts, "!!python/name:os.system"]))
 
 
 def refused(function, *arguments):
     """Whether something was refused, with a sentence; any other exception ends the test."""
     try:
         function(*arguments)
-    except Refusal as refusal:
+    except TutelageError as refusal:
         return str(refusal)
     return ""
 
 
 @pytest.mark.parametrize("part", range(4))
 def test_damage_is_a_sentence_in_every_tool(original, tmp_path, part):
-    root, specs = original
+    root, experiments = original
     for number in range(part, FUZZED, 4):
         chance = random.Random(number)
         results, outside = tmp_path / f"{number}" / "results", tmp_path / f"{number}" / "outside"
@@ -271,27 +271,27 @@ def test_damage_is_a_sentence_in_every_tool(original, tmp_path, part):
             store_tools.list_results(results)  # the index was written before the damage
         name, kind = harm(results, outside, chance)
         before = sorted(outside.rglob("*"))
-        spec = next(spec for spec in specs if spec.hash == name)
-        look_at_everything(results, spec, name, f"{number} {kind}", tmp_path)
+        experiment = next(experiment for experiment in experiments if experiment.hash == name)
+        look_at_everything(results, experiment, name, f"{number} {kind}", tmp_path)
         assert sorted(outside.rglob("*")) == before
         shutil.rmtree(tmp_path / f"{number}")
 
 
-def look_at_everything(results, spec, name, label, elsewhere):
+def look_at_everything(results, experiment, name, label, elsewhere):
     store = Store(results)
-    if spec in store:
-        assert name in refused(store.load, spec), label
+    if experiment in store:
+        assert name in refused(store.load, experiment), label
     found = dict(store_tools.check(results))
     assert found.get(name), label
     assert all(name in str(one) and one.file in str(one) for one in found[name]), label
     assert len(store_tools.list_results(results)) == 2, label
-    damaged = [pack for pack, several in found.items() if several]
+    damaged = [result for result, several in found.items() if several]
     said = refused(archive.export, results, elsewhere / "all.tar")
-    assert any(pack in said for pack in damaged), label
+    assert any(result in said for result in damaged), label
     assert not (elsewhere / "all.tar").exists()
     if FUZZED > 200 or int(label.split()[0]) % 5 == 0:  # the slowest of all
         said = refused(query, results, "SELECT count(*), sum(fan_out), max(experiment) FROM units")
-        assert not said or any(pack in said for pack in damaged), label
+        assert not said or any(result in said for result in damaged), label
     for removal in store_tools.garbage(results, 0, damaged=True):
         store_tools.remove(removal)
     assert not os.path.lexists(results / name), label

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.local.adversary import _gone_back, basin_edge, flattest, nearest_perfect, slowest
 from tutelage.local.bounds import KAPPA, lojasiewicz
 from tutelage.local.descent import descend, usual_rate
@@ -23,7 +23,7 @@ def test_the_flattest_place_is_on_the_surface_and_worse_than_the_start():
     assert found.ratio.min() > KAPPA
     value, member = found.worst
     assert lojasiewicz(member).item() == pytest.approx(value, rel=1e-6)
-    with pytest.raises(Refusal, match="above 0"):
+    with pytest.raises(TutelageError, match="above 0"):
         flattest(setting, 0.0)
 
 
@@ -32,9 +32,9 @@ def test_perfect_students_are_perfect_and_must_exist():
     setting = LocalSetting(teachers, local_students(teachers, 8, range(5), spread=0.5))
     assert loss(setting.moved(nearest_perfect(setting))).max() < 1e-28
     lonely = LocalSetting(torch.eye(2), torch.tensor([[1.0, 0.1], [0.9, 0.0]]))
-    with pytest.raises(Refusal, match="has no student"):
+    with pytest.raises(TutelageError, match="has no student"):
         flattest(lonely, 1e-2)
-    with pytest.raises(Refusal, match="spread them more"):
+    with pytest.raises(TutelageError, match="spread them more"):
         flattest(setting.moved(nearest_perfect(setting)), 1e-2)
 
 

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.local import descent
 from tutelage.local.exact import gradient, gradient_norm, loss
 from tutelage.local.grouping import groups
@@ -93,16 +93,16 @@ def test_rates():
     setting = local()
     assert torch.allclose(2 * descent.usual_rate(setting), descent.greatest_rate(setting))
     limit = float(descent.greatest_rate(setting).max())
-    with pytest.raises(Refusal, match="is beyond"):
+    with pytest.raises(TutelageError, match="is beyond"):
         descent.descend(setting, [10], rate=1.01 * limit)
     assert descent.descend(setting, [1], rate=1.01 * limit, beyond=True).steps == (1,)
-    with pytest.raises(Refusal, match="diverged"):
+    with pytest.raises(TutelageError, match="diverged"):
         descent.descend(setting, [5000], rate=100 * limit, beyond=True)
-    with pytest.raises(Refusal, match="above 0"):
+    with pytest.raises(TutelageError, match="above 0"):
         descent.descend(setting, [1], rate=0.0)
-    with pytest.raises(Refusal, match="at least one"):
+    with pytest.raises(TutelageError, match="at least one"):
         descent.descend(setting, [])
-    with pytest.raises(Refusal, match="keep=True"):
+    with pytest.raises(TutelageError, match="keep=True"):
         descent.descend(setting, [1], keep=False).at(0)
 
 
@@ -123,9 +123,9 @@ def test_descent_on_samples_follows_and_repeats():
     assert torch.allclose(alone.end.students[0], run.end.students[1], rtol=1e-9)
     exact = descent.descend(setting, [400])
     assert torch.allclose(run.losses[-1].log(), exact.losses[-1].log(), atol=0.5)
-    with pytest.raises(Refusal, match="seeds for 2 members"):
+    with pytest.raises(TutelageError, match="seeds for 2 members"):
         descent.descend_on_samples(setting, [1], 10, [0])
-    with pytest.raises(Refusal, match="at least one sample"):
+    with pytest.raises(TutelageError, match="at least one sample"):
         descent.descend_on_samples(setting, [1], 0, [0, 1])
 
 

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.local import exact
 from tutelage.local.residuals import residual, second_moments, teacher_matrix
 from tutelage.local.setting import LocalSetting, ineffective
@@ -191,7 +191,7 @@ def test_a_zero_student_has_no_gradient_and_no_hessian():
     assert value.item() == pytest.approx(exact.loss(setting).item())
     assert bool((slope[:, -1] == 0).all())
     assert torch.allclose(slope[:, :-1], exact.gradient(setting))
-    with pytest.raises(Refusal, match="no second derivative"):
+    with pytest.raises(TutelageError, match="no second derivative"):
         exact.hessian(setting.moved(students))
 
 
@@ -214,7 +214,7 @@ def test_factors_of_the_output():
     ends = [exact.loss_and_gradient(setting.moved(setting.students + s * h * move), top)[0].item() for s in (1, -1)]
     assert (ends[0] - ends[1]) / (2 * h) == pytest.approx((slope * move).sum().item(), rel=1e-6)
     assert value.item() > 0
-    with pytest.raises(Refusal, match="one a student"):
+    with pytest.raises(TutelageError, match="one a student"):
         exact.loss_and_gradient(setting, top[:3])
 
 

@@ -8,7 +8,7 @@ import torch
 from scipy.integrate import quad
 from scipy.special import eval_hermitenorm
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.local import hermite
 from tutelage.local.exact import loss
 from tutelage.local.grouping import groups
@@ -79,5 +79,5 @@ def test_a_neuron_away_from_all_teachers_is_seen():
 @pytest.mark.parametrize("degree", [0, 3, -2])
 def test_odd_degrees_are_refused(degree):
     setting = LocalSetting(torch.eye(2), torch.eye(2))
-    with pytest.raises(Refusal, match="even degree"):
+    with pytest.raises(TutelageError, match="even degree"):
         hermite.squared_norm(setting, degree)

@@ -6,7 +6,7 @@ import pytest
 import torch
 from scipy.optimize import minimize
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.local import initialise
 from tutelage.local.exact import loss
 from tutelage.local.setting import LocalSetting
@@ -73,9 +73,9 @@ def test_the_subspace_start_beats_random_directions_in_many_dimensions():
 
 def test_refusals():
     teachers = separated_teachers(3, 2, [0])
-    with pytest.raises(Refusal, match="no subspace of 3"):
+    with pytest.raises(TutelageError, match="no subspace of 3"):
         initialise.subspace_start(teachers, 5, [0])
-    with pytest.raises(Refusal, match="at least as many"):
+    with pytest.raises(TutelageError, match="at least as many"):
         initialise.random_start(teachers, 2, [0])
-    with pytest.raises(Refusal, match="at least as many"):
+    with pytest.raises(TutelageError, match="at least as many"):
         initialise.subspace_start(teachers, 2, [0])

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.local import relu
 from tutelage.local.exact import loss
 from tutelage.local.grouping import groups
@@ -46,7 +46,7 @@ def test_labels_are_reduced():
     wanted, slope = relu.absolute_labels(x, (x @ teachers.mT).relu().sum(2))
     assert torch.allclose(slope, teachers.sum(1) / 2, atol=0.02)
     assert (wanted - (x @ teachers.mT).abs().sum(2)).std() < 0.05
-    with pytest.raises(Refusal, match="give more"):
+    with pytest.raises(TutelageError, match="give more"):
         relu.absolute_labels(x[:, :3], x[:, :3, 0])
 
 

@@ -70,12 +70,16 @@ def test_equispaced_lines(r, value):
 
 
 def wedge_second_moment(phi: Tensor) -> Tensor:
-    r"""E[(b.x)^2 1{signs differ}] = (phi - sin phi cos phi) / pi for a unit b, at the angle phi (003, Lemma D.2)."""
+    r"""E[(b.x)^2 1{signs differ}] = (phi - sin phi cos phi) / pi for a unit b, at the angle phi (Zhou et al. 2021,
+    Lemma D.2).
+    """
     return (phi - phi.sin() * phi.cos()) / math.pi
 
 
 def gated_moment_norm(phi: Tensor) -> Tensor:
-    r"""|E[|a.x| (I + b b^T) x sgn(b.x)]| = sqrt(4 k(phi)^2 + ((1 - 2 phi / pi) sin phi)^2) <= 2 (003, Lemma D.3)."""
+    r"""|E[|a.x| (I + b b^T) x sgn(b.x)]| = sqrt(4 k(phi)^2 + ((1 - 2 phi / pi) sin phi)^2) <= 2 (Zhou et al. 2021,
+    Lemma D.3).
+    """
     k = 2 / math.pi * (phi.sin() + (math.pi / 2 - phi) * phi.cos())
     return (4 * k**2 + ((1 - 2 / math.pi * phi) * phi.sin()) ** 2).sqrt()
 
@@ -106,7 +110,9 @@ def test_the_square_of_a_difference_of_signs_is_four_which_the_proof_of_lemma_12
 
 
 def test_four_points_across_a_teacher_see_its_error_by_a_sum_and_not_by_a_product():
-    """-g(x--) - g(x+) + 2 g(x-) = -2 v.x+ (003, C.4.1), where a plus is missing between g^2(x++) and g^2(x--)."""
+    """-g(x--) - g(x+) + 2 g(x-) = -2 v.x+ (Zhou et al. 2021, C.4.1), where a plus is missing between g^2(x++) and
+    g^2(x--).
+    """
     teachers = torch.tensor([[1.0, 0.0], [0.6, 0.8]], dtype=torch.float64)
     start, width = torch.tensor([0.02, 1.0], dtype=torch.float64), 0.1
     plus, minus, further, back = (start + shift * width * teachers[0] for shift in (0.0, -0.5, 0.5, -1.0))

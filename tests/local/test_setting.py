@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.local.setting import LocalSetting, effective, ineffective
 
 EYE = torch.eye(3, dtype=torch.float64)
@@ -61,14 +61,14 @@ def test_a_member_alone():
     ],
 )
 def test_refusals(teachers, students, said):
-    with pytest.raises(Refusal, match=said):
+    with pytest.raises(TutelageError, match=said):
         LocalSetting(teachers, students)
 
 
 def test_the_least_separation_can_be_chosen():
     teachers = torch.tensor([[1.0, 0.0], [1.0, 0.01]])
     assert LocalSetting(teachers, teachers).separation.item() < 0.011
-    with pytest.raises(Refusal, match="merge them"):
+    with pytest.raises(TutelageError, match="merge them"):
         LocalSetting(teachers, teachers, least=0.1)
 
 

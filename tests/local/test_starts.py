@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.local.exact import loss, loss_and_gradient
 from tutelage.local.grouping import groups
 from tutelage.local.setting import LocalSetting
@@ -27,7 +27,7 @@ def test_separated_teachers_are_separated_and_a_members_own():
     assert found.shortest.min() >= 0.5
     assert found.longest.max() <= 2.0
     assert torch.equal(separated_teachers(4, 3, [7], separation=0.6, lengths=(0.5, 2.0))[0], many[7])
-    with pytest.raises(Refusal, match="lower the separation"):
+    with pytest.raises(TutelageError, match="lower the separation"):
         separated_teachers(5, 2, [0], separation=0.7)
 
 
@@ -38,7 +38,7 @@ def test_local_students_share_each_teachers_mass():
     assert torch.allclose(found.mass(), LocalSetting(teachers, students).lengths)
     assert found.angle.max() < 0.3
     assert len(set(found.sign.flatten().tolist())) == 2
-    with pytest.raises(Refusal, match="at least as many"):
+    with pytest.raises(TutelageError, match="at least as many"):
         local_students(teachers, 2, range(5))
 
 
@@ -61,7 +61,7 @@ def test_lazy_students_start_at_zero():
     value, _ = loss_and_gradient(LocalSetting(teachers, students), top)
     nothing = LocalSetting(teachers, torch.zeros(1, 3, 2))
     assert torch.allclose(value, loss(nothing).expand(3))
-    with pytest.raises(Refusal, match="odd"):
+    with pytest.raises(TutelageError, match="odd"):
         lazy_students(5, 2, [0], 1.0)
 
 

@@ -56,7 +56,7 @@ def test_effective_neurons_to_twice_the_digits(coordinates):
 
 
 def test_the_overlap_of_two_spikes_is_below_its_bound():
-    """E[rho_j rho_k] <= (4 / pi) delta_j delta_k min(delta_j, delta_k) for units (003, Lemma C.5)."""
+    """E[rho_j rho_k] <= (4 / pi) delta_j delta_k min(delta_j, delta_k) for units (Zhou et al. 2021, Lemma C.5)."""
     draw = np.random.default_rng(0)
     for _ in range(300):
         a, b = draw.uniform(0.01, 1.2, 2)

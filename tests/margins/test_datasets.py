@@ -1,24 +1,24 @@
-"""Labelled points and the laws they are drawn from."""
+"""Labelled points and the distributions they are drawn from."""
 
 import pytest
 import torch
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.margins.datasets import LAWS, LabelledPoints, clashing, cones, half_spaces, orthants
 from tutelage.margins.max_margin import max_margins
 from tutelage.margins.orthogonal import separability
 
 
-@pytest.mark.parametrize("law", LAWS.values())
-def test_a_member_depends_on_its_seed_alone(law):
-    many, one = law([3, 4, 5], count=16), law([4], count=16)
+@pytest.mark.parametrize("distribution", LAWS.values())
+def test_a_member_depends_on_its_seed_alone(distribution):
+    many, one = distribution([3, 4, 5], count=16), distribution([4], count=16)
     assert torch.equal(many.x[1:2], one.x)
     assert torch.equal(many.y[1:2], one.y)
 
 
-@pytest.mark.parametrize("law", [orthants, cones, half_spaces])
-def test_a_larger_set_begins_with_the_smaller(law):
-    assert torch.equal(law([1], count=40).x[:, :16], law([1], count=16).x)
+@pytest.mark.parametrize("distribution", [orthants, cones, half_spaces])
+def test_a_larger_set_begins_with_the_smaller(distribution):
+    assert torch.equal(distribution([1], count=40).x[:, :16], distribution([1], count=16).x)
 
 
 def test_orthants_are_those_of_the_seed():
@@ -37,7 +37,7 @@ def test_separable_laws_are_separable_and_the_others_are_not():
     assert separability(cones(range(50))).holds.all()
     assert not separability(half_spaces(range(50))).holds.any()
     max_margins(half_spaces(range(50)))  # linearly separable
-    with pytest.raises(Refusal, match="no max-margin vector"):
+    with pytest.raises(TutelageError, match="no max-margin vector"):
         max_margins(clashing([0]))
 
 
@@ -53,11 +53,11 @@ def test_separable_laws_are_separable_and_the_others_are_not():
     ],
 )
 def test_bad_data_are_refused(x, y, words):
-    with pytest.raises(Refusal, match=words):
+    with pytest.raises(TutelageError, match=words):
         LabelledPoints(torch.tensor(x), torch.tensor(y))
 
 
 def test_bad_sizes_are_refused():
-    for law, options in ((cones, {"half_angle": 50}), (cones, {"count": 1}), (clashing, {"count": 5})):
-        with pytest.raises(Refusal):
-            law([0], **options)
+    for distribution, options in ((cones, {"half_angle": 50}), (cones, {"count": 1}), (clashing, {"count": 5})):
+        with pytest.raises(TutelageError):
+            distribution([0], **options)

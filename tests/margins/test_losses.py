@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.margins.losses import LOSSES, log_loss, log_slope, loss_of, margin_of
 
 M = torch.linspace(-4, 40, 89, dtype=torch.float64)
@@ -34,5 +34,5 @@ def test_nothing_vanishes_far_out():
 
 
 def test_an_unknown_loss_is_refused():
-    with pytest.raises(Refusal, match="no loss 'hinge'"):
+    with pytest.raises(TutelageError, match="no loss 'hinge'"):
         loss_of("hinge")

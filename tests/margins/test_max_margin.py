@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.margins.datasets import LabelledPoints, clashing, cones, orthants
 from tutelage.margins.max_margin import max_margins
 
@@ -55,10 +55,10 @@ def test_units_are_told_the_vector_of_their_sign():
 
 def test_an_impossible_class_is_refused_with_the_samples_that_prove_it():
     x = torch.tensor([[1.0, 0.0], [5.0, 5.0], [-2.0, 0.0], [0.0, 1.0]])
-    with pytest.raises(Refusal, match=r"labelled \+1 of set 0 .* samples 0, 2,"):
+    with pytest.raises(TutelageError, match=r"labelled \+1 of set 0 .* samples 0, 2,"):
         max_margins(LabelledPoints(x, torch.tensor([1, 1, 1, -1])))
     data = clashing(range(5))
-    with pytest.raises(Refusal, match="convex hull of samples") as told:
+    with pytest.raises(TutelageError, match="convex hull of samples") as told:
         max_margins(data)
     named = [int(v) for v in str(told.value).split("samples ")[2].split(", so")[0].split(", ")]
     hull = data.x[0, named].numpy()

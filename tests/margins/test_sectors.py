@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.margins.datasets import LabelledPoints, cones, half_spaces
 from tutelage.margins.sectors import ascend, class_sums, extremal_sectors, field, landscape, signs
 
@@ -51,5 +51,5 @@ def test_elsewhere_there_are_several_ends():
 
 
 def test_starts_that_do_not_fit_are_refused():
-    with pytest.raises(Refusal, match="starts have shape"):
+    with pytest.raises(TutelageError, match="starts have shape"):
         ascend(cones([0]), starts=torch.ones(2, 5, 3))

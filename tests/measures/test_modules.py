@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.measures import correlations, match_modules
 
 
@@ -75,7 +75,7 @@ def test_constant_units_are_named_and_dead_layers_refused():
     with torch.no_grad():
         student[0].weight.zero_()
         student[0].bias.fill_(-1)
-    with pytest.raises(Refusal, match="every unit of the layer '1' of the student is constant"):
+    with pytest.raises(TutelageError, match="every unit of the layer '1' of the student is constant"):
         match_modules(teacher, student, x)
 
 
@@ -98,15 +98,15 @@ def test_what_cannot_be_watched_is_named():
         ([], "no layers were named"),
         (None, r"'act' of the student runs more"),
     ):
-        with pytest.raises(Refusal, match=message):
+        with pytest.raises(TutelageError, match=message):
             match_modules(plain, Odd(), x, layers)
-    with pytest.raises(Refusal, match="the teacher has 1 activation layers"):
+    with pytest.raises(TutelageError, match="the teacher has 1 activation layers"):
         match_modules(plain, mlp(3, 4, 4, 2), x)
-    with pytest.raises(Refusal, match=r"student cannot take inputs of shape \[5, 3\]"):
+    with pytest.raises(TutelageError, match=r"student cannot take inputs of shape \[5, 3\]"):
         match_modules(plain, mlp(4, 4, 2), x)
-    with pytest.raises(Refusal, match="no activation layers"):
+    with pytest.raises(TutelageError, match="no activation layers"):
         match_modules(nn.Linear(3, 2), plain, x)
-    with pytest.raises(Refusal, match="feature maps of one size"):
+    with pytest.raises(TutelageError, match="feature maps of one size"):
         match_modules(conv(3), conv(3), torch.randn(2, 1, 6, 6), layers=[("2", "5")])
-    with pytest.raises(Refusal, match="at least one batch"):
+    with pytest.raises(TutelageError, match="at least one batch"):
         match_modules(plain, plain, [])

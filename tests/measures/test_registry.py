@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.measures import MEASURES, axis_shape, find
 from tutelage.measures.report import observe
 from tutelage.measures.snapshot import slices
@@ -25,5 +25,5 @@ def test_every_measure_keeps_its_word(problem, dtype, name, widths):
 
 
 def test_an_unknown_measure_is_refused_with_the_nearest_name():
-    with pytest.raises(Refusal, match="did you mean 'fan_out'"):
+    with pytest.raises(TutelageError, match="did you mean 'fan_out'"):
         find("fanout")

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import tutelage as tt
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.measures import STANDARD, Recorder
 
 
@@ -43,12 +43,12 @@ def test_a_value_that_is_not_finite_is_an_error_with_its_step(problem):
     p = problem()
     broken = p.students.map(lambda a: a * torch.tensor(float("nan")))
     recorder = Recorder(p.teacher, p.inputs, ["evaluate_loss"])
-    with pytest.raises(Refusal, match="'evaluate_loss' is not finite at step 7 for member 0"):
+    with pytest.raises(TutelageError, match="'evaluate_loss' is not finite at step 7 for member 0"):
         recorder.record(7, broken, torch.full((3,), -1))
 
 
 def test_asking_for_what_was_not_measured_names_what_was(problem):
     p = problem()
     report = tt.measure(tt.train(p.teacher, p.students, p.inputs, steps=2), ["rho_mean"])
-    with pytest.raises(Refusal, match="'fan_out' was not measured here: there are rho_mean"):
+    with pytest.raises(TutelageError, match="'fan_out' was not measured here: there are rho_mean"):
         report["fan_out"]

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.measures.second_moments import second_moments
 
 
@@ -45,15 +45,15 @@ def test_blocks_do_not_show():
 
 def test_what_cannot_be_compared_is_refused():
     x = activations(1, 10, 2)
-    with pytest.raises(Refusal, match="same samples"):
+    with pytest.raises(TutelageError, match="same samples"):
         second_moments([(x, x[:, :9])])
-    with pytest.raises(Refusal, match="no samples"):
+    with pytest.raises(TutelageError, match="no samples"):
         second_moments([])
-    with pytest.raises(Refusal, match="no samples"):
+    with pytest.raises(TutelageError, match="no samples"):
         second_moments([(x[:, :0], x[:, :0])])
-    with pytest.raises(Refusal, match="the first one"):
+    with pytest.raises(TutelageError, match="the first one"):
         second_moments([(x, x), (x[..., :1], x)])
-    with pytest.raises(Refusal, match="not finite"):
+    with pytest.raises(TutelageError, match="not finite"):
         second_moments([(x / 0, x)])
-    with pytest.raises(Refusal, match="shape"):
+    with pytest.raises(TutelageError, match="shape"):
         second_moments([(x[0, 0], x[0, 0])])

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutelage import Refusal, measure, train
+from tutelage import TutelageError, measure, train
 from tutelage.measures import Recorder
 from tutelage.measures.second_moments import second_moments
 from tutelage.measures.similarity import INDICES, kept_directions, similarity
@@ -149,27 +149,27 @@ def test_kept_directions_are_the_fewest_that_hold_the_share(keep):
 def test_too_few_samples_for_canonical_correlations_are_refused():
     x, y = layer(10, 6, 1), layer(10, 6, 2)
     for name in ("cca", "svcca", "pwcca"):
-        with pytest.raises(Refusal, match="need more than"):
+        with pytest.raises(TutelageError, match="need more than"):
             similarity(x, y, by=name, **({"keep": 1.0} if name == "svcca" else {}))
     assert similarity(x, y, by="cka").item() < 1
 
 
 def test_wrong_requests_are_refused():
     x = layer()
-    with pytest.raises(Refusal, match="index of similarity"):
+    with pytest.raises(TutelageError, match="index of similarity"):
         similarity(x, x, by="ccka")
-    with pytest.raises(Refusal, match="two layers"):
+    with pytest.raises(TutelageError, match="two layers"):
         similarity(x)
-    with pytest.raises(Refusal, match="share of the variance"):
+    with pytest.raises(TutelageError, match="share of the variance"):
         similarity(x, x, by="svcca", keep=0.0)
 
 
 def test_every_index_can_be_recorded():
     """A student that is its teacher has the value of identical layers at step 0, layer by layer."""
     seeds = [0, 1]
-    law = Gaussian(std=1.5, train=300, evaluate=300)
-    teacher = Levels(inputs=8, hidden=(5, 4), outputs=3).build(seeds, law, torch.float64, "cpu")
-    run = train(teacher, teacher, law.draw(teacher, seeds), Training(steps=2, learning_rate=0.0))
+    distribution = Gaussian(std=1.5, train=300, evaluate=300)
+    teacher = Levels(inputs=8, hidden=(5, 4), outputs=3).build(seeds, distribution, torch.float64, "cpu")
+    run = train(teacher, teacher, distribution.draw(teacher, seeds), Training(steps=2, learning_rate=0.0))
     report = measure(run, NAMES)
     for name in NAMES:
         assert report[name].shape[1:] == (2, 2)
@@ -178,10 +178,10 @@ def test_every_index_can_be_recorded():
 
 def test_students_grow_more_alike_as_they_learn():
     seeds = [0, 1, 2]
-    law = Gaussian(std=1.5, train=500, evaluate=500)
-    teacher = Levels(inputs=10, hidden=4, outputs=8).build(seeds, law, torch.float64, "cpu")
-    students = SmallNormal(multiple=3, scale=0.1).build(teacher, seeds)
-    run = train(teacher, students, law.draw(teacher, seeds), Training(steps=3000, learning_rate=0.02))
+    distribution = Gaussian(std=1.5, train=500, evaluate=500)
+    teacher = Levels(inputs=10, hidden=4, outputs=8).build(seeds, distribution, torch.float64, "cpu")
+    students = SmallNormal(width_factor=3, scale=0.1).build(teacher, seeds)
+    run = train(teacher, students, distribution.draw(teacher, seeds), Training(steps=3000, learning_rate=0.02))
     report = measure(run, NAMES)
     for name in NAMES:
         rise = report[name][-1] - report[name][0]

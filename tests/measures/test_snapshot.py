@@ -1,9 +1,9 @@
-"""Slices of a pack: their number does not change what is measured."""
+"""Slices of an experiment: their number does not change what is measured."""
 
 import numpy as np
 import pytest
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.measures import MEASURES, snapshot
 from tutelage.measures.report import observe
 from tutelage.measures.snapshot import slices
@@ -23,7 +23,7 @@ def test_measures_do_not_depend_on_the_cut_into_slices(problem, dtype, monkeypat
 
 def test_networks_of_different_depth_are_not_compared(problem):
     p, deep = problem(), problem(widths=(6, 4, 4, 3))
-    with pytest.raises(Refusal, match="the teacher has 2 layers and the students 3"):
+    with pytest.raises(TutelageError, match="the teacher has 2 layers and the students 3"):
         list(slices(p.teacher, deep.students, p.inputs))
 
 

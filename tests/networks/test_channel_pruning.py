@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.networks.channel_pruning import masked, pruned, strongest, unit_strengths
 from tutelage.networks.layered import Architecture, Conv, Dense, Layered
 
@@ -52,7 +52,7 @@ def test_strength_is_deviation_times_outgoing_length():
 def test_the_strongest_are_kept_in_their_order():
     (kept,) = strongest([torch.tensor([[0.1, 3.0, 2.0, 5.0], [4.0, 0.0, 1.0, 0.5]])], [2])
     assert kept.tolist() == [[1, 3], [0, 2]]
-    with pytest.raises(Refusal, match="asked of layer 1"):
+    with pytest.raises(TutelageError, match="asked of layer 1"):
         strongest([torch.ones(1, 3)], [4])
-    with pytest.raises(Refusal, match="at least one batch"):
+    with pytest.raises(TutelageError, match="at least one batch"):
         unit_strengths(model_of("off", True, 0), [])

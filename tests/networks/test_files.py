@@ -9,12 +9,12 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.networks import Network, load, outputs, save
 
 
 def refusal(path) -> str:
-    with pytest.raises(Refusal) as caught:
+    with pytest.raises(TutelageError) as caught:
         load(path)
     text = str(caught.value)
     assert str(path) in text

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.networks import forward, outputs
 
 ACTIVATIONS = ["relu", "leaky", "abs", "linear"]
@@ -81,11 +81,11 @@ def test_outputs_carry_gradients(random_network, random_points):
     ],
 )
 def test_points_of_another_shape_are_refused_with_it(random_network, call, shape, message):
-    with pytest.raises(Refusal, match=message):
+    with pytest.raises(TutelageError, match=message):
         call(random_network((4, 5, 3)), torch.zeros(shape, dtype=torch.float64))
 
 
 @pytest.mark.parametrize("call", [forward, outputs])
 def test_points_of_another_precision_are_refused_with_both(random_network, call):
-    with pytest.raises(Refusal, match=r"float32.*float64"):
+    with pytest.raises(TutelageError, match=r"float32.*float64"):
         call(random_network((4, 5, 3)), torch.zeros(7, 4, dtype=torch.float32))

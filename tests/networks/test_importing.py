@@ -5,7 +5,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.networks import Network, read_network, save
 
 
@@ -30,18 +30,18 @@ def test_files_are_told_apart(tmp_path):
 
 @pytest.mark.parametrize("suffix", [".pt", ".pth", ".bin"])
 def test_a_pickle_is_never_opened(tmp_path, suffix):
-    with pytest.raises(Refusal, match="is a pickle"):
+    with pytest.raises(TutelageError, match="is a pickle"):
         read_network(tmp_path / f"model{suffix}")
 
 
 def test_other_files_are_refused_with_their_path(tmp_path):
-    with pytest.raises(Refusal, match="there is no file"):
+    with pytest.raises(TutelageError, match="there is no file"):
         read_network(tmp_path / "nothing.safetensors")
     (tmp_path / "text.safetensors").write_text("words")
-    with pytest.raises(Refusal, match="neither a safetensors nor an ONNX file"):
+    with pytest.raises(TutelageError, match="neither a safetensors nor an ONNX file"):
         read_network(tmp_path / "text.safetensors")
     save_file({"x": torch.ones(2)}, tmp_path / "other.safetensors")
-    with pytest.raises(Refusal, match=r"other.safetensors: there is no array"):
+    with pytest.raises(TutelageError, match=r"other.safetensors: there is no array"):
         read_network(tmp_path / "other.safetensors")
 
 
@@ -59,5 +59,5 @@ def test_a_file_keeps_no_order_and_sizes_tell_it(tmp_path):
 
 @pytest.mark.parametrize("layers", [{"z": (4, 4), "a": (4, 4)}, {"z": (4, 8), "a": (8, 4)}, {"z": (5, 3), "a": (2, 4)}])
 def test_a_file_whose_names_and_sizes_do_not_tell_the_order_is_an_error(tmp_path, layers):
-    with pytest.raises(Refusal, match=r"net.safetensors: "):
+    with pytest.raises(TutelageError, match=r"net.safetensors: "):
         read_network(written(tmp_path, **layers))

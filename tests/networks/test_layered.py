@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.networks import _stacked_convolution
 from tutelage.networks.layered import Architecture, Conv, Dense, Layered, folded
 
@@ -119,17 +119,17 @@ def test_folding_batch_norm_leaves_the_function(norm, pool):
 
 
 def test_what_cannot_be_built_is_refused():
-    with pytest.raises(Refusal, match="convolutions first"):
+    with pytest.raises(TutelageError, match="convolutions first"):
         Architecture((1, 8, 8), (Dense(4), Conv(3)), 2)
-    with pytest.raises(Refusal, match="leave no pixels"):
+    with pytest.raises(TutelageError, match="leave no pixels"):
         Architecture((1, 4, 4), (Conv(3, kernel=5, padding=0),), 2)
-    with pytest.raises(Refusal, match="wanted \\(channels, height, width\\)"):
+    with pytest.raises(TutelageError, match="wanted \\(channels, height, width\\)"):
         Architecture((8,), (Conv(3),), 2)
-    with pytest.raises(Refusal, match="wanted \\[batch, 2, 9, 8\\]"):
+    with pytest.raises(TutelageError, match="wanted \\[batch, 2, 9, 8\\]"):
         Layered(IMAGES, [0])(torch.zeros(3, 2, 8, 8))
-    with pytest.raises(Refusal, match="stacked for 3 members"):
+    with pytest.raises(TutelageError, match="stacked for 3 members"):
         Layered(IMAGES, [0])(torch.zeros(3, 1, 2, 9, 8))
-    with pytest.raises(Refusal, match="norm='before'"):
+    with pytest.raises(TutelageError, match="norm='before'"):
         folded(Layered(Architecture((2, 9, 8), IMAGES.hidden, 3, norm="after"), [0]))
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.networks import forward, from_module, outputs, to_module
 
 
@@ -117,7 +117,7 @@ def test_an_exported_member_is_the_same_function(random_network, dtype, toleranc
 
 
 def test_an_activation_torch_does_not_have_is_refused_by_name(random_network):
-    with pytest.raises(Refusal, match="'abs'"):
+    with pytest.raises(TutelageError, match="'abs'"):
         to_module(random_network((4, 5, 3), activation="abs"))
 
 
@@ -150,31 +150,31 @@ def test_an_activation_torch_does_not_have_is_refused_by_name(random_network):
     ],
 )
 def test_what_cannot_be_imported_is_refused_by_name(parts, message):
-    with pytest.raises(Refusal, match=message):
+    with pytest.raises(TutelageError, match=message):
         from_module(nn.Sequential(*parts()))
 
 
 @pytest.mark.parametrize("start", [0, 2])
 def test_a_flatten_that_changes_rows_is_refused(start):
     """Only Flatten(1) leaves a row of features to a sample as it is."""
-    with pytest.raises(Refusal, match="Flatten"):
+    with pytest.raises(TutelageError, match="Flatten"):
         from_module(nn.Sequential(nn.Flatten(start), nn.Linear(4, 3)))
 
 
 @pytest.mark.parametrize("module", [nn.Linear(4, 3), nn.ModuleList([nn.Linear(4, 3)]), [nn.Linear(4, 3)], None])
 def test_only_a_sequential_is_taken(module):
-    with pytest.raises(Refusal, match=f"not {type(module).__name__}"):
+    with pytest.raises(TutelageError, match=f"not {type(module).__name__}"):
         from_module(module)
 
 
 def test_nothing_to_import_is_refused():
-    with pytest.raises(Refusal, match="at least one"):
+    with pytest.raises(TutelageError, match="at least one"):
         from_module()
 
 
 @pytest.mark.parametrize("other", ["leaky", "linear", "deep relu", "one layer"])
 def test_modules_of_different_architecture_are_refused_as_a_stack(other):
-    with pytest.raises(Refusal, match="differ"):
+    with pytest.raises(TutelageError, match="differ"):
         from_module(sequential(*MODULES["relu"]()), sequential(*MODULES[other]()))
 
 
@@ -205,5 +205,5 @@ def hooked():
     ],
 )
 def test_modules_that_compute_something_else_are_an_error(make, words):
-    with pytest.raises(Refusal, match=words):
+    with pytest.raises(TutelageError, match=words):
         from_module(make())

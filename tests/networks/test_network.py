@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.networks import Network, concatenate, outputs
 
 
@@ -63,13 +63,13 @@ def test_lists_of_arrays_become_tuples():
 )
 def test_arrays_that_do_not_fit_are_refused_by_layer_and_shape(weights, biases, message):
     stacked = None if biases is None else [zeros(*shape) for shape in biases]
-    with pytest.raises(Refusal, match=message):
+    with pytest.raises(TutelageError, match=message):
         Network([zeros(*shape) for shape in weights], stacked)
 
 
 @pytest.mark.parametrize("shape", [(3,), ()])
 def test_weights_without_enough_axes_are_refused_by_layer_and_shape(shape):
-    with pytest.raises(Refusal, match="layer 1"):
+    with pytest.raises(TutelageError, match="layer 1"):
         Network([zeros(*shape)])
 
 
@@ -77,12 +77,12 @@ def test_weights_without_enough_axes_are_refused_by_layer_and_shape(shape):
 def test_arrays_of_two_precisions_are_refused(odd):
     arrays = [zeros(2, 3, 4), zeros(2, 4, 1), zeros(2, 4), zeros(2, 1)]
     arrays[odd] = arrays[odd].double()
-    with pytest.raises(Refusal, match="float64"):
+    with pytest.raises(TutelageError, match="float64"):
         Network(arrays[:2], arrays[2:])
 
 
 def test_an_unknown_activation_is_refused_with_the_known_ones():
-    with pytest.raises(Refusal, match=r"'gelu'.*relu, leaky, abs, linear"):
+    with pytest.raises(TutelageError, match=r"'gelu'.*relu, leaky, abs, linear"):
         Network([zeros(1, 2, 3)], activation="gelu")
 
 
@@ -164,10 +164,10 @@ def test_concatenate_undoes_the_cut(random_network, bias):
     ids=lambda other: next(iter(other)),
 )
 def test_stacks_of_different_architecture_are_refused(random_network, other):
-    with pytest.raises(Refusal, match="cannot be stacked"):
+    with pytest.raises(TutelageError, match="cannot be stacked"):
         concatenate([random_network((3, 4, 2)), random_network(**({"widths": (3, 4, 2)} | other))])
 
 
 def test_nothing_to_concatenate_is_refused():
-    with pytest.raises(Refusal):
+    with pytest.raises(TutelageError):
         concatenate([])

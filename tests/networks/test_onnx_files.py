@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.networks import load_onnx, onnx_files, outputs
 
 onnx = pytest.importorskip("onnx")
@@ -133,7 +133,7 @@ def test_normalisation_before_any_weights(tmp_path):
 def refused(tmp_path, nodes, arrays, shape=(3,), out="y"):
     path = tmp_path / "net.onnx"
     model(path, nodes, arrays, shape, out)
-    with pytest.raises(Refusal) as said:
+    with pytest.raises(TutelageError) as said:
         load_onnx(path)
     return str(said.value)
 
@@ -181,17 +181,17 @@ def test_shapes_that_do_not_fit_are_refused(tmp_path):
 
 def test_other_files_are_refused(tmp_path):
     path = tmp_path / "net.onnx"
-    with pytest.raises(Refusal, match="there is no file"):
+    with pytest.raises(TutelageError, match="there is no file"):
         load_onnx(path)
     path.write_bytes(b"not a model at all")
-    with pytest.raises(Refusal, match="not an ONNX file"):
+    with pytest.raises(TutelageError, match="not an ONNX file"):
         load_onnx(path)
     model(path, [helper.make_node("Identity", ["x"], ["y"])], {}, (3,), "z")
-    with pytest.raises(Refusal, match="one chain"):
+    with pytest.raises(TutelageError, match="one chain"):
         load_onnx(path)
 
 
 def test_the_package_is_asked_for_by_name(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "onnx", None)
-    with pytest.raises(Refusal, match=r"pip install 'tutelage\[onnx\]'"):
+    with pytest.raises(TutelageError, match=r"pip install 'tutelage\[onnx\]'"):
         load_onnx(tmp_path / "net.onnx")

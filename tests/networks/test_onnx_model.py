@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.networks import load_onnx
 
 onnx = pytest.importorskip("onnx")
@@ -167,7 +167,7 @@ def test_the_sound_model_is_read(tmp_path):
 @pytest.mark.parametrize("name", CORPUS)
 def test_a_malformed_model_is_one_sentence(tmp_path, name):
     path = write(CORPUS[name](), tmp_path / "net.onnx")
-    with pytest.raises(Refusal) as said:
+    with pytest.raises(TutelageError) as said:
         load_onnx(path)
     assert "\n" not in str(said.value)
 
@@ -205,9 +205,9 @@ def test_external_data_elsewhere_is_an_error(tmp_path, monkeypatch, location):
     (tmp_path / "one" / "link.bin").symlink_to(tmp_path / "two" / "weights.bin")
     (tmp_path / "one" / "folder").mkdir()
     monkeypatch.chdir(tmp_path / "two")
-    with pytest.raises(Refusal, match="the array w lies in"):
+    with pytest.raises(TutelageError, match="the array w lies in"):
         load_onnx(path)
-    with pytest.raises(Refusal, match="the array w lies in"):
+    with pytest.raises(TutelageError, match="the array w lies in"):
         load_onnx(outside(tmp_path / "one", 1.0, str(tmp_path / "two" / "weights.bin")))
 
 
@@ -216,5 +216,5 @@ def test_external_data_that_does_not_fit_is_an_error(tmp_path, key, value):
     path = outside(tmp_path / "one", 1.0)
     model = onnx.load(str(path), load_external_data=False)
     next(e for e in model.graph.initializer[0].external_data if e.key == key).value = value
-    with pytest.raises(Refusal, match="array w"):
+    with pytest.raises(TutelageError, match="array w"):
         load_onnx(write(model, path))

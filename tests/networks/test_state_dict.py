@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.networks import from_module, from_state_dict, outputs
 
 
@@ -43,7 +43,7 @@ def test_the_order_given_is_kept(names):
 
 @pytest.mark.parametrize("names", [("fc2", "fc1"), ("2", "10", "0")])
 def test_numbers_against_the_order_given_are_an_error(names):
-    with pytest.raises(Refusal, match="both orders fit"):
+    with pytest.raises(TutelageError, match="both orders fit"):
         from_state_dict(square(*names))
 
 
@@ -68,7 +68,7 @@ def residual(hidden):
     ],
 )
 def test_what_may_be_a_residual_block_is_no_chain(arrays):
-    with pytest.raises(Refusal, match=r"may add them \(a residual block\)|a path around other layers"):
+    with pytest.raises(TutelageError, match=r"may add them \(a residual block\)|a path around other layers"):
         from_state_dict(arrays)
 
 
@@ -99,5 +99,5 @@ def test_another_activation_is_told():
     ],
 )
 def test_what_arrays_do_not_tell_is_refused(arrays, words):
-    with pytest.raises(Refusal, match=words):
+    with pytest.raises(TutelageError, match=words):
         from_state_dict(arrays)

@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy import integrate, stats
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.networks import Network, outputs
 from tutelage.population import biased, kernels
 from tutelage.population import expectations as population
@@ -136,11 +136,11 @@ def test_without_biases_losses_agree():
 
 
 def test_what_has_no_closed_form_is_refused():
-    with pytest.raises(Refusal, match="no closed form with biases"):
+    with pytest.raises(TutelageError, match="no closed form with biases"):
         biased.product(units([1.0]), units(0.0), units([1.0]), units(0.0), "erf")
     net = Network((randn(1, 2, 3), randn(1, 3, 1)))
-    with pytest.raises(Refusal, match="two layers"):
+    with pytest.raises(TutelageError, match="two layers"):
         biased.loss(net, Network((randn(1, 2, 3), randn(1, 3, 3), randn(1, 3, 1))))
-    with pytest.raises(Refusal, match="different numbers"):
+    with pytest.raises(TutelageError, match="different numbers"):
         biased.loss(net, Network((randn(1, 3, 3), randn(1, 3, 1))))
     assert np.isfinite(biased.loss(net, net).item())

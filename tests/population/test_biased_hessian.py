@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.networks import Network
 from tutelage.population import biased
 from tutelage.population import expectations as population
@@ -114,9 +114,9 @@ def test_a_unit_on_its_kink_is_refused_and_a_linear_one_has_none():
     net = network(3, 8)
     net.weights[0][1, :, 2] = 0
     net.biases[0][1, 2] = 0
-    with pytest.raises(Refusal, match="unit 2 of member 1"):
+    with pytest.raises(TutelageError, match="unit 2 of member 1"):
         hessian(net, net)
     line = Network(net.weights, net.biases, "linear")
     assert hessian(line, line).isfinite().all()
-    with pytest.raises(Refusal, match="two layers"):
+    with pytest.raises(TutelageError, match="two layers"):
         hessian(net, Network((*net.weights, randn(2, 2, 1)), None))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.networks import Network, outputs
 from tutelage.population.expectations import Units, first_layer_gradient, gradient, hessian, loss, units_of
 from tutelage.population.kernels import KINDS, kernel, weighted_gradient
@@ -54,7 +54,7 @@ def test_the_hessian_is_the_derivative_of_the_gradient(kind):
 
 
 def test_the_constant_of_the_gradient_is_one_over_two_pi():
-    """002, eq. 1 prints 1 / (4 pi): with it the gradient would be half of what finite differences say."""
+    """Zhu et al. 2021, eq. 1 prints 1 / (4 pi): with it the gradient would be half of what finite differences say."""
     teacher = Units(torch.tensor([[[1.0, 0.0]]]), torch.ones(1, 1, 1))
     students = Units(torch.tensor([[[0.3, 0.5]]]), torch.ones(1, 1, 1))
     w, u = students.w[0, 0], teacher.w[0, 0]
@@ -87,19 +87,19 @@ def test_one_teacher_serves_all_members():
 
 def test_what_has_no_closed_form_here_is_refused():
     teacher, students = pair()
-    with pytest.raises(Refusal, match="biases"):
+    with pytest.raises(TutelageError, match="biases"):
         units_of(Network((torch.ones(1, 2, 3), torch.ones(1, 3, 1)), (torch.ones(1, 3), torch.zeros(1, 1))))
-    with pytest.raises(Refusal, match="two layers"):
+    with pytest.raises(TutelageError, match="two layers"):
         units_of(Network((torch.ones(1, 2, 3), torch.ones(1, 3, 3), torch.ones(1, 3, 1))))
-    with pytest.raises(Refusal, match="no closed form"):
+    with pytest.raises(TutelageError, match="no closed form"):
         Units(teacher.w, teacher.c, "tanh")
-    with pytest.raises(Refusal, match="3 inputs"):
+    with pytest.raises(TutelageError, match="3 inputs"):
         loss(teacher, Units(randn(3, 2, 4), randn(3, 2, 2)))
-    with pytest.raises(Refusal, match="different activations"):
+    with pytest.raises(TutelageError, match="different activations"):
         loss(teacher, Units(students.w, students.c, "abs"))
-    with pytest.raises(Refusal, match="one each"):
+    with pytest.raises(TutelageError, match="one each"):
         loss(Units(teacher.w[:2], teacher.c[:2]), students)
-    with pytest.raises(Refusal, match="not finite"):
+    with pytest.raises(TutelageError, match="not finite"):
         Units(teacher.w / 0, teacher.c)
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy.integrate import solve_ivp
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.population.expectations import Units, loss
 from tutelage.population.flow import descend, end_point, escape_times, flow
 
@@ -40,7 +40,9 @@ def test_the_loss_never_grows_along_the_flow():
 
 
 def test_one_teacher_and_one_student_turn_as_the_closed_form_says():
-    r"""In the plane of both: d theta/dt = -(pi - theta) sin(theta) r*/(2 pi r), from 002, eq. 1 along the circle."""
+    r"""In the plane of both: d theta/dt = -(pi - theta) sin(theta) r*/(2 pi r), from Zhu et al. 2021, eq. 1 along the
+    circle.
+    """
     teacher = Units(torch.tensor([[[1.0, 0.0]]]), torch.ones(1, 1, 1))
     start = torch.tensor([0.3 * math.cos(2.5), 0.3 * math.sin(2.5)])
     course = flow(teacher, Units(start[None, None], torch.ones(1, 1, 1)), [1.0, 5.0, 20.0], relative=1e-10)
@@ -81,9 +83,9 @@ def test_escape_times_are_where_the_loss_has_fallen():
 
 def test_a_rate_that_diverges_is_refused():
     teacher, students = pair()
-    with pytest.raises(Refusal, match="lower the rate"):
+    with pytest.raises(TutelageError, match="lower the rate"):
         descend(teacher, students, 50.0, [100])
-    with pytest.raises(Refusal, match="above 0"):
+    with pytest.raises(TutelageError, match="above 0"):
         descend(teacher, students, 0.0, [1])
 
 

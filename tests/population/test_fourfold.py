@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.population._fourfold import NODES, fourfold
 from tutelage.population.kernels import KINDS, kernel
 from tutelage.population.online import _activated
@@ -92,5 +92,5 @@ def test_members_are_independent_and_linear_has_no_slope():
 
 
 def test_an_unknown_activation_is_refused():
-    with pytest.raises(Refusal, match="tanh"):
+    with pytest.raises(TutelageError, match="tanh"):
         fourfold(torch.eye(2, dtype=torch.float64)[None], 1, "tanh")

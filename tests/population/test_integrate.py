@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.population.integrate import integrate
 
 
@@ -50,11 +50,11 @@ def test_a_member_does_not_depend_on_who_is_beside_it():
 
 
 def test_what_cannot_be_followed_is_refused():
-    with pytest.raises(Refusal, match="cannot be followed beyond time"):
+    with pytest.raises(TutelageError, match="cannot be followed beyond time"):
         integrate(lambda t, y, who: y**2, column(1.0), [2.0])
-    with pytest.raises(Refusal, match="too stiff"):
+    with pytest.raises(TutelageError, match="too stiff"):
         integrate(lambda t, y, who: -1e6 * (y - torch.cos(t)[:, None]), column(0.0), [10.0], most=100)
-    with pytest.raises(Refusal, match="grow"):
+    with pytest.raises(TutelageError, match="grow"):
         integrate(lambda t, y, who: y, column(1.0), [1.0, 0.5])
-    with pytest.raises(Refusal, match="float64"):
+    with pytest.raises(TutelageError, match="float64"):
         integrate(lambda t, y, who: y, torch.ones(1, 1), [1.0])

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, special
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.population.kernels import KINDS, kernel, kernel_hessians, pairs, weighted_gradient
 
 SLOPE = 0.2
@@ -119,5 +119,5 @@ def test_a_zero_vector_is_an_idle_unit(kind):
 
 
 def test_an_activation_without_a_closed_form_is_refused():
-    with pytest.raises(Refusal, match="activation with a closed form"):
+    with pytest.raises(TutelageError, match="activation with a closed form"):
         kernel(vectors(1, 1, 2), vectors(1, 1, 2), "tanh")

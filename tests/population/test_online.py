@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tutelage import Refusal, draws
+from tutelage import TutelageError, draws
 from tutelage.population.expectations import Units
 from tutelage.population.online import online_sgd
 
@@ -41,11 +41,11 @@ def test_a_member_depends_on_its_seed_alone():
 
 def test_what_cannot_be_asked_is_refused():
     teacher, students = pair()
-    with pytest.raises(Refusal, match="1 seeds for 2 members"):
+    with pytest.raises(TutelageError, match="1 seeds for 2 members"):
         online_sgd(teacher, students, 0.1, [1.0], (1,))
-    with pytest.raises(Refusal, match="at least a step"):
+    with pytest.raises(TutelageError, match="at least a step"):
         online_sgd(teacher, students, 0.1, [1.0, 1.01], (1, 2))
-    with pytest.raises(Refusal, match="rate is a finite number"):
+    with pytest.raises(TutelageError, match="rate is a finite number"):
         online_sgd(teacher, students, -0.1, [1.0], (1, 2))
-    with pytest.raises(Refusal, match="diverged"):
+    with pytest.raises(TutelageError, match="diverged"):
         online_sgd(teacher, students, 1e6, [100.0], (1, 2))

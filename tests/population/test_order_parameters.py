@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.population.expectations import Units, loss
 from tutelage.population.flow import flow
 from tutelage.population.kernels import KINDS
@@ -125,13 +125,13 @@ def test_the_noise_term_is_a_covariance_and_each_member_has_its_own_rate():
 def test_what_cannot_be_asked_is_refused():
     teacher, students = placed("relu", 4, 2)
     now = overlaps(teacher, students)
-    with pytest.raises(Refusal, match="3 values for 2 members"):
+    with pytest.raises(TutelageError, match="3 values for 2 members"):
         online(now, [0.1, 0.2, 0.3], [1.0])
-    with pytest.raises(Refusal, match="rate is a finite number"):
+    with pytest.raises(TutelageError, match="rate is a finite number"):
         online(now, -1.0, [1.0])
-    with pytest.raises(Refusal, match="label noise"):
+    with pytest.raises(TutelageError, match="label noise"):
         online(now, 0.1, [1.0], label_noise=-0.1)
-    with pytest.raises(Refusal, match="grow without bound: lower the rate"):
+    with pytest.raises(TutelageError, match="grow without bound: lower the rate"):
         online(now, 20.0, [100.0])
-    with pytest.raises(Refusal, match="a student unit is 0"):
+    with pytest.raises(TutelageError, match="a student unit is 0"):
         overlaps(teacher, students.moved(students.w * 0))

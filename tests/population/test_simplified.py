@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.population.kernels import weighted_gradient
 from tutelage.population.simplified import (
     common_residue,
@@ -49,7 +49,7 @@ def test_ratios_of_lengths_follow_theorem_7():
 
 
 def test_the_common_residue_gives_negative_feedback():
-    """dh/dt = |r|^2 - h^2 - S h (001, eq. 68), by differences; and ratios of lengths freeze."""
+    """dh/dt = |r|^2 - h^2 - S h (Tian 2019, eq. 68), by differences; and ratios of lengths freeze."""
     target, weights = randn(3, seed=5), torch.tensor([0.5, 1.0, 2.0]).double()
     residue, w = common_residue(target, weights), 0.1 * randn(1, 3, 3, seed=6)
 
@@ -111,10 +111,10 @@ def test_species_share_a_resource():
 
 
 def test_wrong_requests_are_refused():
-    with pytest.raises(Refusal, match="departure"):
+    with pytest.raises(TutelageError, match="departure"):
         departure_time(0.0, 1.0)
-    with pytest.raises(Refusal, match="above 0"):
+    with pytest.raises(TutelageError, match="above 0"):
         common_residue(torch.ones(2), torch.zeros(2))
-    with pytest.raises(Refusal, match="species"):
+    with pytest.raises(TutelageError, match="species"):
         lotka_volterra(-torch.ones(1, 1).double(), torch.ones(1).double(), torch.ones(1, 1).double(), [1.0])
     assert spherical(torch.tensor(math.pi)).item() == pytest.approx(0, abs=1e-7)

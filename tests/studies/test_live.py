@@ -1,4 +1,4 @@
-"""How studies stand while their packs land."""
+"""How studies stand while their experiments land."""
 
 import pytest
 
@@ -10,8 +10,8 @@ from tutelage.studies.reproduce import plans
 @pytest.fixture(scope="module")
 def landed(tmp_path_factory):
     planned = plans(["l-shape", "focus-shifting"], "smoke")
-    specs = [s for plan in planned.values() for s in plan.experiments]
-    return planned, execute(specs, Store(tmp_path_factory.mktemp("results")))
+    experiments = [s for plan in planned.values() for s in plan.experiments]
+    return planned, execute(experiments, Store(tmp_path_factory.mktemp("results")))
 
 
 def test_nothing_landed_means_every_claim_waits(landed):
@@ -22,10 +22,10 @@ def test_nothing_landed_means_every_claim_waits(landed):
         assert not standing.verdicts
 
 
-def test_claims_by_setting_are_judged_as_their_packs_land(landed):
-    planned, packs = landed
+def test_claims_by_setting_are_judged_as_their_results_land(landed):
+    planned, results = landed
     landing = Landing(planned)
-    landing.add(packs[0])
+    landing.add(results[0])
     first = landing.standings()[0]
     assert (first.study, first.landed, first.experiments) == ("l-shape", 1, 12)
     assert sum(first.verdicts.values()) == 2  # the two claims made of every setting by itself
@@ -33,10 +33,10 @@ def test_claims_by_setting_are_judged_as_their_packs_land(landed):
 
 
 def test_in_the_end_everything_is_judged(landed):
-    planned, packs = landed
+    planned, results = landed
     landing = Landing(planned)
-    for pack in packs:
-        landing.add(pack)
+    for result in results:
+        landing.add(result)
     for standing in landing.standings():
         assert standing.landed == standing.experiments
         assert standing.waiting == 0

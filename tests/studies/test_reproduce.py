@@ -11,7 +11,7 @@ import pytest
 import yaml
 from matplotlib.figure import Figure
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.files import write_atomically
 from tutelage.lab import Experiment
 from tutelage.lab.experiment import find as find_kind
@@ -81,7 +81,7 @@ def ones(scale):
 
 @pytest.fixture
 def known(monkeypatch):
-    monkeypatch.setitem(STUDIES, "ones", Study("ones", "000", "Thm 1", "Ones", "Ones.", ones))
+    monkeypatch.setitem(STUDIES, "ones", Study("ones", "tian2020", "Thm 1", "Ones", "Ones.", ones))
 
 
 def test_figure_claims_and_numbers_are_made_of_the_view(tmp_path, known):
@@ -131,8 +131,8 @@ def test_studies_share_their_experiments():
 
 
 def test_a_wrong_scale_or_study_is_refused_before_any_work(tmp_path):
-    with pytest.raises(Refusal, match="there is no scale 'big'"):
+    with pytest.raises(TutelageError, match="unknown scale 'big'"):
         reproduce(["l-shape"], "big", tmp_path)
-    with pytest.raises(Refusal, match="there is no study"):
+    with pytest.raises(TutelageError, match="unknown study"):
         reproduce(["l-shape", "nothing"], SCALES[0], tmp_path)
     assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,4 @@
-"""Statistics of packs on reports made by hand."""
+"""Statistics of experiments on reports made by hand."""
 
 from pathlib import Path
 
@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tutelage.lab import Pack
+from tutelage.lab import TrainedStudents
 from tutelage.measures import Report
 from tutelage.studies.statistics import mean_where, rank_correlations, recovered_share, recovery_steps
 
 
-def pack_of(**values):
+def result_of(**values):
     steps = tuple(range(0, 10 * len(next(iter(values.values()))), 10))
-    return Pack(None, Report(steps, {name: np.asarray(v, float) for name, v in values.items()}), Path())
+    return TrainedStudents(None, Report(steps, {name: np.asarray(v, float) for name, v in values.items()}), Path())
 
 
 def test_rank_correlations_are_spearmans():
@@ -32,13 +32,13 @@ def test_rank_correlations_of_constants_and_gaps_are_undefined():
 
 def test_recovery_is_the_first_step_above_the_threshold():
     best = [[[0.1, 0.96], [0.2, 0.2]], [[0.97, 0.9], [0.3, 0.3]], [[0.9, 0.99], [0.99, 0.4]]]  # [T, S, m]
-    steps = recovery_steps(pack_of(best_correlation=best))
+    steps = recovery_steps(result_of(best_correlation=best))
     assert steps.tolist() == [[10.0, 0.0], [20.0, np.inf]]
 
 
 def test_recovered_share_counts_units_and_leaves_out_diverged_members():
     best = [[[0.96, 0.2, 0.99, 0.95], [np.nan] * 4]]
-    share = recovered_share(pack_of(best_correlation=best))
+    share = recovered_share(result_of(best_correlation=best))
     assert share[0] == 0.5
     assert np.isnan(share[1])
 

@@ -6,24 +6,24 @@ from pathlib import Path
 import pytest
 
 import tutelage
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.discover import SUBJECTS
 from tutelage.lab import plain
 from tutelage.studies import SCALES, STUDIES, find, study
 
 NAMED_BY_THE_DESIGN = {
-    "boundaries-2d": ("000", "3"),
-    "l-shape": ("000", "5"),
-    "success-rate": ("000", "7"),
-    "specialisation-dynamics": ("000", "8"),
-    "focus-shifting": ("001", "8"),
-    "loss-curves": ("001", "11"),
-    "teacher-aware-data": ("000", "9"),
+    "boundaries-2d": ("tian2020", "3"),
+    "l-shape": ("tian2020", "5"),
+    "success-rate": ("tian2020", "7"),
+    "specialisation-dynamics": ("tian2020", "8"),
+    "focus-shifting": ("tian2019", "8"),
+    "loss-curves": ("tian2019", "11"),
+    "teacher-aware-data": ("tian2020", "9"),
 }
 
 
 def test_all_studies_are_there():
-    assert {name: (s.seed, s.figure) for name, s in STUDIES.items()}.items() >= NAMED_BY_THE_DESIGN.items()
+    assert {name: (s.paper, s.figure) for name, s in STUDIES.items()}.items() >= NAMED_BY_THE_DESIGN.items()
 
 
 @pytest.mark.parametrize("name", sorted(STUDIES))
@@ -57,22 +57,26 @@ def test_experiments_of_a_study_are_distinct(scale):
 def test_the_paper_scale_is_the_seeds_own():
     """32 seeds, 100 epochs of 1,000 batches of 16, 10,000 training and evaluation points, d = 100, C = 50."""
     for name in ("l-shape", "success-rate", "loss-curves", "specialisation-dynamics"):
-        for spec in find(name).plan("paper").experiments:
-            assert len(spec.seeds) == 32
-            assert (spec.training.steps, spec.training.batch, spec.training.learning_rate) == (100_000, 16, 0.01)
-            assert (spec.inputs.train, spec.inputs.evaluate) == (10_000, 10_000)
-            assert (spec.teacher.inputs, spec.teacher.outputs) == (100, 50)
+        for experiment in find(name).plan("paper").experiments:
+            assert len(experiment.seeds) == 32
+            assert (experiment.training.steps, experiment.training.batch, experiment.training.learning_rate) == (
+                100_000,
+                16,
+                0.01,
+            )
+            assert (experiment.inputs.train, experiment.inputs.evaluate) == (10_000, 10_000)
+            assert (experiment.teacher.inputs, experiment.teacher.outputs) == (100, 50)
 
 
 def test_an_unknown_study_is_refused_with_the_nearest_name():
-    with pytest.raises(Refusal, match="did you mean 'l-shape'"):
+    with pytest.raises(TutelageError, match="did you mean 'l-shape'"):
         find("lshape")
 
 
 def test_a_study_of_a_known_name_is_an_error():
-    with pytest.raises(Refusal, match="there is a study 'l-shape' already"):
+    with pytest.raises(TutelageError, match="there is a study 'l-shape' already"):
 
-        @study("l-shape", seed="000", figure="5", shows="Something else.")
+        @study("l-shape", paper="tian2020", figure="5", shows="Something else.")
         def other(scale):
             """Another one."""
 

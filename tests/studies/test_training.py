@@ -11,9 +11,9 @@ from tutelage.training.teachers import Levels
 
 
 def test_students_are_those_of_train_and_progress_is_a_share_of_the_experiment():
-    law, seeds, settings = Gaussian(train=50, evaluate=20), (0, 1), Training(steps=30, learning_rate=0.02)
-    teacher = Levels(inputs=3, hidden=2, outputs=2).build(seeds, law)
-    students, inputs = SmallNormal(multiple=2).build(teacher, seeds), law.draw(teacher, seeds)
+    distribution, seeds, settings = Gaussian(train=50, evaluate=20), (0, 1), Training(steps=30, learning_rate=0.02)
+    teacher = Levels(inputs=3, hidden=2, outputs=2).build(seeds, distribution)
+    students, inputs = SmallNormal(width_factor=2).build(teacher, seeds), distribution.draw(teacher, seeds)
     shares: list[float] = []
     after = train_in(Context(progress=shares.append), teacher, students, inputs, settings, share=0.5)
     wanted = train(teacher, students, inputs, settings).students

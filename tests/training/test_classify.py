@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tutelage import draws
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.margins.datasets import orthants
 from tutelage.training import Cosine, Sgd
 from tutelage.training.classify import Residual, classify, small_uniform
@@ -30,7 +30,7 @@ def by_autograd(start, x, y, seeds, epochs, batch, rate):
 def test_it_takes_the_steps_of_sgd(layers):
     data = orthants(range(3), count=23, dimension=4)
     x, y = data.x.float(), data.y.float()
-    start = small_uniform(range(3), 4, 6, layers, multiple=1.0)
+    start = small_uniform(range(3), 4, 6, layers, width_factor=1.0)
     found = classify(start, x, y, range(3), epochs=6, batch=5, learning_rate=0.2)
     wanted = by_autograd(start, x, y, range(3), 6, 5, 0.2)
     for a, b in zip(found.weights, wanted, strict=True):
@@ -64,15 +64,15 @@ def test_bad_settings_are_refused():
         ({"optimiser": Sgd(momentum=0.9)}, "momentum and weight decay are not supported by classify"),
         ({"loss": "mse"}, "use 'binary-cross-entropy'"),
     ):
-        with pytest.raises(Refusal, match=said):
+        with pytest.raises(TutelageError, match=said):
             classify(start, data.x, data.y, range(2), **{"batch": 5, **options})
-    with pytest.raises(Refusal, match="recode"):
+    with pytest.raises(TutelageError, match="recode"):
         classify(start, data.x, data.y + 1, range(2), batch=5)
-    with pytest.raises(Refusal, match="seeds"):
+    with pytest.raises(TutelageError, match="seeds"):
         classify(start, data.x, data.y, range(3), batch=5)
-    with pytest.raises(Refusal, match="no plain stack"):
+    with pytest.raises(TutelageError, match="no plain stack"):
         _ = start.network
-    with pytest.raises(Refusal, match="at least 2 layers"):
+    with pytest.raises(TutelageError, match="at least 2 layers"):
         small_uniform([0], 4, 6, 1)
-    with pytest.raises(Refusal, match="diverged"):
+    with pytest.raises(TutelageError, match="diverged"):
         classify(start, 1e8 * data.x, data.y, range(2), batch=5, learning_rate=1e30, epochs=3)

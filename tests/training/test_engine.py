@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.networks import outputs
 from tutelage.training import ENGINES, Task, Training, choose
 
@@ -32,7 +32,7 @@ def test_auto_says_why_faster_engines_were_passed_over(problem):
 
 def test_an_unknown_engine_is_refused_with_the_known_ones(problem):
     p = problem()
-    with pytest.raises(Refusal, match="there is no engine 'stackd': did you mean 'stacked'"):
+    with pytest.raises(TutelageError, match="unknown engine 'stackd'; did you mean 'stacked'"):
         choose("stackd", p.students, task_of(p))
 
 
@@ -40,7 +40,7 @@ def test_a_named_engine_that_cannot_is_refused_with_the_reason(problem):
     p = problem(widths=(5, 4, 3, 2))
     for name in ENGINES:
         if ENGINES[name].refusal(p.students, task_of(p)):
-            with pytest.raises(Refusal, match=f"the engine '{name}' cannot do this"):
+            with pytest.raises(TutelageError, match=f"the engine '{name}' cannot do this"):
                 choose(name, p.students, task_of(p))
 
 

@@ -14,7 +14,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutelage import Refusal, compiling
+from tutelage import TutelageError, compiling
 from tutelage.networks import Network, outputs
 from tutelage.training import Task, Training
 from tutelage.training.fused_cpu import FusedCpu
@@ -293,11 +293,11 @@ def test_other_devices_and_mixed_precision_are_refused():
 def test_students_that_do_not_fit_are_refused_before_compiled_code_sees_them():
     students, task = problem((4, 5, 2))
     for wrong in (network((3, 5, 2), 3), network((4, 5, 6), 3), network((4, 5, 2), 2)):
-        with pytest.raises(Refusal, match="do not fit"):
+        with pytest.raises(TutelageError, match="do not fit"):
             FusedCpu(task).advance(wrong, 0, 1)
-    with pytest.raises(Refusal, match="do not fit"):
+    with pytest.raises(TutelageError, match="do not fit"):
         FusedCpu(replace(task, labels=task.labels[:, 1:])).advance(students, 0, 1)
-    with pytest.raises(Refusal, match="no samples"):
+    with pytest.raises(TutelageError, match="no samples"):
         FusedCpu(replace(task, points=task.points[:, :0], labels=task.labels[:, :0])).advance(students, 0, 1)
 
 
@@ -305,7 +305,7 @@ def test_an_unknown_vector_setting_is_refused(monkeypatch):
     from tutelage.training._vector_tiles import choose_vector
 
     monkeypatch.setenv("TUTELAGE_VECTOR", "avx215")
-    with pytest.raises(Refusal, match="did you mean 'avx2'"):
+    with pytest.raises(TutelageError, match="did you mean 'avx2'"):
         choose_vector()
 
 

@@ -8,7 +8,7 @@ import torch
 
 from tutelage.networks import Network, outputs
 from tutelage.training import Task, Training
-from tutelage.training.fused_gpu import FusedGpu, GpuLayout, pack, size_refusal, unpack
+from tutelage.training.fused_gpu import FusedGpu, GpuLayout, result, size_refusal, unpack
 from tutelage.training.schedules import Cosine
 from tutelage.training.stacked import Stacked
 
@@ -125,10 +125,10 @@ def test_sizes_beyond_any_hidden_layer():
 
 
 @pytest.mark.parametrize("bias", [True, False])
-def test_pack_and_unpack_are_inverse(bias):
+def test_result_and_unpack_are_inverse(bias):
     students = network((11, 37, 6), bias=bias)
     plan = GpuLayout(11, 37, 6, bias)
-    first, second = pack(students, plan)
+    first, second = result(students, plan)
     assert first.shape == (3, 48, 16)
     assert second.shape == (3, 48, 8)
     assert_identical(unpack(students, first, second), students)

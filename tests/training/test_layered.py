@@ -6,7 +6,7 @@ from torch import nn
 
 from tutelage import draws
 from tutelage.data import shifted_and_flipped
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.networks.layered import Architecture, Conv, Dense, Layered
 from tutelage.training import Cosine, Sgd, Training
 from tutelage.training.layered import accuracy, fit, member_losses
@@ -117,9 +117,9 @@ def test_losses_are_torchs():
 
 def test_bad_fits_are_refused():
     x, y = task()
-    with pytest.raises(Refusal, match="a batch of 100 without replacement needs as many samples"):
+    with pytest.raises(TutelageError, match="a batch of 100 without replacement needs as many samples"):
         fit(Layered(PLAN, [0]), x, y, learning(epochs=1, batch=100))
-    with pytest.raises(Refusal, match=r"members \[0\] diverged in epoch 1"):
+    with pytest.raises(TutelageError, match=r"members \[0\] diverged in epoch 1"):
         fit(
             Layered(Architecture((1, 6, 6), (Dense(4),), 3, pool=False), [0]),
             x,
@@ -133,7 +133,7 @@ def test_bad_fits_are_refused():
         ({"sampling": "replacement"}, "Training.sampling='replacement' is not supported by fit: use 'epochs'"),
         ({"mixed_precision": True}, "Training.mixed_precision=True is not supported by fit: use False"),
     ):
-        with pytest.raises(Refusal, match=said):
+        with pytest.raises(TutelageError, match=said):
             fit(Layered(PLAN, [0]), x, y, learning(**({"epochs": 1, "batch": 10} | wrong)))
 
 
@@ -141,7 +141,7 @@ def test_binary_cross_entropy_is_that_of_one_output():
     outputs, y = torch.randn(2, 7, 1, dtype=torch.float64), torch.tensor([[0, 1, 1, 0, 1, 0, 0]] * 2)
     wanted = nn.functional.binary_cross_entropy_with_logits(outputs[..., 0], y.double(), reduction="none").mean(1)
     torch.testing.assert_close(member_losses(outputs, y, "binary-cross-entropy"), wanted)
-    with pytest.raises(Refusal, match="one output"):
+    with pytest.raises(TutelageError, match="one output"):
         member_losses(outputs.expand(-1, -1, 2), y, "binary-cross-entropy")
 
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.networks import outputs
 from tutelage.training import Adam, Sgd, Task, Training, train
 from tutelage.training.losses import labels
@@ -89,9 +89,9 @@ def test_a_diverged_student_does_not_touch_the_others(problem):
 def test_what_remembers_is_not_advanced_without_its_memory(problem):
     p = problem()
     task = Task(p.inputs.train, outputs(p.teacher, p.inputs.train), Training(steps=5, optimiser=Adam()), p.seeds)
-    with pytest.raises(Refusal, match="call learn"):
+    with pytest.raises(TutelageError, match="call learn"):
         Stacked(task).advance(p.students, 0, 5)
-    with pytest.raises(Refusal, match=r"plain SGD on the squared error, not adam"):
+    with pytest.raises(TutelageError, match=r"plain SGD on the squared error, not adam"):
         train(p.teacher, p.students, p.inputs, steps=5, optimiser=Adam(), engine="fused-cpu")
 
 
@@ -100,9 +100,9 @@ def test_plain_sgd_keeps_no_memory_and_its_old_hash():
     assert Sgd().plain
     assert not Sgd(momentum=0.1).plain
     assert not Adam().plain
-    with pytest.raises(Refusal, match="momentum"):
+    with pytest.raises(TutelageError, match="momentum"):
         Sgd(momentum=1.0)
-    with pytest.raises(Refusal, match="did you mean 'adam'"):
+    with pytest.raises(TutelageError, match="did you mean 'adam'"):
         Training(steps=5, optimiser={"kind": "adamm"})
 
 
@@ -123,5 +123,5 @@ def test_a_module_is_trained_by_the_same_rule(name):
 
 
 def test_nesterov_needs_momentum():
-    with pytest.raises(Refusal, match="'nesterov' needs a momentum above 0"):
+    with pytest.raises(TutelageError, match="'nesterov' needs a momentum above 0"):
         Sgd(nesterov=True)

@@ -12,7 +12,7 @@ import tutelage
 from tutelage.settings import Recipe
 from tutelage.training import inputs, students, teachers
 
-PACKAGES = {"teachers": (teachers, "Teacher"), "inputs": (inputs, "Law"), "students": (students, "Student")}
+PACKAGES = {"teachers": (teachers, "Teacher"), "inputs": (inputs, "Distribution"), "students": (students, "Student")}
 
 
 @pytest.mark.parametrize("name", PACKAGES)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.training import Constant, Cosine, Drops, Schedule, Settle
 
 
@@ -32,7 +32,7 @@ def test_factors_do_not_depend_on_how_the_steps_are_cut(schedule):
 
 
 def test_an_unknown_schedule_is_refused_with_the_nearest_name():
-    with pytest.raises(Refusal, match="did you mean 'cosine'"):
+    with pytest.raises(TutelageError, match="did you mean 'cosine'"):
         Schedule.parse({"kind": "cosin"})
 
 

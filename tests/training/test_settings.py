@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.training import Constant, Drops, Training, train
 from tutelage.training.settings import Supported, given, set_rate
 
@@ -17,7 +17,7 @@ def test_the_length_is_in_steps_or_in_epochs():
         ({}, "give 'steps' or 'epochs'"),
         ({"steps": 1, "epochs": 1}, "or 'epochs' in the training, not both"),
     ):
-        with pytest.raises(Refusal, match=said):
+        with pytest.raises(TutelageError, match=said):
             Training(**wrong)
 
 
@@ -25,7 +25,7 @@ def test_epochs_draw_without_replacement_unless_told():
     assert Training(steps=1).sampling == "replacement"
     assert Training(epochs=1).sampling == "epochs"
     assert Training(epochs=1, sampling="replacement").sampling == "replacement"
-    with pytest.raises(Refusal, match="a batch of 16 without replacement needs as many samples; there are 10"):
+    with pytest.raises(TutelageError, match="a batch of 16 without replacement needs as many samples; there are 10"):
         Training(epochs=1).length(samples=10)
 
 
@@ -45,7 +45,7 @@ def test_rates_are_those_of_the_schedule():
     assert list(settings.rates(6, per_epoch=2)) == [0.5] * 4 + [0.25] * 2
     long = Training(steps=2500, learning_rate=0.5, schedule=Drops(at=(2000,), factor=0.5))
     assert list(long.rates(2500)) == [0.5] * 2000 + [0.25] * 500
-    with pytest.raises(Refusal, match="learning_rate must be one number, got 2"):
+    with pytest.raises(TutelageError, match="learning_rate must be one number, got 2"):
         list(Training(steps=1, learning_rate=(0.1, 0.2)).rates(1))
 
 
@@ -73,7 +73,7 @@ def test_what_a_trainer_does_not_support_is_named():
         ({"optimiser": {"kind": "adam"}}, "Training.optimiser='adam' is not supported by sort: use 'sgd'"),
         ({"mixed_precision": True}, "Training.mixed_precision=True is not supported by sort: use False"),
     ):
-        with pytest.raises(Refusal, match=said):
+        with pytest.raises(TutelageError, match=said):
             trainer.check(Training(**({"steps": 3} | wrong)))
 
 
@@ -82,5 +82,5 @@ def test_settings_are_given_as_one_or_by_name():
     assert given(record, {}, epochs=5) is record
     assert given(None, {"batch": 4}, epochs=5, learning_rate=0.5) == Training(epochs=5, batch=4, learning_rate=0.5)
     assert given(None, {"steps": 7}, epochs=5, batch=2) == Training(steps=7, batch=2)
-    with pytest.raises(Refusal, match="as settings or by name, not both: batch would be dropped"):
+    with pytest.raises(TutelageError, match="as settings or by name, not both: batch would be dropped"):
         given(record, {"batch": 4})

@@ -12,7 +12,7 @@ from tutelage.training.stacked import Stacked, step
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("widths", [(5, 4, 3), (5, 4, 6, 3), (4, 3, 5, 4, 2)])
 def test_a_step_is_the_gradient_of_the_loss(problem, activation, bias, widths):
-    """W - rate * dJ/dW with J = 1/2 mean over the batch of the squared error summed over outputs (000, eq. 2)."""
+    """W - rate * dJ/dW with J = 1/2 mean over the batch of the squared error summed over outputs (Tian 2020, eq. 2)."""
     p = problem(widths=widths, activation=activation, bias=bias)
     x, y = p.inputs.train[:, :7], outputs(p.teacher, p.inputs.train)[:, :7]
     rates = torch.tensor([0.1, 0.2, 0.3], dtype=torch.float64)

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.training import Drops, Task, Training
 
 
@@ -78,7 +78,7 @@ def test_joined_tasks_keep_their_rows_rates_and_order():
 
 
 def test_tasks_of_different_trainings_are_not_joined():
-    with pytest.raises(Refusal, match="different trainings"):
+    with pytest.raises(TutelageError, match="different trainings"):
         Task.join([make_task([0]), make_task([1], batch=8)])
 
 
@@ -90,7 +90,7 @@ def test_tasks_of_different_trainings_are_not_joined():
     ],
 )
 def test_what_does_not_fit_is_refused_before_any_work(training, sentence):
-    with pytest.raises(Refusal, match=sentence):
+    with pytest.raises(TutelageError, match=sentence):
         make_task([0, 1], **training)
 
 
@@ -100,5 +100,5 @@ def test_what_does_not_fit_is_refused_before_any_work(training, sentence):
      {"steps": 5, "batch": 0}, {"steps": 5, "learning_rate": float("inf")}, {"steps": 5, "sampling": "sometimes"}],
 )  # fmt: skip
 def test_settings_out_of_range_are_refused(settings):
-    with pytest.raises(Refusal):
+    with pytest.raises(TutelageError):
         Training(**settings)

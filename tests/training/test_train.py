@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import tutelage as tt
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.training import ENGINES, Training
 from tutelage.training.students import SmallNormal
 
@@ -17,16 +17,16 @@ def largest_difference(a, b):
 
 @pytest.mark.parametrize("engine", ["stacked", "auto"])
 @pytest.mark.parametrize("sampling", ["replacement", "epochs"])
-def test_a_student_trained_alone_equals_itself_among_64_others_and_in_packs_of_any_size(problem, engine, sampling):
+def test_a_student_trained_alone_equals_itself_among_64_others_and_in_results_of_any_size(problem, engine, sampling):
     """Weights to 1e-10 in float64 after 1,000 steps; the rows are compared bit for bit in test_task."""
     seeds = tuple(range(65))
     everyone = problem(seeds=seeds)
     settings = {"steps": ALL_STEPS, "learning_rate": 0.02, "sampling": sampling, "engine": engine}
     together = tt.train(everyone.teacher, everyone.students, everyone.inputs, **settings).students
-    for pack in ([37], [64, 3], list(range(20, 37))):
-        few = problem(seeds=[seeds[i] for i in pack])
+    for result in ([37], [64, 3], list(range(20, 37))):
+        few = problem(seeds=[seeds[i] for i in result])
         apart = tt.train(few.teacher, few.students, few.inputs, **settings).students
-        assert largest_difference(apart, together[pack]) < 1e-10
+        assert largest_difference(apart, together[result]) < 1e-10
 
 
 def test_what_is_recorded_does_not_change_the_students(problem):
@@ -71,7 +71,7 @@ def test_diverged_members_are_found_to_the_step_and_the_others_go_on(problem, dt
     settings = Training(steps=400, learning_rate=rates)
     try:
         run = tt.train(p.teacher, p.students, p.inputs, settings, engine=engine)
-    except Refusal as refusal:
+    except TutelageError as refusal:
         pytest.skip(str(refusal))
     when = run.diverged_at.tolist()
     assert [when[i] for i in (0, 2, 4)] == [-1, -1, -1]
@@ -98,26 +98,26 @@ def test_training_goes_on_to_the_end_when_everyone_diverges(problem):
 
 def test_students_of_another_shape_are_refused(problem):
     p, other = problem(), problem(widths=(7, 4, 3))
-    with pytest.raises(Refusal, match="students map 7 inputs to 3 outputs and the teacher 6 to 3"):
+    with pytest.raises(TutelageError, match="students map 7 inputs to 3 outputs and the teacher 6 to 3"):
         tt.train(p.teacher, other.students, p.inputs, steps=5)
 
 
 def test_another_number_of_members_is_refused(problem):
     p = problem()
     one = SmallNormal().build(p.teacher, seeds=[1])
-    with pytest.raises(Refusal, match="there are 1 students, 3 teachers and inputs for 3 members"):
+    with pytest.raises(TutelageError, match="there are 1 students, 3 teachers and inputs for 3 members"):
         tt.train(p.teacher, one, p.inputs, steps=5)
 
 
 def test_steps_beyond_the_training_cannot_be_recorded(problem):
     p = problem()
-    with pytest.raises(Refusal, match=r"recorded steps must lie in 0 \.\. 5"):
+    with pytest.raises(TutelageError, match=r"recorded steps must lie in 0 \.\. 5"):
         tt.train(p.teacher, p.students, p.inputs, steps=5, record=[6])
 
 
 def test_settings_and_keywords_are_not_mixed(problem):
     p = problem()
-    with pytest.raises(Refusal, match="learning_rate would be dropped"):
+    with pytest.raises(TutelageError, match="learning_rate would be dropped"):
         tt.train(p.teacher, p.students, p.inputs, tt.training.Training(steps=5), learning_rate=0.1)
 
 
@@ -129,6 +129,6 @@ def test_one_teacher_serves_all_students(problem):
 
 
 def test_a_teacher_given_second_is_noticed_where_widths_tell(problem, caplog):
-    p = problem(multiple=3)
+    p = problem(width_factor=3)
     tt.train(p.students, p.teacher, p.inputs, steps=2)
     assert "the teacher (12 hidden units) is wider than its students (4)" in caplog.text

@@ -1,4 +1,4 @@
-"""Students of one teacher in the plane (paper 002, Analysis of Alignment Phenomenon, anonymous).
+"""Students of one teacher in the plane (Zhu et al. 2021, Analysis of Alignment Phenomenon, anonymous).
 
 Under the population loss, the gradient of students with fan-out 1 depends on angles alone. The package has kernels of
 the angle (:mod:`.angular`), the determinants whose signs decide whether students can stand still

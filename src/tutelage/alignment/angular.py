@@ -1,9 +1,10 @@
-r"""Angular distance functions (002, section 5.2): even kernels on the circle, and which of them are non-negative forms.
+r"""Angular distance functions (Zhu et al. 2021, section 5.2): even kernels on the circle, and which of them are
+non-negative forms.
 
 With :math:`F(\theta) = f(\min(|\theta|, 2\pi - |\theta|)) = c_0 + 2\sum_{n \ge 1} c_n \cos n\theta` the form of
-(002, Def. 5.2) is :math:`4\pi^2 \sum_n c_n |\hat h_n|^2` over all integers n, so F is AD exactly if no c_n is negative.
-An AD function is PAD (002, Def. 5.7) if all c_n of even n, or all of odd n, are positive: a vector in the kernel of M
-is then orthogonal to all powers of the distinct numbers :math:`e^{2i\theta_j}`. For relu,
+(Zhu et al. 2021, Def. 5.2) is :math:`4\pi^2 \sum_n c_n |\hat h_n|^2` over all integers n, so F is AD exactly if no c_n
+is negative. An AD function is PAD (Zhu et al. 2021, Def. 5.7) if all c_n of even n, or all of odd n, are positive: a
+vector in the kernel of M is then orthogonal to all powers of the distinct numbers :math:`e^{2i\theta_j}`. For relu,
 
 .. math:: c_n = \frac{4}{\pi (n^2 - 1)^2} \text{ (n even)}, \quad c_1 = \frac{\pi}{4}, \quad c_n = 0 \text{ (else)},
 
@@ -18,7 +19,7 @@ from typing import Literal
 import numpy as np
 from scipy import fft
 
-from tutelage.errors import Refusal, unknown
+from tutelage.errors import TutelageError, unknown
 from tutelage.population.kernels import KINDS, odd_and_even
 
 PROBES = 1024
@@ -51,7 +52,7 @@ class AngularKernel:
 
 
 def relu_shape(angles: np.ndarray) -> np.ndarray:
-    """f(theta) = sin theta + (pi - theta) cos theta on [0, pi] (002, Thm 5.1).
+    """f(theta) = sin theta + (pi - theta) cos theta on [0, pi] (Zhu et al. 2021, Thm 5.1).
 
     >>> relu_shape(np.array([0.0, math.pi / 2])).round(6).tolist()
     [3.141593, 1.0]
@@ -60,7 +61,7 @@ def relu_shape(angles: np.ndarray) -> np.ndarray:
 
 
 def named(kind: str = "relu", slope: float = 0.01) -> AngularKernel:
-    r"""The kernel of an activation at unit lengths times 2 pi, or "arc": pi - theta (002, Lemma 4.5).
+    r"""The kernel of an activation at unit lengths times 2 pi, or "arc": pi - theta (Zhu et al. 2021, Lemma 4.5).
 
     :math:`2\pi a^2 \cos\theta + 4 b^2 (\sin\theta + (\pi/2 - \theta)\cos\theta)` with a, b of :mod:`.kernels`, which
     for relu is f; for erf :math:`4 \arcsin(\cos\theta / 2)`. With :math:`B = 4b^2` and :math:`L = 2\pi a^2 +
@@ -106,7 +107,7 @@ def from_formula(
     >>> from_formula(lambda t: t > 1)
     Traceback (most recent call last):
     ...
-    tutelage.errors.Refusal: 'formula' jumps by 1 near 1: an angular kernel has to be continuous on [0, pi]
+    tutelage.errors.TutelageError: 'formula' jumps by 1 near 1: an angular kernel has to be continuous on [0, pi]
     """
     angles = np.linspace(0, math.pi, PROBES + 1)
     values = _evaluated(function, angles, name)
@@ -114,7 +115,7 @@ def from_formula(
         apart = np.abs(_evaluated(function, -angles, name) - values)
         worst = int(apart.argmax())
         if apart[worst] > 1e-9 * max(1.0, np.abs(values).max()):
-            raise Refusal(
+            raise TutelageError(
                 f"'{name}' is not even: it differs by {apart[worst]:.3g} between {angles[worst]:.4g} and minus that; "
                 "an angular kernel depends on the angle alone, so make it even"
             )
@@ -127,7 +128,7 @@ def from_formula(
         low, high, step = (low, middle, abs(b - a)) if abs(b - a) >= abs(c - b) else (middle, high, abs(c - b))
     if step > JUMP * size and size > 0 and step > error:
         text = f"'{name}' jumps by {step:.4g} near {low:.4g}: an angular kernel has to be continuous on [0, pi]"
-        raise Refusal(text)
+        raise TutelageError(text)
     return AngularKernel(name, lambda t: _evaluated(function, t, name), variation, None, error)
 
 
@@ -135,7 +136,7 @@ def _evaluated(function: Callable[[np.ndarray], np.ndarray], angles: np.ndarray,
     values = np.asarray(function(angles), dtype=np.float64)
     if values.shape != angles.shape or not np.isfinite(values).all():
         some = "" if np.isfinite(values).all() else " with some not finite"
-        raise Refusal(
+        raise TutelageError(
             f"'{name}' has to turn an array of angles in [0, pi] into finite numbers of the same shape "
             f"{angles.shape}, and gave shape {values.shape}{some}"
         )
@@ -149,11 +150,11 @@ def from_samples(values: np.ndarray, name: str = "samples", *, circle: bool = Fa
     """
     values = np.asarray(values, dtype=np.float64)
     if values.ndim != 1 or len(values) < 3 or not np.isfinite(values).all():
-        raise Refusal(f"'{name}' needs a row of at least 3 finite values, not an array of shape {values.shape}")
+        raise TutelageError(f"'{name}' needs a row of at least 3 finite values, not an array of shape {values.shape}")
     if circle:
         apart = np.abs(values - np.roll(values[::-1], 1))
         if len(values) % 2 or apart.max() > 1e-9 * max(1.0, np.abs(values).max()):
-            raise Refusal(
+            raise TutelageError(
                 f"'{name}' over the circle has to be an even number of values with v[k] = v[-k], and these differ by "
                 f"up to {apart.max():.3g}"
             )
@@ -185,7 +186,7 @@ def fourier(kernel: AngularKernel, terms: int = 64, steps: int = 1 << 14) -> Fou
     [1.27324, 0.785398, 0.141471]
     """
     if not 1 <= terms <= steps:
-        raise Refusal(f"coefficients up to {terms} need 1 to {steps} of them, the number of steps")
+        raise TutelageError(f"coefficients up to {terms} need 1 to {steps} of them, the number of steps")
     values = fft.dct(kernel(np.linspace(0, math.pi, steps + 1)), type=1)[: terms + 1] / (2 * steps)
     if kernel.variation is None:
         return Fourier(values, np.full(terms + 1, np.inf))
@@ -211,7 +212,7 @@ class Angularity:
 
 
 def angularity(kernel: AngularKernel, notion: Literal["AD", "PAD"] = "AD", terms: int = 64) -> Angularity:
-    """Test of (002, Def. 5.2 and 5.7) by Fourier coefficients, with the witness where it fails.
+    """Test of (Zhu et al. 2021, Def. 5.2 and 5.7) by Fourier coefficients, with the witness where it fails.
 
     >>> angularity(from_formula(lambda t: t, variation=4.0)).holds, angularity(named("relu"), "PAD").holds
     (False, True)

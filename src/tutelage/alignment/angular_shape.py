@@ -1,4 +1,5 @@
-r"""Whether an angular kernel falls, and whether f(alpha) f(beta) > f(alpha + beta) f(0) (002, Lemmas 4.2 and 4.3).
+r"""Whether an angular kernel falls, and whether f(alpha) f(beta) > f(alpha + beta) f(0) (Zhu et al. 2021, Lemmas 4.2
+and 4.3).
 
 Both are *proved* by closed form (see :func:`.angular.named`; log-concave where positive and falling gives the second),
 and for a kernel that is straight between equal steps. There the first is a matter of its slopes. As for the second,
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tutelage.alignment.angular import AngularKernel
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 STEPS = 512
 
@@ -33,7 +34,8 @@ class ShapeFinding:
 
 
 def falls(kernel: AngularKernel, steps: int = STEPS) -> ShapeFinding:
-    """Whether f falls strictly on [0, pi] (002, Lemma 4.2); value: the least fall over a step, at its beginning.
+    """Whether f falls strictly on [0, pi] (Zhu et al. 2021, Lemma 4.2); value: the least fall over a step, at its
+    beginning.
 
     >>> from tutelage.alignment.angular import from_samples, named
     >>> falls(named("relu")).holds, falls(from_samples([3.0, 1.0, 2.0])).holds
@@ -46,7 +48,7 @@ def falls(kernel: AngularKernel, steps: int = STEPS) -> ShapeFinding:
 
 
 def log_concave(kernel: AngularKernel, steps: int = STEPS) -> ShapeFinding:
-    """Whether f(alpha) f(beta) > f(alpha + beta) f(0) for positive alpha + beta < pi (002, Lemma 4.3).
+    """Whether f(alpha) f(beta) > f(alpha + beta) f(0) for positive alpha + beta < pi (Zhu et al. 2021, Lemma 4.3).
 
     value: the least difference on the grid; pairs with alpha or beta 0, where both sides are the same, are left out.
 
@@ -73,7 +75,7 @@ def log_concave(kernel: AngularKernel, steps: int = STEPS) -> ShapeFinding:
 def _on_grid(kernel: AngularKernel, steps: int) -> tuple[np.ndarray, np.ndarray]:
     """The kernel at its own corners, or at equal steps."""
     if steps < 2:
-        raise Refusal(f"a kernel is looked at on at least 2 steps, not {steps}")
+        raise TutelageError(f"a kernel is looked at on at least 2 steps, not {steps}")
     pieces = kernel.pieces if kernel.pieces >= 2 else steps
     angles = np.linspace(0, math.pi, pieces + 1)
     return angles, kernel(angles)

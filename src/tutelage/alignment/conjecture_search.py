@@ -1,4 +1,4 @@
-"""Looking for a counterexample to Conjecture 5.5 of seed 002: at random, and uphill. For f of relu alone.
+"""Looking for a counterexample to Conjecture 5.5 of Zhu et al. 2021: at random, and uphill. For f of relu alone.
 
 Both report what was proved. At random, a set counts as settled when a witness shows that some det M_i is not positive
 (:mod:`._determinant_loops`); what float64 leaves open goes to :func:`.determinants.signs`. Uphill, the smallest
@@ -17,7 +17,7 @@ from tutelage import draws
 from tutelage.alignment._determinant_loops import search, settle
 from tutelage.alignment.angular import named
 from tutelage.alignment.determinants import checked, matrices, ratios, separation, signs
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 ROOM = 1 << 12
 """Sets that float64 leaves open in one block, at most, that are looked at again."""
@@ -45,7 +45,7 @@ def random_search(
     (0, 0)
     """
     if m < 2 or sets < 1 or threads < 1:
-        raise Refusal(f"a search needs m of at least 2 and one set and one thread, not {m}, {sets} and {threads}")
+        raise TutelageError(f"a search needs m of at least 2 and one set and one thread, not {m}, {sets} and {threads}")
     key = np.uint64(draws.keys([seed], f"angle sets of {m}").numpy().view(np.uint64)[0])
     starts = range(0, sets, BLOCK)
 
@@ -110,7 +110,7 @@ def climb(m: int, starts: int = 256, steps: int = 2000, distance: float = 0.1, s
     Each start tries a random move of its own length and keeps what is better; lengths grow with success.
     """
     if m < 2 or (m + 1) * distance >= 2 * math.pi:
-        raise Refusal(f"{m} students and a teacher do not fit on the circle at a distance of {distance:g}")
+        raise TutelageError(f"{m} students and a teacher do not fit on the circle at a distance of {distance:g}")
     keys = draws.keys(range(seed, seed + starts), f"climb of {m}")
     free = 2 * math.pi - (m + 1) * distance
     gaps = -np.log(draws.uniforms(keys, m + 1).numpy())

@@ -8,7 +8,7 @@ within :math:`\delta` of Q for :math:`\delta < 1`, so by Weyl every eigenvalue o
 
 import numpy as np
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 EPS = 2.0**-53
 SLACK = 1 + 1e-9
@@ -26,7 +26,9 @@ def least_eigenvalues(matrices: np.ndarray, error: float = 0.0) -> tuple[np.ndar
     """
     a = np.asarray(matrices, dtype=np.float64)
     if a.ndim != 3 or a.shape[1] != a.shape[2] or not np.array_equal(a, a.swapaxes(1, 2)):
-        raise Refusal(f"wanted symmetric matrices [S, m, m], and these are {list(a.shape)} or differ from their mirror")
+        raise TutelageError(
+            f"wanted symmetric matrices [S, m, m], and these are {list(a.shape)} or differ from their mirror"
+        )
     m = a.shape[1]
     values, q = np.linalg.eigh(a)
     gamma = (m + 3) * EPS / (1 - (m + 3) * EPS)  # of a sum of m products, and of one more factor and difference

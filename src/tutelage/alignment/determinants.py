@@ -1,4 +1,5 @@
-r"""The determinant condition (002, Thm 5.1) with signs that are proved: M = [f(theta_ij)], M_i with column i = f_0.
+r"""The determinant condition (Zhu et al. 2021, Thm 5.1) with signs that are proved: M = [f(theta_ij)], M_i with column
+i = f_0.
 
 By Cramer's rule :math:`\det M_i = \rho_i \det M` where :math:`M\rho = f_0`, so signs are those of :math:`\rho_i` once M
 is positive definite. In float64, an approximate inverse R with :math:`\beta = \|I - RM\|_\infty < 1` encloses them:
@@ -16,7 +17,7 @@ import mpmath  # type: ignore[import-untyped]
 import numpy as np
 
 from tutelage.alignment.angular import AngularKernel, named
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 EPS = 2.0**-53
 DEGENERATE = 1e-9
@@ -31,9 +32,9 @@ def checked(angles: np.ndarray) -> np.ndarray:
     angles = np.asarray(angles, dtype=np.float64)
     angles = angles[None] if angles.ndim == 1 else angles
     if angles.ndim != 2 or angles.shape[1] < 1 or not np.isfinite(angles).all():
-        raise Refusal(f"angle sets are finite numbers [sets, m], not an array of shape {angles.shape}")
+        raise TutelageError(f"angle sets are finite numbers [sets, m], not an array of shape {angles.shape}")
     if ((angles < 0) | (angles >= 2 * math.pi)).any():
-        raise Refusal("angles have to lie in [0, 2 pi), with the teacher's at 0: take them modulo 2 pi")
+        raise TutelageError("angles have to lie in [0, 2 pi), with the teacher's at 0: take them modulo 2 pi")
     return angles
 
 
@@ -42,7 +43,7 @@ def of_vectors(teacher: np.ndarray, students: np.ndarray) -> np.ndarray:
     teacher, students = np.asarray(teacher, dtype=np.float64), np.asarray(students, dtype=np.float64)
     teacher = np.broadcast_to(teacher, (students.shape[0], 2))
     if not (teacher != 0).any(-1).all() or not (students != 0).any(-1).all():
-        raise Refusal("a zero vector has no angle: leave out units whose weights are zero")
+        raise TutelageError("a zero vector has no angle: leave out units whose weights are zero")
     turn = np.arctan2(students[..., 1], students[..., 0]) - np.arctan2(teacher[:, 1], teacher[:, 0])[:, None]
     turn = np.mod(turn, 2 * math.pi)
     return np.where(turn >= 2 * math.pi, 0.0, turn)
@@ -63,7 +64,7 @@ def separation(angles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def matrices(angles: np.ndarray, kernel: AngularKernel | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """M [S, m, m] and f_0 [S, m] (002, Def. 5.3)."""
+    """M [S, m, m] and f_0 [S, m] (Zhu et al. 2021, Def. 5.3)."""
     every = (kernel or named("relu"))(distances(checked(angles)))
     return every[:, 1:, 1:], every[:, 1:, 0]
 

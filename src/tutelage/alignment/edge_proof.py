@@ -40,7 +40,7 @@ from tutelage.alignment.interval_proof import (
     _up,
     branch,
 )
-from tutelage.errors import Refusal, unknown
+from tutelage.errors import TutelageError, unknown
 
 Edge = Literal["opposite", "neighbour"]
 EDGES: tuple[Edge, ...] = ("opposite", "neighbour")
@@ -63,7 +63,7 @@ def prove_edge(edge: Edge, slab: int = 5, margin: int = 4, finest: int = 9) -> I
     if edge not in EDGES:
         raise unknown("kind of edge", edge, EDGES)
     if not 2 <= margin <= slab <= finest <= 16:
-        raise Refusal(
+        raise TutelageError(
             f"gaps of a pair are no wider than the margin or finer than the boxes, not {slab}, {margin}, {finest}"
         )
     levels = branch(lambda corners, level: _codes(corners, level, edge, slab, margin), finest)

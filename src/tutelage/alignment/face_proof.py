@@ -36,7 +36,7 @@ from tutelage.alignment.interval_proof import (
     _value,
     branch,
 )
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 HIGHEST_CURVE = 1.3913
 """Above the greatest f'', which is at the only root of f''' = 2 cos theta + (pi - theta) sin theta, between these."""
@@ -50,7 +50,9 @@ def prove_face(slab: int = 6, margin: int = 5, finest: int = 11) -> IntervalProo
     True
     """
     if not 2 <= margin < slab <= finest <= 16:
-        raise Refusal(f"a slab is thinner than the margin and no finer than the boxes, not {slab}, {margin}, {finest}")
+        raise TutelageError(
+            f"a slab is thinner than the margin and no finer than the boxes, not {slab}, {margin}, {finest}"
+        )
     return IntervalProof(margin, branch(lambda corners, level: _codes(corners, level, slab, margin), finest), slab)
 
 

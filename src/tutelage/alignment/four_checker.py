@@ -16,7 +16,7 @@ import numpy as np
 from tutelage.alignment._distance_polynomials import _minus, _plus, _times
 from tutelage.alignment.four_proof import FourProof
 from tutelage.alignment.proof_checker import BITS, FINEST, BoxCheck, Pair, Tables, _tables
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 COARSE = 12
 LARGE = 3
@@ -31,7 +31,7 @@ def check_four(proof: FourProof, on_progress: Callable[[float], None] = lambda s
     True
     """
     if len(proof.levels) > FINEST + 1:
-        raise Refusal(
+        raise TutelageError(
             f"the checker follows boxes down to level {FINEST}, and this proof has {len(proof.levels)} levels"
         )
     tables = _tables(FINEST)
@@ -40,7 +40,9 @@ def check_four(proof: FourProof, on_progress: Callable[[float], None] = lambda s
     covers, total = True, sum(len(codes) for codes in proof.levels)
     for level, codes in enumerate(proof.levels):
         if len(codes) != len(corners):
-            raise Refusal(f"level {level} of the proof has {len(codes)} codes for {len(corners)} boxes: it is damaged")
+            raise TutelageError(
+                f"level {level} of the proof has {len(codes)} codes for {len(corners)} boxes: it is damaged"
+            )
         covers &= not bool(((codes == 1) | (codes > 6)).any())
         for k in range(0, len(codes), 1 << 20):  # a million at a time, for memory
             part = slice(k, k + (1 << 20))

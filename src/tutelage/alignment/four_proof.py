@@ -1,4 +1,5 @@
-r"""Conjecture 5.5 of seed 002 for m = 4 and f(theta) = sin theta + (pi - theta) cos theta, proved on boxes of angles.
+r"""Conjecture 5.5 of Zhu et al. 2021 for m = 4 and f(theta) = sin theta + (pi - theta) cos theta, proved on boxes of
+angles.
 
 As :mod:`.interval_proof` does for three students: the hypercube of all angles is cut into sixteen again and again, a
 box with :math:`0 < \theta_1 < \dots < \theta_4 < 2\pi` is *proved* when det M_2 or det M_3 is below 0 all over it, by
@@ -17,7 +18,7 @@ import numpy as np
 
 from tutelage.alignment._four_loops import uppers
 from tutelage.alignment.interval_proof import EXCLUDED, LOWEST_SLOPE, OPEN, OUTSIDE, PROVED, ROOT, SPLIT
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 SLACK = 0.1
 CHUNK = 1 << 18
@@ -81,7 +82,7 @@ def prove_four(margin: int = 4, finest: int = 5) -> FourProof:
     True
     """
     if not 2 <= margin <= 8 or not 2 <= finest <= 8:
-        raise Refusal(f"margin and finest level run from 2 to 8, not {margin} and {finest}")
+        raise TutelageError(f"margin and finest level run from 2 to 8, not {margin} and {finest}")
     corners, levels = np.zeros((1, 4), np.int64), []
     for level in range(finest + 1):
         parts = [_codes(corners[k : k + CHUNK], level, margin) for k in range(0, len(corners), CHUNK)]

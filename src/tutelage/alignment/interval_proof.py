@@ -1,4 +1,5 @@
-r"""Conjecture 5.5 of seed 002 for m = 3 and f(theta) = sin theta + (pi - theta) cos theta, proved on boxes of angles.
+r"""Conjecture 5.5 of Zhu et al. 2021 for m = 3 and f(theta) = sin theta + (pi - theta) cos theta, proved on boxes of
+angles.
 
 The angles are :math:`0 < \theta_1 < \theta_2 < \theta_3 < 2\pi`, and :math:`\theta_2 \le \pi` without loss, since
 :math:`\theta \to 2\pi - \theta` turns every set with :math:`\theta_2 > \pi` into one below with the same determinants.
@@ -23,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 SPLIT, PROVED, EXCLUDED, OUTSIDE, OPEN = 0, 1, 4, 5, 6
 """Codes of boxes; 1, 2, 3: proved by det M_1, M_2, M_3; open: neither, at the finest level asked for."""
@@ -80,7 +81,7 @@ class IntervalProof:
         Boxes that are cut by the border of the ordered sets count for nothing.
         """
         if self.slab:
-            raise Refusal("a proof for a slab says nothing box by box: ask for its region once it is complete")
+            raise TutelageError("a proof for a slab says nothing box by box: ask for its region once it is complete")
         total, corners = 0.0, np.zeros((1, 3), np.int64)
         for level, codes in enumerate(self.levels):
             size = 1 << level
@@ -130,7 +131,9 @@ def prove(margin: int = 5, finest: int = 10) -> IntervalProof:
     True
     """
     if not 2 <= margin <= finest <= 16:
-        raise Refusal(f"levels run from 2 to 16 and the margin is no finer than the boxes, not {margin} and {finest}")
+        raise TutelageError(
+            f"levels run from 2 to 16 and the margin is no finer than the boxes, not {margin} and {finest}"
+        )
     return IntervalProof(margin, branch(lambda corners, level: _codes(corners, level, margin), finest))
 
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from tutelage.alignment._distance_polynomials import _ENDS, _first, _minus, _plus, _second, _times
 from tutelage.alignment.interval_proof import IntervalProof
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 BITS = 60
 FINEST = 13
@@ -61,7 +61,9 @@ def check(proof: IntervalProof, on_progress: Callable[[float], None] = lambda sh
     covers, total = True, sum(len(codes) for codes in proof.levels)
     for level, codes in enumerate(proof.levels):
         if len(codes) != len(corners):
-            raise Refusal(f"level {level} of the proof has {len(codes)} codes for {len(corners)} boxes: it is damaged")
+            raise TutelageError(
+                f"level {level} of the proof has {len(codes)} codes for {len(corners)} boxes: it is damaged"
+            )
         covers &= bool((codes <= 5).all()) and _set_aside(corners, codes, level, proof)
         for i in (1, 2, 3):
             own = corners[codes == i]

@@ -1,4 +1,4 @@
-"""Representations with the information that was asked for (seed 004, chapter 4)."""
+"""Representations with the information that was asked for (Phuong 2021, chapter 4)."""
 
 from tutelage.autoencoders.bounds import Bounds, bounds
 from tutelage.autoencoders.closed_forms import Infomax, NormalOptimum, best_elbo, infomax_of_table, normal_optimum

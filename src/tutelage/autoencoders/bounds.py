@@ -3,9 +3,9 @@ r"""Information of models whose latent is too large to integrate: a bound from b
 .. math:: H(z) + E \log r(z|x) \;\le\; I(x; z) \;\le\;
     E \log p(x|z) - E \log \tfrac{1}{k} \sum_j \frac{p(x|z_j)\, p(z_j)}{r(z_j|x)}
 
-All means are over samples (z, x) of the model, z_j over r(z|x). The left is the infomax bound (004, Theorem 4.1); the
-right holds since the last mean is a lower bound of E log p(x). Both hold for every r, in expectation; the samples are
-not those of any training.
+All means are over samples (z, x) of the model, z_j over r(z|x). The left is the infomax bound (Phuong 2021, Theorem
+4.1); the right holds since the last mean is a lower bound of E log p(x). Both hold for every r, in expectation; the
+samples are not those of any training.
 """
 
 import math
@@ -18,7 +18,7 @@ from torch import Tensor
 from tutelage import draws
 from tutelage.autoencoders.objective import log_weights
 from tutelage.autoencoders.parts import CategoricalDecoder, Model
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 
 @dataclass(frozen=True)
@@ -58,10 +58,10 @@ def from_samples(log_r: Tensor, log_p: Tensor, log_marginal: Tensor, prior_entro
     0.000 ± 0.000 <= I <= 0.100 ± 0.000 nats
     """
     if len(log_r) < 2:
-        raise Refusal("a standard error needs two samples or more")
+        raise TutelageError("a standard error needs two samples or more")
     low, high = (log_r + prior_entropy).double(), (log_p - log_marginal).double()
     if not (low.isfinite().all() and high.isfinite().all()):
-        raise Refusal("densities are not finite on samples of the model: it has diverged and has no bounds")
+        raise TutelageError("densities are not finite on samples of the model: it has diverged and has no bounds")
     errors = [float(a.std() / len(a) ** 0.5) for a in (low, high)]
     return Bounds(float(low.mean()), errors[0], float(high.mean()), errors[1])
 
@@ -70,10 +70,10 @@ def from_samples(log_r: Tensor, log_p: Tensor, log_marginal: Tensor, prior_entro
 def bounds(model: Model, seeds: Sequence[int], samples: int = 4096, codes: int = 16) -> list[Bounds]:
     """Bounds of every member, from fresh samples of it; codes: k of the upper one, which tightens as it grows."""
     if samples < 2 or codes < 1:
-        raise Refusal("the bounds need two samples or more, and one code for each at least")
+        raise TutelageError("the bounds need two samples or more, and one code for each at least")
     members, kind = model.members, next(model.decoder.parameters()).dtype
     if len(seeds) != members:
-        raise Refusal(f"there are {len(seeds)} seeds for {members} members: give one each")
+        raise TutelageError(f"there are {len(seeds)} seeds for {members} members: give one each")
     keys = {name: draws.keys(seeds, f"autoencoder-held-out-{name}") for name in ("latent", "sample", "code")}
     z = draws.normals(keys["latent"], samples * model.latent, dtype=kind).view(members, samples, model.latent)
     if isinstance(model.decoder, CategoricalDecoder):

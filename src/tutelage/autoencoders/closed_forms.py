@@ -1,4 +1,4 @@
-"""What seed 004, chapter 4 says with both sides known: exact twins of its bound and of its optima, in float64."""
+"""What Phuong 2021, chapter 4 says with both sides known: exact twins of its bound and of its optima, in float64."""
 
 import math
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from torch import Tensor
 
 from tutelage.autoencoders.exact import grid
 from tutelage.autoencoders.objective import standard_normal
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +21,7 @@ class Infomax:
 
 
 def infomax_of_table(joint: Tensor, r: Tensor) -> Infomax:
-    """Both sides of the infomax inequality for discrete z and x (004, Theorem 4.1).
+    """Both sides of the infomax inequality for discrete z and x (Phuong 2021, Theorem 4.1).
 
     joint: p(z, x), r: conditionals that sum to 1 over z, [S, Z, X] each.
 
@@ -32,12 +32,14 @@ def infomax_of_table(joint: Tensor, r: Tensor) -> Infomax:
     """
     joint, r = joint.double(), r.double()
     if joint.shape != r.shape or joint.ndim != 3:
-        raise Refusal(f"tables of shapes {list(joint.shape)} and {list(r.shape)}: give [members, z, x] twice")
+        raise TutelageError(f"tables of shapes {list(joint.shape)} and {list(r.shape)}: give [members, z, x] twice")
     off = max(float((joint.sum((1, 2)) - 1).abs().max()), float((r.sum(1) - 1).abs().max()))
     if off > 1e-6 or joint.min() < 0 or r.min() < 0:
-        raise Refusal("a table is no law: p(z, x) sums to 1 in all, r(z|x) sums to 1 over z, and none is negative")
+        raise TutelageError(
+            "a table is no distribution: p(z, x) sums to 1 in all, r(z|x) sums to 1 over z, and none is negative"
+        )
     if ((r == 0) & (joint > 0)).any():
-        raise Refusal("r(z|x) is 0 where p(z, x) is not: the bound is minus infinity; give r some mass there")
+        raise TutelageError("r(z|x) is 0 where p(z, x) is not: the bound is minus infinity; give r some mass there")
     of_z, of_x = joint.sum(2, keepdim=True), joint.sum(1, keepdim=True)
     posterior = joint / of_x.clamp_min(torch.finfo(torch.float64).tiny)
     entropy = -torch.special.xlogy(of_z, of_z).sum((1, 2))
@@ -50,18 +52,18 @@ def infomax_of_table(joint: Tensor, r: Tensor) -> Infomax:
 def best_elbo(mean: Tensor, log_std: Tensor, probabilities: Tensor, points: int | None = None) -> Tensor:
     """The ELBO of normal encoders of symbols with the best decoder there is: -H(q(x)) - KL(q(z) || p(z)), [S].
 
-    That decoder is q(x|z), and q(z) is the mixture of the codes; it equals the prior only where every code does (004,
-    Theorem 4.2). mean, log_std [S, K, k]; probabilities of the symbols [K].
+    That decoder is q(x|z), and q(z) is the mixture of the codes; it equals the prior only where every code does (Phuong
+    2021, Theorem 4.2). mean, log_std [S, K, k]; probabilities of the symbols [K].
     """
     z, log_dz = grid(mean.shape[-1], points)
     mean, log_std, weight = mean.double().unsqueeze(2), log_std.double().unsqueeze(2), probabilities.double()
     if abs(float(weight.sum()) - 1) > 1e-6 or weight.min() < 0:
-        raise Refusal("probabilities of symbols are at least 0 and sum to 1")
+        raise TutelageError("probabilities of symbols are at least 0 and sum to 1")
     each = standard_normal((z - mean) * (-log_std).exp()) - log_std.sum(-1)  # [S, K, P]
     log_q = (each + weight.log().unsqueeze(1)).logsumexp(1)
     q = (log_q + log_dz).exp()
     if float((q.sum(1) - 1).abs().max()) > 1e-3:
-        raise Refusal("the grid does not hold the codes: they are too narrow or too far out; ask for more points")
+        raise TutelageError("the grid does not hold the codes: they are too narrow or too far out; ask for more points")
     return torch.special.xlogy(weight, weight).sum() - (q * (log_q - standard_normal(z))).sum(1)
 
 
@@ -85,6 +87,6 @@ def normal_optimum(target: float) -> NormalOptimum:
     (0.367879, 1.0, -1.418939)
     """
     if not 0 <= target < math.inf:
-        raise Refusal(f"a target of {target:g} nats cannot be met: information is finite and at least 0")
+        raise TutelageError(f"a target of {target:g} nats cannot be met: information is finite and at least 0")
     rho = math.sqrt(-math.expm1(-2 * target))
     return NormalOptimum(rho, math.exp(-target), -0.5 * math.log(2 * math.pi * math.e))

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from tutelage import draws
 from tutelage.autoencoders.likelihoods import Kind
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 Module = TypeVar("Module", bound=nn.Module)
 
@@ -35,7 +35,8 @@ class ConvEncoder(nn.Module):
 
 
 class ConvDecoder(nn.Module):
-    """One dense layer, two convolutions that double the image: codes -> what ``kind`` of law speaks of the pixels.
+    """One dense layer, two convolutions that double the image: codes -> what ``kind`` of distribution speaks of the
+    pixels.
 
     normal: means, and one log-variance that all pixels share, which starts for pixels between 0 and 1; bernoulli:
     logits; categorical: logits of K levels.
@@ -87,7 +88,7 @@ def conv_decoder(
     torch.Size([2, 1, 28, 28])
     """
     if kind not in ("normal", "bernoulli", "categorical") or levels < 2:
-        raise Refusal(f"pixels are 'normal', 'bernoulli' or 'categorical' with two levels or more, not {kind!r}")
+        raise TutelageError(f"pixels are 'normal', 'bernoulli' or 'categorical' with two levels or more, not {kind!r}")
     return started(ConvDecoder(checked_shape(shape), _sized(latent, width), kind, width, levels), seed, "conv-decoder")
 
 
@@ -106,11 +107,13 @@ def started(module: Module, seed: int, stream: str) -> Module:
 def checked_shape(shape: Sequence[int]) -> tuple[int, int, int]:
     """Channels, height, width; refused unless both sides can be halved twice."""
     if len(shape) != 3 or min(shape) < 1 or shape[1] % 4 or shape[2] % 4:
-        raise Refusal(f"images of shape {list(shape)} are not (channels, height, width) with sides multiples of 4")
+        raise TutelageError(
+            f"images of shape {list(shape)} are not (channels, height, width) with sides multiples of 4"
+        )
     return shape[0], shape[1], shape[2]
 
 
 def _sized(latent: int, width: int) -> int:
     if latent < 1 or width < 1:
-        raise Refusal(f"a code of {latent} and {width} channels: both are at least 1")
+        raise TutelageError(f"a code of {latent} and {width} channels: both are at least 1")
     return latent

@@ -13,7 +13,7 @@ from torch import Tensor
 from tutelage import draws
 from tutelage.autoencoders.objective import log_weights, standard_normal, to_prior
 from tutelage.autoencoders.parts import CategoricalDecoder, Encoder, Model
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 REACH = 7.0
 """Of the grids, in deviations of the prior: 3e-12 of its mass lies beyond."""
@@ -50,7 +50,7 @@ class Exact:
 def grid(latent: int, points: int | None = None) -> tuple[Tensor, Tensor]:
     """Latents [P, k] and the logarithm of the volume of their cells, a number, by the trapezoidal rule."""
     if latent not in _POINTS:
-        raise Refusal(f"quadrature serves latents of one or two dimensions, not {latent}: use the bounds instead")
+        raise TutelageError(f"quadrature serves latents of one or two dimensions, not {latent}: use the bounds instead")
     line = torch.linspace(-REACH, REACH, points or _POINTS[latent], dtype=torch.float64)
     log_cell = latent * (line[1] - line[0]).log()
     return (line.unsqueeze(1) if latent == 1 else torch.cartesian_prod(line, line)), log_cell
@@ -58,19 +58,19 @@ def grid(latent: int, points: int | None = None) -> tuple[Tensor, Tensor]:
 
 @torch.no_grad()
 def evaluate(model: Model, *, points: int | None = None, data_points: int = 401) -> Exact:
-    """Exact quantities under the data's law: uniform symbols, or N(0, 1) where x is a number.
+    """Exact quantities under the data's distribution: uniform symbols, or N(0, 1) where x is a number.
 
     points: of the latent grid along each axis, 801 in one dimension and 121 in two unless told.
     """
     z, _ = grid(model.latent, points)
-    x = _law(model, data_points)[0]
+    x = _distribution(model, data_points)[0]
     chunk = max(1, _ELEMENTS // (len(z) * len(x)))
     parts = [_evaluate(model.select(r), points, data_points) for r in torch.arange(model.members).split(chunk)]
     return Exact(*(torch.cat([getattr(part, name) for part in parts]) for name in Exact.__dataclass_fields__))
 
 
 def _evaluate(model: Model, points: int | None, data_points: int) -> Exact:
-    x, log_data, log_dx = _law(model, data_points)
+    x, log_data, log_dx = _distribution(model, data_points)
     z, log_dz = grid(model.latent, points)
     log_prior = standard_normal(z) + log_dz  # of the cells: [P]
     log_p = log_conditional(model, z, x)  # [S, P, X]
@@ -116,7 +116,7 @@ def code(
     """Latents of a grid [P, k], and the encoder's density q(z|x) there for symbols or numbers x [X]: [S, X, P].
 
     resample: k of the resampling encoder, whose density is the mean of k p(x, z) / (w(z) + sum of k - 1 weights w) over
-    fresh weights (004, sec. 4.5; Cremer et al. 2017), taken over so many sets of them.
+    fresh weights (Phuong 2021, sec. 4.5; Cremer et al. 2017), taken over so many sets of them.
     """
     chosen = model.select(range(model.members))
     z, log_dz = grid(model.latent, points)
@@ -160,7 +160,7 @@ def log_conditional(model: Model, z: Tensor, x: Tensor) -> Tensor:
         return model.decoder.log_probabilities(latents)[..., x]
     mean, log_std = model.decoder.moments(latents)
     if mean.shape[-1] != 1:
-        raise Refusal("data of several dimensions are not integrated: exact numbers need one number a sample")
+        raise TutelageError("data of several dimensions are not integrated: exact numbers need one number a sample")
     return -0.5 * ((x - mean) * (-log_std).exp()).square() - log_std - 0.5 * math.log(2 * math.pi)
 
 
@@ -172,7 +172,7 @@ def log_code(encoder: Encoder, z: Tensor, x: Tensor) -> Tensor:
     return standard_normal((z - mean) * (-log_std).exp()) - log_std.sum(-1)
 
 
-def _law(model: Model, points: int) -> tuple[Tensor, Tensor, Tensor]:
+def _distribution(model: Model, points: int) -> tuple[Tensor, Tensor, Tensor]:
     """Values x of the data, log of their density or probability, and log of the steps between them: [X] each."""
     if isinstance(model.decoder, CategoricalDecoder):
         symbols = model.decoder.symbols
@@ -192,7 +192,7 @@ def _hold(mass: Tensor, whose: str, part: str, allowed: float = _MISSED) -> None
     """Refuse where the grid does not hold what it integrates."""
     off = float((mass - 1).abs().max())
     if not off <= allowed:
-        raise Refusal(
+        raise TutelageError(
             f"the grid holds the mass of {whose} to {off:.1e} only: its {part} is too narrow or reaches too far; ask "
             "for more points"
         )

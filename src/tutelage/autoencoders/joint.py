@@ -11,7 +11,7 @@ from tutelage.autoencoders.bounds import Bounds, from_samples
 from tutelage.autoencoders.likelihoods import Likelihood, pair
 from tutelage.autoencoders.objective import standard_normal, to_prior
 from tutelage.autoencoders.streams import NamedDraws
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 
 @dataclass
@@ -35,7 +35,7 @@ class Joint:
     @property
     def latent(self) -> int:
         if self.size is None:
-            raise Refusal("the size of the code is not known yet: fit the model, or encode some data, first")
+            raise TutelageError("the size of the code is not known yet: fit the model, or encode some data, first")
         return self.size
 
     @property
@@ -51,9 +51,9 @@ class Joint:
                 out = self.decoder(mean)
             except (RuntimeError, TypeError) as error:
                 said = str(error).splitlines()[0]
-                raise Refusal(f"encoder and decoder do not fit data of shape {list(x.shape)} ({said})") from None
+                raise TutelageError(f"encoder and decoder do not fit data of shape {list(x.shape)} ({said})") from None
             if mean.ndim != 2:
-                raise Refusal(f"the encoder gives codes of shape {list(mean.shape)}: wanted one row a sample")
+                raise TutelageError(f"the encoder gives codes of shape {list(mean.shape)}: wanted one row a sample")
             self.likelihood.log_density(out, x[:2])
         self.size = mean.shape[1]
         return self.likelihood.most(out)

@@ -1,4 +1,4 @@
-"""What a decoder's output means: the law of x given z, for any torch module, by name."""
+"""What a decoder's output means: the distribution of x given z, for any torch module, by name."""
 
 import math
 from dataclasses import dataclass
@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from tutelage.errors import Refusal, unknown
+from tutelage.errors import TutelageError, unknown
 
-Kind = Literal["normal", "bernoulli", "categorical", "law"]
-KINDS: tuple[Kind, ...] = ("normal", "bernoulli", "categorical", "law")
+Kind = Literal["normal", "bernoulli", "categorical", "distribution"]
+KINDS: tuple[Kind, ...] = ("normal", "bernoulli", "categorical", "distribution")
 _LARGEST = 20.0  # of |log variance|
 
 
@@ -20,10 +20,10 @@ class Likelihood:
     """p(x|z) of one kind from a decoder's output.
 
     normal: a pair (mean, log-variance), each of the shape of x [B, ...]; bernoulli: logits of the shape of x, which is
-    0 or 1; categorical: logits [B, ..., K] for whole numbers x [B, ...] from 0 to K - 1; law: an object of your own,
-    where x is not decoded entry by entry, with ``log_density(x)`` -> [B], ``sample(draw)`` -> x [B, ...], the ``shape``
-    of both x and draw, and ``discrete``: where it is so draws are uniform, else standard normal and gradients flow. It
-    may have ``most``, the most information of x in nats.
+    0 or 1; categorical: logits [B, ..., K] for whole numbers x [B, ...] from 0 to K - 1; distribution: an object of
+    your own, where x is not decoded entry by entry, with ``log_density(x)`` -> [B], ``sample(draw)`` -> x [B, ...], the
+    ``shape`` of both x and draw, and ``discrete``: where it is so draws are uniform, else standard normal and gradients
+    flow. It may have ``most``, the most information of x in nats.
     """
 
     kind: Kind
@@ -34,11 +34,11 @@ class Likelihood:
 
     def symbols(self, out: Any) -> bool:
         """Whether the decoder speaks of discrete data, through which no gradient flows."""
-        return bool(out.discrete) if self.kind == "law" else self.kind != "normal"
+        return bool(out.discrete) if self.kind == "distribution" else self.kind != "normal"
 
     def log_density(self, out: Any, x: Tensor) -> Tensor:
         """log p(x|z), summed over all but the first axis: [B]."""
-        if self.kind == "law":
+        if self.kind == "distribution":
             if out.shape != x.shape:
                 raise _misfit(out.shape, x)
             return out.log_density(x)
@@ -58,7 +58,7 @@ class Likelihood:
 
     def sample(self, out: Any, draw: Tensor) -> Tensor:
         """x from draws of the shape of x: standard normal ones, through which gradients flow, or uniform ones."""
-        if self.kind == "law":
+        if self.kind == "distribution":
             return out.sample(draw)
         if self.kind == "normal":
             mean, log_variance = pair(out, "decoder")
@@ -70,7 +70,7 @@ class Likelihood:
 
     def shape(self, out: Any) -> torch.Size:
         """Of x, as the decoder has it."""
-        if self.kind == "law":
+        if self.kind == "distribution":
             return torch.Size(out.shape)
         if self.kind == "normal":
             return pair(out, "decoder")[0].shape
@@ -79,8 +79,9 @@ class Likelihood:
     def most(self, out: Any) -> float | None:
         """The most information that x can have with anything, in nats: the logarithm of how many values it can take.
 
-        None where there is no such limit, or where a law of the user's own does not tell it. The entropy of the data is
-        none: a sample of n has log n nats at most, and the law it was drawn from may have more.
+        None where there is no such limit, or where a distribution of the user's own does not tell it. The entropy of
+        the data is
+        none: a sample of n has log n nats at most, and the distribution it was drawn from may have more.
 
         >>> round(Likelihood("categorical").most(torch.zeros(5, 2, 10)), 6)  # two symbols out of ten
         4.60517
@@ -89,40 +90,40 @@ class Likelihood:
             return math.prod(self.shape(out)[1:]) * math.log(2)
         if self.kind == "categorical":
             return math.prod(self.shape(out)[1:]) * math.log(_tensor(out).shape[-1])
-        return getattr(out, "most", None) if self.kind == "law" else None
+        return getattr(out, "most", None) if self.kind == "distribution" else None
 
     def check(self, x: Tensor) -> None:
         """Refuse data that are not of this kind."""
         whole = not x.is_floating_point() or bool((x == x.round()).all())
         if not x.isfinite().all():
-            raise Refusal("some data are not finite: leave them out")
+            raise TutelageError("some data are not finite: leave them out")
         if self.kind == "normal" and whole:
-            raise Refusal(
+            raise TutelageError(
                 "the data are whole numbers, whose density a normal decoder can make as large as it likes: use "
                 "'bernoulli' for 0 and 1, 'categorical' for more values"
             )
         if self.kind == "bernoulli" and not bool(((x == 0) | (x == 1)).all()):
-            raise Refusal("a bernoulli decoder takes data that are 0 or 1: round them, or use 'normal'")
+            raise TutelageError("a bernoulli decoder takes data that are 0 or 1: round them, or use 'normal'")
         if self.kind == "categorical" and (x.is_floating_point() or bool((x < 0).any())):
-            raise Refusal("a categorical decoder takes whole numbers from 0 up, as an integer tensor")
+            raise TutelageError("a categorical decoder takes whole numbers from 0 up, as an integer tensor")
 
     def _same(self, out: Tensor, x: Tensor) -> None:
         if out.shape != x.shape:
             raise _misfit(out.shape, x)
 
 
-def _misfit(shape: torch.Size, x: Tensor) -> Refusal:
-    return Refusal(f"the decoder speaks of data of shape {list(shape)} and these have {list(x.shape)}")
+def _misfit(shape: torch.Size, x: Tensor) -> TutelageError:
+    return TutelageError(f"the decoder speaks of data of shape {list(shape)} and these have {list(x.shape)}")
 
 
 def pair(out: Tensor | tuple[Tensor, Tensor], whose: str) -> tuple[Tensor, Tensor]:
     """Mean and log-variance, the latter kept within reach of its exponential."""
     if isinstance(out, tuple | list) and len(out) == 2 and out[0].shape == out[1].shape:
         return out[0], out[1].clamp(-_LARGEST, _LARGEST)
-    raise Refusal(f"the {whose} gives no pair of mean and log-variance of one shape: return two tensors")
+    raise TutelageError(f"the {whose} gives no pair of mean and log-variance of one shape: return two tensors")
 
 
 def _tensor(out: Tensor | tuple[Tensor, Tensor]) -> Tensor:
     if not isinstance(out, Tensor):
-        raise Refusal("a decoder of symbols gives one tensor of logits, not several")
+        raise TutelageError("a decoder of symbols gives one tensor of logits, not several")
     return out

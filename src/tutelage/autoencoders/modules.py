@@ -1,4 +1,4 @@
-"""The mutual autoencoder around any torch encoder and decoder (seed 004, Algorithm 4.1)."""
+"""The mutual autoencoder around any torch encoder and decoder (Phuong 2021, Algorithm 4.1)."""
 
 import copy
 import math
@@ -20,7 +20,7 @@ from tutelage.autoencoders.settings import InformationObjective, steps_and_batch
 from tutelage.autoencoders.steps import Terms, bound, estimate, fit_estimator, gain, kept_codes
 from tutelage.autoencoders.streams import NamedDraws
 from tutelage.autoencoders.training import checked_targets
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.training import Adam, Settle, Training
 from tutelage.training.settings import given, set_rate
 
@@ -34,7 +34,7 @@ class MutualAutoencoder:
     """A VAE whose code carries the information asked for.
 
     encoder: data [B, ...] -> mean and log-variance of the code, [B, k] each; decoder: codes [B, k] -> what ``kind`` of
-    law it speaks of (see :class:`.Likelihood`); target: M in nats, None for a plain VAE; penalty: C of (4.11);
+    distribution it speaks of (see :class:`.Likelihood`); target: M in nats, None for a plain VAE; penalty: C of (4.11);
     estimator: r(z|x), built like the encoder, a copy of it with weights of its own unless given. It is shown samples of
     the model alone, never data. The other switches are those of :class:`.InformationObjective`; gradient: of
     discrete data alone, "sum" where a sample is one symbol.
@@ -59,10 +59,14 @@ class MutualAutoencoder:
         self.objective = InformationObjective(penalty, resample, beta, warm_up, free_bits, gradient)
         self.likelihood = Likelihood(kind)
         if gradient == "sum" and kind != "categorical":
-            raise Refusal(f"the sum over symbols is for kind 'categorical', not {kind!r}: leave the gradient alone")
+            raise TutelageError(
+                f"the sum over symbols is for kind 'categorical', not {kind!r}: leave the gradient alone"
+            )
         estimator = copy.deepcopy(encoder) if estimator is None else estimator
         if {id(p) for p in estimator.parameters()} & {id(p) for p in encoder.parameters()}:
-            raise Refusal("the estimator shares weights with the encoder: it speaks of the model, give it its own")
+            raise TutelageError(
+                "the estimator shares weights with the encoder: it speaks of the model, give it its own"
+            )
         self.encoder, self.decoder, self.estimator = encoder, decoder, estimator
         self.joint = Joint(encoder, decoder, estimator, self.likelihood)
         self.target = target
@@ -120,7 +124,7 @@ class MutualAutoencoder:
         batch: int,
         step: int,
     ) -> Terms:
-        """One step of the model and one of its estimator (004, Algorithm 4.1)."""
+        """One step of the model and one of its estimator (Phuong 2021, Algorithm 4.1)."""
         information = estimate(self.joint, stream, batch)
         sign = watch.sign(information)
         up.zero_grad()
@@ -132,7 +136,7 @@ class MutualAutoencoder:
         up.step()
         fit_estimator(self.joint, aside, stream, batch)
         if not math.isfinite(float(loss.detach()) + information):
-            raise Refusal(f"training diverged at step {step + 1}: lower the learning rate or C")
+            raise TutelageError(f"training diverged at step {step + 1}: lower the learning rate or C")
         return terms
 
     def refine(self, settings: Training | None = None, *, seed: int = 0, **training: Any) -> "MutualAutoencoder":
@@ -220,9 +224,9 @@ class MutualAutoencoder:
         try:
             found = cls(encoder, decoder, told["target"], kind=told["kind"], estimator=estimator, **switches)
         except TypeError as error:
-            raise Refusal(f"the settings in {path} are damaged ({error}): save the model again") from None
+            raise TutelageError(f"the settings in {path} are damaged ({error}): save the model again") from None
         if type(told["latent"]) is not int or told["latent"] < 1:
-            raise Refusal(f"the size of the code in {path} must be a whole number, got {told['latent']}")
+            raise TutelageError(f"the size of the code in {path} must be a whole number, got {told['latent']}")
         found.joint.size = told["latent"]
         saving.into(found.joint.parts, tensors, path)
         return found
@@ -237,8 +241,8 @@ def _samples(data: Tensor | Iterable) -> Tensor:
     if not isinstance(data, Tensor):
         pieces = [piece[0] if isinstance(piece, tuple | list) else piece for piece in data]
         if not pieces:
-            raise Refusal("there are no samples to learn from: the loader is empty")
+            raise TutelageError("there are no samples to learn from: the loader is empty")
         data = torch.cat(pieces)
     if data.ndim == 0 or len(data) < 2:
-        raise Refusal("there are no samples to learn from: give two or more")
+        raise TutelageError("there are no samples to learn from: give two or more")
     return data

@@ -1,4 +1,4 @@
-"""What training climbs: the ELBO, and the information of the model as an estimator sees it (seed 004, sec. 4.4)."""
+"""What training climbs: the ELBO, and the information of the model as an estimator sees it (Phuong 2021, sec. 4.4)."""
 
 import math
 from typing import Literal
@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from tutelage.autoencoders.parts import Model, NormalDecoder, TableEncoder
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 Gradient = Literal["sum", "reinforce"]
 
@@ -49,7 +49,9 @@ def log_weights(model: Model, x: Tensor, noise: Tensor) -> Tensor:
 
 
 def resampled_bound(model: Model, x: Tensor, noise: Tensor) -> Tensor:
-    """E log mean_j w_j, which the resampling encoder's ELBO is not below (004, sec. 4.5; Cremer et al. 2017): [S]."""
+    """E log mean_j w_j, which the resampling encoder's ELBO is not below (Phuong 2021, sec. 4.5; Cremer et al. 2017):
+    [S].
+    """
     return (log_weights(model, x, noise).logsumexp(1) - math.log(noise.shape[1])).mean(1)
 
 
@@ -62,15 +64,17 @@ def infomax(model: Model, z: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
 def information_gain(model: Model, z: Tensor, noise: Tensor, gradient: Gradient = "sum") -> Tensor:
     """A batch estimate of E log r(z|x) under the model whose gradient in the decoder is unbiased: [S].
 
-    Continuous x: by reparametrisation. Discrete x: by the sum over all symbols (004, eq. C.17), or by REINFORCE with
-    the batch's mean as its baseline (C.19), whose value is 0 and whose gradient is not.
+    Continuous x: by reparametrisation. Discrete x: by the sum over all symbols (Phuong 2021, eq. C.17), or by REINFORCE
+    with the batch's mean as its baseline (C.19), whose value is 0 and whose gradient is not.
     """
     decoder, estimator = model.decoder, model.estimator
     if isinstance(decoder, NormalDecoder):
         return infomax(model, z, noise)[1].mean(1)
     if gradient == "sum":
         if not isinstance(estimator, TableEncoder):
-            raise Refusal("the sum over symbols needs an estimator with a row a symbol: use a table, or REINFORCE")
+            raise TutelageError(
+                "the sum over symbols needs an estimator with a row a symbol: use a table, or REINFORCE"
+            )
         scores = estimator.log_densities(z)
         return (decoder.log_probabilities(z).exp() * scores).sum(-1).mean(1)
     x = decoder.sample(z, noise)

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from tutelage import draws
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 _WIDEST = 8.0  # the largest |log deviation| a network may answer with
@@ -127,7 +127,7 @@ class TableEncoder(nn.Module):
     def moments(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Symbols int64 [S, B] -> mean and log deviation [S, B, k]."""
         if x.is_floating_point():
-            raise Refusal("a table of symbols encodes whole numbers, not real data: use a network")
+            raise TutelageError("a table of symbols encodes whole numbers, not real data: use a network")
         index = x.unsqueeze(-1).expand(*x.shape, self.mean.shape[-1])
         return self.mean.gather(1, index), self.log_std.clamp(-_WIDEST, _WIDEST).gather(1, index)
 
@@ -184,7 +184,7 @@ class Model:
 
 
 def normal_models(seeds: Sequence[int], hidden: int = 32, latent: int = 1) -> Model:
-    """Models of numbers: networks with two hidden layers give means and deviations (004, sec. 4.6.1)."""
+    """Models of numbers: networks with two hidden layers give means and deviations (Phuong 2021, sec. 4.6.1)."""
     return Model(
         NormalDecoder(seeds, latent, 1, hidden),
         NormalEncoder(seeds, 1, latent, hidden),
@@ -194,9 +194,9 @@ def normal_models(seeds: Sequence[int], hidden: int = 32, latent: int = 1) -> Mo
 
 
 def categorical_models(seeds: Sequence[int], symbols: int = 10, hidden: int = 32, latent: int = 1) -> Model:
-    """Models of symbols: a network and a softmax decode, a normal for each symbol encodes (004, sec. 4.6.2)."""
+    """Models of symbols: a network and a softmax decode, a normal for each symbol encodes (Phuong 2021, sec. 4.6.2)."""
     if symbols < 2:
-        raise Refusal(f"a categorical model tells symbols apart and needs two of them or more, not {symbols}")
+        raise TutelageError(f"a categorical model tells symbols apart and needs two of them or more, not {symbols}")
     return Model(
         CategoricalDecoder(seeds, symbols, latent, hidden),
         TableEncoder(seeds, symbols, latent),

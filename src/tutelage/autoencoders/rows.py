@@ -2,8 +2,8 @@ r"""A strong decoder of small black-and-white images: row after row, each given 
 
 .. math:: p(x|z) = \prod_r p(x_r | x_{<r}, z), \qquad h_r = \mathrm{GRU}(h_{r-1}; x_{r-1}, z)
 
-A row of W bits is one of 2^W symbols, so that any law of images can be had without the code, as the recurrent decoder
-of sentences can do without it (004, sec. 4.6.3).
+A row of W bits is one of 2^W symbols, so that any distribution of images can be had without the code, as the recurrent
+decoder of sentences can do without it (Phuong 2021, sec. 4.6.3).
 """
 
 import math
@@ -14,14 +14,16 @@ import torch
 from torch import Tensor, nn
 
 from tutelage.autoencoders.convolutions import started
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 WIDEST = 10
 """Pixels of a row: there are 2^10 different rows then."""
 
 
 class RowDecoder(nn.Module):
-    """Codes [B, k] -> the law of images [B, 1, H, W] of 0 and 1, of kind "law" in :class:`.MutualAutoencoder`."""
+    """Codes [B, k] -> the distribution of images [B, 1, H, W] of 0 and 1, of kind "distribution" in
+    :class:`.MutualAutoencoder`.
+    """
 
     def __init__(self, height: int, width: int, latent: int, hidden: int) -> None:
         super().__init__()
@@ -32,8 +34,8 @@ class RowDecoder(nn.Module):
         self.place: Tensor
         self.register_buffer("place", 2 ** torch.arange(width))
 
-    def forward(self, z: Tensor) -> "RowLaw":
-        return RowLaw(self, z)
+    def forward(self, z: Tensor) -> "RowDistribution":
+        return RowDistribution(self, z)
 
     def begin(self, z: Tensor) -> tuple[Tensor, Tensor]:
         """An empty row before the first [B, W], and the state there [B, h]."""
@@ -41,7 +43,7 @@ class RowDecoder(nn.Module):
 
 
 @dataclass(frozen=True, eq=False)
-class RowLaw:
+class RowDistribution:
     """p(x|z) for every code of a batch."""
 
     decoder: RowDecoder
@@ -83,11 +85,13 @@ class RowLaw:
 def row_decoder(shape: Sequence[int], latent: int, *, hidden: int = 64, seed: int = 0) -> RowDecoder:
     """A decoder of bits (1, H, W), rows of ten pixels at most, that can lean on the rows above as on the code.
 
-    >>> law = row_decoder((1, 8, 8), 2, hidden=5)(torch.zeros(3, 2))
-    >>> x = law.sample(torch.rand(3, 1, 8, 8))
-    >>> x.shape, law.log_density(x).shape
+    >>> distribution = row_decoder((1, 8, 8), 2, hidden=5)(torch.zeros(3, 2))
+    >>> x = distribution.sample(torch.rand(3, 1, 8, 8))
+    >>> x.shape, distribution.log_density(x).shape
     (torch.Size([3, 1, 8, 8]), torch.Size([3]))
     """
     if len(shape) != 3 or shape[0] != 1 or min(*shape, latent, hidden) < 1 or shape[2] > WIDEST:
-        raise Refusal(f"images of shape {list(shape)} are not (1, height, width) with rows of {WIDEST} pixels at most")
+        raise TutelageError(
+            f"images of shape {list(shape)} are not (1, height, width) with rows of {WIDEST} pixels at most"
+        )
     return started(RowDecoder(shape[1], shape[2], latent, hidden), seed, "row-decoder")

@@ -9,7 +9,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
 from tutelage.settings import one_line
 
@@ -33,14 +33,14 @@ def read(path: str | Path) -> tuple[dict[str, str], dict[str, Tensor]]:
         with safe_open(str(path), framework="pt") as file:
             return file.metadata() or {}, {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
     except (OSError, SafetensorError) as error:
-        raise Refusal(f"{path} cannot be read as safetensors ({error})") from None
+        raise TutelageError(f"{path} cannot be read as safetensors ({error})") from None
 
 
 def from_file(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Settings and tensors that :func:`to_file` wrote."""
     told, tensors = read(path)
     if not told.keys() >= _KNOWN:
-        raise Refusal(f"{path} holds no mutual autoencoder: save one with .save(path)")
+        raise TutelageError(f"{path} holds no mutual autoencoder: save one with .save(path)")
     return {key: _read(value) for key, value in told.items()}, tensors
 
 
@@ -60,5 +60,5 @@ def into(parts: Mapping[str, nn.Module], tensors: Mapping[str, Tensor], path: st
             part.load_state_dict(own)
         except (RuntimeError, TypeError) as error:
             said = one_line(str(error).splitlines()[-1].strip())
-            raise Refusal(f"the {name} in {path} does not fit the module given ({said})") from None
+            raise TutelageError(f"the {name} in {path} does not fit the module given ({said})") from None
         part.eval()

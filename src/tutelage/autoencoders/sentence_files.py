@@ -10,7 +10,7 @@ from torch import Tensor
 from tutelage.autoencoders import saving
 from tutelage.autoencoders.parts import Model
 from tutelage.autoencoders.sequences import decoder_of, sentence_models
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
 
 _SIZES = {"members", "longest", "latent", "hidden", "embedding"}
@@ -21,7 +21,9 @@ def save_sentences(model: Model, words: Sequence[str], path: str | Path) -> None
     decoder = decoder_of(model)
     members, vocabulary, embedding = decoder.words.shape
     if len(words) != vocabulary:
-        raise Refusal(f"there are {len(words)} words for a model of {vocabulary}: give the words it was trained with")
+        raise TutelageError(
+            f"there are {len(words)} words for a model of {vocabulary}: give the words it was trained with"
+        )
     tensors = {name: weights.detach().contiguous().clone() for name, weights in model.weights().items()}
     sizes = {
         "members": members,
@@ -37,7 +39,7 @@ def load_sentences(path: str | Path) -> tuple[Model, tuple[str, ...]]:
     """The models that :func:`save_sentences` wrote, and their words."""
     told, tensors = saving.read(path)
     if not {"sizes", "words"} <= told.keys():
-        raise Refusal(f"{path} holds no models of sentences: write them with save_sentences")
+        raise TutelageError(f"{path} holds no models of sentences: write them with save_sentences")
     words, sizes = _described(told, tensors, path)
     model = sentence_models(range(sizes.pop("members")), len(words), sizes.pop("longest"), **sizes)
     saving.into({"decoder": model.decoder, "encoder": model.encoder, "estimator": model.estimator}, tensors, path)
@@ -51,14 +53,16 @@ def _described(
     try:
         words, sizes = json.loads(told["words"]), json.loads(told["sizes"])
     except (ValueError, RecursionError):
-        raise Refusal(f"the words or sizes in {path} are damaged: save the models again") from None
+        raise TutelageError(f"the words or sizes in {path} are damaged: save the models again") from None
     most = sum(tensor.numel() for tensor in tensors.values())
     whole = isinstance(sizes, dict) and sizes.keys() == _SIZES and all(type(n) is int for n in sizes.values())
     if not whole or not all(0 < n <= most for n in sizes.values()):
-        raise Refusal(f"the sizes in {path} must be {', '.join(sorted(_SIZES))}, whole numbers that fit its arrays")
+        raise TutelageError(
+            f"the sizes in {path} must be {', '.join(sorted(_SIZES))}, whole numbers that fit its arrays"
+        )
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-        raise Refusal(f"the words in {path} are not a list of texts: save the models again")
+        raise TutelageError(f"the words in {path} are not a list of texts: save the models again")
     shape = tuple(tensors["decoder.words"].shape) if "decoder.words" in tensors else ()
     if shape != (sizes["members"], len(words), sizes["embedding"]) or sizes["hidden"] * sizes["latent"] > most:
-        raise Refusal(f"the sizes in {path} do not fit its arrays: save the models again")
+        raise TutelageError(f"the sizes in {path} do not fit its arrays: save the models again")
     return tuple(words), sizes

@@ -13,7 +13,7 @@ from tutelage.autoencoders.exact import COLLAPSED_INFORMATION, COLLAPSED_KL
 from tutelage.autoencoders.objective import log_weights, to_prior
 from tutelage.autoencoders.parts import Model
 from tutelage.autoencoders.sequences import decoder_of
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 _AT_ONCE = 256  # sentences a member works on at a time
 
@@ -30,7 +30,7 @@ def _uniforms(key: Tensor, begin: int, many: int, each: int) -> Tensor:
 
 
 def resampled_codes(model: Model, x: Tensor, noise: Tensor, uniform: Tensor) -> Tensor:
-    """A code of each sentence from the resampling encoder (004, sec. 4.5): [S, B, k].
+    """A code of each sentence from the resampling encoder (Phuong 2021, sec. 4.5): [S, B, k].
 
     Of J codes of the normal encoder one is kept, with probability w_j / sum w; noise [S, J, B, k], uniform [S, B]. With
     J = 1 it is a code of the normal encoder.
@@ -76,7 +76,7 @@ def shares_kept(sentences: Tensor, again: Tensor) -> tuple[Tensor, Tensor]:
 def interpolation(model: Model, first: Tensor, second: Tensor, steps: int = 10) -> Tensor:
     """Sentences on the straight way between the mean codes of two, [T] each; likeliest words: [S, steps, T]."""
     if steps < 2:
-        raise Refusal(f"a way between two sentences has two steps or more, not {steps}")
+        raise TutelageError(f"a way between two sentences has two steps or more, not {steps}")
     mean, _ = model.encoder.moments(torch.stack([first, second]).expand(model.members, -1, -1))
     share = torch.linspace(0, 1, steps).to(mean.dtype)[:, None]
     return decoder_of(model).sample(torch.lerp(mean[:, :1], mean[:, 1:], share))
@@ -96,7 +96,7 @@ class OnData:
 def on_data(model: Model, sentences: Tensor, seeds: Sequence[int], resample: int) -> OnData:
     """E log mean_j w_j and E KL(q(z|x) || p(z)) on sentences [N, T]; the KL is that of the normal encoder."""
     if len(sentences) < 2:
-        raise Refusal("a standard error needs two sentences or more")
+        raise TutelageError("a standard error needs two sentences or more")
     key = draws.keys(seeds, "on-data")
     bounds, kls = [], []
     for begin in range(0, len(sentences), _AT_ONCE):
@@ -113,7 +113,7 @@ def on_data(model: Model, sentences: Tensor, seeds: Sequence[int], resample: int
 def sentence_bounds(model: Model, seeds: Sequence[int], samples: int = 2048, codes: int = 16) -> list[Bounds]:
     """I(x; z) of every member from below and above, from fresh sentences of the model (see :mod:`.bounds`)."""
     if samples < 2 or codes < 1:
-        raise Refusal("the bounds need two samples or more, and one code for each at least")
+        raise TutelageError("the bounds need two samples or more, and one code for each at least")
     keys = {name: draws.keys(seeds, f"sentences-held-out-{name}") for name in ("latent", "word", "code")}
     judge = Model(model.decoder, model.estimator, model.estimator, model.latent)  # r in the encoder's place
     columns: list[list[Tensor]] = [[], [], []]

@@ -1,6 +1,7 @@
-r"""Algorithm 4.1 of seed 004 on sentences: LSTMs, the resampling encoder and REINFORCE.
+r"""Algorithm 4.1 of Phuong 2021 on sentences: LSTMs, the resampling encoder and REINFORCE.
 
-.. math:: \nabla E \log r(z|x) = E\, \nabla \log p(x|z)\, \bigl(\log r(z|x) - \log p(z) - b\bigr) \qquad (004, eq. C.19)
+.. math:: \nabla E \log r(z|x) = E\, \nabla \log p(x|z)\, \bigl(\log r(z|x) - \log p(z) - b\bigr) \qquad (Phuong 2021,
+eq. C.19)
 
 log p(z) is a baseline that knows the latent and not the sentence, so that nothing is changed in the mean; b is the mean
 score of the other samples of the batch.
@@ -18,7 +19,7 @@ from tutelage.autoencoders.parts import Model
 from tutelage.autoencoders.sequences import decoder_of
 from tutelage.autoencoders.settings import SentenceObjective, settled_adam, steps_and_batch
 from tutelage.autoencoders.training import check_course, checked_targets
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.training.settings import Training, set_rate
 
 _MEMORY = 0.98  # of the running mean that is reported as the estimate
@@ -65,8 +66,8 @@ def train_sentences(
     """Train all members in place on sentences [N, T]; targets: M of each member, None for a VAE.
 
     settings: a length in steps; unless given, 1000 of Adam.
-    most: entropy of the law of the sentences, above which no target lies; record: steps after which the course is
-    noted, beside the last one.
+    most: entropy of the distribution of the sentences, above which no target lies; record: steps after which the course
+    is noted, beside the last one.
     """
     settings, how = settings or settled_adam(1000, 32, 1.5e-2), objective or SentenceObjective()
     steps, batch = steps_and_batch(settings, "train_sentences")
@@ -121,9 +122,11 @@ def _estimator_step(model: Model, part: "_SentenceDraws") -> None:
 def _check_data(model: Model, sentences: Tensor) -> None:
     longest, vocabulary = decoder_of(model).longest, decoder_of(model).words.shape[1]
     if sentences.is_floating_point() or sentences.ndim != 2 or len(sentences) < 2:
-        raise Refusal(f"sentences are two or more rows of word numbers, not {sentences.dtype} {list(sentences.shape)}")
+        raise TutelageError(
+            f"sentences are two or more rows of word numbers, not {sentences.dtype} {list(sentences.shape)}"
+        )
     if sentences.shape[1] != longest or not 0 <= int(sentences.min()) <= int(sentences.max()) < vocabulary:
-        raise Refusal(
+        raise TutelageError(
             f"the model speaks of {longest} places and word numbers below {vocabulary}, and these sentences have "
             f"{sentences.shape[1]} places and numbers up to {int(sentences.max())}"
         )

@@ -1,4 +1,4 @@
-"""Decoder and encoder of sentences, members side by side: LSTMs over words (seed 004, sec. 4.6.3).
+"""Decoder and encoder of sentences, members side by side: LSTMs over words (Phuong 2021, sec. 4.6.3).
 
 A sentence is a row of word numbers with 0 behind its last word. The parts answer to the same names as those of
 :mod:`.parts`, so that the objectives of :mod:`.objective` serve them too.
@@ -13,7 +13,7 @@ from torch.nn import functional
 from tutelage import draws
 from tutelage.autoencoders.lstm import step, unrolled
 from tutelage.autoencoders.parts import Model, normal_log_density
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 _END = 0  # the number behind the last word
 _WIDEST = 8.0  # the largest |log deviation| an encoder may answer with
@@ -41,7 +41,8 @@ def _forgetful(hidden: int, *shape: int) -> nn.Parameter:
 
 
 class SentenceDecoder(nn.Module):
-    """p(x|z): an LSTM over words that receives z at every step, as does the law of the next word read off its state.
+    """p(x|z): an LSTM over words that receives z at every step, as does the distribution of the next word read off its
+    state.
 
     The end is one of the words; a sentence ends after ``longest`` words at the latest.
     """
@@ -131,7 +132,9 @@ class SentenceEncoder(nn.Module):
     def moments(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Sentences int64 [S, B, T] -> mean and log deviation [S, B, k]."""
         if x.is_floating_point() or x.ndim != 3:
-            raise Refusal(f"sentences are whole numbers [members, sentences, words], not {x.dtype} {list(x.shape)}")
+            raise TutelageError(
+                f"sentences are whole numbers [members, sentences, words], not {x.dtype} {list(x.shape)}"
+            )
         words = x.permute(2, 0, 1)
         both = torch.stack([words, words.flip(0)], 2).flatten(1, 2)  # [T, 2 S, B], the two ways as members
         table = (torch.matmul(self.words.unsqueeze(1), self.from_word) + self.bias).flatten(0, 1)
@@ -148,7 +151,7 @@ class SentenceEncoder(nn.Module):
 def decoder_of(model: Model) -> SentenceDecoder:
     """The decoder of a model of sentences."""
     if not isinstance(model.decoder, SentenceDecoder):
-        raise Refusal("this model speaks no sentences: build one with sentence_models")
+        raise TutelageError("this model speaks no sentences: build one with sentence_models")
     return model.decoder
 
 
@@ -163,7 +166,7 @@ def sentence_models(
 ) -> Model:
     """Models of sentences; the estimator is built like the encoder, with weights of its own."""
     if vocabulary < 2 or min(longest, latent, hidden, embedding) < 1:
-        raise Refusal("a model of sentences needs two words or more, the end among them, and sizes of at least 1")
+        raise TutelageError("a model of sentences needs two words or more, the end among them, and sizes of at least 1")
     shape = vocabulary, longest, latent, hidden, embedding
     return Model(
         SentenceDecoder(seeds, *shape),  # type: ignore[arg-type]

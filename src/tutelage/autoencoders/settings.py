@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from tutelage.autoencoders.objective import Gradient
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.training import Adam, Settle, Training
 from tutelage.training.settings import Supported
 
@@ -15,7 +15,7 @@ _SWITCHES = "penalty", "resample", "beta", "warm_up", "free_bits"
 
 @dataclass(frozen=True)
 class InformationObjective:
-    """What autoencoders are trained for (004, eq. 4.11), besides the information that is the target.
+    """What autoencoders are trained for (Phuong 2021, eq. 4.11), besides the information that is the target.
 
     penalty: C of (4.11); resample: k of the resampling encoder, 1 is the plain one; beta: factor of the KL term;
     warm_up: steps over which that factor rises from 0; free_bits: nats of KL that cost nothing; gradient: how the
@@ -33,17 +33,19 @@ class InformationObjective:
         for name in _SWITCHES:
             value = getattr(self, name)
             if not isinstance(value, int | float) or abs(value) > BEYOND:
-                raise Refusal(f"{name} must be a number of at most {BEYOND:g}, not of type {type(value).__name__}")
+                raise TutelageError(
+                    f"{name} must be a number of at most {BEYOND:g}, not of type {type(value).__name__}"
+                )
         if not 0 < self.penalty < math.inf:
-            raise Refusal(f"the penalty C is above 0, not {self.penalty:g}; leave the target out for a plain VAE")
+            raise TutelageError(f"the penalty C is above 0, not {self.penalty:g}; leave the target out for a plain VAE")
         if self.resample < 1:
-            raise Refusal(f"resample must be at least 1, got {self.resample:g}")
+            raise TutelageError(f"resample must be at least 1, got {self.resample:g}")
         if self.resample > 1 and (self.beta != 1 or self.warm_up or self.free_bits):
-            raise Refusal("the resampling bound has no KL term to weigh: leave beta, warm_up and free_bits alone")
+            raise TutelageError("the resampling bound has no KL term to weigh: leave beta, warm_up and free_bits alone")
         if not (self.beta >= 0 and self.warm_up >= 0 and self.free_bits >= 0):
-            raise Refusal("beta, warm_up and free_bits are at least 0")
+            raise TutelageError("beta, warm_up and free_bits are at least 0")
         if self.gradient not in ("sum", "reinforce"):
-            raise Refusal(f"the gradient is 'sum' or 'reinforce', not {self.gradient!r}")
+            raise TutelageError(f"the gradient is 'sum' or 'reinforce', not {self.gradient!r}")
 
     def kl_weight(self, step: int) -> float:
         """Of the KL term at a step, counted from 0."""
@@ -63,7 +65,9 @@ class SentenceObjective(InformationObjective):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.gradient != "reinforce" or self.samples < 2 or self.taught < 1:
-            raise Refusal("sentences are too many to sum over: the gradient is 'reinforce', of two samples or more")
+            raise TutelageError(
+                "sentences are too many to sum over: the gradient is 'reinforce', of two samples or more"
+            )
 
 
 def settled_adam(steps: int, batch: int = 128, learning_rate: float = 1e-3, share: float = 0.25) -> Training:
@@ -78,5 +82,5 @@ def steps_and_batch(settings: Training, trainer: str) -> tuple[int, int]:
     assert settings.steps is not None  # or it would not be supported
     assert settings.batch != "all"
     if settings.batch < 2:
-        raise Refusal(f"batch must be at least 2, got {settings.batch}")
+        raise TutelageError(f"batch must be at least 2, got {settings.batch}")
     return settings.steps, settings.batch

@@ -1,4 +1,4 @@
-"""One step of Algorithm 4.1 for a model made of any torch modules (seed 004)."""
+"""One step of Algorithm 4.1 for a model made of any torch modules (Phuong 2021)."""
 
 import math
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from tutelage.autoencoders.likelihoods import pair
 from tutelage.autoencoders.objective import Gradient, score_function, standard_normal
 from tutelage.autoencoders.settings import InformationObjective
 from tutelage.autoencoders.streams import NamedDraws
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +25,9 @@ class Terms:
 
 
 def bound(joint: Joint, x: Tensor, stream: NamedDraws, how: InformationObjective, step: int) -> Terms:
-    """The ELBO of a batch with its switches, or the resampling encoder's bound E log mean_j w_j (004, sec. 4.5)."""
+    """The ELBO of a batch with its switches, or the resampling encoder's bound E log mean_j w_j (Phuong 2021, sec.
+    4.5).
+    """
     if how.resample > 1:
         return _resampled(joint, x, stream, how.resample)
     noise = stream.normal("encoder", torch.Size((len(x), joint.latent)))
@@ -48,7 +50,9 @@ def _resampled(joint: Joint, x: Tensor, stream: NamedDraws, k: int) -> Terms:
 
 @torch.no_grad()
 def kept_codes(joint: Joint, x: Tensor, stream: NamedDraws, resample: int) -> Tensor:
-    """A code of each sample at random; of several, one is kept with probability w_j / sum w (004, sec. 4.5): [B, k]."""
+    """A code of each sample at random; of several, one is kept with probability w_j / sum w (Phuong 2021, sec. 4.5):
+    [B, k].
+    """
     moments = pair(joint.encoder(x), "encoder")
     noises = [stream.normal("again", moments[0].shape) for _ in range(resample)]
     if resample == 1:
@@ -69,7 +73,7 @@ def estimate(joint: Joint, stream: NamedDraws, batch: int) -> float:
 def gain(joint: Joint, stream: NamedDraws, gradient: Gradient, batch: int) -> Tensor:
     """A number whose gradient in the decoder is that of E log r(z|x).
 
-    Continuous x: reparametrised. Symbols: by REINFORCE (004, eq. C.19), or by the sum over all of them (C.17).
+    Continuous x: reparametrised. Symbols: by REINFORCE (Phuong 2021, eq. C.19), or by the sum over all of them (C.17).
     """
     if joint.likelihood.kind == "categorical" and gradient == "sum":
         return _summed(joint, stream, batch)
@@ -88,7 +92,7 @@ def _summed(joint: Joint, stream: NamedDraws, batch: int) -> Tensor:
     logits = joint.decoder(z)
     shape = joint.likelihood.shape(logits)
     if shape.numel() != batch:
-        raise Refusal(
+        raise TutelageError(
             f"a sample has {shape.numel() // batch} symbols, and the sum over all values of x is for one symbol: use "
             "gradient='reinforce'"
         )

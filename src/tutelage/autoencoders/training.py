@@ -1,7 +1,7 @@
-r"""Training with the information asked for (seed 004, Algorithm 4.1).
+r"""Training with the information asked for (Phuong 2021, Algorithm 4.1).
 
 .. math:: \max\; \mathcal{L}(p, q) - C\, |\hat I - M|, \qquad
-    \hat I = H(z) + E_{p(z) p(x|z)} \log r(z|x) \le I(x; z) \qquad (004, eqs. 4.10, 4.11)
+    \hat I = H(z) + E_{p(z) p(x|z)} \log r(z|x) \le I(x; z) \qquad (Phuong 2021, eqs. 4.10, 4.11)
 
 The estimator r is trained beside the model, one step for each of its steps, on samples of the model alone: it has no
 way to see data. The sign of I - M comes from samples that are not those of the gradient.
@@ -18,7 +18,7 @@ from tutelage import draws
 from tutelage.autoencoders.objective import elbo, infomax, information_gain, resampled_bound
 from tutelage.autoencoders.parts import Model
 from tutelage.autoencoders.settings import BEYOND, InformationObjective, settled_adam, steps_and_batch
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.training.settings import Training, set_rate
 
 Sampler = Callable[[Tensor, int, int], Tensor]
@@ -108,7 +108,7 @@ def _train(
         set_rate(rate, up, aside)
         x = data(noise.data, batch, step * batch)
         if step == 0 and not model.decoder.discrete and not x.is_floating_point():
-            raise Refusal("a normal decoder was given symbols: discrete data need a categorical decoder")
+            raise TutelageError("a normal decoder was given symbols: discrete data need a categorical decoder")
         bound, information = _model_step(model, x, part, plain, wanted, how, step)
         up.step()
         up.zero_grad()
@@ -132,7 +132,7 @@ def _train(
 def _device(name: torch.device | str) -> torch.device:
     device = torch.device(name)
     if device.type == "cuda" and not torch.cuda.is_available():
-        raise Refusal("there is no CUDA device here: train on 'cpu'")
+        raise TutelageError("there is no CUDA device here: train on 'cpu'")
     return device
 
 
@@ -171,7 +171,7 @@ def check_course(bound: Tensor, information: Tensor, step: int) -> None:
     fine = (bound.abs() < _LOST) & (information.abs() < _LOST)  # not so where a number is none
     lost = torch.nonzero(~fine)[:, 0].tolist()
     if lost:
-        raise Refusal(f"members {lost} diverged by step {step}: lower the learning rate or the penalty")
+        raise TutelageError(f"members {lost} diverged by step {step}: lower the learning rate or the penalty")
 
 
 @dataclass(frozen=True)
@@ -222,14 +222,14 @@ def checked_targets(
 ) -> Tensor:
     """Targets [S], NaN for none; refused where they cannot be met; members: how many the model has."""
     if members is not None and members != len(seeds):
-        raise Refusal(f"there are {len(seeds)} seeds for a model of {members} members: give one each")
+        raise TutelageError(f"there are {len(seeds)} seeds for a model of {members} members: give one each")
     if len(targets) != len(seeds):
-        raise Refusal(f"there are {len(targets)} targets for {len(seeds)} members: give one each, None for a VAE")
+        raise TutelageError(f"there are {len(targets)} targets for {len(seeds)} members: give one each, None for a VAE")
     for target in targets:
         if target is not None and (not isinstance(target, int | float) or abs(target) > BEYOND or math.isnan(target)):
-            raise Refusal("a target cannot be met: information is a number of nats, finite and at least 0")
+            raise TutelageError("a target cannot be met: information is a number of nats, finite and at least 0")
         if target is not None and not 0 <= target < math.inf:
-            raise Refusal(f"a target of {target:g} nats cannot be met: information is finite and at least 0")
+            raise TutelageError(f"a target of {target:g} nats cannot be met: information is finite and at least 0")
         if target is not None and most is not None and target > most + 1e-9:
-            raise Refusal(f"a target of {target:g} nats cannot be met: such data carry {most:.4g} nats at most")
+            raise TutelageError(f"a target of {target:g} nats cannot be met: such data carry {most:.4g} nats at most")
     return torch.tensor([math.nan if t is None else t for t in targets])

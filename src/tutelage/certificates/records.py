@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 Verdict = Literal["holds", "fails", "not applicable", "not decided", "vacuous"]
 VERDICTS: tuple[Verdict, ...] = ("fails", "not decided", "vacuous", "not applicable", "holds")
@@ -84,7 +84,7 @@ def check(
     no  samples in the band: 12 (needed >= 20), teacher unit 3
     """
     if math.isnan(value) or math.isnan(bound):
-        raise Refusal(
+        raise TutelageError(
             f"'{name}' is not a number ({value} {relation} {bound}): the networks or samples hold numbers that are too "
             "large or not finite"
         )

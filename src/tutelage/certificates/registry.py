@@ -11,7 +11,7 @@ from typing import Any
 
 from tutelage.certificates.records import Certificate, Finding
 from tutelage.discover import import_from_subjects
-from tutelage.errors import Refusal, unknown
+from tutelage.errors import TutelageError, unknown
 
 Function = Callable[..., Sequence[Finding] | Sequence[Certificate]]
 ALL = "all"
@@ -131,14 +131,14 @@ def certify(name: str, *about: Any, **options: Any) -> list[Certificate]:
     for option, value in options.items():
         if option not in theorem.options:
             known = ", ".join(theorem.options) or "none"
-            raise Refusal(f"'{name}' has no option '{option}': it takes {known}")
+            raise TutelageError(f"'{name}' has no option '{option}': it takes {known}")
         _check_option(option, value, theorem.options[option])
     if not theorem.subject.accepts(*about):
-        raise Refusal(f"'{name}' is checked on {theorem.subject.about}: pass that, not {_types(about)}")
+        raise TutelageError(f"'{name}' is checked on {theorem.subject.about}: pass that, not {_types(about)}")
     out: list[Certificate] = []
     for first, scene in theorem.subject.scenes(*about):
         if why := theorem.subject.unfit(theorem, scene):
-            raise Refusal(f"'{name}' {why}")
+            raise TutelageError(f"'{name}' {why}")
         out += signed(theorem, scene, options, first)
     return out
 
@@ -148,11 +148,13 @@ def certify_all(*about: Any, **options: Any) -> dict[str, list[Certificate]]:
     fitting = [subject for subject in subjects().values() if subject.accepts(*about)]
     if not fitting:
         known = "; ".join(subject.about for subject in subjects().values())
-        raise Refusal(f"no theorem is checked on {_types(about)}: pass one of {known}")
+        raise TutelageError(f"no theorem is checked on {_types(about)}: pass one of {known}")
     known_options = {o: v for t in THEOREMS.values() if t.subject in fitting for o, v in t.options.items()}
     for option, value in options.items():
         if option not in known_options:
-            raise Refusal(f"no theorem has an option '{option}': the options are {', '.join(sorted(known_options))}")
+            raise TutelageError(
+                f"no theorem has an option '{option}': the options are {', '.join(sorted(known_options))}"
+            )
         _check_option(option, value, known_options[option])
     out: dict[str, list[Certificate]] = {}
     for subject in fitting:
@@ -184,12 +186,12 @@ def _check_option(name: str, value: Any, default: Any) -> None:
     """Numbers are whole and at least 1 where the default is a whole number, else at least 0; others are of its type."""
     if type(default) is int:
         if type(value) is not int or not 1 <= value < 2**31:
-            raise Refusal(f"the option {name} must be a whole number of at least 1, got {value}")
+            raise TutelageError(f"the option {name} must be a whole number of at least 1, got {value}")
     elif type(default) is float or default is None:
         if value is not None and not (isinstance(value, int | float) and float(value) >= 0):
-            raise Refusal(f"the option {name} must be a number of at least 0, got {value}")
+            raise TutelageError(f"the option {name} must be a number of at least 0, got {value}")
     elif type(value) is not type(default):
-        raise Refusal(f"the option {name} must be of the type of {default!r}, got {value!r}")
+        raise TutelageError(f"the option {name} must be of the type of {default!r}, got {value!r}")
 
 
 def _keywords(function: Callable[..., Any]) -> dict[str, Any]:

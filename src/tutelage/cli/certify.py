@@ -14,14 +14,14 @@ from torch import Tensor
 from tutelage.certificates import Certificate, Subject, certify_all, find, subjects, theorems
 from tutelage.certificates import certify as carry_out
 from tutelage.cli.commands import Json
+from tutelage.cli.experiments import With, load_plugins
 from tutelage.cli.points import read_points
-from tutelage.cli.specs import With, load_plugins
-from tutelage.errors import Refusal, unknown
+from tutelage.errors import TutelageError, unknown
 from tutelage.lab import build
-from tutelage.lab.manifest import MANIFEST, is_pack
-from tutelage.lab.pack import load_students
+from tutelage.lab.manifest import MANIFEST, is_result
+from tutelage.lab.trained_students import load_students
 from tutelage.networks import Network, load
-from tutelage.training.inputs import Law
+from tutelage.training.inputs import Distribution
 
 COLOURS = {"holds": "green", "fails": "red", "not applicable": "yellow", "not decided": "yellow", "vacuous": "yellow"}
 FAILED = 1
@@ -31,12 +31,15 @@ ALL, DEFAULT = "all", "specialisation"
 def certify(
     theorem: Annotated[str, typer.Argument(metavar="THEOREM", help="A theorem by name, 'all', or 'list'.")],
     teacher: Annotated[
-        Path | None, typer.Argument(metavar="TEACHER.safetensors|PACK", help="A saved teacher, or a pack of a store.")
+        Path | None,
+        typer.Argument(metavar="TEACHER.safetensors|PACK", help="A saved teacher, or an experiment of a store."),
     ] = None,
     student: Annotated[Path | None, typer.Argument(metavar="STUDENT.safetensors", help="Saved students.")] = None,
     points: Annotated[Path | None, typer.Option(help="Samples in a safetensors file; [N, d] or [S, N, d].")] = None,
-    law: Annotated[str | None, typer.Option(help="Draw samples instead: gaussian, uniform, sphere, ...")] = None,
-    std: Annotated[float | None, typer.Option(help="Standard deviation of a gaussian law.")] = None,
+    distribution: Annotated[
+        str | None, typer.Option(help="Draw samples instead: gaussian, uniform, sphere, ...")
+    ] = None,
+    std: Annotated[float | None, typer.Option(help="Standard deviation of a gaussian distribution.")] = None,
     samples: Annotated[int, typer.Option(help="How many samples to draw.")] = 10_000,
     seed: Annotated[int, typer.Option(help="Seed of the samples.")] = 0,
     option: Annotated[list[str] | None, typer.Option(help="An option of the theorem, NAME=NUMBER; repeatable.")] = None,
@@ -51,7 +54,7 @@ def certify(
 ) -> None:
     """Check every condition of a theorem on trained networks, and its conclusion; exit code 1 when one fails.
 
-    For example: tutelage certify alignment teacher.safetensors student.safetensors --law gaussian --std 1.5
+    For example: tutelage certify alignment teacher.safetensors student.safetensors --distribution gaussian --std 1.5
     """
     load_plugins(plugins)
     if theorem == "list":
@@ -69,8 +72,8 @@ def certify(
             _print_certificates(carry_out(theorem, *arguments, **chosen), as_json, brief)
         return
     taught, learnt, x, members = _networks(teacher, student)
-    if x is None or points is not None or law is not None:
-        x = _points(learnt, points, law, std, samples, seed)
+    if x is None or points is not None or distribution is not None:
+        x = _points(learnt, points, distribution, std, samples, seed)
     if theorem == ALL:
         found = certify_all(taught, learnt, x, **chosen)
     else:
@@ -92,40 +95,46 @@ def _print_certificates(every: list[Certificate], as_json: bool, brief: bool) ->
 
 
 def _networks(teacher: Path | None, student: Path | None) -> tuple[Network, Network, Tensor | None, list[int]]:
-    """Teacher, students, from a pack the samples they were trained on, and which members these are.
+    """Teacher, students, from an experiment the samples they were trained on, and which members these are.
 
-    Members of a pack that diverged are left out.
+    Members of an experiment that diverged are left out.
     """
     if teacher is None:
-        raise Refusal("give a teacher and a student, or a pack: tutelage certify THEOREM TEACHER STUDENT --points FILE")
+        raise TutelageError(
+            "give a teacher and a student, or an experiment: tutelage certify THEOREM TEACHER STUDENT --points FILE"
+        )
     if student is not None:
         students = load(student)
         return load(teacher), students, None, list(range(students.members))
-    if not (is_pack(teacher) and (teacher / MANIFEST).is_file()):
-        raise Refusal(f"{teacher} is no pack of a store: give a pack, or a teacher and a student")
-    pack = load_students(teacher)
-    if pack.spec.record.weights == "none":
-        raise Refusal(f"pack {pack.spec.hash} kept no weights to look at: run it with record.weights set to last")
-    students = pack.weights()
+    if not (is_result(teacher) and (teacher / MANIFEST).is_file()):
+        raise TutelageError(f"{teacher} is no experiment of a store: give an experiment, or a teacher and a student")
+    result = load_students(teacher)
+    if result.experiment.record.weights == "none":
+        raise TutelageError(
+            f"experiment {result.experiment.hash} kept no weights to look at: run it with record.weights set to last"
+        )
+    students = result.weights()
     whole = [i for i in range(students.members) if all(a[i].isfinite().all() for a in students.parameters)]
     if not whole:
-        raise Refusal(f"all students of pack {pack.spec.hash} diverged: lower the learning rate")
-    return pack.teacher()[whole], students[whole], build(pack.spec)[2].train[whole], whole
+        raise TutelageError(f"all students of experiment {result.experiment.hash} diverged: lower the learning rate")
+    return result.teacher()[whole], students[whole], build(result.experiment)[2].train[whole], whole
 
 
 def _points(
-    students: Network, file: Path | None, law: str | None, std: float | None, samples: int, seed: int
+    students: Network, file: Path | None, distribution: str | None, std: float | None, samples: int, seed: int
 ) -> Tensor:
-    """Samples from a file, or drawn from a law, the same for all members."""
-    if (file is None) == (law is None):
-        raise Refusal("the samples come from a file or from a law: give one of --points and --law")
+    """Samples from a file, or drawn from a distribution, the same for all members."""
+    if (file is None) == (distribution is None):
+        raise TutelageError(
+            "the samples come from a file or from a distribution: give one of --points and --distribution"
+        )
     if file is not None:
         return read_points(file)
-    settings: dict[str, Any] = {"kind": law, "train": samples, "evaluate": 1}
+    settings: dict[str, Any] = {"kind": distribution, "train": samples, "evaluate": 1}
     if std is not None:
         settings["std"] = std
     shape = Network((torch.zeros(1, students.inputs, 1, dtype=students.dtype),))
-    return Law.parse(settings).training_points(shape, [seed])
+    return Distribution.parse(settings).training_points(shape, [seed])
 
 
 def _options(words: list[str]) -> dict[str, float | int]:
@@ -138,7 +147,7 @@ def _options(words: list[str]) -> dict[str, float | int]:
         except ValueError:
             number = None
         if not equals or number is None:
-            raise Refusal(f"'{word}' is no option of a theorem: write NAME=NUMBER, such as epsilon=0.1")
+            raise TutelageError(f"'{word}' is no option of a theorem: write NAME=NUMBER, such as epsilon=0.1")
         out[name] = int(number) if number.is_integer() and "." not in value and "e" not in value.lower() else number
     return out
 
@@ -188,16 +197,18 @@ def _example(subject: Subject, words: list[str]) -> tuple[Any, ...]:
         name, equals, value = word.partition("=")
         if not equals or name not in subject.settings:
             known = ", ".join(f"{n}={v}" for n, v in subject.settings.items())
-            raise Refusal(f"'{word}' is no setting of {subject.name}: write NAME=VALUE with one of {known}")
+            raise TutelageError(f"'{word}' is no setting of {subject.name}: write NAME=VALUE with one of {known}")
         default = subject.settings[name]
         try:
             chosen[name] = value.lower() in ("1", "true", "yes") if isinstance(default, bool) else type(default)(value)
         except ValueError:
-            raise Refusal(f"{name} must be {_KINDS[type(default)]}, got '{value}'") from None
+            raise TutelageError(f"{name} must be {_KINDS[type(default)]}, got '{value}'") from None
     try:
         return subject.example(**chosen)
     except KeyError as error:
-        raise Refusal(f"there is no {error} among the choices of {subject.name}: see 'tutelage certify list'") from None
+        raise TutelageError(
+            f"there is no {error} among the choices of {subject.name}: see 'tutelage certify list'"
+        ) from None
 
 
 _KINDS = {int: "a whole number", float: "a number", str: "a word"}

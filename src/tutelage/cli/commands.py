@@ -12,10 +12,10 @@ from rich.console import Console
 from rich.logging import RichHandler
 
 from tutelage.cli import tables
+from tutelage.cli.experiments import LIMIT, Limit, With, load_plugins, read
 from tutelage.cli.progress import shown
-from tutelage.cli.specs import LIMIT, Limit, With, load_plugins, read
 from tutelage.errors import unknown
-from tutelage.lab import Pack, Store, packs_of, schedule
+from tutelage.lab import Store, TrainedStudents, schedule, split
 from tutelage.lab.grid import size
 from tutelage.studies import SCALES, STUDIES, Reproduction
 from tutelage.studies import report as html
@@ -30,16 +30,16 @@ On = Annotated[str, typer.Option(help="local, processes[:N], ray[://HOST:PORT] o
 Results = Annotated[Path, typer.Option(help="Folder of the results of experiments.")]
 Track = Annotated[str | None, typer.Option(help="mlflow[:URI] or tensorboard[:FOLDER]: log what is computed there.")]
 Engine = Annotated[str, typer.Option(help="auto, or an engine by name.")]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Log engine, device and seeds of every pack.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Log engine, device and seeds of every experiment.")]
 
 FAILED = 1
 SMOKE = "smoke"
 """The scale at which failing claims are no verdict."""
-_SHOWN = 12  # packs whose tables a run prints; beyond that `tutelage query` serves better
+_SHOWN = 12  # experiments whose tables a run prints; beyond that `tutelage query` serves better
 
 
 def studies(as_json: Json = False) -> None:
-    """List what can be reproduced, with its seed, figure and size at each scale."""
+    """List what can be reproduced, with its paper, figure and size at each scale."""
     if as_json:
         print(json.dumps(tables.study_rows(), indent=1))
     else:
@@ -59,7 +59,7 @@ def reproduce(
     as_json: Json = False,
     verbose: Verbose = False,
 ) -> None:
-    """Reproduce figures of the seeds and judge their claims; exit code 1 when a claim fails, save at scale smoke."""
+    """Reproduce figures of the papers and judge their claims; exit code 1 when a claim fails, save at scale smoke."""
     _log_to_terminal(verbose)
     load_plugins(plugins)
     chosen = list(STUDIES) if names == ["all"] else list(dict.fromkeys(names))
@@ -83,7 +83,7 @@ def reproduce(
         )
     page = html.write_reports(out)
     if tracker:
-        _tell(tracker, [r for r in landing.results() if isinstance(r, Pack)], outcomes)
+        _tell(tracker, [r for r in landing.results() if isinstance(r, TrainedStudents)], outcomes)
     if as_json:
         print(json.dumps([claim for outcome in outcomes for claim in outcome.claims()], indent=1))
     else:
@@ -100,7 +100,7 @@ def reproduce(
 
 
 def run(
-    experiment: Annotated[Path, typer.Argument(metavar="EXPERIMENT.yaml", help="An experiment of your own.")],
+    file: Annotated[Path, typer.Argument(metavar="EXPERIMENT.yaml", help="An experiment of your own.")],
     plugins: With = None,
     on: On = "local",
     device: Device = "auto",
@@ -111,27 +111,38 @@ def run(
     as_json: Json = False,
     verbose: Verbose = False,
 ) -> None:
-    """Train and measure the packs of a YAML file; what was computed before is only read. JSON has a line a pack."""
+    """Train and measure the experiments of a YAML file; what was computed before is only read. JSON has a line an
+    experiment.
+    """
     _log_to_terminal(verbose)
-    specs = [pack for spec in read(experiment, plugins, limit) for pack in packs_of(spec)]
+    experiments = [part for whole in read(file, plugins, limit) for part in split(whole)]
     tracker = open_tracker(track) if track else None
     store = Store(results)
-    known = [spec in store for spec in specs]
-    label = specs[0].hash if len(specs) == 1 else f"{len(specs)} packs"
-    with shown(label, sum(s.cost for s in specs), as_json) as (done, landed):
-        packs = schedule(specs, store, on, device=device, engine=engine, on_progress=done, on_landed=landed)
+    known = [experiment in store for experiment in experiments]
+    label = experiments[0].hash if len(experiments) == 1 else f"{len(experiments)} experiments"
+    with shown(label, sum(s.cost for s in experiments), as_json) as (done, landed):
+        computed = schedule(experiments, store, on, device=device, engine=engine, on_progress=done, on_landed=landed)
     if tracker:
-        _tell(tracker, packs, [])
+        _tell(tracker, computed, [])
     console = Console()
-    for pack, before in zip(packs, known, strict=True):
+    for result, before in zip(computed, known, strict=True):
         if as_json:
-            last = {"hash": pack.spec.hash, "folder": str(pack.folder), "known": before, "last": tables.summary(pack)}
+            last = {
+                "hash": result.experiment.hash,
+                "folder": str(result.folder),
+                "known": before,
+                "last": tables.summary(result),
+            }
             print(json.dumps(last))
-        elif len(packs) <= _SHOWN:
-            console.print(tables.summary_table(pack))
-            console.print(f"{'known already' if before else 'written'}: {pack.folder}", soft_wrap=True, highlight=False)
-    if len(packs) > 1 and not as_json:
-        console.print(f"{size(specs)}, {sum(known)} of the packs known already; all are in {results}", highlight=False)
+        elif len(computed) <= _SHOWN:
+            console.print(tables.summary_table(result))
+            console.print(
+                f"{'known already' if before else 'written'}: {result.folder}", soft_wrap=True, highlight=False
+            )
+    if len(computed) > 1 and not as_json:
+        console.print(
+            f"{size(experiments)}, {sum(known)} of the experiments known already; all are in {results}", highlight=False
+        )
 
 
 def report(
@@ -151,10 +162,10 @@ def ledger(
     print(json.dumps({"ledger": str(path)}) if as_json else f"ledger: {path}")
 
 
-def _tell(tracker: Tracker, packs: Sequence[Pack], outcomes: Sequence[Reproduction]) -> None:
+def _tell(tracker: Tracker, results: Sequence[TrainedStudents], outcomes: Sequence[Reproduction]) -> None:
     """Tell a tracker of everything that was computed or found."""
-    for pack in packs:
-        tracker.pack(pack)
+    for result in results:
+        tracker.result(result)
     for outcome in outcomes:
         tracker.study(outcome)
 

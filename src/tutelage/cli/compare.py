@@ -12,7 +12,7 @@ from rich.console import Console
 from torch import Tensor
 
 from tutelage.cli.progress import share_shown
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
 from tutelage.functions import BUDGET, Comparison, Domain, polytope, same_function
 from tutelage.functions import box as make_box
@@ -95,7 +95,7 @@ def compare(
 def _draw(path: Path, first: Network, second: Network, domain: Domain | None, witness: Tensor | None) -> None:
     kind = path.suffix.removeprefix(".")
     if kind not in ("png", "pdf", "svg"):
-        raise Refusal(f"a slice is drawn as .png, .pdf or .svg, not as {path.name}")
+        raise TutelageError(f"a slice is drawn as .png, .pdf or .svg, not as {path.name}")
     write_atomically(path, _slice(kind, first, second, domain, witness))
 
 
@@ -110,18 +110,18 @@ def _slice(kind: str, first: Network, second: Network, domain: Domain | None, wi
 def _member(network: Network, path: Path, member: int | None, option: str) -> Network:
     if member is None:
         if network.members > 1:
-            raise Refusal(
+            raise TutelageError(
                 f"{path} holds {network.members} networks: choose one with {option} 0 .. {network.members - 1}"
             )
         return network
     if not 0 <= member < network.members:
-        raise Refusal(f"there is no member {member}: {path} holds members 0 .. {network.members - 1}")
+        raise TutelageError(f"there is no member {member}: {path} holds members 0 .. {network.members - 1}")
     return network[member]
 
 
 def _domain(inputs: int, ends: tuple[float, float] | None, path: Path | None) -> Domain | None:
     if ends is not None and path is not None:
-        raise Refusal("--box and --on each give a domain: choose one of them")
+        raise TutelageError("--box and --on each give a domain: choose one of them")
     if ends is not None:
         return make_box(*ends, dimension=inputs)
     if path is None:
@@ -133,10 +133,12 @@ def _domain(inputs: int, ends: tuple[float, float] | None, path: Path | None) ->
         if set(given) == {"low", "high"}:
             return make_box(_array(given["low"]), _array(given["high"]), dimension=inputs)
     except (TypeError, ValueError) as error:
-        if isinstance(error, Refusal):
+        if isinstance(error, TutelageError):
             raise
-        raise Refusal(f"{path} does not hold arrays of numbers ({error})") from None
-    raise Refusal(f"{path} holds {', '.join(sorted(map(str, given)))}: wanted normals and offsets, or low and high")
+        raise TutelageError(f"{path} does not hold arrays of numbers ({error})") from None
+    raise TutelageError(
+        f"{path} holds {', '.join(sorted(map(str, given)))}: wanted normals and offsets, or low and high"
+    )
 
 
 def _array(numbers: Any) -> Tensor:

@@ -12,7 +12,7 @@ from rich.table import Table
 from tutelage.data.cache import at_hand, cache_folder, load_images, path_of
 from tutelage.data.fetch import fetch as bring
 from tutelage.data.sets import DATASETS, find
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of tables.")]
 Folder = Annotated[Path | None, typer.Option("--data", help="Folder of datasets; else $TUTELAGE_DATA, else the cache.")]
@@ -83,7 +83,7 @@ def check(names: Names = None, data: Folder = None, as_json: Json = False) -> No
     root = cache_folder(data)
     chosen = names or [name for name, each in DATASETS.items() if path_of(each, root).exists()]
     if not chosen:
-        raise Refusal(f"there are no datasets in {root}: run `tutelage data fetch NAME`")
+        raise TutelageError(f"there are no datasets in {root}: run `tutelage data fetch NAME`")
     found: dict[str, str | None] = {}
     absent: list[str] = []
     for name in chosen:
@@ -94,10 +94,10 @@ def check(names: Names = None, data: Folder = None, as_json: Json = False) -> No
                 continue
             load_images(name, root)
             found[name] = None
-        except Refusal as refusal:
+        except TutelageError as refusal:
             found[name] = str(refusal)
     if absent:
-        raise Refusal(f"there is no {', '.join(absent)} in {root}: run `tutelage data fetch {' '.join(absent)}`")
+        raise TutelageError(f"there is no {', '.join(absent)} in {root}: run `tutelage data fetch {' '.join(absent)}`")
     if as_json:
         print(json.dumps(found))
     else:

@@ -21,7 +21,7 @@ from tutelage.cli.points import read_points, real_points
 from tutelage.distillation import Outlook, Softening, outlook
 from tutelage.distillation import distil as carry_out
 from tutelage.distillation.modules import Distilled
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.networks import Network, from_module, read_network, save, to_module
 
 
@@ -54,7 +54,7 @@ def distil(
     """
     began, how = time.monotonic(), Softening(temperature, hard_share)
     if seconds is not None and not 0 < seconds < math.inf:
-        raise Refusal(f"seconds must be positive, got {seconds:g}")
+        raise TutelageError(f"seconds must be positive, got {seconds:g}")
     taught, start = (_one(read_network(path, activation), path) for path in (teacher, student))
     x, y = _samples(points, labels, taught)
     fresh, right = (x, y) if held_out is None else _samples(held_out, labels, taught)
@@ -121,7 +121,7 @@ def _progress(epochs: int, quiet: bool) -> Iterator[Callable[[int, float], None]
 
 def _one(network: Network, path: Path) -> Network:
     if network.members != 1:
-        raise Refusal(f"{path} holds {network.members} networks: give one, such as load(...)[0] saved on its own")
+        raise TutelageError(f"{path} holds {network.members} networks: give one, such as load(...)[0] saved on its own")
     return network
 
 
@@ -129,23 +129,25 @@ def _samples(path: Path, labels: bool, teacher: Network) -> tuple[Tensor, Tensor
     """Inputs [N, d] in the teacher's precision, and their classes where they are asked for."""
     x, y = _arrays(path) if labels else (read_points(path), None)
     if x.ndim != 2 or x.shape[1] != teacher.inputs:
-        raise Refusal(f"the inputs of {path} have shape {list(x.shape)}: wanted [N, {teacher.inputs}] for this teacher")
+        raise TutelageError(
+            f"the inputs of {path} have shape {list(x.shape)}: wanted [N, {teacher.inputs}] for this teacher"
+        )
     return x.to(teacher.dtype), y
 
 
 def _arrays(path: Path) -> tuple[Tensor, Tensor]:
     if not path.is_file():
-        raise Refusal(f"there is no file {path}")
+        raise TutelageError(f"there is no file {path}")
     try:
         arrays = load_file(path)
     except (SafetensorError, OSError) as error:
-        raise Refusal(f"{path} is not a safetensors file ({error})") from None
+        raise TutelageError(f"{path} is not a safetensors file ({error})") from None
     if not {"points", "labels"} <= set(arrays):
         held = ", ".join(sorted(arrays)) or "none"
-        raise Refusal(f"{path} holds the arrays {held}: call the samples 'points' and their classes 'labels'")
+        raise TutelageError(f"{path} holds the arrays {held}: call the samples 'points' and their classes 'labels'")
     y = arrays["labels"]
     if y.is_floating_point() or y.is_complex():
-        raise Refusal(f"the labels of {path} are {y.dtype}: give whole numbers, one class a sample")
+        raise TutelageError(f"the labels of {path} are {y.dtype}: give whole numbers, one class a sample")
     return real_points(arrays["points"], path), y.long()
 
 
@@ -175,8 +177,8 @@ def _words(e: Outlook) -> str:
     return (
         f"{vacuous if e.vacuous else ''}"
         f"n = {e.count} inputs, d = {e.dimension} features{' with the bias' if e.biased else ''}, rank {e.rank}: "
-        f"{said} (seed 004, Theorem 5.1). For {kind}; shares are of {where}; the bounds are on the expected share "
-        "for inputs of the same law, with angles counted on these."
+        f"{said} (Phuong 2021, Theorem 5.1). For {kind}; shares are of {where}; the bounds are on the expected share "
+        "for inputs of the same distribution, with angles counted on these."
     )
 
 

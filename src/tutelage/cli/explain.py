@@ -1,4 +1,4 @@
-"""`tutelage explain`: what the students of stored packs did not learn, and why."""
+"""`tutelage explain`: what the students of stored experiments did not learn, and why."""
 
 import json
 from dataclasses import asdict
@@ -10,11 +10,11 @@ from rich.console import Console
 from rich.table import Table
 
 from tutelage.cli.commands import Json
-from tutelage.cli.specs import With, load_plugins
-from tutelage.errors import Refusal
-from tutelage.lab import Pack, build
-from tutelage.lab.manifest import MANIFEST, is_pack
-from tutelage.lab.pack import load_students
+from tutelage.cli.experiments import With, load_plugins
+from tutelage.errors import TutelageError
+from tutelage.lab import TrainedStudents, build
+from tutelage.lab.manifest import MANIFEST, is_result
+from tutelage.lab.trained_students import load_students
 from tutelage.measures.diagnosis import Diagnosis, diagnose, summary
 from tutelage.training.inputs import Inputs
 
@@ -22,7 +22,9 @@ _SHOWN = 20  # units told of one by one, unless all are asked for
 
 
 def explain(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A pack (results/HASH), or a folder with one pack.")],
+    run: Annotated[
+        Path, typer.Argument(metavar="RUN", help="An experiment (results/HASH), or a folder with one experiment.")
+    ],
     seed: Annotated[int | None, typer.Option(help="Look at the member of this seed alone.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Tell of every unit, not of the first few.")] = False,
     plugins: With = None,
@@ -30,14 +32,14 @@ def explain(
 ) -> None:
     """Say for every teacher unit that was not found whether it was unobserved, starved, weak or not yet reached."""
     load_plugins(plugins)
-    pack = _pack(run)
-    chosen = _members(pack, seed)
-    found = _diagnose(pack, chosen)
-    seeds = [pack.spec.seeds[i] for i in chosen]
-    units = len(seeds) * sum(pack.spec.teacher.widths()[1:-1])
+    result = _result(run)
+    chosen = _members(result, seed)
+    found = _diagnose(result, chosen)
+    seeds = [result.experiment.seeds[i] for i in chosen]
+    units = len(seeds) * sum(result.experiment.teacher.widths()[1:-1])
     if as_json:
         rows: list[dict[str, Any]] = [asdict(d) | {"seed": seeds[d.member], "sentence": str(d)} for d in found]
-        about = {"pack": pack.spec.hash, "members": len(seeds), "units": units, "reasons": summary(found)}
+        about = {"experiment": result.experiment.hash, "members": len(seeds), "units": units, "reasons": summary(found)}
         print(json.dumps(about | {"missed": rows}, indent=1))
         return
     console = Console(highlight=False, soft_wrap=True)
@@ -50,40 +52,46 @@ def explain(
             console.print(f"... and {len(found) - _SHOWN} more: --all tells of every one")
 
 
-def _pack(run: Path) -> Pack:
-    """The pack at a path, or the only one in a folder of results."""
-    folders = [run] if _is_pack(run) else sorted(filter(_is_pack, run.glob("*"))) if run.is_dir() else []
+def _result(run: Path) -> TrainedStudents:
+    """The experiment at a path, or the only one in a folder of results."""
+    folders = [run] if _is_result(run) else sorted(filter(_is_result, run.glob("*"))) if run.is_dir() else []
     if len(folders) != 1:
-        what = f"holds {len(folders)} packs" if folders else "is no pack and holds none"
-        raise Refusal(f"{run} {what}: name one, such as {run / (folders[0].name if folders else 'HASH')}")
+        what = f"holds {len(folders)} experiments" if folders else "is no experiment and holds none"
+        raise TutelageError(f"{run} {what}: name one, such as {run / (folders[0].name if folders else 'HASH')}")
     return load_students(folders[0])
 
 
-def _is_pack(folder: Path) -> bool:
-    return is_pack(folder) and (folder / MANIFEST).is_file()
+def _is_result(folder: Path) -> bool:
+    return is_result(folder) and (folder / MANIFEST).is_file()
 
 
-def _members(pack: Pack, seed: int | None) -> list[int]:
+def _members(result: TrainedStudents, seed: int | None) -> list[int]:
     """Members to look at: those that did not diverge, or the one of a seed."""
-    if pack.spec.record.weights == "none":
-        raise Refusal(f"pack {pack.spec.hash} kept no weights to look at: run it with record.weights set to last")
-    students = pack.weights()
+    if result.experiment.record.weights == "none":
+        raise TutelageError(
+            f"experiment {result.experiment.hash} kept no weights to look at: run it with record.weights set to last"
+        )
+    students = result.weights()
     whole = [i for i in range(students.members) if all(a[i].isfinite().all() for a in students.parameters)]
     if seed is not None:
-        if seed not in pack.spec.seeds:
-            raise Refusal(f"pack {pack.spec.hash} has no member with seed {seed}: see 'seeds' in its settings.yaml")
-        whole = [i for i in whole if pack.spec.seeds[i] == seed]
+        if seed not in result.experiment.seeds:
+            raise TutelageError(
+                f"experiment {result.experiment.hash} has no member with seed {seed}: see 'seeds' in its settings.yaml"
+            )
+        whole = [i for i in whole if result.experiment.seeds[i] == seed]
     if not whole:
-        raise Refusal(f"all students asked for in pack {pack.spec.hash} diverged: lower the learning rate")
+        raise TutelageError(
+            f"all students asked for in experiment {result.experiment.hash} diverged: lower the learning rate"
+        )
     return whole
 
 
-def _diagnose(pack: Pack, chosen: list[int]) -> list[Diagnosis]:
-    inputs = build(pack.spec)[2]
-    own = Inputs(inputs.train[chosen], inputs.evaluate[chosen], tuple(pack.spec.seeds[i] for i in chosen))
-    report = pack.report
+def _diagnose(result: TrainedStudents, chosen: list[int]) -> list[Diagnosis]:
+    inputs = build(result.experiment)[2]
+    own = Inputs(inputs.train[chosen], inputs.evaluate[chosen], tuple(result.experiment.seeds[i] for i in chosen))
+    report = result.report
     history = type(report)(report.steps, {name: value[:, chosen] for name, value in report.values.items()})
-    return diagnose(pack.teacher()[chosen], pack.weights()[chosen], own, history)
+    return diagnose(result.teacher()[chosen], result.weights()[chosen], own, history)
 
 
 def _counts(found: list[Diagnosis]) -> Table:

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from tutelage.cli.progress import share_shown
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.functions import match
 from tutelage.functions.checks import in_double
 from tutelage.functions.querying.reconstruction import Reconstruction
@@ -39,9 +39,9 @@ def identify(
     """
     net = load(network)
     if not 0 <= member < net.members:
-        raise Refusal(f"there is no member {member}: {network} holds members 0 .. {net.members - 1}")
+        raise TutelageError(f"there is no member {member}: {network} holds members 0 .. {net.members - 1}")
     if net.activation != "relu":
-        raise Refusal(f"{network} has activation {net.activation}: only ReLU networks can be identified")
+        raise TutelageError(f"{network} has activation {net.activation}: only ReLU networks can be identified")
     truth = in_double(net[member], str(network))
     ask = _answers(truth, noise, gradients, seed)
     with share_shown("identify", as_json) as tell:

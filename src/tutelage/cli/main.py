@@ -15,7 +15,7 @@ import typer
 
 from tutelage import __version__
 from tutelage.cli.lazy import lazy_group
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 COMMANDS = {
     "studies": ("commands:studies", "List what can be reproduced, with its paper, figure and size at each scale."),
@@ -23,7 +23,7 @@ COMMANDS = {
     "run": ("commands:run", "Train and measure the students of a YAML file."),
     "query": ("store:query", "Ask the results with SQL."),
     "store": ("store:app", "Look after a results folder."),
-    "spec": ("specs:app", "Look at experiments before they are run: explain, list, diff, schema."),
+    "experiment": ("experiments:app", "Look at experiments before they are run: explain, list, diff, schema."),
     "report": ("commands:report", "Write the HTML report of a folder of reproduced studies again."),
     "ledger": ("commands:ledger", "Write ledger.md: every claim of every stored study, with its verdict."),
     "explain": ("explain:explain", "Say why a teacher unit was not recovered."),
@@ -92,13 +92,13 @@ def main() -> None:
 
 
 def _interrupted() -> int:
-    _say("interrupted; finished packs are kept, and the same command goes on from there")
+    _say("interrupted; finished experiments are kept, and the same command goes on from there")
     return INTERRUPTED
 
 
 def _failed(error: BaseException | None) -> int:
     """Say what went wrong, and give the exit code."""
-    if isinstance(error, Refusal):
+    if isinstance(error, TutelageError):
         _say(str(error))
         return ERROR
     if isinstance(error, OSError):

@@ -6,24 +6,24 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.networks.network import PRECISIONS
 
 
 def read_points(path: Path) -> Tensor:
     """The only array of a safetensors file, or the one called points."""
     if not path.is_file():
-        raise Refusal(f"there is no file {path}")
+        raise TutelageError(f"there is no file {path}")
     try:
         with safe_open(path, framework="pt") as file:
             names = list(file.keys())
             name = "points" if "points" in names else names[0] if len(names) == 1 else None
             if name is None:
                 held = ", ".join(sorted(names)) or "none"
-                raise Refusal(f"{path} holds the arrays {held}: call the samples 'points'")
+                raise TutelageError(f"{path} holds the arrays {held}: call the samples 'points'")
             return real_points(file.get_tensor(name), path)
     except (SafetensorError, OSError) as error:
-        raise Refusal(f"{path} is not a safetensors file ({error})") from None
+        raise TutelageError(f"{path} is not a safetensors file ({error})") from None
 
 
 def real_points(points: Tensor, path: Path) -> Tensor:
@@ -32,5 +32,7 @@ def real_points(points: Tensor, path: Path) -> Tensor:
         return points
     if points.is_floating_point() or points.is_complex() or points.dtype == torch.bool:
         kind = str(points.dtype).removeprefix("torch.")
-        raise Refusal(f"the samples of {path} are of type {kind}: give real numbers, float16 to float64 or integers")
+        raise TutelageError(
+            f"the samples of {path} are of type {kind}: give real numbers, float16 to float64 or integers"
+        )
     return points.double()

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from tutelage.cli.points import read_points
 from tutelage.cli.progress import share_shown
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.functions import Pruning
 from tutelage.functions import prune as carry_out
 from tutelage.functions.checks import rounded_up
@@ -49,7 +49,7 @@ def prune(
     net = load(network)
     if member is not None:
         if not 0 <= member < net.members:
-            raise Refusal(f"there is no member {member}: {network} holds members 0 .. {net.members - 1}")
+            raise TutelageError(f"there is no member {member}: {network} holds members 0 .. {net.members - 1}")
         net = net[member]
     with share_shown("prune", as_json) as tell:
         found = carry_out(

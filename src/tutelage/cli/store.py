@@ -16,14 +16,16 @@ from rich.markup import escape
 from rich.progress import track
 from rich.table import Table
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.lab import archive, store_tools
 from tutelage.lab.query import query as answer
 from tutelage.studies.report import short
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of tables.")]
 Out = Annotated[Path, typer.Option("--results", help="Folder of the results of experiments.")]
-Packs = Annotated[list[str] | None, typer.Argument(metavar="[PACK]...", help="Hashes of packs; all unless named.")]
+Results = Annotated[
+    list[str] | None, typer.Argument(metavar="[PACK]...", help="Hashes of experiments; all unless named.")
+]
 
 DAMAGED = 1
 _SHOWN = 200  # rows of a table on a terminal
@@ -34,13 +36,13 @@ app = typer.Typer(name="store", help="Look after a results folder.", no_args_is_
 
 @app.command("list")
 def list_(out: Out = Path("results"), as_json: Json = False) -> None:
-    """List packs: date, members, steps, engine, device, time, size; whether every file is there with its size."""
+    """List experiments: date, members, steps, engine, device, time, size; whether every file is there with its size."""
     rows = store_tools.list_results(out)
     if as_json:
         print(json.dumps(rows))
         return
     rows.sort(key=lambda row: row["finished"] or "")
-    note = f"the newest {_SHOWN} of {len(rows)} packs: --json prints all" if len(rows) > _SHOWN else ""
+    note = f"the newest {_SHOWN} of {len(rows)} experiments: --json prints all" if len(rows) > _SHOWN else ""
     for row in rows:
         row["finished"], row["damage"] = (row["finished"] or "")[:16].replace("T", " "), row["damage"] or "whole"
     cells = [[*row.values()] for row in rows[-_SHOWN:]]
@@ -48,9 +50,9 @@ def list_(out: Out = Path("results"), as_json: Json = False) -> None:
 
 
 @app.command()
-def check(packs: Packs = None, out: Out = Path("results"), as_json: Json = False) -> None:
-    """Read every byte of all packs and name what is damaged, and what was left over; exit code 1 for damage."""
-    chosen = store_tools.select(out, packs or ())
+def check(results: Results = None, out: Out = Path("results"), as_json: Json = False) -> None:
+    """Read every byte of all experiments and name what is damaged, and what was left over; exit code 1 for damage."""
+    chosen = store_tools.select(out, results or ())
     console = Console(stderr=True)
     quiet = as_json or not console.is_terminal
     found = store_tools.check(out, chosen)
@@ -61,8 +63,8 @@ def check(packs: Packs = None, out: Out = Path("results"), as_json: Json = False
         print(
             json.dumps(
                 {
-                    "packs": len(chosen),
-                    "damaged": [{"pack": d.folder.name, "file": d.file, "what": d.what} for d in damage],
+                    "experiments": len(chosen),
+                    "damaged": [{"experiment": d.folder.name, "file": d.file, "what": d.what} for d in damage],
                     "left_over": [{"path": str(one.path), "seconds": round(one.age)} for one in left],
                 }
             )
@@ -72,22 +74,24 @@ def check(packs: Packs = None, out: Out = Path("results"), as_json: Json = False
             print(f"damaged: {one.folder.name}/{one.file} {one.what}")
         for part in left:
             print(f"left over: {part.path} ({part.age / 3600:.1f} hours old)")
-        print(f"{len(chosen)} packs, {len({d.folder for d in damage})} damaged, {len(left)} left over")
+        print(f"{len(chosen)} experiments, {len({d.folder for d in damage})} damaged, {len(left)} left over")
     if damage:
         raise typer.Exit(DAMAGED)
 
 
 @app.command()
 def gc(
-    packs: Annotated[list[str] | None, typer.Argument(metavar="[PACK]...", help="Whole packs to remove.")] = None,
+    results: Annotated[
+        list[str] | None, typer.Argument(metavar="[PACK]...", help="Whole experiments to remove.")
+    ] = None,
     older: Annotated[float, typer.Option(help="Hours since a leftover last changed.", min=0)] = _DAY,
-    damaged: Annotated[bool, typer.Option("--damaged", help="Remove damaged packs too.")] = False,
+    damaged: Annotated[bool, typer.Option("--damaged", help="Remove damaged experiments too.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go; remove nothing.")] = False,
     out: Out = Path("results"),
     as_json: Json = False,
 ) -> None:
-    """Remove old leftovers, damaged packs if asked, and packs that are named; never another whole one."""
-    removals = store_tools.garbage(out, older * 3600, damaged, packs or ())
+    """Remove old leftovers, damaged experiments if asked, and experiments that are named; never another whole one."""
+    removals = store_tools.garbage(out, older * 3600, damaged, results or ())
     for removal in removals if not dry_run else ():
         store_tools.remove(removal)
     if as_json:
@@ -102,13 +106,17 @@ def gc(
 @app.command()
 def export(
     file: Annotated[Path, typer.Argument(help="The tar file to write.")],
-    packs: Packs = None,
+    results: Results = None,
     out: Out = Path("results"),
     as_json: Json = False,
 ) -> None:
-    """Write packs as one tar file, to be taken in elsewhere with 'store import'."""
-    names = archive.export(out, file, packs or ())
-    print(json.dumps({"file": str(file), "packs": names}) if as_json else f"{len(names)} packs written: {file}")
+    """Write experiments as one tar file, to be taken in elsewhere with 'store import'."""
+    names = archive.export(out, file, results or ())
+    print(
+        json.dumps({"file": str(file), "experiments": names})
+        if as_json
+        else f"{len(names)} experiments written: {file}"
+    )
 
 
 @app.command("import")
@@ -117,12 +125,12 @@ def import_(
     out: Out = Path("results"),
     as_json: Json = False,
 ) -> None:
-    """Take in the packs of a tar file: all, or none if anything in it is damaged or no file of a pack."""
-    taken = archive.import_packs(out, file)
+    """Take in the experiments of a tar file: all, or none if anything in it is damaged or no file of an experiment."""
+    taken = archive.import_results(out, file)
     if as_json:
         print(json.dumps({"new": taken.new, "known": taken.known}))
     else:
-        print(f"{len(taken.new)} packs taken in, {len(taken.known)} known already: {out}")
+        print(f"{len(taken.new)} experiments taken in, {len(taken.known)} known already: {out}")
 
 
 def query(
@@ -133,10 +141,10 @@ def query(
 ) -> None:
     """Ask the results with SQL: views experiments, members, layers, teachers, units, pairs, and one per other kind.
 
-    For example: SELECT polarity, multiple, avg(recovered) FROM units WHERE step = steps GROUP BY ALL
+    For example: SELECT polarity, width_factor, avg(recovered) FROM units WHERE step = steps GROUP BY ALL
     """
     if as_json and as_csv:
-        raise Refusal("an answer is printed as JSON or as CSV: choose one of --json and --csv")
+        raise TutelageError("an answer is printed as JSON or as CSV: choose one of --json and --csv")
     table = answer(out, sql)
     if as_csv:
         _print_csv(table)

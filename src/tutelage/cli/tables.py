@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from tutelage.lab import Pack
+from tutelage.lab import TrainedStudents
 from tutelage.studies import SCALES, STUDIES, Reproduction, source
 from tutelage.studies.report import short
 from tutelage.studies.reproduce import distinct_experiments
@@ -25,7 +25,7 @@ def study_rows() -> list[dict[str, Any]]:
                 "seconds": float(f"{sum(e.cost for e in experiments):.2g}"),
             }
         rows.append(
-            {"study": study.name, "seed": study.seed, "figure": study.figure, "title": study.title, "scales": sizes}
+            {"study": study.name, "paper": study.paper, "figure": study.figure, "title": study.title, "scales": sizes}
         )
     return rows
 
@@ -39,13 +39,13 @@ def study_table() -> Table:
         table.add_column(scale, justify="right", no_wrap=True)
     for row in study_rows():
         sizes = [str(s["experiments"]) for s in row["scales"].values()]
-        table.add_row(row["study"], source(row["seed"], row["figure"]), row["title"], *sizes)
+        table.add_row(row["study"], source(row["paper"], row["figure"]), row["title"], *sizes)
     return table
 
 
 def claims_table(outcome: Reproduction) -> Table:
     """The claims of a study, setting by setting."""
-    title = f"{outcome.study.name} (seed {source(outcome.study.seed, outcome.study.figure)}; scale {outcome.scale})"
+    title = f"{outcome.study.name} ({source(outcome.study.paper, outcome.study.figure)}; scale {outcome.scale})"
     table = Table(title=title, title_justify="left")
     for column, right in (
         ("claim", 0),
@@ -72,10 +72,10 @@ def claims_table(outcome: Reproduction) -> Table:
     return table
 
 
-def summary(pack: Pack) -> dict[str, dict[str, float | int | None]]:
+def summary(result: TrainedStudents) -> dict[str, dict[str, float | int | None]]:
     """Mean and standard error over members of every measure at the last step, units averaged first."""
     out = {}
-    for name, values in pack.report.values.items():
+    for name, values in result.report.values.items():
         last = values[-1].astype(float)
         if values.dtype.kind != "f":
             continue
@@ -86,10 +86,12 @@ def summary(pack: Pack) -> dict[str, dict[str, float | int | None]]:
     return out
 
 
-def summary_table(pack: Pack) -> Table:
-    table = Table(title=f"{pack.spec.hash}: at step {pack.report.steps[-1]}, over members", title_justify="left")
+def summary_table(result: TrainedStudents) -> Table:
+    table = Table(
+        title=f"{result.experiment.hash}: at step {result.report.steps[-1]}, over members", title_justify="left"
+    )
     for column in ("measure", "mean", "± s.e.", "n"):
         table.add_column(column, justify="left" if column == "measure" else "right")
-    for name, row in summary(pack).items():
+    for name, row in summary(result).items():
         table.add_row(name, short(row["mean"]), short(row["stderr"]), str(row["n"]))
     return table

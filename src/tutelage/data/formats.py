@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.settings import one_line
 
 Parts = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
@@ -39,11 +39,11 @@ def _idx_array(path: Path, axes: int) -> np.ndarray:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             data = file.read(LARGEST + 1)
     except (OSError, EOFError, zlib.error) as error:
-        raise Refusal(f"{path} cannot be unpacked ({one_line(str(error))}): fetch it again") from None
+        raise TutelageError(f"{path} cannot be unpacked ({one_line(str(error))}): fetch it again") from None
     begin = 4 + 4 * axes
     shape = [int(n) for n in np.frombuffer(data[4:begin], ">u4")] if len(data) >= begin else []
     if data[:4] != bytes([0, 0, 8, axes]) or not shape or len(data) != begin + prod(shape) or not prod(shape):
-        raise Refusal(f"{path} is not a whole idx file of {axes} axes: fetch it again")
+        raise TutelageError(f"{path} is not a whole idx file of {axes} axes: fetch it again")
     return np.frombuffer(data, np.uint8, offset=begin).reshape(shape).copy()
 
 
@@ -65,7 +65,7 @@ def _binary(folder: Path, archive: str, inside: str, names: tuple[list[str], lis
         if raw is None:
             return None
         if len(raw) == 0 or len(raw) % (labels + 3072):
-            raise Refusal(f"{', '.join(several)} in {folder} are not whole: fetch them again")
+            raise TutelageError(f"{', '.join(several)} in {folder} are not whole: fetch them again")
         rows = np.frombuffer(raw, np.uint8).reshape(-1, labels + 3072)
         images = rows[:, labels:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
         parts += [np.ascontiguousarray(images), rows[:, labels - 1].astype(np.int64)]
@@ -79,7 +79,7 @@ def _first_found(folder: Path, archive: str, inside: str, names: list[str]) -> b
             try:
                 return b"".join((place / name).read_bytes() for name in names)
             except OSError as error:
-                raise Refusal(f"{', '.join(names)} in {place} cannot be read ({error.strerror})") from None
+                raise TutelageError(f"{', '.join(names)} in {place} cannot be read ({error.strerror})") from None
     if not (folder / archive).exists():
         return None
     try:
@@ -87,7 +87,7 @@ def _first_found(folder: Path, archive: str, inside: str, names: list[str]) -> b
             members = [tar.extractfile(f"{inside}/{name}") for name in names]
             return b"".join(member.read(LARGEST) for member in members if member)
     except (KeyError, OSError, EOFError, ValueError, tarfile.TarError, zlib.error, lzma.LZMAError) as error:
-        raise Refusal(f"{folder / archive} is not whole ({one_line(str(error))}): fetch it again") from None
+        raise TutelageError(f"{folder / archive} is not whole ({one_line(str(error))}): fetch it again") from None
 
 
 def cifar10_sheets(folder: Path) -> Parts | None:
@@ -105,9 +105,9 @@ def _label_list(path: Path) -> np.ndarray:
     try:
         labels = json.loads(path.read_text())
     except (OSError, ValueError, RecursionError) as error:
-        raise Refusal(f"{path} is not a list of labels ({one_line(str(error))}): fetch it again") from None
+        raise TutelageError(f"{path} is not a list of labels ({one_line(str(error))}): fetch it again") from None
     if not isinstance(labels, list) or any(type(label) is not int or not 0 <= label < 256 for label in labels):
-        raise Refusal(f"{path} is not a list of whole numbers: fetch it again")
+        raise TutelageError(f"{path} is not a list of whole numbers: fetch it again")
     return np.array(labels, dtype=np.int64)
 
 
@@ -118,7 +118,7 @@ def _sheet(path: Path) -> np.ndarray:
         with Image.open(path) as sheet:
             return np.asarray(sheet.convert("RGB")).reshape(-1, 32, 32, 3)
     except Exception as error:  # what decoders raise at damaged pictures has no common base
-        raise Refusal(f"{path} is not a whole sheet of images ({one_line(str(error))}): fetch it again") from None
+        raise TutelageError(f"{path} is not a whole sheet of images ({one_line(str(error))}): fetch it again") from None
 
 
 def digits(folder: Path) -> Parts | None:

@@ -13,14 +13,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from tutelage import draws
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 Rules = Mapping[str, Mapping[str, float]]
 """Rule -> {alternative: weight}; an alternative is words and rule names with spaces between, empty for nothing."""
 
 
 class Grammar:
-    """A law of sentences; the rule to begin with is SENTENCE.
+    """A distribution of sentences; the rule to begin with is SENTENCE.
 
     >>> small = Grammar({"SENTENCE": {"the NOUN works": 3, "i slept": 1}, "NOUN": {"plot": 1, "film": 1}})
     >>> sorted((round(p, 3), " ".join(words)) for words, p in small.sentences())
@@ -31,12 +31,12 @@ class Grammar:
 
     def __init__(self, rules: Rules) -> None:
         if "SENTENCE" not in rules:
-            raise Refusal("a grammar begins with the rule SENTENCE, and this one has none")
+            raise TutelageError("a grammar begins with the rule SENTENCE, and this one has none")
         self._rules: dict[str, list[tuple[float, tuple[str, ...]]]] = {}
         for name, choices in rules.items():
             total = sum(choices.values())
             if not choices or min(choices.values()) <= 0 or not math.isfinite(total):
-                raise Refusal(f"the rule {name} needs alternatives with weights above 0")
+                raise TutelageError(f"the rule {name} needs alternatives with weights above 0")
             self._rules[name] = [(weight / total, tuple(text.split())) for text, weight in choices.items()]
         self._check()
 
@@ -45,12 +45,12 @@ class Grammar:
         for name, choices in self._rules.items():
             for part in itertools.chain.from_iterable(parts for _, parts in choices):
                 if part.isupper() and len(part) > 1 and part not in self._rules:
-                    raise Refusal(f"the rule {name} names {part}, which is no rule: add it or write it small")
+                    raise TutelageError(f"the rule {name} names {part}, which is no rule: add it or write it small")
         self._depths("SENTENCE", ())
 
     def _depths(self, name: str, above: tuple[str, ...]) -> None:
         if name in above:
-            raise Refusal(f"the rule {name} leads back to itself: sentences would have no longest one")
+            raise TutelageError(f"the rule {name} leads back to itself: sentences would have no longest one")
         for part in {part for _, parts in self._rules[name] for part in parts if part in self._rules}:
             self._depths(part, (*above, name))
 
@@ -106,7 +106,7 @@ class Grammar:
         return f"(?:{'|'.join(choices)})"
 
     def draw(self, count: int, seed: int = 0) -> list[tuple[str, ...]]:
-        """Sentences of the law, independent of each other; a longer list begins with the shorter one."""
+        """Sentences of the distribution, independent of each other; a longer list begins with the shorter one."""
         uniform = draws.uniforms(draws.keys([seed], "grammar"), count * _CHOICES)[0].view(count, _CHOICES)
         return [self._sentence(iter(row)) for row in uniform.tolist()]
 

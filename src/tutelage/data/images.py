@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,14 +30,14 @@ class Images:
                 images.ndim == 4 and self.train.size and images.dtype == np.uint8 and labels.shape == images.shape[:1]
             )
             if not fits or labels.dtype.kind not in "iu" or images.shape[1:] != self.train.shape[1:]:
-                raise Refusal(
+                raise TutelageError(
                     f"the {part} images of {self.name} are {images.dtype} {list(images.shape)} with labels "
                     f"{labels.dtype} {list(labels.shape)}: wanted uint8 [N, H, W, C], of one size, and integers [N]"
                 )
             bad = (labels < 0) | (labels >= len(self.classes))
             if bad.any():
                 where = int(np.flatnonzero(bad)[0])
-                raise Refusal(
+                raise TutelageError(
                     f"the label of {part} image {where} of {self.name} is {labels[where]}, and there are "
                     f"{len(self.classes)} classes: labels lie in 0 .. {len(self.classes) - 1}"
                 )
@@ -56,7 +56,7 @@ class Images:
         [1, 0, 0]
         """
         if not chosen or not set(chosen) <= set(range(len(self.classes))):
-            raise Refusal(f"classes {list(chosen)} are not all among the {len(self.classes)} of {self.name}")
+            raise TutelageError(f"classes {list(chosen)} are not all among the {len(self.classes)} of {self.name}")
         place = np.full(len(self.classes), -1)
         place[list(chosen)] = range(len(chosen))
         parts = {}

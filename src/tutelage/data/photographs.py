@@ -2,7 +2,7 @@
 
 A part of 8 to 100 % of the area with sides between 3:4 and 4:3 (Szegedy et al. 2015) is scaled to the size wanted;
 brightness, contrast and saturation each change by up to 40 %, in this order; light of a random colour along the
-principal axes of ImageNet's colours is added (Krizhevsky et al. 2012). As in seed 004, section 6.4.
+principal axes of ImageNet's colours is added (Krizhevsky et al. 2012). As in Phuong 2021, section 6.4.
 """
 
 import math

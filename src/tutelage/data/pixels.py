@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from tutelage.data.images import Images
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,7 @@ def pixels(images: Images, device: torch.device | str = "cpu", middle: int | Non
     (torch.Size([1, 1, 4, 4]), torch.Size([2, 1, 2, 2]))
     """
     if middle is not None and not 1 <= middle <= min(images.shape[:2]):
-        raise Refusal(
+        raise TutelageError(
             f"a middle square of {middle} pixels was asked of images of {images.shape[0]} x {images.shape[1]}"
         )
     mean, deviation = (torch.as_tensor(m, dtype=torch.float32, device=device) for m in images.channel_moments())

@@ -12,10 +12,10 @@ from torch import Tensor
 
 from tutelage import draws
 from tutelage.data.grammar import FILM_TALK, Grammar
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 LONGEST = 8
-"""Words of the longest sentence that is kept (004, sec. 4.6.3)."""
+"""Words of the longest sentence that is kept (Phuong 2021, sec. 4.6.3)."""
 END, UNKNOWN = 0, 1
 """Numbers of what stands behind the last word, and of every word that is not in the vocabulary."""
 _MARKS = ("", "<unknown>")
@@ -26,7 +26,7 @@ _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")  # letters and digits, with 
 class Corpus:
     """Sentences as numbers [N, longest], 0 behind the last word, with the words behind the numbers.
 
-    entropy: of the law the sentences come from, in nats; no code can say more about them.
+    entropy: of the distribution the sentences come from, in nats; no code can say more about them.
     """
 
     train: Tensor
@@ -53,10 +53,10 @@ class Corpus:
         return [" ".join(self.words[w] for w in row if w != END) for row in numbers.tolist()]
 
     def unrelated(self) -> float:
-        """Share of a sentence's words that stand at the same place in another one of the law, on average.
+        """Share of a sentence's words that stand at the same place in another one of the distribution, on average.
 
-        The places of a pair are independent draws of the law: sum over words of the product of their shares, over the
-        mean length. Taken from all sentences held here.
+        The places of a pair are independent draws of the distribution: sum over words of the product of their shares,
+        over the mean length. Taken from all sentences held here.
         """
         rows = torch.cat([self.train, self.test])
         shares = torch.stack([(rows == w).double().mean(0) for w in range(1, len(self.words))])
@@ -71,7 +71,7 @@ def film_talk(train: int = 1 << 15, test: int = 2048, seed: int = 0) -> Corpus:
 def from_grammar(grammar: Grammar, train: int, test: int, seed: int = 0) -> Corpus:
     """Sentences of a grammar, with its exact entropy."""
     if train < 2 or test < 2:
-        raise Refusal("a corpus needs two sentences or more to train on, and two to test on")
+        raise TutelageError("a corpus needs two sentences or more to train on, and two to test on")
     drawn = grammar.draw(train + test, seed)
     words = (*_MARKS, *grammar.words)
     rows = _numbers(drawn, words, grammar.longest)
@@ -82,17 +82,17 @@ def read_sentences(path: Path | str, *, longest: int = LONGEST, vocabulary: int 
     """Sentences of a text file: one a line, split at . ! ? besides, in small letters, the long ones left out.
 
     vocabulary: how many words have a number of their own, the frequent ones first; the rest share one. A tenth of the
-    sentences, drawn by the seed, is for the test. The entropy is that of the law that gives every sentence of the file
-    the same weight, as it stands in numbers.
+    sentences, drawn by the seed, is for the test. The entropy is that of the distribution that gives every sentence of
+    the file the same weight, as it stands in numbers.
     """
     text = _read(Path(path))
     split = [tuple(_WORD.findall(piece.lower())) for piece in re.split(r"[.!?\n\r]+", text)]
     spoken = [words for words in split if words]
     if not spoken:
-        raise Refusal(f"there are no sentences in {path}: give a text with words in it")
+        raise TutelageError(f"there are no sentences in {path}: give a text with words in it")
     kept = [words for words in spoken if len(words) <= longest]
     if len(kept) < 4:
-        raise Refusal(
+        raise TutelageError(
             f"{len(kept)} of {len(spoken)} sentences in {path} have {longest} words or fewer, and 4 are needed: give "
             "a text with shorter sentences, or raise the limit"
         )
@@ -110,11 +110,11 @@ def _read(path: Path) -> str:
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:
-        raise Refusal(f"{path} cannot be read ({error.strerror}): name a text file") from None
+        raise TutelageError(f"{path} cannot be read ({error.strerror}): name a text file") from None
     except UnicodeDecodeError:
-        raise Refusal(f"{path} is no text in UTF-8: convert it, or name another file") from None
+        raise TutelageError(f"{path} is no text in UTF-8: convert it, or name another file") from None
     if "\0" in text:
-        raise Refusal(f"{path} holds zero bytes and is no text: name a text file")
+        raise TutelageError(f"{path} holds zero bytes and is no text: name a text file")
     return text
 
 
@@ -123,6 +123,6 @@ def _numbers(sentences: Sequence[Sequence[str]], words: Sequence[str], longest: 
     rows = []
     for sentence in sentences:
         if len(sentence) > longest:
-            raise Refusal(f"'{' '.join(sentence)}' has more than {longest} words: shorten it")
+            raise TutelageError(f"'{' '.join(sentence)}' has more than {longest} words: shorten it")
         rows.append([place.get(word, UNKNOWN) for word in sentence] + [END] * (longest - len(sentence)))
     return torch.tensor(rows, dtype=torch.int64).view(len(sentences), longest)

@@ -1,4 +1,6 @@
-"""Few labels: subsets with so many images a class, some held for selection, the rest without labels (004, 6.4)."""
+"""Few labels: subsets with so many images a class, some held for selection, the rest without labels (Phuong 2021,
+6.4).
+"""
 
 from dataclasses import dataclass
 
@@ -7,7 +9,7 @@ import torch
 from torch import Tensor
 
 from tutelage import draws
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,11 +42,11 @@ def class_subset(
     """
     y = torch.as_tensor(labels).cpu()
     if not 0 <= held < per_class or (unlabelled is not None and unlabelled < 0):
-        raise Refusal(
+        raise TutelageError(
             f"{held} of {per_class} images a class are to be held: wanted 0 or more held, and some to train on"
         )
     if y.ndim != 1 or not len(y) or y.min() < 0:
-        raise Refusal("labels are one class from 0 a sample, and there is at least one sample")
+        raise TutelageError("labels are one class from 0 a sample, and there is at least one sample")
     count = int(y.max()) + 1 if classes is None else classes
     order = draws.permutations(draws.keys([seed], "class subset"), len(y), 0)[0]
     parts: list[tuple[Tensor, Tensor, Tensor]] = []
@@ -53,7 +55,7 @@ def class_subset(
         wanted = per_class + (unlabelled or 0)
         if len(own) < wanted:
             said = "is absent" if not len(own) else f"has {len(own)} images"
-            raise Refusal(f"class {c} {said}, and {wanted} a class are needed: ask for fewer")
+            raise TutelageError(f"class {c} {said}, and {wanted} a class are needed: ask for fewer")
         rest = own[per_class:] if unlabelled is None else own[per_class:wanted]
         parts.append((own[held:per_class], own[:held], rest))
     return Subset(*(torch.cat(part) for part in zip(*parts, strict=True)))
@@ -70,5 +72,5 @@ def interval(values: np.ndarray | Tensor) -> tuple[np.ndarray, np.ndarray]:
     """
     array = np.asarray(values, float)
     if len(array) < 2:
-        raise Refusal(f"{len(array)} repeats have no standard error: give at least two")
+        raise TutelageError(f"{len(array)} repeats have no standard error: give at least two")
     return array.mean(0), 1.96 * array.std(0, ddof=1) / len(array) ** 0.5

@@ -1,4 +1,4 @@
-"""Why distillation works: what a linear student learns from soft labels, and how fast (seed 004, chapter 5)."""
+"""Why distillation works: what a linear student learns from soft labels, and how fast (Phuong 2021, chapter 5)."""
 
 from tutelage.distillation.bounds import best_bound, margin_bound, polynomial_bound, risk_bound
 from tutelage.distillation.deep import balanced_start, guaranteed, largest_start, limit

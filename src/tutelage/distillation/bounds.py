@@ -1,7 +1,7 @@
-r"""Bounds on the expected transfer risk from the angles between data and teacher (004, section 5.3.2).
+r"""Bounds on the expected transfer risk from the angles between data and teacher (Phuong 2021, section 5.3.2).
 
-All follow from the reverse distribution :math:`p(\theta) = P[\bar\alpha(w_*, x) \ge \theta]` (004, eq. 5.17), given
-as a function of a tensor of angles.
+All follow from the reverse distribution :math:`p(\theta) = P[\bar\alpha(w_*, x) \ge \theta]` (Phuong 2021, eq. 5.17),
+given as a function of a tensor of angles.
 """
 
 import math
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 Reverse = Callable[[Tensor], Tensor]
 """theta in [0, pi/2] -> P[angle >= theta], any shape."""
@@ -26,7 +26,8 @@ class Bound:
 
 
 def risk_bound(p: Reverse, count: int, beta: Tensor, *, tighter: bool = False, delta: float = 0.0) -> Tensor:
-    r"""The bound of Theorem 5.3 for n < d at any beta in [0, pi/2 - delta] (004, eqs. 5.19 and D.43), shape of beta.
+    r"""The bound of Theorem 5.3 for n < d at any beta in [0, pi/2 - delta] (Phuong 2021, eqs. 5.19 and D.43), shape of
+    beta.
 
     .. math:: p(\beta) + p(\pi/2 - \delta - \beta)^n
 
@@ -34,10 +35,10 @@ def risk_bound(p: Reverse, count: int, beta: Tensor, *, tighter: bool = False, d
     student may miss w_hat (Theorem D.4).
     """
     if count < 1:
-        raise Refusal(f"a bound needs at least one input, not {count}")
+        raise TutelageError(f"a bound needs at least one input, not {count}")
     beta = torch.as_tensor(beta, dtype=torch.float64)
     if bool(((beta < 0) | (beta > math.pi / 2 - delta + 1e-12)).any()) or not 0 <= delta <= math.pi / 2:
-        raise Refusal(f"beta lies in [0, pi/2 - delta] with delta in [0, pi/2], and delta is {delta:.3g}")
+        raise TutelageError(f"beta lies in [0, pi/2 - delta] with delta in [0, pi/2], and delta is {delta:.3g}")
     hard, unseen = p(beta), p((math.pi / 2 - delta - beta).clamp_min(0)) ** count
     return hard + (1 - hard) * unseen if tighter else hard + unseen
 
@@ -59,10 +60,10 @@ def best_bound(p: Reverse, count: int, *, tighter: bool = False, delta: float = 
 
 
 def margin_bound(p: Reverse, count: int, beta: float) -> float:
-    """gamma^n with gamma = p(pi/2 - beta), where p(beta) = 0 and gamma < 1 (004, Corollary 5.1)."""
+    """gamma^n with gamma = p(pi/2 - beta), where p(beta) = 0 and gamma < 1 (Phuong 2021, Corollary 5.1)."""
     at = p(torch.tensor([beta, math.pi / 2 - beta], dtype=torch.float64))
     if float(at[0]) != 0 or float(at[1]) >= 1:
-        raise Refusal(
+        raise TutelageError(
             f"this task has no margin at beta = {beta:.3g}: p(beta) = {float(at[0]):.3g} should be 0, and "
             f"p(pi/2 - beta) = {float(at[1]):.3g} less than 1"
         )
@@ -70,7 +71,7 @@ def margin_bound(p: Reverse, count: int, beta: float) -> float:
 
 
 def polynomial_bound(kappa: float, count: int) -> float:
-    """(1 + (log n)^kappa) / n^kappa, where p(theta) <= (1 - 2 theta / pi)^kappa (004, Corollary 5.2).
+    """(1 + (log n)^kappa) / n^kappa, where p(theta) <= (1 - 2 theta / pi)^kappa (Phuong 2021, Corollary 5.2).
 
     >>> round(polynomial_bound(1.0, 20), 3)
     0.2
@@ -80,22 +81,25 @@ def polynomial_bound(kappa: float, count: int) -> float:
 
 
 def polynomial_step(kappa: float, count: int) -> float:
-    """The step before it in the proof, from beta = (pi/2) n^(-1/n): (1 - n^(-1/n))^kappa + n^-kappa (004, eq. 5.23)."""
+    """The step before it in the proof, from beta = (pi/2) n^(-1/n): (1 - n^(-1/n))^kappa + n^-kappa (Phuong 2021, eq.
+    5.23).
+    """
     _check_power(kappa, count)
     return float((-math.expm1(-math.log(count) / count)) ** kappa + count**-kappa)
 
 
 def _check_power(kappa: float, count: int) -> None:
     if kappa < 0 or count < 1:
-        raise Refusal(f"wanted kappa >= 0 and at least one input, not {kappa} and {count}")
+        raise TutelageError(f"wanted kappa >= 0 and at least one input, not {kappa} and {count}")
 
 
 def miss(eps: Tensor, length: Tensor, *, sharp: bool = False) -> Tensor:
-    """The angle within which a vector eps away from one of that length lies (004, Lemma D.3), for eps <= length / 2.
+    """The angle within which a vector eps away from one of that length lies (Phuong 2021, Lemma D.3), for eps <= length
+    / 2.
 
     sqrt(2 pi eps / length), or with ``sharp`` the least such angle, arcsin(eps / length).
     """
     ratio = torch.as_tensor(eps, dtype=torch.float64) / length
     if bool((ratio > 0.5).any()):
-        raise Refusal("the lemma asks for eps <= |w| / 2: start the student closer to 0")
+        raise TutelageError("the lemma asks for eps <= |w| / 2: start the student closer to 0")
     return ratio.asin() if sharp else (2 * math.pi * ratio).sqrt()

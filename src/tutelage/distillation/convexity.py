@@ -1,4 +1,6 @@
-"""How convex the distillation loss is on a sublevel set, in the data's span (004, Theorem D.3), by logarithms."""
+"""How convex the distillation loss is on a sublevel set, in the data's span (Phuong 2021, Theorem D.3), by
+logarithms.
+"""
 
 import math
 
@@ -7,7 +9,7 @@ from torch import Tensor
 
 from tutelage.distillation.cross_entropy import log_curvature, reach, slope
 from tutelage.distillation.transfer import TransferSet
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 
 def log_strong_convexity(transfer: TransferSet, level: Tensor) -> Tensor:
@@ -15,22 +17,24 @@ def log_strong_convexity(transfer: TransferSet, level: Tensor) -> Tensor:
 
     .. math:: \mu = \omega \lambda_{\min} / n, \qquad \omega = \sigma'(K), \quad K = \max_i |\{u : \ell_i(u) \le n l\}|
 
-    lambda_min is that of X X^T within the data's span. The Hessian is X D X^T / n; (004, eq. D.8) leaves the 1/n out,
-    and with that constant the inequality is false. The same mu serves as c of the Polyak-Lojasiewicz inequality, since
-    a projector's largest eigenvalue is 1. By logarithms, since omega vanishes for confident teachers.
+    lambda_min is that of X X^T within the data's span. The Hessian is X D X^T / n; (Phuong 2021, eq. D.8) leaves the
+    1/n out, and with that constant the inequality is false. The same mu serves as c of the Polyak-Lojasiewicz
+    inequality, since a projector's largest eigenvalue is 1. By logarithms, since omega vanishes for confident teachers.
     """
     farthest = reach(transfer.logits, transfer.count * level.unsqueeze(1)).amax(1)
     return log_curvature(farthest) + transfer.spectrum[:, 0].log() - math.log(transfer.count)
 
 
 def distance_to_sublevel(transfer: TransferSet, level: Tensor) -> Tensor:
-    """The distance of {l1 <= level} from 0: the delta of (004, eq. D.25), level [S] below l1(0) -> [S].
+    """The distance of {l1 <= level} from 0: the delta of (Phuong 2021, eq. D.25), level [S] below l1(0) -> [S].
 
     The nearest point minimises l1 + weight |w|^2 / 2 for the weight at which l1 meets the level, which is found by
     halving; the value returned errs to the small side.
     """
     if bool((level >= transfer.loss(torch.zeros_like(transfer.teacher))).any() or (level <= 0).any()):
-        raise Refusal("the distance is for levels between 0 and l1(0): at l1(0) and above, 0 itself belongs to the set")
+        raise TutelageError(
+            "the distance is for levels between 0 and l1(0): at l1(0) and above, 0 itself belongs to the set"
+        )
     rows = transfer.x @ transfer.basis
     high = torch.full_like(level, transfer.safe_step.reciprocal().max().item() * 4)
     while bool((low_loss := _ridge(transfer, rows, high)[1] <= level).any()):

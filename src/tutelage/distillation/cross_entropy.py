@@ -1,6 +1,6 @@
 r"""Soft-label cross-entropy as a function of two logits, accurate where a teacher is sure to hundreds of digits.
 
-With the teacher's logit t, its label :math:`y = \sigma(t)`, and the student's logit u (004, eq. D.2):
+With the teacher's logit t, its label :math:`y = \sigma(t)`, and the student's logit u (Phuong 2021, eq. D.2):
 
 .. math:: \ell(u) = \log(1 + e^u) - y u - \ell^*
     = \log\bigl(1 + y (e^{u - t} - 1)\bigr) - y (u - t)
@@ -11,7 +11,7 @@ which is 0 at u = t and does not change when both logits change sign, so that y 
 import torch
 from torch import Tensor
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 _NEAR = 1e-2
 _FAR = -30.0
@@ -30,9 +30,9 @@ def logits_of(labels: Tensor) -> Tensor:
     """
     labels = labels.to(torch.float64)
     if not bool(((labels >= 0) & (labels <= 1)).all()):
-        raise Refusal("soft labels lie between 0 and 1: give the teacher's probabilities of the class 1")
+        raise TutelageError("soft labels lie between 0 and 1: give the teacher's probabilities of the class 1")
     if bool(((labels == 0) | (labels == 1)).any()):
-        raise Refusal(
+        raise TutelageError(
             "a soft label of exactly 0 or 1 has no finite logit, so no student reaches it: give the teacher's weights "
             "instead of its labels, or train on hard labels (HardTarget)"
         )
@@ -83,14 +83,14 @@ def log_excess(u: Tensor, t: Tensor) -> Tensor:
 
 
 def slope(u: Tensor, t: Tensor) -> Tensor:
-    """sigma(u) - sigma(t), the derivative of the excess (004, eq. D.4), to relative precision everywhere."""
+    """sigma(u) - sigma(t), the derivative of the excess (Phuong 2021, eq. D.4), to relative precision everywhere."""
     high, low = torch.maximum(u, t), torch.minimum(u, t)
     size = torch.sigmoid(high) * torch.sigmoid(-low) * -torch.expm1(low - high)
     return torch.where(u >= t, size, -size)
 
 
 def log_curvature(u: Tensor) -> Tensor:
-    """log of sigma(u) (1 - sigma(u)), the second derivative (004, eq. D.9).
+    """log of sigma(u) (1 - sigma(u)), the second derivative (Phuong 2021, eq. D.9).
 
     >>> round(float(log_curvature(torch.tensor(0.0)).exp()), 6)
     0.25
@@ -101,7 +101,7 @@ def log_curvature(u: Tensor) -> Tensor:
 def reach(t: Tensor, level: Tensor) -> Tensor:
     """The larger absolute end point of the interval {u : excess(u, t) <= level}, from outside: any shape.
 
-    The K of (004, Theorem D.3): it grows like level / min(y, 1 - y).
+    The K of (Phuong 2021, Theorem D.3): it grows like level / min(y, 1 - y).
     """
     t, level = torch.broadcast_tensors(t, level)
     return torch.maximum(_end(t, level, 1.0).abs(), _end(t, level, -1.0).abs())
@@ -112,7 +112,7 @@ def _end(t: Tensor, level: Tensor, side: float) -> Tensor:
     outer = torch.ones_like(t)
     while bool((short := excess(t + side * outer, t) <= level).any()):
         if bool((outer > 1e290).any()):
-            raise Refusal("the teacher is too sure for a bound on the student's logits: give it a smaller norm")
+            raise TutelageError("the teacher is too sure for a bound on the student's logits: give it a smaller norm")
         outer = torch.where(short, 2 * outer, outer)
     inner = torch.zeros_like(t)
     for _ in range(80):

@@ -14,7 +14,7 @@ from torch import Tensor
 from tutelage import draws
 from tutelage.distillation.learned import learned
 from tutelage.distillation.transfer import TransferSet
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.networks import Network
 
 
@@ -37,7 +37,7 @@ class Start:
 def end_to_end(network: Network) -> Tensor:
     """w = W_1 ... W_L as a vector a member: [S, d]."""
     if network.activation != "linear" or network.biases is not None or network.outputs != 1:
-        raise Refusal(
+        raise TutelageError(
             "wanted linear students without biases and with one output: Network(weights, activation='linear')"
         )
     product = network.weights[0]
@@ -49,14 +49,17 @@ def end_to_end(network: Network) -> Tensor:
 def balanced_start(
     transfer: TransferSet, seeds: Sequence[int], layers: int, scale: float = 0.01, width: int = 10
 ) -> Start:
-    """A random start of length ``scale`` that meets (004, eqs. 5.12 and 5.13), for one output always of rank one.
+    """A random start of length ``scale`` that meets (Phuong 2021, eqs. 5.12 and 5.13), for one output always of rank
+    one.
 
     The sign is turned where the loss is not below that of 0, and the length halved where neither sign will do.
     """
     if layers < 1 or width < 1 or not scale > 0:
-        raise Refusal(f"a start has at least one layer and unit and a positive scale, not {layers}, {width}, {scale}")
+        raise TutelageError(
+            f"a start has at least one layer and unit and a positive scale, not {layers}, {width}, {scale}"
+        )
     if len(seeds) != transfer.members:
-        raise Refusal(f"wanted a seed for each of the {transfer.members} sets, not {len(seeds)}")
+        raise TutelageError(f"wanted a seed for each of the {transfer.members} sets, not {len(seeds)}")
     widths = [transfer.dimension, *[width] * (layers - 1), 1]
     units = [_unit(seeds, layer, w) for layer, w in enumerate(widths[:-1])]
     sign, size = _signs_and_sizes(transfer, units[0], scale)
@@ -76,35 +79,42 @@ def _signs_and_sizes(transfer: TransferSet, u: Tensor, scale: float) -> tuple[Te
     zero = torch.zeros_like(u)
     pull = -(transfer.gradient(zero) * u).sum(1)
     if bool((pull == 0).any()):
-        raise Refusal(f"the start of set {int((pull == 0).nonzero()[0])} is orthogonal to its gradient: draw another")
+        raise TutelageError(
+            f"the start of set {int((pull == 0).nonzero()[0])} is orthogonal to its gradient: draw another"
+        )
     sign, size, at_zero = pull.sign(), torch.full_like(pull, scale), transfer.loss(zero)
     while bool((high := transfer.loss((sign * size).unsqueeze(1) * u) >= at_zero).any()):
         size = torch.where(high, size / 2, size)
         if bool((size < 1e-12 * scale).any()):
-            raise Refusal(f"no start of set {int(high.nonzero()[0])} has less loss than 0: draw another direction")
+            raise TutelageError(
+                f"no start of set {int(high.nonzero()[0])} has less loss than 0: draw another direction"
+            )
     return sign, size
 
 
 def imbalance(network: Network) -> Tensor:
-    """The largest entry of W_l^T W_l - W_{l+1} W_{l+1}^T over all layers (004, eq. 5.13): [S]; 0 for one layer."""
+    """The largest entry of W_l^T W_l - W_{l+1} W_{l+1}^T over all layers (Phuong 2021, eq. 5.13): [S]; 0 for one
+    layer.
+    """
     pairs = zip(network.weights[:-1], network.weights[1:], strict=True)
     off = [(low.mT @ low - high @ high.mT).abs().amax((1, 2)) for low, high in pairs]
     return torch.stack(off).amax(0) if off else torch.zeros(network.members, dtype=torch.float64)
 
 
 def guaranteed(start: Tensor, goal: Tensor, layers: int) -> Tensor:
-    r"""The least eps of Theorem 5.2 from the norms of w(0) and w_hat (004, eq. D.40), any shape.
+    r"""The least eps of Theorem 5.2 from the norms of w(0) and w_hat (Phuong 2021, eq. D.40), any shape.
 
     .. math:: \epsilon^2 = |w(0)|^{2/L} |\hat w|^2 / (|\hat w|^{2/L} - |w(0)|^{2/L})
 
-    (004, eq. D.41 prints another right side, which does not follow from D.40.) Infinite where |w(0)| >= |w_hat|.
+    (Phuong 2021, eq. D.41 prints another right side, which does not follow from D.40.) Infinite where |w(0)| >=
+    |w_hat|.
     """
     ratio = (start / goal) ** (2 / layers)
     return torch.where(ratio < 1, goal * (ratio / (1 - ratio).clamp_min(1e-300)).sqrt(), torch.inf)
 
 
 def largest_start(eps: Tensor, goal: Tensor, layers: int) -> Tensor:
-    """|w(0)| must stay below this for an end within eps (004, eq. 5.11), any shape.
+    """|w(0)| must stay below this for an end within eps (Phuong 2021, eq. 5.11), any shape.
 
     >>> goal = torch.tensor(2.0, dtype=torch.float64)
     >>> round(float(guaranteed(largest_start(goal / 10, goal, 3), goal, 3)), 12)
@@ -114,9 +124,11 @@ def largest_start(eps: Tensor, goal: Tensor, layers: int) -> Tensor:
 
 
 def norm_cap(start: Tensor, goal: Tensor, layers: int) -> Tensor:
-    """An upper bound for limsup |w(t)| with two layers or more (004, eq. D.39); infinite where |w(0)| >= |w_hat|."""
+    """An upper bound for limsup |w(t)| with two layers or more (Phuong 2021, eq. D.39); infinite where |w(0)| >=
+    |w_hat|.
+    """
     if layers < 2:
-        raise Refusal("the cap on the norm is for two layers or more: with one layer the limit is known outright")
+        raise TutelageError("the cap on the norm is for two layers or more: with one layer the limit is known outright")
     ratio = (start / goal) ** (2 / layers)
     power = -layers / (2 * (layers - 1))
     return torch.where(ratio < 1, goal * (1 - ratio).clamp_min(1e-300) ** power, torch.inf)
@@ -128,15 +140,15 @@ def limit(transfer: TransferSet, start: Tensor, layers: int) -> Tensor:
     .. math:: w(\infty) = \hat w + (\nu / |w(0)|)^{(L-1)/L} P_Q w(0), \qquad
         \nu^2 = |\hat w|^2 + |P_Q w(0)|^2 (\nu / |w(0)|)^{2(L-1)/L}
 
-    From the conserved quantity (004, eq. D.32) and the loss going to 0; P_Q takes away the data's span, and for one
-    layer w(inf) = w_hat + P_Q w(0). Theorem 5.2 bounds the distance from w_hat; this is its value.
+    From the conserved quantity (Phuong 2021, eq. D.32) and the loss going to 0; P_Q takes away the data's span, and for
+    one layer w(inf) = w_hat + P_Q w(0). Theorem 5.2 bounds the distance from w_hat; this is its value.
     """
     goal, rest = learned(transfer), transfer.across(start)
     if layers == 1:
         return goal + rest
     length = start.norm(dim=1)
     if bool((length == 0).any()):
-        raise Refusal("a deep linear student that starts at 0 stays there: start it elsewhere")
+        raise TutelageError("a deep linear student that starts at 0 stays there: start it elsewhere")
     share, power = (rest.norm(dim=1) / length).square(), (layers - 1) / layers
     target = goal.norm(dim=1).square()
     # z = nu^2 solves z = target + rest^2 (z / length^2)^power: concave on the right, so one root above target

@@ -1,7 +1,7 @@
 r"""Gradient flow and descent of deep linear students under soft labels: every layer, or the product alone.
 
-Layers move by :math:`\dot W_l = -\partial\ell / \partial W_l` (004, eq. 5.3). From a balanced start the product w obeys
-an equation of its own (004, eq. D.22, after Arora et al. 2018),
+Layers move by :math:`\dot W_l = -\partial\ell / \partial W_l` (Phuong 2021, eq. 5.3). From a balanced start the product
+w obeys an equation of its own (Phuong 2021, eq. D.22, after Arora et al. 2018),
 
 .. math:: \dot w = -|w|^{2(L-1)/L} \bigl(g + (L-1) P_w g\bigr), \qquad g = \nabla\ell^1(w)
 
@@ -17,7 +17,7 @@ from torch import Tensor
 from tutelage.distillation.cross_entropy import slope
 from tutelage.distillation.deep import end_to_end, limit
 from tutelage.distillation.transfer import TransferSet
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.networks import Network
 from tutelage.population.integrate import integrate
 
@@ -38,7 +38,7 @@ class StudentFlow:
     def network(self, place: int) -> Network:
         """The students at one record."""
         if self.weights is None:
-            raise Refusal("this course followed the product alone and has no layers: use flow or descent")
+            raise TutelageError("this course followed the product alone and has no layers: use flow or descent")
         return Network(tuple(w[place] for w in self.weights), activation="linear")
 
     def loss(self) -> Tensor:
@@ -76,10 +76,10 @@ def descent(
     """
     _check(transfer, start)
     if list(records) != sorted(set(records)) or (records and records[0] < 0):
-        raise Refusal("steps to record at must grow from 0 on")
+        raise TutelageError("steps to record at must grow from 0 on")
     pace = transfer.safe_step / 4 if rate is None else torch.as_tensor(rate, dtype=torch.float64).expand(start.members)
     if not bool((pace > 0).all()):
-        raise Refusal("a learning rate is positive")
+        raise TutelageError("a learning rate is positive")
     layers, out, done = [w.clone() for w in start.weights], [], 0
     for target in records:
         for _ in range(target - done):
@@ -87,7 +87,7 @@ def descent(
             layers = [w - pace[:, None, None] * s for w, s in zip(layers, slopes, strict=True)]
         done = target
         if not all(bool(w.isfinite().all()) for w in layers):
-            raise Refusal(
+            raise TutelageError(
                 f"descent diverged before step {target}: take a rate below {float(transfer.safe_step.min()):.3g}"
             )
         out.append(layers)
@@ -104,7 +104,7 @@ def induced_flow(
     relative: float = 1e-10,
     absolute: float = 1e-12,
 ) -> StudentFlow:
-    """The flow of the product from a balanced start w(0) [S, d] (004, Lemma D.2); one layer may start at 0."""
+    """The flow of the product from a balanced start w(0) [S, d] (Phuong 2021, Lemma D.2); one layer may start at 0."""
     state, rebuild, velocity = _reduced(transfer, start, layers)
     out = rebuild(integrate(velocity, state, times, relative=relative, absolute=absolute))
     return StudentFlow(transfer, tuple(times), out, layers)
@@ -130,7 +130,7 @@ def settle(
     left, span = torch.arange(transfer.members), 1.0
     while len(left):
         if float(took[left].max()) >= longest:
-            raise Refusal(
+            raise TutelageError(
                 f"set {int(left[0])} is not within {tolerance:g} of its limit at time {longest:g}: it is slow"
             )
         part = left
@@ -148,11 +148,11 @@ def settle(
 def _reduced(transfer: TransferSet, start: Tensor, layers: int):
     """State [S, k + 1] of the product (span coordinates, length across it), the way back, and its velocity."""
     if start.shape != (transfer.members, transfer.dimension):
-        raise Refusal(f"wanted a start w(0) {[transfer.members, transfer.dimension]}, not {list(start.shape)}")
+        raise TutelageError(f"wanted a start w(0) {[transfer.members, transfer.dimension]}, not {list(start.shape)}")
     if layers < 1:
-        raise Refusal(f"a student has at least one layer, not {layers}")
+        raise TutelageError(f"a student has at least one layer, not {layers}")
     if layers > 1 and bool((start == 0).all(1).any()):
-        raise Refusal("a deep linear student that starts at 0 stays there: start it elsewhere")
+        raise TutelageError("a deep linear student that starts at 0 stays there: start it elsewhere")
     start, basis = start.to(torch.float64), transfer.basis
     rest = transfer.across(start)
     length = rest.norm(dim=1, keepdim=True)
@@ -201,9 +201,9 @@ def _products(weights: Sequence[Tensor]) -> Tensor:
 def _check(transfer: TransferSet, start: Network) -> None:
     end_to_end(start)
     if start.members != transfer.members or start.inputs != transfer.dimension:
-        raise Refusal(
+        raise TutelageError(
             f"{start.members} students of {start.inputs} inputs do not fit {transfer.members} sets in "
             f"{transfer.dimension} dimensions: build one student a set"
         )
     if start.dtype != torch.float64:
-        raise Refusal("flows are followed in float64: pass start.to(dtype=torch.float64)")
+        raise TutelageError("flows are followed in float64: pass start.to(dtype=torch.float64)")

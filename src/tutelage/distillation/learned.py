@@ -1,15 +1,17 @@
-r"""What a linear student learns by distillation, in closed form (004, Theorem 5.1), and angles between weights."""
+r"""What a linear student learns by distillation, in closed form (Phuong 2021, Theorem 5.1), and angles between
+weights.
+"""
 
 import torch
 from torch import Tensor
 
 from tutelage.distillation.cross_entropy import log_curvature, slope
 from tutelage.distillation.transfer import TransferSet
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 
 def learned(transfer: TransferSet) -> Tensor:
-    r"""The limit of gradient flow from 0: the teacher projected onto the data's span (004, eq. 5.6), [S, d].
+    r"""The limit of gradient flow from 0: the teacher projected onto the data's span (Phuong 2021, eq. 5.6), [S, d].
 
     .. math:: \hat w = w_* \text{ for } n \ge d, \qquad \hat w = X (X^T X)^{-1} X^T w_* \text{ for } n < d
 
@@ -44,7 +46,7 @@ def newton(transfer: TransferSet, tolerance: float = 1e-12, most: int = 1000) ->
             return (basis @ (c + step).unsqueeze(2)).squeeze(2)
         c = c + (step if free else _falling(transfer, basis, rows, c, step).unsqueeze(1) * step)
     worst = int((~settled).nonzero()[0])
-    raise Refusal(f"Newton's method did not settle for set {worst} in {most} steps: its teacher is too sure")
+    raise TutelageError(f"Newton's method did not settle for set {worst} in {most} steps: its teacher is too sure")
 
 
 def _newton_step(transfer: TransferSet, rows: Tensor, inverse: Tensor | None, c: Tensor) -> Tensor:
@@ -73,19 +75,19 @@ def _falling(transfer: TransferSet, basis: Tensor, rows: Tensor, c: Tensor, step
 
 
 def angle(first: Tensor, second: Tensor) -> Tensor:
-    """alpha in [0, pi] between vectors on the last axis (004, eq. 5.28), to full precision near 0 and pi.
+    """alpha in [0, pi] between vectors on the last axis (Phuong 2021, eq. 5.28), to full precision near 0 and pi.
 
     >>> angle(torch.tensor([1.0, 0.0]), torch.tensor([0.0, 2.0])).item()
     1.5707963705062866
     """
     a, b = first.norm(dim=-1, keepdim=True), second.norm(dim=-1, keepdim=True)
     if bool((a == 0).any() or (b == 0).any()):
-        raise Refusal("the angle with a vector of length 0 is not defined: this student gives no class at all")
+        raise TutelageError("the angle with a vector of length 0 is not defined: this student gives no class at all")
     u, v = first / a, second / b
     return 2 * torch.atan2((u - v).norm(dim=-1), (u + v).norm(dim=-1))
 
 
 def unsigned_angle(first: Tensor, second: Tensor) -> Tensor:
-    """The angle between the lines, in [0, pi/2] (004, eq. 5.16)."""
+    """The angle between the lines, in [0, pi/2] (Phuong 2021, eq. 5.16)."""
     found = angle(first, second)
     return torch.minimum(found, torch.pi - found)

@@ -13,7 +13,7 @@ from torch import Tensor
 from tutelage import draws
 from tutelage.distillation.learned import learned
 from tutelage.distillation.transfer import TransferSet
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.margins.datasets import LabelledPoints
 from tutelage.margins.max_margin import max_margins
 
@@ -26,7 +26,7 @@ class Learner(Protocol):
 
 @dataclass(frozen=True)
 class Distillation:
-    """Gradient descent on soft labels from 0, trained to the end: w_hat (004, Theorem 5.1)."""
+    """Gradient descent on soft labels from 0, trained to the end: w_hat (Phuong 2021, Theorem 5.1)."""
 
     def __call__(self, transfer: TransferSet, seeds: Sequence[int], stream: str = "bias") -> Tensor:
         return learned(transfer)
@@ -34,7 +34,7 @@ class Distillation:
 
 @dataclass(frozen=True)
 class Weakened:
-    r"""w_delta = w_hat + delta (|w_hat| / |q|) q with q Gaussian orthogonal to the data (004, section 5.4.2).
+    r"""w_delta = w_hat + delta (|w_hat| / |q|) q with q Gaussian orthogonal to the data (Phuong 2021, section 5.4.2).
 
     All of them fit the soft labels exactly. For n >= d there is nothing orthogonal to the data, and w_delta = w_hat.
     """
@@ -43,7 +43,7 @@ class Weakened:
 
     def __post_init__(self) -> None:
         if not self.delta >= 0:
-            raise Refusal(f"delta is 0 or more, not {self.delta}")
+            raise TutelageError(f"delta is 0 or more, not {self.delta}")
 
     def __call__(self, transfer: TransferSet, seeds: Sequence[int], stream: str = "bias") -> Tensor:
         goal = learned(transfer)
@@ -66,7 +66,7 @@ class HardTarget:
 
     def __post_init__(self) -> None:
         if (self.steps is not None and self.steps < 1) or (self.rate is not None and not self.rate > 0):
-            raise Refusal(f"wanted at least one step of a positive rate, not {self.steps} and {self.rate}")
+            raise TutelageError(f"wanted at least one step of a positive rate, not {self.steps} and {self.rate}")
 
     def __call__(self, transfer: TransferSet, seeds: Sequence[int], stream: str = "bias") -> Tensor:
         signed = transfer.x * (2 * transfer.hard_labels - 1).unsqueeze(2)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from tutelage import draws
 from tutelage.distillation.targets import Softening, distillation_loss, log_probabilities, soft_targets
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.training.optimisers import Adam
 from tutelage.training.settings import Supported, Training, given, set_rate
 
@@ -92,7 +92,7 @@ def distil(
                 break
         losses.append(total / seen)
         if not torch.isfinite(torch.tensor(losses[-1])):
-            raise Refusal(f"the student diverged in epoch {epoch + 1}: lower the learning rate {settings.rate:g}")
+            raise TutelageError(f"the student diverged in epoch {epoch + 1}: lower the learning rate {settings.rate:g}")
         if on_epoch:
             on_epoch(epoch + 1, losses[-1])
     pupil.train(student.training)
@@ -113,9 +113,9 @@ def _learn(
 def _checked_epochs(settings: Training, seconds: float | None) -> int:
     _SUPPORTED.check(settings)
     if not 0 < settings.rate <= 1e30:  # beyond, single precision overflows before the first step
-        raise Refusal(f"learning_rate must be positive and at most 1e30, got {settings.rate:g}")
+        raise TutelageError(f"learning_rate must be positive and at most 1e30, got {settings.rate:g}")
     if seconds is not None and not seconds > 0:
-        raise Refusal(f"seconds must be positive, got {seconds:g}")
+        raise TutelageError(f"seconds must be positive, got {seconds:g}")
     assert settings.epochs is not None  # or it would not be supported
     return settings.epochs
 
@@ -129,14 +129,14 @@ def _inputs_and_labels(data: Tensor | tuple | Iterable) -> tuple[Tensor, Tensor 
     else:
         pieces = [piece if isinstance(piece, tuple | list) else (piece, None) for piece in data]
         if not pieces:
-            raise Refusal("there are no samples to distil on: the loader is empty")
+            raise TutelageError("there are no samples to distil on: the loader is empty")
         x = torch.cat([piece[0] for piece in pieces])
         labels = [piece[1] for piece in pieces]
         y = None if labels[0] is None else torch.cat(labels)
     if len(x) == 0:
-        raise Refusal("there are no samples to distil on: give at least one")
+        raise TutelageError("there are no samples to distil on: give at least one")
     if y is not None and y.shape != x.shape[:1]:
-        raise Refusal(f"labels have shape {list(y.shape)} for {len(x)} inputs: give one class a sample")
+        raise TutelageError(f"labels have shape {list(y.shape)} for {len(x)} inputs: give one class a sample")
     return x, y
 
 
@@ -149,22 +149,24 @@ def _asked(module: nn.Module, x: Tensor, whose: str) -> Tensor:
             out = torch.cat([module(part) for part in x.split(_BATCH)])
     except (RuntimeError, TypeError, ValueError) as error:
         said = str(error).splitlines()[0]
-        raise Refusal(f"the {whose} cannot take inputs of shape {list(x.shape)} ({said})") from None
+        raise TutelageError(f"the {whose} cannot take inputs of shape {list(x.shape)} ({said})") from None
     finally:
         module.train(was)
     if out.ndim != 2:
-        raise Refusal(f"the {whose} gives outputs of shape {list(out.shape)}: wanted one row of logits a sample")
+        raise TutelageError(f"the {whose} gives outputs of shape {list(out.shape)}: wanted one row of logits a sample")
     if not out.isfinite().all():
-        raise Refusal(f"the {whose} gives outputs that are not finite: it cannot be distilled")
+        raise TutelageError(f"the {whose} gives outputs that are not finite: it cannot be distilled")
     return out
 
 
 def _fits(student: Tensor, targets: Tensor, labels: Tensor | None) -> None:
     classes = max(student.shape[1], 2)
     if classes != targets.shape[1]:
-        raise Refusal(f"the student has {classes} classes and the teacher {targets.shape[1]}: give both the same")
+        raise TutelageError(f"the student has {classes} classes and the teacher {targets.shape[1]}: give both the same")
     if labels is not None and (labels.min() < 0 or labels.max() >= classes):
-        raise Refusal(f"labels lie in 0 .. {classes - 1}, and some are {int(labels.min())} or {int(labels.max())}")
+        raise TutelageError(
+            f"labels lie in 0 .. {classes - 1}, and some are {int(labels.min())} or {int(labels.max())}"
+        )
 
 
 def _judged(

@@ -10,7 +10,7 @@ from torch import Tensor
 from tutelage.distillation.learned import unsigned_angle
 from tutelage.distillation.learners import Learner
 from tutelage.distillation.tasks import DistillationTask
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 Reading = Literal["redrawn", "reused"]
 _SAME = 1e-10
@@ -52,7 +52,7 @@ class Monotonicity:
 
     @property
     def index(self) -> tuple[float, float]:
-        """The share of sets that became better, m of (004, eq. 5.34), and its standard error."""
+        """The share of sets that became better, m of (Phuong 2021, eq. 5.34), and its standard error."""
         return _mean(self.better.double())
 
 
@@ -72,13 +72,13 @@ def outcome(learner: Learner, task: DistillationTask, seeds: Sequence[int], coun
 def monotonicity(
     learner: Learner, task: DistillationTask, seeds: Sequence[int], count: int, reading: Reading = "redrawn"
 ) -> Monotonicity:
-    """The probability that one more input brings the student nearer to the teacher (004, eq. 5.34).
+    """The probability that one more input brings the student nearer to the teacher (Phuong 2021, eq. 5.34).
 
     reading: the seed does not say whether a learner that draws keeps its draw when the input is added ("reused") or
     draws anew ("redrawn"); it matters for ``Weakened`` alone. Once n >= d nothing can improve, and the index is 0.
     """
     if reading not in ("redrawn", "reused"):
-        raise Refusal(f"a learner's draw is 'redrawn' or 'reused', not '{reading}'")
+        raise TutelageError(f"a learner's draw is 'redrawn' or 'reused', not '{reading}'")
     longer = task.transfer(seeds, count + 1)  # begins with the shorter set
     shorter = longer.first(count)
     second = "bias" if reading == "reused" else "bias, drawn anew"

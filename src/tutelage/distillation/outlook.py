@@ -1,4 +1,4 @@
-"""What theory expects of distilling a network's last linear layer on inputs of one's own (seed 004, chapter 5)."""
+"""What theory expects of distilling a network's last linear layer on inputs of one's own (Phuong 2021, chapter 5)."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from tutelage.distillation.learned import learned, unsigned_angle
 from tutelage.distillation.risk import disagreement
 from tutelage.distillation.tasks import reverse_distribution
 from tutelage.distillation.transfer import TransferSet
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def outlook(teacher: nn.Sequential, x: Tensor, held_out: Tensor | None = None) -
 
     Each class by itself: for two classes (or one output) the log-odds, as in the theory; for more, one class against
     the rest: its logit less the mean of the others', which stands beside the theory, since softmax is not linear in it.
-    The bounds take the angles of these inputs for the law's own.
+    The bounds take the angles of these inputs for the distribution's own.
 
     >>> few = outlook(nn.Sequential(nn.Linear(3, 1, bias=False)), torch.eye(3)[:2])
     >>> few.count, few.dimension, few.rank
@@ -66,7 +66,7 @@ def outlook(teacher: nn.Sequential, x: Tensor, held_out: Tensor | None = None) -
     names, weights = _teachers(last)
     kept = weights.norm(dim=1) > 0
     if not bool(kept.any()):
-        raise Refusal("the teacher's last layer tells no class from another: its log-odds are 0 everywhere")
+        raise TutelageError("the teacher's last layer tells no class from another: its log-odds are 0 everywhere")
     names, weights = [n for n, k in zip(names, kept.tolist(), strict=True) if k], weights[kept]
     sets = TransferSet(seen.expand(len(weights), -1, -1), weights)
     w = learned(sets)
@@ -91,7 +91,7 @@ def _bound(seen: Tensor, w: Tensor, tighter: bool) -> float:
 def _split(teacher: nn.Sequential) -> tuple[nn.Sequential, nn.Linear]:
     layers = list(teacher)
     if not layers or not isinstance(layers[-1], nn.Linear):
-        raise Refusal("the theory speaks of a last layer that is linear: give a Sequential that ends in one")
+        raise TutelageError("the theory speaks of a last layer that is linear: give a Sequential that ends in one")
     return nn.Sequential(*layers[:-1]), layers[-1]
 
 

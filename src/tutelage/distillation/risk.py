@@ -1,4 +1,4 @@
-r"""Transfer risk: how often a student and its teacher give different classes (004, eq. 5.4).
+r"""Transfer risk: how often a student and its teacher give different classes (Phuong 2021, eq. 5.4).
 
 Where the inputs are symmetric about the teacher's direction the risk depends on the student's angle alpha alone. With t
 the cosine between two random directions orthogonal to the teacher, t^2 ~ Beta(1/2, (d-2)/2), an input at angle a is
@@ -6,7 +6,7 @@ misjudged when t < -cot(a) cot(alpha), and exchanging the order of integration g
 
 .. math:: R(\alpha) = \tfrac12 E\, p\bigl(\pi/2 - \arctan(|t| \tan\alpha)\bigr)
 
-for every law of the angle a, a one-dimensional integral that replaces sampling.
+for every distribution of the angle a, a one-dimensional integral that replaces sampling.
 """
 
 import math
@@ -17,7 +17,7 @@ from scipy.special import betaln
 from torch import Tensor
 
 from tutelage.distillation.bounds import Reverse
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 _NODES, _WIDTH = 401, 4.0
 
@@ -28,7 +28,7 @@ def risk_at_angle(p: Reverse, alpha: Tensor, dimension: int, widest: float = mat
     By double-exponential quadrature, which bears with p having a corner at pi/2 and the density one at |t| = 1.
     """
     if dimension < 2:
-        raise Refusal(f"angles need at least two dimensions, not {dimension}")
+        raise TutelageError(f"angles need at least two dimensions, not {dimension}")
     alpha = torch.as_tensor(alpha, dtype=torch.float64)
     turned = alpha > math.pi / 2
     acute = torch.where(turned, math.pi - alpha, alpha)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,9 @@ class Softening:
 
     def __post_init__(self) -> None:
         if not self.temperature > 0:
-            raise Refusal(f"a temperature is above 0, not {self.temperature:g}")
+            raise TutelageError(f"a temperature is above 0, not {self.temperature:g}")
         if not 0 <= self.hard_share <= 1:
-            raise Refusal(f"the share of hard labels lies in 0 .. 1, not at {self.hard_share:g}")
+            raise TutelageError(f"the share of hard labels lies in 0 .. 1, not at {self.hard_share:g}")
 
 
 def log_probabilities(logits: Tensor, temperature: float = 1.0) -> Tensor:
@@ -45,7 +45,7 @@ def log_probabilities(logits: Tensor, temperature: float = 1.0) -> Tensor:
 def soft_targets(logits: Sequence[Tensor], temperature: float = 1.0) -> Tensor:
     """Mean of the softened probabilities of several teachers: logits [..., C] each -> [..., C]."""
     if not logits:
-        raise Refusal("there is no teacher to distil from: give at least one")
+        raise TutelageError("there is no teacher to distil from: give at least one")
     return torch.stack([log_probabilities(z, temperature) for z in logits]).exp().mean(0)
 
 
@@ -55,9 +55,9 @@ def distillation_loss(
     """The loss of every sample: student's logits [N, C], targets [N, C] (or None), labels [N] (or None) -> [N]."""
     how = softening or Softening()
     if targets is None and how.hard_share < 1:
-        raise Refusal("there are no soft targets: give a teacher, or hard_share=1")
+        raise TutelageError("there are no soft targets: give a teacher, or hard_share=1")
     if labels is None and how.hard_share > 0:
-        raise Refusal(f"{how.hard_share:g} of the loss is asked of labels, and there are none: give labels")
+        raise TutelageError(f"{how.hard_share:g} of the loss is asked of labels, and there are none: give labels")
     total = student.new_zeros(student.shape[:-1])
     if targets is not None and how.hard_share < 1:
         weight = (1 - how.hard_share) * (how.temperature**2 if how.scaled else 1.0)

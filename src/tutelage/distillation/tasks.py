@@ -1,4 +1,5 @@
-r"""Transfer tasks: a teacher and a law of inputs, with p(theta) = P[angle(w_*, x) >= theta] (004, section 5.4.1).
+r"""Transfer tasks: a teacher and a distribution of inputs, with p(theta) = P[angle(w_*, x) >= theta] (Phuong 2021,
+section 5.4.1).
 
 A member's inputs depend on its seed alone, and a larger set begins with the smaller one.
 """
@@ -16,7 +17,7 @@ from tutelage import draws
 from tutelage.distillation.learned import angle
 from tutelage.distillation.risk import disagreement, risk_at_angle
 from tutelage.distillation.transfer import TransferSet
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 
 class DistillationTask(Protocol):
@@ -44,7 +45,9 @@ class _Symmetric:
 
     def __post_init__(self) -> None:
         if self.dimension < 2 or not self.norm > 0:
-            raise Refusal(f"a task has at least two dimensions and a teacher, not {self.dimension} and {self.norm}")
+            raise TutelageError(
+                f"a task has at least two dimensions and a teacher, not {self.dimension} and {self.norm}"
+            )
 
     @property
     def widest(self) -> float:
@@ -60,7 +63,7 @@ class _Symmetric:
         raise NotImplementedError
 
     def angles(self, u: Tensor) -> Tensor:
-        """Angles with law p from uniform draws u, any shape: P[angle >= angles(u)] = u."""
+        """Angles with distribution p from uniform draws u, any shape: P[angle >= angles(u)] = u."""
         raise NotImplementedError
 
     def points(self, seeds: Sequence[int], count: int, stream: str = "transfer") -> Tensor:
@@ -94,7 +97,9 @@ class Polynomial(_Symmetric):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.kappa > 0:
-            raise Refusal(f"kappa is positive, not {self.kappa}: at 0 every input would lie on the boundary itself")
+            raise TutelageError(
+                f"kappa is positive, not {self.kappa}: at 0 every input would lie on the boundary itself"
+            )
 
     def p(self, theta: Tensor) -> Tensor:
         return (1 - 2 * theta / math.pi).clamp(0, 1) ** self.kappa
@@ -113,7 +118,7 @@ class LargeMargin(_Symmetric):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not (0 < self.limit < math.pi / 2 and self.kappa > 0):
-            raise Refusal(f"wanted 0 < limit < pi/2 and kappa > 0, not {self.limit} and {self.kappa}")
+            raise TutelageError(f"wanted 0 < limit < pi/2 and kappa > 0, not {self.limit} and {self.kappa}")
 
     @property
     def widest(self) -> float:
@@ -163,10 +168,10 @@ class Empirical:
         pool, w, out = (v.detach().to("cpu", torch.float64) for v in (self.pool, self.teacher, self.held_out))
         if pool.ndim != 2 or out.ndim != 2 or w.shape != pool.shape[1:] or w.shape != out.shape[1:]:
             shapes = [list(v.shape) for v in (pool, w, out)]
-            raise Refusal(f"wanted pool [N, d], teacher [d] and held-out points [M, d], not {shapes}")
+            raise TutelageError(f"wanted pool [N, d], teacher [d] and held-out points [M, d], not {shapes}")
         TransferSet(pool, w), TransferSet(out, w)  # refuses what is empty, not finite, or a teacher of 0
         if bool((pool == 0).all(1).any()):
-            raise Refusal("an input of the pool is 0 and has no angle with the teacher: leave it out")
+            raise TutelageError("an input of the pool is 0 and has no angle with the teacher: leave it out")
         for name, value in (("pool", pool), ("teacher", w), ("held_out", out)):
             object.__setattr__(self, name, value)
 
@@ -181,7 +186,7 @@ class Empirical:
     def points(self, seeds: Sequence[int], count: int, stream: str = "transfer") -> Tensor:
         """Rows of the pool in a member's own order: [S, count, d]."""
         if count > len(self.pool):
-            raise Refusal(f"the pool has {len(self.pool)} inputs, so {count} cannot be drawn from it")
+            raise TutelageError(f"the pool has {len(self.pool)} inputs, so {count} cannot be drawn from it")
         order = draws.permutations(draws.keys(seeds, stream), len(self.pool), 0)
         return self.pool[order[:, :count]]
 

@@ -5,22 +5,23 @@ import torch
 from scipy.optimize import minimize
 from torch import Tensor
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 
 def logistic_teacher(x: Tensor, labels: Tensor, penalty: float = 1.0) -> Tensor:
     r"""The minimiser of :math:`\sum_i \log(1 + e^{-s_i w \cdot x_i}) + (\lambda/2) |w|^2`, s = +-1: x [N, d] -> w [d].
 
-    labels: 0 and 1 [N]; penalty: lambda. No intercept, since the theory of seed 004, chapter 5 is of lines through 0.
+    labels: 0 and 1 [N]; penalty: lambda. No intercept, since the theory of Phuong 2021, chapter 5 is of lines through
+    0.
 
     >>> x = torch.tensor([[1.0, 0.2], [-1.0, 0.1]])
     >>> bool((x.double() @ logistic_teacher(x, torch.tensor([1, 0])) > 0).tolist() == [True, False])
     True
     """
     if x.ndim != 2 or labels.shape != x.shape[:1]:
-        raise Refusal(f"wanted points [N, d] with a label each, not {list(x.shape)} and {list(labels.shape)}")
+        raise TutelageError(f"wanted points [N, d] with a label each, not {list(x.shape)} and {list(labels.shape)}")
     if set(labels.unique().tolist()) != {0, 1} or not penalty > 0:
-        raise Refusal("wanted labels 0 and 1, both of them, and a positive penalty")
+        raise TutelageError("wanted labels 0 and 1, both of them, and a positive penalty")
     signed = (x.double() * (2 * labels.double() - 1).unsqueeze(1)).numpy()
 
     def objective(w: np.ndarray) -> tuple[float, np.ndarray]:

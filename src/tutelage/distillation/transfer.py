@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from tutelage.distillation.cross_entropy import excess, log_excess, logits_of, slope
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 _RANK = 1e-10
 """Of the largest singular value of the points at unit length: below this a direction counts as absent."""
@@ -17,7 +17,8 @@ _RANK = 1e-10
 
 @dataclass(frozen=True, eq=False)
 class TransferSet:
-    r"""S transfer sets of n inputs, labelled :math:`y_i = \sigma(w_* \cdot x_i)` by a teacher each (004, section 5.2).
+    r"""S transfer sets of n inputs, labelled :math:`y_i = \sigma(w_* \cdot x_i)` by a teacher each (Phuong 2021,
+    section 5.2).
 
     x float64 [S, n, d]; teacher float64 [S, d]; both may come without the member axis.
 
@@ -34,14 +35,20 @@ class TransferSet:
         x = x.unsqueeze(0) if x.ndim == 2 else x
         w = w.unsqueeze(0).expand(len(x), -1) if w.ndim == 1 else w
         if x.ndim != 3 or w.shape != (x.shape[0], x.shape[2]):
-            raise Refusal(f"wanted inputs [S, n, d] and a teacher [S, d], not {list(x.shape)} and {list(w.shape)}")
+            raise TutelageError(
+                f"wanted inputs [S, n, d] and a teacher [S, d], not {list(x.shape)} and {list(w.shape)}"
+            )
         if 0 in x.shape:
-            raise Refusal(f"there is nothing to learn from inputs of shape {list(x.shape)}: give at least one a set")
+            raise TutelageError(
+                f"there is nothing to learn from inputs of shape {list(x.shape)}: give at least one a set"
+            )
         if not (x.isfinite().all() and w.isfinite().all()):
-            raise Refusal("some inputs or teacher weights are not finite: leave them out")
+            raise TutelageError("some inputs or teacher weights are not finite: leave them out")
         idle = (w == 0).all(1).nonzero().flatten()
         if len(idle):
-            raise Refusal(f"the teacher of set {int(idle[0])} is 0 and tells no class from another: give another one")
+            raise TutelageError(
+                f"the teacher of set {int(idle[0])} is 0 and tells no class from another: give another one"
+            )
         object.__setattr__(self, "x", x)
         object.__setattr__(self, "teacher", w)
 
@@ -54,11 +61,11 @@ class TransferSet:
         x, logits = x.to(torch.float64), logits_of(labels)
         x, logits = (x.unsqueeze(0), logits.unsqueeze(0)) if x.ndim == 2 else (x, logits)
         if logits.shape != x.shape[:2]:
-            raise Refusal(f"wanted a label for each of the inputs {list(x.shape[:2])}, not {list(logits.shape)}")
+            raise TutelageError(f"wanted a label for each of the inputs {list(x.shape[:2])}, not {list(logits.shape)}")
         teacher = (torch.linalg.pinv(x, rtol=_RANK) @ logits.unsqueeze(2)).squeeze(2)
         off = ((x @ teacher.unsqueeze(2)).squeeze(2) - logits).abs().amax(1)
         if bool((off > 1e-8 * (1 + logits.abs().amax(1))).any()):
-            raise Refusal(
+            raise TutelageError(
                 f"no linear teacher gives the labels of set {int(off.argmax())} (off by {float(off.max()):.2g}): "
                 "the closed forms speak of labels that are sigma(w.x)"
             )
@@ -142,7 +149,7 @@ class TransferSet:
         return (self.x @ w.unsqueeze(-1)).squeeze(-1)
 
     def loss(self, w: Tensor) -> Tensor:
-        """l1(w), the mean cross-entropy beyond its least value (004, eq. 5.1): [..., S, d] -> [..., S]."""
+        """l1(w), the mean cross-entropy beyond its least value (Phuong 2021, eq. 5.1): [..., S, d] -> [..., S]."""
         return excess(self.heights(w), self.logits).mean(-1)
 
     def log_loss(self, w: Tensor) -> Tensor:
@@ -150,13 +157,13 @@ class TransferSet:
         return log_excess(self.heights(w), self.logits).logsumexp(-1) - math.log(self.count)
 
     def gradient(self, w: Tensor) -> Tensor:
-        """Gradient of l1 (004, eq. D.4): [..., S, d] -> [..., S, d]."""
+        """Gradient of l1 (Phuong 2021, eq. D.4): [..., S, d] -> [..., S, d]."""
         return (slope(self.heights(w), self.logits).unsqueeze(-2) @ self.x).squeeze(-2) / self.count
 
     def joined(self, other: "TransferSet") -> "TransferSet":
         """These sets with the inputs of others, of the same teachers, added."""
         if not torch.equal(self.teacher, other.teacher):
-            raise Refusal("sets of different teachers cannot be joined")
+            raise TutelageError("sets of different teachers cannot be joined")
         return TransferSet(torch.cat([self.x, other.x], 1), self.teacher)
 
     def first(self, count: int) -> "TransferSet":

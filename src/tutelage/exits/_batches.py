@@ -7,7 +7,7 @@ from torch import Tensor
 
 from tutelage import draws
 from tutelage.data.pixels import Pixels
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.exits.objective import UNLABELLED
 
 Samples = Tensor | Pixels
@@ -53,11 +53,11 @@ class Batches:
 def batches(x: Samples, y: Tensor, size: int, taught: bool, seed: int) -> Batches:
     """Batches of samples x [N, ...] with labels y [N]; those without a label are used where somebody teaches."""
     if len(x) != len(y):
-        raise Refusal(f"{len(x)} samples have {len(y)} labels: give one each, {UNLABELLED} where there is none")
+        raise TutelageError(f"{len(x)} samples have {len(y)} labels: give one each, {UNLABELLED} where there is none")
     labelled, unlabelled = ((y == UNLABELLED) == wanted for wanted in (False, True))
     labelled, unlabelled = labelled.nonzero()[:, 0], unlabelled.nonzero()[:, 0]
     if len(labelled) < size:
-        raise Refusal(
+        raise TutelageError(
             f"a batch of {size} needs as many labelled samples; there are {len(labelled)}: give more, or a smaller "
             "batch"
         )

@@ -10,7 +10,7 @@ import copy
 import torch
 from torch import Tensor
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.exits._batches import Batches
 from tutelage.exits.multi_exit import MultiExit
 from tutelage.exits.objective import Annealing, classification, confidence, distillation, teacher_shares
@@ -33,7 +33,7 @@ class Pupil:
     ) -> None:
         device, own = batches.order.device, next(model.parameters()).device
         if device != own:
-            raise Refusal(f"the samples are on {device} and the network on {own}: move one to the other")
+            raise TutelageError(f"the samples are on {device} and the network on {own}: move one to the other")
         self.batches, self.settings, self.annealing = batches, settings, annealing
         self.steps = (settings.epochs or 0) * batches.steps
         self.cuda = device.type == "cuda"

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, fx, nn
 
-from tutelage.errors import Refusal, unknown
+from tutelage.errors import TutelageError, unknown
 from tutelage.exits.multi_exit import MultiExit, initialised, pooled_head
 
 
@@ -32,18 +32,20 @@ def with_exits(
     3
     """
     if not layers or len(set(layers)) != len(layers):
-        raise Refusal(f"exits at layers {list(layers)}: name at least one, and each once")
+        raise TutelageError(f"exits at layers {list(layers)}: name at least one, and each once")
     graph, ends = _traced(module, layers)
     if own_output:
         ends = [*ends, next(node for node in graph.nodes if node.op == "output").args[0]]
     if not all(isinstance(end, fx.Node) for end in ends):
-        raise Refusal("the module gives more than one output: give own_output=False, and name the layers of all exits")
+        raise TutelageError(
+            "the module gives more than one output: give own_output=False, and name the layers of all exits"
+        )
     stages = _stages(module, graph, ends)
     features = _features(module, stages, example)
     outputs = classes if classes is not None or not own_output else _classes(features[-1])
     if heads is None:
         if outputs is None:
-            raise Refusal("heads need to know how many classes there are: give classes, or heads of your own")
+            raise TutelageError("heads need to know how many classes there are: give classes, or heads of your own")
         chosen: list[nn.Module] = [
             initialised(pooled_head(f.shape[1:], outputs), seed, f"exit {m}")
             for m, f in enumerate(features[: len(layers)])
@@ -51,7 +53,7 @@ def with_exits(
     else:
         chosen = list(heads)
     if len(chosen) != len(layers):
-        raise Refusal(f"{len(chosen)} heads were given for {len(layers)} named layers: give one each")
+        raise TutelageError(f"{len(chosen)} heads were given for {len(layers)} named layers: give one each")
     last = [nn.Identity()] if own_output else []
     return MultiExit(stages, [_AfterCut(head) for head in (*chosen, *last)]).train(module.training)
 
@@ -99,22 +101,24 @@ def _traced(module: nn.Module, layers: Sequence[str]) -> tuple[fx.Graph, list[An
         graph = _Tracer(layers).trace(module)
     except (fx.proxy.TraceError, TypeError, RuntimeError, ValueError, NotImplementedError) as error:
         said = str(error).splitlines()[0]
-        raise Refusal(f"the module cannot be cut: its course depends on its inputs' values ({said})") from None
+        raise TutelageError(f"the module cannot be cut: its course depends on its inputs' values ({said})") from None
     for node in graph.nodes:
         if node.op == "call_function" and "training" in node.kwargs:
-            raise Refusal(
+            raise TutelageError(
                 f"the module calls {node.name} as a function, which would keep its training mode for ever: use the "
                 "layer of torch.nn in its place"
             )
     calls = {name: [n for n in graph.nodes if n.op == "call_module" and n.target == name] for name in layers}
     for name, found in calls.items():
         if len(found) != 1:
-            raise Refusal(f"layer '{name}' runs {len(found)} times in one pass: an exit needs a layer that runs once")
+            raise TutelageError(
+                f"layer '{name}' runs {len(found)} times in one pass: an exit needs a layer that runs once"
+            )
     ends = [found[0] for found in calls.values()]
     places = [list(graph.nodes).index(end) for end in ends]
     if places != sorted(places):
         ordered = [name for _, name in sorted(zip(places, layers, strict=True))]
-        raise Refusal(f"the layers run in the order {', '.join(ordered)}: name them so")
+        raise TutelageError(f"the layers run in the order {', '.join(ordered)}: name them so")
     return graph, ends
 
 
@@ -125,7 +129,7 @@ def _stages(module: nn.Module, graph: fx.Graph, ends: Sequence[fx.Node]) -> list
     """
     given = [node for node in graph.nodes if node.op == "placeholder"]
     if len(given) != 1:
-        raise Refusal(f"the module takes {len(given)} inputs: exits are for modules that take one")
+        raise TutelageError(f"the module takes {len(given)} inputs: exits are for modules that take one")
     turn: dict[fx.Node, int] = {given[0]: 0}
     for number, end in enumerate(ends):
         _claim(end, number, turn)
@@ -177,17 +181,17 @@ def _features(module: nn.Module, stages: Sequence[nn.Module], example: Tensor) -
                 state = stage.eval()(state)
                 found.append(state[0])
     except (RuntimeError, TypeError, ValueError) as error:
-        raise Refusal(
+        raise TutelageError(
             f"the module cannot take the example of shape {list(example.shape)} ({str(error).splitlines()[0]})"
         ) from None
     finally:
         module.train(was)
     if not all(isinstance(f, Tensor) for f in found):
-        raise Refusal("a named layer gives something else than one tensor: name another")
+        raise TutelageError("a named layer gives something else than one tensor: name another")
     return found
 
 
 def _classes(output: Tensor) -> int:
     if output.ndim != 2:
-        raise Refusal(f"the module's own output has shape {list(output.shape)}: wanted a row of logits a sample")
+        raise TutelageError(f"the module's own output has shape {list(output.shape)}: wanted a row of logits a sample")
     return output.shape[1]

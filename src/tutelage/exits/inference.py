@@ -13,7 +13,7 @@ from torch.utils._pytree import tree_flatten, tree_map
 
 from tutelage.data.pixels import Pixels
 from tutelage.distillation.targets import log_probabilities
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.exits.multi_exit import MultiExit
 from tutelage.files import write_atomically
 
@@ -33,7 +33,9 @@ class ExitAccuracy:
 def exit_accuracy(model: MultiExit, x: Tensor | Pixels, y: Tensor, top: int = 1) -> ExitAccuracy:
     """Accuracy of every exit and of every running ensemble on x [N, ...] with labels y [N]: float64 [M] each."""
     if not len(x) or len(x) != len(y):
-        raise Refusal(f"accuracy was asked on {len(x)} samples with {len(y)} labels: give at least one, a label each")
+        raise TutelageError(
+            f"accuracy was asked on {len(x)} samples with {len(y)} labels: give at least one, a label each"
+        )
     sums: list[list[Tensor]] = []
     was = model.training
     model.eval()
@@ -55,7 +57,7 @@ def exit_accuracy(model: MultiExit, x: Tensor | Pixels, y: Tensor, top: int = 1)
 def _right(p: Tensor, labels: Tensor, top: int) -> Tensor:
     """How many samples have their class among the likeliest: [M, N, C], [N] -> [M]."""
     if not 1 <= top <= p.shape[-1]:
-        raise Refusal(f"the {top} likeliest of {p.shape[-1]} classes were asked for")
+        raise TutelageError(f"the {top} likeliest of {p.shape[-1]} classes were asked for")
     return (p.topk(top, -1).indices == labels[:, None]).any(-1).sum(1)
 
 
@@ -67,7 +69,7 @@ def best_exits(validation: Sequence[float] | Tensor) -> tuple[int, ...]:
     """
     accuracy = [float(a) for a in validation]
     if not accuracy:
-        raise Refusal("there is no exit to choose from: give the validation accuracy of at least one")
+        raise TutelageError("there is no exit to choose from: give the validation accuracy of at least one")
     return tuple(1 + max(range(m + 1), key=lambda i: (accuracy[i], -i)) for m in range(len(accuracy)))
 
 
@@ -78,10 +80,12 @@ def exit_within(budget: float, costs: Sequence[float] | Tensor, validation: Sequ
     is the best.
     """
     if len(costs) != len(validation):
-        raise Refusal(f"{len(costs)} costs and {len(validation)} accuracies were given: give one of each an exit")
+        raise TutelageError(f"{len(costs)} costs and {len(validation)} accuracies were given: give one of each an exit")
     within = [m for m, cost in enumerate(costs) if float(cost) <= budget]
     if not within:
-        raise Refusal(f"a budget of {budget:g} is below the cheapest exit, which costs {min(map(float, costs)):g}")
+        raise TutelageError(
+            f"a budget of {budget:g} is below the cheapest exit, which costs {min(map(float, costs)):g}"
+        )
     return 1 + max(within, key=lambda m: (float(validation[m]), -m))
 
 
@@ -108,7 +112,7 @@ def early_exit(model: MultiExit, x: Tensor, threshold: float) -> EarlyAnswer:
     Later stages run on the samples that are left alone. The model should be in evaluation mode.
     """
     if not 0 < threshold <= 1:
-        raise Refusal(f"a threshold of confidence lies in 0 .. 1, not at {threshold:g}")
+        raise TutelageError(f"a threshold of confidence lies in 0 .. 1, not at {threshold:g}")
     left, state = torch.arange(len(x), device=x.device), x
     answer, number = None, torch.full((len(x),), model.exits, device=x.device)
     for m, (stage, head) in enumerate(zip(model.stages, model.heads, strict=True), 1):
@@ -129,7 +133,7 @@ def _rows(state: Any, kept: Tensor) -> Any:
     """Some of the samples of what a stage hands on."""
     parts, _ = tree_flatten(state)
     if not all(isinstance(part, Tensor) and part.ndim and len(part) == len(kept) for part in parts):
-        raise Refusal("a stage hands on something that has no axis of samples: samples cannot leave one by one")
+        raise TutelageError("a stage hands on something that has no axis of samples: samples cannot leave one by one")
     return tree_map(lambda part: part[kept], state)
 
 
@@ -144,7 +148,7 @@ class ExitTimes:
 def exit_times(model: MultiExit, x: Tensor, repeats: int = 20, warm_up: int = 3) -> ExitTimes:
     """Measure inference on x [B, ...] on this machine; modes and exits take turns, so that a slow moment hits all."""
     if repeats < 1:
-        raise Refusal(f"times over {repeats} repeats were asked for: measure at least once")
+        raise TutelageError(f"times over {repeats} repeats were asked for: measure at least once")
     was = model.training
     model.eval()
     budget, anytime = [], []
@@ -191,7 +195,7 @@ def save_exit(model: MultiExit, exit_number: int, example: Tensor, path: Path | 
         batch = torch.export.Dim("batch", min=1)
         program = torch.export.export(part, (example,), dynamic_shapes=({0: batch},), strict=False)
     except (RuntimeError, TypeError, ValueError) as error:
-        raise Refusal(f"the exit cannot be exported ({str(error).splitlines()[0]})") from None
+        raise TutelageError(f"the exit cannot be exported ({str(error).splitlines()[0]})") from None
     finally:
         for module, was in modes:
             module.training = was

@@ -1,4 +1,4 @@
-"""Multi-scale dense networks (Huang et al. 2018) with the exits of seed 004, section 6.4.
+"""Multi-scale dense networks (Huang et al. 2018) with the exits of Phuong 2021, section 6.4.
 
 Every layer keeps feature maps at several scales, finest first. A layer adds to each scale new channels: half from that
 scale and half, by a stride of 2, from the next finer one. Exits classify the coarsest scale.
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.exits.multi_exit import MultiExit, initialised
 
 
@@ -36,11 +36,13 @@ class MSDNet:
 
     def __post_init__(self) -> None:
         if not len(self.first) == len(self.growth) == len(self.bottleneck) or not self.first:
-            raise Refusal("first, growth and bottleneck have one entry a scale each")
+            raise TutelageError("first, growth and bottleneck have one entry a scale each")
         if not self.exits or list(self.exits) != sorted(set(self.exits)) or self.exits[-1] != self.layers:
-            raise Refusal(f"exits at layers {list(self.exits)}: wanted growing numbers that end with {self.layers}")
+            raise TutelageError(
+                f"exits at layers {list(self.exits)}: wanted growing numbers that end with {self.layers}"
+            )
         if self.exits[0] < 1 or any(g < 2 or g % 2 for g in self.growth):
-            raise Refusal("exits stand at layer 1 or later, and growth is even: half comes from the finer scale")
+            raise TutelageError("exits stand at layer 1 or later, and growth is even: half comes from the finer scale")
 
     @property
     def scales(self) -> int:
@@ -78,12 +80,12 @@ class MSDNet:
 
 
 CIFAR = MSDNet((6, 12, 24), (6, 12, 24), 24, tuple(range(4, 25, 2)), (4, 4, 4), head=128)
-"""3 scales, 24 layers, 11 exits (004, section 6.4); widths of the thesis's own public code."""
+"""3 scales, 24 layers, 11 exits (Phuong 2021, section 6.4); widths of the thesis's own public code."""
 
 IMAGENET = MSDNet(
     (32, 64, 128, 128), (16, 32, 64, 64), 38, (10, 17, 24, 31, 38), (1, 2, 4, 4), head=None, large=True
 )  # fmt: skip
-"""4 scales, 38 layers, 5 exits (004, section 6.4); the thesis gives no widths, these are Huang et al.'s."""
+"""4 scales, 38 layers, 5 exits (Phuong 2021, section 6.4); the thesis gives no widths, these are Huang et al.'s."""
 
 
 def _conv(inputs: int, outputs: int, kernel: int = 3, stride: int = 1) -> list[nn.Module]:

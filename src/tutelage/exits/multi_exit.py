@@ -1,4 +1,5 @@
-"""Networks with exits: a backbone cut into stages, and a head that classifies what each stage gives (004, chapter 6).
+"""Networks with exits: a backbone cut into stages, and a head that classifies what each stage gives (Phuong 2021,
+chapter 6).
 
 Exits are numbered from 1, the cheapest, to M. These are ordinary torch modules, one network each.
 """
@@ -12,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from tutelage import draws
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 
 class MultiExit(nn.Module):
@@ -29,7 +30,9 @@ class MultiExit(nn.Module):
         super().__init__()
         self.stages, self.heads = nn.ModuleList(stages), nn.ModuleList(heads)
         if not self.stages or len(self.stages) != len(self.heads):
-            raise Refusal(f"{len(self.stages)} stages have {len(self.heads)} heads: give each stage one, at least one")
+            raise TutelageError(
+                f"{len(self.stages)} stages have {len(self.heads)} heads: give each stage one, at least one"
+            )
 
     @property
     def exits(self) -> int:
@@ -69,7 +72,7 @@ class MultiExit(nn.Module):
     def checked(self, exit_number: int) -> int:
         """The number of an exit, refused unless there is one."""
         if not 1 <= exit_number <= self.exits:
-            raise Refusal(f"there is no exit {exit_number}: exits are numbered 1 .. {self.exits}")
+            raise TutelageError(f"there is no exit {exit_number}: exits are numbered 1 .. {self.exits}")
         return exit_number
 
 
@@ -93,7 +96,7 @@ def multi_exit_conv(
     """
     _positive(channels, classes, blocks, width)
     if not set(halve) <= set(range(1, blocks + 1)):
-        raise Refusal(f"blocks {list(halve)} are to halve the image, and blocks are numbered 1 .. {blocks}")
+        raise TutelageError(f"blocks {list(halve)} are to halve the image, and blocks are numbered 1 .. {blocks}")
     stages = [
         nn.Sequential(
             nn.Conv2d(width if m else channels, width, 3, 2 if m + 1 in halve else 1, padding=1, bias=False),
@@ -113,7 +116,7 @@ def pooled_head(shape: Sequence[int], classes: int, *, image: bool = False) -> n
         return nn.Sequential(_OverTokens(), nn.Linear(shape[1], classes))
     if len(shape) == 1:
         return nn.Sequential(nn.Linear(shape[0], classes))
-    raise Refusal(f"there is no standard head for features of shape {list(shape)}: give heads of your own")
+    raise TutelageError(f"there is no standard head for features of shape {list(shape)}: give heads of your own")
 
 
 class _OverTokens(nn.Module):
@@ -149,4 +152,4 @@ def _normals(like: Tensor, seed: int, stream: str) -> Tensor:
 
 def _positive(*sizes: int) -> None:
     if min(sizes) < 1:
-        raise Refusal(f"a size of the network is {min(sizes)}: all of them are at least 1")
+        raise TutelageError(f"a size of the network is {min(sizes)}: all of them are at least 1")

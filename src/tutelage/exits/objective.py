@@ -1,4 +1,5 @@
-r"""Losses of networks with exits: every exit classifies, and earlier exits learn from later ones (004, section 6.3).
+r"""Losses of networks with exits: every exit classifies, and earlier exits learn from later ones (Phuong 2021, section
+6.3).
 
 .. math::
     \ell = \frac1M \sum_m \mathrm{CE}(y, p_m)
@@ -16,7 +17,7 @@ import torch
 from torch import Tensor
 
 from tutelage.distillation.targets import Softening, distillation_loss, log_probabilities
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 UNLABELLED = -100
 """The label of a sample that has none: it takes part in distillation alone."""
@@ -39,12 +40,16 @@ def teacher_sets(exits: int, teachers: Teachers = "last") -> tuple[tuple[int, ..
     if teachers == "later":
         return tuple(tuple(range(m + 1, exits + 1)) for m in numbers)
     if isinstance(teachers, str):
-        raise Refusal(f"teachers are 'none', 'last', 'later' or a list for each exit, not '{teachers}'")
+        raise TutelageError(f"teachers are 'none', 'last', 'later' or a list for each exit, not '{teachers}'")
     if len(teachers) != exits:
-        raise Refusal(f"teachers of {len(teachers)} exits were given, and there are {exits}: give a list for each")
+        raise TutelageError(
+            f"teachers of {len(teachers)} exits were given, and there are {exits}: give a list for each"
+        )
     for m, own in enumerate(teachers, 1):
         if not set(own) <= set(numbers) - {m} or len(set(own)) != len(own):
-            raise Refusal(f"the teachers of exit {m} are {list(own)}: wanted other exits of 1 .. {exits}, each once")
+            raise TutelageError(
+                f"the teachers of exit {m} are {list(own)}: wanted other exits of 1 .. {exits}, each once"
+            )
     return tuple(tuple(own) for own in teachers)
 
 
@@ -58,15 +63,15 @@ class Annealing:
 
     def __post_init__(self) -> None:
         if not self.temperature > 0:
-            raise Refusal(f"a temperature is above 0, not {self.temperature:g}")
+            raise TutelageError(f"a temperature is above 0, not {self.temperature:g}")
         if not 0 < self.limit <= 1 or not self.factor >= 1:
-            raise Refusal(
+            raise TutelageError(
                 f"the limit of confidence lies in 0 .. 1 and the factor is at least 1, not {self.limit:g} and "
                 f"{self.factor:g}"
             )
 
     def after(self, confidence: float) -> "Annealing":
-        """The temperature for the next batch, given the teachers' confidence on this one (004, Algorithm 6.1).
+        """The temperature for the next batch, given the teachers' confidence on this one (Phuong 2021, Algorithm 6.1).
 
         >>> Annealing(2.0, limit=0.5).after(0.6).temperature, Annealing(2.0, limit=0.5).after(0.4).temperature
         (2.1, 2.0)
@@ -80,7 +85,9 @@ def constant(temperature: float) -> Annealing:
 
 
 def exit_wise_loss(logits: Sequence[Tensor], labels: Tensor) -> Tensor:
-    """l_cls, the mean cross-entropy over exits and labelled samples (004, eqs. 6.5 and 6.7): M of [N, C], [N] -> []."""
+    """l_cls, the mean cross-entropy over exits and labelled samples (Phuong 2021, eqs. 6.5 and 6.7): M of [N, C], [N]
+    -> [].
+    """
     check_labels(labels, logits[0].shape[1])
     return classification(torch.stack(list(logits)), labels)
 
@@ -88,7 +95,7 @@ def exit_wise_loss(logits: Sequence[Tensor], labels: Tensor) -> Tensor:
 def exit_distillation_loss(
     logits: Sequence[Tensor], teachers: Sequence[Sequence[int]], temperature: float = 1.0
 ) -> Tensor:
-    """l_dist of every sample (004, eq. 6.4): M of [N, C] -> [N]; an exit without teachers adds nothing."""
+    """l_dist of every sample (Phuong 2021, eq. 6.4): M of [N, C] -> [N]; an exit without teachers adds nothing."""
     constant(temperature)
     z = torch.stack(list(logits))
     return distillation(z, teacher_shares(teachers, z), temperature)
@@ -101,7 +108,7 @@ def multi_exit_loss(
     temperature: float = 1.0,
     shares: Tensor | None = None,
 ) -> Tensor:
-    """l_cls over the labelled samples plus l_dist over all of them (004, eqs. 6.1 and 6.6): -> [].
+    """l_cls over the labelled samples plus l_dist over all of them (Phuong 2021, eqs. 6.1 and 6.6): -> [].
 
     shares: of each sample in l_dist [N]; equal unless given, so that a batch may hold labelled and unlabelled samples
     in another proportion than the data.
@@ -128,9 +135,9 @@ def check_labels(labels: Tensor, outputs: int) -> None:
     """Refuse labels that are all absent, or not among the classes."""
     known = labels[labels != UNLABELLED]
     if not len(known):
-        raise Refusal("no sample has a label: classification needs at least one")
+        raise TutelageError("no sample has a label: classification needs at least one")
     if known.min() < 0 or known.max() >= max(outputs, 2):
-        raise Refusal(
+        raise TutelageError(
             f"labels lie in 0 .. {max(outputs, 2) - 1}, and some are {int(known.min())} or {int(known.max())}"
         )
 
@@ -143,7 +150,7 @@ def teacher_shares(teachers: Sequence[Sequence[int]], like: Tensor) -> Tensor:
     """
     rows = [[(t in own) / max(len(own), 1) for t in range(1, len(teachers) + 1)] for own in teachers]
     if not any(map(any, rows)):
-        raise Refusal("no exit teaches another: there is nothing to distil")
+        raise TutelageError("no exit teaches another: there is nothing to distil")
     return torch.tensor(rows, dtype=like.dtype, device=like.device)
 
 

@@ -1,4 +1,4 @@
-"""Training of networks with exits, by Algorithm 6.1 of seed 004; without teachers it is the exit-wise baseline."""
+"""Training of networks with exits, by Algorithm 6.1 of Phuong 2021; without teachers it is the exit-wise baseline."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from tutelage import draws
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.exits._batches import Samples, batches
 from tutelage.exits._pupil import Pupil
 from tutelage.exits.inference import exit_accuracy
@@ -75,7 +75,7 @@ class Trace:
     def by_epoch(self, epochs: int) -> "Trace":
         """Means over the steps of every epoch: [epochs] each."""
         if epochs < 1 or len(self.raw) % epochs:
-            raise Refusal(f"{len(self.raw)} steps are not {epochs} epochs of equal length")
+            raise TutelageError(f"{len(self.raw)} steps are not {epochs} epochs of equal length")
         return Trace(*(part.view(epochs, -1).mean(1) for part in (self.temperature, self.adjusted, self.raw)))
 
 
@@ -110,7 +110,7 @@ def train_exits(
     rising temperature unless told otherwise.
     An epoch is once through the labelled samples, an incomplete last batch left out. Where samples without labels are
     given and somebody teaches, each batch has as many of them beside it, and both kinds weigh as in the whole data
-    (004, eq. 6.6). Batches depend on the seed alone. held: see :class:`ExitTask`.
+    (Phuong 2021, eq. 6.6). Batches depend on the seed alone. held: see :class:`ExitTask`.
     """
 
     def tell(epoch: int, courses: list[_Course]) -> None:
@@ -129,9 +129,9 @@ def train_side_by_side(
     progress: told the share done after every epoch.
     """
     if not tasks:
-        raise Refusal("there is nothing to train: give at least one task")
+        raise TutelageError("there is nothing to train: give at least one task")
     if len({task.epochs for task in tasks}) > 1:
-        raise Refusal("trainings side by side have equally many epochs: give one number, or train them in turn")
+        raise TutelageError("trainings side by side have equally many epochs: give one number, or train them in turn")
     together = all(task.x.is_cuda for task in tasks)
     groups = [list(tasks)] if together else [[task] for task in tasks]
     total = len(groups) * tasks[0].epochs
@@ -185,13 +185,15 @@ class _Course:
         """Refuse samples that are not finite or do not fit the network, and labels that are no classes of it."""
         x, model = self.task.x, self.pupil.model
         if isinstance(x, Tensor) and not x.isfinite().all():
-            raise Refusal("some samples are not finite: leave them out")
+            raise TutelageError("some samples are not finite: leave them out")
         with self.pupil.at_work(), torch.no_grad():
             try:
                 outputs = model.eval()(x[:1])[0].shape[1]
             except RuntimeError as error:
                 said = str(error).splitlines()[0]
-                raise Refusal(f"the network does not take samples of shape {list(x.shape[1:])} ({said})") from None
+                raise TutelageError(
+                    f"the network does not take samples of shape {list(x.shape[1:])} ({said})"
+                ) from None
         check_labels(self.task.y, outputs)
         model.train()
 
@@ -229,7 +231,7 @@ class _Course:
                     state = {name: value.clone() for name, value in self.pupil.model.state_dict().items()}
                     self.best = accuracy, epoch + 1, state
         if not math.isfinite(self.losses[-1]):
-            raise Refusal(
+            raise TutelageError(
                 f"training diverged in epoch {epoch + 1}: lower the learning rate {self.task.settings.rate:g}"
             )
 

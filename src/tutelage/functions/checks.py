@@ -7,7 +7,7 @@ from decimal import ROUND_CEILING, Context, Decimal
 import torch
 from torch import Tensor, nn
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.networks import Network, from_module
 from tutelage.networks.forward import stacked_points
 
@@ -32,7 +32,7 @@ class Deadline:
 
     def __init__(self, seconds: float | None) -> None:
         if seconds is not None and not seconds >= 0:
-            raise Refusal(f"seconds must be at least 0, got {seconds}")
+            raise TutelageError(f"seconds must be at least 0, got {seconds}")
         self.seconds = seconds
         self._end = None if seconds is None else time.monotonic() + seconds
 
@@ -55,16 +55,16 @@ def as_network(network: Network | nn.Sequential, name: str = "network") -> Netwo
     if isinstance(network, nn.Module):
         network = from_module(network)
     if not isinstance(network, Network):
-        raise Refusal(f"the {name} must be a Network or a torch.nn.Sequential, got {type(network).__name__}")
+        raise TutelageError(f"the {name} must be a Network or a torch.nn.Sequential, got {type(network).__name__}")
     if network.dtype not in PRECISIONS:
         allowed = ", ".join(str(p).removeprefix("torch.") for p in PRECISIONS)
-        raise Refusal(
+        raise TutelageError(
             f"the weights of the {name} must be {allowed}, got {str(network.dtype).removeprefix('torch.')}: "
             "convert them with network.to(dtype=torch.float32)"
         )
     if 0 in (network.members, *network.widths):
         widths = "-".join(map(str, network.widths))
-        raise Refusal(
+        raise TutelageError(
             f"the {name} must have at least one member and one unit per layer, "
             f"got {network.members} members of widths {widths}"
         )
@@ -75,18 +75,18 @@ def in_double(network: Network, name: str = "network") -> Network:
     """The network in float64 on the CPU; an error when it cannot be used or a weight is not finite."""
     network = as_network(network, name)
     if not all(a.isfinite().all() for a in network.parameters):
-        raise Refusal(f"the {name} has weights that are not finite: leave out members that diverged")
+        raise TutelageError(f"the {name} has weights that are not finite: leave out members that diverged")
     return network.map(lambda a: a.detach().to("cpu", torch.float64))
 
 
 def points_for(network: Network, points: Tensor) -> Tensor:
     """Points in float64 as [S, N, d]; refused when there are none, or when they do not fit or are not finite."""
     if not isinstance(points, Tensor):
-        raise Refusal(f"points must be a torch tensor [N, {network.inputs}], got {type(points).__name__}")
+        raise TutelageError(f"points must be a torch tensor [N, {network.inputs}], got {type(points).__name__}")
     if not points.numel():
-        raise Refusal(f"there are no points to look at: give at least one row of {network.inputs} numbers")
+        raise TutelageError(f"there are no points to look at: give at least one row of {network.inputs} numbers")
     if not points.isfinite().all():
-        raise Refusal("some points are not finite: leave them out")
+        raise TutelageError("some points are not finite: leave them out")
     return stacked_points(network, points.detach().to("cpu", torch.float64))
 
 
@@ -98,7 +98,7 @@ def same_function_space(first: Network, second: Network) -> None:
         ("members", first.members, second.members),
     ):
         if a != b:
-            raise Refusal(f"the networks have {a} and {b} {what}: give two with as many of them")
+            raise TutelageError(f"the networks have {a} and {b} {what}: give two with as many of them")
 
 
 def bias(network: Network, layer: int) -> Tensor:

@@ -8,7 +8,7 @@ from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.functions import Domain, box, enumerate_regions, polygons, polytope, segments, slice_network
 from tutelage.functions.comparing.supremum import as_relu
 from tutelage.networks import Network, outputs
@@ -25,7 +25,7 @@ def draw_comparison(first: Network, second: Network, domain: Domain | None, witn
     a direction in which the difference grows or, without a witness, a coordinate.
     """
     if first.inputs < 2:
-        raise Refusal("a plane needs at least two inputs, and these networks have one: there is nothing to slice")
+        raise TutelageError("a plane needs at least two inputs, and these networks have one: there is nothing to slice")
     first, second = as_relu(first), as_relu(second)
     centre, axes = _plane(first, second, domain, witness)
     window = _window(centre, axes, domain, witness)

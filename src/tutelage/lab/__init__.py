@@ -5,27 +5,27 @@ from tutelage.lab.context import Context
 from tutelage.lab.execute import execute, pick_device
 from tutelage.lab.experiment import Arrays, Experiment, Shared, plain
 from tutelage.lab.jobs import BACKENDS, schedule
-from tutelage.lab.loads import packs_of, work
+from tutelage.lab.loads import split, work
 from tutelage.lab.on_processes import processes
 from tutelage.lab.on_ray import on_ray
 from tutelage.lab.on_slurm import on_slurm
-from tutelage.lab.pack import Pack
 from tutelage.lab.results import Result, Results
-from tutelage.lab.spec import Record, Spec, from_yaml, to_yaml
 from tutelage.lab.store import Store, load_result
 from tutelage.lab.tables import parquet_bytes, to_report, to_tables
+from tutelage.lab.teacher_student import Record, TeacherStudent, from_yaml, to_yaml
+from tutelage.lab.trained_students import TrainedStudents
 
 __all__ = [
     "BACKENDS",
     "Arrays",
     "Context",
     "Experiment",
-    "Pack",
+    "TrainedStudents",
     "Record",
     "Result",
     "Results",
     "Shared",
-    "Spec",
+    "TeacherStudent",
     "Store",
     "build",
     "execute",
@@ -33,7 +33,7 @@ __all__ = [
     "load_result",
     "on_ray",
     "on_slurm",
-    "packs_of",
+    "split",
     "parquet_bytes",
     "pick_device",
     "plain",

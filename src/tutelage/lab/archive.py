@@ -1,7 +1,7 @@
-"""Packs as one tar file, to be carried elsewhere: written whole or not at all, and taken in only if all is well.
+"""Experiments as one tar file, to be carried elsewhere: written whole or not at all, and taken in only if all is well.
 
 An archive holds plain files ``HASH/NAME`` and nothing else, so that taking it in cannot write outside the results
-folder, and every pack is checked against its manifest before it gets its name.
+folder, and every experiment is checked against its manifest before it gets its name.
 """
 
 import hashlib
@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.files import sync_folder
-from tutelage.lab.manifest import MANIFEST, Damage, Manifest, check_settings, is_pack, open_own, read, regular, verify
+from tutelage.lab.manifest import MANIFEST, Damage, Manifest, check_settings, is_result, open_own, read, regular, verify
 from tutelage.lab.store import Store, land, set_aside
 from tutelage.lab.store_tools import select
 
@@ -29,10 +29,12 @@ _CHUNK = 1 << 20
 
 
 def export(root: Path, file: Path, chosen: Sequence[str] = ()) -> list[str]:
-    """Write all packs, or the chosen ones, as one tar file; their names. A damaged pack is refused by name."""
+    """Write all experiments, or the chosen ones, as one tar file; their names. A damaged experiment is refused by
+    name.
+    """
     names = select(root, chosen)
     if not names:
-        raise Refusal(f"there are no packs in {root} to export")
+        raise TutelageError(f"there are no experiments in {root} to export")
     part = file.with_name(f".{file.name}.{secrets.token_hex(4)}.part")
     try:
         with open(part, "wb") as stream:
@@ -44,7 +46,7 @@ def export(root: Path, file: Path, chosen: Sequence[str] = ()) -> list[str]:
         os.replace(part, file)
         sync_folder(file.parent)
     except OSError as error:
-        raise Refusal(f"{file} cannot be written ({error.strerror}): choose another file") from None
+        raise TutelageError(f"{file} cannot be written ({error.strerror}): choose another file") from None
     finally:
         part.unlink(missing_ok=True)
     return names
@@ -52,17 +54,18 @@ def export(root: Path, file: Path, chosen: Sequence[str] = ()) -> list[str]:
 
 @dataclass(frozen=True)
 class Imported:
-    """What came of an archive: packs that are new here, and packs that were here already, whole, and were left alone.
+    """What came of an archive: experiments that are new here, and experiments that were here already, whole, and were
+    left alone.
 
-    A pack that was here but damaged is set aside, and counts as new.
+    An experiment that was here but damaged is set aside, and counts as new.
     """
 
     new: list[str]
     known: list[str]
 
 
-def import_packs(root: Path, file: Path) -> Imported:
-    """Take in the packs of a tar file: all of them, or none if anything in it is not as it should be."""
+def import_results(root: Path, file: Path) -> Imported:
+    """Take in the experiments of a tar file: all of them, or none if anything in it is not as it should be."""
     store = Store(root)
     staging = store.root / f".import.{secrets.token_hex(4)}.part"
     try:
@@ -72,15 +75,15 @@ def import_packs(root: Path, file: Path) -> Imported:
             _check(file, staging / name)
         new = {name for name in names if _landed(staging / name, store.root / name)}
     except OSError as error:
-        raise Refusal(f"{file} cannot be taken in ({error.strerror}): see that both places can be used") from None
+        raise TutelageError(f"{file} cannot be taken in ({error.strerror}): see that both places can be used") from None
     finally:
         shutil.rmtree(staging, ignore_errors=True)
     return Imported([name for name in names if name in new], [name for name in names if name not in new])
 
 
 def _landed(part: Path, final: Path) -> bool:
-    """Give a checked pack its name, in place of a damaged one; False where there is a whole one of this name."""
-    if is_pack(final):
+    """Give a checked experiment its name, in place of a damaged one; False where there is a whole one of this name."""
+    if is_result(final):
         try:
             _whole(final)
             return False
@@ -91,7 +94,7 @@ def _landed(part: Path, final: Path) -> bool:
 
 
 def _whole(folder: Path, name: str | None = None) -> Manifest:
-    """The manifest of a pack that is as it was written; raises `Damage`."""
+    """The manifest of an experiment that is as it was written; raises `Damage`."""
     manifest = verify(folder, name)
     check_settings(folder, manifest)
     return manifest
@@ -110,7 +113,7 @@ class _Hashing:
 
 
 def _add(tar: tarfile.TarFile, folder: Path) -> None:
-    """Add a pack, the manifest first; a file that is not as it was written is refused."""
+    """Add an experiment, the manifest first; a file that is not as it was written is refused."""
     manifest = read(folder)
     for name in (MANIFEST, *manifest.files):
         entry = tarfile.TarInfo(f"{folder.name}/{name}")
@@ -128,22 +131,24 @@ def _add(tar: tarfile.TarFile, folder: Path) -> None:
 
 
 def _extract(file: Path, staging: Path) -> list[str]:
-    """Write the packs of a tar file below ``staging``; their names in the order of the file."""
+    """Write the experiments of a tar file below ``staging``; their names in the order of the file."""
     names: dict[str, None] = {}
     try:
         with tarfile.open(file, "r:") as tar:
             for entry in tar:
                 place = _MEMBER.fullmatch(entry.name)
                 if place is None or entry.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or entry.issparse():
-                    raise Refusal(f"{file} holds '{entry.name[:80]}', which is no file of a pack: nothing was taken in")
+                    raise TutelageError(
+                        f"{file} holds '{entry.name[:80]}', which is no file of an experiment: nothing was taken in"
+                    )
                 folder = staging / place[1]
                 folder.mkdir(exist_ok=True)
                 names[place[1]] = None
                 _write(tar, entry, folder / place[2], file)
     except (tarfile.TarError, EOFError, OverflowError) as error:
-        raise Refusal(f"{file} is not a whole tar file ({error}): export it again") from None
+        raise TutelageError(f"{file} is not a whole tar file ({error}): export it again") from None
     if not names:
-        raise Refusal(f"{file} holds no packs")
+        raise TutelageError(f"{file} holds no experiments")
     return list(names)
 
 
@@ -156,16 +161,16 @@ def _write(tar: tarfile.TarFile, entry: tarfile.TarInfo, target: Path, file: Pat
             out.flush()
             os.fsync(out.fileno())
     except FileExistsError:
-        raise Refusal(f"{file} holds '{entry.name}' twice: nothing was taken in") from None
+        raise TutelageError(f"{file} holds '{entry.name}' twice: nothing was taken in") from None
 
 
 def _check(file: Path, folder: Path) -> None:
-    """Refuse a pack that is not whole or has files that its manifest does not know."""
+    """Refuse an experiment that is not whole or has files that its manifest does not know."""
     try:
         expected = {MANIFEST, *_whole(folder).files}
         for name in sorted(path.name for path in folder.iterdir() if path.name not in expected):
             raise Damage(folder, name, "is not in the manifest")
     except Damage as found:
-        raise Refusal(
-            f"{file} holds the damaged pack {folder.name} ({found.file} {found.what}): nothing was taken in"
+        raise TutelageError(
+            f"{file} holds the damaged experiment {folder.name} ({found.file} {found.what}): nothing was taken in"
         ) from None

@@ -18,7 +18,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
 from tutelage.lab.manifest import checksum
 
@@ -27,9 +27,9 @@ _READERS, _AT_A_TIME = 4, 200
 _SPARE = 1000  # remembered checks beyond twice those asked for, before the others are forgotten
 
 
-def content_key(pack: str, digest: str) -> int:
-    """A number that names a pack and the content of one of its tables."""
-    return int.from_bytes(hashlib.sha256(f"{pack} {digest}".encode()).digest()[:8])
+def content_key(result: str, digest: str) -> int:
+    """A number that names an experiment and the content of one of its tables."""
+    return int.from_bytes(hashlib.sha256(f"{result} {digest}".encode()).digest()[:8])
 
 
 def matching(root: Path, memory: Path | None, wanted: Mapping[str, int]) -> set[str]:
@@ -112,5 +112,5 @@ def _keep(memory: Path, rows: Mapping[str, tuple[int, str]]) -> None:
     buffer = io.BytesIO()
     table = pa.table([pa.array(c, t) for c, t in zip(columns, _SCHEMA.types, strict=True)], schema=_SCHEMA)
     pq.write_table(table, buffer, compression="zstd")
-    with suppress(Refusal):
+    with suppress(TutelageError):
         write_atomically(memory, sealed(buffer.getvalue()))

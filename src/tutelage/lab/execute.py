@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 import tutelage
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.lab.context import Context
 from tutelage.lab.experiment import Experiment
 from tutelage.lab.manifest import Damage
@@ -30,9 +30,9 @@ def pick_device(name: str = "auto") -> torch.device:
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     if name not in ("cpu", "cuda"):
-        raise Refusal(f"there is no device '{name}': choose auto, cpu or cuda")
+        raise TutelageError(f"there is no device '{name}': choose auto, cpu or cuda")
     if name == "cuda" and not torch.cuda.is_available():
-        raise Refusal("no CUDA device is available here: use --device cpu")
+        raise TutelageError("no CUDA device is available here: use --device cpu")
     return torch.device(name)
 
 

@@ -59,6 +59,10 @@ class Experiment(Settings):
     reports_shares: ClassVar[bool] = True
     """Whether progress is told as a share of each experiment; a kind that computes several in one stack does not."""
 
+    @classmethod
+    def _title(cls) -> str:
+        return "experiment"
+
     def __init_subclass__(cls, kind: str = "", numerics: int = 1, **options: Any) -> None:
         super().__init_subclass__(**options)
         if not kind:
@@ -172,7 +176,7 @@ def per_member_settings(settings: Settings, prefix: str = "") -> list[str]:
 def setting(settings: Settings, name: str) -> Any:
     """A setting by its name, wherever in the nested settings it stands; the outermost one where there are several.
 
-    Tables of settings have no value of their own: of ``inputs`` in a spec the one of the teacher is meant.
+    Tables of settings have no value of their own: of ``inputs`` in an experiment the one of the teacher is meant.
     """
     inner = [settings]
     while inner:

@@ -1,4 +1,6 @@
-"""A spec in plain words: what it trains, on what, what is recorded, what it costs; and how two specs differ."""
+"""An experiment in plain words: what it trains, on what, what is recorded, what it costs; and how two experiments
+differ.
+"""
 
 import math
 from collections.abc import Sequence
@@ -11,31 +13,42 @@ import torch
 
 from tutelage.lab.experiment import flat, plain
 from tutelage.lab.grid import size
-from tutelage.lab.loads import Piece, packs_of, work
-from tutelage.lab.spec import Spec
+from tutelage.lab.loads import Piece, split, work
+from tutelage.lab.teacher_student import TeacherStudent
 from tutelage.measures import axis_shape, find
 from tutelage.plugins import describe, used_by
 from tutelage.settings import Recipe, first_paragraph
 
 
-def explain(spec: Spec) -> str:
-    """A spec in short paragraphs, one a section."""
+def explain(experiment: TeacherStudent) -> str:
+    """An experiment in short paragraphs, one a section."""
     return "\n\n".join(
-        (_teacher(spec), _student(spec), _inputs(spec), _training(spec), _record(spec), _members(spec), _cost(spec))
+        (
+            _teacher(experiment),
+            _student(experiment),
+            _inputs(experiment),
+            _training(experiment),
+            _record(experiment),
+            _members(experiment),
+            _cost(experiment),
+        )
     )
 
 
-def explain_experiment(specs: Sequence[Spec]) -> str:
-    """What varies among the specs of an experiment, then the first of them in full."""
-    if len(specs) == 1:
-        return explain(specs[0])
-    varied = "\n".join(f"  {name}: {', '.join(map(_shown, values))}" for name, values in variations(specs).items())
-    return f"{size(specs)}. Among the {len(specs)} specs vary\n{varied}\n\nThe first:\n\n{explain(specs[0])}"
+def explain_experiment(experiments: Sequence[TeacherStudent]) -> str:
+    """What varies among the experiments of a file, then the first of them in full."""
+    if len(experiments) == 1:
+        return explain(experiments[0])
+    varied = "\n".join(
+        f"  {name}: {', '.join(map(_shown, values))}" for name, values in variations(experiments).items()
+    )
+    first = explain(experiments[0])
+    return f"{size(experiments)}. Settings that vary:\n{varied}\n\nThe first of {len(experiments)}:\n\n{first}"
 
 
-def variations(specs: Sequence[Spec]) -> dict[str, list[Any]]:
-    """The settings that are not the same in all specs, each with its different values in order of appearance."""
-    tables = [flat(spec) for spec in specs]
+def variations(experiments: Sequence[TeacherStudent]) -> dict[str, list[Any]]:
+    """The settings that are not the same in all experiments, each with its different values in order of appearance."""
+    tables = [flat(experiment) for experiment in experiments]
     names = dict.fromkeys(name for table in tables for name in table)
     out: dict[str, list[Any]] = {}
     for name in names:
@@ -46,30 +59,32 @@ def variations(specs: Sequence[Spec]) -> dict[str, list[Any]]:
     return out
 
 
-def facts(spec: Spec) -> dict[str, Any]:
+def facts(experiment: TeacherStudent) -> dict[str, Any]:
     """The numbers behind the words, as plain data."""
-    teacher = spec.teacher.widths()
-    student = spec.student.widths(teacher)
+    teacher = experiment.teacher.widths()
+    student = experiment.student.widths(teacher)
     return {
-        "hash": spec.hash,
-        "plugins": used_by(spec),
+        "hash": experiment.hash,
+        "plugins": used_by(experiment),
         "teacher_widths": list(teacher),
         "student_widths": list(student),
-        "members": len(spec.seeds),
-        "packs": len(packs_of(spec)),
-        "steps": spec.steps,
-        "epochs": spec.steps * _batch(spec) / spec.inputs.train,
-        "recorded_steps": len(spec.record.steps(spec.steps)),
-        "student_steps": len(spec.seeds) * spec.steps,
-        "multiplications": work(spec),
-        "data_bytes": Piece(spec, spec).bytes,
-        "result_bytes": _result_bytes(spec),
+        "members": len(experiment.seeds),
+        "experiments": len(split(experiment)),
+        "steps": experiment.steps,
+        "epochs": experiment.steps * _batch(experiment) / experiment.inputs.train,
+        "recorded_steps": len(experiment.record.steps(experiment.steps)),
+        "student_steps": len(experiment.seeds) * experiment.steps,
+        "multiplications": work(experiment),
+        "data_bytes": Piece(experiment, experiment).bytes,
+        "result_bytes": _result_bytes(experiment),
     }
 
 
 @dataclass(frozen=True)
 class Difference:
-    """The settings in which two specs differ, by dotted name; ``old`` or ``new`` lacks a name that is not there."""
+    """The settings in which two experiments differ, by dotted name; ``old`` or ``new`` lacks a name that is not
+    there.
+    """
 
     hashes: tuple[str, str]
     old: dict[str, Any]
@@ -95,92 +110,103 @@ class Difference:
         return "\n".join(lines)
 
 
-def difference(a: Spec, b: Spec) -> Difference:
+def difference(a: TeacherStudent, b: TeacherStudent) -> Difference:
     """Which settings differ from a to b, and whether the hash does."""
     old, new = flat(a), flat(b)
     names = [name for name in {**old, **new} if name not in old or name not in new or old[name] != new[name]]
     return Difference((a.hash, b.hash), {n: old[n] for n in names if n in old}, {n: new[n] for n in names if n in new})
 
 
-def _teacher(spec: Spec) -> str:
-    inputs, *hidden, outputs = spec.teacher.widths()
+def _teacher(experiment: TeacherStudent) -> str:
+    inputs, *hidden, outputs = experiment.teacher.widths()
     units = ", ".join(map(str, hidden))
     sentence = f"{inputs} inputs, hidden layers of {units} units, {outputs} outputs."
-    return f"Teacher: {_kind(spec.teacher)} {sentence}{_others(spec.teacher, ('inputs', 'hidden', 'outputs'))}"
+    return (
+        f"Teacher: {_kind(experiment.teacher)} {sentence}{_others(experiment.teacher, ('inputs', 'hidden', 'outputs'))}"
+    )
 
 
-def _student(spec: Spec) -> str:
-    widths = spec.student.widths(spec.teacher.widths())
-    weights = _weights(widths, spec.student.bias)
+def _student(experiment: TeacherStudent) -> str:
+    widths = experiment.student.widths(experiment.teacher.widths())
+    weights = _weights(widths, experiment.student.bias)
     sentence = (
-        f"{spec.student.multiple:g} times as wide as its teacher in every hidden layer: "
+        f"{experiment.student.width_factor:g} times as wide as its teacher in every hidden layer: "
         f"widths {', '.join(map(str, widths))}, {weights:,} weights and biases."
     )
-    return f"Student: {_kind(spec.student)} {sentence}{_others(spec.student, ('multiple',))}"
+    return f"Student: {_kind(experiment.student)} {sentence}{_others(experiment.student, ('width_factor',))}"
 
 
-def _inputs(spec: Spec) -> str:
-    law = spec.inputs
-    whose = "one set shared by all members" if law.shared else "a set for each member"
-    sentence = f"{law.train:,} points to train on and {law.evaluate:,} to be judged on, {whose}."
-    return f"Inputs: {_kind(law)} {sentence}{_others(law, ('train', 'evaluate', 'shared'))}"
+def _inputs(experiment: TeacherStudent) -> str:
+    distribution = experiment.inputs
+    whose = "one set shared by all members" if distribution.shared else "a set for each member"
+    sentence = f"{distribution.train:,} points to train on and {distribution.evaluate:,} to be judged on, {whose}."
+    return f"Inputs: {_kind(distribution)} {sentence}{_others(distribution, ('train', 'evaluate', 'shared'))}"
 
 
-def _training(spec: Spec) -> str:
-    training = spec.training
+def _training(experiment: TeacherStudent) -> str:
+    training = experiment.training
     drawn = "drawn with replacement" if training.sampling == "replacement" else "drawn without replacement"
-    points = f"all {spec.inputs.train:,} points" if training.batch == "all" else f"{training.batch:,} points {drawn}"
-    epochs = spec.steps * _batch(spec) / spec.inputs.train
+    points = (
+        f"all {experiment.inputs.train:,} points" if training.batch == "all" else f"{training.batch:,} points {drawn}"
+    )
+    epochs = experiment.steps * _batch(experiment) / experiment.inputs.train
     rate = _shown(training.learning_rate) + (" (one a member)" if isinstance(training.learning_rate, tuple) else "")
     loss = "" if training.loss == "mse" else f" on the loss {training.loss}"
     return (
-        f"Training: {spec.steps:,} steps of {_optimiser(spec)}{loss} on {points}, {epochs:,.4g} times through the "
-        f"data. The learning rate is {rate}{_schedule(spec)}"
+        f"Training: {experiment.steps:,} steps of {_optimiser(experiment)}{loss} on {points}, {epochs:,.4g} times "
+        f"through the "
+        f"data. The learning rate is {rate}{_schedule(experiment)}"
     )
 
 
-def _optimiser(spec: Spec) -> str:
-    optimiser = spec.training.optimiser
+def _optimiser(experiment: TeacherStudent) -> str:
+    optimiser = experiment.training.optimiser
     if optimiser.plain:
         return "gradient descent"
     return f"{optimiser.kind} (" + ", ".join(f"{n} {_shown(v)}" for n, v in optimiser if n != "kind") + ")"
 
 
-def _schedule(spec: Spec) -> str:
-    schedule, steps = spec.training.schedule, spec.steps
+def _schedule(experiment: TeacherStudent) -> str:
+    schedule, steps = experiment.training.schedule, experiment.steps
     if schedule.kind == "constant":
         return " throughout."
     with np.errstate(all="ignore"):  # a factor may grow beyond all bounds, and is then said to be infinite
-        first, last = spec.training.factors(np.array([0, steps - 1]), steps, spec.training.per_epoch(spec.inputs.train))
+        first, last = experiment.training.factors(
+            np.array([0, steps - 1]), steps, experiment.training.per_epoch(experiment.inputs.train)
+        )
     return (
         f", times {first:.3g} at the first step and {last:.3g} at the last "
         f"(schedule {schedule.kind}).{_others(schedule, ())}"
     )
 
 
-def _record(spec: Spec) -> str:
-    record, steps = spec.record, spec.steps
+def _record(experiment: TeacherStudent) -> str:
+    record, steps = experiment.record, experiment.steps
     times = f"at {len(record.steps(steps)):,} steps, the first and the last among them"
     often = f" (every {record.every:,})" if record.every else ""
     kept = {"last": "at the last step", "all": "at every recorded step", "none": "never"}[record.weights]
     return f"Record: {', '.join(record.measures)}, {times}{often}. Weights are kept {kept}."
 
 
-def _members(spec: Spec) -> str:
-    seeds, one = spec.seeds, len(spec.seeds) == 1
+def _members(experiment: TeacherStudent) -> str:
+    seeds, one = experiment.seeds, len(experiment.seeds) == 1
     in_a_row = seeds == tuple(range(seeds[0], seeds[0] + len(seeds)))
     which = f"{seeds[0]} to {seeds[-1]}" if in_a_row and not one else _shown(seeds).strip("[]")
-    return f"Members: {len(seeds):,}, with the seed{'' if one else 's'} {which}, in {spec.precision}."
+    return f"Members: {len(seeds):,}, with the seed{'' if one else 's'} {which}, in {experiment.precision}."
 
 
-def _cost(spec: Spec) -> str:
-    known = facts(spec)
-    cut = f" It is cut into {known['packs']:,} packs, of about a minute of work each." if known["packs"] > 1 else ""
+def _cost(experiment: TeacherStudent) -> str:
+    known = facts(experiment)
+    cut = (
+        f" It is cut into {known['experiments']:,} experiments, of about a minute of work each."
+        if known["experiments"] > 1
+        else ""
+    )
     used = "".join(f" It needs {plugin}." for plugin in describe(known["plugins"]))
     return (
         f"Cost: about {known['multiplications']:.2g} multiplications, {_bytes(known['data_bytes'])} of points, labels "
         f"and activations while it runs, at most {_bytes(known['result_bytes'])} of results. "
-        f"Hash {spec.hash}.{cut}{used}"
+        f"Hash {experiment.hash}.{cut}{used}"
     )
 
 
@@ -197,23 +223,25 @@ def _others(recipe: Recipe, told: Sequence[str]) -> str:
     return f" Set here: {listed}." if listed else ""
 
 
-def _batch(spec: Spec) -> int:
-    return spec.inputs.train if spec.training.batch == "all" else spec.training.batch
+def _batch(experiment: TeacherStudent) -> int:
+    return experiment.inputs.train if experiment.training.batch == "all" else experiment.training.batch
 
 
 def _weights(widths: Sequence[int], bias: bool) -> int:
     return sum((fan_in + bias) * fan_out for fan_in, fan_out in pairwise(widths))
 
 
-def _result_bytes(spec: Spec) -> int:
+def _result_bytes(experiment: TeacherStudent) -> int:
     """Bytes of measures and weights on disk before they are compressed."""
-    teacher = spec.teacher.widths()
-    student = spec.student.widths(teacher)
-    bytes_each = torch.finfo(getattr(torch, spec.precision)).bits // 8
-    recorded = len(spec.record.steps(spec.steps))
-    entries = sum(math.prod(axis_shape(find(name).axis, teacher, student)) for name in spec.record.measures)
-    kept = {"last": 1, "all": recorded, "none": 0}[spec.record.weights] * _weights(student, spec.student.bias)
-    return len(spec.seeds) * bytes_each * (recorded * entries + kept + _weights(teacher, True))
+    teacher = experiment.teacher.widths()
+    student = experiment.student.widths(teacher)
+    bytes_each = torch.finfo(getattr(torch, experiment.precision)).bits // 8
+    recorded = len(experiment.record.steps(experiment.steps))
+    entries = sum(math.prod(axis_shape(find(name).axis, teacher, student)) for name in experiment.record.measures)
+    kept = {"last": 1, "all": recorded, "none": 0}[experiment.record.weights] * _weights(
+        student, experiment.student.bias
+    )
+    return len(experiment.seeds) * bytes_each * (recorded * entries + kept + _weights(teacher, True))
 
 
 def _shown(value: Any) -> str:

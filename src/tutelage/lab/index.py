@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
 from tutelage.lab.checked import content_key, sealed, unsealed
 from tutelage.lab.experiment import canonical, digest
@@ -85,18 +85,18 @@ def index_folder(root: Path) -> Path | None:
 
 
 def hashes(root: Path) -> list[str]:
-    """Names of all packs, whole or not."""
+    """Names of all experiments, whole or not."""
     try:
         with os.scandir(root) as entries:
             return sorted(entry.name for entry in entries if HASH.fullmatch(entry.name))
     except OSError as error:
-        raise Refusal(
+        raise TutelageError(
             f"the results in {root} cannot be read ({error.strerror}): name their folder with --results"
         ) from None
 
 
 def _stamps(root: Path) -> Iterator[tuple[str, str]]:
-    """Name of every pack and what changes whenever its files or its manifest are replaced."""
+    """Name of every experiment and what changes whenever its files or its manifest are replaced."""
     for name in hashes(root):
         try:
             folder = os.lstat(f"{root}/{name}")
@@ -125,12 +125,12 @@ def _keep(root: Path, table: pa.Table) -> None:
         return
     buffer = io.BytesIO()
     pq.write_table(table, buffer, compression="zstd")
-    with suppress(Refusal):
+    with suppress(TutelageError):
         write_atomically(folder / "experiments.parquet", sealed(buffer.getvalue()))
 
 
 def _rows(root: Path, stamps: dict[str, str]) -> list[dict[str, Any]]:
-    """What the index says of packs; several are read at a time, which a folder on another machine needs."""
+    """What the index says of experiments; several are read at a time, which a folder on another machine needs."""
     names = list(stamps)
 
     def some(start: int) -> list[dict[str, Any]]:
@@ -142,7 +142,7 @@ def _rows(root: Path, stamps: dict[str, str]) -> list[dict[str, Any]]:
 
 
 def _row(folder: Path, stamp: str) -> dict[str, Any]:
-    """What the index says of one pack, nothing where it has been removed in the meantime."""
+    """What the index says of one experiment, nothing where it has been removed in the meantime."""
     row: dict[str, Any] = {"experiment": folder.name, "stamp": stamp}
     try:
         manifest = read(folder)
@@ -174,18 +174,20 @@ def _described(manifest: Manifest) -> dict[str, Any]:
 
 
 def _about(manifest: Manifest) -> dict[str, Any]:
-    """Origin of a pack; entries that are not of the kind they should be stay empty."""
+    """Origin of an experiment; entries that are not of the kind they should be stay empty."""
     about = manifest.about
     return {name: text(about.get(name)) for name in _SAID} | {"seconds": number(about.get("seconds"))}
 
 
 def _looked_at(root: Path, table: pa.Table, just_read: Set[str]) -> pa.Table:
-    """The same rows after a look at every file of every pack that was thought to be whole and was not just read."""
+    """The same rows after a look at every file of every experiment that was thought to be whole and was not just
+    read.
+    """
     states = table["damage"].to_pylist()
     rows = zip(table["experiment"].to_pylist(), table["files"].to_pylist(), strict=True)
-    for i, (pack, files) in enumerate(rows):
-        if states[i] is None and pack not in just_read:
-            states[i] = _changed(f"{root}/{pack}", files)
+    for i, (result, files) in enumerate(rows):
+        if states[i] is None and result not in just_read:
+            states[i] = _changed(f"{root}/{result}", files)
     place = table.schema.get_field_index("damage")
     return table.set_column(place, "damage", pa.array(states, pa.string()))
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from tutelage.errors import Refusal, unknown
+from tutelage.errors import TutelageError, unknown
 from tutelage.lab.execute import OnLanded, execute, levels, sort_out
 from tutelage.lab.experiment import Experiment, plain
 from tutelage.lab.experiment import find as find_kind
@@ -20,7 +20,7 @@ from tutelage.plugins import PLUGINS, load_source
 log = logging.getLogger(__name__)
 
 ATTEMPTS = 3
-"""Times a pack is tried before the worker that keeps dying over it is blamed on the pack."""
+"""Times an experiment is tried before the worker that keeps dying over it is blamed on the experiment."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def schedule(
         BACKENDS[word](rest)(jobs, landed)
     missing = [name for name, experiment in waiting.items() if experiment not in store]
     if missing:
-        raise Refusal(
+        raise TutelageError(
             f"{len(missing)} experiments have no results ({', '.join(missing[:3])}...): run the same command again"
         )
     return [results[e.hash] if e.hash in results else store.load(e) for e in experiments]

@@ -1,9 +1,9 @@
-"""The tables of many packs as one: large ones are read in place, small ones from a copy that holds them all.
+"""The tables of many experiments as one: large ones are read in place, small ones from a copy that holds them all.
 
 Opening a file costs DuckDB a tenth of a millisecond, so a hundred thousand small tables would take ten seconds each
 time. When enough of them have come together they are copied into ``.index/AXIS-TIME-KEY.parquet``, each row under a key
-that names pack and content; KEY names the content of the copy. A pack that was removed or computed again since has no
-row whose key is still asked for.
+that names experiment and content; KEY names the content of the copy. An experiment that was removed or computed again
+since has no row whose key is still asked for.
 """
 
 import logging
@@ -24,7 +24,7 @@ from tutelage.lab.tables import INDEX
 
 log = logging.getLogger(__name__)
 
-LEFT_OUT = "damaged packs are left out: %d; 'tutelage store check' names them"
+LEFT_OUT = "damaged experiments are left out: %d; 'tutelage store check' names them"
 
 SMALL = 64 << 10
 """Tables of at most so many bytes are copied."""
@@ -54,7 +54,7 @@ def source(connection: Any, root: Path, axis: str, table: pa.Table, copied: bool
 
 
 def _in_place(connection: Any, root: Path, axis: str, table: pa.Table) -> tuple[list[str], list[str]]:
-    """A SELECT for each set of packs whose tables have the same columns, and the files of all.
+    """A SELECT for each set of experiments whose tables have the same columns, and the files of all.
 
     Tables that do not match their checksum are left out, with a warning.
     """
@@ -62,7 +62,7 @@ def _in_place(connection: Any, root: Path, axis: str, table: pa.Table) -> tuple[
     table = table.filter(pa.array(_as_written(root, axis, table), pa.bool_()))
     for number, layout in enumerate(table["layout"].unique().to_pylist()):
         alike = table.filter(pc.equal(table["layout"], layout))
-        paths = [f"{root}/{pack}/{axis}.parquet" for pack in alike["experiment"].to_pylist()]
+        paths = [f"{root}/{result}/{axis}.parquet" for result in alike["experiment"].to_pylist()]
         name = f"{axis}_{number}_{secrets.token_hex(4)}"
         connection.execute(f"SET VARIABLE {name} = $paths", {"paths": paths})
         keys = pa.table({"place": pa.array(range(len(paths)), pa.uint64()), "key": alike[f"{axis}_key"]})
@@ -78,8 +78,8 @@ def _in_place(connection: Any, root: Path, axis: str, table: pa.Table) -> tuple[
 
 
 def _as_written(root: Path, axis: str, table: pa.Table) -> list[bool]:
-    """Whether the table of each pack has the SHA-256 that its manifest says (:mod:`.checked`)."""
-    files = [f"{pack}/{axis}.parquet" for pack in table["experiment"].to_pylist()]
+    """Whether the table of each experiment has the SHA-256 that its manifest says (:mod:`.checked`)."""
+    files = [f"{result}/{axis}.parquet" for result in table["experiment"].to_pylist()]
     wanted = dict(zip(files, table[f"{axis}_key"].to_pylist(), strict=True))
     matched = matching(root, _memory(root, axis), wanted)
     good = [file in matched for file in files]
@@ -150,7 +150,7 @@ def _copy(connection: Any, root: Path, axis: str, held: pa.Array, fresh: pa.Tabl
 
 
 def forget(root: Path) -> bool:
-    """Remove all copies, to be made anew from the packs; whether there were any."""
+    """Remove all copies, to be made anew from the experiments; whether there were any."""
     copies = [copy for axis in INDEX for copy in _copies(root, axis)]
     for copy in copies:
         with suppress(OSError):

@@ -1,7 +1,7 @@
-"""The manifest of a pack: what it came from, which files it has, and whether they are still what they were.
+"""The manifest of an experiment: what it came from, which files it has, and whether they are still what they were.
 
-Every file of a pack is opened as what it is: a link, a folder or a device in its place counts as damage and is never
-followed, so that a results folder from elsewhere reads nothing but itself.
+Every file of an experiment is opened as what it is: a link, a folder or a device in its place counts as damage and is
+never followed, so that a results folder from elsewhere reads nothing but itself.
 """
 
 import hashlib
@@ -19,22 +19,22 @@ from typing import Any
 import yaml
 
 import tutelage
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.lab.experiment import Experiment, canonical, digest, flat, per_member_settings
 from tutelage.version import commit
 
 MANIFEST, SETTINGS = "manifest.json", "settings.yaml"
 HASH = re.compile(r"[0-9a-f]{16}")
-"""Names of the folders that are packs."""
+"""Names of the folders that are experiments."""
 
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")  # of a file of a pack: no folder, nothing hidden
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")  # of a file of an experiment: no folder, nothing hidden
 _CHECKSUM = re.compile(r"[0-9a-f]{64}")
 _END = re.compile(rb',\n "checksum": "([0-9a-f]{64})"\n}$')
 _ABOUT = ("version", "commit", "device", "engine", "threads", "stack", "seconds", "finished")
 
 
-class Damage(Refusal):
-    """A pack is not what was written; ``file`` says which of its files, ``what`` what is wrong with it."""
+class Damage(TutelageError):
+    """An experiment is not what was written; ``file`` says which of its files, ``what`` what is wrong with it."""
 
     def __init__(self, folder: Path, file: str, what: str) -> None:
         self.folder, self.file, self.what = folder, file, what
@@ -123,7 +123,9 @@ def damage(folder: Path, manifest: Manifest, checksums: bool = True) -> Iterator
 
 
 def verify(folder: Path, name: str | None = None) -> Manifest:
-    """The manifest of a pack whose files are all as they were written; the first that is not is refused by name."""
+    """The manifest of an experiment whose files are all as they were written; the first that is not is refused by
+    name.
+    """
     manifest = read(folder, name)
     for found in damage(folder, manifest):
         raise found
@@ -155,13 +157,13 @@ def open_own(file: Path) -> BufferedReader:
     return open(os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
 
 
-def is_pack(folder: Path) -> bool:
-    """Whether something lies under the name of a pack and is a folder of its own, not a link to one."""
+def is_result(folder: Path) -> bool:
+    """Whether something lies under the name of an experiment and is a folder of its own, not a link to one."""
     return folder.is_dir() and not folder.is_symlink()
 
 
 def regular(folder: Path, name: str) -> int:
-    """Size of a file of a pack; anything but a plain file is damage."""
+    """Size of a file of an experiment; anything but a plain file is damage."""
     try:
         about = os.lstat(f"{folder}/{name}")
     except OSError as error:
@@ -173,8 +175,8 @@ def regular(folder: Path, name: str) -> int:
 
 
 def _content(folder: Path, name: str) -> bytes:
-    if not is_pack(folder):
-        raise Damage(folder, MANIFEST, "cannot be read: the pack is a link or not a folder")
+    if not is_result(folder):
+        raise Damage(folder, MANIFEST, "cannot be read: the experiment is a link or not a folder")
     regular(folder, name)
     try:
         with open_own(folder / name) as stream:

@@ -19,7 +19,7 @@ from multiprocessing.connection import wait as wait_for
 from multiprocessing.process import BaseProcess
 from types import FrameType
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.lab.jobs import ATTEMPTS, Backend, Job, backend, carry_out, log
 
 _GRACE = 3.0  # seconds in which an interrupted worker may clear up
@@ -30,7 +30,7 @@ def processes(rest: str) -> Backend:
     """As many worker processes as asked for, or one a core; each computes with its share of the cores."""
     cores = os.cpu_count() or 1
     if rest and (not rest.isdecimal() or int(rest) < 1):
-        raise Refusal(f"'processes:{rest}' does not say how many: give a whole number, as in processes:2")
+        raise TutelageError(f"'processes:{rest}' does not say how many: give a whole number, as in processes:2")
     workers = int(rest) if rest else cores
 
     def run(jobs: Sequence[Job], landed: Callable[[str], None]) -> None:
@@ -54,7 +54,7 @@ def _run(jobs: dict[str, Job], workers: int, landed: Callable[[str], None]) -> N
             _collect(futures, waiting, landed)
         except BrokenProcessPool:
             tries.update(list(waiting)[:workers])  # those at work were the first of the queue
-            log.warning("a worker died; %d packs are tried again", len(waiting))
+            log.warning("a worker died; %d experiments are tried again", len(waiting))
         except BaseException:
             _end([process for process in multiprocessing.active_children() if process not in others])
             raise
@@ -62,7 +62,9 @@ def _run(jobs: dict[str, Job], workers: int, landed: Callable[[str], None]) -> N
             pool.shutdown(cancel_futures=True)
         stubborn = [name for name, count in tries.items() if name in waiting and count >= ATTEMPTS * workers]
         if stubborn:
-            raise Refusal(f"the pack {stubborn[0]} ended its worker again and again: run it with --on local to see why")
+            raise TutelageError(
+                f"the experiment {stubborn[0]} ended its worker again and again: run it with --on local to see why"
+            )
 
 
 def _collect(futures: dict[Future[str], str], waiting: dict[str, Job], landed: Callable[[str], None]) -> None:

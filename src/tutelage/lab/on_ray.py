@@ -15,7 +15,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.lab.jobs import ATTEMPTS, Backend, Job, backend, carry_out, log
 
 _OLDEST = (2, 52)  # the first version of Ray that can require a token
@@ -46,7 +46,7 @@ def _imported() -> Any:
     try:
         import ray
     except ImportError:
-        raise Refusal("Ray is not installed: pip install 'tutelage[cluster]'") from None
+        raise TutelageError("Ray is not installed: pip install 'tutelage[cluster]'") from None
     return ray
 
 
@@ -56,7 +56,7 @@ def _connected(rest: str) -> Any:
     try:
         ray.init(address=address, log_to_driver=False)
     except (ConnectionError, ValueError, RuntimeError) as error:
-        raise Refusal(
+        raise TutelageError(
             f"no Ray cluster answers at '{address}' ({str(error).splitlines()[0]}): check the address"
         ) from None
     return ray
@@ -75,11 +75,11 @@ def _started_here(rest: str) -> Any:
             _node_ip_address=_LOOPBACK,
         )
     except (ConnectionError, ValueError, RuntimeError) as error:
-        raise Refusal(f"Ray cannot be started ({str(error).splitlines()[0]}): use --on processes") from None
+        raise TutelageError(f"Ray cannot be started ({str(error).splitlines()[0]}): use --on processes") from None
     address = ray.util.get_node_ip_address()
     if address != _LOOPBACK or not _asks_for_a_token():
         ray.shutdown()
-        raise Refusal(
+        raise TutelageError(
             f"Ray {ray.__version__} listens on {address} or asks for no token, which lets others run code here: "
             f"use --on processes"
         )
@@ -95,7 +95,9 @@ def _guarded() -> Any:
     os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
     ray = _imported()
     if tuple(int(n) for n in re.findall(r"\d+", ray.__version__)[:2]) < _OLDEST:
-        raise Refusal(f"Ray {ray.__version__} cannot ask for a token: pip install 'ray>={_OLDEST[0]}.{_OLDEST[1]}'")
+        raise TutelageError(
+            f"Ray {ray.__version__} cannot ask for a token: pip install 'ray>={_OLDEST[0]}.{_OLDEST[1]}'"
+        )
     from ray._private import ray_constants
 
     ray_constants.ENABLE_RAY_CLUSTER = False  # the variable was read when Ray was imported, perhaps long before
@@ -113,7 +115,7 @@ def _raylet() -> Any:
 
 
 def _collect(ray: Any, pending: list[Any], landed: Callable[[str], None]) -> None:
-    """Tell of packs as they land; a task whose worker dies is retried by Ray."""
+    """Tell of experiments as they land; a task whose worker dies is retried by Ray."""
     while pending:
         done, pending = ray.wait(pending, num_returns=1)
         for reference in done:
@@ -122,6 +124,6 @@ def _collect(ray: Any, pending: list[Any], landed: Callable[[str], None]) -> Non
             except ray.exceptions.RayTaskError as error:
                 raise error.as_instanceof_cause() from None
             except ray.exceptions.RayError as error:
-                raise Refusal(
-                    f"a pack could not be computed on Ray ({str(error).splitlines()[0]}): run it again"
+                raise TutelageError(
+                    f"an experiment could not be computed on Ray ({str(error).splitlines()[0]}): run it again"
                 ) from None

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.lab.jobs import ATTEMPTS, Backend, Job, backend, carry_out, log
 
 _EVERY = 2.0  # seconds between two looks at the queue
@@ -17,7 +17,9 @@ _CORES, _MINUTES = 4, 240
 
 @backend("slurm")
 def on_slurm(rest: str) -> Backend:
-    """One array job with a task a pack, in the partition named after the colon, or in the cluster's own choice."""
+    """One array job with a task an experiment, in the partition named after the colon, or in the cluster's own
+    choice.
+    """
     return lambda jobs, landed: submit(jobs, landed, partition=rest or None)
 
 
@@ -32,16 +34,18 @@ def submit(
     waiting = dict(zip((job.name for job in jobs), jobs, strict=True))
     for _ in range(ATTEMPTS):
         submitted = executor.map_array(carry_out, list(waiting.values()))
-        log.info("%d packs submitted to %s", len(submitted), executor.cluster)
+        log.info("%d experiments submitted to %s", len(submitted), executor.cluster)
         _wait(submitted, waiting, landed, _EVERY if executor.cluster == "slurm" else 0.05)
         if not waiting:
             return
-        log.warning("%d packs did not land and are submitted again", len(waiting))
-    raise Refusal(f"{len(waiting)} packs did not land in {ATTEMPTS} attempts: see the logs in {executor.folder}")
+        log.warning("%d experiments did not land and are submitted again", len(waiting))
+    raise TutelageError(
+        f"{len(waiting)} experiments did not land in {ATTEMPTS} attempts: see the logs in {executor.folder}"
+    )
 
 
 def _wait(submitted: Sequence[Any], waiting: dict[str, Job], landed: Callable[[str], None], every: float) -> None:
-    """Tell of packs as their tasks end well; those that ended badly stay among the waiting."""
+    """Tell of experiments as their tasks end well; those that ended badly stay among the waiting."""
     pending = list(submitted)
     while pending:
         for task in [task for task in pending if task.done()]:
@@ -58,8 +62,8 @@ def _executor(folder: Path, cluster: str | None) -> Any:
     try:
         import submitit
     except ImportError:
-        raise Refusal("submitit is not installed: pip install 'tutelage[cluster]'") from None
+        raise TutelageError("submitit is not installed: pip install 'tutelage[cluster]'") from None
     try:
         return submitit.AutoExecutor(folder=folder, cluster=cluster or "slurm")
     except RuntimeError:
-        raise Refusal("there is no Slurm on this machine (no srun): run this where jobs are submitted") from None
+        raise TutelageError("there is no Slurm on this machine (no srun): run this where jobs are submitted") from None

@@ -24,7 +24,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.lab.columns import selected, settings_columns
 from tutelage.lab.index import ABOUT, experiments
 from tutelage.lab.joined import LEFT_OUT, forget, quoted, source
@@ -48,7 +48,7 @@ def query(root: str | Path, sql: str) -> pa.Table:
     """
     duckdb, root = _duckdb(), Path(root).resolve()
     if set("*?[") & set(str(root)):
-        raise Refusal(f"{root} cannot be queried because its name holds one of * ? [: rename the folder")
+        raise TutelageError(f"{root} cannot be queried because its name holds one of * ? [: rename the folder")
     table = _whole_results(root)
     try:
         check_read_only(duckdb, sql)
@@ -74,7 +74,7 @@ def _whole_results(root: Path) -> pa.Table:
         if len(every)
         else ""
     )
-    raise Refusal(f"there are no whole results in {root}{first}")
+    raise TutelageError(f"there are no whole results in {root}{first}")
 
 
 def _answer(duckdb: ModuleType, root: Path, table: pa.Table, sql: str) -> pa.Table:
@@ -106,7 +106,7 @@ def _duckdb() -> ModuleType:
     try:
         import duckdb
     except ImportError:
-        raise Refusal("queries need DuckDB, which is not installed: pip install duckdb") from None
+        raise TutelageError("queries need DuckDB, which is not installed: pip install duckdb") from None
     return duckdb
 
 
@@ -199,8 +199,8 @@ def _axes(sql: str) -> list[str]:
     return [axis for axis, view in VIEWS.items() if view in sql.lower()]
 
 
-def _refusal(error: Exception, root: Path, table: pa.Table, axes: list[str]) -> Refusal:
-    """Which damaged pack could not be read, or else what is wrong with the query."""
+def _refusal(error: Exception, root: Path, table: pa.Table, axes: list[str]) -> TutelageError:
+    """Which damaged experiment could not be read, or else what is wrong with the query."""
     if not _is_mistake(error):
         named = re.search(re.escape(str(root)) + r"/([0-9a-f]{16})/", str(error))
         for name in [named[1]] if named else table["experiment"].to_pylist():
@@ -209,7 +209,7 @@ def _refusal(error: Exception, root: Path, table: pa.Table, axes: list[str]) -> 
     first = str(error).strip().split("\n")[0].strip()
     kinds = table.filter(table["values_key"].is_valid())["kind"].unique().to_pylist()
     views = ", ".join([EXPERIMENTS, *VIEWS.values(), *sorted(map(view_name, kinds))])
-    return Refusal(f"the query cannot be answered ({first}): there are the views {views}")
+    return TutelageError(f"the query cannot be answered ({first}): there are the views {views}")
 
 
 def _damaged_table(folder: Path, axes: list[str]) -> Damage | None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 _NODES = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
 _SOURCES = {"BASE_TABLE", "SUBQUERY", "JOIN", "EMPTY", "EXPRESSION_LIST", "PIVOT", "SHOW_REF", "TABLE_FUNCTION"}
@@ -24,12 +24,12 @@ def check_read_only(duckdb: ModuleType, sql: str) -> None:
     """Raise an error unless ``sql`` is one SELECT that only reads tables and views."""
     statements = duckdb.extract_statements(sql)
     if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
-        raise Refusal("a query must be one SELECT: results are read, never changed")
+        raise TutelageError("a query must be one SELECT: results are read, never changed")
     with duckdb.connect(":memory:") as connection:
         ((text,),) = connection.execute("SELECT json_serialize_sql($sql::VARCHAR)", {"sql": sql}).fetchall()
     tree = json.loads(text)
     if tree["error"]:
-        raise Refusal(f"a query must be one SELECT ({tree['error_message']}): results are read, never changed")
+        raise TutelageError(f"a query must be one SELECT ({tree['error_message']}): results are read, never changed")
     for node in _nodes(tree["statements"]):
         _check_node(node)
 
@@ -50,11 +50,13 @@ def _check_node(node: dict[str, Any]) -> None:
     kind = node.get("type")
     if isinstance(kind, str) and "class" not in node and kind not in _KNOWN:
         what = kind.removesuffix("_QUERY_NODE").removesuffix("_NODE").replace("_", " ")
-        raise Refusal(f"a query must be one SELECT without {what} in it: results are read, never changed")
+        raise TutelageError(f"a query must be one SELECT without {what} in it: results are read, never changed")
     if kind == "TABLE_FUNCTION":
         name = str(node.get("function", {}).get("function_name")).lower()
         if name not in _TABLES_OF_NUMBERS:
             allowed = ", ".join(sorted(_TABLES_OF_NUMBERS))
-            raise Refusal(f"the table function '{name}' is not allowed in a query: use the views, or one of {allowed}")
+            raise TutelageError(
+                f"the table function '{name}' is not allowed in a query: use the views, or one of {allowed}"
+            )
     elif kind == "FUNCTION" and str(node.get("function_name")).lower() in _DENIED:
-        raise Refusal(f"the function '{node['function_name']}' is not allowed in a query: leave it out")
+        raise TutelageError(f"the function '{node['function_name']}' is not allowed in a query: leave it out")

@@ -8,7 +8,7 @@ is stricter than the reader: a section names its kind even where the grid varies
 from typing import Any
 
 from tutelage.lab.grid import settings_of
-from tutelage.lab.spec import Record, Spec, plain
+from tutelage.lab.teacher_student import Record, TeacherStudent, plain
 from tutelage.measures import MEASURES
 from tutelage.settings import Recipe, Settings, first_paragraph
 from tutelage.training import Training
@@ -20,22 +20,22 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 def schema() -> Schema:
     """The schema of experiment files, with every kind that is registered now, plugins too."""
-    sections = {name: _section(family) for name, family in sorted(_families(Spec).items())}
+    sections = {name: _section(family) for name, family in sorted(_families(TeacherStudent).items())}
     varied = {
-        "grid": "Lists of values by dotted name; every combination is a pack.",
+        "grid": "Lists of values by dotted name; every combination is an experiment.",
         "zip": "Lists of one length by dotted name, gone through side by side.",
     }
     lists = {word: {"$ref": "#/$defs/lists", "description": said} for word, said in varied.items()}
     return {
         "$schema": DRAFT,
         "title": "tutelage experiment",
-        "description": first_paragraph(Spec),
+        "description": first_paragraph(TeacherStudent),
         "type": "object",
-        "properties": _table(Spec)["properties"] | lists,
+        "properties": _table(TeacherStudent)["properties"] | lists,
         "additionalProperties": False,
         "if": {"anyOf": [{"required": ["grid"]}, {"required": ["zip"]}]},
         "else": {"$ref": "#/$defs/complete"},
-        "$defs": sections | {"complete": _complete(Spec), "lists": _lists()},
+        "$defs": sections | {"complete": _complete(TeacherStudent), "lists": _lists()},
     }
 
 

@@ -11,10 +11,10 @@ from typing import Any
 import yaml
 
 from tutelage.discover import import_from_subjects
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.files import sync_folder, write_atomically
 from tutelage.lab.experiment import Experiment, find, plain
-from tutelage.lab.manifest import MANIFEST, SETTINGS, Damage, Manifest, check_settings, compose, is_pack, verify
+from tutelage.lab.manifest import MANIFEST, SETTINGS, Damage, Manifest, check_settings, compose, is_result, verify
 from tutelage.plugins import describe, used_by
 
 
@@ -29,12 +29,12 @@ class Store:
             probe.touch()
             probe.unlink()
         except OSError as error:
-            raise Refusal(
+            raise TutelageError(
                 f"{self.root} cannot be written ({error.strerror}): choose another folder with --results"
             ) from None
 
     def __contains__(self, experiment: Experiment) -> bool:
-        return is_pack(self.folder(experiment))
+        return is_result(self.folder(experiment))
 
     def folder(self, experiment: Experiment) -> Path:
         return self.root / experiment.hash
@@ -57,7 +57,9 @@ class Store:
             land(part, final)
         except OSError as error:
             shutil.rmtree(part, ignore_errors=True)
-            raise Refusal(f"{final} cannot be written ({error.strerror}): free some space or use --results") from None
+            raise TutelageError(
+                f"{final} cannot be written ({error.strerror}): free some space or use --results"
+            ) from None
         except BaseException:
             shutil.rmtree(part, ignore_errors=True)
             raise
@@ -104,7 +106,7 @@ def land(part: Path, final: Path) -> bool:
     try:
         os.rename(part, final)
     except OSError:
-        if not is_pack(final):
+        if not is_result(final):
             raise
         shutil.rmtree(part)
         return False

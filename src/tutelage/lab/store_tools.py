@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.lab.index import experiments, hashes
-from tutelage.lab.manifest import SETTINGS, Damage, check_settings, damage, is_pack, read
+from tutelage.lab.manifest import SETTINGS, Damage, check_settings, damage, is_result, read
 
 LISTED = ("experiment", "kind", "finished", "members", "engine", "device", "seconds", "bytes", "damage")
 
@@ -23,7 +23,7 @@ def list_results(root: Path) -> list[dict[str, Any]]:
 
 
 def check(root: Path, chosen: Sequence[str] = ()) -> Iterator[tuple[str, list[Damage]]]:
-    """Every pack, or the chosen ones, with all of its damaged files: every byte is read and compared."""
+    """Every experiment, or the chosen ones, with all of its damaged files: every byte is read and compared."""
     for name in select(root, chosen):
         found = list(_all_damage(root / name))
         if not found or os.path.lexists(root / name):  # else somebody has removed it in the meantime
@@ -42,7 +42,7 @@ class Leftover:
 
 
 def leftovers(root: Path) -> list[Leftover]:
-    """What lies in a results folder under the names of unfinished work and of packs that were set aside."""
+    """What lies in a results folder under the names of unfinished work and of experiments that were set aside."""
     now, found = time.time(), []
     for folder in (root, root / ".index"):
         if folder.is_symlink() and folder != root:
@@ -62,7 +62,9 @@ class Removal:
 
 
 def garbage(root: Path, older_than: float, damaged: bool = False, chosen: Sequence[str] = ()) -> list[Removal]:
-    """What may go: leftovers older than so many seconds, damaged packs if asked, and packs chosen by name."""
+    """What may go: leftovers older than so many seconds, damaged experiments if asked, and experiments chosen by
+    name.
+    """
     named = set(select(root, chosen)) if chosen else set()
     out = [
         Removal(left.path, f"left over, unchanged for {left.age / 3600:.1f} hours")
@@ -77,7 +79,8 @@ def garbage(root: Path, older_than: float, damaged: bool = False, chosen: Sequen
 
 
 def remove(removal: Removal) -> None:
-    """Remove a pack or a leftover. A pack loses its name first, so that nobody reads one of which half is gone.
+    """Remove an experiment or a leftover. An experiment loses its name first, so that nobody reads one of which half is
+    gone.
 
     Links are removed, never followed.
     """
@@ -87,21 +90,21 @@ def remove(removal: Removal) -> None:
             aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
             os.rename(path, aside)
             path = aside
-        if is_pack(path):
+        if is_result(path):
             shutil.rmtree(path)
         else:
             path.unlink()
     except FileNotFoundError:
         pass  # somebody else was faster
     except OSError as error:
-        raise Refusal(f"{path} cannot be removed ({error.strerror}): remove it by hand") from None
+        raise TutelageError(f"{path} cannot be removed ({error.strerror}): remove it by hand") from None
 
 
 def select(root: Path, chosen: Sequence[str] = ()) -> list[str]:
-    """Names of all packs, or the chosen ones if each of them is there."""
+    """Names of all experiments, or the chosen ones if each of them is there."""
     known = hashes(root)
     for name in sorted(set(chosen) - set(known)):
-        raise Refusal(f"there is no pack '{name}' in {root}: 'tutelage store list' shows which there are")
+        raise TutelageError(f"there is no experiment '{name}' in {root}: 'tutelage store list' shows which there are")
     return sorted(set(chosen)) if chosen else known
 
 
@@ -119,6 +122,6 @@ def _all_damage(folder: Path) -> Iterator[Damage]:
 def _last_change(path: Path) -> float:
     """When a file, or anything in a folder, last changed."""
     times = [path.lstat().st_mtime]
-    if is_pack(path):
+    if is_result(path):
         times += [entry.stat(follow_symlinks=False).st_mtime for entry in os.scandir(path)]
     return max(times)

@@ -16,8 +16,8 @@ from tutelage.lab.build import build
 from tutelage.lab.context import Context
 from tutelage.lab.loads import STREAMS, Piece, loads, work
 from tutelage.lab.memory import keep_freed_memory
-from tutelage.lab.pack import Trained
-from tutelage.lab.spec import Spec
+from tutelage.lab.teacher_student import TeacherStudent
+from tutelage.lab.trained_students import Trained
 from tutelage.measures import Recorder, Report
 from tutelage.networks import Network, concatenate
 from tutelage.training import Task, follow, make_task
@@ -30,10 +30,10 @@ OnProgress = Callable[[float], None]
 
 @dataclass(frozen=True, eq=False)
 class TrainedPiece:
-    """A finished piece of a pack: its report, the networks it keeps, and how it was computed.
+    """A finished piece of an experiment: its report, the networks it keeps, and how it was computed.
 
-    threads: of one operation on a CPU; stack: members that were trained side by side, those of other packs included.
-    Both may decide the last bits of the stacked engine, see :class:`tutelage.training.stacked.Stacked`.
+    threads: of one operation on a CPU; stack: members that were trained side by side, those of other experiments
+    included. Both may decide the last bits of the stacked engine, see :class:`tutelage.training.stacked.Stacked`.
     """
 
     piece: Piece
@@ -50,27 +50,27 @@ class TrainedPiece:
 Load = Sequence[Piece]
 
 
-def trained(specs: Sequence[Spec], context: Context) -> Iterator[tuple[Spec, Trained]]:
-    """Trained students of all specs, each as soon as all its pieces are finished."""
+def trained(experiments: Sequence[TeacherStudent], context: Context) -> Iterator[tuple[TeacherStudent, Trained]]:
+    """Trained students of all experiments, each as soon as all its pieces are finished."""
     if context.device.type == "cpu":
         keep_freed_memory()
-    finished: dict[str, list[TrainedPiece]] = {spec.hash: [] for spec in specs}
-    total = sum(work(spec) for spec in specs) or 1.0
-    share = sum(spec.cost for spec in specs) / total
+    finished: dict[str, list[TrainedPiece]] = {experiment.hash: [] for experiment in experiments}
+    total = sum(work(experiment) for experiment in experiments) or 1.0
+    share = sum(experiment.cost for experiment in experiments) / total
 
     def tell(done: float) -> None:
         context.advance(done * share)
 
-    for part in train_loads(loads(specs, context.device), context.device, context.engine, tell):
+    for part in train_loads(loads(experiments, context.device), context.device, context.engine, tell):
         whole = part.piece.whole
         finished[whole.hash].append(part)
-        if sum(len(p.piece.spec.seeds) for p in finished[whole.hash]) == len(whole.seeds):
+        if sum(len(p.piece.experiment.seeds) for p in finished[whole.hash]) == len(whole.seeds):
             yield whole, _whole(whole, finished.pop(whole.hash))
 
 
-def _whole(spec: Spec, parts: Sequence[TrainedPiece]) -> Trained:
-    """The pieces of a spec put together again, in the order of its seeds."""
-    parts = sorted(parts, key=lambda part: spec.seeds.index(part.piece.spec.seeds[0]))
+def _whole(experiment: TeacherStudent, parts: Sequence[TrainedPiece]) -> Trained:
+    """The pieces of an experiment put together again, in the order of its seeds."""
+    parts = sorted(parts, key=lambda part: experiment.seeds.index(part.piece.experiment.seeds[0]))
     first = parts[0].report
     values = {name: np.concatenate([part.report[name] for part in parts], axis=1) for name in first.values}
     kept = {name: concatenate([part.kept[name] for part in parts]) for name in parts[0].kept}
@@ -102,7 +102,7 @@ def train_loads(stacks: Sequence[Load], device: torch.device, engine: str, tell:
             return _train(load, device, engine, tell_or_stop)
 
     with ThreadPoolExecutor(max_workers=STREAMS) as workers:
-        heaviest_first = sorted(stacks, key=lambda load: -sum(work(piece.spec) for piece in load))
+        heaviest_first = sorted(stacks, key=lambda load: -sum(work(piece.experiment) for piece in load))
         futures = [workers.submit(on_a_stream, load) for load in heaviest_first]
         try:
             for future in as_completed(futures):
@@ -119,21 +119,23 @@ class _Group:
 
     def __init__(self, pieces: Sequence[Piece], begin: int, device: torch.device) -> None:
         self.pieces = pieces
-        built = [build(piece.spec, device) for piece in pieces]
+        built = [build(piece.experiment, device) for piece in pieces]
         self.teacher = concatenate([teacher for teacher, _, _ in built])
         self.students = concatenate([students for _, students, _ in built])
-        self.task = Task.join([make_task(s, t, x, p.spec.training) for (t, s, x), p in zip(built, pieces, strict=True)])
+        self.task = Task.join(
+            [make_task(s, t, x, p.experiment.training) for (t, s, x), p in zip(built, pieces, strict=True)]
+        )
         evaluate = built[0][2].evaluate if len(built) == 1 else torch.cat([x.evaluate for _, _, x in built])
         self.recorder = Recorder(
-            self.teacher, Inputs(self.task.points, evaluate, self.task.seeds), pieces[0].spec.record.measures
+            self.teacher, Inputs(self.task.points, evaluate, self.task.seeds), pieces[0].experiment.record.measures
         )
         self.place = slice(begin, begin + self.students.members)
         self.kept: dict[int, Network] = {}
 
     def record(self, step: int, students: Network, diverged_at: Tensor) -> None:
-        mine, spec = students[self.place], self.pieces[0].spec
+        mine, experiment = students[self.place], self.pieces[0].experiment
         self.recorder.record(step, mine, diverged_at[self.place])
-        if spec.record.weights == "all" or (spec.record.weights == "last" and step == spec.steps):
+        if experiment.record.weights == "all" or (experiment.record.weights == "last" and step == experiment.steps):
             self.kept[step] = mine.to("cpu")
 
     def parts(
@@ -142,12 +144,12 @@ class _Group:
         """The group taken apart again; times are shared out by the work of each piece."""
         report, teacher, begin = self.recorder.report(), self.teacher.to("cpu"), 0
         for piece in self.pieces:
-            end = begin + len(piece.spec.seeds)
+            end = begin + len(piece.experiment.seeds)
             own = Report(report.steps, {name: value[:, begin:end] for name, value in report.values.items()})
             kept = {"teacher": teacher[begin:end]}
             kept |= {f"students-{step}": network[begin:end] for step, network in self.kept.items()}
             lost = diverged_at[self.place][begin:end]
-            share = work(piece.spec)
+            share = work(piece.experiment)
             times = seconds * share, training * share
             yield TrainedPiece(piece, own, kept, lost, engine, *times, threads, len(diverged_at))
             begin = end
@@ -160,7 +162,7 @@ def _train(load: Load, device: torch.device, engine: str, tell: OnProgress) -> l
     for _, alike in groupby(sorted(load, key=_measured_alike), key=_measured_alike):
         groups.append(_Group(list(alike), groups[-1].place.stop if groups else 0, device))
     students, task = concatenate([g.students for g in groups]), Task.join([g.task for g in groups])
-    total = sum(work(piece.spec) for piece in load)
+    total = sum(work(piece.experiment) for piece in load)
 
     def record(step: int, students: Network, diverged_at: Tensor) -> None:
         nonlocal recording
@@ -169,12 +171,12 @@ def _train(load: Load, device: torch.device, engine: str, tell: OnProgress) -> l
             group.record(step, students, diverged_at)
         recording += time.perf_counter() - begin
 
-    steps, per_step = load[0].spec.record.steps(load[0].spec.steps), total / load[0].spec.steps
+    steps, per_step = load[0].experiment.record.steps(load[0].experiment.steps), total / load[0].experiment.steps
     begin = time.perf_counter()
     diverged_at, used = follow(students, task, steps, record, engine, lambda done: tell(done * per_step))
     end = time.perf_counter()
     log.info(
-        "%d packs or pieces, %d students, on %s in %.1f s: building %.1f, training %.1f, recording %.1f",
+        "%d experiments or pieces, %d students, on %s in %.1f s: building %.1f, training %.1f, recording %.1f",
         *(len(load), students.members, used, end - start, begin - start, end - begin - recording, recording),
     )
     times = (end - start) / total, (end - begin - recording) / total
@@ -184,7 +186,7 @@ def _train(load: Load, device: torch.device, engine: str, tell: OnProgress) -> l
 
 def _measured_alike(piece: Piece) -> tuple:
     """Pieces that agree in this have teachers of one architecture and can be measured together."""
-    spec = piece.spec
-    activation = getattr(spec.teacher, "activation", ""), getattr(spec.teacher, "slope", 0.0)
-    teacher = spec.teacher.kind, spec.teacher.widths(), activation
-    return teacher, spec.inputs.evaluate, spec.record.measures, spec.record.weights
+    experiment = piece.experiment
+    activation = getattr(experiment.teacher, "activation", ""), getattr(experiment.teacher, "slope", 0.0)
+    teacher = experiment.teacher.kind, experiment.teacher.widths(), activation
+    return teacher, experiment.inputs.evaluate, experiment.record.measures, experiment.record.weights

@@ -1,7 +1,7 @@
 """Tables that users write as YAML: plain data and nothing else, or a sentence that names the file and the line.
 
 Reading runs no code, follows no tag, and costs no more than the file's size: aliases that unfold into more than that,
-and tables nested deeper than any spec, are refused before they are built.
+and tables nested deeper than any experiment, are refused before they are built.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.settings import one_line
 
 LARGEST = 1 << 20
@@ -37,7 +37,7 @@ class _Loader(yaml.SafeLoader):
         self.path.append(index.value if isinstance(index, ScalarNode) else "")
         if len(self.path) > _DEEPEST:
             where = _place(self.path, self.line + 1)
-            raise Refusal(f"nests tables or lists more than {_DEEPEST} deep{where}: no spec does")
+            raise TutelageError(f"nests tables or lists more than {_DEEPEST} deep{where}: no experiment does")
         node = super().compose_node(parent, index)
         self.path.pop()
         return node
@@ -49,7 +49,9 @@ class _Loader(yaml.SafeLoader):
             if not isinstance(node, ScalarNode):
                 raise
             kind = _kind(node.tag)
-            raise Refusal(f"is not valid YAML at line {node.start_mark.line + 1}: a value is no '{kind}'") from None
+            raise TutelageError(
+                f"is not valid YAML at line {node.start_mark.line + 1}: a value is no '{kind}'"
+            ) from None
 
 
 _Loader.add_implicit_resolver(
@@ -68,23 +70,23 @@ def read_table(
         with open(path, "rb") as file:
             content = file.read(largest + 1)
     except OSError as error:
-        raise Refusal(f"{path} cannot be read ({error.strerror})") from None
+        raise TutelageError(f"{path} cannot be read ({error.strerror})") from None
     if len(content) > largest:
-        raise Refusal(f"{path} is larger than {largest >> 20} MiB: a spec is a short text")
+        raise TutelageError(f"{path} is larger than {largest >> 20} MiB: an experiment is a short text")
     try:
         values = _values(content.decode("utf-8-sig"))
     except UnicodeDecodeError:
-        raise Refusal(f"{path} is not valid YAML: it is not text in UTF-8") from None
+        raise TutelageError(f"{path} is not valid YAML: it is not text in UTF-8") from None
     except (yaml.YAMLError, ValueError, OverflowError) as error:
-        raise Refusal(f"{path}{_what(error)}") from None
+        raise TutelageError(f"{path}{_what(error)}") from None
     if not isinstance(values, dict):
-        raise Refusal(f"{path} must hold a table with {holds}")
+        raise TutelageError(f"{path} must hold a table with {holds}")
     return values
 
 
 def _what(error: Exception) -> str:
     """What is wrong with a file, to follow its name."""
-    if isinstance(error, Refusal):
+    if isinstance(error, TutelageError):
         return one_line(f" {error}")
     where = getattr(error, "problem_mark", None)
     why = getattr(error, "problem", None) or getattr(error, "reason", None) or (error.args[:1] or [""])[0]
@@ -100,7 +102,7 @@ def _values(text: str) -> Any:
         if node is None:
             return None
         if _measure(node, {})[0] > max(_VALUES, len(text)):
-            raise Refusal("unfolds aliases into too many values: write them out")
+            raise TutelageError("unfolds aliases into too many values: write them out")
         return loader.construct_document(node)
     finally:
         loader.dispose()
@@ -115,17 +117,19 @@ def _measure(node: Node, known: dict[int, tuple[int, int] | None], path: Sequenc
     if id(node) in known:
         size = known[id(node)]
         if size is None:
-            raise Refusal(f"holds a value inside itself{where}: write it out")
+            raise TutelageError(f"holds a value inside itself{where}: write it out")
         return size
     known[id(node)] = None
     if node.tag not in _PLAIN:
         kinds = f"text, numbers, lists and tables, not '{_kind(node.tag)}'"
-        raise Refusal(f"is not valid YAML{where}: values are {kinds}")
+        raise TutelageError(f"is not valid YAML{where}: values are {kinds}")
     if isinstance(node, ScalarNode):
         _whole_characters(node, where)
         if node.style is None and _MISREAD.fullmatch(node.value):
             plain = "a number with a leading zero or a colon is read in several ways"
-            raise Refusal(f"has the value {node.value[:40]}{where}: {plain}, write it as a decimal number or in quotes")
+            raise TutelageError(
+                f"has the value {node.value[:40]}{where}: {plain}, write it as a decimal number or in quotes"
+            )
     sizes = []
     if isinstance(node, MappingNode):
         sizes = [_measure(part, known, (*path, name)) for name, part in _parts(node, path)]
@@ -133,7 +137,7 @@ def _measure(node: Node, known: dict[int, tuple[int, int] | None], path: Sequenc
         sizes = [_measure(part, known, path) for part in node.value]
     values, depth = 1 + sum(s for s, _ in sizes), 1 + max((d for _, d in sizes), default=0)
     if values > _MOST or depth > _DEEPEST:
-        raise Refusal(f"unfolds aliases into too many values{where}: write them out")
+        raise TutelageError(f"unfolds aliases into too many values{where}: write them out")
     known[id(node)] = values, depth
     return values, depth
 
@@ -143,7 +147,7 @@ def _whole_characters(text: ScalarNode, where: str) -> None:
     try:
         text.value.encode()
     except UnicodeEncodeError:
-        raise Refusal(f"is not valid YAML{where}: it holds half a character") from None
+        raise TutelageError(f"is not valid YAML{where}: it contains an invalid Unicode surrogate") from None
 
 
 def _place(path: Sequence[str], line: int) -> str:
@@ -164,9 +168,9 @@ def _parts(table: MappingNode, path: Sequence[str]) -> list[tuple[str, Node]]:
         if name.tag == _MERGE:
             continue
         if not isinstance(name, ScalarNode) or name.tag != "tag:yaml.org,2002:str":
-            raise Refusal(f"has a setting whose name is not text{where}: put quotes around it")
+            raise TutelageError(f"has a setting whose name is not text{where}: put quotes around it")
         _whole_characters(name, where)
         if name.value in names:
-            raise Refusal(f"has '{name.value[:100]}' twice in one table{where}: remove one of them")
+            raise TutelageError(f"has '{name.value[:100]}' twice in one table{where}: remove one of them")
         names.add(name.value)
     return [(name.value, value) for name, value in table.value]

@@ -1,4 +1,6 @@
-"""Local convergence of mildly over-parameterised students (seed 003): exact losses, bounds, starts and descent."""
+"""Local convergence of mildly over-parameterised students (Zhou et al. 2021): exact losses, bounds, starts and
+descent.
+"""
 
 from tutelage.local.adversary import Edge, Flattest, Slowest, basin_edge, flattest, slowest
 from tutelage.local.descent import (

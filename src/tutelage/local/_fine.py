@@ -1,6 +1,7 @@
 """The fine way to a loss and its gradient: students grouped by teacher, a part of :mod:`._loops`.
 
-What a group leaves of the residual is an average error and the wedges of its students (003, eq. 3; :mod:`._wedges`).
+What a group leaves of the residual is an average error and the wedges of its students (Zhou et al. 2021, eq. 3;
+:mod:`._wedges`).
 """
 
 import math
@@ -59,7 +60,8 @@ def _folded(w, taught):
     """Students by teacher with their signs taken off, and all directions as seen from each teacher, rows i m + j.
 
     u, n, x: units of teachers, lengths and (flipped) units of students; sign, mine: of each student, its teacher;
-    f, sine, cosine: x_j = cosine u_i + sine f; v: average neuron less teacher (003, eq. 2), to twice the digits.
+    f, sine, cosine: x_j = cosine u_i + sine f; v: average neuron less teacher (Zhou et al. 2021, eq. 2), to twice the
+    digits.
     """
     m, d = w.shape
     r = taught.shape[0]
@@ -93,7 +95,7 @@ def _folded(w, taught):
 
 @njit(**INLINED)
 def _apply(u, i, f, row, sine, cosine, v, out, j):
-    """out_j += M(u_i, p) v_i for the unit p = cosine u_i + sine f_row (003, eq. 4)."""
+    """out_j += M(u_i, p) v_i for the unit p = cosine u_i + sine f_row (Zhou et al. 2021, eq. 4)."""
     share = 2 / math.pi
     along, beside = dot(u, i, v, i), dot(f, row, v, i)
     keep = 1 - share * math.atan2(sine, cosine)
@@ -158,7 +160,9 @@ def _among_teachers(u, v):
 
 @njit(**INLINED)
 def fine_split(w, taught):
-    """||R1||^2, <R1, R2> and ||R2||^2 of one member (003, eq. 3): 2 L is the first, twice the second, and the third."""
+    """||R1||^2, <R1, R2> and ||R2||^2 of one member (Zhou et al. 2021, eq. 3): 2 L is the first, twice the second, and
+    the third.
+    """
     m, r = w.shape[0], taught.shape[0]
     u, n, x, _, mine, f, sine, cosine, v = _folded(w, taught)
     f_t, sine_t, cosine_t, flat = _among_teachers(u, v)

@@ -2,8 +2,8 @@
 
 The plain way sums kernels over pairs of units, an angle between two students serving both: fast, with an error of
 about 1e-16 of the squared scale (sum |w_j|^2 + sum |w*_i|)^2. The fine way groups students by teacher and sums what
-they leave of the residual (:mod:`._wedges`, 003, eq. 3), with a small relative error however small the loss. A member
-goes the fine way below a share of its squared scale.
+they leave of the residual (:mod:`._wedges`, Zhou et al. 2021, eq. 3), with a small relative error however small the
+loss. A member goes the fine way below a share of its squared scale.
 """
 
 import math

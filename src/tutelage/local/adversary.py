@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.local.bounds import lojasiewicz
 from tutelage.local.descent import descend, usual_rate
 from tutelage.local.exact import gradient, loss, loss_and_gradient
@@ -125,7 +125,7 @@ def nearest_perfect(setting: LocalSetting) -> Tensor:
     mass = found.mass()
     if bool((mass == 0).any()):
         s = int((mass == 0).any(1).nonzero()[0, 0])
-        raise Refusal(f"a teacher of member {s} has no student, so no perfect student is near: start from others")
+        raise TutelageError(f"a teacher of member {s} has no student, so no perfect student is near: start from others")
     share = (setting.lengths / mass).gather(1, found.teacher) * found.weight
     units = (setting.teachers / setting.teachers.norm(dim=2, keepdim=True)).expand(setting.members, -1, -1)
     lines = units.gather(1, found.teacher.unsqueeze(2).expand(-1, -1, setting.d))
@@ -135,7 +135,7 @@ def nearest_perfect(setting: LocalSetting) -> Tensor:
 def _scaled(setting: LocalSetting, level: float) -> Tensor:
     """The students drawn to, or away from, the nearest perfect ones until L = level."""
     if not level > 0:
-        raise Refusal(f"the loss to search at is above 0, not {level}")
+        raise TutelageError(f"the loss to search at is above 0, not {level}")
     perfect = nearest_perfect(setting)
     off = setting.students - perfect
 
@@ -146,7 +146,7 @@ def _scaled(setting: LocalSetting, level: float) -> Tensor:
     for _ in range(_DOUBLINGS):
         high = torch.where(above(high), high, 2 * high)
     if not bool(above(high).all()):
-        raise Refusal(f"students so near to perfect ones do not reach the loss {level:.3g}: spread them more")
+        raise TutelageError(f"students so near to perfect ones do not reach the loss {level:.3g}: spread them more")
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         over = above(middle)

@@ -1,4 +1,6 @@
-"""The inequalities of paper 003 whose proofs give a constant, written out: both sides for every member, [S] each."""
+"""The inequalities of Zhou et al. 2021 whose proofs give a constant, written out: both sides for every member, [S]
+each.
+"""
 
 import math
 from dataclasses import dataclass
@@ -40,25 +42,25 @@ def lojasiewicz(setting: LocalSetting) -> Tensor:
 
 
 def polyak(setting: LocalSetting) -> Tensor:
-    """|grad L|_F^2 / L: [S]; above a constant only where m = r (PL; 003, Claim 2). inf at L = 0."""
+    """|grad L|_F^2 / L: [S]; above a constant only where m = r (PL; Zhou et al. 2021, Claim 2). inf at L = 0."""
     value, slope = loss_and_gradient(setting)
     ratio = slope.square().sum((1, 2)) / torch.where(value > 0, value, 1)
     return torch.where(value > 0, ratio, torch.inf)
 
 
 def mass_gap(setting: LocalSetting) -> Sides:
-    """| sum |w_j|^2 - sum |w*_i| | <= sqrt(pi L), since E f = sqrt(2/pi) sum |w_j|^2 (003, Lemma C.3)."""
+    """| sum |w_j|^2 - sum |w*_i| | <= sqrt(pi L), since E f = sqrt(2/pi) sum |w_j|^2 (Zhou et al. 2021, Lemma C.3)."""
     return Sides((setting.mass - setting.total).abs(), (math.pi * loss(setting)).sqrt())
 
 
 def gradient_size(setting: LocalSetting) -> Sides:
-    """|grad_{w_k} L| <= 2 |w_k| (sum |w_j|^2 + sum |w*_i|), of every student: [S, m] (003, Lemma 13)."""
+    """|grad_{w_k} L| <= 2 |w_k| (sum |w_j|^2 + sum |w*_i|), of every student: [S, m] (Zhou et al. 2021, Lemma 13)."""
     size = (setting.mass + setting.total).unsqueeze(1)
     return Sides(gradient(setting).norm(dim=2), 2 * setting.students.norm(dim=2) * size)
 
 
 def average_error(setting: LocalSetting) -> Sides:
-    """|v| <= (sqrt(2 L) + ||R2||) / sqrt(lambda_min(M)) (003, Lemma 9)."""
+    """|v| <= (sqrt(2 L) + ||R2||) / sqrt(lambda_min(M)) (Zhou et al. 2021, Lemma 9)."""
     flat, mixed, spiky = second_moments(setting)
     residual = (flat + 2 * mixed + spiky).clamp_min(0).sqrt()
     bound = (residual + spiky.clamp_min(0).sqrt()) / least_eigenvalue(setting).sqrt()
@@ -66,7 +68,9 @@ def average_error(setting: LocalSetting) -> Sides:
 
 
 def spikes(setting: LocalSetting) -> Sides:
-    """||R2||^2 <= r (8 / (3 pi)) sum_i (sum over T_i of |w_j|^2 delta_j^{3/2})^2 (003, Lemma 11, section 5.4)."""
+    """||R2||^2 <= r (8 / (3 pi)) sum_i (sum over T_i of |w_j|^2 delta_j^{3/2})^2 (Zhou et al. 2021, Lemma 11, section
+    5.4).
+    """
     found = groups(setting)
     each = torch.zeros(setting.members, setting.r, dtype=torch.float64)
     each = each.scatter_add(1, found.teacher, found.weight * found.angle**1.5)
@@ -74,14 +78,17 @@ def spikes(setting: LocalSetting) -> Sides:
 
 
 def descent_loss(setting: LocalSetting, angle: Tensor | float | None = None) -> Sides:
-    """2 L - (6 / pi) (sum |w*_i|) (sum |v_i|) delta_max^2 <= <grad L, D> (003, Lemma C.1); inf where there is no D."""
+    """2 L - (6 / pi) (sum |w*_i|) (sum |v_i|) delta_max^2 <= <grad L, D> (Zhou et al. 2021, Lemma C.1); inf where there
+    is no D.
+    """
     d = direction(setting, angle)
     lost = 6 / math.pi * setting.total * d.found.error.norm(dim=2).sum(1) * d.angle**2
     return Sides(torch.where(d.met, 2 * d.loss - lost, torch.inf), d.inner)
 
 
 def separation_bound(setting: LocalSetting) -> Tensor:
-    r"""A proved lower bound of lambda_min(M), pi p^3 / (64 sqrt e): [S] (003, Lemma 10, a factor 2 put right).
+    r"""A proved lower bound of lambda_min(M), pi p^3 / (64 sqrt e): [S] (Zhou et al. 2021, Lemma 10, a factor 2 put
+    right).
 
     :math:`p = \min_i \tfrac12 \mathrm{erf}(\tfrac{\delta}{2\sqrt2}) (1 - \sum_{j \ne i} \mathrm{erf}(\tfrac{\delta (1 +
     |\cos\varphi_{ij}|)}{\sqrt2 \sin\varphi_{ij}}))`, the best over delta in (0, 1]. Very loose, and never too large.
@@ -99,7 +106,8 @@ def separation_bound(setting: LocalSetting) -> Tensor:
 def smoothness(setting: LocalSetting, step: Tensor) -> Sides:
     r"""L(W + U) - L - <grad L, U> against the three terms of Lemma 12 with constants 1, for a step U [S, m, d].
 
-    :math:`(r w_{max})^{1/4} L^{1/2} \|U\|^{3/2} + r w_{max} \|U\|^2 + \|U\|^4` (003, Lemma 12 up to a constant).
+    :math:`(r w_{max})^{1/4} L^{1/2} \|U\|^{3/2} + r w_{max} \|U\|^2 + \|U\|^4` (Zhou et al. 2021, Lemma 12 up to a
+    constant).
     """
     value, slope = loss_and_gradient(setting)
     after = loss(setting.moved(setting.students + step))
@@ -109,7 +117,8 @@ def smoothness(setting: LocalSetting, step: Tensor) -> Sides:
 
 
 def slab_probabilities(phi: np.ndarray, first: float, second: float) -> tuple[np.ndarray, np.ndarray]:
-    r"""P(A) and its upper bound 2 d1 (d2 + d1 |cos|) / (pi sin) for the shadow of two slabs (003, technical Lemma C.2).
+    r"""P(A) and its upper bound 2 d1 (d2 + d1 |cos|) / (pi sin) for the shadow of two slabs (Zhou et al. 2021,
+    technical Lemma C.2).
 
     A = {|x_1| <= d1, |x_2| <= (d2 + d1 |cos phi|) / sin phi}. The paper prints half of this bound, which is exceeded;
     :func:`separation_bound` follows from the bound given here.
@@ -120,5 +129,7 @@ def slab_probabilities(phi: np.ndarray, first: float, second: float) -> tuple[np
 
 
 def cover_probability(angle: float, dimension: int) -> float:
-    """P(a random line is within the angle of a given one) = I_{sin^2}((d - 1) / 2, 1/2) (003, Lemma E.1)."""
+    """P(a random line is within the angle of a given one) = I_{sin^2}((d - 1) / 2, 1/2) (Zhou et al. 2021, Lemma
+    E.1).
+    """
     return float(betainc((dimension - 1) / 2, 0.5, math.sin(min(angle, math.pi / 2)) ** 2))

@@ -1,4 +1,4 @@
-r"""Gradient descent on the population loss, and with fresh samples every step (003, Theorems 4 and 6).
+r"""Gradient descent on the population loss, and with fresh samples every step (Zhou et al. 2021, Theorems 4 and 6).
 
 .. math:: w_j \leftarrow w_j - \eta\, \nabla_{w_j} L(W)
 
@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from tutelage.draws import keys, normals
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.local.exact import gradient_norm, loss, spread, top_of
 from tutelage.local.setting import LocalSetting
 
@@ -39,7 +39,7 @@ class Descent:
     def at(self, place: int) -> LocalSetting:
         """The students at one of the recorded steps."""
         if self.students is None:
-            raise Refusal("the students along the way were not kept: descend with keep=True")
+            raise TutelageError("the students along the way were not kept: descend with keep=True")
         return self.start.moved(self.students[place])
 
     @property
@@ -101,7 +101,7 @@ def descend(
 
     steps = tuple(sorted({int(step) for step in record}))
     if not steps or steps[0] < 0:
-        raise Refusal("descent is recorded after numbers of steps from 0 on: give at least one")
+        raise TutelageError("descent is recorded after numbers of steps from 0 on: give at least one")
     factors = top_of(setting, top)
     if top is not None and rate is None:
         rate = lazy_rate(setting, top)
@@ -135,11 +135,12 @@ def _rates(setting: LocalSetting, rate: float | Tensor | None, beyond: bool) -> 
     rates = usual_rate(setting) if rate is None else torch.as_tensor(rate, dtype=torch.float64)
     rates = rates.expand(setting.members).contiguous()
     if not bool((rates > 0).all()):
-        raise Refusal(f"a rate is above 0, not {float(rates.min())}")
+        raise TutelageError(f"a rate is above 0, not {float(rates.min())}")
     if not beyond and bool((rates > limit).any()):
         worst = int((rates / limit).argmax())
-        raise Refusal(
+        raise TutelageError(
             f"the rate {float(rates[worst]):.4g} is beyond {float(limit[worst]):.4g} = 1 / (2 sum |w*|), where descent "
+            f""
             "is not stable at the optimum: lower it, or say beyond=True"
         )
     return rates
@@ -148,13 +149,13 @@ def _rates(setting: LocalSetting, rate: float | Tensor | None, beyond: bool) -> 
 def _check_finite(losses: np.ndarray, last: np.ndarray, rates: Tensor) -> None:
     if not (np.isfinite(losses).all() and np.isfinite(last).all()):
         gone = int((~np.isfinite(losses)).any(0).argmax())
-        raise Refusal(f"member {gone} has diverged at the rate {float(rates[gone]):.4g}: lower the rate")
+        raise TutelageError(f"member {gone} has diverged at the rate {float(rates[gone]):.4g}: lower the rate")
 
 
 def stochastic_gradient(setting: LocalSetting, x: Tensor) -> Tensor:
     """The gradient of (1 / 2N) sum_k R(x_k)^2 at samples x [S, N, d]: [S, m, d].
 
-    (003, section 3.4 prints the loss without 1/2, whose gradient would be twice that of L.)
+    (Zhou et al. 2021, section 3.4 prints the loss without 1/2, whose gradient would be twice that of L.)
     """
     return _on_samples(setting.students, setting.teachers, x.double())
 
@@ -177,12 +178,14 @@ def descend_on_samples(
     rate: float | Tensor | None = None,
     beyond: bool = False,
 ) -> Descent:
-    """Descent with ``batch`` fresh samples a step (003, Theorem 6); recorded losses and gradients are exact."""
+    """Descent with ``batch`` fresh samples a step (Zhou et al. 2021, Theorem 6); recorded losses and gradients are
+    exact.
+    """
     steps = tuple(sorted({int(step) for step in record}))
     if not steps or steps[0] < 0 or batch < 1:
-        raise Refusal("descent on samples needs numbers of steps from 0 on, and at least one sample a step")
+        raise TutelageError("descent on samples needs numbers of steps from 0 on, and at least one sample a step")
     if len(seeds) != setting.members:
-        raise Refusal(f"there are {len(seeds)} seeds for {setting.members} members: give one each")
+        raise TutelageError(f"there are {len(seeds)} seeds for {setting.members} members: give one each")
     rates, streams = _rates(setting, rate, beyond), keys(seeds, "local batches")
     w, kept, count, wanted = setting.students, [], batch * setting.d, set(steps)
     for step in range(steps[-1] + 1):
@@ -192,7 +195,7 @@ def descend_on_samples(
             x = normals(streams, count, start=step * count).view(setting.members, batch, setting.d)
             w = w - rates[:, None, None] * _on_samples(w, setting.teachers, x)
     if not bool(w.isfinite().all()):
-        raise Refusal("descent on samples has diverged: lower the rate, or take larger batches")
+        raise TutelageError("descent on samples has diverged: lower the rate, or take larger batches")
     losses = torch.stack([loss(setting.moved(w)) for w in kept])
     gradients = torch.stack([gradient_norm(setting.moved(w)) for w in kept])
     none = torch.empty(setting.members, 0, dtype=torch.int64)

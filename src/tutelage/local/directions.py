@@ -1,4 +1,4 @@
-r"""The direction along which the loss must fall (003, Lemma 7).
+r"""The direction along which the loss must fall (Zhou et al. 2021, Lemma 7).
 
 .. math:: D_j = (I + \bar w_j \bar w_j^T)^{-1} (w_j - q_{ij} w^*_i), \qquad
     \sum_j \langle \nabla_{w_j} L, D_j \rangle \ge L, \quad \|D\|_F^2 \le 2 \sum_j |w_j|^2 + 2 \sum_i |w^*_i|^2 / \mu_i
@@ -44,7 +44,9 @@ class Direction:
 
 
 def direction(setting: LocalSetting, angle: Tensor | float | None = None) -> Direction:
-    """D of every member; delta_max is the least angle with half of every teacher's mass unless told (003, Lemma 8)."""
+    """D of every member; delta_max is the least angle with half of every teacher's mass unless told (Zhou et al. 2021,
+    Lemma 8).
+    """
     found = groups(setting)
     limit = found.half_mass_angle() if angle is None else torch.as_tensor(angle, dtype=torch.float64)
     limit = limit.expand(setting.members)

@@ -5,9 +5,9 @@ r"""Loss, gradient and Hessian of the population, with small relative errors dow
     (\tfrac{\pi}{2} - \varphi) \cos\varphi\right), \qquad
     \nabla_{w_j} L = |w_j| (I + \bar w_j \bar w_j^T)\, E[R\, x\, \mathrm{sgn}(w_j \cdot x)]
 
-with a = |w_j|^2 for students and -|w*_i| for teachers (003, eq. 1 and appendix C.5; section 5.4 leaves out the factor
-before the expectation). Small losses are summed from what each group of students leaves of the residual instead, where
-nothing cancels: :mod:`._loops`.
+with a = |w_j|^2 for students and -|w*_i| for teachers (Zhou et al. 2021, eq. 1 and appendix C.5; section 5.4 leaves out
+the factor before the expectation). Small losses are summed from what each group of students leaves of the residual
+instead, where nothing cancels: :mod:`._loops`.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.local.setting import LocalSetting
 from tutelage.population import expectations as population
 
@@ -63,7 +63,7 @@ def top_of(setting: LocalSetting, top: Tensor | None) -> np.ndarray:
     if top is None:
         return np.ones(setting.m)
     if top.shape != (setting.m,):
-        raise Refusal(f"there are factors {list(top.shape)} for {setting.m} students: wanted one a student")
+        raise TutelageError(f"there are factors {list(top.shape)} for {setting.m} students: wanted one a student")
     return top.double().contiguous().numpy()
 
 
@@ -98,7 +98,7 @@ def hessian(setting: LocalSetting) -> Tensor:
     :math:`(G \bar w^T + \bar w G^T + (G \cdot \bar w)(I - \bar w \bar w^T))`.
     """
     if bool(setting.idle.any()):
-        raise Refusal("a student is the zero vector, where the loss has no second derivative: leave it out")
+        raise TutelageError("a student is the zero vector, where the loss has no second derivative: leave it out")
     taught, units = setting.units()
     members, m, d = setting.students.shape
     inner = population.hessian(taught, units).view(members, m, d, m, d)

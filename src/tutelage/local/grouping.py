@@ -1,7 +1,8 @@
 r"""Which student belongs to which teacher, and what the students of a teacher amount to together.
 
 |w.x| does not know w from -w, so angles are those between lines, in [0, pi/2], and a student is flipped to its
-teacher's side before it is added up. The seed leaves this unsaid (003, Def. of T_i), and without it a perfect student
+teacher's side before it is added up. The seed leaves this unsaid (Zhou et al. 2021, Def. of T_i), and without it a
+perfect student
 -w* would count as one at the angle pi.
 """
 
@@ -21,7 +22,7 @@ class StudentGroups:
 
     teacher [S, m]: T_i as an index; angle [S, m]: delta_j; sign [S, m]; students [S, m, d]: flipped;
     angles [S, m, r]: angle with the line of every teacher; average [S, r, d]: sum over T_i of |w_j| w_j;
-    error [S, r, d]: v_i, that less the teacher (003, eq. 2). Zero students have angle pi/2 and no weight.
+    error [S, r, d]: v_i, that less the teacher (Zhou et al. 2021, eq. 2). Zero students have angle pi/2 and no weight.
     """
 
     setting: LocalSetting
@@ -49,11 +50,13 @@ class StudentGroups:
         return (self.within(angle) * self.weight.unsqueeze(2)).sum(1)
 
     def angle_energy(self, power: float = 2.0) -> Tensor:
-        """sum_j |w_j|^2 delta_j^power: [S] (003, Lemma C.4 with 2)."""
+        """sum_j |w_j|^2 delta_j^power: [S] (Zhou et al. 2021, Lemma C.4 with 2)."""
         return (self.weight * self.angle**power).sum(1)
 
     def half_mass_angle(self) -> Tensor:
-        """The least angle at which every T_i(angle) has mass |w*_i| / 2, pi/2 where none does: [S] (003, Lemma 8)."""
+        """The least angle at which every T_i(angle) has mass |w*_i| / 2, pi/2 where none does: [S] (Zhou et al. 2021,
+        Lemma 8).
+        """
         order = self.angle.argsort(1)
         mine = torch.nn.functional.one_hot(self.teacher, self.setting.r) * self.weight.unsqueeze(2)
         summed = mine.gather(1, order.unsqueeze(2).expand_as(mine)).cumsum(1)

@@ -1,4 +1,4 @@
-r"""The Hermite test function, which sees every direction that is no teacher's (003, Lemma C.4).
+r"""The Hermite test function, which sees every direction that is no teacher's (Zhou et al. 2021, Lemma C.4).
 
 .. math:: |t| = \sum_k \sigma_k h_k(t), \qquad
     h(x) = \sqrt{\pi/2} - \sum_{k \le r} h_\ell(\bar w^*_k \cdot x) / \sigma_\ell
@@ -16,7 +16,7 @@ import torch
 from scipy.special import gammaln
 from torch import Tensor
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.local.exact import loss
 from tutelage.local.setting import LocalSetting
 from tutelage.population.kernels import pairs
@@ -26,7 +26,7 @@ DEGREES = (2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 
 
 def coefficients(k: np.ndarray | int) -> np.ndarray:
-    r"""sigma_k: 0 for odd k, sqrt(2/pi) at 0, else (-1)^{k/2-1} sqrt(2/(pi k!)) (k-3)!! (003, Lemma C.6).
+    r"""sigma_k: 0 for odd k, sqrt(2/pi) at 0, else (-1)^{k/2-1} sqrt(2/(pi k!)) (k-3)!! (Zhou et al. 2021, Lemma C.6).
 
     >>> coefficients(np.array([0, 1, 2])).round(7).tolist()
     [0.7978846, 0.0, 0.5641896]
@@ -79,7 +79,8 @@ def angle_energy_bound(
 ) -> Tensor:
     r"""The least over l of pi^2 (||h|| sqrt(2 L) + (r - 1) cos^l(Delta/2) sum |w_j|^2): [S].
 
-    It is above sum_j |w_j|^2 delta_j^2, for every even l (003, Lemma C.4 with its constants). value: L, where known.
+    It is above sum_j |w_j|^2 delta_j^2, for every even l (Zhou et al. 2021, Lemma C.4 with its constants). value: L,
+    where known.
     """
     residual = (2 * (loss(setting) if value is None else value)).sqrt()
     shrunk = (setting.separation / 2).cos()
@@ -89,4 +90,4 @@ def angle_energy_bound(
 
 def _even(degree: int) -> None:
     if degree < 2 or degree % 2:
-        raise Refusal(f"the test function needs an even degree of at least 2, not {degree}")
+        raise TutelageError(f"the test function needs an even degree of at least 2, not {degree}")

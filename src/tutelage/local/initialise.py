@@ -2,8 +2,8 @@ r"""Starts of small loss: random directions, or random directions in a learned s
 
 Algorithm 1 draws :math:`w_i \sim N(0, I_d)`, Algorithm 2 :math:`w_i \sim N(0, Q Q^T)` with Q the top r eigenvectors of
 :math:`\hat M = \frac1N \sum_k y_k (x_k x_k^T - I)`. Both then solve
-:math:`\min_{z \ge 0} \tfrac12 E(\sum_i z_i |w_i \cdot x| - y)^2` and give :math:`w'_i = \sqrt{z_i / |w_i|}\, w_i` (003,
-section 3.3). Each exactly, or from samples.
+:math:`\min_{z \ge 0} \tfrac12 E(\sum_i z_i |w_i \cdot x| - y)^2` and give :math:`w'_i = \sqrt{z_i / |w_i|}\, w_i` (Zhou
+et al. 2021, section 3.3). Each exactly, or from samples.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from scipy.optimize import nnls
 from torch import Tensor
 
 from tutelage.draws import keys, normals
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.local.setting import ineffective
 from tutelage.population.kernels import kernel
 
@@ -68,18 +68,20 @@ def _nnls(gram: np.ndarray, seen: np.ndarray) -> np.ndarray:
 
 
 def random_directions(m: int, d: int, seeds: Sequence[int]) -> Tensor:
-    """w ~ N(0, I): [S, m, d] (003, Algorithm 1)."""
+    """w ~ N(0, I): [S, m, d] (Zhou et al. 2021, Algorithm 1)."""
     return normals(keys(seeds, "local random directions"), m * d).view(-1, m, d)
 
 
 def subspace_directions(m: int, basis: Tensor, seeds: Sequence[int]) -> Tensor:
-    """w ~ N(0, Q Q^T) for orthonormal columns Q [S, d, r]: [S, m, d] (003, Algorithm 2)."""
+    """w ~ N(0, Q Q^T) for orthonormal columns Q [S, d, r]: [S, m, d] (Zhou et al. 2021, Algorithm 2)."""
     r = basis.shape[2]
     return normals(keys(seeds, "local subspace directions"), m * r).view(-1, m, r) @ basis.mT
 
 
 def second_moment(teachers: Tensor) -> Tensor:
-    r"""E[f*(x) (x x^T - I)] = sqrt(2/pi) sum_i |w*_i| u_i u_i^T, u_i the units: [S, d, d] (003, Lemma E.2)."""
+    r"""E[f*(x) (x x^T - I)] = sqrt(2/pi) sum_i |w*_i| u_i u_i^T, u_i the units: [S, d, d] (Zhou et al. 2021, Lemma
+    E.2).
+    """
     teachers = teachers.double()
     lengths = teachers.norm(dim=2, keepdim=True)
     return float(np.sqrt(2 / np.pi)) * (teachers / lengths).mT @ teachers
@@ -96,7 +98,7 @@ def subspace(moment: Tensor, r: int) -> Tensor:
     """The r eigenvectors of the greatest eigenvalues of a second moment [S, d, d]: [S, d, r]."""
     d = moment.shape[-1]
     if r > d:
-        raise Refusal(f"a space of {d} dimensions has no subspace of {r}: give r of at most d, or Algorithm 1")
+        raise TutelageError(f"a space of {d} dimensions has no subspace of {r}: give r of at most d, or Algorithm 1")
     return torch.linalg.eigh(moment).eigenvectors[..., d - r :]
 
 
@@ -125,4 +127,4 @@ def subspace_start(teachers: Tensor, m: int, seeds: Sequence[int], number: int |
 
 def _enough(m: int, r: int) -> None:
     if m < r:
-        raise Refusal(f"there are {m} students for {r} teachers: the theory needs at least as many")
+        raise TutelageError(f"there are {m} students for {r} teachers: the theory needs at least as many")

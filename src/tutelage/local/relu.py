@@ -1,17 +1,18 @@
-r"""ReLU units reduced to absolute values: with a free linear term the two are the same problem (003, appendix A.1).
+r"""ReLU units reduced to absolute values: with a free linear term the two are the same problem (Zhou et al. 2021,
+appendix A.1).
 
 .. math::
     \min_\beta \tfrac12 E\Bigl(\beta \cdot x + \sum_j |w_j| \mathrm{relu}(w_j \cdot x) -
     \sum_i \mathrm{relu}(w^*_i \cdot x) \Bigr)^2 = \tfrac14 L_{abs},
     \qquad \beta = \tfrac12 \sum_i w^*_i - \tfrac12 \sum_j |w_j| w_j
 
-Without the linear term the loss is larger by |beta|^2 / 2, and is not identifiable (003, Claim 1).
+Without the linear term the loss is larger by |beta|^2 / 2, and is not identifiable (Zhou et al. 2021, Claim 1).
 """
 
 import torch
 from torch import Tensor
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.local.exact import loss
 from tutelage.local.setting import LocalSetting, effective
 
@@ -33,7 +34,7 @@ def absolute_labels(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     The best linear function of x, half the sum of the teachers, is fitted and taken off; twice the rest is wanted.
     """
     if x.shape[1] < x.shape[2]:
-        raise Refusal(f"{x.shape[1]} samples cannot fit a linear function of {x.shape[2]} inputs: give more")
+        raise TutelageError(f"{x.shape[1]} samples cannot fit a linear function of {x.shape[2]} inputs: give more")
     slope = torch.linalg.lstsq(x.double(), y.double().unsqueeze(2)).solution
     return 2 * (y.double() - (x.double() @ slope).squeeze(2)), slope.squeeze(2)
 

@@ -4,7 +4,7 @@ r"""The residual in two parts, the flat one and the spiky one, and their second 
     R = f - f^* = R_1 + R_2, \quad R_1(x) = \sum_i v_i \cdot x\, \mathrm{sgn}(w^*_i \cdot x), \quad
     R_2(x) = \sum_j |w_j|\, w_j \cdot x\, (\mathrm{sgn}(w_j \cdot x) - \mathrm{sgn}(w^*_{t(j)} \cdot x)) \ge 0
 
-(003, eq. 3), students flipped to their teachers' side.
+(Zhou et al. 2021, eq. 3), students flipped to their teachers' side.
 """
 
 import math
@@ -20,7 +20,8 @@ from tutelage.population.kernels import pairs
 
 
 def sign_moments(first: Tensor, second: Tensor) -> Tensor:
-    r"""E[x x^T sgn(a.x) sgn(b.x)] of all pairs: [S, p, d], [S, q, d] -> [S, p, q, d, d] (blocks of 003, eq. 4).
+    r"""E[x x^T sgn(a.x) sgn(b.x)] of all pairs: [S, p, d], [S, q, d] -> [S, p, q, d, d] (blocks of Zhou et al. 2021,
+    eq. 4).
 
     .. math:: (1 - \tfrac{2\varphi}{\pi}) I + \tfrac{2}{\pi} \left(\sin\varphi \cos\varphi\, (u u^T - e e^T) +
         \sin^2\varphi\, (u e^T + e u^T)\right)
@@ -42,14 +43,16 @@ def sign_moments(first: Tensor, second: Tensor) -> Tensor:
 
 
 def teacher_matrix(setting: LocalSetting) -> Tensor:
-    """M of the teachers, [S, r d, r d] or [1, r d, r d] (003, eq. 4): the Hessian in g at the minimum with m = r."""
+    """M of the teachers, [S, r d, r d] or [1, r d, r d] (Zhou et al. 2021, eq. 4): the Hessian in g at the minimum with
+    m = r.
+    """
     blocks = sign_moments(setting.teachers, setting.teachers)
     members, r, _, d, _ = blocks.shape
     return blocks.permute(0, 1, 3, 2, 4).reshape(members, r * d, r * d)
 
 
 def least_eigenvalue(setting: LocalSetting) -> Tensor:
-    r"""lambda_min(M): [S] (003, Lemma 10); 2 (Delta - sin Delta) / pi for two teachers.
+    r"""lambda_min(M): [S] (Zhou et al. 2021, Lemma 10); 2 (Delta - sin Delta) / pi for two teachers.
 
     >>> teachers = torch.eye(3, dtype=torch.float64)
     >>> round(least_eigenvalue(LocalSetting(teachers, teachers)).item(), 5) == round(1 - 2 / math.pi, 5)
@@ -77,7 +80,7 @@ def residual(setting: LocalSetting, x: Tensor) -> Tensor:
 
 
 def split(found: StudentGroups, x: Tensor) -> tuple[Tensor, Tensor]:
-    """R1 and R2 at points x [N, d] or [S, N, d]: [S, N] each (003, eq. 3)."""
+    """R1 and R2 at points x [N, d] or [S, N, d]: [S, N] each (Zhou et al. 2021, eq. 3)."""
     x = x.double()
     gate = torch.where(x @ found.setting.teachers.mT >= 0, 1.0, -1.0).double()
     flat = ((x @ found.error.mT) * gate).sum(2)

@@ -1,9 +1,9 @@
-r"""The setting of seed 003: teachers and students whose units are absolute values, x ~ N(0, I), no noise.
+r"""The setting of Zhou et al. 2021: teachers and students whose units are absolute values, x ~ N(0, I), no noise.
 
 .. math:: f^*(x) = \sum_{i \le r} |w^*_i \cdot x|, \qquad f(x) = \sum_{j \le m} \|w_j\|\, |w_j \cdot x|
 
-(003, Def. 1). With the effective neuron :math:`g_j = \|w_j\| w_j` the student is :math:`\sum_j |g_j \cdot x|`.
-Everything in this package is float64, members first: teachers [S, r, d] or one set for all, students [S, m, d].
+(Zhou et al. 2021, Def. 1). With the effective neuron :math:`g_j = \|w_j\| w_j` the student is :math:`\sum_j |g_j \cdot
+x|`. Everything in this package is float64, members first: teachers [S, r, d] or one set for all, students [S, m, d].
 """
 
 import math
@@ -12,12 +12,14 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.population.expectations import Units
 from tutelage.population.kernels import pairs
 
 SEPARATION = 1e-6
-"""Radians below which two teachers count as one line, and the theory as having nothing to say (003, Assumption 1)."""
+"""Radians below which two teachers count as one line, and the theory as having nothing to say (Zhou et al. 2021,
+Assumption 1).
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,14 +42,14 @@ class LocalSetting:
             object.__setattr__(self, name, (value[None] if value.ndim == 2 else value).contiguous())
         self._check_shapes()
         if not (self.teachers.isfinite().all() and self.students.isfinite().all()):
-            raise Refusal("teachers or students hold numbers that are not finite: leave out diverged members")
+            raise TutelageError("teachers or students hold numbers that are not finite: leave out diverged members")
         if bool((self.teachers.norm(dim=2) == 0).any()):
-            raise Refusal("a teacher is the zero vector, which has no direction: leave it out")
+            raise TutelageError("a teacher is the zero vector, which has no direction: leave it out")
         if self.m < self.r:
-            raise Refusal(f"there are {self.m} students for {self.r} teachers: the theory needs at least as many")
+            raise TutelageError(f"there are {self.m} students for {self.r} teachers: the theory needs at least as many")
         closest = float(self.separation.min())
         if closest < self.least:
-            raise Refusal(
+            raise TutelageError(
                 f"two teachers are {closest:.3g} apart in angle, up to sign, and {self.least:.3g} is the least: "
                 "merge them into one, or lower 'least'"
             )
@@ -55,7 +57,7 @@ class LocalSetting:
     def _check_shapes(self) -> None:
         a, b = self.teachers.shape, self.students.shape
         if len(a) != 3 or len(b) != 3 or a[2] != b[2] or a[0] not in (1, b[0]):
-            raise Refusal(
+            raise TutelageError(
                 f"teachers {list(a)} and students {list(b)} do not fit: wanted [S, r, d] or [1, r, d], and [S, m, d]"
             )
 
@@ -87,12 +89,12 @@ class LocalSetting:
 
     @property
     def longest(self) -> Tensor:
-        """w_max of each member: [S] (003, Assumption 2)."""
+        """w_max of each member: [S] (Zhou et al. 2021, Assumption 2)."""
         return self.lengths.amax(1)
 
     @property
     def shortest(self) -> Tensor:
-        """w_min of each member: [S] (003, Assumption 2)."""
+        """w_min of each member: [S] (Zhou et al. 2021, Assumption 2)."""
         return self.lengths.amin(1)
 
     @property
@@ -102,7 +104,9 @@ class LocalSetting:
 
     @property
     def separation(self) -> Tensor:
-        """Delta, the least angle between the lines of two teachers, pi/2 with one alone: [S] (003, Assumption 1)."""
+        """Delta, the least angle between the lines of two teachers, pi/2 with one alone: [S] (Zhou et al. 2021,
+        Assumption 1).
+        """
         angle = pairs(self.teachers, self.teachers).angle
         folded = torch.minimum(angle, math.pi - angle) + math.pi * torch.eye(self.r, dtype=torch.float64)
         return folded.amin((1, 2)).clamp_max(math.pi / 2).expand(self.members)
@@ -114,7 +118,8 @@ class LocalSetting:
 
     @property
     def threshold_exponent(self) -> Tensor:
-        r"""log10 of :math:`\epsilon_0 = \Delta^{36} w_{min}^{80} r^{-162} w_{max}^{-78}`: [S] (003, proof of Lemma 7).
+        r"""log10 of :math:`\epsilon_0 = \Delta^{36} w_{min}^{80} r^{-162} w_{max}^{-78}`: [S] (Zhou et al. 2021, proof
+        of Lemma 7).
 
         The seed gives it up to a constant, here 1. It is far below what float64 can reach.
 

@@ -1,10 +1,11 @@
-r"""The slab test function: it sees only what happens near one teacher's hyperplane (003, Lemma 8).
+r"""The slab test function: it sees only what happens near one teacher's hyperplane (Zhou et al. 2021, Lemma 8).
 
 .. math:: h(x) = (|\bar w^* \cdot x| - g)\, 1\{|\bar w^* \cdot x| \le \tau\}, \qquad
     g = \sqrt{2/\pi}\,(1 - e^{-\tau^2/2}) / \mathrm{erf}(\tau/\sqrt2)
 
 By Cauchy and Schwarz L >= <h, R>^2 / (2 ||h||^2), a lower bound of the loss for every teacher and tau. (The seed has L
-for ||R||^2, and w*.x for its unit's: 003, section 5.3.) Arrays of angles phi in (0, pi) and thresholds tau broadcast.
+for ||R||^2, and w*.x for its unit's: Zhou et al. 2021, section 5.3.) Arrays of angles phi in (0, pi) and thresholds tau
+broadcast.
 """
 
 import math
@@ -46,7 +47,7 @@ def _by_quadrature(tau: np.ndarray) -> np.ndarray:
 
 
 def with_absolute(phi: np.ndarray, tau: np.ndarray | float) -> np.ndarray:
-    r"""A(phi) = <|w*.x|, |w.x|>_S for units at the angle phi (003, eq. 9, whose integral is Owen's T).
+    r"""A(phi) = <|w*.x|, |w.x|>_S for units at the angle phi (Zhou et al. 2021, eq. 9, whose integral is Owen's T).
 
     .. math::
         \tfrac{2}{\pi} s (1 - e^{-\tau^2/(2 s^2)}) + 2c\,(\tfrac12 - \tfrac{\varphi}{\pi} - 2 T(\tau, \cot\varphi))
@@ -73,7 +74,7 @@ def with_test(phi: np.ndarray, tau: np.ndarray | float) -> np.ndarray:
 
 
 def slope(phi: np.ndarray, tau: np.ndarray | float) -> np.ndarray:
-    """dH/dphi, at most 0 on (0, pi/2] (003, Lemma 8)."""
+    """dH/dphi, at most 0 on (0, pi/2] (Zhou et al. 2021, Lemma 8)."""
     s, _, cot = _turned(phi)
     bell, mass, seen = np.exp(-np.square(tau) / 2), erf(tau / math.sqrt(2)), erf(tau * cot / math.sqrt(2))
     first = (2 * bell * (bell - 1) + math.sqrt(2 * math.pi) * bell * tau * mass) * seen / (math.pi * mass)
@@ -83,7 +84,7 @@ def slope(phi: np.ndarray, tau: np.ndarray | float) -> np.ndarray:
 def helper(tau: np.ndarray | float, phi: np.ndarray) -> np.ndarray:
     """h2 = 4 T(tau, cot phi) - 1 + 2 phi / pi + tau erf(tau cot / sqrt2) / sqrt(2 pi): at most 0 up to arccot 3.
 
-    (003, technical Lemma C.3, which closes with phi <= pi/4; it is positive beyond pi/6 for small tau.)
+    (Zhou et al. 2021, technical Lemma C.3, which closes with phi <= pi/4; it is positive beyond pi/6 for small tau.)
     """
     _, _, cot = _turned(phi)
     seen = tau / math.sqrt(2 * math.pi) * erf(tau * cot / math.sqrt(2))

@@ -1,4 +1,4 @@
-"""Teachers and students to begin with: separated teachers, and the three regimes of Fig. 1 of seed 003."""
+"""Teachers and students to begin with: separated teachers, and the three regimes of Fig. 1 of Zhou et al. 2021."""
 
 import math
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from tutelage.draws import indices, keys, normals, uniforms
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.local.setting import LocalSetting
 from tutelage.population.kernels import pairs
 
@@ -46,13 +46,13 @@ def separated_teachers(
         waiting = waiting[~good]
         if not len(waiting):
             return out * sizes.unsqueeze(2)
-    raise Refusal(
+    raise TutelageError(
         f"{_TRIES} draws gave no {r} lines in {d} dimensions that are {separation:.3g} apart: lower the separation"
     )
 
 
 def local_students(teachers: Tensor, m: int, seeds: Sequence[int], *, spread: float = 0.4) -> Tensor:
-    """Students near teachers, every teacher with at least one: [S, m, d] (003, Fig. 1c).
+    """Students near teachers, every teacher with at least one: [S, m, d] (Zhou et al. 2021, Fig. 1c).
 
     Directions are those of teachers plus noise of at most about ``spread``, masses are split at random so that those of
     a teacher add up to |w*_i|, and signs are random.
@@ -76,12 +76,14 @@ def local_students(teachers: Tensor, m: int, seeds: Sequence[int], *, spread: fl
 
 
 def normal_students(m: int, d: int, seeds: Sequence[int], *, scale: float = 0.3) -> Tensor:
-    """Students w ~ scale N(0, I), the mean-field start when small: [S, m, d] (003, Fig. 1b)."""
+    """Students w ~ scale N(0, I), the mean-field start when small: [S, m, d] (Zhou et al. 2021, Fig. 1b)."""
     return scale * normals(keys(seeds, "local students"), m * d).view(-1, m, d)
 
 
 def split_students(teachers: Tensor, shares: Sequence[Sequence[float]]) -> Tensor:
-    """Students of loss 0: for each teacher the shares of |w*_i| that its students carry: [S, m, d] (003, Theorem 2)."""
+    """Students of loss 0: for each teacher the shares of |w*_i| that its students carry: [S, m, d] (Zhou et al. 2021,
+    Theorem 2).
+    """
     teachers = (teachers[None] if teachers.ndim == 2 else teachers).double()
     _enough(sum(len(s) for s in shares), teachers.shape[1])
     parts = [
@@ -92,7 +94,7 @@ def split_students(teachers: Tensor, shares: Sequence[Sequence[float]]) -> Tenso
 
 
 def opposite_pair(delta: float, d: int = 2) -> LocalSetting:
-    r"""One teacher e_1, two students at +-delta whose average is the teacher (003, Claim 2 and Fig. 2).
+    r"""One teacher e_1, two students at +-delta whose average is the teacher (Zhou et al. 2021, Claim 2 and Fig. 2).
 
     :math:`L = (\delta - \sin\delta\cos\delta) / (\pi \cos^2\delta)`, of order delta^3; one student alone has delta^2.
     """
@@ -105,13 +107,14 @@ def opposite_pair(delta: float, d: int = 2) -> LocalSetting:
 
 
 def lazy_students(m: int, d: int, seeds: Sequence[int], alpha: float) -> tuple[Tensor, Tensor]:
-    """Students [S, m, d] and factors [m] of the lazy model f = alpha sum_j s_j |w_j| |w_j.x| (003, Fig. 1a).
+    """Students [S, m, d] and factors [m] of the lazy model f = alpha sum_j s_j |w_j| |w_j.x| (Zhou et al. 2021, Fig.
+    1a).
 
     The second half are copies of the first with s = -1, so f = 0 at the start (Chizat et al. 2019). The rate that goes
     with it is :func:`.descent.lazy_rate`: above twice of that students move far at first, however large alpha is.
     """
     if m % 2:
-        raise Refusal(f"the lazy model takes its students in pairs, and {m} is odd: give an even number")
+        raise TutelageError(f"the lazy model takes its students in pairs, and {m} is odd: give an even number")
     half = normals(keys(seeds, "local students"), m // 2 * d).view(-1, m // 2, d)
     sign = torch.ones(m, dtype=torch.float64)
     sign[m // 2 :] = -1
@@ -120,4 +123,4 @@ def lazy_students(m: int, d: int, seeds: Sequence[int], alpha: float) -> tuple[T
 
 def _enough(m: int, r: int) -> None:
     if m < r:
-        raise Refusal(f"there are {m} students for {r} teachers: the theory needs at least as many")
+        raise TutelageError(f"there are {m} students for {r} teachers: the theory needs at least as many")

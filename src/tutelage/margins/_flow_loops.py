@@ -159,7 +159,8 @@ def onto(w, j, x, tied):
 def balance(w, a, balanced):
     """Units that began with |a_j| = |w_j| and shrank until rounding and steps tell them apart are made so again.
 
-    The flow keeps a_j^2 - |w_j|^2 (004, Lemma B.4), so an error made while a unit was long is seen once it is short.
+    The flow keeps a_j^2 - |w_j|^2 (Phuong 2021, Lemma B.4), so an error made while a unit was long is seen once it is
+    short.
     """
     for j in range(a.shape[0]):
         size = dot(w, j, w, j)
@@ -190,8 +191,8 @@ def slope(tau, w, a, x, y, pattern, sliding, code, height, pull, seen, dw, da):
 def _settle(j, a, x, pull, pattern, vector):
     """New states of the samples that unit j is tied to; whether any changed.
 
-    The flow takes the shortest speed v + sum q_k c_k x_k, 0 <= q <= 1, that the tied samples allow (004, eq. B.23):
-    q = 0 lets the sample be inactive, q = 1 active, and in between the unit slides. Found one q after the other.
+    The flow takes the shortest speed v + sum q_k c_k x_k, 0 <= q <= 1, that the tied samples allow (Phuong 2021, eq.
+    B.23): q = 0 lets the sample be inactive, q = 1 active, and in between the unit slides. Found one q after the other.
     """
     tied = tied_samples(pattern, j)
     q = np.zeros(tied.shape[0])

@@ -1,4 +1,5 @@
-"""Labelled points, one set a member, and laws to draw them from: separable in the ways seed 004, chapter 3 tells apart.
+"""Labelled points, one set a member, and distributions to draw them from: separable in the ways Phuong 2021, chapter 3
+tells apart.
 
 A member's points depend on its seed alone, and a larger set begins with the smaller one.
 """
@@ -11,7 +12,7 @@ import torch
 from torch import Tensor
 
 from tutelage import draws
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,27 +56,32 @@ class LabelledPoints:
 
 def _check(x: Tensor, y: Tensor) -> None:
     if x.ndim != 3 or y.shape != x.shape[:2]:
-        raise Refusal(f"wanted points [n, d] or [S, n, d] with a label each, not {list(x.shape)} and {list(y.shape)}")
+        raise TutelageError(
+            f"wanted points [n, d] or [S, n, d] with a label each, not {list(x.shape)} and {list(y.shape)}"
+        )
     if not x.isfinite().all():
-        raise Refusal("some points are not finite: leave them out")
+        raise TutelageError("some points are not finite: leave them out")
     if not (y.abs() == 1).all():
         met = ", ".join(f"{v:g}" for v in y.unique()[:5].tolist())
-        raise Refusal(f"labels are +1 and -1, two classes, and these hold {met}: recode them")
+        raise TutelageError(f"labels are +1 and -1, two classes, and these hold {met}: recode them")
     for name, sign in (("+1", 1), ("-1", -1)):
         without = (~(y == sign).any(1)).nonzero().flatten()
         if len(without):
-            raise Refusal(f"set {int(without[0])} has no sample with the label {name}: both classes are needed")
+            raise TutelageError(f"set {int(without[0])} has no sample with the label {name}: both classes are needed")
     zero = (x == 0).all(2).nonzero()
     if len(zero):
         s, i = zero[0].tolist()
-        raise Refusal(f"sample {i} of set {s} is the zero vector, which no network without biases can label: drop it")
+        raise TutelageError(
+            f"sample {i} of set {s} is the zero vector, which no network without biases can label: drop it"
+        )
 
 
 def orthants(seeds: Sequence[int], count: int = 500, dimension: int = 20) -> LabelledPoints:
-    """The law of 004, section 3.4.1: Gaussian points in the first orthant (+1) or the opposite one (-1), x.z >= 0.
+    """The distribution of Phuong 2021, section 3.4.1: Gaussian points in the first orthant (+1) or the opposite one
+    (-1), x.z >= 0.
 
-    z = (1, -1, 1, -1, ...). Drawn as a sign times the absolute values of a Gaussian, which is the same law as keeping
-    one Gaussian point in 2^(d-1), and dropped where x.z < 0. Always orthogonally separable.
+    z = (1, -1, 1, -1, ...). Drawn as a sign times the absolute values of a Gaussian, which is the same distribution as
+    keeping one Gaussian point in 2^(d-1), and dropped where x.z < 0. Always orthogonally separable.
     """
     z = 1 - 2 * (torch.arange(dimension, dtype=torch.float64) % 2)
 
@@ -94,7 +100,7 @@ def cones(seeds: Sequence[int], count: int = 24, dimension: int = 3, half_angle:
     half_angle: of the cones, below 45 degrees; directions are those of a Gaussian that fall into the cone.
     """
     if not 0 < half_angle < 45:
-        raise Refusal(f"cones of half angle {half_angle} overlap in sign: below 45 degrees they are separable")
+        raise TutelageError(f"cones of half angle {half_angle} overlap in sign: below 45 degrees they are separable")
     axis = _normals(seeds, "cone axis", 1, dimension)
     axis = axis / axis.norm(dim=2, keepdim=True)
     spread = math.tan(math.radians(half_angle))
@@ -134,7 +140,7 @@ def clashing(seeds: Sequence[int], count: int = 24, dimension: int = 3) -> Label
     """
     own = dimension + 1
     if count < 2 * own:
-        raise Refusal(
+        raise TutelageError(
             f"the first {2 * own} samples make both classes impossible: ask for at least as many, not {count}"
         )
     x, y = _normals(seeds, "clashing points", count, dimension), _signs(seeds, "clashing labels", count)
@@ -163,7 +169,7 @@ def _signs(seeds: Sequence[int], stream: str, count: int) -> Tensor:
 def _kept(candidates: Callable[[int], tuple[Tensor, Tensor, Tensor]], count: int) -> LabelledPoints:
     """The first ``count`` accepted candidates of every member; more are drawn until each has as many."""
     if count < 2:
-        raise Refusal(f"two classes need at least two samples, not {count}")
+        raise TutelageError(f"two classes need at least two samples, not {count}")
     number = 4 * count
     while True:
         x, y, good = candidates(number)

@@ -1,4 +1,5 @@
-r"""Gradient flow of two-layer relu networks on labelled points, to times like 1e300 (seed 004, eqs. 3.2-3.5, B.15-16).
+r"""Gradient flow of two-layer relu networks on labelled points, to times like 1e300 (Phuong 2021, eqs. 3.2-3.5,
+B.15-16).
 
 .. math:: h(x) = \sum_j a_j \rho(w_j \cdot x), \quad \ell = \sum_i \phi(y_i h(x_i)), \quad \dot\theta \in -\partial \ell
 
@@ -18,7 +19,7 @@ import torch
 from torch import Tensor
 
 from tutelage import draws
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.margins.datasets import LabelledPoints
 from tutelage.margins.losses import log_slope, loss_of
 from tutelage.margins.sectors import extremal_sectors, signs, without_ties
@@ -73,7 +74,8 @@ class MarginFlow:
 def balanced_start(
     seeds: Sequence[int], units: int, dimension: int, scale: float = 1e-4, spread: float = 0.0
 ) -> Network:
-    """Near-zero balanced networks (004, section 3.1): |w_j| = |a_j| = lambda_j, directions uniform, fair signs of a_j.
+    """Near-zero balanced networks (Phuong 2021, section 3.1): |w_j| = |a_j| = lambda_j, directions uniform, fair signs
+    of a_j.
 
     lambda_j lies evenly in [(1 - spread) scale, scale].
 
@@ -82,7 +84,7 @@ def balanced_start(
     ((3, 4, 1), True)
     """
     if not scale > 0 or not 0 <= spread < 1:
-        raise Refusal(f"a scale is above 0 and a spread in [0, 1), not {scale} and {spread}")
+        raise TutelageError(f"a scale is above 0 and a spread in [0, 1), not {scale} and {spread}")
     v = draws.normals(draws.keys(seeds, "balanced directions"), units * dimension).view(-1, units, dimension)
     size = scale * (1 - spread * draws.uniforms(draws.keys(seeds, "balanced lengths"), units))
     sign = torch.where(draws.uniforms(draws.keys(seeds, "balanced signs"), units) < 0.5, 1.0, -1.0)
@@ -102,7 +104,7 @@ def groups(w: Tensor, a: Tensor, data: LabelledPoints) -> Tensor:
 
 
 def velocity(w: Tensor, a: Tensor, data: LabelledPoints, loss: str = "logistic") -> tuple[Tensor, Tensor]:
-    """dw/dt [S, p, d] and da/dt [S, p] of the flow (004, eqs. B.15 and B.16)."""
+    """dw/dt [S, p, d] and da/dt [S, p] of the flow (Phuong 2021, eqs. B.15 and B.16)."""
     height = w @ data.x.mT
     margin = data.y * (height.relu() * a.unsqueeze(2)).sum(1)
     pull = (data.y * log_slope(loss, margin).exp()).unsqueeze(1)
@@ -133,7 +135,8 @@ def flow(
 
 
 def linear_twin(course: MarginFlow, place: int, *, relative: float = 1e-8, most: int = 1_000_000) -> MarginFlow:
-    """From one record on, the two linear networks of the proof of Theorem 3.1 in place of the relu network (004, 3.16).
+    """From one record on, the two linear networks of the proof of Theorem 3.1 in place of the relu network (Phuong
+    2021, 3.16).
 
     Units of J_+ learn from the positive samples alone and linearly, those of J_- from the negative ones, others rest.
     """
@@ -141,7 +144,7 @@ def linear_twin(course: MarginFlow, place: int, *, relative: float = 1e-8, most:
     where = course.groups_at(place)
     if (where == NONE).any():
         member = int((where == NONE).any(1).nonzero()[0, 0])
-        raise Refusal(
+        raise TutelageError(
             f"member {member} has units outside J_0, J_+ and J_- at log t = {course.log_times[place]:.3g}: "
             "split it into linear networks at a later record"
         )
@@ -152,9 +155,9 @@ def linear_twin(course: MarginFlow, place: int, *, relative: float = 1e-8, most:
 
 def _checked(data: LabelledPoints, start: Network) -> tuple[Tensor, Tensor, LabelledPoints]:
     if start.depth != 2 or start.outputs != 1 or start.biases is not None or start.activation != "relu":
-        raise Refusal("the flow is that of two-layer relu networks with one output and no biases")
+        raise TutelageError("the flow is that of two-layer relu networks with one output and no biases")
     if start.inputs != data.dimension or data.members not in (1, start.members):
-        raise Refusal(
+        raise TutelageError(
             f"{start.members} networks of {start.inputs} inputs do not fit {data.members} sets of points in "
             f"{data.dimension} dimensions: give one set a network, or one for all"
         )
@@ -172,9 +175,9 @@ def _followed(
 
     times = [float(t) for t in log_times]
     if not times or any(b <= a for a, b in pairwise(times)) or times[0] < since or times[-1] == math.inf:
-        raise Refusal("log times to record at must be finite and grow; the first may be -inf, the start")
+        raise TutelageError("log times to record at must be finite and grow; the first may be -inf, the start")
     if not 0 < relative < 1:
-        raise Refusal(f"a tolerance lies between 0 and 1, not at {relative}")
+        raise TutelageError(f"a tolerance lies between 0 and 1, not at {relative}")
     taus = np.logaddexp(0.0, np.array([since, *times]))
     members, p, d = w.shape
     plus, minus = (v.numpy() for v in extremal_sectors(data))
@@ -208,10 +211,11 @@ def _refuse_unfinished(ends: np.ndarray, target: float, most: int) -> None:
     came, last = (math.log(math.expm1(tau)) for tau in (ends[s, 1], target))
     came_to = f"member {s} came to log t = {came:.4g} of {last:.4g}"
     if ends[s, 0] == TOO_MANY:
-        raise Refusal(
+        raise TutelageError(
             f"{came_to} in {most} steps: points that cannot be fitted make the flow stiff, and so do boundaries met at "
+            f""
             "very late times, where rounding hides the sides; ask for earlier times"
         )
-    raise Refusal(
+    raise TutelageError(
         f"{came_to}, where no step is short enough to be followed in double precision: ask for times before that"
     )

@@ -1,4 +1,4 @@
-r"""What a course comes to: smoothed margins, growth, cosines, residuals of Theorem 3.1, and their limits (seed 004).
+r"""What a course comes to: smoothed margins, growth, cosines, residuals of Theorem 3.1, and their limits (Phuong 2021).
 
 With J_+ and J_- both non-empty and a loss of exponential tail, as t grows
 
@@ -27,7 +27,7 @@ class Growth:
     """One class's linear network along a course: all [T, S].
 
     log_loss: of the samples of the class; norm: the sum of |w_j|^2 over the units of its sign that see it;
-    smoothed_margin: (004, eq. 3.19); pace: norm / log t; 0 where no unit sees the class or where t <= e.
+    smoothed_margin: (Phuong 2021, eq. 3.19); pace: norm / log t; 0 where no unit sees the class or where t <= e.
     """
 
     log_loss: Tensor
@@ -72,7 +72,7 @@ def cosines(w: Tensor, a: Tensor, data: LabelledPoints, margins: MaxMargins) -> 
 
 @dataclass(frozen=True, eq=False)
 class TwoVectorFit:
-    """A network read as u w_+^T + z w_-^T (004, eqs. 3.8 and 3.9).
+    """A network read as u w_+^T + z w_-^T (Phuong 2021, eqs. 3.8 and 3.9).
 
     u, z: non-negative, disjoint [.., S, p]; first, second: what is left of W/|W| and of a/|a| [.., S].
     """
@@ -132,7 +132,9 @@ def two_neurons(network: Network, groups: Tensor) -> Network:
 
 
 def kkt_point(margins: MaxMargins, u: Tensor, z: Tensor) -> Network:
-    """The point of Lemma B.6: u, z [S, p] scaled to |u| = |w_+|^-1/2 and |z| = |w_-|^-1/2 (004, eqs. B.45 and B.46)."""
+    """The point of Lemma B.6: u, z [S, p] scaled to |u| = |w_+|^-1/2 and |z| = |w_-|^-1/2 (Phuong 2021, eqs. B.45 and
+    B.46).
+    """
     plus, minus = margins.positive, margins.negative
     u = torch.nn.functional.normalize(u, dim=1) * plus.norm.rsqrt()[:, None]
     z = torch.nn.functional.normalize(z, dim=1) * minus.norm.rsqrt()[:, None]
@@ -143,7 +145,7 @@ def kkt_point(margins: MaxMargins, u: Tensor, z: Tensor) -> Network:
 
 @dataclass(frozen=True, eq=False)
 class Kkt:
-    """Residuals of the KKT conditions of min |theta|^2/2 subject to y_i h(x_i) >= 1 (004, eq. B.47): all [S].
+    """Residuals of the KKT conditions of min |theta|^2/2 subject to y_i h(x_i) >= 1 (Phuong 2021, eq. B.47): all [S].
 
     infeasible: the largest 1 - y_i h(x_i), at least 0; slack: the largest lambda_i |y_i h(x_i) - 1| over the largest
     lambda; stationary: |theta - sum lambda_i y_i g_i| / |theta|.
@@ -159,7 +161,7 @@ class Kkt:
 
 
 def kkt(network: Network, data: LabelledPoints, margins: MaxMargins) -> Kkt:
-    """Residuals with the multipliers of (004, eq. B.59), lambda_i = alpha_i / |w_+| or alpha_i / |w_-|."""
+    """Residuals with the multipliers of (Phuong 2021, eq. B.59), lambda_i = alpha_i / |w_+| or alpha_i / |w_-|."""
     w, a = network.weights[0].mT, network.weights[1].squeeze(2)
     multiplier = (
         margins.positive.dual / margins.positive.norm[:, None] + margins.negative.dual / margins.negative.norm[:, None]

@@ -2,7 +2,7 @@ r"""Losses of the margin m = y h(x): by their logarithms, so that nothing vanish
 
 .. math:: \ell_i = \phi(m_i), \qquad -\phi' > 0
 
-The sector lemmas of seed 004, chapter 3 hold for every one of them; the max-margin limit wants an exponential tail.
+The sector lemmas of Phuong 2021, chapter 3 hold for every one of them; the max-margin limit wants an exponential tail.
 """
 
 import math
@@ -76,7 +76,8 @@ def log_slope(name: str, margin: Tensor) -> Tensor:
 
 
 def margin_of(name: str, log_value: Tensor) -> Tensor:
-    """The margin at which the loss has a given logarithm, the inverse of :func:`log_loss`; g of (004, eq. 3.19).
+    """The margin at which the loss has a given logarithm, the inverse of :func:`log_loss`; g of (Phuong 2021, eq.
+    3.19).
 
     >>> bool((margin_of("logistic", log_loss("logistic", torch.tensor(2.5))) - 2.5).abs() < 1e-5)
     True

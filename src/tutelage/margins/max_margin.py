@@ -1,4 +1,4 @@
-r"""One-class max-margin vectors through the origin (seed 004, eqs. 3.6 and 3.7).
+r"""One-class max-margin vectors through the origin (Phuong 2021, eqs. 3.6 and 3.7).
 
 .. math:: w_\pm = \arg\min \|w\|^2 \quad\text{subject to}\quad w \cdot x_i \ge 1 \text{ for } y_i = \pm 1
 
@@ -14,7 +14,7 @@ import torch
 from scipy.optimize import nnls
 from torch import Tensor
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.margins.datasets import LabelledPoints
 
 _IMPOSSIBLE = 1e-12
@@ -104,7 +104,7 @@ def _dual(x: np.ndarray, member: int, sign: int, names: np.ndarray) -> np.ndarra
     left = 1 - alpha.sum()
     if left <= _IMPOSSIBLE or np.linalg.norm(rows[:-1] @ alpha) <= _IMPOSSIBLE:
         held = names[alpha > 1e-9 * alpha.max()]
-        raise Refusal(
+        raise TutelageError(
             f"the samples labelled {sign:+d} of set {member} have no max-margin vector: 0 lies in the convex hull of "
             f"samples {', '.join(map(str, held))}, so no w has w.x > 0 on all of them; leave one of these out"
         )

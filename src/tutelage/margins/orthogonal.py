@@ -1,4 +1,4 @@
-r"""Orthogonal separability (seed 004, eq. 3.1): same-class inner products positive, cross-class ones not.
+r"""Orthogonal separability (Phuong 2021, eq. 3.1): same-class inner products positive, cross-class ones not.
 
 .. math:: x_i \cdot x_j > 0 \text{ if } y_i = y_j, \qquad x_i \cdot x_j \le 0 \text{ otherwise}
 
@@ -68,7 +68,7 @@ def separability(data: LabelledPoints) -> Separability:
 
 
 def separability_by_layer(network: Network, points: Tensor, y: Tensor) -> tuple[Separability, ...]:
-    """Judge the points themselves, then the pre-activations of every layer but the last (004, Fig. 3.3).
+    """Judge the points themselves, then the pre-activations of every layer but the last (Phuong 2021, Fig. 3.3).
 
     Pre-activations, since inner products of what comes out of a relu are never negative. points [N, d] or [S, N, d].
     """

@@ -1,4 +1,5 @@
-r"""Sectors, the function G on the sphere, and its extremal directions (seed 004, section 3.3.1, after Maennel et al.).
+r"""Sectors, the function G on the sphere, and its extremal directions (Phuong 2021, section 3.3.1, after Maennel et
+al.).
 
 .. math:: S_\sigma = \{w : \mathrm{sign}\, w \cdot x_i = \sigma_i\}, \qquad
           G(w) = -\sum_i \ell_i'(0)\, \rho(w \cdot x_i), \quad \|w\| = 1
@@ -13,7 +14,7 @@ import torch
 from torch import Tensor
 
 from tutelage import draws
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.margins.datasets import LabelledPoints
 from tutelage.margins.losses import loss_of
 
@@ -22,7 +23,7 @@ TIE = 1e-12
 
 
 def signs(w: Tensor, data: LabelledPoints, tie: float = TIE) -> Tensor:
-    """sign(w_j.x_i), the sector of every unit (004, Def. 3.1): w [.., S, p, d] -> int8 [.., S, p, n].
+    """sign(w_j.x_i), the sector of every unit (Phuong 2021, Def. 3.1): w [.., S, p, d] -> int8 [.., S, p, n].
 
     >>> data = LabelledPoints(torch.tensor([[1.0, 0.0], [0.0, -1.0]]), torch.tensor([1, -1]))
     >>> signs(torch.tensor([[[1.0, 0.0], [-2.0, -3.0]]], dtype=torch.float64), data).tolist()
@@ -34,7 +35,9 @@ def signs(w: Tensor, data: LabelledPoints, tie: float = TIE) -> Tensor:
 
 
 def extremal_sectors(data: LabelledPoints) -> tuple[Tensor, Tensor]:
-    """The sectors sigma+ and sigma- of orthogonally separable data (004, eqs. 3.13 and 3.14): int8 [S, n] each."""
+    """The sectors sigma+ and sigma- of orthogonally separable data (Phuong 2021, eqs. 3.13 and 3.14): int8 [S, n]
+    each.
+    """
     product = data.x @ data.x.mT
     norms = data.x.norm(dim=2)
     product = torch.where(
@@ -62,12 +65,12 @@ def class_sums(data: LabelledPoints) -> tuple[Tensor, Tensor]:
 
 
 def landscape(w: Tensor, data: LabelledPoints, loss: str = "logistic") -> Tensor:
-    """G at directions w [S, K, d] (004, eq. 3.12): [S, K]. w is taken as it is; G is positively homogeneous."""
+    """G at directions w [S, K, d] (Phuong 2021, eq. 3.12): [S, K]. w is taken as it is; G is positively homogeneous."""
     return ((w @ data.x.mT).relu() * (loss_of(loss).at_zero * data.y).unsqueeze(1)).sum(2)
 
 
 def field(w: Tensor, data: LabelledPoints, loss: str = "logistic") -> Tensor:
-    """g(w) = -sum l_i'(0) 1{w.x_i > 0} P_w x_i (004, eq. B.1): w [S, K, d] -> [S, K, d]."""
+    """g(w) = -sum l_i'(0) 1{w.x_i > 0} P_w x_i (Phuong 2021, eq. B.1): w [S, K, d] -> [S, K, d]."""
     sector = signs(w, data)
     pulled = ((sector > 0) * (loss_of(loss).at_zero * data.y).unsqueeze(1)) @ data.x
     return without_ties(pulled, sector, data)
@@ -119,7 +122,7 @@ def ascend(
         keys = draws.keys(range(data.members) if seeds is None else seeds, "ascent starts")
         starts = draws.normals(keys, starts * data.dimension).view(data.members, -1, data.dimension)
     if starts.shape[0] != data.members or starts.shape[-1] != data.dimension:
-        raise Refusal(
+        raise TutelageError(
             f"starts have shape {list(starts.shape)}: wanted [{data.members}, K, {data.dimension}] for these sets"
         )
     weights = loss_of(loss).at_zero * data.y * (1.0 if positive else -1.0)

@@ -1,4 +1,4 @@
-"""Normalised correlation of student units with teacher units, and what follows from it (seed 000, eq. 9)."""
+"""Normalised correlation of student units with teacher units, and what follows from it (Tian 2020, eq. 9)."""
 
 import torch
 from torch import Tensor
@@ -9,7 +9,7 @@ from tutelage.measures.scaling import far_from_unity, to_unity
 from tutelage.measures.snapshot import Snapshot
 
 RECOVERED = 0.95
-"""A teacher unit counts as recovered above this correlation with its best student (seed 000, section 7.1)."""
+"""A teacher unit counts as recovered above this correlation with its best student (Tian 2020, section 7.1)."""
 
 
 def correlations(first: Tensor, second: Tensor) -> Tensor:
@@ -70,7 +70,7 @@ def by_layer(s: Snapshot) -> list[Tensor]:
 
 @measure_of("pair")
 def correlation(s: Snapshot) -> Tensor:
-    """rho_jk of every teacher unit j with every student unit k (000, eq. 9)."""
+    """rho_jk of every teacher unit j with every student unit k (Tian 2020, eq. 9)."""
     layers = by_layer(s)
     return layers[0] if len(layers) == 1 else torch.cat([c.flatten(1) for c in layers], dim=1)
 
@@ -101,5 +101,5 @@ def recovered(s: Snapshot) -> Tensor:
 
 @measure_of("layer")
 def rho_mean(s: Snapshot) -> Tensor:
-    """mean_j max_k rho_jk of every hidden layer (000, eq. 9)."""
+    """mean_j max_k rho_jk of every hidden layer (Tian 2020, eq. 9)."""
     return torch.stack([c.amax(2).mean(1) for c in by_layer(s)], dim=1)

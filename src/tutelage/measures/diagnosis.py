@@ -73,8 +73,8 @@ def diagnose(teacher: Network, students: Network, inputs: Inputs, history: Repor
     """A diagnosis for every teacher unit without a student above correlation 0.95, member by member.
 
     Correlations are taken on the evaluation points; samples are counted on the training points. Reasons, the first
-    that applies: *outside the data*, *unobserved* (000, Def. 4 on samples), *starved* (fewer samples near the boundary
-    than it has unknowns), *weak* (below a tenth of the strongest), *not yet reached*. A history that recorded
+    that applies: *outside the data*, *unobserved* (Tian 2020, Def. 4 on samples), *starved* (fewer samples near the
+    boundary than it has unknowns), *weak* (below a tenth of the strongest), *not yet reached*. A history that recorded
     ``best_correlation`` tells whether the unit is being approached. Members that diverged must be left out.
     """
     with torch.no_grad():

@@ -14,7 +14,7 @@ _ELEMENTS = 1 << 22  # entries of V(x) formed at a time
 def fan_out_norms(network: Network, activity: Activity) -> Tensor:
     r"""sqrt(E_x beta_kk(x)) of every hidden unit: [S, sum n_l]; for two layers simply :math:`\|v_k\|`.
 
-    V_l(x) differs from sample to sample in deep networks (000, eq. 3); it is formed a few samples at a time.
+    V_l(x) differs from sample to sample in deep networks (Tian 2020, eq. 3); it is formed a few samples at a time.
     """
     layers = [network.weights[-1].norm(dim=2)]
     samples = activity.outputs.shape[1]
@@ -31,7 +31,7 @@ def fan_out_norms(network: Network, activity: Activity) -> Tensor:
 
 @measure_of("unit")
 def fan_out(s: Snapshot) -> Tensor:
-    r"""Fan-out norm :math:`\|v_k\|` of every student unit, sqrt(E beta_kk) in deep networks (001, Fig. 9)."""
+    r"""Fan-out norm :math:`\|v_k\|` of every student unit, sqrt(E beta_kk) in deep networks (Tian 2019, Fig. 9)."""
     if s.students.depth == 2:  # V_1 is the same at every sample, and no activity is needed
         return s.students.weights[-1].norm(dim=2)
     return fan_out_norms(s.students, s.activity)

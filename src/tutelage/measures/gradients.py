@@ -1,4 +1,4 @@
-"""Per-sample gradients: the theorems of seed 000 speak of their largest entry over all training samples."""
+"""Per-sample gradients: the theorems of Tian 2020 speak of their largest entry over all training samples."""
 
 import torch
 from torch import Tensor
@@ -9,14 +9,14 @@ from tutelage.networks import backward
 
 
 def _hidden_gradients(s: Snapshot) -> tuple[Tensor, ...]:
-    """g_l(x) of the hidden layers on the training points, [S, N, n_l] each (000, eq. 15)."""
+    """g_l(x) of the hidden layers on the training points, [S, N, n_l] each (Tian 2020, eq. 15)."""
     top = s.teacher_training_activity.outputs - s.training_activity.outputs
     return s.once("gradients", lambda: backward(s.students, s.training_activity, top)[:-1])
 
 
 @measure_of("layer")
 def gradient_max(s: Snapshot) -> Tensor:
-    r"""max over samples and units of :math:`|g_l(x)|`, the quantity bounded in Theorems 3-5 of seed 000."""
+    r"""max over samples and units of :math:`|g_l(x)|`, the quantity bounded in Theorems 3-5 of Tian 2020."""
     return torch.stack([g.abs().amax((1, 2)) for g in _hidden_gradients(s)], dim=1)
 
 

@@ -1,4 +1,4 @@
-"""Any two torch modules side by side: which of my units found which of the teacher's (seed 000, eq. 9).
+"""Any two torch modules side by side: which of my units found which of the teacher's (Tian 2020, eq. 9).
 
 Nothing is asked of the modules but that both take the same batches. Their layers are watched from outside, by forward
 hooks, and what is needed of the activations is summed up batch by batch: memory does not grow with the samples.
@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from tutelage.errors import Refusal, unknown
+from tutelage.errors import TutelageError, unknown
 from tutelage.measures.correlation import RECOVERED
 from tutelage.measures.streaming import StreamedCorrelation
 
@@ -36,7 +36,7 @@ class LayerMatch:
 
     @property
     def rho_mean(self) -> float:
-        """mean_j max_k rho_jk over the teacher units that are not constant (000, eq. 9)."""
+        """mean_j max_k rho_jk over the teacher units that are not constant (Tian 2020, eq. 9)."""
         return float(np.delete(self.correlation, self.idle_teacher, axis=0).max(1).mean())
 
     @property
@@ -86,7 +86,7 @@ def match_modules(
         for (a, b), running in zip(pairs, sums, strict=True):
             running.add(*_samples(a, taught[a], b, learnt[b]))
     if not sums or pairs is None:
-        raise Refusal("there are no inputs to compare the modules on: give at least one batch")
+        raise TutelageError("there are no inputs to compare the modules on: give at least one batch")
     return [_match(*pair, running) for pair, running in zip(pairs, sums, strict=True)]
 
 
@@ -94,7 +94,7 @@ def _named(teacher: nn.Module, student: nn.Module, layers: Sequence) -> list[tup
     """Pairs of names, each checked to be a layer."""
     pairs = [(name, name) if isinstance(name, str) else tuple(name) for name in layers]
     if not pairs:
-        raise Refusal("no layers were named: leave 'layers' out to compare all activation layers in order")
+        raise TutelageError("no layers were named: leave 'layers' out to compare all activation layers in order")
     for side, (whose, module) in enumerate((("teacher", teacher), ("student", student))):
         known = dict(module.named_modules())
         for pair in pairs:
@@ -105,7 +105,7 @@ def _named(teacher: nn.Module, student: nn.Module, layers: Sequence) -> list[tup
 
 def _in_order(taught: list[str], learnt: list[str]) -> list[tuple[str, str]]:
     if len(taught) != len(learnt):
-        raise Refusal(
+        raise TutelageError(
             f"the teacher has {len(taught)} activation layers ({', '.join(taught)}) and the student {len(learnt)} "
             f"({', '.join(learnt)}): say which to compare, layers=[(teacher's, student's), ...]"
         )
@@ -120,16 +120,18 @@ def _seen(module: nn.Module, batch: Tensor, names: Sequence[str] | None, whose: 
         if (isinstance(layer, _WATCHED) if names is None else name in names)
     }
     if not watched:
-        raise Refusal(f"the {whose} has no activation layers to watch: name layers of it, layers=[...]")
+        raise TutelageError(f"the {whose} has no activation layers to watch: name layers of it, layers=[...]")
     seen: dict[str, Tensor] = {}
 
     def hook(name: str) -> Any:
         def keep(layer: nn.Module, given: Any, out: Any) -> None:
             if name in seen:
-                raise Refusal(f"the layer '{name}' of the {whose} runs more than once: give it a layer for each use")
+                raise TutelageError(
+                    f"the layer '{name}' of the {whose} runs more than once: give it a layer for each use"
+                )
             if not isinstance(out, Tensor):
                 kind = type(layer).__name__
-                raise Refusal(f"the layer '{name}' ({kind}) of the {whose} gives no tensor: name another layer")
+                raise TutelageError(f"the layer '{name}' ({kind}) of the {whose} gives no tensor: name another layer")
             seen[name] = out.detach().clone()  # what follows may change it in place
 
         return keep
@@ -141,10 +143,10 @@ def _seen(module: nn.Module, batch: Tensor, names: Sequence[str] | None, whose: 
         with torch.no_grad():
             module(batch)
     except (RuntimeError, ValueError, TypeError) as error:
-        if isinstance(error, Refusal):
+        if isinstance(error, TutelageError):
             raise
         shape, first = list(batch.shape), str(error).splitlines()[0]
-        raise Refusal(
+        raise TutelageError(
             f"the {whose} cannot take inputs of shape {shape} ({first}): give both modules the same"
         ) from None
     finally:
@@ -154,7 +156,7 @@ def _seen(module: nn.Module, batch: Tensor, names: Sequence[str] | None, whose: 
             layer.training = was
     absent = [name for name in watched if name not in seen]
     if absent:
-        raise Refusal(f"the layer '{absent[0]}' of the {whose} did not run on these inputs: name another layer")
+        raise TutelageError(f"the layer '{absent[0]}' of the {whose} did not run on these inputs: name another layer")
     return seen
 
 
@@ -162,7 +164,7 @@ def _samples(a: str, first: Tensor, b: str, second: Tensor) -> tuple[Tensor, Ten
     """Activations of two layers as [1, N, units]; pixels are samples, and maps must then have one size."""
     units = [_units(name, x) for name, x in ((a, first), (b, second))]
     if units[0].shape[1] != units[1].shape[1]:
-        raise Refusal(
+        raise TutelageError(
             f"the layers '{a}' and '{b}' have outputs {list(first.shape)} and {list(second.shape)}: units are compared "
             "place by place, so name layers with feature maps of one size"
         )
@@ -172,7 +174,9 @@ def _samples(a: str, first: Tensor, b: str, second: Tensor) -> tuple[Tensor, Ten
 def _units(name: str, x: Tensor) -> Tensor:
     """[N, units], or feature maps [N, channels, ...] with every place a sample: -> [1, samples, units]."""
     if x.ndim < 2 or not x.is_floating_point():
-        raise Refusal(f"the layer '{name}' gives {x.dtype} {list(x.shape)}: wanted [samples, units] or feature maps")
+        raise TutelageError(
+            f"the layer '{name}' gives {x.dtype} {list(x.shape)}: wanted [samples, units] or feature maps"
+        )
     return x.flatten(2).transpose(1, 2).reshape(1, -1, x.shape[1]) if x.ndim > 2 else x.unsqueeze(0)
 
 
@@ -184,5 +188,7 @@ def _match(teacher: str, student: str, running: StreamedCorrelation) -> LayerMat
         ("student", student, idle[1], correlation.shape[1]),
     ):
         if len(which) == units:
-            raise Refusal(f"every unit of the layer '{name}' of the {whose} is constant on these inputs: it is dead")
+            raise TutelageError(
+                f"every unit of the layer '{name}' of the {whose} is constant on these inputs: it is dead"
+            )
     return LayerMatch(teacher, student, correlation, idle[0], idle[1], running.count)

@@ -1,4 +1,4 @@
-"""Which student units see the boundary of which teacher unit in the data (seed 000, Def. 4, counted on samples)."""
+"""Which student units see the boundary of which teacher unit in the data (Tian 2020, Def. 4, counted on samples)."""
 
 import torch
 from torch import Tensor

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.measures.registry import Measure, find
 from tutelage.measures.snapshot import Snapshot, slices
 from tutelage.networks import Network
@@ -39,7 +39,7 @@ class Report:
 
     def __getitem__(self, name: str) -> np.ndarray:
         if name not in self.values:
-            raise Refusal(f"'{name}' was not measured here: there are {', '.join(self.values)}")
+            raise TutelageError(f"'{name}' was not measured here: there are {', '.join(self.values)}")
         return self.values[name]
 
 
@@ -95,7 +95,7 @@ def _checked(measure: Measure, value: np.ndarray, lost: np.ndarray, step: int) -
     value[lost] = np.nan if value.dtype.kind == "f" else -1
     bad = ~np.isfinite(value) & ~lost.reshape(-1, *[1] * (value.ndim - 1))
     if bad.any():
-        raise Refusal(
+        raise TutelageError(
             f"the measure '{measure.name}' is not finite at step {step} for member {np.argwhere(bad)[0][0]}: make the "
             "inputs and the weights at the start smaller, or use precision float64"
         )

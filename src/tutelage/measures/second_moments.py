@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 _BLOCK = 2048
 """Samples multiplied at once, in float64 whatever their own precision: ranks are read off the sums."""
@@ -40,7 +40,7 @@ def second_moments(pieces: Iterable[tuple[Tensor, Tensor]]) -> SecondMoments:
     for x, y in pieces:
         x, y = _stacked(x), _stacked(y)
         if x.shape[:2] != y.shape[:2]:
-            raise Refusal(
+            raise TutelageError(
                 f"layers must be seen on the same samples: activations have shapes {list(x.shape)} and {list(y.shape)}"
             )
         for begin in range(0, x.shape[1], _BLOCK):
@@ -48,7 +48,7 @@ def second_moments(pieces: Iterable[tuple[Tensor, Tensor]]) -> SecondMoments:
             sums = sums or _Sums(a, b)
             sums.add(a, b)
     if sums is None:
-        raise Refusal("there are no samples to compare layers on: give at least two")
+        raise TutelageError("there are no samples to compare layers on: give at least two")
     return sums.centred()
 
 
@@ -65,7 +65,7 @@ class _Sums:
 
     def add(self, x: Tensor, y: Tensor) -> None:
         if (x.shape[0], x.shape[2], y.shape[0], y.shape[2]) != (*self.xy.shape[:2], *self.xy.shape[::2]):
-            raise Refusal("all pieces must have the members and units of the first one")
+            raise TutelageError("all pieces must have the members and units of the first one")
         x, y = x - self.shift_x, y - self.shift_y
         self.count += x.shape[1]
         self.x += x.sum(1)
@@ -80,11 +80,11 @@ class _Sums:
 
         parts = less(self.xx, self.x, self.x), less(self.yy, self.y, self.y), less(self.xy, self.x, self.y)
         if not all(part.isfinite().all() for part in parts):
-            raise Refusal("activations are not finite: layers with NaN or infinity cannot be compared")
+            raise TutelageError("activations are not finite: layers with NaN or infinity cannot be compared")
         return SecondMoments(self.count, *(part.cpu() for part in parts))
 
 
 def _stacked(x: Tensor) -> Tensor:
     if x.ndim not in (2, 3):
-        raise Refusal(f"activations have shape {list(x.shape)}: wanted [S, N, units] or [N, units]")
+        raise TutelageError(f"activations have shape {list(x.shape)}: wanted [S, N, units] or [N, units]")
     return x if x.ndim == 3 else x.unsqueeze(0)

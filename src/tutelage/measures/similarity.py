@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tutelage.errors import Refusal, unknown
+from tutelage.errors import TutelageError, unknown
 from tutelage.measures.registry import measure_of
 from tutelage.measures.scaling import to_unity
 from tutelage.measures.second_moments import SecondMoments, second_moments
@@ -86,7 +86,7 @@ def similarity(first: Tensor | SecondMoments, second: Tensor | None = None, by: 
     if isinstance(first, SecondMoments):
         return INDICES[by](first, **options)
     if second is None:
-        raise Refusal("similarity compares two layers: give the activations of both, or their second moments")
+        raise TutelageError("similarity compares two layers: give the activations of both, or their second moments")
     return INDICES[by](second_moments([(first, second)]), **options)
 
 
@@ -101,7 +101,7 @@ def cca(moments: SecondMoments) -> Tensor:
 def svcca(moments: SecondMoments, keep: float = KEPT) -> Tensor:
     """CCA after each layer is reduced to the fewest principal directions that keep a share of variance (Raghu 2017)."""
     if not 0 < keep <= 1:
-        raise Refusal(f"SVCCA keeps a share of the variance in (0, 1], not {keep}")
+        raise TutelageError(f"SVCCA keeps a share of the variance in (0, 1], not {keep}")
     return _mean_correlation(moments, _whitening(moments.xx, keep), _whitening(moments.yy, keep))
 
 
@@ -179,7 +179,7 @@ def _refuse_few_samples(moments: SecondMoments, x: Tensor, y: Tensor) -> None:
     """With fewer samples than directions of both layers together some correlations are 1 whatever the layers are."""
     needed = int((_rank(x) + _rank(y)).max().item())
     if moments.count <= needed:
-        raise Refusal(
+        raise TutelageError(
             f"canonical correlations of layers with {needed} directions together need more than {needed} samples, "
             f"not {moments.count}: give more samples, or compare by cka or procrustes"
         )

@@ -7,14 +7,15 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.networks import Activity, Network, forward
 from tutelage.training.inputs import Inputs
 
 T = TypeVar("T")
 
 _ELEMENTS = {"cpu": 1 << 20, "cuda": 1 << 28}
-"""Activations of a layer looked at at once, on a CPU so many as stay in cache; larger packs are cut into slices."""
+"""Activations of a layer looked at at once, on a CPU so many as stay in cache; larger experiments are cut into slices.
+"""
 _FUSED = 16
 """How many times as many a thread, of two layers on a CPU: most measures form no activations there (:mod:`.moments`)
 and keep one member a thread at work."""
@@ -73,7 +74,7 @@ class Snapshot:
 def slices(teacher: Network, students: Network, inputs: Inputs) -> Iterator[Snapshot]:
     """Snapshots of as many members at a time as fit into cache-friendly memory; results do not depend on the cut."""
     if teacher.depth != students.depth:
-        raise Refusal(
+        raise TutelageError(
             f"the teacher has {teacher.depth} layers and the students {students.depth}: measures compare like layers, "
             "so give both the same depth"
         )

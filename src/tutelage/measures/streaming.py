@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.measures.scaling import far_from_unity, to_unity
 
 _BLOCK = 1 << 15  # samples multiplied at once in their own precision; sums over blocks are in float64
@@ -12,7 +12,7 @@ _TINY = torch.finfo(torch.float64).tiny
 
 
 class StreamedCorrelation:
-    r"""Running sums from which rho_jk of two layers follows (seed 000, eq. 9), members stacked.
+    r"""Running sums from which rho_jk of two layers follows (Tian 2020, eq. 9), members stacked.
 
     Activations are taken relative to the means of the first block, so that a large mean costs no digits:
     :math:`\sum (x - \bar x)(y - \bar y) = \sum (x - c)(y - d) - N (\bar x - c)(\bar y - d)`.
@@ -33,7 +33,7 @@ class StreamedCorrelation:
     def add(self, first: Tensor, second: Tensor) -> None:
         """Samples of both layers: [S, N, m] and [S, N, n]."""
         if first.shape[:2] != second.shape[:2]:
-            raise Refusal(
+            raise TutelageError(
                 f"layers must be seen on the same samples: activations have shapes {list(first.shape)} and "
                 f"{list(second.shape)}"
             )
@@ -47,7 +47,7 @@ class StreamedCorrelation:
             self._squares = [torch.zeros_like(s) for s in self._sums]
             self._products = torch.zeros(x.shape[0], x.shape[2], y.shape[2], dtype=torch.float64, device=x.device)
         if (x.shape[0], x.shape[2], y.shape[2]) != self._products.shape:
-            raise Refusal("all pieces must have the members and units of the first one")
+            raise TutelageError("all pieces must have the members and units of the first one")
         self.count += x.shape[1]
         x, y = x - self._shifts[0], y - self._shifts[1]
         (x, r), (y, s) = _to_unity(x), _to_unity(y)
@@ -62,10 +62,10 @@ class StreamedCorrelation:
 
     def _norm(self, side: int) -> Tensor:
         if self.count < 2:
-            raise Refusal("there are no samples to compare layers on: give at least two")
+            raise TutelageError("there are no samples to compare layers on: give at least two")
         sums, squares, shift = self._sums[side], self._squares[side], self._shifts[side]
         if not (squares.isfinite().all() and sums.isfinite().all()):
-            raise Refusal("activations are not finite: layers with NaN or infinity cannot be compared")
+            raise TutelageError("activations are not finite: layers with NaN or infinity cannot be compared")
         norm = (squares - sums.square() / self.count).clamp_min(0).sqrt()
         mean = (shift[:, 0].double() + sums / self.count).abs()
         return torch.where(norm <= 8 * torch.finfo(shift.dtype).eps * mean * self.count**0.5, 0, norm)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import torch
 from torch import Tensor
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.networks.layered import Layered
 
 
@@ -25,7 +25,7 @@ def unit_strengths(model: Layered, batches: Iterable[Tensor]) -> list[Tensor]:
             sums = [[a + b for a, b in zip(old, new, strict=True)] for old, new in zip(before, moments, strict=True)]
             count += x.shape[-len(model.architecture.inputs) - 1]
         if not count:
-            raise Refusal("there are no samples to judge units on: give at least one batch")
+            raise TutelageError("there are no samples to judge units on: give at least one batch")
         return [
             (square / number - (total / number).square()).clamp_min(0).sqrt().float() * _outgoing(model, layer)
             for layer, (total, square, number) in enumerate(sums)
@@ -51,7 +51,7 @@ def strongest(strengths: Sequence[Tensor], widths: Sequence[int]) -> list[Tensor
     """The strongest units of every layer, so many of each, in their order: int64 [S, kept] each."""
     for layer, (s, kept) in enumerate(zip(strengths, widths, strict=True), start=1):
         if not 1 <= kept <= s.shape[1]:
-            raise Refusal(f"{kept} units were asked of layer {layer}, which has {s.shape[1]}: keep at least one")
+            raise TutelageError(f"{kept} units were asked of layer {layer}, which has {s.shape[1]}: keep at least one")
     return [s.topk(kept, dim=1).indices.sort(dim=1).values for s, kept in zip(strengths, widths, strict=True)]
 
 

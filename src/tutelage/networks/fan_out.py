@@ -1,4 +1,4 @@
-r"""Fan-out matrices and the recursive gradient rule (seed 000, eqs. 3 and 5, Lemma 1).
+r"""Fan-out matrices and the recursive gradient rule (Tian 2020, eqs. 3 and 5, Lemma 1).
 
 Biases are folded in as the seeds do: a network with biases has a constant 1 beside every layer, so V_l has one
 column more than the layer has units (the last one, which belongs to that constant).
@@ -7,7 +7,7 @@ column more than the layer has units (the last one, which belongs to that consta
 import torch
 from torch import Tensor
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.networks.forward import Activity
 from tutelage.networks.network import Network
 
@@ -15,12 +15,12 @@ from tutelage.networks.network import Network
 def fan_out(network: Network, activity: Activity, layer: int) -> Tensor:
     r"""V_l(x), what each unit of layer l adds to the output, at every sample.
 
-    .. math:: V_L = I, \qquad V_{l-1}(x) = V_l(x)\, D_l(x)\, W_l^\top \qquad (000, eq. 3)
+    .. math:: V_L = I, \qquad V_{l-1}(x) = V_l(x)\, D_l(x)\, W_l^\top \qquad (Tian 2020, eq. 3)
 
     layer in 0 .. L -> [S, N, C, n_l], with one more column for the constant where the network has biases.
     """
     if not 0 <= layer <= network.depth:
-        raise Refusal(
+        raise TutelageError(
             f"there is no layer {layer}: a network of {network.depth} layers has fan-outs 0 .. {network.depth}"
         )
     samples = activity.outputs.shape[1]
@@ -58,12 +58,14 @@ def recursive_gradient(
 ) -> Tensor:
     r"""The back-propagated negative gradient of layer l by Lemma 1, without back-propagation.
 
-    .. math:: g_l(x) = D_l(x)\,\bigl[A_l(x) f^*_l(x) - B_l(x) f_l(x)\bigr] \qquad (000, eq. 5)
+    .. math:: g_l(x) = D_l(x)\,\bigl[A_l(x) f^*_l(x) - B_l(x) f_l(x)\bigr] \qquad (Tian 2020, eq. 5)
 
     layer in 1 .. L -> [S, N, n_l]; equal to :func:`backward` for any depth and widths.
     """
     if not 1 <= layer <= min(student.depth, teacher.depth):
-        raise Refusal(f"layer {layer} has no gradient: layers count from 1 to {min(student.depth, teacher.depth)}")
+        raise TutelageError(
+            f"layer {layer} has no gradient: layers count from 1 to {min(student.depth, teacher.depth)}"
+        )
     v = fan_out(student, student_activity, layer)
     v_teacher = fan_out(teacher, teacher_activity, layer)
     f = with_constant(student, student_activity.features[layer]).unsqueeze(-1)
@@ -73,7 +75,7 @@ def recursive_gradient(
 
 
 def backward(network: Network, activity: Activity, top: Tensor) -> tuple[Tensor, ...]:
-    r"""g_l of every layer from g_L by back-propagation, after gating: g_{l-1} = D_{l-1} W_l g_l (000, eq. 15).
+    r"""g_l of every layer from g_L by back-propagation, after gating: g_{l-1} = D_{l-1} W_l g_l (Tian 2020, eq. 15).
 
     top: g_L = f*_L - f_L [S, N, C] -> (g_1, ..., g_L), each [S, N, n_l].
     """

@@ -8,7 +8,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as serialised
 from torch import Tensor
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
 from tutelage.networks.network import Network
 from tutelage.settings import one_line
@@ -37,38 +37,42 @@ def load(path: str | Path) -> Network:
     arrays, about = _read(path)
     depth = about.get("depth")
     if type(depth) is not int or not 0 < depth <= _DEEPEST:
-        raise Refusal(f"{path} holds {len(arrays)} arrays and says it has {one_line(str(depth))} layers: save it again")
+        raise TutelageError(
+            f"{path} holds {len(arrays)} arrays and says it has {one_line(str(depth))} layers: save it again"
+        )
     weights = [f"weights.{layer}" for layer in range(1, depth + 1)]
     biases = [f"biases.{layer}" for layer in range(1, depth + 1)]
     wanted = {*weights, *biases} if any(name.startswith("biases.") for name in arrays) else set(weights)
     for name in sorted(wanted ^ set(arrays)):
-        raise Refusal(f"{path} {'lacks' if name in wanted else 'has'} the array '{one_line(name)}': save it again")
+        raise TutelageError(
+            f"{path} {'lacks' if name in wanted else 'has'} the array '{one_line(name)}': save it again"
+        )
     if not all(array.numel() for array in arrays.values()):
-        raise Refusal(f"{path} has a layer without units or holds no networks: save it again")
+        raise TutelageError(f"{path} has a layer without units or holds no networks: save it again")
     try:
         several = tuple(arrays[name] for name in biases) if len(wanted) > depth else None
         chosen, slope = str(about["activation"]), float(about["slope"])
         return Network(tuple(arrays[name] for name in weights), several, chosen, slope)
     except KeyError as missing:
-        raise Refusal(f"{path} lacks the entry {missing}: it is not a complete network file") from None
+        raise TutelageError(f"{path} lacks the entry {missing}: it is not a complete network file") from None
     except (TypeError, ValueError, OverflowError) as error:
-        raise Refusal(f"{path} is not a complete network file ({one_line(str(error))})") from None
+        raise TutelageError(f"{path} is not a complete network file ({one_line(str(error))})") from None
 
 
 def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     if not path.is_file():
-        raise Refusal(f"there is no file {path}")
+        raise TutelageError(f"there is no file {path}")
     try:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         about = json.loads(metadata.get("tutelage", "{}"))
     except (SafetensorError, OSError) as error:
-        raise Refusal(f"{path} is not a safetensors file ({error})") from None
+        raise TutelageError(f"{path} is not a safetensors file ({error})") from None
     except (ValueError, RecursionError):
         about = None
     if not isinstance(about, dict) or about.get("format") != FORMAT:
-        raise Refusal(
+        raise TutelageError(
             f"{path} holds arrays but no tutelage network: convert a torch model with from_module and save it"
         )
     return arrays, about

@@ -6,7 +6,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.networks.activations import gate
 from tutelage.networks.network import Network
 
@@ -94,11 +94,15 @@ def linear(network: Network, layer: int, f: Tensor) -> Tensor:
 def stacked_points(network: Network, points: Tensor) -> Tensor:
     """Points as [S, N, d] for this network; refused when the shapes or precisions do not fit."""
     if points.ndim not in (2, 3) or points.shape[-1] != network.inputs:
-        raise Refusal(f"points have shape {list(points.shape)}: wanted [.., N, {network.inputs}] for this network")
+        raise TutelageError(
+            f"points have shape {list(points.shape)}: wanted [.., N, {network.inputs}] for this network"
+        )
     if points.ndim == 2:
         points = points.unsqueeze(0)
     if points.dtype != network.dtype:
-        raise Refusal(f"points are {points.dtype} and the network is {network.dtype}: convert one with .to(dtype=...)")
+        raise TutelageError(
+            f"points are {points.dtype} and the network is {network.dtype}: convert one with .to(dtype=...)"
+        )
     if points.shape[0] not in (1, network.members):
-        raise Refusal(f"points are stacked for {points.shape[0]} members and the network has {network.members}")
+        raise TutelageError(f"points are stacked for {points.shape[0]} members and the network has {network.members}")
     return points.expand(network.members, -1, -1)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.networks.files import load
 from tutelage.networks.network import Network
 from tutelage.networks.onnx_files import load_onnx
@@ -23,20 +23,20 @@ def read_network(path: str | Path, activation: str = "relu", slope: float = 0.01
     if path.suffix.lower() == ".onnx":
         return load_onnx(path)
     if path.suffix.lower() in PICKLES:
-        raise Refusal(
+        raise TutelageError(
             f"{path} is a pickle, which can run any code when it is read: save the model's state_dict with "
             "safetensors.torch.save_file, or export the model to ONNX"
         )
     if not path.is_file():
-        raise Refusal(f"there is no file {path}")
+        raise TutelageError(f"there is no file {path}")
     try:
         with safe_open(path, framework="pt") as file:
             if "tutelage" in (file.metadata() or {}):
                 return load(path)
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError) as error:
-        raise Refusal(f"{path} is neither a safetensors nor an ONNX file ({error})") from None
+        raise TutelageError(f"{path} is neither a safetensors nor an ONNX file ({error})") from None
     try:
         return network_of(arrays, activation, slope, ordered=False)  # safetensors keeps no order
-    except Refusal as refusal:
-        raise Refusal(f"{path}: {one_line(str(refusal))}") from None
+    except TutelageError as refusal:
+        raise TutelageError(f"{path}: {one_line(str(refusal))}") from None

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tutelage import draws
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.networks._stacked_convolution import convolve
 
 Norm = Literal["off", "before", "after"]
@@ -61,13 +61,15 @@ class Architecture:
     def __post_init__(self) -> None:
         kinds = [isinstance(layer, Conv) for layer in self.hidden]
         if kinds != sorted(kinds, reverse=True):
-            raise Refusal("a convolution above a dense layer has no pixels to work on: put convolutions first")
+            raise TutelageError("a convolution above a dense layer has no pixels to work on: put convolutions first")
         if len(self.inputs) not in (1, 3) or (any(kinds) and len(self.inputs) != 3):
-            raise Refusal(f"inputs of shape {list(self.inputs)}: wanted (channels, height, width), or (features,)")
+            raise TutelageError(
+                f"inputs of shape {list(self.inputs)}: wanted (channels, height, width), or (features,)"
+            )
         if min((*self.inputs, self.outputs, *(_width(layer) for layer in self.hidden))) < 1:
-            raise Refusal("every layer needs at least one unit")
+            raise TutelageError("every layer needs at least one unit")
         if any(min(shape) < 1 for shape in self.shapes()):
-            raise Refusal("strides and kernels leave no pixels of the image: use fewer strides or more padding")
+            raise TutelageError("strides and kernels leave no pixels of the image: use fewer strides or more padding")
 
     def shapes(self) -> list[tuple[int, ...]]:
         """What every hidden layer gives: (channels, height, width) or (units,)."""
@@ -88,7 +90,7 @@ class Architecture:
     def with_widths(self, widths: Sequence[int]) -> "Architecture":
         """The same layers with other widths."""
         if len(widths) != len(self.hidden):
-            raise Refusal(f"{len(widths)} widths were given for {len(self.hidden)} hidden layers")
+            raise TutelageError(f"{len(widths)} widths were given for {len(self.hidden)} hidden layers")
         hidden = tuple(
             Conv(w, layer.kernel, layer.stride, layer.padding) if isinstance(layer, Conv) else Dense(w)
             for layer, w in zip(self.hidden, widths, strict=True)
@@ -192,11 +194,11 @@ class Layered(nn.Module):
     def _stacked(self, x: Tensor) -> Tensor:
         wanted = self.architecture.inputs
         if tuple(x.shape[-len(wanted) :]) != wanted or x.ndim not in (len(wanted) + 1, len(wanted) + 2):
-            raise Refusal(f"inputs have shape {list(x.shape)}: wanted [batch, {', '.join(map(str, wanted))}]")
+            raise TutelageError(f"inputs have shape {list(x.shape)}: wanted [batch, {', '.join(map(str, wanted))}]")
         if x.ndim == len(wanted) + 1:
             return x.unsqueeze(0).expand(self.members, *x.shape)
         if x.shape[0] != self.members:
-            raise Refusal(f"inputs are stacked for {x.shape[0]} members and there are {self.members}")
+            raise TutelageError(f"inputs are stacked for {x.shape[0]} members and there are {self.members}")
         return x
 
 
@@ -244,7 +246,9 @@ def folded(model: Layered) -> Layered:
         return model
     later = plan.hidden[1:]
     if plan.norm == "after" and any(isinstance(layer, Conv) and layer.padding for layer in later):
-        raise Refusal("batch norm after the activation cannot be folded into a padded convolution: use norm='before'")
+        raise TutelageError(
+            "batch norm after the activation cannot be folded into a padded convolution: use norm='before'"
+        )
     plain = Architecture(plan.inputs, plan.hidden, plan.outputs, plan.activation, plan.slope, "off", plan.pool)
     result = Layered(plain, model.seeds).to(model.weights[0].device, model.weights[0].dtype)
     with torch.no_grad():

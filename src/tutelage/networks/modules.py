@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parameter import UninitializedParameter
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.networks.network import Network
 
 _INERT = (nn.Flatten, nn.Identity, nn.Dropout)  # change nothing for a stack of layers in evaluation
@@ -20,12 +20,12 @@ def from_module(*modules: nn.Sequential) -> Network:
     (3, 4, 2)
     """
     if not modules:
-        raise Refusal("from_module needs at least one torch module")
+        raise TutelageError("from_module needs at least one torch module")
     read = [_read(module) for module in modules]
     (_, activation, slope) = read[0]
     shapes = [[w.shape for w, _ in layers] for layers, _, _ in read]
     if any(s != shapes[0] for s in shapes) or any(r[1:] != (activation, slope) for r in read):
-        raise Refusal("the modules differ in widths or activations: import them one by one")
+        raise TutelageError("the modules differ in widths or activations: import them one by one")
     weights = tuple(torch.stack(ws) for ws in zip(*([w for w, _ in layers] for layers, _, _ in read), strict=True))
     biases = tuple(torch.stack(bs) for bs in zip(*([b for _, b in layers] for layers, _, _ in read), strict=True))
     if not any(b.any() for b in biases) and all(m.bias is None for s in modules for m in s if isinstance(m, nn.Linear)):
@@ -58,13 +58,15 @@ def _activation(network: Network) -> nn.Module:
         case "linear":
             return nn.Identity()
         case other:
-            raise Refusal(f"torch.nn has no layer for the activation '{other}': only relu, leaky and linear convert")
+            raise TutelageError(
+                f"torch.nn has no layer for the activation '{other}': only relu, leaky and linear convert"
+            )
 
 
 def _read(module: nn.Sequential) -> tuple[list[tuple[Tensor, Tensor]], str, float]:
     """Layers as (W [in, out], b [out]), the hidden activation and its slope."""
     if not isinstance(module, nn.Sequential):
-        raise Refusal(f"from_module takes a torch.nn.Sequential, not {type(module).__name__}")
+        raise TutelageError(f"from_module takes a torch.nn.Sequential, not {type(module).__name__}")
     _check_plain(module, "the module")
     layers: list[tuple[Tensor, Tensor]] = []
     hidden: list[tuple[str, float]] = []  # what stands after each Linear but the last
@@ -82,21 +84,21 @@ def _read(module: nn.Sequential) -> tuple[list[tuple[Tensor, Tensor]], str, floa
         elif isinstance(part, nn.ReLU) and len(hidden) < len(layers):
             hidden.append(("relu", 0.01))
         elif isinstance(part, nn.Flatten) and (part.start_dim, part.end_dim) != (1, -1):
-            raise Refusal(f"layer {place} is a Flatten of some axes only: a plain Flatten() keeps a row a sample")
+            raise TutelageError(f"layer {place} is a Flatten of some axes only: a plain Flatten() keeps a row a sample")
         elif not isinstance(part, _INERT):
-            raise Refusal(
+            raise TutelageError(
                 f"layer {place} is a {type(part).__name__}, which cannot be imported there: only Linear, ReLU, "
                 "LeakyReLU, BatchNorm1d after Linear, Flatten, Identity and Dropout are understood"
             )
     if not layers:
-        raise Refusal("the module has no Linear layer")
+        raise TutelageError("the module has no Linear layer")
     if len(hidden) == len(layers):
-        raise Refusal(f"the module ends in {hidden[-1][0]}: the top layer of a network here has no activation")
+        raise TutelageError(f"the module ends in {hidden[-1][0]}: the top layer of a network here has no activation")
     if len(set(hidden)) > 1:
         names = ", ".join(
             sorted({f"{name} with slope {slope:g}" if name == "leaky" else name for name, slope in hidden})
         )
-        raise Refusal(f"the module mixes activations ({names}): use one throughout")
+        raise TutelageError(f"the module mixes activations ({names}): use one throughout")
     activation, slope = hidden[0] if hidden else ("linear", 0.01)
     return layers, activation, slope
 
@@ -105,20 +107,20 @@ def _check_plain(part: nn.Module, which: str) -> None:
     """A class may compute something else than the class it is derived from, and a hook may change what it computes."""
     for kind in (nn.Sequential, nn.Linear, nn.BatchNorm1d, nn.LeakyReLU, nn.ReLU, *_INERT):
         if isinstance(part, kind) and (type(part).forward is not kind.forward or "forward" in vars(part)):
-            raise Refusal(
+            raise TutelageError(
                 f"{which} is a {type(part).__name__} with a forward of its own, not that of {kind.__name__}: a "
                 "chain of layers is all that can be imported"
             )
     if part._forward_hooks or part._forward_pre_hooks:
-        raise Refusal(f"{which} has hooks, which may change what it computes: remove them")
+        raise TutelageError(f"{which} has hooks, which may change what it computes: remove them")
     if any(isinstance(p, UninitializedParameter) for p in part.parameters()):
-        raise Refusal(f"{which} has no weights yet: run the module on some inputs first")
+        raise TutelageError(f"{which} has no weights yet: run the module on some inputs first")
 
 
 def _folded(w: Tensor, b: Tensor, norm: nn.BatchNorm1d) -> tuple[Tensor, Tensor]:
     """A Linear and the BatchNorm1d after it as one Linear, in evaluation mode."""
     if norm.running_mean is None or norm.running_var is None:
-        raise Refusal("a BatchNorm1d without running statistics cannot be folded in")
+        raise TutelageError("a BatchNorm1d without running statistics cannot be folded in")
     scale = torch.rsqrt(norm.running_var + norm.eps)
     shift = -norm.running_mean * scale
     if norm.affine:

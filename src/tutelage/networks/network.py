@@ -8,7 +8,7 @@ from typing import SupportsIndex
 import torch
 from torch import Tensor
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.networks.activations import ACTIVATIONS
 
 PRECISIONS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
@@ -20,7 +20,7 @@ class Network:
     """S fully connected networks of one architecture, side by side.
 
     The first axis of every array is the member. Layer l maps f_{l-1} to f_l = sigma(f_{l-1} W_l + b_l); the top
-    layer has no activation (seed 000, section 3). Layers are numbered from 1 as in the seeds, so layer l uses
+    layer has no activation (Tian 2020, section 3). Layers are numbered from 1 as in the seeds, so layer l uses
     ``weights[l-1]``.
 
     weights: W_l [S, in, out]; biases: b_l [S, out], or None for networks without biases;
@@ -105,12 +105,12 @@ class Network:
 def concatenate(networks: Sequence[Network]) -> Network:
     """Stacks of one architecture joined along the member axis."""
     if not networks:
-        raise Refusal("there is nothing to concatenate: give at least one network")
+        raise TutelageError("there is nothing to concatenate: give at least one network")
     first = networks[0]
     for other in networks[1:]:
         if _architecture(other) != _architecture(first):
             kinds = f"{_architecture(first)} and {_architecture(other)}"
-            raise Refusal(f"networks of different architecture cannot be stacked: {kinds}")
+            raise TutelageError(f"networks of different architecture cannot be stacked: {kinds}")
     weights = tuple(torch.cat(layers) for layers in zip(*(n.weights for n in networks), strict=True))
     biases = None
     if first.biases is not None:
@@ -127,33 +127,37 @@ def _architecture(network: Network) -> tuple:
 def _check(network: Network) -> None:
     """Refuse arrays that do not fit together, naming the layer, what was met and what was wanted."""
     if network.activation not in ACTIVATIONS:
-        raise Refusal(f"there is no activation '{network.activation}': choose one of {', '.join(ACTIVATIONS)}")
+        raise TutelageError(f"unknown activation '{network.activation}': choose one of {', '.join(ACTIVATIONS)}")
     if not 0 <= network.slope < 1:
-        raise Refusal(f"a leaky slope lies in [0, 1), not at {network.slope}")
+        raise TutelageError(f"a leaky slope lies in [0, 1), not at {network.slope}")
     if not network.weights:
-        raise Refusal("a network needs at least one layer of weights")
+        raise TutelageError("a network needs at least one layer of weights")
     if network.weights[0].ndim != 3:
         shape = list(network.weights[0].shape)
-        raise Refusal(f"the weights of layer 1 have shape {shape}: wanted [members, in, out]")
+        raise TutelageError(f"the weights of layer 1 have shape {shape}: wanted [members, in, out]")
     members, width = network.weights[0].shape[:2]
     for layer, w in enumerate(network.weights, start=1):
         if w.ndim != 3 or w.shape[0] != members or w.shape[1] != width:
-            raise Refusal(f"the weights of layer {layer} have shape {list(w.shape)}: wanted [{members}, {width}, out]")
+            raise TutelageError(
+                f"the weights of layer {layer} have shape {list(w.shape)}: wanted [{members}, {width}, out]"
+            )
         width = w.shape[2]
     if len({(a.dtype, a.device) for a in network.parameters}) > 1:
         met = ", ".join(sorted({f"{a.dtype} on {a.device}" for a in network.parameters}))
-        raise Refusal(f"the arrays of a network must be of one precision on one device, not {met}")
+        raise TutelageError(f"the arrays of a network must be of one precision on one device, not {met}")
     if network.dtype not in PRECISIONS:
         kinds = ", ".join(str(kind).removeprefix("torch.") for kind in PRECISIONS)
-        raise Refusal(
+        raise TutelageError(
             f"the arrays of a network must be of type {kinds}, got {str(network.dtype).removeprefix('torch.')}"
         )
     if network.biases is None:
         return
     if len(network.biases) != len(network.weights):
-        raise Refusal(
+        raise TutelageError(
             f"{len(network.weights)} layers of weights came with {len(network.biases)} biases: give one a layer"
         )
     for layer, (w, b) in enumerate(zip(network.weights, network.biases, strict=True), start=1):
         if b.shape != (members, w.shape[2]):
-            raise Refusal(f"the bias of layer {layer} has shape {list(b.shape)}: wanted [{members}, {w.shape[2]}]")
+            raise TutelageError(
+                f"the bias of layer {layer} has shape {list(b.shape)}: wanted [{members}, {w.shape[2]}]"
+            )

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import conv2d, pad
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.networks.network import Network
 from tutelage.networks.onnx_model import attributes, called, constants, read_model
 from tutelage.settings import one_line
@@ -35,7 +35,9 @@ class _Chain:
 
     def known(self, node: Any) -> tuple[int, ...]:
         if self.shape is None:
-            raise Refusal(f"{called(node)} needs the shape of the input: export the model with a fixed input shape")
+            raise TutelageError(
+                f"{called(node)} needs the shape of the input: export the model with a fixed input shape"
+            )
         return self.shape
 
     def then(self, w: Tensor, b: Tensor, shape: tuple[int, ...]) -> None:
@@ -43,7 +45,7 @@ class _Chain:
         if self.affine is not None:
             lower, offset = self.affine
             if len(lower) * w.shape[1] > max(DENSE, lower.numel(), w.numel()):
-                raise Refusal(_too_large("the product of affine layers", len(lower) * w.shape[1]))
+                raise TutelageError(_too_large("the product of affine layers", len(lower) * w.shape[1]))
             w, b = lower @ w, offset @ w + b
         self.affine, self.shape = (w, b), shape
 
@@ -58,7 +60,7 @@ class _Chain:
 
     def fits(self, size: int, node: Any) -> None:
         if size > DENSE:
-            raise Refusal(_too_large(called(node), size))
+            raise TutelageError(_too_large(called(node), size))
 
     def activated(self, kind: str, slope: float, node: Any) -> None:
         if self.affine is None:
@@ -70,7 +72,7 @@ class _Chain:
 
 def _identity(width: int) -> tuple[Tensor, Tensor]:
     if width**2 > DENSE:
-        raise Refusal(_too_large("an activation without weights before it", width**2))
+        raise TutelageError(_too_large("an activation without weights before it", width**2))
     return torch.eye(width, dtype=torch.float64), torch.zeros(width, dtype=torch.float64)
 
 
@@ -90,8 +92,8 @@ def load_onnx(path: str | Path) -> Network:
     """
     try:
         return _load(Path(path))
-    except Refusal as refusal:  # names in a file may hold anything
-        raise Refusal(one_line(str(refusal))) from None
+    except TutelageError as refusal:  # names in a file may hold anything
+        raise TutelageError(one_line(str(refusal))) from None
 
 
 def _load(path: Path) -> Network:
@@ -99,7 +101,7 @@ def _load(path: Path) -> Network:
     arrays = constants(graph, path.parent)
     inputs = [i for i in graph.input if i.name not in arrays]
     if len(inputs) != 1 or len(graph.output) != 1:
-        raise Refusal(f"{path} has {len(inputs)} inputs and {len(graph.output)} outputs: one of each is wanted")
+        raise TutelageError(f"{path} has {len(inputs)} inputs and {len(graph.output)} outputs: one of each is wanted")
     chain = _begin(inputs[0])
     here = inputs[0].name
     for node in graph.node:
@@ -107,11 +109,13 @@ def _load(path: Path) -> Network:
             continue
         moving = [name for name in node.input if name and name not in arrays]
         if moving != [here]:
-            raise Refusal(_refused(node, moving, here))
+            raise TutelageError(_refused(node, moving, here))
         _read(chain, node, [arrays.get(name) for name in node.input])
         here = node.output[0]
     if here != graph.output[0].name:
-        raise Refusal(f"{path} ends in {here} and its output is {graph.output[0].name}: one chain of layers is wanted")
+        raise TutelageError(
+            f"{path} ends in {here} and its output is {graph.output[0].name}: one chain of layers is wanted"
+        )
     return _network(chain)
 
 
@@ -121,15 +125,21 @@ def _begin(value: Any) -> _Chain:
 
     kind = value.type.tensor_type
     if kind.elem_type not in (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16):
-        raise Refusal(f"the input {value.name} is not an array of real numbers: export the model with a float input")
+        raise TutelageError(
+            f"the input {value.name} is not an array of real numbers: export the model with a float input"
+        )
     dims = [d.dim_value for d in kind.shape.dim]
     if kind.HasField("shape") and len(dims) < 2:
-        raise Refusal(f"the input {value.name} has {len(dims)} axes: it must have two or more, the first for samples")
+        raise TutelageError(
+            f"the input {value.name} has {len(dims)} axes: it must have two or more, the first for samples"
+        )
     if min(dims, default=0) < 0:
-        raise Refusal(f"the input {value.name} has shape {dims}: sizes must be positive")
+        raise TutelageError(f"the input {value.name} has shape {dims}: sizes must be positive")
     if not all(dims[1:]) or not dims:
         if len(dims) > 2:
-            raise Refusal(f"the input {value.name} has axes of unknown size: export the model with a fixed input shape")
+            raise TutelageError(
+                f"the input {value.name} has axes of unknown size: export the model with a fixed input shape"
+            )
         return _Chain(None)
     return _Chain(tuple(dims[1:]), dims[0] or None)
 
@@ -143,7 +153,7 @@ def _refused(node: Any, moving: list[str], here: str) -> str:
 def _read(chain: _Chain, node: Any, given: list[np.ndarray | None]) -> None:
     """Take one operator into the chain."""
     if given[0] is not None and node.op_type not in ("Add", "Sub"):
-        raise Refusal(f"{called(node)} is applied to a constant: its first input must be the layer before it")
+        raise TutelageError(f"{called(node)} is applied to a constant: its first input must be the layer before it")
     how = attributes(node)
     match node.op_type:
         case "Gemm" | "MatMul":
@@ -164,7 +174,7 @@ def _read(chain: _Chain, node: Any, given: list[np.ndarray | None]) -> None:
             _reshape(chain, node, given[1], how)
         case "Dropout":
             if len(given) > 2 and given[2] is not None and np.any(given[2]):
-                raise Refusal(f"{called(node)} is in training mode: export the model for inference")
+                raise TutelageError(f"{called(node)} is in training mode: export the model for inference")
 
 
 def _weights(chain: _Chain, node: Any, given: list[np.ndarray | None]) -> list[Tensor | None]:
@@ -172,24 +182,26 @@ def _weights(chain: _Chain, node: Any, given: list[np.ndarray | None]) -> list[T
     for a in given:
         if a is not None:
             if a.dtype.name not in ("float16", "bfloat16", "float32", "float64"):
-                raise Refusal(f"{called(node)} has weights of type {a.dtype.name}: float16 to float64 are understood")
+                raise TutelageError(
+                    f"{called(node)} has weights of type {a.dtype.name}: float16 to float64 are understood"
+                )
             chain.precisions.add(a.dtype.name)
             with np.errstate(invalid="ignore"):
                 if not np.isfinite(a.astype(np.float64)).all():
-                    raise Refusal(f"{called(node)} has weights that are not finite: the model has diverged")
+                    raise TutelageError(f"{called(node)} has weights that are not finite: the model has diverged")
     return [None if a is None else torch.from_numpy(a.astype(np.float64)) for a in given]
 
 
 def _matrix(chain: _Chain, node: Any, arrays: list[Tensor | None], how: dict[str, Any]) -> None:
     w = arrays[1]
     if w is None or w.ndim != 2 or how.get("transA", 0):
-        raise Refusal(f"{called(node)} is not a sample times a constant matrix: only that is understood")
+        raise TutelageError(f"{called(node)} is not a sample times a constant matrix: only that is understood")
     if chain.shape is not None and len(chain.shape) > 1:
-        raise Refusal(f"{called(node)} multiplies an unflattened sample: put a Flatten before it")
+        raise TutelageError(f"{called(node)} multiplies an unflattened sample: put a Flatten before it")
     w = how.get("alpha", 1.0) * (w.T if how.get("transB", 0) else w)
     b = arrays[2] if len(arrays) > 2 and arrays[2] is not None else torch.zeros(w.shape[1], dtype=torch.float64)
     if chain.shape is not None and chain.shape[0] != len(w):
-        raise Refusal(f"{called(node)} takes {len(w)} numbers and is given {chain.shape[0]}")
+        raise TutelageError(f"{called(node)} takes {len(w)} numbers and is given {chain.shape[0]}")
     chain.then(w, how.get("beta", 1.0) * _broadcast(b, (w.shape[1],), node), (w.shape[1],))
 
 
@@ -200,14 +212,16 @@ def _broadcast(b: Tensor, shape: tuple[int, ...], node: Any) -> Tensor:
         b = b[0]
     sizes = zip(reversed(b.shape), reversed(shape), strict=False)
     if b.ndim > len(shape) or any(own not in (1, wanted) for own, wanted in sizes):
-        raise Refusal(f"{called(node)} adds an array of shape {met} to samples of shape {list(shape)}: it does not fit")
+        raise TutelageError(
+            f"{called(node)} adds an array of shape {met} to samples of shape {list(shape)}: it does not fit"
+        )
     return b.expand(shape).reshape(-1)
 
 
 def _shift(chain: _Chain, node: Any, arrays: list[Tensor | None]) -> None:
     left, right = arrays
     if node.op_type == "Sub" and right is None:
-        raise Refusal(f"{called(node)} subtracts a layer from a constant: only the other way round is understood")
+        raise TutelageError(f"{called(node)} subtracts a layer from a constant: only the other way round is understood")
     b = right if left is None else left
     assert b is not None
     sign = -1.0 if node.op_type == "Sub" else 1.0
@@ -219,7 +233,7 @@ def _convolution(chain: _Chain, node: Any, arrays: list[Tensor | None], how: dic
     shape, w = chain.known(node), arrays[1]
     auto = how.get("auto_pad", b"NOTSET")
     if w is None or w.ndim != 4 or len(shape) != 3 or auto not in (b"NOTSET", b"VALID"):
-        raise Refusal(f"{called(node)} is not a 2-D convolution with stated pads: only these are understood")
+        raise TutelageError(f"{called(node)} is not a 2-D convolution with stated pads: only these are understood")
     pads, group = list(how.get("pads", [0, 0, 0, 0])), how.get("group", 1)
     stride, dilation = list(how.get("strides", [1, 1])), list(how.get("dilations", [1, 1]))
     b = arrays[2] if len(arrays) > 2 and arrays[2] is not None else torch.zeros(len(w), dtype=torch.float64)
@@ -227,14 +241,18 @@ def _convolution(chain: _Chain, node: Any, arrays: list[Tensor | None], how: dic
         len(pads) == 4 and len(stride) == len(dilation) == 2 and min(pads) >= 0 and min(*stride, *dilation, group) > 0
     )
     if not sound or (auto == b"VALID" and any(pads)) or list(how.get("kernel_shape", w.shape[2:])) != list(w.shape[2:]):
-        raise Refusal(f"{called(node)} has pads, strides, dilations or a kernel shape that are not a convolution's")
+        raise TutelageError(
+            f"{called(node)} has pads, strides, dilations or a kernel shape that are not a convolution's"
+        )
     if w.shape[1] * group != shape[0] or len(w) % group or tuple(b.shape) != (len(w),):
-        raise Refusal(f"{called(node)} has weights {list(w.shape)} in {group} groups: they do not fit {list(shape)}")
+        raise TutelageError(
+            f"{called(node)} has weights {list(w.shape)} in {group} groups: they do not fit {list(shape)}"
+        )
     top, left, bottom, right = pads
     room = [shape[1] + top + bottom, shape[2] + left + right]
     out = [(r - d * (k - 1) - 1) // s + 1 for r, d, k, s in zip(room, dilation, w.shape[2:], stride, strict=True)]
     if min(out) < 1:
-        raise Refusal(f"{called(node)} has a kernel larger than its image of {room[0]} x {room[1]} pixels")
+        raise TutelageError(f"{called(node)} has a kernel larger than its image of {room[0]} x {room[1]} pixels")
     chain.fits(max(prod(shape) * len(w) * prod(out), shape[0] * prod(room)), node)
     most = max(1, DENSE // (shape[0] * prod(room)))  # pixels written out at a time
     parts = []
@@ -250,15 +268,15 @@ def _convolution(chain: _Chain, node: Any, arrays: list[Tensor | None], how: dic
 def _normalisation(chain: _Chain, node: Any, arrays: list[Tensor | None], how: dict[str, Any]) -> None:
     shape = chain.known(node)
     if how.get("training_mode", 0) or not how.get("spatial", 1) or any(node.output[1:]):
-        raise Refusal(f"{called(node)} is in training mode or not per channel: export the model for inference")
+        raise TutelageError(f"{called(node)} is in training mode or not per channel: export the model for inference")
     parts = [a for a in arrays[1:] if a is not None]
     if len(parts) != 4 or any(tuple(a.shape) != shape[:1] for a in parts):
         met = ", ".join(str(list(a.shape)) for a in parts)
-        raise Refusal(f"{called(node)} has arrays of shape {met}: four of shape [{shape[0]}] are wanted")
+        raise TutelageError(f"{called(node)} has arrays of shape {met}: four of shape [{shape[0]}] are wanted")
     gamma, beta, mean, var = parts
     var = var + how.get("epsilon", 1e-5)
     if not bool((var > 0).all()):
-        raise Refusal(f"{called(node)} has a variance below 0: the file is damaged")
+        raise TutelageError(f"{called(node)} has a variance below 0: the file is damaged")
     scale = gamma * torch.rsqrt(var)
     across = [1] * (len(shape) - 1)
     wide = [a.view(-1, *across).expand(shape).reshape(-1) for a in (scale, beta - mean * scale)]
@@ -267,7 +285,7 @@ def _normalisation(chain: _Chain, node: Any, arrays: list[Tensor | None], how: d
 
 def _flatten(chain: _Chain, node: Any, how: dict[str, Any]) -> None:
     if how.get("axis", 1) != 1:
-        raise Refusal(
+        raise TutelageError(
             f"{called(node)} flattens from axis {how['axis']}: only axis 1, one row per sample, is understood"
         )
     chain.shape = (prod(chain.known(node)),)
@@ -282,26 +300,30 @@ def _reshape(chain: _Chain, node: Any, wanted: np.ndarray | None, how: dict[str,
         if (columns == width and (kept or rows == -1)) or (columns == -1 and kept):
             chain.shape = (width,)
             return
-    raise Refusal(f"{called(node)} does not make one row per sample: only that is understood")
+    raise TutelageError(f"{called(node)} does not make one row per sample: only that is understood")
 
 
 def _network(chain: _Chain) -> Network:
     if chain.affine is None:  # the top layer of a network has no activation: one that hands on is put above it
         width = prod(chain.shape or ()) if chain.layers else 0
         if not width:
-            raise Refusal("the ONNX file has no layers of weights")
+            raise TutelageError("the ONNX file has no layers of weights")
         chain.affine = _identity(width)
     if len(set(chain.kinds)) > 1:
         kinds = ", ".join(sorted(f"{kind} (slope {slope:g})" for kind, slope in set(chain.kinds)))
-        raise Refusal(f"the ONNX file mixes activations ({kinds}): a network here has one throughout")
+        raise TutelageError(f"the ONNX file mixes activations ({kinds}): a network here has one throughout")
     if "float64" in chain.precisions and len(chain.precisions) > 1:
-        raise Refusal(f"the ONNX file mixes weights of type {', '.join(sorted(chain.precisions))}: use one throughout")
+        raise TutelageError(
+            f"the ONNX file mixes weights of type {', '.join(sorted(chain.precisions))}: use one throughout"
+        )
     kind, slope = chain.kinds[0] if chain.kinds else ("linear", 0.01)
     if not isfinite(slope):
-        raise Refusal(f"the slope of LeakyRelu must lie in [0, 1), got {slope}")
+        raise TutelageError(f"the slope of LeakyRelu must lie in [0, 1), got {slope}")
     dtype = torch.float64 if "float64" in chain.precisions else torch.float32
     layers = [(w.to(dtype), b.to(dtype)) for w, b in (*chain.layers, chain.affine)]
     if not all(bool(a.isfinite().all()) for layer in layers for a in layer):
-        raise Refusal("the layers of the ONNX file multiply to numbers that are not finite: scale its weights down")
+        raise TutelageError(
+            "the layers of the ONNX file multiply to numbers that are not finite: scale its weights down"
+        )
     weights = tuple(w.unsqueeze(0) for w, _ in layers)
     return Network(weights, tuple(b.unsqueeze(0) for _, b in layers), kind, slope)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 OLDEST = 7
 """The oldest opset: before it, operators broadcast and normalise differently."""
@@ -47,13 +47,13 @@ def read_model(path: Path) -> Any:
     try:
         import onnx
     except ImportError:
-        raise Refusal("reading ONNX files needs the package onnx: pip install 'tutelage[onnx]'") from None
+        raise TutelageError("reading ONNX files needs the package onnx: pip install 'tutelage[onnx]'") from None
     if not path.is_file():
-        raise Refusal(f"there is no file {path}")
+        raise TutelageError(f"there is no file {path}")
     try:
         model = onnx.load(str(path), load_external_data=False)
     except Exception as error:  # protobuf's own errors have no common base
-        raise Refusal(f"{path} is not an ONNX file ({type(error).__name__})") from None
+        raise TutelageError(f"{path} is not an ONNX file ({type(error).__name__})") from None
     _check_model(model, path)
     for node in model.graph.node:
         _check_node(node)
@@ -74,7 +74,7 @@ def constants(graph: Any, folder: Path) -> dict[str, np.ndarray]:
                 kind = np.float32 if attribute.name.startswith("value_float") else np.int64
                 arrays[node.output[0]] = np.array(attributes(node)[attribute.name], kind)
     if sum(prod(t.dims) for t in tensors.values() if min(t.dims, default=1) > 0) * 4 > LARGEST:
-        raise Refusal(f"the weights of the ONNX file exceed {LARGEST >> 30} GiB: take a smaller model")
+        raise TutelageError(f"the weights of the ONNX file exceed {LARGEST >> 30} GiB: take a smaller model")
     return arrays | {name: _array(name, tensor, folder) for name, tensor in tensors.items()}
 
 
@@ -90,34 +90,38 @@ def attributes(node: Any) -> dict[str, Any]:
 
 def _check_model(model: Any, path: Path) -> None:
     if model.functions:
-        raise Refusal(f"{path} defines the local function {model.functions[0].name}: export the model with it inlined")
+        raise TutelageError(
+            f"{path} defines the local function {model.functions[0].name}: export the model with it inlined"
+        )
     versions = [o.version for o in model.opset_import if o.domain in ("", "ai.onnx")]
     if len(versions) != 1 or versions[0] < OLDEST:
         met = ", ".join(map(str, versions)) or "none"
-        raise Refusal(f"{path} must use one opset of ONNX, {OLDEST} or later, got {met}: export it again")
+        raise TutelageError(f"{path} must use one opset of ONNX, {OLDEST} or later, got {met}: export it again")
 
 
 def _check_node(node: Any) -> None:
     from onnx import AttributeProto
 
     if node.domain not in ("", "ai.onnx"):
-        raise Refusal(f"{called(node)} is of the domain '{node.domain}': only operators of ONNX itself are understood")
+        raise TutelageError(
+            f"{called(node)} is of the domain '{node.domain}': only operators of ONNX itself are understood"
+        )
     if node.op_type not in KNOWN:
-        raise Refusal(f"{called(node)} is not understood: only {', '.join(KNOWN)} are")
+        raise TutelageError(f"{called(node)} is not understood: only {', '.join(KNOWN)} are")
     least, most = _INPUTS[node.op_type]
     if not least <= len(node.input) <= most or not all(node.input[:least]):
         wanted = str(least) if least == most else f"{least} to {most}"
-        raise Refusal(f"{called(node)} must have {wanted} inputs, got {sum(map(bool, node.input))}")
+        raise TutelageError(f"{called(node)} must have {wanted} inputs, got {sum(map(bool, node.input))}")
     if not node.output or not node.output[0]:
-        raise Refusal(f"{called(node)} has no output: the file is damaged")
+        raise TutelageError(f"{called(node)} has no output: the file is damaged")
     known = _ATTRIBUTES.get(node.op_type, {})
     for a in node.attribute:
         kind = AttributeProto.AttributeType.Name(a.type) if a.type in AttributeProto.AttributeType.values() else "?"
         if known.get(a.name) != kind or a.ref_attr_name:
-            raise Refusal(f"{called(node)} has the attribute {a.name} of type {kind}, which is not understood")
+            raise TutelageError(f"{called(node)} has the attribute {a.name} of type {kind}, which is not understood")
     names = [a.name for a in node.attribute]
     if len(set(names)) < len(names) or (node.op_type == "Constant" and len(names) != 1):
-        raise Refusal(f"{called(node)} has the attributes {', '.join(names) or 'none'}: the file is damaged")
+        raise TutelageError(f"{called(node)} has the attributes {', '.join(names) or 'none'}: the file is damaged")
 
 
 def _check_names(graph: Any) -> None:
@@ -131,7 +135,9 @@ def _check_names(graph: Any) -> None:
     for node in graph.node:
         for name in node.input:
             if name and name not in known:
-                raise Refusal(f"{called(node)} takes '{name}', which nothing before it gives: the file is damaged")
+                raise TutelageError(
+                    f"{called(node)} takes '{name}', which nothing before it gives: the file is damaged"
+                )
         known |= set(node.output)
 
 
@@ -139,7 +145,7 @@ def _distinct(names: Iterable[str]) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen or not name:
-            raise Refusal(f"the ONNX file defines the name '{name}' twice or not at all: the file is damaged")
+            raise TutelageError(f"the ONNX file defines the name '{name}' twice or not at all: the file is damaged")
         seen.add(name)
 
 
@@ -147,16 +153,16 @@ def _array(name: str, tensor: Any, folder: Path) -> np.ndarray:
     from onnx import TensorProto, numpy_helper
 
     if min(tensor.dims, default=1) < 1:
-        raise Refusal(f"the array {name} of the ONNX file has shape {list(tensor.dims)}: sizes must be positive")
+        raise TutelageError(f"the array {name} of the ONNX file has shape {list(tensor.dims)}: sizes must be positive")
     if tensor.HasField("segment"):
-        raise Refusal(f"the array {name} of the ONNX file is stored in segments: save the model again")
+        raise TutelageError(f"the array {name} of the ONNX file is stored in segments: save the model again")
     if tensor.data_location == TensorProto.EXTERNAL:
         tensor.raw_data = _external(name, tensor, folder)
         tensor.data_location = TensorProto.DEFAULT
     try:
         return np.array(numpy_helper.to_array(tensor))
     except (ValueError, TypeError, KeyError, OverflowError, MemoryError) as error:
-        raise Refusal(f"the array {name} of the ONNX file cannot be read ({_first_line(error)})") from None
+        raise TutelageError(f"the array {name} of the ONNX file cannot be read ({_first_line(error)})") from None
 
 
 def _external(name: str, tensor: Any, folder: Path) -> bytes:
@@ -165,24 +171,28 @@ def _external(name: str, tensor: Any, folder: Path) -> bytes:
     location = entries.get("location", "")
     where = Path(location)
     if not location or "\0" in location or where.is_absolute() or ".." in where.parts:
-        raise Refusal(f"the array {name} lies in '{location}': external data must lie in the folder of the ONNX file")
+        raise TutelageError(
+            f"the array {name} lies in '{location}': external data must lie in the folder of the ONNX file"
+        )
     try:
         path = (folder / where).resolve(strict=True)
         inside, size = path.is_relative_to(folder.resolve()), path.stat().st_size
         offset = int(entries.get("offset", "0"))
         length = int(entries.get("length", str(size - offset)))
     except (OSError, RuntimeError):
-        raise Refusal(
+        raise TutelageError(
             f"the array {name} lies in {folder / where}, which is missing: copy it beside the model"
         ) from None
     except ValueError:
-        raise Refusal(f"the offset or length of the external array {name} is not a whole number") from None
+        raise TutelageError(f"the offset or length of the external array {name} is not a whole number") from None
     if not inside or not path.is_file():
-        raise Refusal(f"the array {name} lies in {path}: external data must be a file in the folder of the ONNX file")
+        raise TutelageError(
+            f"the array {name} lies in {path}: external data must be a file in the folder of the ONNX file"
+        )
     if offset < 0 or length < 0 or offset + length > size:
-        raise Refusal(f"the array {name} is {length:,} bytes at {offset:,} of {path}, which has {size:,} bytes")
+        raise TutelageError(f"the array {name} is {length:,} bytes at {offset:,} of {path}, which has {size:,} bytes")
     if length > LARGEST:
-        raise Refusal(f"the array {name} of the ONNX file exceeds {LARGEST >> 30} GiB: take a smaller model")
+        raise TutelageError(f"the array {name} of the ONNX file exceeds {LARGEST >> 30} GiB: take a smaller model")
     with path.open("rb") as file:
         file.seek(offset)
         return file.read(length)

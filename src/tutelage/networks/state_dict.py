@@ -9,7 +9,7 @@ from itertools import groupby, pairwise
 
 from torch import Tensor
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.networks.network import Network
 
 _SKIPS = {"shortcut", "skip", "residual", "downsample"}
@@ -34,11 +34,11 @@ def network_of(arrays: Mapping[str, Tensor], activation: str, slope: float, orde
     """As :func:`from_state_dict`; ordered: whether the order of the arrays means anything, which files do not keep."""
     given = [n.removesuffix(".weight") for n in arrays if n.endswith(".weight")]
     if not given:
-        raise Refusal("there is no array called NAME.weight: these are not the arrays of a torch model")
+        raise TutelageError("there is no array called NAME.weight: these are not the arrays of a torch model")
     sizes = {name: _size(name, arrays[f"{name}.weight"]) for name in given}
     used = {f"{name}.{part}" for name in given for part in ("weight", "bias")}
     for other in sorted(set(arrays) - used):
-        raise Refusal(_unlike(other, "is neither the weight nor the bias of a linear layer"))
+        raise TutelageError(_unlike(other, "is neither the weight nor the bias of a linear layer"))
     names = _in_order(given, sizes) if ordered else _by_names_or_sizes(given, sizes)
     _refuse_skips(names, sizes)
     weights, biases = [], []
@@ -56,9 +56,9 @@ Sizes = Mapping[str, tuple[int, int]]
 
 def _size(name: str, w: Tensor) -> tuple[int, int]:
     if w.ndim != 2:
-        raise Refusal(_unlike(name, f"has shape {list(w.shape)}"))
+        raise TutelageError(_unlike(name, f"has shape {list(w.shape)}"))
     if not w.numel():
-        raise Refusal(f"the array {name}.weight has shape {list(w.shape)}: a layer needs at least one unit")
+        raise TutelageError(f"the array {name}.weight has shape {list(w.shape)}: a layer needs at least one unit")
     return w.shape[1], w.shape[0]
 
 
@@ -69,7 +69,7 @@ def _in_order(given: Sequence[str], sizes: Sizes) -> Sequence[str]:
         _check_chain(given, sizes)
         return given
     if _break(given, sizes) is None and _break(numbered, sizes) is None:
-        raise Refusal(
+        raise TutelageError(
             f"the layers come in the order {_listed(given)} and are numbered {_listed(numbered)}, and both orders fit: "
             "give them in the order of their numbers, or convert the model with from_module"
         )
@@ -88,7 +88,7 @@ def _by_names_or_sizes(given: Sequence[str], sizes: Sizes) -> Sequence[str]:
     outs = {sizes[name][1] for name in given}
     firsts = [name for name in given if sizes[name][0] not in outs]
     if len(above) < len(given) or len(outs) < len(given) or len(firsts) != 1:
-        raise Refusal(
+        raise TutelageError(
             f"the names {_listed(given)} and the sizes of these layers do not tell their order: number the names, such "
             "as 0.weight and 1.weight, or export the model to ONNX"
         )
@@ -114,7 +114,7 @@ def _break(names: Sequence[str], sizes: Sizes) -> tuple[str, str] | None:
 def _check_chain(names: Sequence[str], sizes: Sizes) -> None:
     if found := _break(names, sizes):
         below, above = found
-        raise Refusal(
+        raise TutelageError(
             f"{above}.weight takes {sizes[above][0]} numbers and {below}.weight gives {sizes[below][1]}: name the "
             "layers in their order, or convert the model with from_module and save it"
         )
@@ -124,7 +124,7 @@ def _refuse_skips(names: Sequence[str], sizes: Sizes) -> None:
     """A part of a model that gives as many numbers as it takes may add the two: a residual block, which is no chain."""
     for name in names:
         if _SKIPS & set(re.split(r"[._\d]+", name.lower())):
-            raise Refusal(_unlike(f"{name}.weight", "looks like a path around other layers"))
+            raise TutelageError(_unlike(f"{name}.weight", "looks like a path around other layers"))
     parents = [name.split(".")[:-1] for name in names]
     shared = len(parents[0]) if len({tuple(p) for p in parents}) == 1 else _common(parents)
     for depth in range(shared + 1, max(map(len, parents)) + 1):
@@ -132,7 +132,7 @@ def _refuse_skips(names: Sequence[str], sizes: Sizes) -> None:
             layers = [name for name, _ in inside]
             if len(part) == depth and sizes[layers[0]][0] == sizes[layers[-1]][1]:
                 what = f"belongs to the part {'.'.join(part)}, which gives as many numbers as it takes"
-                raise Refusal(_unlike(f"{layers[0]}.weight", f"{what} and may add them (a residual block)"))
+                raise TutelageError(_unlike(f"{layers[0]}.weight", f"{what} and may add them (a residual block)"))
 
 
 def _common(parents: Sequence[Sequence[str]]) -> int:

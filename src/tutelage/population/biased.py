@@ -18,7 +18,7 @@ import torch
 from scipy.special import ndtr, owens_t
 from torch import Tensor
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.networks import Network
 
 _PARALLEL = 1e-12
@@ -148,7 +148,9 @@ def directions(w: np.ndarray) -> np.ndarray:
 def _leak(activation: str, slope: float) -> float:
     """The slope below 0."""
     if activation not in ("relu", "leaky", "abs", "linear"):
-        raise Refusal(f"there is no closed form with biases for '{activation}': choose relu, leaky, abs or linear")
+        raise TutelageError(
+            f"there is no closed form with biases for '{activation}': choose relu, leaky, abs or linear"
+        )
     return slope if activation == "leaky" else SLOPES[activation]
 
 
@@ -166,12 +168,12 @@ def _units(network: Network, sign: float) -> tuple[Tensor, Tensor, Tensor]:
 def _check(teacher: Network, students: Network) -> None:
     for network, who in ((teacher, "teacher"), (students, "students")):
         if network.depth != 2:
-            raise Refusal(f"exact losses are known for two layers, and the {who} has {network.depth}")
+            raise TutelageError(f"exact losses are known for two layers, and the {who} has {network.depth}")
     if (teacher.inputs, teacher.outputs) != (students.inputs, students.outputs):
-        raise Refusal("teacher and students have different numbers of inputs or outputs: give both the same")
+        raise TutelageError("teacher and students have different numbers of inputs or outputs: give both the same")
     kinds = [(n.activation, n.slope if n.activation == "leaky" else None) for n in (teacher, students)]
     if kinds[0] != kinds[1]:
-        raise Refusal(f"teacher and students have different activations ({kinds[0][0]} and {kinds[1][0]})")
+        raise TutelageError(f"teacher and students have different activations ({kinds[0][0]} and {kinds[1][0]})")
 
 
 def _rectified(w: np.ndarray, b: np.ndarray, v: np.ndarray, c: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ import torch
 from scipy.special import ndtr
 from torch import Tensor
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.networks import Network
 from tutelage.population.biased import _PARALLEL, _check, _half, _leak, _phi, _standardised, _units, directions
 
@@ -38,7 +38,7 @@ def hessian(teacher: Network, students: Network) -> Tensor:
     lost = (own_w == 0).all(2) & (own_b == 0)
     if leak != 1 and lost.any():
         member, unit = np.argwhere(lost)[0]
-        raise Refusal(
+        raise TutelageError(
             f"unit {unit} of member {member} has neither weights nor bias, where the loss has a kink and no Hessian: "
             "leave such units out"
         )

@@ -4,7 +4,7 @@ A teacher f*(x) = sum_j c*_j sigma(w*_j.x) and a student f(x) = sum_k c_k sigma(
 
 .. math:: J = \tfrac12 E \|f^*(x) - f(x)\|^2 = \tfrac12 \sum_{p,q} (c_p \cdot c_q)\, k(w_p, w_q)
 
-over the units p, q of both, the teacher's with -c (002, section 2; 000, eq. 2). For inputs of another
+over the units p, q of both, the teacher's with -c (Zhu et al. 2021, section 2; Tian 2020, eq. 2). For inputs of another
 deviation scale the first layers. What is done here is done for all members at once.
 """
 
@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.networks import Network
 from tutelage.population.kernels import KINDS, kernel, kernel_hessians, odd_and_even, weighted_gradient
 
@@ -34,16 +34,16 @@ class Units:
 
     def __post_init__(self) -> None:
         if self.activation not in KINDS:
-            raise Refusal(
+            raise TutelageError(
                 f"there is no closed form for the activation '{self.activation}': choose one of {', '.join(KINDS)}"
             )
         if self.w.ndim != 3 or self.c.ndim != 3 or self.w.shape[:2] != self.c.shape[:2]:
-            raise Refusal(
+            raise TutelageError(
                 f"units have directions {list(self.w.shape)} and fan-outs {list(self.c.shape)}: "
                 "wanted [S, n, d] and [S, n, C]"
             )
         if not (self.w.isfinite().all() and self.c.isfinite().all()):
-            raise Refusal("units hold numbers that are not finite: leave out diverged members")
+            raise TutelageError("units hold numbers that are not finite: leave out diverged members")
         object.__setattr__(self, "w", self.w.double())
         object.__setattr__(self, "c", self.c.double())
 
@@ -55,9 +55,9 @@ class Units:
 def units_of(network: Network) -> Units:
     """The units of two-layer networks; biases must be 0, since the formulas here have none."""
     if network.depth != 2:
-        raise Refusal(f"exact losses are known for two layers, and the network has {network.depth}")
+        raise TutelageError(f"exact losses are known for two layers, and the network has {network.depth}")
     if network.biases is not None and any(bool((b != 0).any()) for b in network.biases):
-        raise Refusal("the network has biases: use tutelage.population.biased, or set them to 0")
+        raise TutelageError("the network has biases: use tutelage.population.biased, or set them to 0")
     return Units(network.weights[0].mT, network.weights[1], network.activation, network.slope)
 
 
@@ -147,13 +147,13 @@ def _check(teacher: Units, students: Units) -> None:
     for what, place in (("input", "w"), ("output", "c")):
         a, b = (getattr(units, place).shape[2] for units in (teacher, students))
         if a != b:
-            raise Refusal(f"the teacher has {a} {what}s and the students have {b}: give both the same number")
+            raise TutelageError(f"the teacher has {a} {what}s and the students have {b}: give both the same number")
     if teacher.w.shape[0] not in (1, students.w.shape[0]):
-        raise Refusal(
+        raise TutelageError(
             f"there are {teacher.w.shape[0]} teachers for {students.w.shape[0]} members: give one, or one each"
         )
     kinds = [(u.activation, u.slope if u.activation == "leaky" else None) for u in (teacher, students)]
     if kinds[0] != kinds[1]:
-        raise Refusal(
+        raise TutelageError(
             f"teacher and students have different activations ({kinds[0][0]} and {kinds[1][0]}): give one to both"
         )

@@ -13,7 +13,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.population.expectations import Units, first_layer_gradient, gradient, hessian, loss
 from tutelage.population.integrate import integrate
 from tutelage.population.kernels import pairs
@@ -101,7 +101,7 @@ def descend(
 ) -> PopulationFlow:
     """Gradient descent at a finite rate, recorded after the given numbers of steps; a loss that grows is refused."""
     if not rate > 0:
-        raise Refusal(f"a learning rate is above 0, not {rate}")
+        raise TutelageError(f"a learning rate is above 0, not {rate}")
     w, c = students.w.clone(), students.c.clone()
     kept_w, kept_c, before = [], [], loss(teacher, students)
     wanted = set(record)
@@ -111,7 +111,7 @@ def descend(
             now = students.moved(w, c)
             diverged = step in wanted and bool((loss(teacher, now) > 2 * before + 1e-12).any())
         if diverged:
-            raise Refusal(f"descent at rate {rate} has diverged by step {step}: lower the rate")
+            raise TutelageError(f"descent at rate {rate} has diverged by step {step}: lower the rate")
         if step in wanted:
             kept_w.append(w.clone())
             kept_c.append(c.clone())

@@ -10,7 +10,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 Slope = Callable[[Tensor, Tensor, Tensor], Tensor]
 """(time [A], state [A, D], which members [A]) -> derivative [A, D]."""
@@ -49,9 +49,9 @@ def integrate(
     True
     """
     if start.dtype != torch.float64 or start.ndim != 2:
-        raise Refusal(f"a state is float64 [S, D], not {start.dtype} {list(start.shape)}")
+        raise TutelageError(f"a state is float64 [S, D], not {start.dtype} {list(start.shape)}")
     if any(b <= a for a, b in pairwise(times)) or (times and times[0] < 0):
-        raise Refusal("times to record at must grow from 0 on")
+        raise TutelageError("times to record at must grow from 0 on")
     tell = on_progress or (lambda share: None)
     everyone = torch.arange(len(start))
     now = torch.zeros(len(start), dtype=torch.float64)
@@ -83,7 +83,7 @@ def _advance(
         taken += 1
         if taken > most:
             slowest = int(who[0])
-            raise Refusal(
+            raise TutelageError(
                 f"member {slowest} took {most} steps and is at time {now[slowest]:.3g} of {target:.3g}: the equation "
                 "is too stiff for this method, or the tolerance is too small"
             )
@@ -107,6 +107,6 @@ def _advance(
         step[who] = torch.where(good & last, torch.maximum(step[who], proposed), proposed)
         if bool((step[who] <= 1e-15 * (1 + t.abs())).any()):
             stuck = int(who[(step[who] <= 1e-15 * (1 + t.abs())).nonzero()[0, 0]])
-            raise Refusal(
+            raise TutelageError(
                 f"the equation of member {stuck} cannot be followed beyond time {now[stuck]:.6g}: its step vanishes"
             )

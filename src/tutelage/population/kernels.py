@@ -9,8 +9,8 @@ the angle :math:`\theta` between w and v one formula serves them all:
     (\tfrac{\pi}{2} - \theta)\cos\theta\right)
 
 For relu this is :math:`\|w\|\|v\| f(\theta) / (2\pi)` with :math:`f(\theta) = \sin\theta + (\pi - \theta)\cos\theta`
-(002, section 2). erf(u / sqrt 2) is :math:`\tfrac{2}{\pi} \arcsin(w \cdot v / \sqrt{(1 + \|w\|^2)(1 + \|v\|^2)})`
-(Williams 1997; Saad and Solla 1995).
+(Zhu et al. 2021, section 2). erf(u / sqrt 2) is :math:`\tfrac{2}{\pi} \arcsin(w \cdot v / \sqrt{(1 + \|w\|^2)(1 +
+\|v\|^2)})` (Williams 1997; Saad and Solla 1995).
 """
 
 import math
@@ -103,8 +103,8 @@ def weighted_gradient(coefficients: Tensor, x: Tensor, y: Tensor, activation: st
     .. math:: \nabla_w k = a^2 v + b^2 \tfrac{2}{\pi} \left((\tfrac{\pi}{2} - \theta)\, v + \|v\| \sin\theta\,
         \tfrac{w}{\|w\|}\right)
 
-    For relu, (1 / 2 pi) ((pi - theta) v + |v| sin(theta) w / |w|) (002, eq. 1, whose printed 1 / 4 pi is half of it).
-    The gradient with respect to a zero vector is taken as its odd part alone.
+    For relu, (1 / 2 pi) ((pi - theta) v + |v| sin(theta) w / |w|) (Zhu et al. 2021, eq. 1, whose printed 1 / 4 pi is
+    half of it). The gradient with respect to a zero vector is taken as its odd part alone.
     """
     if activation == "erf":
         return _erf_gradient(coefficients, x, y)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from tutelage import draws
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.population.expectations import Units
 from tutelage.population.kernels import odd_and_even
 from tutelage.population.order_parameters import Passage, overlaps, rates_of
@@ -38,10 +38,10 @@ def online_sgd(
     start = overlaps(teacher, students)
     members, count, d = students.w.shape
     if len(seeds) != members:
-        raise Refusal(f"there are {len(seeds)} seeds for {members} members: give one each")
+        raise TutelageError(f"there are {len(seeds)} seeds for {members} members: give one each")
     record = [round(t * d) for t in times]
     if record != sorted(set(record)) or not record or record[0] < 0:
-        raise Refusal(f"times must grow from 0 on by at least a step, 1 / {d}")
+        raise TutelageError(f"times must grow from 0 on by at least a step, 1 / {d}")
     both = ((rate, "rate"), (second_rate, "second_rate"))
     per_step = [rates_of(value, members, name)[:, None, None] / d for value, name in both]
     taught = teacher.w.expand(members, -1, -1)
@@ -58,7 +58,7 @@ def online_sgd(
             _step(w, c, count, draw(step), per_step, students)
     q, r, c_kept = (torch.stack(a) for a in zip(*kept, strict=True))
     if not (q.isfinite().all() and c_kept.isfinite().all()):
-        raise Refusal(f"online SGD at the rate {rate} has diverged: lower the rate")
+        raise TutelageError(f"online SGD at the rate {rate} has diverged: lower the rate")
     return Passage(start, tuple(step / d for step in record), q, r, c_kept)
 
 

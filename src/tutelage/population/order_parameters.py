@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.population._fourfold import fourfold
 from tutelage.population.expectations import Units, gradient, loss
 from tutelage.population.integrate import integrate
@@ -77,7 +77,7 @@ def overlaps(teacher: Units, students: Units) -> Overlaps:
     """
     loss(teacher, students)  # refuses what does not fit
     if bool((students.w.norm(dim=2) == 0).any()):
-        raise Refusal("a student unit is 0, where its slope is not defined: give every unit some length")
+        raise TutelageError("a student unit is 0, where its slope is not defined: give every unit some length")
     members = len(students.w)
     w, c = (a.expand(members, -1, -1) for a in (teacher.w, teacher.c))
     q, r, t = students.w @ students.w.mT, students.w @ w.mT, w @ w.mT
@@ -152,7 +152,7 @@ def online(
     outputs = start.c.shape[2]
     rates = [rates_of(value, members, name) for value, name in ((rate, "rate"), (second_rate, "second_rate"))]
     if not label_noise >= 0:
-        raise Refusal(f"the deviation of the label noise is not below 0, so it cannot be {label_noise}")
+        raise TutelageError(f"the deviation of the label noise is not below 0, so it cannot be {label_noise}")
     cuts = [k * k, k * m, k * outputs]
 
     def unpacked(y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -174,11 +174,11 @@ def online(
 
     try:
         states = integrate(slope, first, times, relative=relative, absolute=absolute, on_progress=on_progress)
-    except Refusal as why:
+    except TutelageError as why:
         if not lost.any():
             raise
         member = int(lost.nonzero()[0, 0])
-        raise Refusal(f"the overlaps of member {member} grow without bound: lower the rate") from why
+        raise TutelageError(f"the overlaps of member {member} grow without bound: lower the rate") from why
     return Passage(start, tuple(map(float, times)), *unpacked(states))
 
 
@@ -186,9 +186,9 @@ def rates_of(value: float | Sequence[float], members: int, name: str) -> Tensor:
     """One rate a member, float64 [S], from one for all or one each."""
     rates = torch.as_tensor(value, dtype=torch.float64)
     if rates.ndim > 1 or rates.numel() not in (1, members):
-        raise Refusal(f"{name} has {rates.numel()} values for {members} members: give one, or one each")
+        raise TutelageError(f"{name} has {rates.numel()} values for {members} members: give one, or one each")
     if not (rates.isfinite() & (rates >= 0)).all():
-        raise Refusal(f"{name} is a finite number not below 0, not {value}")
+        raise TutelageError(f"{name} is a finite number not below 0, not {value}")
     return rates.expand(members)
 
 

@@ -1,4 +1,4 @@
-"""Claims: a sentence of a seed made checkable, with its threshold fixed beforehand."""
+"""Claims: a sentence of a paper made checkable, with its threshold fixed beforehand."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import stats
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 CONFIDENCE = 0.95
 """Of the interval that has to lie on one side of the threshold."""
@@ -16,9 +16,9 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Claim:
-    """What a seed says, what is computed to check it, and what would refute it.
+    """What a paper says, what is computed to check it, and what would refute it.
 
-    values: from the finished packs (or the plan's evidence) to one array a setting, with one value a member (NaN
+    values: from the finished experiments (or the plan's evidence) to one array a setting, with one value a member (NaN
     where the statistic is not defined for a member). Each setting is judged by itself, so a setting where the
     sentence fails is seen.
     expected: "> 0.3" or "< 0.5", a bound on the mean over members.
@@ -79,6 +79,6 @@ def _met(expected: str, value: float) -> bool:
     """
     found = re.fullmatch(r"\s*([<>])\s*([-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*", expected)
     if not found:
-        raise Refusal(f"expected must be '> number' or '< number', got {expected!r}")
+        raise TutelageError(f"expected must be '> number' or '< number', got {expected!r}")
     bound = float(found[2])
     return value > bound if found[1] == ">" else value < bound

@@ -37,7 +37,7 @@ class Reproduction:
 
     def claims(self) -> list[dict]:
         """The verdicts as they are stored in claims.json."""
-        about = {"study": self.study.name, "seed": self.study.seed, "figure": self.study.figure, "scale": self.scale}
+        about = {"study": self.study.name, "paper": self.study.paper, "figure": self.study.figure, "scale": self.scale}
         return [about | asdict(v) for v in self.verdicts]
 
 

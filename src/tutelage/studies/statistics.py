@@ -1,28 +1,28 @@
-"""Statistics of packs that claims are made of: one value a member."""
+"""Statistics of experiments that claims are made of: one value a member."""
 
 import numpy as np
 from scipy import stats
 
-from tutelage.lab import Pack
+from tutelage.lab import TrainedStudents
 from tutelage.measures import RECOVERED
 
 
-def at_step(pack: Pack, measure: str, step: int | None = None) -> np.ndarray:
+def at_step(result: TrainedStudents, measure: str, step: int | None = None) -> np.ndarray:
     """A measure [S, ...] at a recorded step (default: the last)."""
-    steps = pack.report.steps
-    return pack.report[measure][-1 if step is None else steps.index(step)]
+    steps = result.report.steps
+    return result.report[measure][-1 if step is None else steps.index(step)]
 
 
-def recovered_share(pack: Pack, step: int | None = None) -> np.ndarray:
+def recovered_share(result: TrainedStudents, step: int | None = None) -> np.ndarray:
     """Share of teacher units whose best student correlates above 0.95: [S]."""
-    best = at_step(pack, "best_correlation", step)
+    best = at_step(result, "best_correlation", step)
     return np.where(np.isfinite(best).all(1), (best > RECOVERED).mean(1), np.nan)
 
 
-def recovery_steps(pack: Pack, threshold: float = RECOVERED) -> np.ndarray:
+def recovery_steps(result: TrainedStudents, threshold: float = RECOVERED) -> np.ndarray:
     """First recorded step at which each teacher unit is recovered: [S, m], infinite where that never happened."""
-    above = pack.report["best_correlation"] > threshold
-    steps = np.asarray(pack.report.steps, float)
+    above = result.report["best_correlation"] > threshold
+    steps = np.asarray(result.report.steps, float)
     return np.where(above.any(0), steps[above.argmax(0)], np.inf)
 
 

@@ -7,9 +7,10 @@ from typing import Any, Literal
 import pyarrow as pa
 from matplotlib.figure import Figure
 
-from tutelage.errors import Refusal, unknown
+from tutelage.errors import TutelageError, unknown
 from tutelage.lab.experiment import Experiment
 from tutelage.measures.registry import Axis
+from tutelage.papers import PAPERS
 from tutelage.studies.claims import Claim
 
 Scale = Literal["smoke", "quick", "paper"]
@@ -34,10 +35,10 @@ class Plan:
 
 @dataclass(frozen=True)
 class Study:
-    """One figure of a seed: where it stands, what it shows, and the plan at each scale."""
+    """One figure, table or theorem of a paper: its place, what it shows, and the plan at each scale."""
 
     name: str
-    seed: str
+    paper: str
     figure: str
     title: str
     shows: str
@@ -47,27 +48,28 @@ class Study:
 STUDIES: dict[str, Study] = {}
 
 
-def source(seed: str, figure: str) -> str:
-    """Where a study stands in its seed: a bare number is a figure's, anything else is said as it is.
+def source(paper: str, figure: str) -> str:
+    """Paper and place of a study; a bare number is a figure's. Papers of a plugin are named by their key.
 
-    >>> source("000", "5"), source("001", "Thm 5")
-    ('000 Fig. 5', '001 Thm 5')
+    >>> source("tian2020", "5"), source("tian2019", "Thm 5"), source("my2026", "2")
+    ('Tian 2020, Fig. 5', 'Tian 2019, Thm 5', 'my2026, Fig. 2')
     """
-    return f"{seed} {'Fig. ' if figure[0].isdigit() else ''}{figure}"
+    label = PAPERS[paper].label if paper in PAPERS else paper
+    return f"{label}, {'Fig. ' if figure[0].isdigit() else ''}{figure}"
 
 
-def study(name: str, *, seed: str, figure: str, shows: str) -> Callable[[Callable[[Scale], Plan]], Study]:
+def study(name: str, *, paper: str, figure: str, shows: str) -> Callable[[Callable[[Scale], Plan]], Study]:
     """Register a function from scale to plan as a study; the first line of its docstring is the study's title.
 
-    shows: one sentence on what the seed's own figure shows.
+    shows: one sentence on what the paper's figure shows.
     """
 
     def register(plan: Callable[[Scale], Plan]) -> Study:
         known = STUDIES.get(name)
         if known is not None and known.plan.__module__ != plan.__module__:
-            raise Refusal(f"there is a study '{name}' already: give the new one another name")
+            raise TutelageError(f"there is a study '{name}' already: give the new one another name")
         title = (plan.__doc__ or name).strip().splitlines()[0].rstrip(".")
-        STUDIES[name] = Study(name, seed, figure, title, shows, plan)
+        STUDIES[name] = Study(name, paper, figure, title, shows, plan)
         return STUDIES[name]
 
     return register

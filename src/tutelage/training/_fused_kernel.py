@@ -1,6 +1,6 @@
 """The compiled training loop of the fused CPU engine: whole members, one after the other, many steps each.
 
-A step of SGD on J = 1/2 E|f* - f|^2 (seed 000, eq. 2) is five products (:mod:`._vector_tiles`) and three passes over
+A step of SGD on J = 1/2 E|f* - f|^2 (Tian 2020, eq. 2) is five products (:mod:`._vector_tiles`) and three passes over
 activations. Hidden activations are kept with the batch as the fast axis, [unit][slot], so that any hidden width fills
 the vectors; errors are kept both ways. A member's weights, some tens of kilobytes, stay in the core's cache from the
 first step of a span to the last; the rows of the next batch are fetched from memory while the present one is worked on.

@@ -53,7 +53,7 @@ VECTOR_BYTES, TILE_ROWS = VECTORS[VECTOR]
 
 
 def block(itemsize: int) -> int:
-    """Elements to whose multiple rows are padded: half a vector, or 1 for plain loops."""
+    """Elements to whose width_factor rows are padded: half a vector, or 1 for plain loops."""
     return max(1, VECTOR_BYTES // 2 // itemsize)
 
 

@@ -1,9 +1,10 @@
-r"""SGD with cross-entropy on labelled points as in seed 004, section 3.4: two-layer and residual networks, stacked.
+r"""SGD with cross-entropy on labelled points as in Phuong 2021, section 3.4: two-layer and residual networks, stacked.
 
 .. math:: h_1 = W_1 x, \quad h_l = h_{l-1} + W_l \rho(h_{l-1}), \quad h = W_L \rho(h_{L-1})
 
-(004, eq. 3.30); L = 2 is the plain two-layer network. Without biases, in float32, every member on its own points from
-its own start and in its own order: permutations drawn afresh each epoch, the last batch smaller where it must be.
+(Phuong 2021, eq. 3.30); L = 2 is the plain two-layer network. Without biases, in float32, every member on its own
+points from its own start and in its own order: permutations drawn afresh each epoch, the last batch smaller where it
+must be.
 """
 
 import math
@@ -18,7 +19,7 @@ import torch
 from torch import Tensor
 
 from tutelage import draws
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.networks import Network
 from tutelage.training.settings import Supported, Training, given
 
@@ -30,7 +31,9 @@ _EPOCHS = 25  # whose orders are drawn at a time
 
 @dataclass(frozen=True, eq=False)
 class Residual:
-    """S residual networks without biases (004, eq. 3.30): weights W_l [S, in, out], hidden widths all the same."""
+    """S residual networks without biases (Phuong 2021, eq. 3.30): weights W_l [S, in, out], hidden widths all the
+    same.
+    """
 
     weights: tuple[Tensor, ...]
 
@@ -42,7 +45,7 @@ class Residual:
     def network(self) -> Network:
         """The same as a Network, which two layers are; refused for more."""
         if len(self.weights) != 2:
-            raise Refusal(f"a residual network of {len(self.weights)} layers is no plain stack of layers")
+            raise TutelageError(f"a residual network of {len(self.weights)} layers is no plain stack of layers")
         return Network(self.weights)
 
     def outputs(self, points: Tensor) -> Tensor:
@@ -56,9 +59,11 @@ class Residual:
 def small_uniform(
     seeds: Sequence[int], inputs: int, hidden: int, layers: int = 2, multiple: float = 0.05, dtype=torch.float32
 ) -> Residual:
-    """Weights uniform in +-1/sqrt(in), times ``multiple``: torch's own scale, made small as in 004, section 3.4.1."""
+    """Weights uniform in +-1/sqrt(in), times ``multiple``: torch's own scale, made small as in Phuong 2021, section
+    3.4.1.
+    """
     if layers < 2:
-        raise Refusal(f"a network to train here has at least 2 layers, not {layers}")
+        raise TutelageError(f"a network to train here has at least 2 layers, not {layers}")
     widths = [inputs, *[hidden] * (layers - 1), 1]
     weights = []
     for layer, (a, b) in enumerate(pairwise(widths), start=1):
@@ -85,16 +90,16 @@ def classify(
     settings = given(settings, training, epochs=500, batch=50, learning_rate=0.1)
     _SUPPORTED.check(settings)
     if not settings.optimiser.plain:
-        raise Refusal("momentum and weight decay are not supported by classify: use Training.optimiser=Sgd()")
+        raise TutelageError("momentum and weight decay are not supported by classify: use Training.optimiser=Sgd()")
     assert settings.epochs is not None  # or it would not be supported
     members, n = y.shape
     if x.shape[:2] != y.shape or members != start.members or len(seeds) != members:
-        raise Refusal(
+        raise TutelageError(
             f"{start.members} networks came with points {list(x.shape)}, labels {list(y.shape)} and {len(seeds)} "
             "seeds: wanted [S, n, d], [S, n] and S of them"
         )
     if not (y.abs() == 1).all():
-        raise Refusal("labels are +1 and -1: recode them")
+        raise TutelageError("labels are +1 and -1: recode them")
     epochs, batch, rate = settings.epochs, settings.batch_size(n), settings.rate
     weights = tuple(np.array(w.mT.numpy(), np.float32, order="C") for w in start.weights)  # [S, out, in]
     points, labels = (np.ascontiguousarray(v.numpy(), np.float32) for v in (x, y))
@@ -106,7 +111,7 @@ def classify(
         if on_progress:
             on_progress(span.stop / epochs)
     if not all(np.isfinite(w).all() for w in weights):
-        raise Refusal(f"training at the rate {rate:g} has diverged: lower the rate")
+        raise TutelageError(f"training at the rate {rate:g} has diverged: lower the rate")
     return Residual(tuple(torch.from_numpy(w).mT.contiguous().to(start.weights[0].dtype) for w in weights))
 
 

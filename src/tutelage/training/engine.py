@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
-from tutelage.errors import Refusal, unknown
+from tutelage.errors import TutelageError, unknown
 from tutelage.networks import Network
 from tutelage.training.optimisers import TrainingState
 from tutelage.training.task import Task
@@ -62,7 +62,7 @@ def choose(name: str, students: Network, task: Task) -> tuple[type[Engine], str]
             raise unknown("engine", name, [*ENGINES, "auto"])
         why_not = ENGINES[name].refusal(students, task)
         if why_not:
-            raise Refusal(f"the engine '{name}' cannot do this: {why_not}; use --engine auto")
+            raise TutelageError(f"the engine '{name}' cannot do this: {why_not}; use --engine auto")
         return ENGINES[name], "named by the user"
     passed: list[str] = []
     for candidate in sorted(ENGINES.values(), key=lambda e: -e.speed):
@@ -70,4 +70,4 @@ def choose(name: str, students: Network, task: Task) -> tuple[type[Engine], str]
         if why_not is None:
             return candidate, "; ".join(passed) or "the fastest there is"
         passed.append(f"not {candidate.name}: {why_not}")
-    raise Refusal("no engine can do this: " + "; ".join(passed))
+    raise TutelageError("no engine can do this: " + "; ".join(passed))

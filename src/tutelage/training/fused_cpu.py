@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.networks import Network, gate
 from tutelage.training.engine import Engine, engine
 from tutelage.training.task import Task
@@ -59,7 +59,7 @@ class FusedCpu(Engine):
     def advance(self, students: Network, start: int, stop: int) -> Network:
         self._check(students)
         shape = self._shape(students)
-        incoming, outgoing = _pack(students, shape)
+        incoming, outgoing = _result(students, shape)
         gates = gate(students.activation, torch.tensor([1.0, 0.0, -1.0], dtype=students.dtype), students.slope).numpy()
         for begin, end in self._spans(start, stop):
             rates = (self.task.rates(begin, end) / self.task.batch).astype(incoming.dtype, order="C")
@@ -83,7 +83,7 @@ class FusedCpu(Engine):
         if not self.task.samples:
             why_not = why_not or "there are no samples"
         if why_not:
-            raise Refusal(f"the engine '{self.name}' cannot do this: {why_not}")
+            raise TutelageError(f"the engine '{self.name}' cannot do this: {why_not}")
 
     def _shape(self, students: Network) -> "StepShape":
         """The kernel's sizes, with rows padded to whole vector blocks."""
@@ -150,7 +150,7 @@ def _flat(array: Tensor) -> tuple[np.ndarray, int]:
     return rows.detach().contiguous().view(-1).numpy(), 0 if shared else array.shape[1] * array.shape[2]
 
 
-def _pack(students: Network, shape: "StepShape") -> tuple[np.ndarray, np.ndarray]:
+def _result(students: Network, shape: "StepShape") -> tuple[np.ndarray, np.ndarray]:
     """Copies in the kernel's layout: incoming [S, n * input_row], outgoing [S, (n + bias) * output_row].
 
     Copying is numpy's work: torch would spread it over threads that then wait, busily, on the cores the kernel wants.

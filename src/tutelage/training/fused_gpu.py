@@ -169,7 +169,7 @@ class FusedGpu(Engine):
             return students.map(torch.clone)
         self._join_stream()
         shape = plan(students, self.task)
-        first, second = pack(students, shape)
+        first, second = result(students, shape)
         factors = self._factors(start, stop)
         for begin, end in self._spans(start, stop):
             self._launch(students, shape, first, second, factors[begin - start : end - start], begin)
@@ -267,7 +267,7 @@ def size_refusal(shape: GpuLayout) -> str | None:
     return f"{sizes}: they need {shape.shared_bytes} bytes of shared memory, there are {shape.shared_limit}"
 
 
-def pack(students: Network, shape: GpuLayout) -> tuple[Tensor, Tensor]:
+def result(students: Network, shape: GpuLayout) -> tuple[Tensor, Tensor]:
     """Both layers unit by unit, padded with zeros: [S, 16 warps, 8 input_tiles] and [S, 16 warps, 8 output_tiles].
 
     The biases are column ``inputs`` of the first and row ``hidden`` of the second.
@@ -285,7 +285,7 @@ def pack(students: Network, shape: GpuLayout) -> tuple[Tensor, Tensor]:
 
 
 def unpack(students: Network, first: Tensor, second: Tensor) -> Network:
-    """The students with the weights of a packed pair; the inverse of :func:`pack`."""
+    """The students with the weights of a packed pair; the inverse of :func:`experiment`."""
     inputs, hidden, outputs = students.widths
     weights = (first[:, :hidden, :inputs].mT.contiguous(), second[:, :hidden, :outputs].contiguous())
     biases = None

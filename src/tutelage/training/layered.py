@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from tutelage import draws
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.networks.layered import Layered
 from tutelage.training.losses import Loss
 from tutelage.training.settings import Supported, Training, set_rate
@@ -74,7 +74,7 @@ def fit(
             losses[epoch] += each.detach() / steps
         if not losses[epoch].isfinite().all():
             lost = torch.nonzero(~losses[epoch].isfinite())[:, 0].tolist()
-            raise Refusal(f"members {lost} diverged in epoch {epoch + 1}: lower the learning rate")
+            raise TutelageError(f"members {lost} diverged in epoch {epoch + 1}: lower the learning rate")
     return losses.cpu()
 
 
@@ -84,7 +84,7 @@ def member_losses(outputs: Tensor, wanted: Tensor, loss: Loss) -> Tensor:
         return (outputs - wanted).square().sum(-1).mean(1) / 2
     if loss == "binary-cross-entropy":
         if outputs.shape[-1] != 1 or wanted.ndim != 2:
-            raise Refusal(f"binary cross-entropy needs one output and classes, not {outputs.shape[-1]} outputs")
+            raise TutelageError(f"binary cross-entropy needs one output and classes, not {outputs.shape[-1]} outputs")
         margin = (2 * wanted - 1) * outputs.squeeze(-1)
         return functional.softplus(-margin).mean(1)
     if wanted.ndim == 2:

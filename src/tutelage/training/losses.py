@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 Loss = Literal["mse", "cross-entropy", "soft-cross-entropy", "binary-cross-entropy"]
-"""mse: 1/2 |f* - f|^2, the sum over outputs (000, eq. 2); cross-entropy: with the teacher's largest output as the
+"""mse: 1/2 |f* - f|^2, the sum over outputs (Tian 2020, eq. 2); cross-entropy: with the teacher's largest output as the
 label; soft-cross-entropy: with the softmax of its outputs as probabilities;
 binary-cross-entropy: of every output by itself, with the teacher's sign as the label."""
 

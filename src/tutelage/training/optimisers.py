@@ -12,7 +12,7 @@ import torch
 from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 from torch import Tensor, nn
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.networks import Network
 from tutelage.settings import Recipe
 
@@ -44,7 +44,7 @@ class Optimiser(Recipe):
         self, parameters: Iterable[nn.Parameter], rate: float | Tensor, **options: Any
     ) -> torch.optim.Optimizer:
         """The same rule for the weights of a torch module; options: how torch computes it (``fused``)."""
-        raise Refusal(f"the optimiser '{self.kind}' does not train torch modules: use 'sgd' or 'adam'")
+        raise TutelageError(f"the optimiser '{self.kind}' does not train torch modules: use 'sgd' or 'adam'")
 
 
 class Sgd(Optimiser):

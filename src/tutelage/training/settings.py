@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from pydantic import Field, NonNegativeInt, PositiveInt, field_validator, model_validator
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.settings import PerMemberNonNegative, Settings
 from tutelage.training.losses import Loss
 from tutelage.training.optimisers import Optimiser, Sgd
@@ -71,7 +71,7 @@ class Training(Settings):
     def rate(self) -> float:
         """The learning rate, for trainers that have one for all members."""
         if isinstance(self.learning_rate, tuple):
-            raise Refusal(f"learning_rate must be one number, got {len(self.learning_rate)}")
+            raise TutelageError(f"learning_rate must be one number, got {len(self.learning_rate)}")
         return self.learning_rate
 
     def batch_size(self, samples: int) -> int:
@@ -79,7 +79,9 @@ class Training(Settings):
         if self.batch == "all":
             return samples
         if self.sampling == "epochs" and self.batch > samples:
-            raise Refusal(f"a batch of {self.batch} without replacement needs as many samples; there are {samples}")
+            raise TutelageError(
+                f"a batch of {self.batch} without replacement needs as many samples; there are {samples}"
+            )
         return self.batch
 
     def length(self, samples: int) -> int:
@@ -111,7 +113,7 @@ class Training(Settings):
 def given(settings: Training | None, named: dict[str, Any], **defaults: Any) -> Training:
     """Settings as one record, or those given by name and the defaults for the others; an error for both."""
     if settings is not None and named:
-        raise Refusal(f"give the training as settings or by name, not both: {', '.join(named)} would be dropped")
+        raise TutelageError(f"give the training as settings or by name, not both: {', '.join(named)} would be dropped")
     if settings is not None:
         return settings
     if {"steps", "epochs"} & set(named):
@@ -167,4 +169,4 @@ class Supported:
 
     def _fail(self, name: str, value: Any, instead: Sequence[str]) -> None:
         use = f"use {' or '.join(instead)}" if instead else f"leave {name} out"
-        raise Refusal(f"Training.{name}={value!r} is not supported by {self.trainer}: {use}")
+        raise TutelageError(f"Training.{name}={value!r} is not supported by {self.trainer}: {use}")

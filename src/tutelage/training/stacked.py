@@ -5,7 +5,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.networks import Network, gate
 from tutelage.training.engine import Engine, engine
 from tutelage.training.losses import Loss, descent
@@ -44,7 +44,9 @@ class Stacked(Engine):
 
     def advance(self, students: Network, start: int, stop: int) -> Network:
         if not self.task.training.optimiser.plain:
-            raise Refusal(f"{self.task.training.unusual} goes on from what it remembers: call learn instead of advance")
+            raise TutelageError(
+                f"{self.task.training.unusual} goes on from what it remembers: call learn instead of advance"
+            )
         return self.learn(TrainingState(students), start, stop).students
 
     def learn(self, learner: TrainingState, start: int, stop: int) -> TrainingState:
@@ -73,7 +75,7 @@ class Stacked(Engine):
 
 
 def step(students: Network, x: Tensor, y: Tensor, rates: Tensor, loss: Loss = "mse") -> None:
-    """One step of gradient descent, in place: W_l += rate * sum over the batch of f_{l-1} g_l^T (000, eq. 1).
+    """One step of gradient descent, in place: W_l += rate * sum over the batch of f_{l-1} g_l^T (Tian 2020, eq. 1).
 
     x [S, B, d], y [S, B, C], rates [S, 1, 1] (the learning rate divided by B).
     """

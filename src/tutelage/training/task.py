@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from tutelage import draws
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.settings import per_member
 from tutelage.training.settings import Training
 
@@ -28,7 +28,7 @@ class Task:
 
     def __post_init__(self) -> None:
         if self.training.mixed_precision:
-            raise Refusal("Training.mixed_precision=True is not supported by train: use False")
+            raise TutelageError("Training.mixed_precision=True is not supported by train: use False")
         self.batch, self.learning_rates  # noqa: B018  (errors are raised here, before any work)
 
     @property
@@ -93,7 +93,7 @@ class Task:
         rates = tuple(rate for task in tasks for rate in task.learning_rates)
         same = {"learning_rate": first.learning_rate}
         if any(task.training.model_copy(update=same) != first for task in tasks):
-            raise Refusal("tasks with different trainings cannot be joined")
+            raise TutelageError("tasks with different trainings cannot be joined")
         return Task(
             points=torch.cat([task.points for task in tasks]),
             labels=torch.cat([task.labels for task in tasks]),

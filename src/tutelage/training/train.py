@@ -8,7 +8,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.networks import Network, outputs
 from tutelage.training.engine import Engine, choose
 from tutelage.training.inputs import Inputs
@@ -39,7 +39,8 @@ def train(
     on_progress: Callable[[int], None] | None = None,
     **training: Any,
 ) -> Trajectory:
-    """Train every student on its teacher's labels, by SGD on the squared error (seed 000, eq. 2) unless told otherwise.
+    """Train every student on its teacher's labels, by SGD on the squared error (Tian 2020, eq. 2) unless told
+    otherwise.
 
     teacher: one per student, or one for all. Settings are those of :class:`Training`, given as one or by name
     (steps=..., batch=..., learning_rate=...), not both.
@@ -77,29 +78,29 @@ def follow(
     Returns diverged_at int64 [S] (see :class:`Trajectory`) and the name of the engine that was used.
     """
     if steps[0] < 0 or steps[-1] > task.steps:
-        raise Refusal(f"recorded steps must lie in 0 .. {task.steps}, not {steps[0]} .. {steps[-1]}")
+        raise TutelageError(f"recorded steps must lie in 0 .. {task.steps}, not {steps[0]} .. {steps[-1]}")
     kind, why = choose(engine, students, task)
     log.info("engine %s on %s: %s", kind.name, students.device, why)
-    pack = _Pack(kind, task, students)
+    result = _TrainedStudents(kind, task, students)
     for step in steps:
-        while pack.step < step:
-            begin = pack.step
-            pack.advance(min(step, begin + _SPAN))
+        while result.step < step:
+            begin = result.step
+            result.advance(min(step, begin + _SPAN))
             if on_progress:
-                on_progress(pack.step - begin)
-        on_record(step, pack.students, pack.diverged_at)
-    return pack.diverged_at, kind.name
+                on_progress(result.step - begin)
+        on_record(step, result.students, result.diverged_at)
+    return result.diverged_at, kind.name
 
 
 def make_task(students: Network, teacher: Network, inputs: Inputs, settings: Training) -> Task:
     """The task of learning this teacher from these inputs; refused when the shapes do not fit."""
     if (students.inputs, students.outputs) != (teacher.inputs, teacher.outputs):
-        raise Refusal(
+        raise TutelageError(
             f"students map {students.inputs} inputs to {students.outputs} outputs and the teacher {teacher.inputs} to "
             f"{teacher.outputs}: give both the same"
         )
     if not len(inputs.seeds) == teacher.members == students.members:
-        raise Refusal(
+        raise TutelageError(
             f"there are {students.members} students, {teacher.members} teachers and inputs for {len(inputs.seeds)} "
             "members: build all three with the same seeds"
         )
@@ -111,7 +112,7 @@ def make_task(students: Network, teacher: Network, inputs: Inputs, settings: Tra
     return Task(inputs.train, labels(settings.loss, outputs(teacher, inputs.train)), settings, inputs.seeds)
 
 
-class _Pack:
+class _TrainedStudents:
     """Students on their way: those still bounded are trained, the diverged wait as they last were."""
 
     def __init__(self, kind: type[Engine], task: Task, students: Network) -> None:

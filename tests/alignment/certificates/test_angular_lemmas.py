@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.alignment.angular import from_formula, from_samples, named, relu_shape
 from tutelage.alignment.certificates.angular_lemmas import STATEMENTS, kernel_lemmas, positive_matrices
 from tutelage.alignment.definite import least_eigenvalues
@@ -106,8 +106,8 @@ def test_conjecture_5_8_asks_for_all_its_conditions():
 
 
 def test_refusals():
-    with pytest.raises(Refusal, match="two students"):
+    with pytest.raises(TutelageError, match="two students"):
         positive_matrices(np.array([[1.0]]))
-    with pytest.raises(Refusal, match="modulo 2 pi"):
+    with pytest.raises(TutelageError, match="modulo 2 pi"):
         positive_matrices(np.array([[1.0, 7.0]]))
     assert set(STATEMENTS) == {"4.2", "4.3", "4.5", "5.4", "5.8"}

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.alignment.certificates.rational_angles import rational_angles
 
 fractions = st.builds(Fraction, st.integers(-40, 40), st.integers(1, 12))
@@ -38,16 +38,16 @@ def test_members_have_angles_and_lengths_of_their_own():
 
 @pytest.mark.parametrize("angle", [0.5, torch.tensor(0.5), True])
 def test_a_float_is_refused_for_it_cannot_be_known_to_be_rational(angle):
-    with pytest.raises(Refusal, match=r"student 1 of member 0.*can be known to be a rational"):
+    with pytest.raises(TutelageError, match=r"student 1 of member 0.*can be known to be a rational"):
         rational_angles([["1/3", angle]], torch.ones(1, 2))
 
 
 def test_refusals():
-    with pytest.raises(Refusal, match="no fraction"):
+    with pytest.raises(TutelageError, match="no fraction"):
         rational_angles([["pi/3"]], torch.ones(1, 1))
-    with pytest.raises(Refusal, match="no fraction"):
+    with pytest.raises(TutelageError, match="no fraction"):
         rational_angles([["1/0"]], torch.ones(1, 1))
-    with pytest.raises(Refusal, match="same number of angles"):
+    with pytest.raises(TutelageError, match="same number of angles"):
         rational_angles([["1/3"], ["1/3", "1/2"]], torch.ones(2, 1))
-    with pytest.raises(Refusal, match="positive"):
+    with pytest.raises(TutelageError, match="positive"):
         rational_angles([["1/3"]], torch.zeros(1, 1))

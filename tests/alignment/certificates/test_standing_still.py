@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.alignment.certificates.standing_still import STATEMENTS, standing_still
 
 TEACHER = torch.tensor([1.0, 0.0], dtype=torch.float64)
@@ -54,8 +54,8 @@ def test_coincident_and_antipodal_students_are_not_decided():
 
 
 def test_refusals():
-    with pytest.raises(Refusal, match="plane"):
+    with pytest.raises(TutelageError, match="plane"):
         standing_still(TEACHER, torch.ones(1, 2, 3, dtype=torch.float64))
-    with pytest.raises(Refusal, match="zero vector"):
+    with pytest.raises(TutelageError, match="zero vector"):
         standing_still(TEACHER, torch.zeros(1, 2, 2, dtype=torch.float64))
     assert set(STATEMENTS) == {"3.1", "4.1", "5.1"}

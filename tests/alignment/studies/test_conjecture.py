@@ -7,7 +7,7 @@ from tutelage.alignment.four_checker import check_four
 from tutelage.alignment.interval_proof import prove
 from tutelage.alignment.proof_checker import check
 from tutelage.alignment.studies.conjecture import BoxProof, arranged, conjecture, read_proof
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.lab import Context, Results, Store, execute
 
 
@@ -33,7 +33,7 @@ def test_stored_boxes_are_checked_again(tmp_path, region, slab, margin, finest):
     again = check_four(proof) if region == "four students" else check(proof)
     assert again.refused == int(result["rejected"][0]) == 0
     assert again.proved == int(result["proved"][0])
-    with pytest.raises(Refusal, match="do not fit their levels"):
+    with pytest.raises(TutelageError, match="do not fit their levels"):
         read_proof(experiment, held | {"codes": held["codes"][:-1]})
 
 

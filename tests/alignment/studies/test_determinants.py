@@ -1,4 +1,4 @@
-"""The studies of Figs. 2 to 4 of seed 002 at a small scale, and their claims on sets that would refute them."""
+"""The studies of Figs. 2 to 4 of Zhu et al. 2021 at a small scale, and their claims on sets that would refute them."""
 
 import dataclasses
 import math

@@ -15,7 +15,7 @@ from tutelage.autoencoders.studies.sentences import (
     sentences,
     unrelated,
 )
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.lab import Context, Results, Store, execute
 from tutelage.studies import judge
 
@@ -74,7 +74,7 @@ def test_a_text_takes_the_place_of_the_grammar(text, tmp_path):
     assert str(result["said"]).endswith("is here")
     assert np.isnan(result["grammatical"]).all()
     too_much = SentenceAutoencoders(**TINY | {"text": text}, seeds=(0,) * 4)
-    with pytest.raises(Refusal, match=r"3\.401 nats at most"):
+    with pytest.raises(TutelageError, match=r"3\.401 nats at most"):
         too_much.run(Context())
 
 
@@ -84,7 +84,7 @@ def test_what_the_text_says_is_in_the_hash_and_a_missing_one_is_an_error(text):
     text.write_text(text.read_text() + "one more\n")
     assert experiment.hash != before
     text.unlink()
-    with pytest.raises(Refusal, match="name a text file"):
+    with pytest.raises(TutelageError, match="name a text file"):
         _ = experiment.hash
 
 

@@ -1,4 +1,4 @@
-"""How models of one law are laid out, and what claims read off them."""
+"""How models of one distribution are laid out, and what claims read off them."""
 
 import math
 
@@ -16,7 +16,7 @@ from tutelage.autoencoders.studies._toys import (
     table,
     trained_models,
 )
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.lab import Store, execute
 
 
@@ -44,7 +44,7 @@ def test_the_table_has_one_row_per_member():
 
 def test_stored_models_come_back_with_their_weights(tmp_path):
     members = every_target((None, 0.5), range(2))
-    experiment = MutualAutoencoders(law="normal", **members, steps=50, batch=8, learning_rate=1e-3)
+    experiment = MutualAutoencoders(distribution="normal", **members, steps=50, batch=8, learning_rate=1e-3)
     told: list[float] = []
     (result,) = execute([experiment], Store(tmp_path), device="cpu", on_progress=told.append)
     assert len(told) > 1
@@ -56,8 +56,8 @@ def test_stored_models_come_back_with_their_weights(tmp_path):
 
 
 def test_every_member_needs_a_target():
-    with pytest.raises(Refusal, match="one entry per seed, got 1 targets for 2 seeds"):
-        MutualAutoencoders(law="normal", targets=[0.5], seeds=2, steps=1, learning_rate=1e-3)
+    with pytest.raises(TutelageError, match="one entry per seed, got 1 targets for 2 seeds"):
+        MutualAutoencoders(distribution="normal", targets=[0.5], seeds=2, steps=1, learning_rate=1e-3)
 
 
 def test_rows_and_one():

@@ -12,7 +12,7 @@ from tutelage.distillation.deep import balanced_start, limit
 from tutelage.distillation.flows import StudentFlow
 from tutelage.distillation.learned import learned
 from tutelage.distillation.tasks import Empirical, Isotropic, LargeMargin, Polynomial
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 TASKS = [Polynomial(50, kappa=0.5), Polynomial(50, kappa=2.0), LargeMargin(50, limit=1.0), Isotropic(50)]
 
@@ -114,5 +114,5 @@ def test_a_sample_decides_nothing(verdicts):
 
 
 def test_a_task_must_be_named(few):
-    with pytest.raises(Refusal, match="pass the task"):
+    with pytest.raises(TutelageError, match="pass the task"):
         certify("risk-bound", few)

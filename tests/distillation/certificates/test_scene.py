@@ -6,7 +6,7 @@ import torch
 from tutelage.distillation.certificates.scene import DistillationScene
 from tutelage.distillation.learned import learned
 from tutelage.distillation.tasks import Isotropic
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 
 def test_conditions_of_a_course(deep, few):
@@ -22,5 +22,5 @@ def test_probes_depend_on_the_member_alone(few):
 
 
 def test_a_way_that_is_not_there(few):
-    with pytest.raises(Refusal, match="no course"):
+    with pytest.raises(TutelageError, match="no course"):
         _ = DistillationScene(few).way

@@ -1,4 +1,4 @@
-"""Angles drawn against a law that is theirs, and one that is not."""
+"""Angles drawn against a distribution that is theirs, and one that is not."""
 
 import math
 

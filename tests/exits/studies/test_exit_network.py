@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from tutelage.data import blobs
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.exits.studies import exit_network
 from tutelage.exits.studies.exit_network import ExitNetwork, side_by_side
 from tutelage.lab import Context
@@ -78,7 +78,7 @@ def test_on_a_gpu_networks_are_trained_in_groups(monkeypatch):
 
 
 def test_settings_out_of_range_are_an_error():
-    with pytest.raises(Refusal, match="epochs"):
+    with pytest.raises(TutelageError, match="epochs"):
         ExitNetwork(images="blobs", labelled=10, held=4, total=20, epochs=0)
-    with pytest.raises(Refusal, match="teachers"):
+    with pytest.raises(TutelageError, match="teachers"):
         ExitNetwork(images="blobs", labelled=10, held=4, total=20, epochs=1, teachers="first")

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from tutelage.errors import InternalError, Refusal
+from tutelage.errors import InternalError, TutelageError
 from tutelage.functions.comparing import equivalence
 from tutelage.functions.comparing.canonical import reordered, scaled
 from tutelage.functions.comparing.equivalence import same_function
@@ -205,7 +205,7 @@ def test_two_outputs_that_are_bounded_leave_no_room():
 def test_bad_input_is_refused(random_net, change, words):
     a = random_net((2, 4, 1), 1)
     b = random_net(change.pop("second", (2, 4, 1)), 2, members=change.pop("members", 1))
-    with pytest.raises(Refusal, match=words):
+    with pytest.raises(TutelageError, match=words):
         same_function(a, b, change.pop("domain", None), **change)
 
 
@@ -280,7 +280,7 @@ def test_a_time_limit_leaves_the_question_undecided():
     assert same_function(a, b, (-1, 1), seconds=600, on_progress=told.append).same
     assert told == sorted(told)
     assert told[-1] == 1.0
-    with pytest.raises(Refusal, match="seconds must be at least 0"):
+    with pytest.raises(TutelageError, match="seconds must be at least 0"):
         same_function(a, b, seconds=-1)
 
 
@@ -288,5 +288,5 @@ def test_torch_modules_are_compared():
     first = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
     assert same_function(first, first).verdict == "same and related"
     assert same_function(first, nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))).verdict == "different"
-    with pytest.raises(Refusal, match="the second network must be a Network"):
+    with pytest.raises(TutelageError, match="the second network must be a Network"):
         same_function(first, "net.safetensors")

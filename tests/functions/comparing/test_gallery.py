@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.functions.comparing.equivalence import same_function
 from tutelage.functions.comparing.gallery import exhibit, names
 from tutelage.networks import outputs
@@ -24,7 +24,7 @@ NAMED = {  # a kind of redundancy that the comparison must name
 
 def test_every_exhibit_is_known():
     assert set(names()) == set(NAMED)
-    with pytest.raises(Refusal, match="did you mean 'sign-flip'"):
+    with pytest.raises(TutelageError, match="did you mean 'sign-flip'"):
         exhibit("sign-flop")
 
 

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.functions.comparing.canonical import reordered, scaled
 from tutelage.functions.comparing.relation import match_parameters
 from tutelage.networks import Network
@@ -92,7 +92,7 @@ def test_float32_copies_are_related_up_to_its_rounding(random_net):
     ],
 )
 def test_other_architectures_are_refused(other, words):
-    with pytest.raises(Refusal, match=words):
+    with pytest.raises(TutelageError, match=words):
         match_parameters(Network((torch.ones(1, 2, 3), torch.ones(1, 3, 1))), other)
 
 

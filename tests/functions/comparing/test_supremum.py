@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.functions.comparing.supremum import apart, as_relu, homogeneous, supremum, upper_bound
 from tutelage.functions.pieces.domain import box, polytope
 from tutelage.networks import Network, outputs
@@ -108,5 +108,5 @@ def test_enough_is_enough(random_net):
 
 def test_too_many_regions_are_refused(random_net):
     a = random_net((8, 60, 60, 1), 1)
-    with pytest.raises(Refusal, match="regions are to be expected"):
+    with pytest.raises(TutelageError, match="regions are to be expected"):
         supremum(a, random_net((8, 60, 60, 1), 2), box(-1, 1, dimension=8), budget=1000)

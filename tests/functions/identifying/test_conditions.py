@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.functions.identifying.conditions import (
     EXACT,
     Requirement,
@@ -38,5 +38,5 @@ def test_the_tolerance_is_that_of_the_stored_precision(random_net):
 
 @pytest.mark.parametrize(("options", "message"), [({"members": 2}, "stack of 2"), ({"activation": "leaky"}, "leaky")])
 def test_what_the_conditions_do_not_speak_of_is_refused(random_net, options, message):
-    with pytest.raises(Refusal, match=message):
+    with pytest.raises(TutelageError, match=message):
         one_relu_network(random_net((2, 2, 1), **options))

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.functions.comparing.canonical import canonical
 from tutelage.functions.identifying.construction import construct
 from tutelage.functions.identifying.identifiability import identifiability
@@ -47,5 +47,5 @@ def test_a_seed_is_a_network():
 
 @pytest.mark.parametrize("widths", [(2, 3, 1), (3, 1, 1), (3, 2, 2), (3, 1)])
 def test_widths_of_which_the_theorem_does_not_speak_are_refused(widths):
-    with pytest.raises(Refusal, match="cannot be used"):
+    with pytest.raises(TutelageError, match="cannot be used"):
         construct(widths, (-1, 1))

@@ -67,7 +67,7 @@ def crossing():
 
 
 def test_a_fold_of_the_last_layer_may_have_descendants_that_cross_it():
-    """A general network for which 004, Lemma 2.3 is false as printed, and true of bends."""
+    """A general network for which Phuong 2021, Lemma 2.3 is false as printed, and true of bends."""
     network = crossing()
     assert all(condition.holds for condition in generality(network, (-1, 1)))
     surface = canonical_surface(enumerate_regions(network, (-1, 1)))

@@ -1,4 +1,4 @@
-"""Folds are held to the lemmas of 004, section 2.3 and appendix A, and to the function itself."""
+"""Folds are held to the lemmas of Phuong 2021, section 2.3 and appendix A, and to the function itself."""
 
 import pytest
 import torch
@@ -20,7 +20,7 @@ def parts(regions):
 
 @pytest.mark.parametrize("widths", [(2, 2, 1), (2, 2, 2, 1), (3, 3, 2, 1)])
 def test_all_folds_of_a_transparent_general_network_are_seen(widths):
-    """004, Lemma 2.1: the fold-set is the union of the units' zero sets."""
+    """Phuong 2021, Lemma 2.1: the fold-set is the union of the units' zero sets."""
     regions = enumerate_regions(construct(widths, (-1, 1), seed=1), (-1, 1))
     folds = fold_set(regions)
     assert folds.visible.all()
@@ -30,7 +30,7 @@ def test_all_folds_of_a_transparent_general_network_are_seen(widths):
 @settings(max_examples=30)
 @given(WIDTHS, st.integers(0, 10**6))
 def test_folds_are_hidden_by_a_layer_above_without_active_units_alone(random_net, widths, seed):
-    """004, Lemma A.15, both ways, for networks that need not be transparent."""
+    """Phuong 2021, Lemma A.15, both ways, for networks that need not be transparent."""
     regions = enumerate_regions(random_net(widths, seed, bias=0.5), (-1, 1))
     folds = fold_set(regions)
     closed = torch.stack([(part < 0).all(1) for part in parts(regions)], 1)
@@ -56,7 +56,7 @@ def test_the_function_has_no_kink_away_from_the_units_boundaries(random_net, pre
 @settings(max_examples=20)
 @given(WIDTHS.filter(lambda w: len(w) > 3), st.integers(0, 10**6))
 def test_folds_of_a_unit_are_those_of_the_activations_below(random_net, widths, seed):
-    """004, Lemmas A.8, A.9 and A.13: of relu of a unit, of a sum, and both together."""
+    """Phuong 2021, Lemmas A.8, A.9 and A.13: of relu of a unit, of a sum, and both together."""
     regions = enumerate_regions(random_net(widths, seed, bias=0.5), (-1, 1))
     for layer in range(2, len(widths) - 1):
         below = []
@@ -76,7 +76,9 @@ def test_folds_of_a_unit_are_those_of_the_activations_below(random_net, widths, 
 
 
 def test_pieces_lie_on_their_units_boundaries(random_net, pre_activations):
-    """004, Lemmas A.7, A.16 and A.19: a hyperplane through d points of a piece is that of the unit's affine map."""
+    """Phuong 2021, Lemmas A.7, A.16 and A.19: a hyperplane through d points of a piece is that of the unit's affine
+    map.
+    """
     regions = enumerate_regions(random_net((2, 4, 3, 1), seed=2), (-1, 1))
     pieces = unit_pieces(regions)
     folds = fold_set(regions)

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.functions.identifying.generality import AXES, _nearest, full_rank, generality, no_multiples
 from tutelage.functions.pieces.regions import enumerate_regions
 from tutelage.networks import Network
@@ -18,7 +18,7 @@ def holds(conditions):
 @settings(max_examples=25)
 @given(st.sampled_from([(2, 3, 1), (3, 2, 2, 1), (2, 3, 2, 2, 1), (2, 4, 1), (3, 3, 2)]), st.integers(0, 10**6))
 def test_random_networks_are_general(random_net, widths, seed):
-    """004, Lemmas A.10 to A.12; the regions that occur are some of the formal patterns, so both modes agree."""
+    """Phuong 2021, Lemmas A.10 to A.12; the regions that occur are some of the formal patterns, so both modes agree."""
     network = random_net(widths, seed)
     formal, realised = (generality(network, (-1, 1), mode) for mode in ("formal", "realised"))
     assert holds(formal) == holds(realised) == [True, True, True]
@@ -27,7 +27,9 @@ def test_random_networks_are_general(random_net, widths, seed):
 
 
 def test_a_turned_sum_lacks_rank(random_net):
-    """Fan-outs under which the sum of three units' weights vanishes let them be turned round (004, section 2.5)."""
+    """Fan-outs under which the sum of three units' weights vanishes let them be turned round (Phuong 2021, section
+    2.5).
+    """
     network = random_net((2, 4, 1), seed=3)
     network.weights[1][0, :3, 0] = torch.linalg.svd(network.weights[0][0, :, :3])[2][-1]
     _, second, _ = generality(network, (-1, 1))
@@ -129,5 +131,5 @@ def test_the_rank_agrees_with_numerical_ranks(random_net):
 
 
 def test_an_unknown_mode_is_refused(random_net):
-    with pytest.raises(Refusal, match="no mode"):
+    with pytest.raises(TutelageError, match="no mode"):
         generality(random_net((2, 2, 1)), (-1, 1), "loose")

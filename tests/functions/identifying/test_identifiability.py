@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.functions.identifying.conditions import below
 from tutelage.functions.identifying.construction import construct
 from tutelage.functions.identifying.identifiability import SPAN, _cells, folds_name, identifiability, layer_folds
@@ -70,7 +70,7 @@ def test_a_copied_unit_is_named():
     network = construct((3, 3, 1), (-1, 1), seed=0)
     network.weights[0][0, :, 2], network.biases[0][0, 2] = network.weights[0][0, :, 1], network.biases[0][0, 1]
     found = identifiability(network, (-1, 1))
-    assert {"no two affine pieces are multiples (G3)", folds_name(1)} <= set(found.unmet)
+    assert {"no two affine pieces are width_factors (G3)", folds_name(1)} <= set(found.unmet)
 
 
 def test_a_last_layer_whose_inputs_are_flat_is_named(random_net):
@@ -83,7 +83,7 @@ def test_a_last_layer_whose_inputs_are_flat_is_named(random_net):
 
 
 def test_truncated_networks_inherit_transparency():
-    """004, Lemma A.14."""
+    """Phuong 2021, Lemma A.14."""
     network = construct((3, 3, 2, 1), (-1, 1), seed=3)
     domain = box(-1, 1, dimension=3)
     cells, _ = _cells(network, domain, 2, 10_000)
@@ -105,5 +105,5 @@ def test_too_many_regions_leave_the_question_open(random_net):
     assert found.holds is None
     with pytest.raises(KeyError):
         found["nothing"]
-    with pytest.raises(Refusal, match="stack of 2"):
+    with pytest.raises(TutelageError, match="stack of 2"):
         identifiability(random_net((2, 2, 1), members=2), (-1, 1))

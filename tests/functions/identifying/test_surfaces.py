@@ -1,4 +1,4 @@
-"""The canonical form is held to its definition by sampling and to the lemmas of 004, section 2.4."""
+"""The canonical form is held to its definition by sampling and to the lemmas of Phuong 2021, section 2.4."""
 
 import torch
 from hypothesis import given, settings
@@ -35,7 +35,7 @@ def described(surface):
 @settings(max_examples=40)
 @given(WIDTHS, st.integers(0, 10**6))
 def test_orders_never_exceed_layers_and_every_fold_has_one_piece(random_net, widths, seed):
-    """004, Lemmas 2.2 and 2.3, for general networks that need not be transparent."""
+    """Phuong 2021, Lemmas 2.2 and 2.3, for general networks that need not be transparent."""
     surface = surface_of(random_net(widths, seed))
     assert len(surface.levels) <= len(widths) - 2
     assert (surface.owner >= 0).all()
@@ -48,7 +48,7 @@ def test_orders_never_exceed_layers_and_every_fold_has_one_piece(random_net, wid
 @settings(max_examples=15)
 @given(WIDTHS, st.integers(0, 10**6))
 def test_the_form_does_not_depend_on_how_units_are_listed(random_net, widths, seed):
-    """004, Lemmas A.4 to A.6: unique up to the numbering within a level; here units are shuffled and scaled."""
+    """Phuong 2021, Lemmas A.4 to A.6: unique up to the numbering within a level; here units are shuffled and scaled."""
     network = random_net(widths, seed)
     assert described(surface_of(network)) == described(surface_of(canonical(network)))
 
@@ -90,7 +90,7 @@ def test_slices_of_cells_lie_in_the_surface_and_no_other_does(random_net, pre_ac
 @settings(max_examples=10)
 @given(st.integers(0, 10**6))
 def test_the_order_of_a_union_is_at_most_the_larger(random_net, seed):
-    """004, Lemma A.1."""
+    """Phuong 2021, Lemma A.1."""
     first, second = random_net((2, 2, 2, 1), seed), random_net((2, 2, 2, 1), seed + 1)
     orders = [len(surface_of(network).levels) for network in (first, second, side_by_side(first, second))]
     assert orders[2] <= max(orders[:2])

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.functions.identifying.generality import generality
 from tutelage.functions.identifying.transparency import sample, transparency
 from tutelage.functions.pieces.domain import polytope
@@ -35,7 +35,7 @@ def test_regions_find_every_place_that_samples_find(random_net, pre_activations,
 @settings(max_examples=20)
 @given(st.integers(0, 10**6))
 def test_a_general_network_is_transparent_where_its_gradient_is_not_zero(random_net, seed):
-    """004, proof of Theorem A.1."""
+    """Phuong 2021, proof of Theorem A.1."""
     network = random_net((2, 3, 2, 2, 1), seed, bias=0.4)
     assert all(condition.holds for condition in generality(network, (-1, 1)))
     regions = enumerate_regions(network, (-1, 1))
@@ -48,7 +48,7 @@ def test_only_the_layers_asked_for_count(random_net):
     network.biases[1][0] = -100
     assert transparency(network, (-1, 1), upto=0).holds is True
     assert set(transparency(network, (-1, 1)).layer.tolist()) >= {2}
-    with pytest.raises(Refusal, match="hidden layers 1"):
+    with pytest.raises(TutelageError, match="hidden layers 1"):
         transparency(network, (-1, 1), upto=3)
 
 

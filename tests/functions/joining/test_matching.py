@@ -150,26 +150,26 @@ def test_what_cannot_be_matched_is_refused():
     draw = torch.Generator().manual_seed(6)
     teacher = random_network(draw, (4, 3, 2))
     points = torch.randn(10, 4, dtype=torch.float64, generator=draw)
-    with pytest.raises(tt.Refusal, match="4 and 5 inputs"):
+    with pytest.raises(tt.TutelageError, match="4 and 5 inputs"):
         match(teacher, random_network(draw, (5, 3, 2)))
-    with pytest.raises(tt.Refusal, match="2 and 3 layers"):
+    with pytest.raises(tt.TutelageError, match="2 and 3 layers"):
         match(teacher, random_network(draw, (4, 3, 3, 2)))
-    with pytest.raises(tt.Refusal, match="never stands for"):
+    with pytest.raises(tt.TutelageError, match="never stands for"):
         match(teacher, replace(teacher, activation="leaky"))
-    with pytest.raises(tt.Refusal, match="linear networks"):
+    with pytest.raises(tt.TutelageError, match="linear networks"):
         match(replace(teacher, activation="linear"), replace(teacher, activation="linear"))
-    with pytest.raises(tt.Refusal, match="needs points"):
+    with pytest.raises(tt.TutelageError, match="needs points"):
         match(teacher, teacher, by="activations")
-    with pytest.raises(tt.Refusal, match="not by 'names'"):
+    with pytest.raises(tt.TutelageError, match="not by 'names'"):
         match(teacher, teacher, points, by="names")
-    with pytest.raises(tt.Refusal, match="no points"):
+    with pytest.raises(tt.TutelageError, match="no points"):
         match(teacher, teacher, points[:0])
-    with pytest.raises(tt.Refusal, match="not finite"):
+    with pytest.raises(tt.TutelageError, match="not finite"):
         match(teacher, teacher.map(lambda a: a * torch.nan))
     bare = replace(teacher, weights=(teacher.weights[0] * torch.tensor([1.0, 0.0, 1.0]), teacher.weights[1]))
-    with pytest.raises(tt.Refusal, match="unit 1 of layer 1 of teacher 0 has no incoming weights"):
+    with pytest.raises(tt.TutelageError, match="unit 1 of layer 1 of teacher 0 has no incoming weights"):
         match(bare, teacher)
-    with pytest.raises(tt.Refusal, match="not matched one to one"):
+    with pytest.raises(tt.TutelageError, match="not matched one to one"):
         match(teacher, random_network(draw, (4, 6, 2))).reorder(random_network(draw, (4, 6, 2)))
 
 

@@ -41,7 +41,7 @@ def solution(teacher, width, seed):
 @pytest.mark.parametrize("width", [4, 5, 6, 9])
 @pytest.mark.parametrize("taught", [True, False])
 def test_two_exact_solutions_are_joined_without_loss(width, taught):
-    """One free unit is enough (000, App. E); the straight line has a hill."""
+    """One free unit is enough (Tian 2020, App. E); the straight line has a hill."""
     teacher = teacher_of()
     points = torch.randn(2, 300, 5, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     for seed in range(4):
@@ -69,13 +69,13 @@ def test_every_piece_moves_weights_without_fan_out_or_fan_out_alone(width):
     assert [len(words) for words in path.what] == path.pieces.tolist()
 
 
-def trained(seeds, multiple, steps, dtype=torch.float32):
+def trained(seeds, width_factor, steps, dtype=torch.float32):
     teacher = tt.teachers.Levels(inputs=8, hidden=3, outputs=4).build(seeds, dtype=dtype)
     inputs = tt.inputs.Gaussian(std=1.5, train=400, evaluate=300).draw(teacher, seeds)
     ends = [
         tt.train(
             teacher,
-            tt.students.SmallNormal(multiple=multiple, scale=0.1).build(teacher, [100 * k + s for s in seeds]),
+            tt.students.SmallNormal(width_factor=width_factor, scale=0.1).build(teacher, [100 * k + s for s in seeds]),
             inputs, steps=steps, learning_rate=0.02, engine="stacked",
         ).students
         for k in (1, 2)
@@ -114,7 +114,7 @@ def test_without_a_free_unit_there_is_no_path_unless_some_loss_is_allowed():
         biases=(teacher.biases[0][:, order], teacher.biases[1]),
     )
     points = torch.randn(2, 100, 5, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    with pytest.raises(tt.Refusal, match="needs all its 3 units"):
+    with pytest.raises(tt.TutelageError, match="needs all its 3 units"):
         connect(teacher, turned, points, teacher)
     path = connect(teacher, turned, points, teacher, excess=None)
     losses = loss_along(path, points, outputs(teacher, points))[1]
@@ -140,16 +140,16 @@ def test_what_cannot_be_joined_is_refused():
     teacher = teacher_of()
     a = solution(teacher, 5, 1)
     points = torch.randn(2, 50, 5, dtype=torch.float64)
-    with pytest.raises(tt.Refusal, match="one architecture"):
+    with pytest.raises(tt.TutelageError, match="one architecture"):
         connect(a, solution(teacher, 6, 1), points)
     deep = Network(tuple(torch.ones(2, 5, 5) for _ in range(3)))
-    with pytest.raises(tt.Refusal, match="two-layer"):
+    with pytest.raises(tt.TutelageError, match="two-layer"):
         connect(deep, deep, points)
-    with pytest.raises(tt.Refusal, match="linear networks"):
+    with pytest.raises(tt.TutelageError, match="linear networks"):
         connect(replace(a, activation="linear"), replace(a, activation="linear"), points)
-    with pytest.raises(tt.Refusal, match="no points"):
+    with pytest.raises(tt.TutelageError, match="no points"):
         connect(a, a, points[:, :0])
-    with pytest.raises(tt.Refusal, match="first student has weights that are not finite"):
+    with pytest.raises(tt.TutelageError, match="first student has weights that are not finite"):
         connect(a.map(lambda x: x * torch.nan), a, points)
-    with pytest.raises(tt.Refusal, match="labels have shape"):
+    with pytest.raises(tt.TutelageError, match="labels have shape"):
         loss_along(straight(a, a), points, points)

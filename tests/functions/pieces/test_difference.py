@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.functions.pieces.difference import deepen, exact_deviation, extreme_values, side_by_side
 from tutelage.functions.pieces.regions import enumerate_regions
 from tutelage.networks import Network, outputs
@@ -29,7 +29,7 @@ def test_side_by_side_is_both(random_net, activation, bias, hidden):
         for seed, between in enumerate(hidden)
     )
     if activation == "abs" and hidden == ((), (4, 3, 2)):
-        with pytest.raises(Refusal, match="forgets the sign"):
+        with pytest.raises(TutelageError, match="forgets the sign"):
             side_by_side(a, b)
         return
     x = points(2, 3)
@@ -43,7 +43,7 @@ def test_side_by_side_is_both(random_net, activation, bias, hidden):
 def test_a_deepened_network_is_the_same_function(random_net, activation, hidden):
     network = random_net((3, *hidden, 2), activation=activation, members=2)
     if activation == "abs" and not hidden:
-        with pytest.raises(Refusal, match="forgets the sign"):
+        with pytest.raises(TutelageError, match="forgets the sign"):
             deepen(network, 3)
         return
     x = points(2, 3)
@@ -76,7 +76,7 @@ def test_extremes_of_a_functional_are_those_of_a_network_that_computes_it(random
     other = extreme_values(enumerate_regions(composed, (-1, 1)))
     assert torch.allclose(one.high, other.high)
     assert torch.allclose(one.low, other.low)
-    with pytest.raises(Refusal, match=r"shape \[3, k\]"):
+    with pytest.raises(TutelageError, match=r"shape \[3, k\]"):
         extreme_values(enumerate_regions(network, (-1, 1)), functional.T)
 
 
@@ -92,7 +92,7 @@ def test_the_deviation_of_two_networks_is_reached_and_never_exceeded(random_net,
 
 @pytest.mark.parametrize("bias", [0.0, 0.3])
 def test_networks_that_differ_by_order_and_scale_of_units_do_not_deviate(random_net, bias):
-    """All boundaries of the two coincide up to rounding (004, eqs. 2.1 to 2.4)."""
+    """All boundaries of the two coincide up to rounding (Phuong 2021, eqs. 2.1 to 2.4)."""
     a = random_net((2, 6, 5, 1), bias=bias)
     draw = torch.Generator().manual_seed(1)
     weights, biases = list(a.weights), list(a.biases or ())
@@ -120,10 +120,10 @@ def test_networks_that_differ_by_order_and_scale_of_units_do_not_deviate(random_
     ],
 )
 def test_networks_that_cannot_be_compared_are_refused(random_net, change, message):
-    with pytest.raises(Refusal, match=message):
+    with pytest.raises(TutelageError, match=message):
         side_by_side(random_net((2, 4, 1)), random_net(**{"widths": (2, 4, 1), **change}))
 
 
 def test_a_network_is_not_made_shallower(random_net):
-    with pytest.raises(Refusal, match="more layers"):
+    with pytest.raises(TutelageError, match="more layers"):
         deepen(random_net((2, 4, 4, 1)), 2)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial import ConvexHull, HalfspaceIntersection
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.functions.pieces.domain import box, polytope, skeleton
 
 
@@ -86,5 +86,5 @@ def test_corners_of_random_polytopes_are_qhulls(seed, dimension):
     ],
 )
 def test_what_is_no_domain_is_refused(make, message):
-    with pytest.raises(Refusal, match=message):
+    with pytest.raises(TutelageError, match=message):
         make()

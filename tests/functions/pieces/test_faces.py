@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial import ConvexHull
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.functions.pieces.faces import facets, polygons, segments, volumes
 from tutelage.functions.pieces.regions import enumerate_regions
 
@@ -94,5 +94,5 @@ def test_volumes_in_space_are_the_shares_of_random_points(random_net, pre_activa
 def test_outlines_are_for_the_plane_alone(random_net):
     regions = enumerate_regions(random_net((3, 4, 1)), (-1, 1))
     for draw in (polygons, segments):
-        with pytest.raises(Refusal, match="two"):
+        with pytest.raises(TutelageError, match="two"):
             draw(regions)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.functions.pieces.counts import zaslavsky
 from tutelage.functions.pieces.domain import box, polytope
 from tutelage.functions.pieces.faces import volumes
@@ -199,11 +199,11 @@ def test_a_network_without_hidden_units_is_one_region(random_net):
     ],
 )
 def test_what_has_no_regions_is_refused(random_net, change, message):
-    with pytest.raises(Refusal, match=message):
+    with pytest.raises(TutelageError, match=message):
         enumerate_regions(random_net(**{"widths": (2, 4, 1), **change}), box(-1, 1, dimension=2))
 
 
 def test_a_layer_that_is_not_there_is_refused(random_net):
     regions = enumerate_regions(random_net((2, 4, 1)), (-1, 1))
-    with pytest.raises(Refusal, match=r"layers 1 \.\. 2"):
+    with pytest.raises(TutelageError, match=r"layers 1 \.\. 2"):
         regions.maps(layer=3)

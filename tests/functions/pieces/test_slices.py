@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.functions.pieces.regions import enumerate_regions
 from tutelage.functions.pieces.slices import slice_network
 from tutelage.networks import outputs
@@ -39,5 +39,5 @@ def test_patterns_of_a_slice_are_patterns_of_the_network(random_net):
     ],
 )
 def test_what_is_no_slice_is_refused(random_net, origin, directions, message):
-    with pytest.raises(Refusal, match=message):
+    with pytest.raises(TutelageError, match=message):
         slice_network(random_net((3, 4, 1)), origin, directions)

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.functions.pieces.domain import box
 from tutelage.functions.pieces.faces import facets, volumes
 from tutelage.functions.pieces.regions import enumerate_regions
@@ -22,7 +22,7 @@ def test_nearly_degenerate_networks_are_handled_or_refused(whole_net, seed, powe
     network = exact.map(lambda a: a + 10.0**-power * torch.randn(a.shape, generator=draw, dtype=torch.float64))
     try:
         regions = enumerate_regions(network, (-2, 2))
-    except Refusal:
+    except TutelageError:
         return
     # boundaries 1e-9 from parallel meet in points that are known to 1e-7 along them
     assert volumes(regions).sum().item() == pytest.approx(4.0 ** widths[0], rel=1e-6)
@@ -54,7 +54,7 @@ def test_a_unit_that_vanishes_on_a_whole_piece_has_sign_zero_there():
 
 def test_what_is_too_close_to_call_names_the_unit():
     weights = (torch.tensor([[[1.0, 1.0 + 1e-12], [1.0, 1.0]]], dtype=torch.float64), torch.ones(1, 2, 1).double())
-    with pytest.raises(Refusal, match="unit 1 of layer 1"):
+    with pytest.raises(TutelageError, match="unit 1 of layer 1"):
         enumerate_regions(Network(weights), (-1, 1))
 
 

@@ -80,7 +80,7 @@ def test_opposite_units_are_one_for_abs_alone():
 
 
 def test_fan_outs_that_cancel_leave_nothing():
-    """Theorem 2 of seed 000: a co-linear group whose fan-outs sum to zero."""
+    """Theorem 2 of Tian 2020: a co-linear group whose fan-outs sum to zero."""
     net = Network((double([1.0, 3.0], [0.3, 0.9]), double([0.3], [-0.1])), (double(0.1, 0.3), double(0.0)))
     w = work(net)
     assert colinear(w, 1)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tutelage as tt
-from tutelage.errors import InternalError, Refusal
+from tutelage.errors import InternalError, TutelageError
 from tutelage.functions import prune
 from tutelage.functions.pruning.redundancy import Work
 from tutelage.networks import Network, outputs
@@ -179,7 +179,7 @@ def test_trained_networks_never_change_beyond_what_is_reported(tolerance, dtype)
     seeds = range(3)
     teacher = tt.teachers.Levels(inputs=8, hidden=3, outputs=4).build(seeds, dtype=dtype)
     inputs = tt.inputs.Gaussian(train=500, evaluate=500).draw(teacher, seeds)
-    students = tt.students.SmallNormal(multiple=4, scale=0.1).build(teacher, seeds)
+    students = tt.students.SmallNormal(width_factor=4, scale=0.1).build(teacher, seeds)
     trained = tt.train(teacher, students, inputs, steps=1_500, learning_rate=0.05, engine="stacked").students
     found = prune(trained, box=(-4, 4), tolerance=tolerance)
     assert found.network.dtype == dtype
@@ -195,7 +195,7 @@ def test_a_float32_network_split_in_two_is_merged_again():
     for _ in range(4):
         builder.split(0)
     wide = builder.mixed().to(dtype=torch.float32)
-    assert prune(wide, box=(-2, 2)).network.widths == (5, 10, 3)  # in float32 the halves are no multiples any more
+    assert prune(wide, box=(-2, 2)).network.widths == (5, 10, 3)  # in float32 the halves are no width_factors any more
     found = prune(wide, box=(-2, 2), tolerance=1e-6)
     assert found.network.widths == (5, 6, 3)
     assert found.network.dtype == torch.float32
@@ -297,21 +297,21 @@ def test_pruning_again_changes_nothing():
 def test_what_cannot_be_pruned_is_refused():
     draw = torch.Generator().manual_seed(5)
     network = random_network(draw, (3, 4, 2))
-    with pytest.raises(tt.Refusal, match="low end above its high end"):
+    with pytest.raises(tt.TutelageError, match="low end above its high end"):
         prune(network, box=(1, -1))
-    with pytest.raises(tt.Refusal, match="wanted a number"):
+    with pytest.raises(tt.TutelageError, match="wanted a number"):
         prune(network, box=(torch.zeros(2), torch.ones(2)))
-    with pytest.raises(tt.Refusal, match="no end somewhere"):
+    with pytest.raises(tt.TutelageError, match="no end somewhere"):
         prune(network, box=(0, torch.inf))
-    with pytest.raises(tt.Refusal, match="not a number"):
+    with pytest.raises(tt.TutelageError, match="not a number"):
         prune(network, box=(torch.nan, 1))
-    with pytest.raises(tt.Refusal, match="from 0 to below 1"):
+    with pytest.raises(tt.TutelageError, match="from 0 to below 1"):
         prune(network, tolerance=1.5)
-    with pytest.raises(tt.Refusal, match="needs points"):
+    with pytest.raises(tt.TutelageError, match="needs points"):
         prune(network, on_samples=True)
-    with pytest.raises(tt.Refusal, match="no points"):
+    with pytest.raises(tt.TutelageError, match="no points"):
         prune(network, torch.zeros(0, 3))
-    with pytest.raises(tt.Refusal, match="not finite"):
+    with pytest.raises(tt.TutelageError, match="not finite"):
         prune(network.map(lambda a: a / 0))
 
 
@@ -390,7 +390,7 @@ def test_a_time_limit_ends_the_steps():
     told = []
     assert prune(builder.network, seconds=600, on_progress=told.append).steps
     assert told == [1 / 6]
-    with pytest.raises(tt.Refusal, match="seconds must be at least 0, got -1"):
+    with pytest.raises(tt.TutelageError, match="seconds must be at least 0, got -1"):
         prune(builder.network, seconds=-1)
 
 
@@ -415,5 +415,5 @@ def test_nothing_changed_is_equal():
 @pytest.mark.parametrize("tolerance", ["a", None, [1], float("nan"), -0.1, 1.0])
 def test_a_tolerance_that_is_no_share_is_one_sentence(tolerance):
     network = tt.Network((torch.ones(1, 2, 2), torch.ones(1, 2, 1)))
-    with pytest.raises(Refusal, match="tolerance must be a number from 0 to below 1, got"):
+    with pytest.raises(TutelageError, match="tolerance must be a number from 0 to below 1, got"):
         tt.prune(network, tolerance=tolerance)

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.functions.querying.breakpoints import bends
 from tutelage.functions.querying.oracle import Oracle
 
@@ -54,5 +54,5 @@ def test_noise_within_its_bound_makes_no_bends():
 
 
 def test_a_smooth_function_is_refused():
-    with pytest.raises(Refusal, match="not piecewise linear"):
+    with pytest.raises(TutelageError, match="not piecewise linear"):
         bends(Oracle(lambda x: x.sin(), 1, 1), np.zeros((1, 1)), np.full((1, 1), 5.0))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.functions.querying.oracle import ROUNDING, Oracle
 
 
@@ -31,11 +31,11 @@ def test_a_pair_of_values_and_gradients_is_taken_apart():
     ],
 )
 def test_a_wrong_answer_is_refused(ask, gradients, said):
-    with pytest.raises(Refusal, match=said):
+    with pytest.raises(TutelageError, match=said):
         Oracle(ask, 2, 2, gradients=gradients).values(np.ones((3, 2)))
 
 
 @pytest.mark.parametrize(("inputs", "outputs", "noise"), [(0, 1, 0.0), (1, 0, 0.0), (1, 1, -1.0), (1, 1, float("nan"))])
 def test_bad_settings_are_refused(inputs, outputs, noise):
-    with pytest.raises(Refusal):
+    with pytest.raises(TutelageError):
         Oracle(lambda x: x, inputs, outputs, noise=noise)

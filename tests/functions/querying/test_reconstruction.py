@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.functions import match
 from tutelage.functions.identifying.construction import construct
 from tutelage.functions.querying import reconstruction
@@ -92,10 +92,10 @@ def test_what_was_asked_is_kept_and_not_asked_again(tmp_path):
     assert asked[0] < 0.6 * once
     assert again.units == first.units == (3,)
     assert error(truth, again) < 1e-10
-    with pytest.raises(Refusal, match="not a checkpoint of this call"):
+    with pytest.raises(TutelageError, match="not a checkpoint of this call"):
         identify(ask, 4, 1, checkpoint=file, seed=1)
     file.write_bytes(b"no")
-    with pytest.raises(Refusal, match="is not a checkpoint"):
+    with pytest.raises(TutelageError, match="is not a checkpoint"):
         identify(ask, 4, 1, checkpoint=file)
 
 
@@ -128,7 +128,7 @@ def test_progress_is_told():
     ],
 )
 def test_what_cannot_be_done_is_refused_in_one_sentence(call, said):
-    with pytest.raises(Refusal, match=said):
+    with pytest.raises(TutelageError, match=said):
         call()
 
 
@@ -160,7 +160,7 @@ def test_a_time_limit_returns_what_was_found_so_far(random_net, monkeypatch, che
 def test_a_time_limit_that_suffices_changes_nothing(random_net):
     truth = random_net((3, 3, 1), 1)
     assert not identify(truth, seconds=600).undecided
-    with pytest.raises(Refusal, match="seconds must be at least 0"):
+    with pytest.raises(TutelageError, match="seconds must be at least 0"):
         identify(truth, seconds=-1)
 
 
@@ -168,13 +168,13 @@ def test_a_torch_module_is_asked_in_float64(random_net):
     module = to_module(random_net((3, 4, 1), 2)).float()
     for found in (identify(module), identify(module, 3, 1)):
         assert found.units == (4,)
-    with pytest.raises(Refusal, match="inputs and outputs of the black box"):
+    with pytest.raises(TutelageError, match="inputs and outputs of the black box"):
         identify(nn.Linear(3, 1))
-    with pytest.raises(Refusal, match="asked for values"):
+    with pytest.raises(TutelageError, match="asked for values"):
         identify(module, 3, 1, gradients=True)
 
 
 @pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.float8_e4m3fn, torch.complex64])
 def test_weights_of_other_kinds_raise_an_error(dtype):
-    with pytest.raises(Refusal, match="must be of type float16, bfloat16, float32, float64, got"):
+    with pytest.raises(TutelageError, match="must be of type float16, bfloat16, float32, float64, got"):
         identify(Network((torch.ones(1, 2, 1).to(dtype),)))

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.local.certificates.arrival import arrival
 from tutelage.local.descent import descend, descend_on_samples
 from tutelage.local.initialise import random_start
@@ -35,7 +35,7 @@ def test_a_short_run_decides_nothing_and_a_large_loss_is_not_spoken_of():
     assert {c.verdict for c in arrival(descend(LocalSetting(teachers, students), [0, 3]), 1e-6)} == {"not decided"}
     far = arrival(descend(LocalSetting(teachers, 1.5 * students), [0, 3]), 1e-6)
     assert {c.unmet for c in far} == {("loss",)}
-    with pytest.raises(Refusal, match="above 0"):
+    with pytest.raises(TutelageError, match="above 0"):
         arrival(descend(LocalSetting(teachers, students), [0]), 0.0)
 
 

@@ -26,7 +26,7 @@ def test_every_certificate_prints_and_names_what_is_empirical():
     found = local_convergence(LocalSetting(teachers, local_students(teachers, 3, [0], spread=0.1)))
     assert found.keys() == {n for n, t in theorems().items() if t.subject.name == "local" and not t.needs}
     for name, [certificate] in found.items():
-        assert certificate.source.startswith("seed 003")
+        assert certificate.source.startswith("Zhou et al. 2021")
         assert str(certificate)
         if name not in ("zero-loss", "hermite-bound", "covering-start", "learned-subspace", "sampled-gradient"):
             assert "empirical" in certificate.settings

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.local import LocalSetting, groups, plane_teachers
 from tutelage.local.studies import width_independence as study
 
@@ -17,7 +17,7 @@ def test_students_share_their_teachers_masses_evenly_within_half_a_radian():
 
 
 def test_students_that_cannot_be_shared_evenly_are_an_error():
-    with pytest.raises(Refusal, match="students must be a multiple of 3, the number of teachers, got 4"):
+    with pytest.raises(TutelageError, match="students must be a multiple of 3, the number of teachers, got 4"):
         study.beside(4, range(2))
 
 

@@ -1,4 +1,4 @@
-"""Courses of the flow that satisfy the statements of seed 004, chapter 3, and ways to spoil them."""
+"""Courses of the flow that satisfy the statements of Phuong 2021, chapter 3, and ways to spoil them."""
 
 import math
 from dataclasses import replace

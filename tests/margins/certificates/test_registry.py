@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tutelage.certificates import certify, theorems
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.margins.certificates.scene import MarginScene
 
 OWN = {name: t for name, t in theorems().items() if t.subject.name == "margins"}
@@ -30,7 +30,7 @@ def test_the_whole_of_the_chapter_is_there():
 
 
 def test_unknown_names_and_options_are_refused(good):
-    with pytest.raises(Refusal, match="did you mean 'balance'"):
+    with pytest.raises(TutelageError, match="did you mean 'balance'"):
         certify("balanc", good)
-    with pytest.raises(Refusal, match="no option 'wish'"):
+    with pytest.raises(TutelageError, match="no option 'wish'"):
         certify("balance", good, wish=1)

@@ -1,4 +1,4 @@
-"""Theorem 1 of seed 000 holds where its conditions do, and each condition is missed by name."""
+"""Theorem 1 of Tian 2020 holds where its conditions do, and each condition is missed by name."""
 
 import pytest
 import torch

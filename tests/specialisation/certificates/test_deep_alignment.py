@@ -1,4 +1,4 @@
-"""Theorem 4 of seed 001: in deep networks the lowest layer aligns where one linear region shows it."""
+"""Theorem 4 of Tian 2019: in deep networks the lowest layer aligns where one linear region shows it."""
 
 import pytest
 import torch

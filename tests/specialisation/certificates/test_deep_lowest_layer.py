@@ -1,4 +1,4 @@
-"""Theorem 5 of seed 000: as in two layers, with the flat pieces of all boundaries in the place of the units."""
+"""Theorem 5 of Tian 2020: as in two layers, with the flat pieces of all boundaries in the place of the units."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""eta and mu are the least that Def. 6 of seed 000 allows along a direction, and over all where they say exact."""
+"""eta and mu are the least that Def. 6 of Tian 2020 allows along a direction, and over all where they say exact."""
 
 import math
 
@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.specialisation.certificates.eta_mu import eta_along, eta_mu, mu_along, widest_eta
 
 
@@ -71,5 +71,5 @@ def test_samples_on_one_hyperplane_have_no_eta():
 
 
 def test_shapes_are_refused():
-    with pytest.raises(Refusal, match=r"one set of samples \[N, d\]"):
+    with pytest.raises(TutelageError, match=r"one set of samples \[N, d\]"):
         eta_mu(torch.zeros(2, 3, 1))

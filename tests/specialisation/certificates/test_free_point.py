@@ -1,4 +1,4 @@
-"""Lemma 6 of seed 000: enough samples in a band, and nothing aligned with it, leave a sample free of all others."""
+"""Lemma 6 of Tian 2020: enough samples in a band, and nothing aligned with it, leave a sample free of all others."""
 
 import pytest
 import torch

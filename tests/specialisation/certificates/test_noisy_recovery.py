@@ -1,4 +1,4 @@
-"""Theorem 5 of seed 001, with the constants of its Lemmas 5 and 6."""
+"""Theorem 5 of Tian 2019, with the constants of its Lemmas 5 and 6."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Theorems 3 and 6 of seed 000: a small gradient on enough samples is enough for a student near the teacher."""
+"""Theorems 3 and 6 of Tian 2020: a small gradient on enough samples is enough for a student near the teacher."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Corollary 1 of seed 000: unaligned students can be removed together."""
+"""Corollary 1 of Tian 2020: unaligned students can be removed together."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Theorem 2 of seed 000: what no teacher explains has no net fan-out, if enough students look."""
+"""Theorem 2 of Tian 2020: what no teacher explains has no net fan-out, if enough students look."""
 
 import pytest
 import torch

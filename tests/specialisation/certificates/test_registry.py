@@ -5,7 +5,7 @@ import json
 import pytest
 import torch
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.certificates import certify, certify_all, find, subjects, theorems
 from tutelage.networks import Network, concatenate
 
@@ -103,7 +103,7 @@ def test_what_cannot_be_certified_is_refused_in_a_sentence(build):
     deep = b.teacher(deeper=(2,))
     spoilt = changed(weights=(net.weights[0] * torch.nan, net.weights[1]))
     cases = {
-        "there is no theorem 'aligment': did you mean 'alignment'": ("aligment", net, net, x, {}),
+        "unknown theorem 'aligment'; did you mean 'alignment'": ("aligment", net, net, x, {}),
         "'alignment' has no option 'batch': it takes tolerance, alignment": ("alignment", net, net, x, {"batch": 3}),
         "relu and leaky units, and the students have 'abs'": ("pruning", net, changed(activation="abs"), x, {}),
         "bend differently": ("pruning", net, changed(activation="leaky"), x, {}),
@@ -124,9 +124,9 @@ def test_what_cannot_be_certified_is_refused_in_a_sentence(build):
         "batch must be a whole number of at least 1, got 0": ("zero-gradient", net, net, x, {"batch": 0}),
     }
     for sentence, (name, teacher, student, points, options) in cases.items():
-        with pytest.raises(Refusal, match=sentence):
+        with pytest.raises(TutelageError, match=sentence):
             certify(name, teacher, student, points, **options)
-    with pytest.raises(Refusal, match="no theorem has an option 'nothing'"):
+    with pytest.raises(TutelageError, match="no theorem has an option 'nothing'"):
         certify_all(net, net, x, nothing=1)
 
 
@@ -167,11 +167,11 @@ def test_all_theorems_are_checked_by_one_call():
 
 def test_arguments_of_another_subject_are_an_error(build):
     teacher = build().teacher()
-    with pytest.raises(Refusal, match="'balance' is checked on a flow of two-layer networks"):
+    with pytest.raises(TutelageError, match="'balance' is checked on a flow of two-layer networks"):
         certify("balance", teacher, teacher, torch.zeros(3, 3))
-    with pytest.raises(Refusal, match="no theorem is checked on int"):
+    with pytest.raises(TutelageError, match="no theorem is checked on int"):
         certify_all(3)
-    with pytest.raises(Refusal, match="speaks of a descent"):
+    with pytest.raises(TutelageError, match="speaks of a descent"):
         certify("arrival", *subjects()["local"].example())
 
 

@@ -1,4 +1,4 @@
-"""Lemmas 3 and 4 of seed 000: shown by second differences, and by the rank of the features."""
+"""Lemmas 3 and 4 of Tian 2020: shown by second differences, and by the rank of the features."""
 
 import pytest
 import torch

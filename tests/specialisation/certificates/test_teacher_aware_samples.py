@@ -1,4 +1,4 @@
-"""Theorems 4 and 7 of seed 000 share their machinery with Theorems 3 and 6; what differs is tested here."""
+"""Theorems 4 and 7 of Tian 2020 share their machinery with Theorems 3 and 6; what differs is tested here."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Lemma 7 of seed 000: a unit's kink shows at one of three points."""
+"""Lemma 7 of Tian 2020: a unit's kink shows at one of three points."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Lemma 2 of seed 000: what no batch shows, no sample has."""
+"""Lemma 2 of Tian 2020: what no batch shows, no sample has."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Alignment in the sense of seed 000, Definition 3."""
+"""Alignment in the sense of Tian 2020, Definition 3."""
 
 import math
 

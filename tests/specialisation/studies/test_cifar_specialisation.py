@@ -34,8 +34,8 @@ def test_the_unpruned_network_contains_its_pruned_self_in_the_lowest_layer():
 
 
 def test_claims_compare_the_widest_with_the_narrowest_and_the_lowest_with_the_highest():
-    def course(multiple, rho):
-        return ConvCourse(multiple, (0, 1), np.stack([np.zeros_like(rho), rho]), np.zeros((2, 2)))
+    def course(width_factor, rho):
+        return ConvCourse(width_factor, (0, 1), np.stack([np.zeros_like(rho), rho]), np.zeros((2, 2)))
 
     low, high = np.array([[0.5, 0.4], [0.6, 0.5]]), np.array([[0.9, 0.5], [0.8, 0.5]])
     found = ConvCourses("blobs", [course(1, low), course(4, high)], np.zeros(2))

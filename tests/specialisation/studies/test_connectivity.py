@@ -24,8 +24,8 @@ from tutelage.studies.claims import judge
 @pytest.fixture(scope="module")
 def results(tmp_path_factory) -> list:
     """Trained students, and losses on the paths from them to second students."""
-    (spec,) = sweep("smoke", hidden=3, multiples=(2,), polarities=(1.0,))
-    both = [spec, PathLosses(students=spec)]
+    (experiment,) = sweep("smoke", hidden=3, width_factors=(2,), polarities=(1.0,))
+    both = [experiment, PathLosses(students=experiment)]
     return schedule(both, Store(tmp_path_factory.mktemp("results")), device="cpu", engine="stacked")
 
 
@@ -46,15 +46,15 @@ def test_roads_share_their_ends(results):
 
 def test_the_second_student_has_the_same_teacher_and_points_and_another_start(results):
     trained, shares = results[0], []
-    students = second_students(trained.spec, OTHER, Context(progress=shares.append))
+    students = second_students(trained.experiment, OTHER, Context(progress=shares.append))
     assert shares[-1] == pytest.approx(0.9)
-    again = second_students(trained.spec, 0, Context(engine="stacked"))
+    again = second_students(trained.experiment, 0, Context(engine="stacked"))
     assert all(
         torch.allclose(a, b, rtol=1e-4, atol=1e-6)
         for a, b in zip(again.parameters, trained.weights().parameters, strict=True)
     ), "with an offset of 0 the second students are the first"
     assert not torch.allclose(students.weights[0], trained.weights().weights[0])
-    assert max(trained.spec.seeds) < OTHER
+    assert max(trained.experiment.seeds) < OTHER
 
 
 def test_claims_compare_peaks_with_the_worse_student():

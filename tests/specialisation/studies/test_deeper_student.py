@@ -10,12 +10,12 @@ from tutelage.training.teachers import Levels
 
 
 def test_the_lowest_layer_of_a_copy_matches_whatever_lies_above():
-    law = Gaussian(train=50, evaluate=400)
-    teacher = Levels(inputs=5, hidden=4, outputs=3).build(range(2), law)
+    distribution = Gaussian(train=50, evaluate=400)
+    teacher = Levels(inputs=5, hidden=4, outputs=3).build(range(2), distribution)
     above = torch.randn(2, 4, 6), torch.randn(2, 6, 3)
     copy = Network((teacher.weights[0], *above), (teacher.biases[0], torch.zeros(2, 6), torch.zeros(2, 3)))
     other = Network((torch.randn(2, 5, 4), *above), None)
-    found = compared(teacher, other, copy, law.draw(teacher, range(2)))
+    found = compared(teacher, other, copy, distribution.draw(teacher, range(2)))
     assert (found["rho"][:, 0] > 1 - 1e-5).all()
     assert (found["rho_before"][:, 0] < 0.99).all()
     assert (found["relative_loss"] > 0).all()

@@ -1,4 +1,4 @@
-"""All laws of the comparison have one deviation."""
+"""All distributions of the comparison have one deviation."""
 
 import pytest
 import torch
@@ -13,7 +13,7 @@ def test_coordinates_have_the_same_deviation(name):
     assert abs(x.std().item() / STD - 1) < 0.01
 
 
-def test_there_is_a_pack_for_every_law_and_activation():
-    specs = leaky_and_inputs.plan("smoke").experiments
-    found = {(s.teacher.activation, s.student.activation, s.inputs.kind) for s in specs}
-    assert found == {(a, a, law) for a in ACTIVATIONS for law in LAWS}
+def test_there_is_an_experiment_for_every_law_and_activation():
+    experiments = leaky_and_inputs.plan("smoke").experiments
+    found = {(s.teacher.activation, s.student.activation, s.inputs.kind) for s in experiments}
+    assert found == {(a, a, distribution) for a in ACTIVATIONS for distribution in LAWS}

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from tutelage.lab import Record, Spec, Store
+from tutelage.lab import Record, Store, TeacherStudent
 from tutelage.lab.execute import execute
 from tutelage.specialisation.studies.nearness import BoundaryDistances, nearness, nearness_course
 from tutelage.training import Training
@@ -11,9 +11,9 @@ from tutelage.training.inputs import Gaussian
 from tutelage.training.students import SmallNormal
 from tutelage.training.teachers import Levels
 
-STUDENTS = Spec(
+STUDENTS = TeacherStudent(
     teacher=Levels(inputs=4, hidden=3, outputs=2),
-    student=SmallNormal(multiple=2, scale=0.1),
+    student=SmallNormal(width_factor=2, scale=0.1),
     inputs=Gaussian(std=1.5, train=100, evaluate=50),
     training=Training(steps=20, learning_rate=0.02),
     record=Record(at=(5,), weights="all", measures=("evaluate_loss",)),

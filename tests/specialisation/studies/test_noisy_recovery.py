@@ -25,5 +25,5 @@ def test_large_distances_do_not_count_and_too_few_decide_nothing():
 
 def test_the_table_counts_units_from_0():
     at = Nearness(10, np.array([[0.1, 0.2]]), np.ones(1))
-    seen = SimpleNamespace(polarity=1.0, course=[at], trained=SimpleNamespace(spec=SimpleNamespace(seeds=(5,))))
+    seen = SimpleNamespace(polarity=1.0, course=[at], trained=SimpleNamespace(experiment=SimpleNamespace(seeds=(5,))))
     assert [(row["unit"], row["distance"]) for row in table([seen]).to_pylist()] == [(0, 0.1), (1, 0.2)]

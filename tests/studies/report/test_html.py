@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.studies import reproduce
 from tutelage.studies.report import short, write_reports
 
@@ -59,7 +59,7 @@ def test_text_from_files_is_escaped(out):
 
 
 def test_an_empty_folder_is_refused(tmp_path):
-    with pytest.raises(Refusal, match="holds no reproduced study"):
+    with pytest.raises(TutelageError, match="holds no reproduced study"):
         write_reports(tmp_path)
 
 
@@ -67,7 +67,7 @@ def test_an_empty_folder_is_refused(tmp_path):
 def test_a_damaged_study_is_refused_by_name(tmp_path, content):
     (tmp_path / "smoke" / "broken").mkdir(parents=True)
     (tmp_path / "smoke" / "broken" / "claims.json").write_text(content)
-    with pytest.raises(Refusal, match=r"broken.claims.json is damaged"):
+    with pytest.raises(TutelageError, match=r"broken.claims.json is damaged"):
         write_reports(tmp_path)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.studies.report import write_ledger
 
 ROOT = Path(__file__).parents[3]
@@ -14,7 +14,8 @@ ROOT = Path(__file__).parents[3]
 
 def claim(**changes):
     return {
-        "study": "l-shape", "seed": "000", "figure": "5", "scale": "quick", "claim": "a sentence", "setting": "p = 1",
+        "study": "l-shape", "paper": "tian2020", "figure": "5", "scale": "quick", "claim": "a sentence",
+        "setting": "p = 1",
         "statistic": "s", "expected": "> 0", "measured": 0.5, "stderr": None, "n": 8, "verdict": "holds",
         "refuted_by": "r",
     } | changes  # fmt: skip
@@ -29,15 +30,15 @@ def test_every_claim_of_every_study_is_listed(tmp_path):
         ]
         (tmp_path / name / "claims.json").write_text(json.dumps(claims))
     text = write_ledger(tmp_path).read_text()
-    assert "| [one](one/) | 000 Fig. 5 | quick | 1 | 0 | 1 |" in text
-    assert "| [deeper/two](deeper/two/) | 000 Fig. 5 | quick | 0 | 1 | 1 |" in text
+    assert "| [one](one/) | Tian 2020 Fig. 5 | quick | 1 | 0 | 1 |" in text
+    assert "| [deeper/two](deeper/two/) | Tian 2020 Fig. 5 | quick | 0 | 1 | 1 |" in text
     assert "| p = 1 | > 0 | 0.5 | - | 8 | fails |" in text
     assert "| p = 2 | > 0 | - | - | 8 | undecided |" in text
     assert text.count("**a sentence**") == 2
 
 
 def test_nothing_stored_is_refused(tmp_path):
-    with pytest.raises(Refusal, match="holds no stored study"):
+    with pytest.raises(TutelageError, match="holds no stored study"):
         write_ledger(tmp_path)
 
 
@@ -52,7 +53,7 @@ def test_words_of_claims_are_text_and_no_html(tmp_path):
 @pytest.mark.parametrize("content", ["{", "[{}]", "3", "[]", "[" * 100_000, "\udcff", '[{"study": "a"}]'])
 def test_a_damaged_file_is_refused_by_name(tmp_path, content):
     (tmp_path / "claims.json").write_bytes(content.encode(errors="surrogateescape"))
-    with pytest.raises(Refusal, match=r"claims\.json is damaged"):
+    with pytest.raises(TutelageError, match=r"claims\.json is damaged"):
         write_ledger(tmp_path)
 
 

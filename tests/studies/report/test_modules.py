@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.measures import LayerMatch
 from tutelage.studies.figures.matches import draw_matches
 from tutelage.studies.report.modules import modules_page
@@ -17,7 +17,7 @@ def test_the_page_says_what_was_found():
     assert "rho_mean 0.745, 1 of 2 teacher units found, 1 student units idle (120 samples)" in page
     assert "data:image/png;base64," in page
     assert "http" not in page.replace("http-equiv", "")
-    with pytest.raises(Refusal, match="at least one pair"):
+    with pytest.raises(TutelageError, match="at least one pair"):
         modules_page([])
 
 

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.studies.report import write_ledger, write_reports
 
 CLAIM = {
-    "study": "l-shape", "seed": "000", "figure": "5", "scale": "quick", "claim": "a sentence", "setting": "p = 1",
+    "study": "l-shape", "paper": "tian2020", "figure": "5", "scale": "quick", "claim": "a sentence", "setting": "p = 1",
     "statistic": "s", "expected": "> 0", "measured": 0.5, "stderr": None, "n": 8, "verdict": "holds", "refuted_by": "r",
 }  # fmt: skip
 EXPERIMENT = {"kind": "students", "engine": "stacked", "device": "cpu", "seconds": 1.5, "diverged": {}}
@@ -30,7 +30,7 @@ def ends_in_a_sentence(write, folder, file) -> bool:
     try:
         write(folder)
         said = ""
-    except Refusal as refusal:
+    except TutelageError as refusal:
         said = str(refusal)
     assert not said or (file in said and "\n" not in said)
     return bool(said)

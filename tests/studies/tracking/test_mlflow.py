@@ -8,7 +8,7 @@ import urllib.request
 
 import pytest
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.lab import Store, execute
 from tutelage.studies import STUDIES, reproduce
 from tutelage.studies.tracking import open_tracker
@@ -50,20 +50,20 @@ def server(tmp_path_factory):
         log.close()
 
 
-def test_packs_and_studies_are_kept_by_a_server(server, tmp_path):
+def test_results_and_studies_are_kept_by_a_server(server, tmp_path):
     (outcome,) = reproduce(["focus-shifting"], "smoke", tmp_path)
-    (pack,) = execute(STUDIES["focus-shifting"].plan("smoke").experiments, Store(tmp_path / "results"))
+    (result,) = execute(STUDIES["focus-shifting"].plan("smoke").experiments, Store(tmp_path / "results"))
     tracker = open_tracker(f"mlflow:{server}")
-    tracker.pack(pack)
+    tracker.result(result)
     tracker.study(outcome)
     client = mlflow.tracking.MlflowClient(server)
     experiment = client.get_experiment_by_name("tutelage")
     runs = {run.info.run_name: run for run in client.search_runs([experiment.experiment_id])}
-    kept = runs[f"pack {pack.spec.hash}"]
+    kept = runs[f"experiment {result.experiment.hash}"]
     assert kept.info.status == "FINISHED"
-    assert kept.data.params["student.multiple"] == "2.0"
+    assert kept.data.params["student.width_factor"] == "2.0"
     curve = client.get_metric_history(kept.info.run_id, "evaluate_loss")
-    assert sorted(point.step for point in curve) == list(pack.report.steps)
+    assert sorted(point.step for point in curve) == list(result.report.steps)
     study = runs["study focus-shifting"]
     assert {item.path for item in client.list_artifacts(study.info.run_id)} >= {"figure.png", "claims.json"}
     assert sum(study.data.metrics.values()) == len(outcome.verdicts)
@@ -73,5 +73,5 @@ def test_a_server_that_does_not_answer_is_a_sentence():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    with pytest.raises(Refusal, match="does not answer"):
+    with pytest.raises(TutelageError, match="does not answer"):
         open_tracker(f"mlflow:http://127.0.0.1:{port}")

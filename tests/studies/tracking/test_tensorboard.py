@@ -14,13 +14,13 @@ def test_curves_come_back_from_the_event_files(tmp_path):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     (outcome,) = reproduce(["focus-shifting"], "smoke", tmp_path)
-    (pack,) = execute(STUDIES["focus-shifting"].plan("smoke").experiments, Store(tmp_path / "results"))
+    (result,) = execute(STUDIES["focus-shifting"].plan("smoke").experiments, Store(tmp_path / "results"))
     tracker = open_tracker(f"tensorboard:{tmp_path / 'events'}")
-    tracker.pack(pack)
+    tracker.result(result)
     tracker.study(outcome)
-    events = EventAccumulator(str(tmp_path / "events" / pack.spec.hash)).Reload()
+    events = EventAccumulator(str(tmp_path / "events" / result.experiment.hash)).Reload()
     points = events.Scalars("evaluate_loss")
-    assert [p.step for p in points] == list(pack.report.steps)
-    assert points[0].value == pytest.approx(pack.report["evaluate_loss"][0].mean(), rel=1e-5)
+    assert [p.step for p in points] == list(result.report.steps)
+    assert points[0].value == pytest.approx(result.report["evaluate_loss"][0].mean(), rel=1e-5)
     claims = EventAccumulator(str(tmp_path / "events" / "focus-shifting")).Reload()
     assert "claims_holds" in claims.Tags()["scalars"]

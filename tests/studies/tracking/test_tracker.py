@@ -2,7 +2,7 @@
 
 import pytest
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.lab import Store, execute
 from tutelage.studies import STUDIES, reproduce
 from tutelage.studies.tracking import open_tracker
@@ -13,13 +13,13 @@ from tutelage.studies.tracking.tracker import counts, curves, files, settings
 def done(tmp_path_factory):
     out = tmp_path_factory.mktemp("out")
     (outcome,) = reproduce(["focus-shifting"], "smoke", out)
-    (pack,) = execute(STUDIES["focus-shifting"].plan("smoke").experiments, Store(out / "results"))
-    return outcome, pack
+    (result,) = execute(STUDIES["focus-shifting"].plan("smoke").experiments, Store(out / "results"))
+    return outcome, result
 
 
 def test_settings_are_flat_text(done):
     flat = settings(done[1])
-    assert flat["student.multiple"] == "2.0"
+    assert flat["student.width_factor"] == "2.0"
     assert flat["teacher.kind"] == "levels"
     assert all(isinstance(value, str) for value in flat.values())
 
@@ -37,5 +37,5 @@ def test_claims_and_files_of_a_study(done):
 
 
 def test_an_unknown_tracker_is_refused():
-    with pytest.raises(Refusal, match="there is no tracker 'mlfow': did you mean 'mlflow'"):
+    with pytest.raises(TutelageError, match="unknown tracker 'mlfow'; did you mean 'mlflow'"):
         open_tracker("mlfow")

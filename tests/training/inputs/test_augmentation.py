@@ -1,9 +1,9 @@
-"""The augmentations of Def. 7 of seed 000, point by point."""
+"""The augmentations of Def. 7 of Tian 2020, point by point."""
 
 import pytest
 import torch
 
-from tutelage import Refusal
+from tutelage import TutelageError
 from tutelage.networks import Network
 from tutelage.training.inputs import Inputs
 from tutelage.training.inputs.augmentation import step, teacher_agnostic, teacher_aware
@@ -59,10 +59,10 @@ def test_every_member_has_as_many_points_as_its_bands_hold():
 
 def test_what_cannot_be_done_is_refused():
     x = torch.zeros(2, 1)
-    with pytest.raises(Refusal, match="a step above 0"):
+    with pytest.raises(TutelageError, match="a step above 0"):
         teacher_agnostic(x, 0.0)
-    with pytest.raises(Refusal, match="9 moved points were asked for, and there are 4"):
+    with pytest.raises(TutelageError, match="9 moved points were asked for, and there are 4"):
         teacher_agnostic(x, 1.0, moved=9)
     flat = Network((torch.zeros(1, 1, 1), torch.ones(1, 1, 1)))
-    with pytest.raises(Refusal, match="unit 0 of teacher 0 has weights 0"):
+    with pytest.raises(TutelageError, match="unit 0 of teacher 0 has weights 0"):
         teacher_aware(x, flat, 0.1, 0.1)

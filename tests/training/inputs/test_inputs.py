@@ -1,12 +1,12 @@
-"""Every law draws each member's points from its own seed, training and evaluation apart."""
+"""Every distribution draws each member's points from its own seed, training and evaluation apart."""
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutelage.errors import Refusal
-from tutelage.training.inputs import CorrelatedGaussian, Gaussian, Law, Sphere, StudentT, TeacherAware, Uniform
+from tutelage.errors import TutelageError
+from tutelage.training.inputs import CorrelatedGaussian, Distribution, Gaussian, Sphere, StudentT, TeacherAware, Uniform
 from tutelage.training.teachers import Levels
 
 LAWS = [Gaussian, Uniform, Sphere, CorrelatedGaussian, StudentT, TeacherAware]
@@ -17,17 +17,19 @@ def teacher_of(seeds, dtype=torch.float64, dimension=DIMENSION):
     return Levels(inputs=dimension, hidden=4, outputs=2).build(seeds, dtype=dtype)
 
 
-def draw(law, seeds, dtype=torch.float64, **settings):
-    return law(**({"train": 20, "evaluate": 15} | settings)).draw(teacher_of(seeds, dtype), seeds)
+def draw(distribution, seeds, dtype=torch.float64, **settings):
+    return distribution(**({"train": 20, "evaluate": 15} | settings)).draw(teacher_of(seeds, dtype), seeds)
 
 
 def test_every_law_is_tried_here():
-    assert {law for law in Law.kinds.values() if law.__module__.startswith("tutelage.")} == set(LAWS)
+    assert {
+        distribution for distribution in Distribution.kinds.values() if distribution.__module__.startswith("tutelage.")
+    } == set(LAWS)
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_shapes_precision_and_seeds(law, dtype):
-    inputs = draw(law, range(3, 6), dtype)
+@pytest.mark.parametrize("distribution", LAWS)
+def test_shapes_precision_and_seeds(distribution, dtype):
+    inputs = draw(distribution, range(3, 6), dtype)
     assert inputs.train.shape == (3, 20, DIMENSION)
     assert inputs.evaluate.shape == (3, 15, DIMENSION)
     assert inputs.train.dtype == inputs.evaluate.dtype == dtype
@@ -36,49 +38,49 @@ def test_shapes_precision_and_seeds(law, dtype):
     assert inputs.evaluate.isfinite().all()
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("distribution", LAWS)
 @pytest.mark.parametrize("count", [1, 2, 7, 100])
-def test_a_larger_set_begins_with_the_smaller_one(law, dtype, count):
-    small = draw(law, [0, 1], dtype, train=count, evaluate=count)
-    large = draw(law, [0, 1], dtype, train=101, evaluate=103)
+def test_a_larger_set_begins_with_the_smaller_one(distribution, dtype, count):
+    small = draw(distribution, [0, 1], dtype, train=count, evaluate=count)
+    large = draw(distribution, [0, 1], dtype, train=101, evaluate=103)
     assert torch.equal(small.train, large.train[:, :count])
     assert torch.equal(small.evaluate, large.evaluate[:, :count])
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("distribution", LAWS)
 @given(seeds=st.lists(st.integers(-(2**40), 2**40), min_size=1, max_size=5), data=st.data())
-def test_points_do_not_depend_on_the_neighbours(law, seeds, data):
+def test_points_do_not_depend_on_the_neighbours(distribution, seeds, data):
     member = data.draw(st.integers(0, len(seeds) - 1))
-    together, alone = draw(law, seeds), draw(law, [seeds[member]])
+    together, alone = draw(distribution, seeds), draw(distribution, [seeds[member]])
     assert torch.equal(together.train[member], alone.train[0])
     assert torch.equal(together.evaluate[member], alone.evaluate[0])
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_members_and_the_two_sets_have_no_number_in_common(law):
-    inputs = draw(law, range(3))
+@pytest.mark.parametrize("distribution", LAWS)
+def test_members_and_the_two_sets_have_no_number_in_common(distribution):
+    inputs = draw(distribution, range(3))
     numbers = torch.cat([inputs.train, inputs.evaluate], dim=1).flatten()
     # rescaled mirror points of a teacher-aware set may share a coordinate where the boundary is parallel to an axis
-    least = numbers.numel() if law is not TeacherAware else 0.7 * numbers.numel()
+    least = numbers.numel() if distribution is not TeacherAware else 0.7 * numbers.numel()
     assert len(numbers.unique()) >= least
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_shared_points_are_one_set_that_of_the_first_seed(law, dtype):
-    shared, own = draw(law, [5, 6, 7], dtype, shared=True), draw(law, [5, 6, 7], dtype)
+@pytest.mark.parametrize("distribution", LAWS)
+def test_shared_points_are_one_set_that_of_the_first_seed(distribution, dtype):
+    shared, own = draw(distribution, [5, 6, 7], dtype, shared=True), draw(distribution, [5, 6, 7], dtype)
     for repeated, apart in ((shared.train, own.train), (shared.evaluate, own.evaluate)):
         assert repeated.stride(0) == 0
         assert torch.equal(repeated, apart[:1].expand_as(apart))
     assert shared.seeds == (5, 6, 7)
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_float32_points_are_float64_ones_to_its_precision(law):
+@pytest.mark.parametrize("distribution", LAWS)
+def test_float32_points_are_float64_ones_to_its_precision(distribution):
     """A handful of roundings, relative to the largest coordinate of the point."""
     seeds = [0, 1]
     teacher = teacher_of(seeds, torch.float32)
     single, double = (
-        law(train=40, evaluate=40).draw(teacher.to(dtype=d), seeds) for d in (torch.float32, torch.float64)
+        distribution(train=40, evaluate=40).draw(teacher.to(dtype=d), seeds) for d in (torch.float32, torch.float64)
     )
     for a, b in ((single.train, double.train), (single.evaluate, double.evaluate)):
         scale = b.abs().amax(-1, keepdim=True)
@@ -88,5 +90,5 @@ def test_float32_points_are_float64_ones_to_its_precision(law):
 @pytest.mark.parametrize("name", ["train", "evaluate"])
 @pytest.mark.parametrize("count", [0, -1, 1.5])
 def test_a_number_of_points_that_is_none_is_refused_by_name(name, count):
-    with pytest.raises(Refusal, match=name):
+    with pytest.raises(TutelageError, match=name):
         Gaussian(**{name: count})

@@ -7,7 +7,7 @@ import torch
 from scipy import stats
 
 from tutelage import draws
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.networks import Network
 from tutelage.training.inputs import Gaussian, TeacherAware
 from tutelage.training.teachers import Levels
@@ -90,11 +90,13 @@ def test_the_boundary_passes_through_the_points_before_rescaling():
 
 def test_the_length_of_the_weights_does_not_matter(dtype):
     """A unit's boundary stays when its weights and its bias are both multiplied."""
-    teacher, law = teacher_of([0, 1], dtype), TeacherAware(train=60, evaluate=1)
+    teacher, distribution = teacher_of([0, 1], dtype), TeacherAware(train=60, evaluate=1)
     (first, second), (b, c) = teacher.weights, teacher.biases
     scaled = Network((3 * first, second), (3 * b, c))
     close = 50 * torch.finfo(dtype).eps * D**0.5
-    torch.testing.assert_close(law.draw(scaled, [0, 1]).train, law.draw(teacher, [0, 1]).train, rtol=0, atol=close)
+    torch.testing.assert_close(
+        distribution.draw(scaled, [0, 1]).train, distribution.draw(teacher, [0, 1]).train, rtol=0, atol=close
+    )
 
 
 @pytest.mark.parametrize("bias", [-0.1, None])
@@ -133,7 +135,9 @@ def test_a_deep_teacher_gives_the_boundaries_of_its_first_layer():
 
 def test_evaluation_points_stay_gaussian(dtype):
     teacher = teacher_of([0, 1], dtype)
-    aware, plain = (law(std=1.5, train=3, evaluate=40).draw(teacher, [0, 1]) for law in (TeacherAware, Gaussian))
+    aware, plain = (
+        distribution(std=1.5, train=3, evaluate=40).draw(teacher, [0, 1]) for distribution in (TeacherAware, Gaussian)
+    )
     assert torch.equal(aware.evaluate, plain.evaluate)
 
 
@@ -148,7 +152,7 @@ def test_moves_do_not_follow_the_points():
 def test_one_input_without_a_bias_is_refused_instead_of_giving_nan(dtype, bias):
     """The boundary is then the origin itself, which has no direction to be rescaled along."""
     teacher = teacher_of([0, 1], dtype, bias=bias, inputs=1, hidden=1)
-    with pytest.raises(Refusal):
+    with pytest.raises(TutelageError):
         TeacherAware(train=6, evaluate=1).draw(teacher, [0, 1])
 
 
@@ -161,8 +165,8 @@ def test_one_input_with_a_bias_is_possible(dtype):
 
 def test_evaluation_points_are_built_like_training_points_when_told(dtype):
     teacher = teacher_of([0, 1], dtype, bias=None)
-    law = TeacherAware(std=1.5, train=90, evaluate=91, evaluate_aware=True)
-    inputs = law.draw(teacher, [0, 1])
+    distribution = TeacherAware(std=1.5, train=90, evaluate=91, evaluate_aware=True)
+    inputs = distribution.draw(teacher, [0, 1])
     normal = teacher.weights[0].mT[:, torch.arange(31) % UNITS]
     assert inputs.evaluate.shape == (2, 91, D)
     assert along(inputs.evaluate[:, ::3], normal).abs().max() <= 20 * torch.finfo(dtype).eps * 1.5 * D**0.5

@@ -8,7 +8,7 @@ from tutelage.training.students import SmallNormal
 
 
 def test_small_normal_weights_are_normal_of_the_scale_and_biases_zero(random_network):
-    students = SmallNormal(multiple=10, scale=0.02).build(random_network((50, 10, 20)), [0, 1])
+    students = SmallNormal(width_factor=10, scale=0.02).build(random_network((50, 10, 20)), [0, 1])
     for w, b in zip(students.weights, students.biases, strict=True):
         assert stats.kstest(w.flatten().numpy() / 0.02, "norm").pvalue > 1e-3
         assert not b.any()

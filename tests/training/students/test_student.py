@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.training.students import SmallNormal, Student, UniformFanIn
 
 RECIPES = [SmallNormal, UniformFanIn]
@@ -16,7 +16,7 @@ def equal(one, other):
 
 
 @pytest.mark.parametrize(
-    ("multiple", "teacher", "expected"),
+    ("width_factor", "teacher", "expected"),
     [
         (1, (100, 10, 50), (100, 10, 50)),
         (5, (100, 10, 50), (100, 50, 50)),
@@ -26,15 +26,15 @@ def equal(one, other):
         (3, (9, 5), (9, 5)),
     ],
 )
-def test_only_hidden_layers_are_widened(multiple, teacher, expected):
-    assert SmallNormal(multiple=multiple).widths(teacher) == expected
+def test_only_hidden_layers_are_widened(width_factor, teacher, expected):
+    assert SmallNormal(width_factor=width_factor).widths(teacher) == expected
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
 @pytest.mark.parametrize("bias", [True, False])
 def test_students_fit_their_teacher(random_network, dtype, recipe, bias):
     teacher = random_network((6, 3, 4, 2), members=5, bias=not bias, dtype=dtype)
-    students = recipe(multiple=2, bias=bias, activation="leaky", slope=0.2).build(teacher, range(5))
+    students = recipe(width_factor=2, bias=bias, activation="leaky", slope=0.2).build(teacher, range(5))
     assert (students.members, students.widths) == (5, (6, 6, 8, 2))
     assert (students.dtype, students.activation, students.slope) == (dtype, "leaky", 0.2)
     assert (students.biases is not None) == bias
@@ -52,7 +52,7 @@ def test_the_choice_of_bias_does_not_move_the_weights(random_network, recipe):
 def test_a_student_does_not_depend_on_its_neighbours(random_network, recipe, seeds, data):
     member = data.draw(st.integers(0, len(seeds) - 1))
     teacher = random_network((6, 3, 4, 2), members=1, dtype=torch.float32)
-    together, alone = (recipe(multiple=2).build(teacher, part) for part in (seeds, seeds[member : member + 1]))
+    together, alone = (recipe(width_factor=2).build(teacher, part) for part in (seeds, seeds[member : member + 1]))
     assert equal(together[member], alone)
 
 
@@ -75,13 +75,14 @@ def test_float32_students_are_float64_ones_to_its_precision(random_network, reci
 
 
 @pytest.mark.parametrize(
-    "settings", [{"multiple": 0.5}, {"slope": 1.0}, {"activation": "tanh"}, {"scale": 0}, {"scale": -1}, {"width": 3}]
+    "settings",
+    [{"width_factor": 0.5}, {"slope": 1.0}, {"activation": "tanh"}, {"scale": 0}, {"scale": -1}, {"width": 3}],
 )
 def test_settings_out_of_range_are_refused_by_name(settings):
-    with pytest.raises(Refusal, match=next(iter(settings))):
+    with pytest.raises(TutelageError, match=next(iter(settings))):
         SmallNormal(**settings)
 
 
 def test_recipes_are_found_by_their_kind():
-    assert Student.parse({"kind": "small-normal", "multiple": 3}) == SmallNormal(multiple=3)
+    assert Student.parse({"kind": "small-normal", "width_factor": 3}) == SmallNormal(width_factor=3)
     assert Student.parse({"kind": "uniform-fan-in"}) == UniformFanIn()

@@ -6,7 +6,7 @@ from tutelage.training.students import UniformFanIn
 
 
 def test_uniform_weights_and_biases_fill_their_interval(random_network):
-    students = UniformFanIn(multiple=10).build(random_network((50, 10, 500)), [0, 1])
+    students = UniformFanIn(width_factor=10).build(random_network((50, 10, 500)), [0, 1])
     for w, b in zip(students.weights, students.biases, strict=True):
         edge = w.shape[1] ** -0.5
         for array in (w, b):

@@ -1,4 +1,6 @@
-"""Teachers of a few levels: their columns, strengths, biases and independence, as seeds 000 and 001 describe them."""
+"""Teachers of a few levels: their columns, strengths, biases and independence, as Tian 2020 and Tian 2019 describe
+them.
+"""
 
 import pytest
 import torch
@@ -6,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.networks import forward, outputs
 from tutelage.training.inputs import CorrelatedGaussian, Gaussian, StudentT
 from tutelage.training.teachers import Levels
@@ -18,8 +20,8 @@ def levels(**settings):
     return Levels(**({"inputs": 10, "hidden": 6, "outputs": 4} | settings))
 
 
-def build(seeds=(0, 1, 2), law=None, dtype=torch.float64, **settings):
-    return levels(**settings).build(seeds, law, dtype)
+def build(seeds=(0, 1, 2), distribution=None, dtype=torch.float64, **settings):
+    return levels(**settings).build(seeds, distribution, dtype)
 
 
 def equal(one, other):
@@ -109,7 +111,9 @@ def test_every_unit_has_a_fan_out(outputs):
 @pytest.mark.parametrize("polarity", [0.5, 1.0, 2.5])
 @pytest.mark.parametrize("hidden", [(6,), (5, 6)])
 def test_strengths_fall_as_the_power_of_the_rank(polarity, hidden):
-    """Against the teacher of the same seed and polarity 0, row j is divided by j^p, nothing else (000, eq. 10)."""
+    """Against the teacher of the same seed and polarity 0, row j is divided by j^p, nothing else (Tian 2020, eq.
+    10).
+    """
     weak, even = build(hidden=hidden, polarity=polarity), build(hidden=hidden, polarity=0.0)
     rank = torch.tensor([j**polarity for j in range(1, 7)], dtype=torch.float64).view(1, 6, 1)
     torch.testing.assert_close(weak.weights[-1], even.weights[-1] / rank, rtol=1e-15, atol=0)
@@ -124,7 +128,7 @@ def test_each_member_may_have_its_own_polarity():
 
 
 def test_a_wrong_number_of_polarities_is_refused_with_both_counts():
-    with pytest.raises(Refusal, match="'polarity' has 2 entries for 3 members"):
+    with pytest.raises(TutelageError, match="'polarity' has 2 entries for 3 members"):
         build(polarity=(0.0, 1.0))
 
 
@@ -138,26 +142,28 @@ def test_biases_are_what_was_asked(bias, output_bias, hidden):
 
 
 @pytest.mark.parametrize("hidden", [(12,), (14, 12), (16, 14, 12)])
-@pytest.mark.parametrize("law", [Gaussian(std=10.0), CorrelatedGaussian(correlation=0.8), StudentT(freedom=3.0)])
+@pytest.mark.parametrize(
+    "distribution", [Gaussian(std=10.0), CorrelatedGaussian(correlation=0.8), StudentT(freedom=3.0)]
+)
 @pytest.mark.parametrize("activation", ["relu", "leaky"])
-def test_the_median_bias_lets_half_the_inputs_through_every_unit(hidden, law, activation):
+def test_the_median_bias_lets_half_the_inputs_through_every_unit(hidden, distribution, activation):
     """The share has the errors of a median over 4,096 points and of a share over 10,000: five of both together."""
     seeds = (0, 1)
-    teacher = build(seeds, law, inputs=20, hidden=hidden, bias="median", activation=activation)
-    points = law.model_copy(update={"train": 10_000, "evaluate": 1}).draw(teacher, seeds).train
+    teacher = build(seeds, distribution, inputs=20, hidden=hidden, bias="median", activation=activation)
+    points = distribution.model_copy(update={"train": 10_000, "evaluate": 1}).draw(teacher, seeds).train
     for feature in forward(teacher, points).features[1:-1]:
         share = (feature > 0).double().mean(1)
         assert (share - 0.5).abs().max() < 5 * 0.5 * (1 / 4096 + 1 / 10_000) ** 0.5
 
 
 def test_the_median_leaves_weights_and_output_bias_as_they_are():
-    median, fixed = build(law=Gaussian(), bias="median", hidden=(6, 5)), build(hidden=(6, 5))
+    median, fixed = build(distribution=Gaussian(), bias="median", hidden=(6, 5)), build(hidden=(6, 5))
     assert all(torch.equal(a, b) for a, b in zip(median.weights, fixed.weights, strict=True))
     assert torch.equal(median.biases[-1], fixed.biases[-1])
 
 
 def test_the_median_needs_a_law():
-    with pytest.raises(Refusal, match="needs the law of its inputs"):
+    with pytest.raises(TutelageError, match="needs the distribution of its inputs"):
         build(bias="median")
 
 
@@ -171,7 +177,7 @@ def test_the_median_needs_a_law():
     ],
 )
 def test_more_directions_than_there_are_is_refused_with_a_way_out(settings, columns):
-    with pytest.raises(Refusal, match=f"{columns} entries cannot be drawn .* fewer units"):
+    with pytest.raises(TutelageError, match=f"{columns} entries cannot be drawn .* fewer units"):
         build(**settings)
 
 
@@ -202,7 +208,7 @@ def test_all_the_directions_there_are_can_be_had():
     ],
 )
 def test_settings_out_of_range_are_refused_by_name(settings, name):
-    with pytest.raises(Refusal, match=name):
+    with pytest.raises(TutelageError, match=name):
         levels(**settings)
 
 
@@ -220,8 +226,8 @@ def test_a_teacher_does_not_depend_on_its_neighbours(settings, seeds, data):
 
 @pytest.mark.parametrize("settings", [{"polarity": 1.5}, {"hidden": (7, 5), "bias": "median"}])
 def test_a_float32_teacher_is_the_rounded_float64_one(settings):
-    single = build(law=Gaussian(), dtype=torch.float32, **settings)
-    assert equal(single, build(law=Gaussian(), **settings).to(dtype=torch.float32))
+    single = build(distribution=Gaussian(), dtype=torch.float32, **settings)
+    assert equal(single, build(distribution=Gaussian(), **settings).to(dtype=torch.float32))
 
 
 def test_teachers_of_different_seeds_differ():
@@ -236,13 +242,13 @@ def test_layers_are_drawn_apart():
 
 
 def test_standardised_outputs_have_mean_0_and_deviation_1():
-    law = Gaussian(std=10.0, train=20_000)
+    distribution = Gaussian(std=10.0, train=20_000)
     plain = Levels(inputs=12, hidden=(8, 6), outputs=4, bias="median", polarity=1.0)
-    teacher = plain.model_copy(update={"standardised": True}).build(range(3), law, torch.float64)
-    y = outputs(teacher, law.draw(teacher, range(3)).train)
+    teacher = plain.model_copy(update={"standardised": True}).build(range(3), distribution, torch.float64)
+    y = outputs(teacher, distribution.draw(teacher, range(3)).train)
     assert y.mean(1).abs().max() < 0.1  # 4,096 points fix the mean to 1/64
     assert (y.std(1) - 1).abs().max() < 0.1
-    before = plain.build(range(3), law, torch.float64)
+    before = plain.build(range(3), distribution, torch.float64)
     assert all(torch.equal(a, b) for a, b in zip(teacher.weights[:-1], before.weights[:-1], strict=True))
-    with pytest.raises(Refusal, match="standardised outputs needs the law"):
+    with pytest.raises(TutelageError, match="standardised outputs needs the distribution"):
         Levels(inputs=12, hidden=8, outputs=4, standardised=True).build(range(3))

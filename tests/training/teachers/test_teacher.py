@@ -5,7 +5,7 @@ from typing import Literal
 import pytest
 import torch
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.networks import Network
 from tutelage.settings import Recipe
 from tutelage.training.teachers import Levels, Teacher
@@ -17,7 +17,7 @@ def test_levels_is_found_by_its_kind():
 
 
 def test_an_unknown_kind_suggests_the_nearest():
-    with pytest.raises(Refusal, match=r"kind of teacher 'level': did you mean 'levels'\?"):
+    with pytest.raises(TutelageError, match=r"kind of teacher 'level'; did you mean 'levels'\?"):
         Teacher.parse({"kind": "level"})
 
 
@@ -35,7 +35,7 @@ def test_a_new_recipe_registers_itself_among_teachers_alone(monkeypatch):
         def widths(self):
             return (2, 1)
 
-        def build(self, seeds, law=None, dtype=torch.float32, device="cpu"):
+        def build(self, seeds, distribution=None, dtype=torch.float32, device="cpu"):
             return Network((torch.ones(len(seeds), 2, 1, dtype=dtype, device=device),))
 
     assert Teacher.parse({"kind": "ones"}).build([0, 1]).members == 2

@@ -1,4 +1,5 @@
-r"""What seed 002 says of kernels of the angle (Lemmas 4.2, 4.3, 4.5, Prop. 5.4, Conjecture 5.8), for a kernel at hand.
+r"""What Zhu et al. 2021 says of kernels of the angle (Lemmas 4.2, 4.3, 4.5, Prop. 5.4, Conjecture 5.8), for a kernel at
+hand.
 
 These speak of a function and of angles alone, so like :mod:`.standing_still` they take no samples and are functions of
 their own. The lemmas are about f(theta) = sin theta + (pi - theta) cos theta; for another kernel they are not
@@ -15,7 +16,7 @@ from tutelage.alignment.angular_shape import STEPS, ShapeFinding, falls, log_con
 from tutelage.alignment.definite import least_eigenvalues
 from tutelage.alignment.determinants import _EXACT, DEGENERATE, checked, distances, matrices, precise_signs
 from tutelage.certificates.records import Certificate, Condition, Part, check, unknown
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 STATEMENTS = {
     "4.2": "f(theta) = sin theta + (pi - theta) cos theta falls on [0, pi], from pi to 0.",
@@ -74,7 +75,7 @@ def positive_matrices(angles: np.ndarray, kernel: AngularKernel | None = None) -
     """
     kernel, angles = kernel or named("relu"), checked(angles)
     if angles.shape[1] < 2:
-        raise Refusal("a matrix of angles is of two students or more: give angle sets [S, m] with m at least 2")
+        raise TutelageError("a matrix of angles is of two students or more: give angle sets [S, m] with m at least 2")
     criterion = (
         _angular(kernel),
         _shaped("least fall over a step", falls(kernel)),
@@ -99,7 +100,7 @@ def _signed(
 ) -> Certificate:
     kind = {"5.4": "Proposition", "5.8": "Conjecture"}.get(name, "Lemma")
     settings = {"kernel": "arc" if name == "4.5" else kernel.name}
-    source = f"seed 002, {kind} {name}"
+    source = f"Zhu et al. 2021, {kind} {name}"
     return Certificate(f"angular kernel {name}", source, STATEMENTS[name], member, conditions, parts, settings)
 
 

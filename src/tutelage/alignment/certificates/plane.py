@@ -1,4 +1,4 @@
-"""Theorems and lemmas of paper 002 by name: students of one teacher in the plane, and kernels of the angle."""
+"""Theorems and lemmas of Zhu et al. 2021 by name: students of one teacher in the plane, and kernels of the angle."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -76,7 +76,7 @@ ALIGNMENT = Subject(
 
 
 def _certificate(name: str, source: str, needs: str = "") -> Any:
-    return ALIGNMENT.certificate(name, source=f"seed 002, {source}", needs=needs)
+    return ALIGNMENT.certificate(name, source=f"Zhu et al. 2021, {source}", needs=needs)
 
 
 @_certificate("few-students", "Theorem 3.1")

@@ -1,4 +1,4 @@
-"""Students at rational multiples of pi cannot stand still unless aligned (seed 002, Theorem 4.4).
+"""Students at rational multiples of pi cannot stand still unless aligned (Zhu et al. 2021, Theorem 4.4).
 
 Whether an angle is a rational multiple of pi no float64 can tell, so angles are given as fractions, in units of pi.
 """
@@ -12,7 +12,7 @@ from torch import Tensor
 
 from tutelage.alignment.certificates.standing_still import ROUNDING, _gradients
 from tutelage.certificates.records import Certificate, Part, check
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 STATEMENT = "With all polar angles rational multiples of pi the gradient is zero only where all students are aligned."
 
@@ -22,7 +22,8 @@ Rational = Fraction | int | str
 def rational_angles(angles: Sequence[Sequence[Rational]], lengths: Tensor, teacher: float = 1.0) -> list[Certificate]:
     """Hold students at ``angles`` times pi from the teacher, [S][m], with ``lengths`` [S, m] against Theorem 4.4.
 
-    teacher: its length. The conclusion is looked up in the exact gradient of the population loss (002, eq. 1).
+    teacher: its length. The conclusion is looked up in the exact gradient of the population loss (Zhu et al. 2021, eq.
+    1).
 
     >>> [found] = rational_angles([["1/3", "5/4", Fraction(7, 5)]], torch.tensor([[0.5, 1.0, 0.25]]))
     >>> found.verdict
@@ -31,13 +32,15 @@ def rational_angles(angles: Sequence[Sequence[Rational]], lengths: Tensor, teach
     turns = [[_fraction(angle, s, i) for i, angle in enumerate(row)] for s, row in enumerate(angles)]
     shape = (len(turns), len(turns[0]) if turns else 0)
     if 0 in shape or any(len(row) != shape[1] for row in turns) or lengths.shape != shape:
-        raise Refusal(
+        raise TutelageError(
             f"wanted the same number of angles for every member and lengths of the same shape, not "
             f"{[len(row) for row in turns]} angles and lengths {list(lengths.shape)}"
         )
     lengths = lengths.double()
     if not ((lengths > 0).all() and lengths.isfinite().all() and 0 < teacher < float("inf")):
-        raise Refusal("lengths have to be positive and finite: leave out students of length 0, which have no angle")
+        raise TutelageError(
+            "lengths have to be positive and finite: leave out students of length 0, which have no angle"
+        )
     units = torch.tensor([[_unit(turn) for turn in row] for row in turns], dtype=torch.float64)
     gradients, size = _gradients(torch.tensor([teacher, 0.0], dtype=torch.float64), lengths[..., None] * units)
     out = []
@@ -56,21 +59,23 @@ def _signed(member: int, turns: list[Fraction], part: Part) -> Certificate:
         check("largest angle with the teacher, over pi", turned, ">", 0.0, f"student {widest}"),
     )
     settings = {"rounding": ROUNDING}
-    return Certificate("standing still 4.4", "seed 002, Theorem 4.4", STATEMENT, member, conditions, (part,), settings)
+    return Certificate(
+        "standing still 4.4", "Zhu et al. 2021, Theorem 4.4", STATEMENT, member, conditions, (part,), settings
+    )
 
 
 def _fraction(angle: Rational, member: int, student: int) -> Fraction:
     """An angle over pi, taken modulo 2."""
     who = f"the angle of student {student} of member {member}"
     if isinstance(angle, bool) or not isinstance(angle, Fraction | int | str):
-        raise Refusal(
+        raise TutelageError(
             f"{who} is {angle!r}, and no floating-point number can be known to be a rational multiple of pi: give it "
             "over pi as a fraction, such as Fraction(1, 3) or '1/3'"
         )
     try:
         return Fraction(angle) % 2
     except (ValueError, ZeroDivisionError):
-        raise Refusal(f"{who} is '{angle}', which is no fraction: write it over pi as '1/3'") from None
+        raise TutelageError(f"{who} is '{angle}', which is no fraction: write it over pi as '1/3'") from None
 
 
 def _unit(turn: Fraction) -> tuple[float, float]:

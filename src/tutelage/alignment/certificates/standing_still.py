@@ -1,4 +1,4 @@
-"""Students of one teacher in the plane cannot stand still unless aligned (seed 002, Theorems 3.1, 4.1 and 5.1).
+"""Students of one teacher in the plane cannot stand still unless aligned (Zhu et al. 2021, Theorems 3.1, 4.1 and 5.1).
 
 These theorems speak of weights alone and of x ~ N(0, I), so they take no samples, and are functions of their own beside
 the theorems that :func:`.registry.certify` holds against samples. Theorem 4.4 asks whether angles are rational
@@ -13,7 +13,7 @@ from torch import Tensor
 
 from tutelage.alignment.determinants import Signs, of_vectors, signs
 from tutelage.certificates.records import Certificate, Condition, Part, check, unknown
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.population.expectations import Units, first_layer_gradient
 
 ANGLE = 1e-9
@@ -31,7 +31,7 @@ STATEMENTS = {
 def standing_still(teacher: Tensor, students: Tensor) -> dict[str, list[Certificate]]:
     """Hold students [S, m, 2] with fan-outs 1 against the theorems, one certificate a member each: teacher [2].
 
-    The conclusion is looked up in the exact gradient of the population loss (002, eq. 1).
+    The conclusion is looked up in the exact gradient of the population loss (Zhu et al. 2021, eq. 1).
 
     >>> students = torch.tensor([[[1.0, 1.0], [-1.0, 0.5], [0.0, -1.0]]], dtype=torch.float64)
     >>> found = standing_still(torch.tensor([1.0, 0.0], dtype=torch.float64), students)
@@ -39,7 +39,7 @@ def standing_still(teacher: Tensor, students: Tensor) -> dict[str, list[Certific
     {'3.1': 'not applicable', '4.1': 'not applicable', '5.1': 'holds'}
     """
     if students.ndim != 3 or students.shape[2] != 2 or teacher.shape != (2,):
-        raise Refusal(
+        raise TutelageError(
             f"the theorems are about the plane: wanted a teacher [2] and students [S, m, 2], not "
             f"{list(teacher.shape)} and {list(students.shape)}"
         )
@@ -53,7 +53,7 @@ def standing_still(teacher: Tensor, students: Tensor) -> dict[str, list[Certific
         for name, own in conditions.items():
             part = Part("all students", (), moves)
             settings = {"aligned within": ANGLE, "rounding": ROUNDING}
-            source, statement = f"seed 002, Theorem {name}", STATEMENTS[name]
+            source, statement = f"Zhu et al. 2021, Theorem {name}", STATEMENTS[name]
             out[name].append(Certificate(f"standing still {name}", source, statement, s, own, (part,), settings))
     return out
 

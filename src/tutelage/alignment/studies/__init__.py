@@ -1,4 +1,4 @@
-"""Figures about students of one teacher in the plane (paper 002): one file per study."""
+"""Figures about students of one teacher in the plane (Zhu et al. 2021): one file per study."""
 
 from tutelage.discover import import_all
 

@@ -1,4 +1,4 @@
-"""Students in the plane turn until they lie on teachers (seed 002, Fig. 1), by the exact population gradient."""
+"""Students in the plane turn until they lie on teachers (Zhu et al. 2021, Fig. 1), by the exact population gradient."""
 
 import math
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ LIVE = 1e-3
 
 @study(
     "alignment-2d",
-    seed="002",
+    paper="zhu2021",
     figure="1",
     shows="Weight vectors of five teacher units (dotted) and of the students (solid) in the plane over training: every "
     "student ends on the direction of a teacher.",

@@ -1,4 +1,4 @@
-"""Computer-assisted proofs of Conjecture 5.5 of paper 002 for relu, and searches for a counterexample."""
+"""Computer-assisted proofs of Conjecture 5.5 of Zhu et al. 2021 for relu, and searches for a counterexample."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -14,7 +14,7 @@ from tutelage.alignment.four_checker import check_four
 from tutelage.alignment.four_proof import FourProof, prove_four
 from tutelage.alignment.interval_proof import IntervalProof, prove
 from tutelage.alignment.proof_checker import check
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.lab import Context, Experiment, Results, Shared
 from tutelage.lab.experiment import Arrays
 from tutelage.studies.claims import Claim
@@ -53,7 +53,7 @@ DISTANCES = (0.1, 0.02)
 
 @study(
     "conjecture-5-5",
-    seed="002",
+    paper="zhu2021",
     figure="Conj. 5.5",
     shows="No figure: the paper conjectures that for three students or more some det M_i is not positive, and shows "
     "grids and random sets.",
@@ -128,7 +128,7 @@ def _held(proof: IntervalProof | FourProof) -> dict[str, np.ndarray]:
 def read_proof(experiment: BoxProof, held: dict[str, np.ndarray]) -> IntervalProof | FourProof:
     """The proof whose boxes were stored, for another check."""
     if int(held["lengths"].sum()) != len(held["codes"]):
-        raise Refusal("the boxes of the proof do not fit their levels: compute it again")
+        raise TutelageError("the boxes of the proof do not fit their levels: compute it again")
     levels = tuple(np.split(held["codes"], np.cumsum(held["lengths"])[:-1]))
     if experiment.region == "four students":
         return FourProof(experiment.margin, levels)

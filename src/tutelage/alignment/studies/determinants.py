@@ -1,4 +1,6 @@
-"""Is some det M_i never positive (seed 002, Conjecture 5.5)? Figs. 2 to 4 with signs that are proved, not rounded."""
+"""Is some det M_i never positive (Zhu et al. 2021, Conjecture 5.5)? Figs. 2 to 4 with signs that are proved, not
+rounded.
+"""
 
 import math
 from collections.abc import Sequence
@@ -122,7 +124,7 @@ def angle_sets(results: Results) -> list[AngleSets]:
 
 @study(
     "determinants-m3",
-    seed="002",
+    paper="zhu2021",
     figure="2",
     shows="z = min_i det M_i over theta_2 and theta_3 for m = 3 and theta_1 = 1, 2, 3: the surface is never above 0.",
 )
@@ -134,7 +136,7 @@ def three(scale: Scale) -> Plan:
 
 @study(
     "determinants-m4",
-    seed="002",
+    paper="zhu2021",
     figure="3",
     shows="The same for m = 4 with (theta_1, theta_4) = (1, 4), (1, 6), (2, 4): the surface is never above 0.",
 )
@@ -146,7 +148,7 @@ def four(scale: Scale) -> Plan:
 
 @study(
     "determinants-random",
-    seed="002",
+    paper="zhu2021",
     figure="4",
     shows="z = min_i det M_i of 100,000 random angle sets each for m = 6 and m = 9, clipped: no point above 0.",
 )

@@ -1,4 +1,4 @@
-"""Where gradient flow on the population loss ends, counted over many starts (seed 002, section 3)."""
+"""Where gradient flow on the population loss ends, counted over many starts (Zhu et al. 2021, section 3)."""
 
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ from tutelage.studies.study import Plan, Scale, study
 
 DIMENSION = 3
 TEACHERS = (1, 2, 3, 4, 5)
-MULTIPLES = (1, 2)
+WIDTH_FACTORS = (1, 2)
 STARTS: dict[Scale, int] = {"smoke": 4, "quick": 48, "paper": 256}
 TIME: dict[Scale, float] = {"smoke": 20.0, "quick": 1_000.0, "paper": 5_000.0}
 KINDS = ("global", "local minimum", "saddle", "on its way")
@@ -33,7 +33,7 @@ ALIGNED = 0.05
 
 @study(
     "local-minima-census",
-    seed="002",
+    paper="zhu2021",
     figure="sec. 3",
     shows="No figure: with one teacher and at most two students every stationary point has all students on the "
     "teacher; the seed conjectures it for any number of students.",
@@ -41,7 +41,7 @@ ALIGNED = 0.05
 def local_minima_census(scale: Scale) -> Plan:
     """Where gradient flow ends, over many starts."""
     claims = [one_teacher, wider_is_better, minima_not_saddles]
-    sizes = [(m, k * m) for m in TEACHERS for k in MULTIPLES]
+    sizes = [(m, k * m) for m in TEACHERS for k in WIDTH_FACTORS]
     experiments = [FlowEnds(teachers=m, students=n, time=TIME[scale], seeds=STARTS[scale]) for m, n in sizes]
     return Plan(experiments, draw, claims, table, view=censuses)
 
@@ -128,11 +128,11 @@ def table(found: list[Census]) -> pa.Table:
 
 
 def draw(found: list[Census]) -> Figure:
-    """Share of each kind of end point against the number of teachers, for each multiple."""
+    """Share of each kind of end point against the number of teachers, for each width_factor."""
     figure, axes = panel_grid(
-        [""], [f"{k}x students" for k in MULTIPLES], "teachers", "share of starts", size=(2.8, 2.6)
+        [""], [f"{k}x students" for k in WIDTH_FACTORS], "teachers", "share of starts", size=(2.8, 2.6)
     )
-    for k, panel in zip(MULTIPLES, axes[0], strict=True):
+    for k, panel in zip(WIDTH_FACTORS, axes[0], strict=True):
         chosen = [c for c in found if c.students == k * c.teachers]
         floor = np.zeros(len(chosen))
         for code, name in enumerate(KINDS):

@@ -1,4 +1,4 @@
-"""Statements of seed 004, chapter 4 held against trained models: certificates, with every number by quadrature."""
+"""Statements of Phuong 2021, chapter 4 held against trained models: certificates, with every number by quadrature."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -52,7 +52,7 @@ AUTOENCODERS = Subject(
 
 def autoencoder_certificate(name: str, *, source: str) -> Any:
     """Register a function (scene, *, options) -> one finding per member."""
-    return AUTOENCODERS.certificate(name, source=f"seed 004, {source}")
+    return AUTOENCODERS.certificate(name, source=f"Phuong 2021, {source}")
 
 
 def _of(scene: AutoencoderScene, conclusions: Sequence[Condition], *conditions: Condition) -> list[Finding]:

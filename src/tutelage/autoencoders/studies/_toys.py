@@ -1,4 +1,4 @@
-"""Models of one law at several targets, members side by side, and the panels that figures of them share."""
+"""Models of one distribution at several targets, members side by side, and the panels that figures of them share."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from tutelage.autoencoders import (
     train_models,
     uniform_symbols,
 )
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.lab import Context, Experiment, Results
 from tutelage.lab.experiment import Arrays
 from tutelage.settings import Seeds
@@ -40,7 +40,7 @@ SYMBOLS = 10
 class MutualAutoencoders(Experiment, kind="mutual-autoencoders", numerics=1):
     """Autoencoders of one number or one symbol, trained in one stack, each towards its own amount of information."""
 
-    law: Literal["normal", "symbols"]
+    distribution: Literal["normal", "symbols"]
     """Data: numbers of N(0, 1), or ten equally likely symbols; fresh ones at every step."""
     targets: tuple[NonNegativeFloat | None, ...]
     """Information of each member in nats; None for a VAE."""
@@ -62,7 +62,7 @@ class MutualAutoencoders(Experiment, kind="mutual-autoencoders", numerics=1):
         return 4e-4 * self.steps * self.members
 
     def run(self, context: Context) -> Arrays:
-        symbols = self.law == "symbols"
+        symbols = self.distribution == "symbols"
         model = self.untrained()
         course = train_models(
             model,
@@ -80,7 +80,7 @@ class MutualAutoencoders(Experiment, kind="mutual-autoencoders", numerics=1):
 
     def untrained(self) -> Model:
         """The models as training begins."""
-        return (categorical_models if self.law == "symbols" else normal_models)(self.seeds)
+        return (categorical_models if self.distribution == "symbols" else normal_models)(self.seeds)
 
 
 def every_target(targets: Sequence[float | None], seeds: Sequence[int]) -> dict[str, list]:
@@ -91,7 +91,7 @@ def every_target(targets: Sequence[float | None], seeds: Sequence[int]) -> dict[
 def check_targets(targets: Sequence[float | None], seeds: Sequence[int]) -> None:
     """Raise an error unless there is one target per member."""
     if len(targets) != len(seeds):
-        raise Refusal(f"targets must have one entry per seed, got {len(targets)} targets for {len(seeds)} seeds")
+        raise TutelageError(f"targets must have one entry per seed, got {len(targets)} targets for {len(seeds)} seeds")
 
 
 def nan_for_none(targets: Sequence[float | None]) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Discrete data want an encoder that can be more than a normal (paper 004, Fig. 4.2)."""
+"""Discrete data want an encoder that can be more than a normal (Phuong 2021, Fig. 4.2)."""
 
 from dataclasses import dataclass
 
@@ -22,7 +22,7 @@ STEPS: dict[Scale, int] = {"smoke": 60, "quick": 2_000, "paper": 2_400}
 
 @study(
     "encoder-flexibility",
-    seed="004",
+    paper="phuong2021",
     figure="4.2",
     shows="With an encoder that resamples from five normals, the approximate posteriors are closer to the model's own, "
     "and those are sharper.",
@@ -31,7 +31,7 @@ def encoder_flexibility(scale: Scale) -> Plan:
     """Discrete data want an encoder that can be more than a normal."""
     members = every_target((MOST,), range(SEEDS[scale]))
     experiments = [
-        MutualAutoencoders(law="symbols", **members, steps=STEPS[scale], learning_rate=1e-2, resample=k)
+        MutualAutoencoders(distribution="symbols", **members, steps=STEPS[scale], learning_rate=1e-2, resample=k)
         for k in SAMPLES
     ]
     return Plan(experiments, draw, [better, sharper], table, view=encoded)

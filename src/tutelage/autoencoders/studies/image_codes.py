@@ -85,7 +85,7 @@ class ImageAutoencoder(Experiment, kind="image-autoencoder", numerics=1):
             encoder.to(x.device),
             (weak or row_decoder(shape, self.latent, seed=seed)).to(x.device),
             self.target,
-            kind="normal" if weak else "law",
+            kind="normal" if weak else "distribution",
             penalty=self.penalty,
             beta=self.beta,
             estimator=estimator.to(x.device),

@@ -1,4 +1,6 @@
-"""Codes of images with the information that was asked for, beside VAEs and beta-VAEs (paper 004, beyond chapter 4)."""
+"""Codes of images with the information that was asked for, beside VAEs and beta-VAEs (Phuong 2021, beyond chapter
+4).
+"""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -51,7 +53,7 @@ RATES: dict[str, dict[str, float]] = {
 
 @study(
     "images",
-    seed="004",
+    paper="phuong2021",
     figure="ch. 4, on images",
     shows="The seed stays with numbers, symbols and sentences. Here: images, with a decoder that needs the code and "
     "one that can do without it; what the code carries, and how much of the class a linear probe reads off it.",

@@ -1,4 +1,4 @@
-"""Sentences that come back the better the more the code is told to say (paper 004, Fig. 4.4, Tables 4.1 and 4.2).
+"""Sentences that come back the better the more the code is told to say (Phuong 2021, Fig. 4.4, Tables 4.1 and 4.2).
 
 The sentences of the study are those of a small grammar of remarks on films; :class:`SentenceAutoencoders` takes a text
 file as well.
@@ -31,7 +31,7 @@ from tutelage.autoencoders.sequences import sentence_models
 from tutelage.autoencoders.settings import SentenceObjective, settled_adam
 from tutelage.autoencoders.studies._toys import check_targets, name, nan_for_none
 from tutelage.data.sentences import Corpus, film_talk, read_sentences
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.lab import Context, Experiment, Results, Shared
 from tutelage.lab.experiment import Arrays
 from tutelage.settings import Seeds
@@ -58,7 +58,7 @@ NUMBERS = (
 
 @study(
     "sentences",
-    seed="004",
+    paper="phuong2021",
     figure="4.4",
     shows="The number of sentences that come back exactly from their codes, and of matching words, grows with M; a VAE "
     "answers with unrelated sentences, M = 5 paraphrases, M = 10 comes near to a copy.",
@@ -106,7 +106,7 @@ class SentenceAutoencoders(Experiment, kind="sentence-autoencoders", numerics=1)
 
     def files(self) -> tuple[Path, ...]:
         if self.text is not None and not self.text.is_file():
-            raise Refusal(f"text must be a file, and there is none at {self.text}: name a text file")
+            raise TutelageError(f"text must be a file, and there is none at {self.text}: name a text file")
         return (self.text,) if self.text else ()
 
     def corpus(self) -> Corpus:
@@ -307,7 +307,7 @@ collapse = Claim(
 
 unrelated = Claim(
     "reconstructions of a VAE are random sentences that have nothing to do with the input",
-    statistic="share of words at their place that come back from the VAE, less what two sentences of the law share",
+    statistic="share of words at their place that the VAE returns, less what two sentences of the distribution share",
     expected="< 0.05",
     refuted_by="an interval over seeds above 0.05",
     values=lambda spoken: {"VAE": spoken.of("words")["VAE"] - spoken.unrelated},

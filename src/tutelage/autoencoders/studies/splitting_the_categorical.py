@@ -1,4 +1,4 @@
-"""Ten equally likely symbols coded by one number, from independence to a partition (paper 004, Fig. 4.3b)."""
+"""Ten equally likely symbols coded by one number, from independence to a partition (Phuong 2021, Fig. 4.3b)."""
 
 import matplotlib as mpl
 import numpy as np
@@ -30,7 +30,7 @@ STEPS: dict[Scale, int] = {"smoke": 100, "quick": 2_000, "paper": 2_400}
 
 @study(
     "splitting-the-categorical",
-    seed="004",
+    paper="phuong2021",
     figure="4.3b",
     shows="A VAE and a mutual autoencoder with M = 0 give ten constant bands; as M rises, p(x|z) moves from "
     "independence to a partition of the line.",
@@ -39,7 +39,7 @@ def splitting_the_categorical(scale: Scale) -> Plan:
     """Ten equally likely symbols coded by one number, from independence to a partition."""
     claims = [collapse, any_information, towards_determinism, nearly_deterministic]
     members = every_target(TARGETS, range(SEEDS[scale]))
-    experiment = MutualAutoencoders(law="symbols", **members, steps=STEPS[scale], learning_rate=1e-2)
+    experiment = MutualAutoencoders(distribution="symbols", **members, steps=STEPS[scale], learning_rate=1e-2)
     return Plan([experiment], draw, claims, table, view=trained_stack)
 
 

@@ -1,4 +1,6 @@
-"""A normal law split into a mixture of normals, with the information that was asked for (paper 004, Fig. 4.3a)."""
+"""A normal distribution split into a mixture of normals, with the information that was asked for (Phuong 2021, Fig.
+4.3a).
+"""
 
 import numpy as np
 import torch
@@ -30,15 +32,15 @@ DATA_ENTROPY = 0.5 * np.log(2 * np.pi * np.e)
 
 @study(
     "splitting-the-normal",
-    seed="004",
+    paper="phuong2021",
     figure="4.3a",
     shows="A VAE and a mutual autoencoder with M = 0 ignore the code; as M rises the conditionals become more peaked.",
 )
 def splitting_the_normal(scale: Scale) -> Plan:
-    """A normal law split into a mixture of normals, with the information that was asked for."""
+    """A normal distribution split into a mixture of normals, with the information that was asked for."""
     claims = [collapse, any_information, more_peaked, same_likelihood]
     members = every_target(TARGETS, range(SEEDS[scale]))
-    experiment = MutualAutoencoders(law="normal", **members, steps=STEPS[scale], learning_rate=2e-3)
+    experiment = MutualAutoencoders(distribution="normal", **members, steps=STEPS[scale], learning_rate=2e-3)
     return Plan([experiment], draw, claims, table, view=trained_stack)
 
 

@@ -1,4 +1,4 @@
-"""What seed 004 says of deep linear students: Theorem 5.2, the steps of its proof, and the exact end."""
+"""What Phuong 2021 says of deep linear students: Theorem 5.2, the steps of its proof, and the exact end."""
 
 import math
 from collections.abc import Sequence

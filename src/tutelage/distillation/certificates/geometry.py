@@ -1,4 +1,6 @@
-"""What seed 004 says of angles: more data never harm, small errors turn little, and easy inputs are classed right."""
+"""What Phuong 2021 says of angles: more data never harm, small errors turn little, and easy inputs are classed
+right.
+"""
 
 import math
 from collections.abc import Sequence

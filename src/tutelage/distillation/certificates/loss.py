@@ -1,4 +1,4 @@
-"""What seed 004, appendix D.1 says of the distillation loss: gradient, minima, convexity in the data's span."""
+"""What Phuong 2021, appendix D.1 says of the distillation loss: gradient, minima, convexity in the data's span."""
 
 import math
 from collections.abc import Sequence

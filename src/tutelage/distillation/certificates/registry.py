@@ -1,4 +1,4 @@
-"""Statements of seed 004, chapter 5: they are checked on transfer sets, flows of their students, and tasks.
+"""Statements of Phuong 2021, chapter 5: they are checked on transfer sets, flows of their students, and tasks.
 
 A statement needs a ``course`` of w, a course with every one of its ``layers``, the sets' ``task``, or, with nothing
 said, the sets alone. It has one finding per set, or a single one where it is about all sets together, as an expected
@@ -65,4 +65,4 @@ DISTILLATION = Subject(
 
 def distillation_certificate(name: str, *, source: str, needs: str = "") -> Any:
     """Register a function (scene, *, options) -> findings."""
-    return DISTILLATION.certificate(name, source=f"seed 004, {source}", needs=needs)
+    return DISTILLATION.certificate(name, source=f"Phuong 2021, {source}", needs=needs)

@@ -1,4 +1,4 @@
-"""What seed 004 promises of the expected transfer risk: Theorems 5.3 and D.4, Corollaries 5.1 and 5.2.
+"""What Phuong 2021 promises of the expected transfer risk: Theorems 5.3 and D.4, Corollaries 5.1 and 5.2.
 
 The expectation is over transfer sets, so each gives one certificate for all members together: the mean risk with its
 standard error against the bound, not decided while they are within three standard errors.
@@ -15,7 +15,7 @@ from tutelage.distillation.bounds import best_bound, miss, polynomial_bound, pol
 from tutelage.distillation.certificates.registry import distillation_certificate
 from tutelage.distillation.certificates.scene import DistillationScene
 from tutelage.distillation.tasks import DistillationTask
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 
 @distillation_certificate("risk-bound", source="Theorem 5.3", needs="task")
@@ -113,5 +113,5 @@ def _same(scene: DistillationScene) -> Condition:
 
 def _task(scene: DistillationScene) -> DistillationTask:
     if scene.task is None:
-        raise Refusal("there is no law of inputs to look at: say task=...")
+        raise TutelageError("there is no distribution of inputs to look at: say task=...")
     return scene.task

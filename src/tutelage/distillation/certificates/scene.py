@@ -1,4 +1,4 @@
-"""What the statements of seed 004, chapter 5 look at, and the conditions that many of them share."""
+"""What the statements of Phuong 2021, chapter 5 look at, and the conditions that many of them share."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +14,7 @@ from tutelage.distillation.flows import StudentFlow
 from tutelage.distillation.learned import learned
 from tutelage.distillation.tasks import DistillationTask
 from tutelage.distillation.transfer import TransferSet
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 BALANCED = 1e-10
 """Of the largest entry of W^T W: within this a start counts as balanced."""
@@ -35,7 +35,7 @@ class DistillationScene:
     @property
     def way(self) -> StudentFlow:
         if self.course is None:
-            raise Refusal("there is no course to look at: give one")
+            raise TutelageError("there is no course to look at: give one")
         return self.course
 
     @cached_property
@@ -72,7 +72,7 @@ class DistillationScene:
         )
 
     def small_start(self, s: int) -> Condition:
-        """|w(0)| < |w_hat|, the part of (004, eq. 5.11) that does not name eps."""
+        """|w(0)| < |w_hat|, the part of (Phuong 2021, eq. 5.11) that does not name eps."""
         length, goal = float(self.way.w[0, s].norm()), float(self.goal[s].norm())
         return check("length of w(0), below that of w_hat", length, "<", goal)
 

@@ -1,4 +1,4 @@
-"""What seed 004 says of a linear student with one layer that starts at 0: Theorem 5.1 and the steps of its proof."""
+"""What Phuong 2021 says of a linear student with one layer that starts at 0: Theorem 5.1 and the steps of its proof."""
 
 import math
 from collections.abc import Sequence

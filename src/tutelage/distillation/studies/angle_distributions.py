@@ -1,4 +1,6 @@
-"""Laws of the angle between inputs and teacher, and points drawn from them (seed 004, Figs. 5.1 and 5.2)."""
+"""Distributions of the angle between inputs and teacher, and points drawn from them (Phuong 2021, Figs. 5.1 and
+5.2).
+"""
 
 import math
 from collections.abc import Callable
@@ -17,15 +19,15 @@ from tutelage.studies.claims import Claim
 from tutelage.studies.figures import PALETTE
 from tutelage.studies.study import Plan, Scale, study
 
-Law = Polynomial | LargeMargin
+Distribution = Polynomial | LargeMargin
 DIMENSION, TRANSFER = 20, 5
-TASKS: dict[str, Law] = {
+TASKS: dict[str, Distribution] = {
     "task A": Polynomial(DIMENSION, kappa=3.0),
     "task B": LargeMargin(DIMENSION, limit=math.pi / 3, kappa=3.0),
     "task C": Polynomial(DIMENSION, kappa=0.3),
 }
 """Well aligned; well aligned with a margin; close to the boundary."""
-PLANE: dict[str, Law] = {
+PLANE: dict[str, Distribution] = {
     "large margin": LargeMargin(2),
     "kappa = 1": Polynomial(2, kappa=1.0),
     "kappa = 2": Polynomial(2, kappa=2.0),
@@ -38,13 +40,14 @@ POINTS: dict[Scale, int] = {"smoke": 100, "quick": 500, "paper": 1_000}
 
 @study(
     "angle-distributions",
-    seed="004",
+    paper="phuong2021",
     figure="5.1, 5.2",
     shows="p(theta) of three tasks: well aligned, well aligned with a margin so that p reaches 0 early, and close to "
-    "the boundary; points of the plane with a margin and with angles of the polynomial laws of degree 1 and 2.",
+    "the boundary; points of the plane with a margin and with angles of the polynomial distributions of degree 1 and "
+    "2.",
 )
 def angle_distributions(scale: Scale) -> Plan:
-    """Laws of the angle between inputs and teacher."""
+    """Distributions of the angle between inputs and teacher."""
     claims = [as_said, decreases, margin, no_margin, thin, easier]
     experiments = [AngleDraws(task=name, points=POINTS[scale], seeds=SETS[scale]) for name in TASKS | PLANE]
     return Plan(experiments, draw, claims, table, view=angles_of)
@@ -70,10 +73,10 @@ class AngleDraws(Experiment, kind="angle-draws", numerics=1):
 
 @dataclass(frozen=True, eq=False)
 class Angles:
-    """S sets of one task: unsigned angles with the teacher in order [S, N], distance of their law from p [S].
+    """S sets of one task: unsigned angles with the teacher in order [S, N], distance of their distribution from p [S].
 
-    distance: Kolmogorov's, times sqrt(N), whose mean is 0.869 if p is the law; risk [S]: of students of 5 inputs, None
-    in the plane; points [N, 2]: the first set's own, in the plane.
+    distance: Kolmogorov's, times sqrt(N), whose mean is 0.869 if p is the distribution; risk [S]: of students of 5
+    inputs, None in the plane; points [N, 2]: the first set's own, in the plane.
     """
 
     angles: np.ndarray
@@ -101,7 +104,9 @@ def angles_of(results: Results) -> AnglesByTask:
 
 
 def _kolmogorov(p: torch.Tensor) -> torch.Tensor:
-    """sqrt(N) times the largest difference between the law p and the points' own, from p at the points in order."""
+    """sqrt(N) times the largest difference between the distribution p and the points' own, from p at the points in
+    order.
+    """
     count = p.shape[1]
     above = 1 - torch.arange(count, dtype=torch.float64) / count  # share at this point's angle or more
     return torch.maximum((p - above).abs(), (p - above + 1 / count).abs()).amax(1) * count**0.5
@@ -177,7 +182,7 @@ margin = Claim(
 )
 
 no_margin = Claim(
-    "the polynomial laws have no margin: even for kappa = 2 there are inputs near the boundary",
+    "the polynomial distributions have no margin: even for kappa = 2 there are inputs near the boundary",
     statistic="share of inputs within 9 degrees of the boundary",
     expected="> 0",
     refuted_by="no such input in any set",

@@ -1,4 +1,4 @@
-"""How the alignment of inputs with the teacher decides the risk (seed 004, Fig. 5.3)."""
+"""How the alignment of inputs with the teacher decides the risk (Phuong 2021, Fig. 5.3)."""
 
 import math
 from dataclasses import dataclass
@@ -40,10 +40,10 @@ LAW = "held out"
 
 @study(
     "data-geometry",
-    seed="004",
+    paper="phuong2021",
     figure="5.3",
-    shows="The transfer risk of linear distillation clearly decreases with kappa, the degree of the polynomial law of "
-    "the angle between inputs and teacher, for 20 inputs in 1,000 dimensions.",
+    shows="The transfer risk of linear distillation clearly decreases with kappa, the degree of the polynomial "
+    "distribution of the angle between inputs and teacher, for 20 inputs in 1,000 dimensions.",
 )
 def data_geometry(scale: Scale) -> Plan:
     """How the alignment of inputs with the teacher decides the risk."""

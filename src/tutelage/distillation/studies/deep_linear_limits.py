@@ -1,4 +1,4 @@
-"""Where deep linear students end, against what is guaranteed (seed 004, Theorem 5.2)."""
+"""Where deep linear students end, against what is guaranteed (Phuong 2021, Theorem 5.2)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ STARTS: dict[Scale, int] = {"smoke": 20, "quick": 1_000, "paper": 4_000}
 
 @study(
     "deep-linear-limits",
-    seed="004",
+    paper="phuong2021",
     figure="Thm 5.2",
     shows="No figure: deep linear students that start balanced and close enough to 0 end within eps of the teacher's "
     "projection onto the span of the data, and at the teacher itself for n >= d.",

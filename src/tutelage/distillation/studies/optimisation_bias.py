@@ -1,4 +1,4 @@
-"""What a weaker bias toward the span of the data costs on real images (seed 004, Fig. 5.4)."""
+"""What a weaker bias toward the span of the data costs on real images (Phuong 2021, Fig. 5.4)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ AT_ONCE = 50
 
 @study(
     "optimisation-bias",
-    seed="004",
+    paper="phuong2021",
     figure="5.4",
     shows="On the digits 0 and 1 of MNIST, the transfer risk of learners that all fit 100 soft labels exactly rises "
     "with delta, the length of a random part orthogonal to the data.",

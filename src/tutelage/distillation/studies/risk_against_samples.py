@@ -1,4 +1,4 @@
-"""Expected risk against the number of inputs, with every bound over it (seed 004, Theorem 5.3)."""
+"""Expected risk against the number of inputs, with every bound over it (Phuong 2021, Theorem 5.3)."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -50,10 +50,10 @@ AS_PRINTED, TIGHTER, DEEP = "Theorem 5.3", "Theorem 5.3, tighter", "Theorem D.4"
 
 @study(
     "risk-against-samples",
-    seed="004",
+    paper="phuong2021",
     figure="Thm 5.3",
     shows="No figure: the expected transfer risk is 0 for n >= d and at most p(beta) + p(pi/2 - beta)^n for n < d; it "
-    "falls exponentially with a margin and as (log n / n)^kappa for the polynomial law of degree kappa.",
+    "falls exponentially with a margin and as (log n / n)^kappa for the polynomial distribution of degree kappa.",
 )
 def risk_against_samples(scale: Scale) -> Plan:
     """Expected risk against the number of inputs, with every bound over it."""

@@ -1,4 +1,4 @@
-"""Learners that one more input helps more often have lower risk (seed 004, Fig. 5.5)."""
+"""Learners that one more input helps more often have lower risk (Phuong 2021, Fig. 5.5)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ SETS: dict[Scale, int] = {"smoke": 40, "quick": 200, "paper": 1_000}
 
 @study(
     "strong-monotonicity",
-    seed="004",
+    paper="phuong2021",
     figure="5.5",
     shows="Expected risk against the monotonicity index, the probability that one more input turns the student toward "
     "the teacher: distillation has the highest index and the lowest risk, hard labels and weaker biases lie apart; "

@@ -45,7 +45,7 @@ def beside_the_paper(
         curves(axes, found, labelled, methods, kind)
         axes.set(title=title(found, labelled), xlabel=xlabel)
     for axes, (labelled, by_method) in zip(panels[len(counts) :], columns.items(), strict=True):
-        papers_own(axes, by_method, f"004 {source}, top-5\nCIFAR-100({labelled})", xlabel)
+        papers_own(axes, by_method, f"Phuong 2021 {source}, top-5\nCIFAR-100({labelled})", xlabel)
     panels[0].set_ylabel("test accuracy, %")
     panels[0].legend(fontsize=6, loc="lower right")
     return figure
@@ -76,7 +76,7 @@ def two_modes(
     for (above, below), (kind, xlabel, columns), source in zip(panels.T, modes, tables, strict=True):
         curves(above, found, labelled, methods, kind)
         above.set(title=title(found, labelled), xlabel=xlabel)
-        papers_own(below, columns, f"004 {source}, top-5\n{dataset}", xlabel)
+        papers_own(below, columns, f"Phuong 2021 {source}, top-5\n{dataset}", xlabel)
     for axes in panels[:, 0]:
         axes.set_ylabel("test accuracy, %")
     figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize=7)

@@ -1,4 +1,4 @@
-"""Accuracy at any time: the running ensemble of the exits so far (paper 004, Figs. 6.4 and 6.5)."""
+"""Accuracy at any time: the running ensemble of the exits so far (Phuong 2021, Figs. 6.4 and 6.5)."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -23,7 +23,7 @@ from tutelage.studies.study import Plan, Scale, study
 
 @study(
     "exits-anytime",
-    seed="004",
+    paper="phuong2021",
     figure="6.4, 6.5",
     shows="Top-5 accuracy of the mean of the first m exits of an MSDNet, on CIFAR-100 and ImageNet: distillation is "
     "better than exit-wise training, most so for the first exits.",

@@ -1,4 +1,6 @@
-"""Accuracy within a budget: exit-wise training against distillation, with and without unlabelled images (004, 6.4)."""
+"""Accuracy within a budget: exit-wise training against distillation, with and without unlabelled images (Phuong 2021,
+6.4).
+"""
 
 from matplotlib.figure import Figure
 
@@ -23,7 +25,7 @@ from tutelage.studies.study import Plan, Scale, study
 
 @study(
     "exits-budget",
-    seed="004",
+    paper="phuong2021",
     figure="6.2, 6.3",
     shows="Top-5 accuracy of an MSDNet on CIFAR-100 and ImageNet against the number of exits it may use, for several "
     "numbers of labelled images: distillation from the last exit is better than training every exit by itself, most "

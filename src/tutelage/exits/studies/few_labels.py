@@ -1,4 +1,4 @@
-"""Very few labels: what unlabelled images add (paper 004, Fig. E.2)."""
+"""Very few labels: what unlabelled images add (Phuong 2021, Fig. E.2)."""
 
 from matplotlib.figure import Figure
 
@@ -22,7 +22,7 @@ from tutelage.studies.study import Plan, Scale, study
 
 @study(
     "exits-few-labels",
-    seed="004",
+    paper="phuong2021",
     figure="Fig. E.2",
     shows="On CIFAR-100 with 80 images a class, 30 of them to learn from: distillation beats exit-wise training, and "
     "420 unlabelled images a class add at most one point.",

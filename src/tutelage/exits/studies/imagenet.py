@@ -1,4 +1,6 @@
-"""The paper's ImageNet protocol, a tenth of the labelled images held (004, Figs. 6.2 and 6.4); on digits without it."""
+"""The paper's ImageNet protocol, a tenth of the labelled images held (Phuong 2021, Figs. 6.2 and 6.4); on digits
+without it.
+"""
 
 from typing import Any
 
@@ -26,7 +28,7 @@ OURS: dict[Scale, dict[str, Any]] = {
 
 @study(
     "exits-imagenet",
-    seed="004",
+    paper="phuong2021",
     figure="6.2, 6.4, ImageNet(100)",
     shows="Top-5 accuracy of an MSDNet on ImageNet with 100 labelled images a class, a tenth of them held, and 600 "
     "without labels: distillation raises the first exit by 3.7 points, later ones by less.",

@@ -1,4 +1,4 @@
-"""The paper's protocol at its smallest size, 150 images a class, on images at hand (004, Figs. 6.3 and 6.5)."""
+"""The paper's protocol at its smallest size, 150 images a class, on images at hand (Phuong 2021, Figs. 6.3 and 6.5)."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ def smallest(scale: Scale) -> list[ExitNetwork]:
 
 @study(
     "exits-images",
-    seed="004",
+    paper="phuong2021",
     figure="6.3, 6.5, CIFAR(150)",
     shows="Top-5 accuracy of an MSDNet on CIFAR-100 with 150 images a class, 50 of them held, and 350 without labels: "
     "distillation from the last exit is better than exit-wise training, most so at the first exits.",

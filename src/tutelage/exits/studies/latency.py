@@ -1,4 +1,6 @@
-"""Inference times of every exit, alone and as part of an ensemble, on this machine (paper 004, Tables E.1 and E.2)."""
+"""Inference times of every exit, alone and as part of an ensemble, on this machine (Phuong 2021, Tables E.1 and
+E.2).
+"""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -36,7 +38,7 @@ REPEATS: dict[Scale, int] = {"smoke": 3, "quick": 30, "paper": 1000}
 
 @study(
     "exits-latency",
-    seed="004",
+    paper="phuong2021",
     figure="Tables E.1, E.2",
     shows="Seconds an MSDNet needs for one image up to each exit: the ensemble of all exits so far takes longer than "
     "the last of them alone, and later exits take longer than earlier ones.",
@@ -113,7 +115,7 @@ def draw(found: Latencies) -> Figure:
         axes.set_ylim(bottom=0)
     for (mode, seconds), colour in zip(THESIS_CPU.items(), PALETTE, strict=False):
         panels[-1].plot(range(1, 12), 1000 * np.array(seconds), color=colour, marker="o", ms=3, ls="--", label=mode)
-    panels[-1].set(title="004 Table E.1: CIFAR network\nanother machine's CPU, means", xlabel="exit")
+    panels[-1].set(title="Phuong 2021 Table E.1: CIFAR network\nanother machine's CPU, means", xlabel="exit")
     panels[-1].set_ylim(bottom=0)
     panels[-1].set_facecolor("#f6f6f6")
     panels[0].set_ylabel("milliseconds, one image")

@@ -1,4 +1,4 @@
-"""Who teaches: the last exit alone, or all later exits (paper 004, Fig. E.1)."""
+"""Who teaches: the last exit alone, or all later exits (Phuong 2021, Fig. E.1)."""
 
 from functools import partial
 
@@ -26,7 +26,7 @@ METHODS = (EXIT_WISE, DISTILLED, ALL_LATER)
 
 @study(
     "exits-teachers",
-    seed="004",
+    paper="phuong2021",
     figure="Fig. E.1",
     shows="On CIFAR-100, 250 images a class: exits taught by the last one and exits taught by all later ones are "
     "nearly equal, and both better than exits that nobody teaches.",

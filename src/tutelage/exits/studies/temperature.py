@@ -1,4 +1,4 @@
-"""Annealing of the temperature, against temperatures that stay (paper 004, Figs. 6.6 and 6.7)."""
+"""Annealing of the temperature, against temperatures that stay (Phuong 2021, Figs. 6.6 and 6.7)."""
 
 from functools import partial
 
@@ -29,7 +29,7 @@ LIMIT = Annealing().limit
 
 @study(
     "exits-temperature",
-    seed="004",
+    paper="phuong2021",
     figure="6.6, 6.7",
     shows="On CIFAR-100 the confidence of the last exit rises in training; divided by an annealed temperature it stays "
     "slightly below the limit. A temperature of 1 is clearly worse than annealing, 2, 3 and 4 are nearly as good.",

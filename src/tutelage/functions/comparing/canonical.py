@@ -15,7 +15,8 @@ _TIE = 64  # roundings up to which two sorting keys count as equal
 
 @dataclass(frozen=True)
 class Orbit:
-    r"""How many networks of one architecture are the same by permutation and positive scaling (004, section 2.1).
+    r"""How many networks of one architecture are the same by permutation and positive scaling (Phuong 2021, section
+    2.1).
 
     permutations: :math:`\prod_l d_l!`; scalings: the dimension :math:`\sum_l d_l` of the manifold of scalings, l over
     hidden layers; identifiable: the degrees of freedom that are left, parameters less scalings.
@@ -87,7 +88,8 @@ def unit_lengths(network: Network) -> tuple[Network, tuple[Tensor, ...]]:
 
 
 def scaled(network: Network, layer: int, by: Tensor) -> Network:
-    """The same function with units of a layer (from 0) multiplied by positive factors [S, n] (004, eqs. 2.3, 2.4).
+    """The same function with units of a layer (from 0) multiplied by positive factors [S, n] (Phuong 2021, eqs. 2.3,
+    2.4).
 
     Of an abs unit the factor may be negative.
     """
@@ -105,7 +107,9 @@ def turned(network: Network, layer: int, sign: Tensor) -> Network:
 
 
 def reordered(network: Network, layer: int, order: Tensor) -> Network:
-    """The same function with unit order[k] of a layer (from 0) in place k: int64 [S, n] (004, eqs. 2.1, 2.2)."""
+    """The same function with unit order[k] of a layer (from 0) in place k: int64 [S, n] (Phuong 2021, eqs. 2.1,
+    2.2).
+    """
     weights, biases = list(network.weights), None if network.biases is None else list(network.biases)
     weights[layer] = weights[layer].gather(2, order.unsqueeze(1).expand_as(weights[layer]))
     weights[layer + 1] = weights[layer + 1].gather(1, order.unsqueeze(2).expand_as(weights[layer + 1]))

@@ -8,7 +8,7 @@ from functools import cached_property
 import torch
 from torch import Tensor, nn
 
-from tutelage.errors import InternalError, Refusal
+from tutelage.errors import InternalError, TutelageError
 from tutelage.functions.checks import Deadline, as_network, in_double, same_function_space
 from tutelage.functions.comparing.normal import Redundancy, forms_apart, normal_form
 from tutelage.functions.comparing.relation import Relation, kind, match_parameters
@@ -40,7 +40,8 @@ def same_function(
     seconds: float | None = None,
     on_progress: Callable[[float], None] | None = None,
 ) -> Comparison:
-    """Decide whether two networks, of any widths, depths and activations, are the same function (004, section 2).
+    """Decide whether two networks, of any widths, depths and activations, are the same function (Phuong 2021, section
+    2).
 
     domain: a box or polytope, or the ends of a box; default: all inputs. tolerance: the largest difference that counts
     as none, never less than float64 can tell; default: the effect of rounding the stored weights at each input, within
@@ -84,9 +85,9 @@ class _Question:
         inputs = self.pair[0].inputs
         domain = None if domain is None else as_domain(domain, inputs)
         if domain is not None and domain.dimension != inputs:
-            raise Refusal(f"the networks have {inputs} inputs and the domain {domain.dimension} dimensions")
+            raise TutelageError(f"the networks have {inputs} inputs and the domain {domain.dimension} dimensions")
         if tolerance is not None and not 0 <= tolerance < torch.inf:
-            raise Refusal(f"tolerance must be a finite number of at least 0, got {tolerance}")
+            raise TutelageError(f"tolerance must be a finite number of at least 0, got {tolerance}")
         self.first, self.second = in_double(self.pair[0], "first network"), in_double(self.pair[1], "second network")
         self.domain, self.budget, self.seed, self.deadline = domain, budget, seed, deadline
         self.around = box_for(self.first, None) if domain is None else Box(domain.low[None], domain.high[None])
@@ -189,7 +190,7 @@ class _Question:
         """Same or different from all regions of the difference; not decided where these are too many."""
         try:
             found = supremum(self.first, self.second, self.domain, self.budget, self.enough.max().item(), self.deadline)
-        except Refusal as refusal:
+        except TutelageError as refusal:
             return self._undecided(str(refusal))
         self.supremum = found
         different = self._different(Witness(found.value, found.at))
@@ -266,7 +267,7 @@ class _Question:
             return best, "over all inputs the largest difference found is given"
         try:
             found = self.supremum or supremum(self.first, self.second, self.domain, self.budget, deadline=self.deadline)
-        except Refusal as refusal:
+        except TutelageError as refusal:
             return best, f"the largest difference found is given, since {refusal}"
         self._knows(found.each)
         if self._shown(found.at) is None:
@@ -343,5 +344,5 @@ def _nearest(domain: Domain) -> float:
 def _check(first: Network, second: Network) -> None:
     for name, network in (("first", first), ("second", second)):
         if network.members != 1:
-            raise Refusal(f"the {name} is a stack of {network.members} networks: choose one of them, network[s]")
+            raise TutelageError(f"the {name} is a stack of {network.members} networks: choose one of them, network[s]")
     same_function_space(first, second)

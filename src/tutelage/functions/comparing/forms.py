@@ -1,4 +1,5 @@
-r"""A network as relu units over everything below them, which the redundancies of 004, section 2, leave unchanged.
+r"""A network as relu units over everything below them, which the redundancies of Phuong 2021, section 2, leave
+unchanged.
 
 .. math:: u_l = z_l E_l, \quad z_l = [1, x, f_1, \dots, f_{l-1}], \quad f_l = \max(0, u_l)
 

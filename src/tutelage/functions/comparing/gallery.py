@@ -1,6 +1,6 @@
 """Pairs of networks that are the same function without being related by permutation and scaling, and why.
 
-The redundancies of 004, section 2: each is built into a random network, so that none of its units stands out.
+The redundancies of Phuong 2021, section 2: each is built into a random network, so that none of its units stands out.
 """
 
 from collections.abc import Callable

@@ -6,7 +6,7 @@ import torch
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.functions.checks import bias, in_double, same_function_space
 from tutelage.functions.comparing.canonical import incoming, outgoing, reordered, scaled, turned, unit_lengths
 from tutelage.networks import Network
@@ -19,7 +19,7 @@ _ROUNDINGS = 16  # roundings of weights and scales, a layer, up to which a resid
 
 @dataclass(frozen=True, eq=False)
 class Relation:
-    r"""The permutation and scales that bring one network nearest to another (004, eq. 2.5).
+    r"""The permutation and scales that bring one network nearest to another (Phuong 2021, eq. 2.5).
 
     .. math:: W_l = M_l P_l W'_l P_{l-1}^{-1} M_{l-1}^{-1}, \qquad b_l = M_l P_l b'_l
 
@@ -47,7 +47,8 @@ class Relation:
 
 
 def match_parameters(first: Network, second: Network) -> Relation:
-    """Match the units of two networks of one architecture, layer by layer, by optimal assignments (004, section 2).
+    """Match the units of two networks of one architecture, layer by layer, by optimal assignments (Phuong 2021, section
+    2).
 
     Units are compared by incoming weights and bias of length 1, after the layer below was matched; where several are
     nearly equal the fan-out decides. Members are paired.
@@ -82,11 +83,13 @@ def _one_architecture(first: Network, second: Network) -> None:
     same_function_space(first, second)
     if first.widths != second.widths:
         widths = " and ".join("-".join(map(str, n.widths)) for n in (first, second))
-        raise Refusal(
+        raise TutelageError(
             f"the networks have widths {widths}: parameters of one architecture are matched; see same_function"
         )
     if kind(first) != kind(second):
-        raise Refusal(f"the networks have {kind(first)} and {kind(second)} units: parameters of one kind are matched")
+        raise TutelageError(
+            f"the networks have {kind(first)} and {kind(second)} units: parameters of one kind are matched"
+        )
 
 
 def kind(network: Network) -> str:

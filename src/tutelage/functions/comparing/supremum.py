@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.functions.checks import Deadline, bias, in_double
 from tutelage.functions.pieces.difference import extreme_values, side_by_side
 from tutelage.functions.pieces.domain import ROUNDING, Domain, box
@@ -159,14 +159,14 @@ def _within_time(both: Network, domain: Domain, budget: int, deadline: Deadline)
     for part in (*(b for b in _BUDGETS if b < budget), budget):
         begin = time.monotonic()
         if deadline.passed:
-            raise Refusal(f"the time limit of {deadline.seconds:g} seconds was reached")
+            raise TutelageError(f"the time limit of {deadline.seconds:g} seconds was reached")
         try:
             return _over(both, domain, part)
-        except Refusal:
+        except TutelageError:
             if part == budget:
                 raise
         if _LONGER * (time.monotonic() - begin) > deadline.left:
-            raise Refusal(
+            raise TutelageError(
                 f"{part:,} regions did not suffice, and the time limit of {deadline.seconds:g} seconds is near"
             )
     raise AssertionError
@@ -210,11 +210,11 @@ def _over(both: Network, domain: Domain, budget: int) -> Supremum:
 
 
 def _regions(both: Network, domain: Domain, budget: int) -> tuple[Regions, int]:
-    last: Refusal | None = None
+    last: TutelageError | None = None
     for times in _COARSER:
         try:
             return enumerate_regions(both, domain, budget, times * ROUNDING), times
-        except Refusal as refusal:
+        except TutelageError as refusal:
             if "rounding" not in str(refusal):
                 raise
             last = refusal

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.functions.checks import in_double
 from tutelage.networks import Network
 
@@ -60,13 +60,19 @@ def tolerance(network: Network) -> float:
 def one_relu_network(network: Network) -> Network:
     """A single relu network in float64; all others are refused."""
     if network.members != 1:
-        raise Refusal(f"these conditions are of one network, and this is a stack of {network.members}: take network[s]")
+        raise TutelageError(
+            f"these conditions are of one network, and this is a stack of {network.members}: take network[s]"
+        )
     if network.activation != "relu":
-        raise Refusal(f"these conditions are those of relu networks (004, section 2.2), not of {network.activation}")
+        raise TutelageError(
+            f"these conditions are those of relu networks (Phuong 2021, section 2.2), not of {network.activation}"
+        )
     return in_double(network)
 
 
 def below(network: Network, layer: int) -> Network:
-    """The network cut after the pre-activations of a layer (from 1), which become its outputs (004, eq. 1.4)."""
+    """The network cut after the pre-activations of a layer (from 1), which become its outputs (Phuong 2021, eq.
+    1.4).
+    """
     biases = None if network.biases is None else network.biases[:layer]
     return Network(network.weights[:layer], biases, network.activation, network.slope)

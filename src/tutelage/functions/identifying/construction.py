@@ -1,4 +1,4 @@
-"""Networks that their function determines, made layer by layer (004, Lemma 2.4 and A.17)."""
+"""Networks that their function determines, made layer by layer (Phuong 2021, Lemma 2.4 and A.17)."""
 
 from dataclasses import dataclass, replace
 
@@ -8,7 +8,7 @@ from scipy.optimize import nnls
 from torch import Tensor
 
 from tutelage import draws
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.functions.identifying.identifiability import identifiability
 from tutelage.functions.pieces.domain import Domain, Ends, as_domain, skeleton
 from tutelage.functions.pieces.regions import BUDGET, enumerate_regions, local_maps
@@ -48,7 +48,7 @@ def construct(widths: tuple[int, ...], domain: Domain | Ends, seed: int = 0, che
     """
     inner = tuple(widths[:-1])
     if len(widths) < 3 or widths[-1] != 1 or min(inner) < 2 or list(inner) != sorted(inner, reverse=True):
-        raise Refusal(
+        raise TutelageError(
             f"widths {tuple(widths)} cannot be used: give inputs, hidden widths that never grow, none below 2, and "
             "one output, such as (3, 3, 2, 1)"
         )
@@ -56,11 +56,13 @@ def construct(widths: tuple[int, ...], domain: Domain | Ends, seed: int = 0, che
     for attempt in range(TRIES):
         try:
             network = _attempt(widths, space, _Draw(seed, attempt))
-        except (_Spoilt, Refusal):
+        except (_Spoilt, TutelageError):
             continue
         if not check or identifiability(network, space).holds:
             return network
-    raise Refusal(f"no identifiable network of widths {tuple(widths)} was found in {TRIES} draws: try another seed")
+    raise TutelageError(
+        f"no identifiable network of widths {tuple(widths)} was found in {TRIES} draws: try another seed"
+    )
 
 
 class _Draw:
@@ -140,7 +142,9 @@ def _inner(state: _State, draw: _Draw) -> tuple[Tensor, Tensor]:
 
 
 def _first_unit(state: _State, draw: _Draw) -> Tensor:
-    """A hyperplane through the cell, or through the images of the points on the last layer's folds (004, A.53)."""
+    """A hyperplane through the cell, or through the images of the points on the last layer's folds (Phuong 2021,
+    A.53).
+    """
     d = state.images.shape[1]
     if not len(state.points):
         w = draw.normals(d)
@@ -159,7 +163,7 @@ def _first_unit(state: _State, draw: _Draw) -> Tensor:
 
 
 def _second_unit(state: _State, first: Tensor, draw: _Draw) -> Tensor:
-    """A hyperplane nearly the first turned round, so that one of both is active at every input (004, A.44)."""
+    """A hyperplane nearly the first turned round, so that one of both is active at every input (Phuong 2021, A.44)."""
     overlap = _MARGIN * _value(first, state.images).max()
     tilt = draw.normals(len(first) - 1)
     tilt = tilt * (overlap / 2) / (state.everything @ tilt).abs().max()

@@ -1,4 +1,4 @@
-"""Which pieces of a surface bend at which: the dependency graph of its canonical form (004, section 2.4).
+"""Which pieces of a surface bend at which: the dependency graph of its canonical form (Phuong 2021, section 2.4).
 
 The seed draws an edge wherever the closure of one piece meets another of lower order, and concludes that it comes from
 a higher layer (Lemma 2.3, A.18). That does not follow where the first merely crosses the second: a fold of order 2 is
@@ -17,7 +17,7 @@ from tutelage.functions.identifying.surfaces import NEAR, Surface, vertex_sides
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """edges int64 [E, 2] from a piece to one of higher order whose closure meets it (004, Definition A.5).
+    """edges int64 [E, 2] from a piece to one of higher order whose closure meets it (Phuong 2021, Definition A.5).
 
     bends bool [E]: whether the second ends there, and does not go on straight behind the first; longest int64 [P]: the
     length of the longest path from each piece along bends; longest_of_all: along all edges, as the seed counts.
@@ -30,7 +30,8 @@ class Graph:
 
 
 def dependency_graph(surface: Surface) -> Graph:
-    r"""An edge from piece i to piece j where i has the lower order and the closure of j meets i (004, section 2.4).
+    r"""An edge from piece i to piece j where i has the lower order and the closure of j meets i (Phuong 2021, section
+    2.4).
 
     The cell of j lies inside that of i, or they do not meet. Then the closure of j lies on one side of the hyperplane
     of i, what it has on it is a face, and the middle of that face lies in the open cell of i if anything of it does.

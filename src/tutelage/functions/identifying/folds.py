@@ -1,4 +1,4 @@
-"""The folds of a network: where it, or one of its units, is not differentiable (004, section 2.3)."""
+"""The folds of a network: where it, or one of its units, is not differentiable (Phuong 2021, section 2.3)."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from tutelage.functions.pieces.regions import Regions
 class Pieces:
     """Flat pieces of the units' boundaries: unit int64 [Q], a region of the cell each lies in [Q], w [Q, d], b [Q].
 
-    On its cell a unit vanishes where w x + b = 0, w of length 1 (004, Lemma A.16).
+    On its cell a unit vanishes where w x + b = 0, w of length 1 (Phuong 2021, Lemma A.16).
     """
 
     unit: Tensor
@@ -54,7 +54,9 @@ def unit_pieces(regions: Regions) -> Pieces:
 
 
 def unit_maps(regions: Regions, unit: Tensor, region: Tensor) -> tuple[Tensor, Tensor]:
-    """The affine map of hidden unit unit[i] (through all layers) in region region[i]: [n, d], [n] (004, Lemma A.7)."""
+    """The affine map of hidden unit unit[i] (through all layers) in region region[i]: [n, d], [n] (Phuong 2021, Lemma
+    A.7).
+    """
     w, b = torch.zeros(len(unit), regions.domain.dimension, dtype=torch.float64), torch.zeros(len(unit)).double()
     first = 0
     for layer, width in enumerate(regions.network.widths[1:-1], start=1):

@@ -1,4 +1,6 @@
-"""Is a network general (004, section 2.2)? Nothing in it cancels, coincides, or touches zero without crossing it."""
+"""Is a network general (Phuong 2021, section 2.2)? Nothing in it cancels, coincides, or touches zero without crossing
+it.
+"""
 
 from typing import Literal
 
@@ -8,7 +10,7 @@ from scipy.spatial import KDTree
 from torch import Tensor
 
 from tutelage import draws
-from tutelage.errors import Refusal, unknown
+from tutelage.errors import TutelageError, unknown
 from tutelage.functions.identifying.conditions import EXACT, Requirement, below, one_relu_network, tolerance, undecided
 from tutelage.functions.identifying.optima import touches_zero
 from tutelage.functions.pieces.domain import Domain, Ends
@@ -28,7 +30,7 @@ AXES = 8
 
 G1 = "zero is no local optimum of a unit (G1)"
 G2 = "products of weights have full rank (G2)"
-G3 = "no two affine pieces are multiples (G3)"
+G3 = "no two affine pieces are width_factors (G3)"
 
 
 def generality(
@@ -39,7 +41,7 @@ def generality(
     budget: int = BUDGET,
     seed: int = 0,
 ) -> tuple[Requirement, Requirement, Requirement]:
-    """G1, G2 and G3 of one relu network on a domain, each with its worst case (004, section 2.2).
+    """G1, G2 and G3 of one relu network on a domain, each with its worst case (Phuong 2021, section 2.2).
 
     mode: G2 and G3 over all formal patterns of active units, as the lemmas have them, or over those of the regions
     that occur in the domain. patterns, budget: beyond these many patterns or regions a condition is sampled or left
@@ -58,7 +60,7 @@ def generality(
     try:
         first = touches_zero(network, domain, G1, budget)
         regions = enumerate_regions(network, domain, budget) if mode == "realised" else None
-    except Refusal as reason:
+    except TutelageError as reason:
         if mode == "realised":
             return undecided(G1, str(reason)), undecided(G2, str(reason)), undecided(G3, str(reason))
         first, regions = undecided(G1, str(reason)), None
@@ -71,7 +73,7 @@ def full_rank(
     r"""G2: the smallest singular value that a product of masked weights should have.
 
     .. math:: \operatorname{rank}(I_l W_l I_{l-1} \cdots I_k W_k)
-        = \min\{d_{k-1}, \operatorname{rank} I_k, \ldots, \operatorname{rank} I_l\} \qquad (004, eq. 2.6)
+        = \min\{d_{k-1}, \operatorname{rank} I_k, \ldots, \operatorname{rank} I_l\} \qquad (Phuong 2021, eq. 2.6)
 
     It is relative to the product of absolute values, so that what cancels to rounding error counts as 0.
     """
@@ -90,7 +92,8 @@ def full_rank(
 def no_multiples(
     network: Network, tol: float, patterns: int, regions: Regions | None = None, seed: int = 0
 ) -> Requirement:
-    """G3: the smallest distance between two affine pieces [w, b] of units, as unit vectors up to sign (004, A.11).
+    """G3: the smallest distance between two affine pieces [w, b] of units, as unit vectors up to sign (Phuong 2021,
+    A.11).
 
     In many dimensions it is a lower bound of that distance. A piece that vanishes is a multiple of every other, and its
     distance is 0.

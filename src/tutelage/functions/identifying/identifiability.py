@@ -1,4 +1,5 @@
-"""Does the function of a network determine its weights, up to order and positive scale of units (004, Theorem 2.1)?
+"""Does the function of a network determine its weights, up to order and positive scale of units (Phuong 2021, Theorem
+2.1)?
 
 What is checked are the conditions under which the proof works. A network that fails them may still be the only one
 of its function: they are sufficient, not necessary.
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.functions.checks import bias
 from tutelage.functions.identifying.conditions import Requirement, all_of, below, one_relu_network, undecided
 from tutelage.functions.identifying.dependency import dependency_graph
@@ -48,7 +49,9 @@ class LayerFolds:
 
 @dataclass(frozen=True)
 class Identifiability:
-    """The conditions of 004, Theorem 2.1, held against one network; layers: the fold structure each was read off."""
+    """The conditions of Phuong 2021, Theorem 2.1, held against one network; layers: the fold structure each was read
+    off.
+    """
 
     conditions: tuple[Requirement, ...]
     layers: tuple[LayerFolds, ...]
@@ -78,7 +81,7 @@ class Identifiability:
 def identifiability(
     network: Network, domain: Domain | Ends, patterns: int = PATTERNS, budget: int = BUDGET, stop: bool = False
 ) -> Identifiability:
-    """Hold one relu network against the conditions of 004, Theorem 2.1, on a bounded domain.
+    """Hold one relu network against the conditions of Phuong 2021, Theorem 2.1, on a bounded domain.
 
     They are: one output and widths that never grow and are at least 2; general (G1 to G3, over all formal patterns);
     transparent; for every hidden layer l, in the dependency graph of the folds of the network from layer l on, a path
@@ -105,7 +108,7 @@ def identifiability(
     for layer in range(1, network.depth):
         try:
             folds = layer_folds(exact, domain, layer, budget)
-        except Refusal as reason:
+        except TutelageError as reason:
             found.append(undecided(folds_name(layer), str(reason)))
             continue
         layers.append(folds)
@@ -135,9 +138,9 @@ def layer_folds(network: Network, domain: Domain, layer: int, budget: int = BUDG
     """The folds of the network from a layer (from 1) on, and which of its units are seen to be of that layer.
 
     A unit is, where a path of length L - 1 - l starts at its fold: no fold of a higher layer is followed by as many
-    that bend (004, Lemma 2.3, with the edges that its proof covers: see :mod:`.dependency`). Folds are looked at on
-    cells of the layers below whose images fill the layer's input space; there the layers below are one affine map, and
-    folds of the layers above are drawn in the inputs themselves.
+    that bend (Phuong 2021, Lemma 2.3, with the edges that its proof covers: see :mod:`.dependency`). Folds are looked
+    at on cells of the layers below whose images fill the layer's input space; there the layers below are one affine
+    map, and folds of the layers above are drawn in the inputs themselves.
     """
     length = network.depth - 1 - layer
     levels: tuple[int, ...] = ()
@@ -177,7 +180,7 @@ def _from_layer(network: Network, domain: Domain, layer: int, signs: Tensor) -> 
 def _full(regions: Regions) -> list[int]:
     """Regions of a network cut at a layer whose image in that layer's input space is full, the most active first.
 
-    By G2: all units of the last hidden layer are active, and no fewer in any other (004, proof of Theorem A.1).
+    By G2: all units of the last hidden layer are active, and no fewer in any other (Phuong 2021, proof of Theorem A.1).
     """
     widths = regions.network.widths[1:-1]
     active = torch.stack([(part > 0).sum(1) for part in regions.signs.split(widths, dim=1)], 1)
@@ -213,6 +216,6 @@ def _enough(folds: LayerFolds, width: int) -> Requirement:
 def _spans(network: Network, domain: Domain, budget: int) -> Requirement:
     try:
         full = _full(enumerate_regions(network, domain, budget))
-    except Refusal as reason:
+    except TutelageError as reason:
         return undecided(SPAN, str(reason))
     return Requirement(SPAN, float(len(full)), ">= 1", len(full) > 0, "cells with a full image")

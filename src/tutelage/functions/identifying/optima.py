@@ -1,4 +1,4 @@
-"""Where a unit touches zero without crossing it: local optima of value 0 (004, condition G1, Lemma A.12).
+"""Where a unit touches zero without crossing it: local optima of value 0 (Phuong 2021, condition G1, Lemma A.12).
 
 On every cell of the layers below a unit is affine. It has a local optimum of value 0 where it vanishes on a face and
 has one sign on all cells around that face. A point at which it vanishes without doing so at a vertex lies inside a
@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.functions.identifying.conditions import Requirement, below
 from tutelage.functions.pieces.domain import ROUNDING, Domain, Ends
 from tutelage.functions.pieces.regions import BUDGET, Regions, enumerate_regions
@@ -79,7 +79,7 @@ def _closed(faces: Iterator[frozenset[int]]) -> set[frozenset[int]]:
         if face not in found:
             found |= {face & other for other in found if face & other} | {face}
         if len(found) > FACES:
-            raise Refusal(
+            raise TutelageError(
                 f"a unit vanishes on more than {FACES:,} faces of the regions below: move the domain a little"
             )
     return found

@@ -1,4 +1,4 @@
-"""The canonical form of the surface on which the units of a network vanish (004, section 2.4).
+"""The canonical form of the surface on which the units of a network vanish (Phuong 2021, section 2.4).
 
 All of it is read off the regions: a region that no piece of the surface cuts lies on one side of a hyperplane or is
 crossed by it, and a slice of a cell by a hyperplane lies in the surface exactly where the hyperplane crosses none of
@@ -13,7 +13,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.functions.identifying.folds import unit_pieces
 from tutelage.functions.pieces.faces import facets
 from tutelage.functions.pieces.regions import Regions
@@ -58,7 +58,9 @@ class Surface:
         on = self.inside[:, low] & self.inside[:, high]
         on &= (self.side[low][:, self.plane] * self.side[high][:, self.plane] == -1).T
         if not (on.sum(0) == 1).all():
-            raise Refusal("some facets lie on no piece of the surface, or on two: hyperplanes are too close together")
+            raise TutelageError(
+                "some facets lie on no piece of the surface, or on two: hyperplanes are too close together"
+            )
         return on.T.nonzero()[:, 1]
 
     @cached_property
@@ -79,7 +81,7 @@ def canonical_surface(regions: Regions) -> Surface:
     r"""The surface on which any hidden unit vanishes as pieces of order 1, 2, ..., each as low as it can be.
 
     Order k are all slices of cells, cut by the pieces of lower order, that lie in the surface: the largest surface
-    :math:`\square_k S` of order k in it (004, eq. 2.8, Lemma A.3).
+    :math:`\square_k S` of order k in it (Phuong 2021, eq. 2.8, Lemma A.3).
 
     >>> from tutelage.functions.pieces.regions import enumerate_regions
     >>> from tutelage.networks import Network
@@ -106,7 +108,7 @@ def canonical_surface(regions: Regions) -> Surface:
         parts, group = key.unique(dim=0, return_inverse=True)
         walls = walls[parts[:, 0]] + parts[:, 1:].to(torch.int8)
     if len(walls) != len(regions):
-        raise Refusal("the surface could not be put in canonical form: hyperplanes are too close together")
+        raise TutelageError("the surface could not be put in canonical form: hyperplanes are too close together")
     none = torch.zeros(0, dtype=torch.int64)
     return Surface(
         regions, normal, offset, side,
@@ -132,7 +134,9 @@ def _planes(regions: Regions) -> tuple[Tensor, Tensor]:
     size = 1 + _reach(regions)
     forms = torch.cat([pieces.normal, pieces.offset.unsqueeze(1) / size], 1)
     if len(forms) ** 2 > ENTRIES:
-        raise Refusal(f"there are {len(forms):,} flat pieces, too many to compare: take a smaller domain or network")
+        raise TutelageError(
+            f"there are {len(forms):,} flat pieces, too many to compare: take a smaller domain or network"
+        )
     if not len(forms):
         return pieces.normal, pieces.offset
     apart = torch.minimum(
@@ -158,7 +162,7 @@ def vertex_sides(regions: Regions, normal: Tensor, offset: Tensor) -> Tensor:
 def _sides(regions: Regions, normal: Tensor, offset: Tensor) -> Tensor:
     """On which side of hyperplanes the regions lie, 0 for both: int8 [R, H]."""
     if len(regions.corners) * len(normal) > ENTRIES:
-        raise Refusal(
+        raise TutelageError(
             f"{len(regions):,} regions and {len(normal):,} hyperplanes are too many for the canonical form: "
             "take a smaller domain or network"
         )

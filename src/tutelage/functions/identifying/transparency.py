@@ -1,4 +1,4 @@
-"""Is a network transparent (004, section 2.2): has every hidden layer an active unit, whatever the input?"""
+"""Is a network transparent (Phuong 2021, section 2.2): has every hidden layer an active unit, whatever the input?"""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from tutelage import draws
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.functions.identifying.conditions import Requirement, one_relu_network
 from tutelage.functions.pieces.counts import chords
 from tutelage.functions.pieces.domain import Domain, Ends, as_domain
@@ -59,10 +59,12 @@ def transparency(
     domain = as_domain(domain, network.inputs)
     upto = network.depth - 1 if upto is None else upto
     if not 0 <= upto < network.depth:
-        raise Refusal(f"a network of {network.depth} layers has hidden layers 1 .. {network.depth - 1}, not {upto}")
+        raise TutelageError(
+            f"a network of {network.depth} layers has hidden layers 1 .. {network.depth - 1}, not {upto}"
+        )
     try:
         regions = enumerate_regions(network, domain, budget)
-    except Refusal:
+    except TutelageError:
         return _without_regions(network, domain, upto, seed)
     return transparency_of(regions, upto)
 

@@ -13,7 +13,7 @@ import torch
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.functions.checks import bias, in_double, points_for, same_function_space
 from tutelage.measures import CLASSES, RECOVERED, classify, correlations, fan_out_norms
 from tutelage.measures.unit_classes import IDLE
@@ -65,7 +65,9 @@ class Matching:
         for layer, teacher_of in enumerate(self.teacher_of):
             order = teacher_of.argsort(1).to(student.device)
             if not torch.equal(teacher_of.sort(1).values, torch.arange(order.shape[1]).expand_as(order)):
-                raise Refusal(f"layer {layer + 1} is not matched one to one, so its units have no order of the teacher")
+                raise TutelageError(
+                    f"layer {layer + 1} is not matched one to one, so its units have no order of the teacher"
+                )
             weights[layer] = weights[layer].gather(2, order.unsqueeze(1).expand_as(weights[layer]))
             weights[layer + 1] = weights[layer + 1].gather(1, order.unsqueeze(2).expand_as(weights[layer + 1]))
             if biases:
@@ -85,7 +87,8 @@ def match(
     r"""Match the student's units to the teacher's, layer by layer, up to permutation and positive scale.
 
     by: "weights" compares regular weights, :math:`1 - \frac12(|\tilde w_j - \tilde w_k|^2 + (b_j - b_k)^2)` with
-    :math:`|\tilde w| = 1` (000, Def. 3), "activations" what units do on the points (000, eq. 9), "both" is the mean.
+    :math:`|\tilde w| = 1` (Tian 2020, Def. 3), "activations" what units do on the points (Tian 2020, eq. 9), "both" is
+    the mean.
     one_to_one: pair the units by an optimal assignment (where a layer has as many on both sides, unless told);
     otherwise a student unit stands for its most similar teacher unit if the similarity is above the threshold.
     points [S, N, d] or [N, d]; with points the classes "dead" and "linear" are told too.
@@ -98,9 +101,9 @@ def match(
     """
     teacher, student = _comparable(teacher, student)
     if by not in ("weights", "activations", "both"):
-        raise Refusal(f"units are matched by weights, activations or both, not by '{by}'")
+        raise TutelageError(f"units are matched by weights, activations or both, not by '{by}'")
     if by != "weights" and points is None:
-        raise Refusal(f"matching by {by} needs points to run both networks on: give points [N, {teacher.inputs}]")
+        raise TutelageError(f"matching by {by} needs points to run both networks on: give points [N, {teacher.inputs}]")
     seen = None
     if points is not None:
         points = points_for(student, points)
@@ -191,13 +194,15 @@ _TINY = torch.finfo(torch.float64).tiny
 def _comparable(teacher: Network, student: Network) -> tuple[Network, Network]:
     same_function_space(teacher, student)
     if teacher.depth != student.depth:
-        raise Refusal(f"the networks have {teacher.depth} and {student.depth} layers: like layers are matched")
+        raise TutelageError(f"the networks have {teacher.depth} and {student.depth} layers: like layers are matched")
     if teacher.depth < 2:
-        raise Refusal("a network of one layer has no hidden units to match")
+        raise TutelageError("a network of one layer has no hidden units to match")
     if (teacher.activation, teacher.slope) != (student.activation, student.slope):
-        raise Refusal(f"a {teacher.activation} unit never stands for a {student.activation} unit: give both one kind")
+        raise TutelageError(
+            f"a {teacher.activation} unit never stands for a {student.activation} unit: give both one kind"
+        )
     if teacher.activation == "linear":
-        raise Refusal("units of linear networks are not determined by the function: there is nothing to match")
+        raise TutelageError("units of linear networks are not determined by the function: there is nothing to match")
     return in_double(teacher, "teacher"), in_double(student, "student")
 
 
@@ -226,7 +231,7 @@ def _lengths(w: Tensor, layer: int) -> Tensor:
     length = w[:, :-1].norm(dim=1)
     if (length == 0).any():
         member, unit = (length == 0).nonzero()[0].tolist()
-        raise Refusal(
+        raise TutelageError(
             f"unit {unit} of layer {layer + 1} of teacher {member} has no incoming weights, so it is a constant: "
             "prune the teacher first"
         )

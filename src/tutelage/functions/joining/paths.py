@@ -1,4 +1,4 @@
-"""Paths of low loss between two students of one teacher (seed 000, App. E and Fig. 13).
+"""Paths of low loss between two students of one teacher (Tian 2020, App. E and Fig. 13).
 
 Every piece of a path changes either weights of units that have no fan-out, which changes nothing, or fan-outs alone,
 in which the loss is convex. So the loss along a path is never above its largest value at a knot.
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.functions.checks import in_double, points_for, same_function_space
 from tutelage.functions.joining.matching import By, match
 from tutelage.functions.joining.routes import route
@@ -58,12 +58,13 @@ def straight_after_matching(first: Network, second: Network, points: Tensor | No
 def loss_along(path: Path, points: Tensor, labels: Tensor, steps: int = 10) -> tuple[Tensor, Tensor]:
     """Loss at every knot and at ``steps`` - 1 places between two of them.
 
-    points [S, N, d], labels [S, N, C] -> share of the member's way [T, S], J = 1/2 E|f* - f|^2 (000, eq. 2) [T, S].
+    points [S, N, d], labels [S, N, C] -> share of the member's way [T, S], J = 1/2 E|f* - f|^2 (Tian 2020, eq. 2) [T,
+    S].
     """
     x = points_for(path.knots[0], points)
     wanted = labels.detach().to("cpu", torch.float64)
     if wanted.shape != (*x.shape[:2], path.knots[0].outputs):
-        raise Refusal(f"labels have shape {list(labels.shape)}: wanted {[*x.shape[:2], path.knots[0].outputs]}")
+        raise TutelageError(f"labels have shape {list(labels.shape)}: wanted {[*x.shape[:2], path.knots[0].outputs]}")
     places = torch.arange((len(path.knots) - 1) * steps + 1, dtype=torch.float64) / steps
     losses = torch.stack([half_squares(wanted, outputs(path.at(place), x)) for place in places.tolist()])
     return (places.unsqueeze(1) / path.pieces).clamp_max(1), losses
@@ -76,16 +77,16 @@ def connect(
 
     Each student is first brought to as few units as keep its loss: idle units and duplicates hand their fan-out over,
     and the fan-outs of the rest are fitted to the labels. The units of the second are then blended into free units of
-    the first, take over the fan-out, and leave the old ones free (000, App. E), as many at a time as there are free
-    units. A student that needs all its units at its own loss is refused; ``excess`` is the share by which the loss may
-    grow to free some, or None for as much as it takes to free one. points [S, N, d] or [N, d], labelled by the teacher,
-    or by the mean of the students without one.
+    the first, take over the fan-out, and leave the old ones free (Tian 2020, App. E), as many at a time as there are
+    free units. A student that needs all its units at its own loss is refused; ``excess`` is the share by which the loss
+    may grow to free some, or None for as much as it takes to free one. points [S, N, d] or [N, d], labelled by the
+    teacher, or by the mean of the students without one.
     """
     _same_architecture(first, second)
     if first.depth != 2:
-        raise Refusal(f"paths are built for two-layer students, not for {first.depth} layers")
+        raise TutelageError(f"paths are built for two-layer students, not for {first.depth} layers")
     if first.activation == "linear":
-        raise Refusal("units of linear networks are not determined by the function: there is no path to build")
+        raise TutelageError("units of linear networks are not determined by the function: there is no path to build")
     first, second = in_double(first, "first student"), in_double(second, "second student")
     x = points_for(first, points)
     if teacher is None:
@@ -104,4 +105,4 @@ def _same_architecture(first: Network, second: Network) -> None:
     same_function_space(first, second)
     kinds = [(n.widths, n.activation, n.slope, n.biases is None) for n in (first, second)]
     if kinds[0] != kinds[1]:
-        raise Refusal("a path joins networks of one architecture: the two differ in widths, activation or biases")
+        raise TutelageError("a path joins networks of one architecture: the two differ in widths, activation or biases")

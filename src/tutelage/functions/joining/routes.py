@@ -1,4 +1,4 @@
-"""The knots of one path: which unit moves where, and with which fan-out (seed 000, App. E)."""
+"""The knots of one path: which unit moves where, and with which fan-out (Tian 2020, App. E)."""
 
 from bisect import bisect_left
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.functions.checks import bias
 from tutelage.measures import RECOVERED, correlations
 from tutelage.measures.unit_classes import IDLE
@@ -152,7 +152,7 @@ def route(
     ours, theirs = leaders(fit, first, 0, excess), leaders(fit, second, n, excess)
     for name, needed in (("first", ours), ("second", theirs)):
         if len(needed) == n:
-            raise Refusal(
+            raise TutelageError(
                 f"the {name} student of member {member} needs all its {n} units to keep its loss, so none is free to "
                 "move to: train wider students, or allow an excess"
             )

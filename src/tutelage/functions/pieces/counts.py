@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from tutelage import draws
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.functions.pieces._skeleton import SIDES_A_CELL
 from tutelage.functions.pieces.domain import Domain, Ends, box
 from tutelage.functions.pieces.slices import slice_network
@@ -99,14 +99,14 @@ def refuse_beyond(network: Network, domain: Domain, budget: int) -> None:
             raise _refusal(expected, budget, "none was looked for")
 
 
-def too_many(network: Network, domain: Domain, budget: int, reason: str) -> Refusal:
+def too_many(network: Network, domain: Domain, budget: int, reason: str) -> TutelageError:
     """What to say when the budget was used up on the way."""
     return _refusal(estimate(network, domain), budget, reason)
 
 
-def _refusal(expected: Estimate, budget: int, reason: str) -> Refusal:
+def _refusal(expected: Estimate, budget: int, reason: str) -> TutelageError:
     order = round(log10(expected.regions))
-    return Refusal(
+    return TutelageError(
         f"about 10^{order} regions are to be expected ({expected.crossed} boundaries cross the domain), "
         f"and the budget is {budget:,} regions, as many vertices and {SIDES_A_CELL} times as many edges of regions: "
         f"{reason}; "

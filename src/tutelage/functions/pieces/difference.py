@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.functions.checks import bias, in_double
 from tutelage.functions.pieces.domain import Domain, Ends
 from tutelage.functions.pieces.regions import BUDGET, Regions, enumerate_regions
@@ -51,7 +51,7 @@ def deepen(network: Network, depth: int) -> Network:
     """
     missing = depth - network.depth
     if missing < 0:
-        raise Refusal(f"a network of {network.depth} layers cannot be made one of {depth}: ask for more layers")
+        raise TutelageError(f"a network of {network.depth} layers cannot be made one of {depth}: ask for more layers")
     if missing == 0:
         return network
     below, top = network.weights[:-1], network.weights[-1]
@@ -59,7 +59,9 @@ def deepen(network: Network, depth: int) -> Network:
     if network.activation == "linear" or (below and network.activation in ("relu", "abs")):
         into, back = eye, eye
     elif network.activation == "abs":
-        raise Refusal("abs forgets the sign of its inputs: an abs network without hidden layers cannot be deepened")
+        raise TutelageError(
+            "abs forgets the sign of its inputs: an abs network without hidden layers cannot be deepened"
+        )
     else:
         slope = network.slope if network.activation == "leaky" else 0.0
         into, back = torch.cat([eye, -eye], 2), torch.cat([eye, -eye], 1) / (1 + slope)
@@ -93,7 +95,7 @@ def extreme_values(regions: Regions, functional: Tensor | None = None) -> Extrem
     values = outputs(regions.network, regions.vertices)[0]
     if functional is not None:
         if functional.ndim != 2 or functional.shape[0] != values.shape[1]:
-            raise Refusal(f"a functional of {values.shape[1]} outputs has shape [{values.shape[1]}, k]")
+            raise TutelageError(f"a functional of {values.shape[1]} outputs has shape [{values.shape[1]}, k]")
         values = values @ functional.to(values.dtype)
     low, high = values.min(0), values.max(0)
     return Extremes(low.values, high.values, regions.vertices[low.indices], regions.vertices[high.indices])
@@ -125,10 +127,12 @@ def _check_pair(first: Network, second: Network, difference: bool) -> None:
         ("outputs", first.outputs, second.outputs if difference else first.outputs),
     ):
         if a != b:
-            raise Refusal(f"the networks have {a} and {b} {what}: give two with as many of them")
+            raise TutelageError(f"the networks have {a} and {b} {what}: give two with as many of them")
     if first.activation != second.activation or (first.activation == "leaky" and first.slope != second.slope):
         kinds = " and ".join(f"{n.activation} (slope {n.slope})" for n in (first, second))
-        raise Refusal(f"one network has units of one kind, and these have {kinds}: give two of the same activation")
+        raise TutelageError(
+            f"one network has units of one kind, and these have {kinds}: give two of the same activation"
+        )
 
 
 def _block_diagonal(a: Tensor, b: Tensor) -> Tensor:

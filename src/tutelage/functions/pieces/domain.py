@@ -7,7 +7,7 @@ import torch
 from scipy.optimize import linprog
 from torch import Tensor
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.functions.pieces._cutting import cut_layer
 from tutelage.functions.pieces._skeleton import DONE, Complex
 from tutelage.functions.pruning.intervals import pair_of_ends
@@ -49,16 +49,18 @@ def box(low: float | Tensor, high: float | Tensor, dimension: int | None = None)
     """
     lower, upper = pair_of_ends((low, high))
     if lower.ndim > 1 or upper.ndim > 1:
-        raise Refusal(f"the ends of a box are numbers or have shape [d], not {list(lower.shape)}, {list(upper.shape)}")
+        raise TutelageError(
+            f"the ends of a box are numbers or have shape [d], not {list(lower.shape)}, {list(upper.shape)}"
+        )
     sizes = {end.shape[0] for end in (lower, upper) if end.ndim} | ({dimension} if dimension is not None else set())
     if len(sizes) != 1 or min(sizes) < 1:
-        raise Refusal("a box needs one dimension: give ends of shape [d], or numbers and dimension=d with d >= 1")
+        raise TutelageError("a box needs one dimension: give ends of shape [d], or numbers and dimension=d with d >= 1")
     d = sizes.pop()
     lower, upper = lower.expand(d).clone(), upper.expand(d).clone()
     if not (lower.isfinite().all() and upper.isfinite().all()):
-        raise Refusal("a box has finite ends: give numbers for low and high")
+        raise TutelageError("a box has finite ends: give numbers for low and high")
     if not ((upper - lower) > ROUNDING * (lower.abs() + upper.abs())).all():
-        raise Refusal("the box has no inside: every high must lie above its low; for a flat one take a slice")
+        raise TutelageError("the box has no inside: every high must lie above its low; for a flat one take a slice")
     eye = torch.eye(d, dtype=torch.float64)
     return Domain(torch.cat([-eye, eye]), torch.cat([-lower, upper]), lower, upper, (lower + upper) / 2, is_box=True)
 
@@ -77,14 +79,16 @@ def polytope(normals: Tensor, offsets: Tensor) -> Domain:
     """
     a, b = (torch.as_tensor(t).detach().to("cpu", torch.float64) for t in (normals, offsets))
     if a.ndim != 2 or b.shape != a.shape[:1] or not a.numel():
-        raise Refusal(f"a polytope is normals [m, d] and offsets [m], not {list(a.shape)} and {list(b.shape)}")
+        raise TutelageError(f"a polytope is normals [m, d] and offsets [m], not {list(a.shape)} and {list(b.shape)}")
     lengths = a.norm(dim=1)
     if not (a.isfinite().all() and b.isfinite().all() and (lengths > 0).all()):
-        raise Refusal("every constraint of a polytope needs finite numbers and a normal other than 0")
+        raise TutelageError("every constraint of a polytope needs finite numbers and a normal other than 0")
     a, b = a / lengths[:, None], b / lengths
     inside = _deepest(a, b, at_most=1.0)[1]
     if inside <= ROUNDING * (1 + b.abs().max()):
-        raise Refusal("the polytope has no inside: no point meets all constraints, or all that do lie in one plane")
+        raise TutelageError(
+            "the polytope has no inside: no point meets all constraints, or all that do lie in one plane"
+        )
     eye = torch.eye(a.shape[1], dtype=torch.float64)
     low = torch.stack([-_support(a, b, -axis) for axis in eye])
     high = torch.stack([_support(a, b, axis) for axis in eye])
@@ -97,7 +101,7 @@ def _deepest(normals: Tensor, offsets: Tensor, at_most: float | None) -> tuple[T
     goal = np.append(np.zeros(normals.shape[1]), -1.0)
     solution = linprog(goal, rows, offsets.numpy(), bounds=[(None, None)] * normals.shape[1] + [(None, at_most)])
     if solution.x is None:
-        raise Refusal(f"no point well inside the polytope was found: {solution.message}")
+        raise TutelageError(f"no point well inside the polytope was found: {solution.message}")
     return torch.from_numpy(solution.x[:-1]), solution.x[-1]
 
 
@@ -105,7 +109,7 @@ def _support(normals: Tensor, offsets: Tensor, direction: Tensor) -> Tensor:
     """The largest value of direction . x over a polytope that is not empty."""
     solution = linprog(-direction.numpy(), normals.numpy(), offsets.numpy(), bounds=(None, None))
     if solution.x is None:
-        raise Refusal("the polytope goes on for ever in some direction: add constraints until it is bounded")
+        raise TutelageError("the polytope goes on for ever in some direction: add constraints until it is bounded")
     return torch.from_numpy(solution.x) @ direction
 
 
@@ -121,7 +125,7 @@ def _cube(domain: Domain, words: int, units: int, budget: int) -> Complex:
     """A box: vertex v is high in coordinate i where bit i of v is 1; edges change one bit."""
     d = domain.dimension
     if 2**d > budget:
-        raise Refusal(
+        raise TutelageError(
             f"a box in {d} dimensions has 2^{d} corners, and pieces are found from corners: take a slice "
             f"(slice_network) of fewer dimensions, or a budget of more than {budget:,} vertices"
         )
@@ -174,7 +178,7 @@ def _cut_out(domain: Domain, words: int, units: int, budget: int) -> Complex:
     values = np.ascontiguousarray(offsets - points @ normals.T)
     cell, _, ended, _, _ = cut_layer(start._replace(values=values), 0, 0, ROUNDING * scale, budget, True)
     if ended != DONE or (cell.signs < 0).any():
-        raise Refusal(
+        raise TutelageError(
             f"the corners of a polytope of {m} constraints in {d} dimensions are too many, or too close together to "
             "be told apart: drop constraints that matter little, or take a box"
         )

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.functions.pieces import _faces
 from tutelage.functions.pieces.regions import Regions
 
@@ -62,7 +62,7 @@ def _matched(regions: Regions) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.n
     below, above = order[0::2], order[1::2]
     fits = len(order) % 2 == 0 and (key[below] == key[above]).all() and (unit[below] == unit[above]).all()
     if not (fits and (sign[below] < 0).all() and (sign[above] > 0).all()):
-        raise Refusal(
+        raise TutelageError(
             "some facets of the regions do not match from both sides: rounding has decided how boundaries meet; "
             "move the domain a little or change rounding"
         )
@@ -109,7 +109,7 @@ def _plane_areas(regions: Regions, order: Tensor) -> Tensor:
 
 def _plane(regions: Regions) -> None:
     if regions.domain.dimension != 2:
-        raise Refusal(
+        raise TutelageError(
             f"outlines are drawn in the plane, and these regions lie in {regions.domain.dimension} dimensions: "
             "take a slice (slice_network) of two"
         )

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.functions.checks import bias
 from tutelage.functions.pieces._skeleton import Complex
 from tutelage.functions.pieces.counts import refuse_beyond, too_many
@@ -128,13 +128,13 @@ def _record(network: Network, domain: Domain, state: Complex, per_layer: tuple[i
 def local_maps(network: Network, signs: Tensor, layer: int | None = None) -> tuple[Tensor, Tensor]:
     r"""Affine maps x -> x A + c of one network to the pre-activations of a layer, given the signs of the units below.
 
-    .. math:: A_l = A_{l-1} D_{l-1} W_l, \qquad c_l = c_{l-1} D_{l-1} W_l + b_l \qquad (000, section 3)
+    .. math:: A_l = A_{l-1} D_{l-1} W_l, \qquad c_l = c_{l-1} D_{l-1} W_l + b_l \qquad (Tian 2020, section 3)
 
     signs [R, K], layer in 1 .. L (L unless told) -> A [R, d, n_layer], c [R, n_layer].
     """
     layer = network.depth if layer is None else layer
     if not 1 <= layer <= network.depth:
-        raise Refusal(f"there is no layer {layer}: this network has layers 1 .. {network.depth}")
+        raise TutelageError(f"there is no layer {layer}: this network has layers 1 .. {network.depth}")
     slopes = network.weights[0][0].expand(len(signs), -1, -1)
     shifts = bias(network, 0)[0].expand(len(signs), -1)
     first = 0

@@ -5,7 +5,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.functions.checks import bias, in_double
 from tutelage.networks import Network
 
@@ -24,14 +24,16 @@ def slice_network(network: Network, origin: Tensor, directions: Tensor) -> Netwo
     start, axes = (torch.as_tensor(t).detach().to("cpu", torch.float64) for t in (origin, directions))
     start, axes = start.expand(network.members, -1), axes.expand(network.members, -1, -1)
     if start.shape[-1] != network.inputs or axes.shape[-1] != network.inputs:
-        raise Refusal(
+        raise TutelageError(
             f"a slice of a network of {network.inputs} inputs is an origin [{network.inputs}] and directions "
             f"[k, {network.inputs}], not {list(origin.shape)} and {list(directions.shape)}"
         )
     if not (start.isfinite().all() and axes.isfinite().all()):
-        raise Refusal("a slice needs finite numbers")
+        raise TutelageError("a slice needs finite numbers")
     if (torch.linalg.matrix_rank(axes) < axes.shape[1]).any():
-        raise Refusal("the directions of a slice are not independent: leave out those that follow from the others")
+        raise TutelageError(
+            "the directions of a slice are not independent: leave out those that follow from the others"
+        )
     first = network.weights[0]
     shift = torch.einsum("sd,sdn->sn", start, first) + bias(network, 0)
     others = tuple(bias(network, layer) for layer in range(1, network.depth))

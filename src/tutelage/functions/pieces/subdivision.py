@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.functions.checks import bias, in_double
 from tutelage.functions.pieces._cutting import cut_layer
 from tutelage.functions.pieces._skeleton import TOO_CLOSE, TOO_MANY, Complex
@@ -19,7 +19,7 @@ from tutelage.networks import Network
 from tutelage.networks.forward import activate
 
 
-class BeyondBudget(Refusal):
+class BeyondBudget(TutelageError):
     """There are more regions or vertices than the budget allows."""
 
 
@@ -47,7 +47,7 @@ def subdivide(
             met = f"{len(state.roots):,} regions and {len(state.points):,} vertices"
             raise BeyondBudget(f"{met} were there when layer {layer + 1} was given up")
         if ended == TOO_CLOSE:
-            raise Refusal(
+            raise TutelageError(
                 f"the boundary of unit {unit} of layer {layer + 1} passes so close to vertices of the regions that "
                 "rounding decides on which side they lie: move the domain or the unit a little, or change rounding"
             )
@@ -62,10 +62,12 @@ def subdivide(
 def checked(network: Network, domain: Domain | Ends) -> tuple[Network, Domain]:
     """The network in float64 and the domain; refused when regions are not defined or not of one network."""
     if network.members != 1:
-        raise Refusal(f"regions are those of one network, and this is a stack of {network.members}: choose network[s]")
+        raise TutelageError(
+            f"regions are those of one network, and this is a stack of {network.members}: choose network[s]"
+        )
     if network.activation == "linear":
-        raise Refusal("a linear network is one affine map everywhere: regions are for relu, leaky and abs")
+        raise TutelageError("a linear network is one affine map everywhere: regions are for relu, leaky and abs")
     domain = as_domain(domain, network.inputs)
     if network.inputs != domain.dimension:
-        raise Refusal(f"the network has {network.inputs} inputs and the domain {domain.dimension} dimensions")
+        raise TutelageError(f"the network has {network.inputs} inputs and the domain {domain.dimension} dimensions")
     return in_double(network), domain

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from tutelage import draws
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.networks import Network
 
 Interval = tuple[Tensor, Tensor]
@@ -43,7 +43,7 @@ def pair_of_ends(box: object) -> tuple[Tensor, Tensor]:
     try:
         low, high = (torch.as_tensor(end, dtype=torch.float64).detach().cpu() for end in box)  # type: ignore[attr-defined]
     except (TypeError, ValueError, RuntimeError):
-        raise Refusal(f"a box must be (low, high), two numbers or arrays of numbers, got {box!r}") from None
+        raise TutelageError(f"a box must be (low, high), two numbers or arrays of numbers, got {box!r}") from None
     return low, high
 
 
@@ -58,14 +58,14 @@ def box_for(network: Network, box: tuple | Box | None) -> Box:
     ends = []
     for end in pair_of_ends((-torch.inf, torch.inf) if box is None else box):
         if end.ndim > 2 or (end.ndim and end.shape[-1] != network.inputs):
-            raise Refusal(f"an end of the box has shape {list(end.shape)}: wanted a number or [{network.inputs}]")
+            raise TutelageError(f"an end of the box has shape {list(end.shape)}: wanted a number or [{network.inputs}]")
         if end.isnan().any():
-            raise Refusal("an end of the box is not a number")
+            raise TutelageError("an end of the box is not a number")
         ends.append(end.expand(network.members, network.inputs))
     if (ends[0] > ends[1]).any():
-        raise Refusal("the box has a low end above its high end: give (low, high) with low <= high")
+        raise TutelageError("the box has a low end above its high end: give (low, high) with low <= high")
     if box is not None and not (ends[0].isfinite().all() and ends[1].isfinite().all()):
-        raise Refusal("the box has no end somewhere: give finite ends, or no box for all inputs")
+        raise TutelageError("the box has no end somewhere: give finite ends, or no box for all inputs")
     return Box(ends[0], ends[1])
 
 

@@ -1,6 +1,6 @@
 """Removing what a network does not need, with a proof that the function stays the same or a bound on how far it moves.
 
-Theorem 2 and Corollary 1 of seed 000 say why there is something to remove: units that are aligned with no teacher unit
+Theorem 2 and Corollary 1 of Tian 2020 say why there is something to remove: units that are aligned with no teacher unit
 end with no fan-out, and units aligned with the same one are co-linear.
 """
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from tutelage.errors import InternalError, Refusal
+from tutelage.errors import InternalError, TutelageError
 from tutelage.functions.checks import Deadline, as_network, bias, in_double, points_for, rounded_up
 from tutelage.functions.evaluation import difference_with_error, with_error
 from tutelage.functions.pruning.bounds import underflow
@@ -98,9 +98,9 @@ def prune(
     ((2, 1, 1), [(2, 'removed', 'no fan-out'), (0, 'merged', 'co-linear with unit 1')])
     """
     if not isinstance(tolerance, int | float) or not 0 <= tolerance < 1:
-        raise Refusal(f"tolerance must be a number from 0 to below 1, got {tolerance!r}")
+        raise TutelageError(f"tolerance must be a number from 0 to below 1, got {tolerance!r}")
     if on_samples and points is None:
-        raise Refusal("on_samples=True needs points: pass the inputs to look at")
+        raise TutelageError("on_samples=True needs points: pass the inputs to look at")
     deadline = Deadline(seconds)
     network = as_network(network)
     double = in_double(network)

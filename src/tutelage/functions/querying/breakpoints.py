@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.functions.querying.oracle import Oracle
 
 _POINTS = 9  # values on one piece of a line
@@ -45,7 +45,7 @@ def bends(oracle: Oracle, start: np.ndarray, direction: np.ndarray) -> Bends:
         single[wrong], several[wrong] = False, True
         found.append((line[single], (low + length * at)[single]))
         if several.sum() > _MOST * lines:
-            raise Refusal(
+            raise TutelageError(
                 "the black box is not piecewise linear, or has more bends than can be told apart: along a line it "
                 f"bends in more than {_MOST} places"
             )

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.functions.checks import Deadline
 
 ROUNDING = 1e-14
@@ -41,9 +41,9 @@ class Oracle:
         noise: float = 0.0,
     ) -> None:
         if inputs < 1 or outputs < 1:
-            raise Refusal(f"a black box needs at least one input and one output, not {inputs} and {outputs}")
+            raise TutelageError(f"a black box needs at least one input and one output, not {inputs} and {outputs}")
         if not 0 <= noise < float("inf"):
-            raise Refusal(f"the noise is a bound on the error of a value, 0 or more, not {noise}")
+            raise TutelageError(f"the noise is a bound on the error of a value, 0 or more, not {noise}")
         self.ask, self.inputs, self.outputs, self.gradients, self.noise = ask, inputs, outputs, gradients, noise
         self.queries = 0
         self.largest = 0.0
@@ -77,7 +77,9 @@ class Oracle:
         elif isinstance(answer, tuple) and len(answer) == 2:
             values, gradients = _array(answer[0], (n, c), "values"), _array(answer[1], (n, c, d), "gradients")
         else:
-            raise Refusal("the black box was to return a pair of values and gradients: leave gradients=False otherwise")
+            raise TutelageError(
+                "the black box was to return a pair of values and gradients: leave gradients=False otherwise"
+            )
         self.largest = max(self.largest, float(np.abs(values).max(initial=0.0)))
         return values, gradients
 
@@ -88,9 +90,11 @@ def _array(answer: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
         out = answer.detach().cpu().to(torch.float64).numpy() if isinstance(answer, torch.Tensor) else answer
         out = np.asarray(out, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise Refusal(f"the black box must return {what} as an array of numbers ({error})") from None
+        raise TutelageError(f"the black box must return {what} as an array of numbers ({error})") from None
     if out.shape != shape:
-        raise Refusal(f"the black box returned {what} of shape {list(out.shape)} where {list(shape)} was expected")
+        raise TutelageError(
+            f"the black box returned {what} of shape {list(out.shape)} where {list(shape)} was expected"
+        )
     if not np.isfinite(out).all():
-        raise Refusal(f"the black box returned {what} that are not finite: keep the box where it is defined")
+        raise TutelageError(f"the black box returned {what} that are not finite: keep the box where it is defined")
     return out

@@ -1,8 +1,9 @@
 """Which side of its fold a unit is active on.
 
 Two rules. (1) Where the pre-activations of a layer have independent gradients, the gradient of the black box written
-over them has coefficient 0 for the unit that is inactive (004, proof of Theorem A.1). (2) A unit k above the layer
-reads sum_i alpha_ki |u_i| + beta_k z + const with beta_k = sum_i s_i alpha_ki w_i: linear equations in the signs s.
+over them has coefficient 0 for the unit that is inactive (Phuong 2021, proof of Theorem A.1). (2) A unit k above the
+layer reads sum_i alpha_ki |u_i| + beta_k z + const with beta_k = sum_i s_i alpha_ki w_i: linear equations in the signs
+s.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Layer after layer of a black box, from the points on its folds (004, constructive form of Theorem A.1)."""
+"""Layer after layer of a black box, from the points on its folds (Phuong 2021, constructive form of Theorem A.1)."""
 
 from dataclasses import dataclass, field, replace
 

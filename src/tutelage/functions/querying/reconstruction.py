@@ -13,7 +13,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 from torch import nn
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
 from tutelage.functions.checks import Deadline, as_network, in_double
 from tutelage.functions.querying._stream import QueryDraws
@@ -81,7 +81,7 @@ def identify(
     progress: Callable[[float], None] | None = None,
     seconds: float | None = None,
 ) -> Reconstruction:
-    """Weights of a deep ReLU network from values at chosen inputs (004, Theorem 2.1 made constructive).
+    """Weights of a deep ReLU network from values at chosen inputs (Phuong 2021, Theorem 2.1 made constructive).
 
     oracle: a function of a float64 tensor [N, d] that returns values [N, C] (with ``gradients`` a pair of values and
     gradients [N, C, d]), a torch module (a float64 copy of it is asked), or a network of one member; inputs, outputs:
@@ -143,7 +143,7 @@ def _turns(lines: int, done: int) -> list[int]:
     ([10, 30, 90], [30, 90], [200])
     """
     if lines < 1:
-        raise Refusal(f"bends are looked for along 1 line or more, not {lines}")
+        raise TutelageError(f"bends are looked for along 1 line or more, not {lines}")
     return sorted({max(done, lines // 9, 1), max(done, lines // 3, 1), max(done, lines)})
 
 
@@ -165,22 +165,28 @@ def _oracle(oracle, inputs: int | None, outs: int | None, gradients: bool, noise
         oracle = as_network(oracle)
     if isinstance(oracle, nn.Module):
         if gradients:
-            raise Refusal("a torch module is asked for values: leave gradients=False, or give a function of your own")
+            raise TutelageError(
+                "a torch module is asked for values: leave gradients=False, or give a function of your own"
+            )
         module = copy.deepcopy(oracle).to("cpu", torch.float64).eval()
         return _oracle(lambda x: module(x).detach(), inputs, outs, gradients, noise)
     if isinstance(oracle, Network):
         in_double(oracle)
         if oracle.members != 1 or oracle.activation != "relu":
-            raise Refusal(
+            raise TutelageError(
                 f"a black box is one ReLU network, not {oracle.members} members with activation {oracle.activation}: "
                 "choose one, as in network[0]"
             )
         if gradients:
-            raise Refusal("a stored network is asked for values: leave gradients=False, or give a function of your own")
+            raise TutelageError(
+                "a stored network is asked for values: leave gradients=False, or give a function of your own"
+            )
         net = oracle.to("cpu", torch.float64)
         return Oracle(lambda x: outputs(net, x)[0], net.inputs, net.outputs, noise=noise)
     if inputs is None or outs is None:
-        raise Refusal("give the numbers of inputs and outputs of the black box: identify(oracle, inputs, outputs)")
+        raise TutelageError(
+            "give the numbers of inputs and outputs of the black box: identify(oracle, inputs, outputs)"
+        )
     return Oracle(oracle, inputs, outs, gradients=gradients, noise=noise)
 
 
@@ -188,18 +194,18 @@ def _ends(box: tuple[Any, Any], inputs: int) -> tuple[np.ndarray, np.ndarray]:
     try:
         low, high = (np.broadcast_to(np.asarray(end, dtype=np.float64), (inputs,)) for end in box)
     except (TypeError, ValueError):
-        raise Refusal(f"a box is (low, high), each a number or {inputs} of them, not {box!r}") from None
+        raise TutelageError(f"a box is (low, high), each a number or {inputs} of them, not {box!r}") from None
     if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
-        raise Refusal("the box needs finite ends with low < high in every input")
+        raise TutelageError("the box needs finite ends with low < high in every input")
     return low, high
 
 
 def _most(widths: tuple[int, ...] | None, depth: int | None) -> int:
     if widths is not None and depth is not None and len(widths) != depth:
-        raise Refusal(f"{len(widths)} hidden widths do not fit {depth} hidden layers: give one of the two")
+        raise TutelageError(f"{len(widths)} hidden widths do not fit {depth} hidden layers: give one of the two")
     most = len(widths) if widths is not None else _DEEPEST if depth is None else depth
     if most < 0 or (widths is not None and any(w < 1 for w in widths)):
-        raise Refusal("hidden layers and their widths are positive numbers")
+        raise TutelageError("hidden layers and their widths are positive numbers")
     return most
 
 
@@ -290,9 +296,11 @@ def _resumed(path: str | Path | None, about: dict[str, Any], asked: Oracle) -> t
         with safe_open(path, framework="np") as file:
             kept = json.loads((file.metadata() or {}).get("tutelage", "{}"))
             if kept.get("format") != _FORMAT or any(kept.get(k) != v for k, v in about.items()):
-                raise Refusal(f"{path} is not a checkpoint of this call: give another file, or the settings it has")
+                raise TutelageError(
+                    f"{path} is not a checkpoint of this call: give another file, or the settings it has"
+                )
             pool = FoldPoints(**{f.name: file.get_tensor(f.name) for f in fields(FoldPoints)})
     except (SafetensorError, OSError) as error:
-        raise Refusal(f"{path} is not a checkpoint ({error}): give another file") from None
+        raise TutelageError(f"{path} is not a checkpoint ({error}): give another file") from None
     asked.queries, asked.largest = kept["queries"], kept["largest"]
     return pool, kept["lines"]

@@ -1,4 +1,4 @@
-"""Shares of folds, regions and canonical pieces of networks for which the lemmas of paper 004 hold."""
+"""Shares of folds, regions and canonical pieces of networks for which the lemmas of Phuong 2021 hold."""
 
 from typing import Literal
 

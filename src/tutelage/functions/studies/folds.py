@@ -1,4 +1,6 @@
-"""Folds of real networks, their layers and the order in which a reader of the folds alone can sort them (paper 004)."""
+"""Folds of real networks, their layers and the order in which a reader of the folds alone can sort them (Phuong
+2021).
+"""
 
 from dataclasses import dataclass
 
@@ -32,7 +34,7 @@ LAYER_COLOURS = (PALETTE[0], PALETTE[1], PALETTE[6])
 
 @study(
     "folds",
-    seed="004",
+    paper="phuong2021",
     figure="2.1-2.4",
     shows="Drawings, without numbers: folds coloured by layer (2.1), a fold-set whose layers cannot be told apart "
     "(2.2), the folds sorted greedily (2.3), and a canonical form with its dependency graph (2.4).",
@@ -113,7 +115,8 @@ def table(found: FoldsOfNetworks) -> pa.Table:
 
 
 def few_crossings() -> Network:
-    """Two layers whose folds do not meet, as in 004, Fig. 2.2: those of layer 2 cut off a corner that layer 1 leaves.
+    """Two layers whose folds do not meet, as in Phuong 2021, Fig. 2.2: those of layer 2 cut off a corner that layer 1
+    leaves.
 
     In each layer one unit is active wherever the other is not, so that the network is transparent.
     """

@@ -1,4 +1,4 @@
-"""How often are networks identifiable by their function? The question that 004 leaves open in section 2.6.
+"""How often are networks identifiable by their function? The question that Phuong 2021 leaves open in section 2.6.
 
 The domain is the box from -1 to 1. A wider one, of half-width s, is the same question at biases smaller by s: scaling
 inputs and all biases alike scales the network and changes none of the conditions.
@@ -45,7 +45,7 @@ BOX = (-1.0, 1.0)
 
 @study(
     "how-often-identifiable",
-    seed="004",
+    paper="phuong2021",
     figure="sec. 2.6",
     shows="No figure: the seed shows that identifiable networks exist, and leaves open whether typical ones are among "
     "them.",
@@ -262,7 +262,7 @@ def _random(found: list[JudgedNetworks], name: str, chosen: Callable[[JudgedNetw
 
 general = Claim(
     "almost all networks are general (Lemmas A.10 to A.12)",
-    statistic="share of random networks, weights and biases from normal laws of four sizes, for which G1 to G3 hold",
+    statistic="share of random networks, normal weights and biases of four sizes, for which G1 to G3 hold",
     expected="> 0.99",
     refuted_by="an interval over seeds below 0.99",
     values=lambda found: {
@@ -275,7 +275,8 @@ general = Claim(
 )
 
 not_without_biases = Claim(
-    "networks without biases are not among them: where one unit of a layer is active alone, all above are multiples",
+    "networks without biases are not among them: where one unit of a layer is active alone, all above are "
+    "width_factors",
     statistic="share of random networks without biases for which G1 to G3 hold",
     expected="< 0.01",
     refuted_by="an interval over seeds above 0.01",

@@ -1,4 +1,4 @@
-"""Weights recovered from queries: how exact, with how many queries, under how much noise (004, Theorem 2.1)."""
+"""Weights recovered from queries: how exact, with how many queries, under how much noise (Phuong 2021, Theorem 2.1)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ LEAST = 1e-16
 
 @study(
     "reconstruction",
-    seed="004",
+    paper="phuong2021",
     figure="Thm 2.1",
     shows="No figure: networks exist whose function tells their weights up to order and positive scale of the units; "
     "the proof finds layer after layer from the folds of the function.",

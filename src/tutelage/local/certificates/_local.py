@@ -1,4 +1,4 @@
-"""What the certificates of seed 003 share: the threshold of the local region, and how members are signed."""
+"""What the certificates of Zhou et al. 2021 share: the threshold of the local region, and how members are signed."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -33,7 +33,9 @@ def signed(
 ) -> list[Certificate]:
     """One certificate a member."""
     return [
-        Certificate(theorem, f"seed 003, {source}", statement, s, tuple(conditions(s)), tuple(parts(s)), settings)
+        Certificate(
+            theorem, f"Zhou et al. 2021, {source}", statement, s, tuple(conditions(s)), tuple(parts(s)), settings
+        )
         for s in range(setting.members)
     ]
 

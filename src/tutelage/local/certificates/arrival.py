@@ -1,9 +1,11 @@
-"""From a small loss descent arrives within the promised steps, however it began and was fed (003, Theorems 4 to 6)."""
+"""From a small loss descent arrives within the promised steps, however it began and was fed (Zhou et al. 2021, Theorems
+4 to 6).
+"""
 
 import torch
 
 from tutelage.certificates.records import Certificate, Condition, Part, check
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.local.bounds import KAPPA
 from tutelage.local.certificates._local import THRESHOLD, near, signed
 from tutelage.local.descent import Descent, greatest_rate
@@ -17,7 +19,7 @@ def arrival(run: Descent, eps: float, *, threshold: float = THRESHOLD) -> list[C
     recorded one. A run that ends before both its arrival and T decides nothing.
     """
     if not eps > 0:
-        raise Refusal(f"the loss to arrive at is above 0, not {eps}")
+        raise TutelageError(f"the loss to arrive at is above 0, not {eps}")
     start, limit = run.start, greatest_rate(run.start)
     promised = 4 * start.r * start.longest / (run.rate * KAPPA**2 * eps)
     first = _first(run, eps)

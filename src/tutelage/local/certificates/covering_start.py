@@ -1,4 +1,6 @@
-"""Random directions with the best lengths give a small loss once every teacher is covered (003, Lemma E.1)."""
+"""Random directions with the best lengths give a small loss once every teacher is covered (Zhou et al. 2021, Lemma
+E.1).
+"""
 
 import math
 
@@ -17,8 +19,8 @@ def covering_start(teachers: Tensor, directions: Tensor, *, chance: float = 0.9)
     """L(W') <= (sum |w*_i| 2 sin(gamma / 2))^2 / 2, gamma the greatest angle from a teacher to the nearest direction.
 
     teachers [S, r, d] or [1, r, d], directions [S, m, d]; lengths are fitted exactly. ``chance``: the settings tell how
-    many random directions would cover every teacher within this gamma with that probability (003, Lemma E.1 with the
-    probability exact; the seed's denominator has another limit).
+    many random directions would cover every teacher within this gamma with that probability (Zhou et al. 2021, Lemma
+    E.1 with the probability exact; the seed's denominator has another limit).
     """
     start = LocalSetting(teachers, fit_lengths(directions, teachers))
     angle = pairs(directions.double(), start.teachers).angle

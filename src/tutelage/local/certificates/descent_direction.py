@@ -1,4 +1,4 @@
-"""There is a direction along which the loss must fall (seed 003, Lemma 7, and Lemma C.1 with its constants)."""
+"""There is a direction along which the loss must fall (Zhou et al. 2021, Lemma 7, and Lemma C.1 with its constants)."""
 
 from tutelage.certificates.records import Certificate, Condition, Part, check
 from tutelage.local.bounds import descent_loss

@@ -1,4 +1,6 @@
-"""Gradient descent from a small loss converges at least like 1 / t, whatever the width (seed 003, Theorems 4 and 6)."""
+"""Gradient descent from a small loss converges at least like 1 / t, whatever the width (Zhou et al. 2021, Theorems 4
+and 6).
+"""
 
 from collections.abc import Sequence
 

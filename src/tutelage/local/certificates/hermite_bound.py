@@ -1,4 +1,6 @@
-"""Mass far from every teacher costs loss: seen by a Hermite function (seed 003, Lemma C.4, with its norm put right)."""
+"""Mass far from every teacher costs loss: seen by a Hermite function (Zhou et al. 2021, Lemma C.4, with its norm put
+right).
+"""
 
 from tutelage.certificates.records import Certificate, Part, check
 from tutelage.local.certificates._local import ROUNDING, signed, size

@@ -1,4 +1,5 @@
-r"""A subspace learned from samples holds the teachers, so directions in it give a small loss (003, Lemmas E.3 to E.5).
+r"""A subspace learned from samples holds the teachers, so directions in it give a small loss (Zhou et al. 2021, Lemmas
+E.3 to E.5).
 
 With M = sqrt(2/pi) sum |w*_i| u_i u_i^T, of rank at most r, Q the top r eigenvectors of a sampled M^, and
 eps = ||M^ - M||_2, no unit x across to Q has x^T M x > 2 eps. So for the projections v_i = Q Q^T w*_i

@@ -59,7 +59,7 @@ LOCAL = Subject(
 
 
 def _certificate(name: str, source: str, needs: str = "") -> Any:
-    return LOCAL.certificate(name, source=f"seed 003, {source}", needs=needs)
+    return LOCAL.certificate(name, source=f"Zhou et al. 2021, {source}", needs=needs)
 
 
 @_certificate("zero-loss", "Theorem 2")

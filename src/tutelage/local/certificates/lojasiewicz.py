@@ -1,4 +1,6 @@
-"""Near the optimum the gradient is not small against the loss (seed 003, Theorem 3), nor its square where m = r."""
+"""Near the optimum the gradient is not small against the loss (Zhou et al. 2021, Theorem 3), nor its square where m =
+r.
+"""
 
 from tutelage.certificates.records import Certificate, Condition, Part, check
 from tutelage.local.bounds import KAPPA

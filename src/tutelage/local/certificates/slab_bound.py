@@ -1,4 +1,4 @@
-"""A teacher without students near it costs loss: seen by a slab around its hyperplane (seed 003, Lemma 8)."""
+"""A teacher without students near it costs loss: seen by a slab around its hyperplane (Zhou et al. 2021, Lemma 8)."""
 
 from typing import Any
 

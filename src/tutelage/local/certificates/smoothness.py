@@ -1,4 +1,6 @@
-"""How far the loss may leave its tangent, how large the gradient and the mass may be (003, Lemmas 12, 13 and C.3)."""
+"""How far the loss may leave its tangent, how large the gradient and the mass may be (Zhou et al. 2021, Lemmas 12, 13
+and C.3).
+"""
 
 from typing import Any
 

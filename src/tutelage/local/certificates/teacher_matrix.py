@@ -1,4 +1,6 @@
-"""Separated teachers make the flat part of the residual see every average error (seed 003, Lemmas 9, 10 and 11)."""
+"""Separated teachers make the flat part of the residual see every average error (Zhou et al. 2021, Lemmas 9, 10 and
+11).
+"""
 
 from tutelage.certificates.records import Certificate, Condition, Part, check
 from tutelage.local.bounds import average_error, separation_bound, spikes
@@ -13,7 +15,7 @@ CONSTANT = 0.02
 def teacher_matrix(setting: LocalSetting, *, separation: float = 0.0, constant: float = CONSTANT) -> list[Certificate]:
     """lambda_min(M) lies above the proved bound and above C Delta^3 / r^3; |v| and ||R2|| are bounded as they say.
 
-    separation: the least Delta to be asked for (003, Assumption 1).
+    separation: the least Delta to be asked for (Zhou et al. 2021, Assumption 1).
     """
     least, proved, apart = least_eigenvalue(setting), separation_bound(setting), setting.separation
     error, spiky, off = average_error(setting), spikes(setting), ROUNDING * size(setting)

@@ -1,4 +1,4 @@
-"""Where the loss is zero, every student lies on the line of a teacher (seed 003, Theorem 2)."""
+"""Where the loss is zero, every student lies on the line of a teacher (Zhou et al. 2021, Theorem 2)."""
 
 from tutelage.certificates.records import Certificate, Part, check
 from tutelage.local.certificates._local import signed, size

@@ -1,4 +1,4 @@
-"""How large a loss may be for descent to arrive, against what Theorem 4 can promise (paper 003)."""
+"""How large a loss may be for descent to arrive, against what Theorem 4 can promise (Zhou et al. 2021)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ SMALLEST = 1e-20
 
 @study(
     "basin-of-attraction",
-    seed="003",
+    paper="zhou2021",
     figure="Thm 4",
     shows="No figure: descent converges from every start with a loss below eps_0, a product of high powers of the "
     "separation, the number and the lengths of teachers.",

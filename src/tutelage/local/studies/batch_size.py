@@ -1,4 +1,4 @@
-"""Descent with fresh samples at every step: the size of the batch hardly matters (paper 003, Theorem 6)."""
+"""Descent with fresh samples at every step: the size of the batch hardly matters (Zhou et al. 2021, Theorem 6)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ ARRIVED = 1e-4
 
 @study(
     "batch-size",
-    seed="003",
+    paper="zhou2021",
     figure="Thm 6",
     shows="No figure: descent with fresh samples at every step converges as with expectations, given enough samples a "
     "step.",

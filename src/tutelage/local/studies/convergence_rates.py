@@ -1,4 +1,6 @@
-"""How fast descent converges: linear with one student per teacher, powers of time with more (paper 003, Theorem 4)."""
+"""How fast descent converges: linear with one student per teacher, powers of time with more (Zhou et al. 2021, Theorem
+4).
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -38,7 +40,7 @@ ONE, PAIR, ACROSS, EQUAL, MORE = NAMES = get_args(StartName)
 
 @study(
     "convergence-rates",
-    seed="003",
+    paper="zhou2021",
     figure="Thm 4",
     shows="No figure: from a small loss gradient descent converges at least like 1 / t with any number of students; "
     "with as many as teachers it would be linear.",

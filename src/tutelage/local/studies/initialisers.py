@@ -1,4 +1,6 @@
-"""Starts of small loss from random directions, in all of space or in a learned subspace (paper 003, Theorem 5)."""
+"""Starts of small loss from random directions, in all of space or in a learned subspace (Zhou et al. 2021, Theorem
+5).
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -37,7 +39,7 @@ ARRIVED = 1e-4
 
 @study(
     "initialisers",
-    seed="003",
+    paper="zhou2021",
     figure="Thm 5",
     shows="No figure: random directions with the best lengths have a small loss once there are enough of them, in a "
     "learned subspace enough for r instead of d dimensions; descent from there converges.",

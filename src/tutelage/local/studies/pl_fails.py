@@ -1,4 +1,4 @@
-"""One student too many, and the gradient no longer bounds the loss as it did (paper 003, Claim 2 and Fig. 2)."""
+"""One student too many, and the gradient no longer bounds the loss as it did (Zhou et al. 2021, Claim 2 and Fig. 2)."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -33,7 +33,7 @@ BOTH = tuple(np.unique(np.concatenate([ANGLES, WIDE])).tolist())
 
 @study(
     "pl-fails",
-    seed="003",
+    paper="zhou2021",
     figure="2",
     shows="A teacher between two students at the angle delta on either side, whose average is the teacher: the loss is "
     "of order delta^3, while one student at that angle has delta^2.",
@@ -110,7 +110,7 @@ def students(teachers: Tensor, delta: float, seeds: Sequence[int], two: bool) ->
     """Perfect students but on the first teacher: one at the angle a delta, or two at a delta and -b delta.
 
     a and b are between 1/2 and 1, drawn per seed; effective neurons of the two add up to the teacher, so only their
-    spikes are left (003, eq. 3). [S, r, d] or [S, r + 1, d].
+    spikes are left (Zhou et al. 2021, eq. 3). [S, r, d] or [S, r + 1, d].
     """
     first, others = teachers[:, :1], teachers[:, 1:]
     length = first.norm(dim=2, keepdim=True)

@@ -1,4 +1,4 @@
-"""What test functions see of a residual: slabs, flat parts and spikes (paper 003, Figs. 3 and 4)."""
+"""What test functions see of a residual: slabs, flat parts and spikes (Zhou et al. 2021, Figs. 3 and 4)."""
 
 import math
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ TAUS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 
 @study(
     "test-functions",
-    seed="003",
+    paper="zhou2021",
     figure="3, 4",
     shows="A test function on a slab sees only the bends of neurons near one teacher; on the unit circle the residual "
     "is a flat part, and a spike for every student between its hyperplane and its teacher's.",

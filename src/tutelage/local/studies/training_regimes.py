@@ -1,4 +1,4 @@
-"""Lazy, mean-field and local training of the same width in the plane (paper 003, Fig. 1)."""
+"""Lazy, mean-field and local training of the same width in the plane (Zhou et al. 2021, Fig. 1)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ STEPS: dict[Scale, int] = {"smoke": 300, "quick": 20_000, "paper": 20_000}
 
 @study(
     "training-regimes",
-    seed="003",
+    paper="zhou2021",
     figure="1",
     shows="Twenty students and three teachers in the plane: students hardly move in the lazy regime, and end on the "
     "directions of teachers in the mean-field regime and from a local start.",

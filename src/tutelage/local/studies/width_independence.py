@@ -1,4 +1,4 @@
-"""The constant of Theorem 3 does not depend on the number of students, also where searched for (paper 003)."""
+"""The constant of Theorem 3 does not depend on the number of students, also where searched for (Zhou et al. 2021)."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tutelage.draws import keys, uniforms
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.lab import Context, Experiment, Results
 from tutelage.lab.experiment import Arrays
 from tutelage.local import LocalSetting, descend, flattest, local_students, plane_teachers, separated_teachers
@@ -42,7 +42,7 @@ SPREAD = 0.5
 
 @study(
     "width-independence",
-    seed="003",
+    paper="zhou2021",
     figure="Thm 3",
     shows="No figure: where the loss is small, |grad L| >= kappa L with kappa of the order 1 / sqrt(r w_max), whatever "
     "the number of students.",
@@ -169,7 +169,7 @@ def widths_and_searches(results: Results) -> WidthResult:
 def beside(m: int, seeds: Sequence[int], spread: float = SPREAD) -> torch.Tensor:
     """m / 3 students of each teacher, uniform within ``spread`` of it, with equal masses: [S, m, 2]."""
     if m % len(PLANE):
-        raise Refusal(f"students must be a multiple of {len(PLANE)}, the number of teachers, got {m}")
+        raise TutelageError(f"students must be a multiple of {len(PLANE)}, the number of teachers, got {m}")
     off = (2 * uniforms(keys(seeds, f"local width {m}"), m) - 1) * spread
     angle = torch.tensor(PLANE, dtype=torch.float64).deg2rad().repeat(m // len(PLANE)) + off
     return math.sqrt(len(PLANE) / m) * torch.stack([angle.cos(), angle.sin()], 2)

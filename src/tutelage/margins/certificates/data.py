@@ -1,4 +1,4 @@
-"""What seed 004, chapter 3 says of labelled points alone: separability, G, extremal directions, the KKT point."""
+"""What Phuong 2021, chapter 3 says of labelled points alone: separability, G, extremal directions, the KKT point."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What seed 004, chapter 3 says of the way: the equations, balance, sectors that are reached and never left."""
+"""What Phuong 2021, chapter 3 says of the way: the equations, balance, sectors that are reached and never left."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What seed 004, chapter 3 says of the end: margins, the two max-margin units, and what can be pruned.
+"""What Phuong 2021, chapter 3 says of the end: margins, the two max-margin units, and what can be pruned.
 
 A limit is never reached. Its parts ask that what is left at the last record lies below a tolerance, and that it did not
 grow over the second half of the records' log t. What is left closes like 1/log t where the support samples span the

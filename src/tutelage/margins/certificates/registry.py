@@ -1,4 +1,4 @@
-"""Statements of seed 004, chapter 3: they are checked on a flow of two-layer networks on labelled points."""
+"""Statements of Phuong 2021, chapter 3: they are checked on a flow of two-layer networks on labelled points."""
 
 import math
 from typing import Any
@@ -35,7 +35,7 @@ MARGINS = Subject(
 
 def margin_certificate(name: str, *, source: str) -> Any:
     """Register a function (scene, *, options) -> one finding per member."""
-    return MARGINS.certificate(name, source=f"seed 004, {source}")
+    return MARGINS.certificate(name, source=f"Phuong 2021, {source}")
 
 
 __all__ = ["MARGINS", "Function", "margin_certificate"]

@@ -1,4 +1,6 @@
-"""What the statements of seed 004, chapter 3 look at: a course of the flow, and what its data are, worked out once."""
+"""What the statements of Phuong 2021, chapter 3 look at: a course of the flow, and what its data are, worked out
+once.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -6,7 +8,7 @@ from functools import cached_property
 from torch import Tensor
 
 from tutelage.certificates.records import Condition, check, unknown
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.margins.flow import NONE, MarginFlow
 from tutelage.margins.losses import Loss, loss_of
 from tutelage.margins.max_margin import MaxMargins, max_margins
@@ -45,11 +47,11 @@ class MarginScene:
         """The max-margin vectors, or why there are none."""
         try:
             return max_margins(self.course.data)
-        except Refusal as refusal:
+        except TutelageError as refusal:
             return str(refusal)
 
     def separable(self, s: int) -> tuple[Condition, ...]:
-        """Orthogonal separability of one member's data (004, eq. 3.1)."""
+        """Orthogonal separability of one member's data (Phuong 2021, eq. 3.1)."""
         found = self.separability
         same, cross = (tuple(pair[s].tolist()) for pair in (found.worst_same, found.worst_cross))
         counts = int(found.same_violations[s]), int(found.cross_violations[s])

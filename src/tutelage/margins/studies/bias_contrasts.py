@@ -1,4 +1,4 @@
-"""What becomes of the max-margin limit when one of its assumptions is dropped (seed 004, chapter 3)."""
+"""What becomes of the max-margin limit when one of its assumptions is dropped (Phuong 2021, chapter 3)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import pyarrow as pa
 import torch
 from matplotlib.figure import Figure
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.functions.pruning.surgery import prune
 from tutelage.lab import Context, Experiment, Results
 from tutelage.lab.experiment import Arrays
@@ -29,7 +29,7 @@ TIMES = (0.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 300.0, 690.0)
 COMMON = 300.0
 """log t at which losses are compared: for a power tail later times are beyond double precision."""
 DATA = {"cones": TIMES, "half-spaces": TIMES[: TIMES.index(20.0) + 1], "clashing": (0.0, 2.0, 4.0, 5.0)}
-"""Laws of points and when to look: but on separable points, late times are beyond double precision."""
+"""Distributions of points and when to look: but on separable points, late times are beyond double precision."""
 SCALES_OF_START = (1e-6, 1e-4, 1e-2, 1e-1, 1.0, 3.0, 10.0, 30.0)
 LOSSES = ("logistic", "exponential", "polynomial")
 WIDTHS = (1, 2, 3, 4, 6, 8, 12, 16)
@@ -43,7 +43,7 @@ STARTS: dict[Scale, int] = {"smoke": 8, "quick": 200, "paper": 1_000}
 
 @study(
     "bias-contrasts",
-    seed="004",
+    paper="phuong2021",
     figure="sec. 3, contrasts",
     shows="No figure: Theorem 3.1 asks for a start near zero, orthogonally separable data and a unit that lives, which "
     "happens with probability 1 - 2^-p; the seed says that the results hold for general losses.",
@@ -52,7 +52,10 @@ def bias_contrasts(scale: Scale) -> Plan:
     """What becomes of the max-margin limit when one of its assumptions is dropped."""
     claims = [from_near_zero, not_from_afar, two_units, more_elsewhere, not_merely_separable, other_tails, alive, empty]
     flows = [FlowContrast(contrast="start", scale=size, seeds=SEEDS[scale]) for size in SCALES_OF_START]
-    flows += [FlowContrast(contrast="data", points=law, log_times=t, seeds=SEEDS[scale]) for law, t in DATA.items()]
+    flows += [
+        FlowContrast(contrast="data", points=distribution, log_times=t, seeds=SEEDS[scale])
+        for distribution, t in DATA.items()
+    ]
     early = TIMES[: TIMES.index(COMMON) + 1]
     flows += [FlowContrast(contrast="loss", loss=loss, log_times=early, seeds=SEEDS[scale]) for loss in LOSSES]
     widths = [EmptyGroups(units=units, seeds=STARTS[scale]) for units in WIDTHS]
@@ -163,7 +166,7 @@ def contrast(
 def _left(course: MarginFlow) -> np.ndarray | None:
     try:
         margins = max_margins(course.data)
-    except Refusal:
+    except TutelageError:
         return None
     return fit(course.w, course.a, margins).first.numpy()
 
@@ -213,9 +216,9 @@ def draw(e: Contrasts) -> Figure:
         band(axes[0], sizes, np.stack(values), colour, name)
     axes[0].set(title="start, at t = 1e300", xlabel=r"$\lambda$", xscale="log", ylim=(0, None))
     counts = np.arange(1, UNITS + 1)
-    for place, (law, one) in enumerate(e.data.items()):
+    for place, (distribution, one) in enumerate(e.data.items()):
         share = [(one.units == k).mean() for k in counts]
-        label = f"{law}, log t = {one.log_times[-1]:g}"
+        label = f"{distribution}, log t = {one.log_times[-1]:g}"
         axes[1].bar(counts + 0.27 * (place - 1), share, 0.27, color=PALETTE[place], label=label)
     most = max(int(one.units.max()) for one in e.data.values())
     axes[1].set(title="units left after merging", xlabel="units", ylabel="share of networks", xlim=(0.4, most + 0.6))
@@ -268,8 +271,8 @@ more_elsewhere = Claim(
     statistic="the same for merely linearly separable points at log t = 20, and for points that cannot be fitted at "
     "log t = 5",
     expected="> 2.5",
-    refuted_by="an interval over seeds below 2.5 for that law",
-    values=lambda e: {law: one.units for law, one in e.data.items() if law != "cones"},
+    refuted_by="an interval over seeds below 2.5 for that distribution",
+    values=lambda e: {distribution: one.units for distribution, one in e.data.items() if distribution != "cones"},
 )
 
 not_merely_separable = Claim(

@@ -1,4 +1,4 @@
-"""How gradient flow nears its limits on orthogonally separable data (seed 004, section 3.3)."""
+"""How gradient flow nears its limits on orthogonally separable data (Phuong 2021, section 3.3)."""
 
 from dataclasses import dataclass
 
@@ -31,10 +31,10 @@ SEEDS: dict[Scale, int] = {"smoke": 2, "quick": 20, "paper": 100}
 
 @dataclass(frozen=True)
 class Case:
-    """A law of points and the scale of the start; the seed's law wants a smaller one (Lemma 3.1)."""
+    """A distribution of points and the scale of the start; the seed's distribution wants a smaller one (Lemma 3.1)."""
 
     name: str
-    law: str
+    distribution: str
     dimension: int
     scale: float
 
@@ -43,13 +43,13 @@ CASES = (
     Case("cones, d = 2", "cones", 2, 1e-4),
     Case("cones, d = 3", "cones", 3, 1e-4),
     Case("cones, d = 5", "cones", 5, 1e-4),
-    Case("seed's law, d = 3", "orthants", 3, 1e-16),
+    Case("seed's distribution, d = 3", "orthants", 3, 1e-16),
 )
 
 
 @study(
     "orthogonal-limits",
-    seed="004",
+    paper="phuong2021",
     figure="sec. 3.3",
     shows="No figure: units first turn to the sum of a class and enter a sector they never leave, then to its "
     "max-margin vector; |W|^2 grows like log t, and the smoothed margin has a limit.",
@@ -58,7 +58,8 @@ def orthogonal_limits(scale: Scale) -> Plan:
     """How gradient flow nears its limits on orthogonally separable data."""
     claims = [grouped, absorbing, first_phase, second_phase, theorem, like_one_over_log, like_the_root, sharper]
     experiments = [
-        MarginLimits(points=case.law, dimension=case.dimension, scale=case.scale, seeds=SEEDS[scale]) for case in CASES
+        MarginLimits(points=case.distribution, dimension=case.dimension, scale=case.scale, seeds=SEEDS[scale])
+        for case in CASES
     ]
     return Plan(experiments, draw, claims, table, view=nearings)
 
@@ -238,7 +239,7 @@ grouped = Claim(
     "from a small start every unit ends inactive or in the extremal sector of its sign (Lemma 3.1)",
     statistic="share of a network's units in J_0, J_+ or J_- at t = 1e300",
     expected="> 0.99",
-    refuted_by="an interval over seeds below 0.99 for that law",
+    refuted_by="an interval over seeds below 0.99 for that distribution",
     values=lambda found: {one.case.name: one.grouped[-1] for one in found},
 )
 
@@ -246,7 +247,7 @@ absorbing = Claim(
     "extremal sectors are never left (Lemma 3.3)",
     statistic="share of a network's units that ever left an extremal sector of their sign",
     expected="< 0.001",
-    refuted_by="an interval over seeds above 0.001 for that law",
+    refuted_by="an interval over seeds above 0.001 for that distribution",
     values=lambda found: {one.case.name: one.ever_left for one in found},
 )
 
@@ -255,7 +256,7 @@ first_phase = Claim(
     statistic="cosine with the class sum less that with the max-margin vector, mean over living units by |w|^2, at the "
     "first record after all units are in their groups",
     expected="> 0",
-    refuted_by="an interval over seeds below 0 for that law",
+    refuted_by="an interval over seeds below 0 for that distribution",
     values=lambda found: {one.case.name: one.at_settled() for one in found},
 )
 
@@ -264,7 +265,7 @@ second_phase = Claim(
     statistic="cosine with the max-margin vector less that with the class sum, mean over living units by |w|^2, at "
     "t = 1e300",
     expected="> 0",
-    refuted_by="an interval over seeds below 0 for that law",
+    refuted_by="an interval over seeds below 0 for that distribution",
     values=lambda found: {one.case.name: (one.max_margin - one.class_sum)[-1] for one in found},
 )
 
@@ -272,7 +273,7 @@ theorem = Claim(
     "W/|W| tends to u w_+ + z w_-, and a/|a| to u |w_+| - z |w_-| (Theorem 3.1)",
     statistic="norm of what is left of (3.8), and of (3.9), at t = 1e300 (0.01 had been seen on cones before)",
     expected="< 0.1",
-    refuted_by="an interval over seeds above 0.1 for that law",
+    refuted_by="an interval over seeds above 0.1 for that distribution",
     values=lambda found: {
         f"{one.case.name}, {name}": left[-1]
         for one in found
@@ -294,7 +295,7 @@ like_one_over_log = Claim(
     "where the support samples of both classes span the space, what is left of the first layer closes like 1/log t",
     statistic="what is left of (3.8) at log t = 690 over that at 345, seed by seed; 1/log t makes it 0.5",
     expected="< 0.6",
-    refuted_by="an interval over seeds above 0.6 for that law",
+    refuted_by="an interval over seeds above 0.6 for that distribution",
     values=lambda found: _halving(found, True),
 )
 
@@ -303,7 +304,7 @@ like_the_root = Claim(
     statistic="the same of seeds whose supports do not span; 1/sqrt(log t) makes it 0.71, which a rehearsal with two "
     "seeds had shown before",
     expected="> 0.6",
-    refuted_by="an interval over seeds below 0.6 for that law",
+    refuted_by="an interval over seeds below 0.6 for that distribution",
     values=lambda found: _halving(found, False),
 )
 
@@ -311,8 +312,8 @@ sharper = Claim(
     "|W_+-|^2/log t, the share of |W_+|^2, the smoothed margins and the factors of Corollary 3.1 have the limits that "
     "Lemma B.6 gives",
     statistic="relative difference from the limit at t = 1e300, the larger of both classes (1.3 %, 0.1 % and 0.2 % had "
-    "been seen for the first three on the seed's law before)",
+    "been seen for the first three on the seed's distribution before)",
     expected="< 0.05",
-    refuted_by="an interval over seeds above 0.05 for that quantity and law",
+    refuted_by="an interval over seeds above 0.05 for that quantity and distribution",
     values=lambda found: {f"{name}: {one.case.name}": one.off[name][-1] for one in found for name in QUANTITIES},
 )

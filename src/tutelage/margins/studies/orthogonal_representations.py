@@ -1,4 +1,4 @@
-"""Whether deep representations become orthogonally separable (paper 004, Figs. 3.3 and 3.4).
+"""Whether deep representations become orthogonally separable (Phuong 2021, Figs. 3.3 and 3.4).
 
 Convolutional networks on two classes of images, and the inner products of their layers over training.
 """
@@ -28,7 +28,7 @@ from tutelage.training import Adam, Training
 from tutelage.training.layered import accuracy, fit
 
 SMALLER = 0.05
-"""What the weights of the two dense layers are multiplied by before training (004, section 3.4.3)."""
+"""What the weights of the two dense layers are multiplied by before training (Phuong 2021, section 3.4.3)."""
 FIELDS = ("cross_positive", "same_not", "ahead", "gap")
 """Of PairShares."""
 LARGE = 0.1
@@ -56,7 +56,7 @@ RECORDED: dict[Scale, tuple[int, ...]] = {
 
 @study(
     "orthogonal-representations",
-    seed="004",
+    paper="phuong2021",
     figure="3.3, 3.4",
     shows="Inner products of the pre-activations of a convolutional network trained on MNIST 0 and 1: those of one "
     "class move to the right of those of two, more so with depth, and layer 7 is orthogonally separable; its weights "

@@ -1,4 +1,4 @@
-"""Four-layer residual networks on orthogonally separable data (seed 004, Fig. 3.2)."""
+"""Four-layer residual networks on orthogonally separable data (Phuong 2021, Fig. 3.2)."""
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,7 @@ LAYERS = 4
 
 @study(
     "orthogonal-residual",
-    seed="004",
+    paper="phuong2021",
     figure="3.2",
     shows="The hidden layers of four-layer residual networks have two non-zero singular values each, and first-layer "
     "units a high cosine with the closer max-margin vector.",

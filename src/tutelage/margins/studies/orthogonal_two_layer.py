@@ -1,4 +1,4 @@
-"""Two-layer networks on orthogonally separable data, trained by SGD (seed 004, Fig. 3.1)."""
+"""Two-layer networks on orthogonally separable data, trained by SGD (Phuong 2021, Fig. 3.1)."""
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +22,7 @@ THEIRS = 500
 
 @study(
     "orthogonal-two-layer",
-    seed="004",
+    paper="phuong2021",
     figure="3.1",
     shows="500 points in 20 dimensions, 100 units: W has two non-zero singular values, its rows lie on two rays, and "
     "the cosine of units with the max-margin vector of their sign is above 0.9 for most.",

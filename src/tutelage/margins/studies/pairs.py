@@ -1,4 +1,4 @@
-"""Inner products of all pairs of a set of representations, told apart by class (seed 004, Fig. 3.3)."""
+"""Inner products of all pairs of a set of representations, told apart by class (Phuong 2021, Fig. 3.3)."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,6 @@
-"""Networks trained as in seed 004, sections 3.4.1 and 3.4.2, and what their units point at: shared by two studies."""
+"""Networks trained as in Phuong 2021, sections 3.4.1 and 3.4.2, and what their units point at: shared by two
+studies.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,7 +18,7 @@ from tutelage.settings import Seeds
 from tutelage.training.classify import Residual, classify, small_uniform
 
 HIGH = 0.9
-"""A cosine above this is called high (004, section 3.4.1)."""
+"""A cosine above this is called high (Phuong 2021, section 3.4.1)."""
 SHOWN = 10
 
 
@@ -101,7 +103,9 @@ def trained(
     dimension: int = 20,
     hidden: int = 100,
 ) -> list[SeparableNetworks]:
-    """Networks on the law of section 3.4.1, trained afresh for each number of epochs; each time the same way on."""
+    """Networks on the distribution of section 3.4.1, trained afresh for each number of epochs; each time the same way
+    on.
+    """
     data = orthants(seeds, count, dimension)
     start = small_uniform(seeds, dimension, hidden, layers)
     out, total, done = [], sum(epochs), 0

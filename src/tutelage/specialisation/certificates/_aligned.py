@@ -1,4 +1,4 @@
-"""What Theorem 1 of seed 000 and Theorem 4 of seed 001 share: a kink of the teacher that only a student can undo."""
+"""What Theorem 1 of Tian 2020 and Theorem 4 of Tian 2019 share: a kink of the teacher that only a student can undo."""
 
 from dataclasses import dataclass
 

@@ -10,7 +10,7 @@ from tutelage.specialisation.certificates.hyperplanes import distances
 from tutelage.specialisation.certificates.scene import Scene
 
 NEAR = 0.05
-"""Boundaries at most this far apart (000, Def. 3) are tried as one even where a unit is linear on the ball."""
+"""Boundaries at most this far apart (Tian 2020, Def. 3) are tried as one even where a unit is linear on the ball."""
 
 
 @dataclass(frozen=True, eq=False)

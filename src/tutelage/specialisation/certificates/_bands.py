@@ -1,4 +1,4 @@
-"""Bands around boundaries: the constants of Lemma 6 of seed 000 for one band and the hyperplanes around it."""
+"""Bands around boundaries: the constants of Lemma 6 of Tian 2020 for one band and the hyperplanes around it."""
 
 import math
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _PARALLEL = 64 * torch.finfo(torch.float64).eps  # the sine that rounding leaves
 
 @dataclass(frozen=True)
 class Constants:
-    """eta and mu of the samples of a band along the directions the proof uses, and M_1, M_2 (000, eq. 41)."""
+    """eta and mu of the samples of a band along the directions the proof uses, and M_1, M_2 (Tian 2020, eq. 41)."""
 
     eta: float
     mu: float

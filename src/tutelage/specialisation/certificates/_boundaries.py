@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from tutelage.certificates.records import check
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.functions.pieces.domain import box
 from tutelage.functions.pieces.regions import enumerate_regions, local_maps
 from tutelage.networks import Network, alpha, fan_out, forward
@@ -36,7 +36,7 @@ def boundaries(scene: Scene, member: int, margin: float, budget: int) -> Surroun
     """The surroundings of one member's bands on the box of its samples, wider by ``margin`` on all sides."""
     try:
         return _exact(scene, member, margin, budget)
-    except Refusal:  # more regions than the budget, or too many dimensions to list corners
+    except TutelageError:  # more regions than the budget, or too many dimensions to list corners
         return _on_samples(scene, member)
 
 

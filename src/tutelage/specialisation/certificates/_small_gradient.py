@@ -1,4 +1,6 @@
-"""What Theorems 3 to 7 of seed 000 share: a small gradient on an augmented data set brings a student near a teacher."""
+"""What Theorems 3 to 7 of Tian 2020 share: a small gradient on an augmented data set brings a student near a
+teacher.
+"""
 
 import math
 from dataclasses import dataclass
@@ -8,7 +10,7 @@ import torch
 from torch import Tensor
 
 from tutelage.certificates.records import Condition, Finding, Part, check, unknown
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.specialisation.certificates._aligned import ALPHA, apart_condition
 from tutelage.specialisation.certificates._bands import REGULAR, Constants, constants, hyperplanes, needed
 from tutelage.specialisation.certificates.hyperplanes import distances
@@ -57,10 +59,10 @@ def findings(
 ) -> list[Finding]:
     """One finding a member, one part a teacher unit."""
     if not epsilon > 0:
-        raise Refusal(f"alignment is asked for within an epsilon above 0, not {epsilon}")
+        raise TutelageError(f"alignment is asked for within an epsilon above 0, not {epsilon}")
     separation = epsilon if apart is None else apart
     if separation < epsilon:
-        raise Refusal(f"epsilon ({epsilon}) must be at most the teachers' separation epsilon_0 ({separation})")
+        raise TutelageError(f"epsilon ({epsilon}) must be at most the teachers' separation epsilon_0 ({separation})")
     least = torch.full((scene.members,), separation, dtype=torch.float64)
     teachers = apart_condition(scene, distances(scene), least)
     gamma = 2 * math.sqrt(scene.students.inputs) if augmentation == "agnostic" else 2.0
@@ -122,7 +124,7 @@ def _conditions(
 def _narrowed(scene: Scene, around: Surroundings, s: int, j: int, k: int, gamma: float, epsilon: float) -> Band:
     """The widest band I_j(eps') for which (M_1 eps', M_2 eps') is within epsilon, by narrowing it until it is.
 
-    eps' = eps / (c K^{3/2} sqrt d) in the seed, whose c is whatever this asks for (000, Theorem 6).
+    eps' = eps / (c K^{3/2} sqrt d) in the seed, whose c is whatever this asks for (Tian 2020, Theorem 6).
     """
     own = torch.cat([scene.normals[s, j], scene.offsets[s, j : j + 1]])
     others = around.planes[around.index != j]

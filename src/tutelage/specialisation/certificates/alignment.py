@@ -1,4 +1,4 @@
-"""Student specialisation in two layers (seed 000, Theorem 1; seed 001, Theorem 2)."""
+"""Student specialisation in two layers (Tian 2020, Theorem 1; Tian 2019, Theorem 2)."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from tutelage.specialisation.certificates._aligned import findings, look
 from tutelage.specialisation.certificates.scene import Scene, certificate
 
 
-@certificate("alignment", source="seed 000, Theorem 1; seed 001, Theorem 2")
+@certificate("alignment", source="Tian 2020, Theorem 1; Tian 2019, Theorem 2")
 def alignment(scene: Scene, *, tolerance: float | None = None, alignment: float | None = None) -> Sequence[Finding]:
     r"""Where the gradient is zero, every observed teacher unit has a student unit with the same boundary.
 
@@ -17,6 +17,6 @@ def alignment(scene: Scene, *, tolerance: float | None = None, alignment: float 
     :math:`4\max|g_k| \ge |\alpha_{kj}|\,\mathrm{kink}`, which only a tolerance above rounding allows.
 
     tolerance: the largest gradient taken for zero; alignment: the distance up to which two boundaries count as the
-    same (000, Def. 3). Both are at the level of rounding unless told.
+    same (Tian 2020, Def. 3). Both are at the level of rounding unless told.
     """
     return findings(scene, look(scene, tolerance, alignment))

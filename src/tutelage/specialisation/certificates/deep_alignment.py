@@ -1,4 +1,4 @@
-"""Student specialisation in the lowest layer of deep networks (seed 001, Theorem 4)."""
+"""Student specialisation in the lowest layer of deep networks (Tian 2019, Theorem 4)."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from tutelage.specialisation.certificates._aligned import findings, look
 from tutelage.specialisation.certificates.scene import Scene, certificate
 
 
-@certificate("deep-alignment", source="seed 001, Theorem 4", layers="deep")
+@certificate("deep-alignment", source="Tian 2019, Theorem 4", layers="deep")
 def deep_alignment(
     scene: Scene, *, tolerance: float | None = None, alignment: float | None = None
 ) -> Sequence[Finding]:

@@ -1,4 +1,4 @@
-"""Specialisation in the lowest layer of deep networks from finitely many samples (seed 000, Theorem 5)."""
+"""Specialisation in the lowest layer of deep networks from finitely many samples (Tian 2020, Theorem 5)."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from tutelage.specialisation.certificates._small_gradient import findings
 from tutelage.specialisation.certificates.scene import Scene, certificate
 
 
-@certificate("deep-lowest-layer", source="seed 000, Theorem 5", layers="deep")
+@certificate("deep-lowest-layer", source="Tian 2020, Theorem 5", layers="deep")
 def deep_lowest_layer(
     scene: Scene, *, epsilon: float = 0.1, epsilon_0: float | None = None, regions: int = 20_000
 ) -> Sequence[Finding]:

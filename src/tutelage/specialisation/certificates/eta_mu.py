@@ -1,4 +1,4 @@
-r"""How a set of samples is spread: the constants of an (eta, mu)-dataset (seed 000, Def. 6).
+r"""How a set of samples is spread: the constants of an (eta, mu)-dataset (Tian 2020, Def. 6).
 
 For every regular weight w and every e > 0
 
@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from tutelage import draws
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 
 _EXACT = 100  # samples in two dimensions up to which all pairs give the extreme directions
 _ROUNDS = 60  # of Dinkelbach's method, which ends after a few
@@ -58,7 +58,7 @@ def eta_mu(points: Tensor, extra: Tensor | None = None, directions: int = 256, s
     (0.777778, 0.25, 'exact')
     """
     if points.ndim != 2 or len(points) == 0:
-        raise Refusal(f"points have shape {list(points.shape)}: wanted one set of samples [N, d]")
+        raise TutelageError(f"points have shape {list(points.shape)}: wanted one set of samples [N, d]")
     points = points.to(torch.float64)
     samples, dimension = points.shape
     exact = dimension == 1 or (dimension == 2 and samples <= _EXACT)

@@ -1,6 +1,6 @@
-r"""Three points across a boundary, which decide what a unit adds there (seed 000, Lemmas 4 and 7; seed 001, Lemma 6).
+r"""Three points across a boundary, which decide what a unit adds there (Tian 2020, Lemmas 4 and 7; Tian 2019, Lemma 6).
 
-The proofs of seeds 000 and 001 use a gradient that is zero on a whole open set at three points only: x_0 on the
+The proofs of Tian 2020 and Tian 2019 use a gradient that is zero on a whole open set at three points only: x_0 on the
 boundary of unit j and x_0 +- e beside it, such that no other boundary lies between. There every other unit is linear
 and drops out of the second difference, which leaves
 
@@ -116,8 +116,8 @@ def upper_signs(network: Network, points: Tensor) -> Tensor:
 def seen_by(scene: Scene, unit: Tensor) -> Tensor:
     r"""Which students observe the boundary of a unit in the convex hull of the samples: unit [S] -> bool [S, n].
 
-    Exact: R_0 ∩ E_k ∩ dE_j is not empty (000, Def. 4) when some segment between two samples crosses dE_j where k is
-    active, that is unless one slope s bounds u_k <= s u_j over all samples: then u_k <= 0 wherever u_j = 0.
+    Exact: R_0 ∩ E_k ∩ dE_j is not empty (Tian 2020, Def. 4) when some segment between two samples crosses dE_j where k
+    is active, that is unless one slope s bounds u_k <= s u_j over all samples: then u_k <= 0 wherever u_j = 0.
     """
     u = scene.sample_heights.gather(2, unit.view(-1, 1, 1).expand(-1, scene.samples, 1))
     students = scene.sample_heights[..., scene.m :]

@@ -1,4 +1,4 @@
-"""A sample near one boundary and away from all others (seed 000, Lemma 6)."""
+"""A sample near one boundary and away from all others (Tian 2020, Lemma 6)."""
 
 import math
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from tutelage.certificates.records import Condition, Finding, Part, check, unknown
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.specialisation.certificates._bands import REGULAR, SAMPLES, constants, hyperplanes, nearest, needed
 from tutelage.specialisation.certificates.scene import Scene, certificate, unit_name
 
@@ -16,7 +16,7 @@ UNALIGNED = "no other unit is aligned by (M_1 eps, M_2 eps)"
 FREE = "samples in the band and outside every other"
 
 
-@certificate("free-point", source="seed 000, Lemma 6")
+@certificate("free-point", source="Tian 2020, Lemma 6")
 def free_point(scene: Scene, *, epsilon: float = 0.1, gamma: float = 2.0) -> Sequence[Finding]:
     r"""A band with enough samples and no unit aligned with it holds a sample outside the bands of all other units.
 
@@ -24,7 +24,7 @@ def free_point(scene: Scene, *, epsilon: float = 0.1, gamma: float = 2.0) -> Seq
     their bands have half-width gamma epsilon. eta and mu are measured on D along the directions the proof uses.
     """
     if not (epsilon > 0 and gamma > 0):
-        raise Refusal(f"bands need epsilon > 0 and gamma > 0, not {epsilon} and {gamma}")
+        raise TutelageError(f"bands need epsilon > 0 and gamma > 0, not {epsilon} and {gamma}")
     height, unflat = scene.sample_heights.abs(), ~scene.flat
     near = (height <= gamma * epsilon) & unflat.unsqueeze(1)
     band = height[..., : scene.m] <= epsilon

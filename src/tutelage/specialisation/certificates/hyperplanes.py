@@ -1,11 +1,11 @@
-"""How far apart two boundaries are (seed 000, Defs. 3 and 9), whatever side of them a unit is active on.
+"""How far apart two boundaries are (Tian 2020, Defs. 3 and 9), whatever side of them a unit is active on.
 
 The seed calls two units aligned when sin(theta) <= eps and |b - b'| <= eps, and means it to stay true when a unit is
 turned over. Turning over sends [w~, b] to [-w~, -b] (the seed writes [-w~, b], which is another hyperplane), so the
 offsets are compared with the sign that brings the normals to an angle of at most 90 degrees.
 
 That matters: relu(u) = u + relu(-u), so a student may learn a teacher unit with a unit that is turned over and another
-that is always active. Theorems 1 and 2 of seed 000 then do not give w_k = gamma w_j with gamma > 0, only gamma != 0.
+that is always active. Theorems 1 and 2 of Tian 2020 then do not give w_k = gamma w_j with gamma > 0, only gamma != 0.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,9 @@ class Distances:
 
     @cached_property
     def worst(self) -> Tensor:
-        """max(sin(theta), |b - b'|): two units are eps-aligned when this is at most eps (000, Def. 3). [S, K, K]"""
+        """max(sin(theta), |b - b'|): two units are eps-aligned when this is at most eps (Tian 2020, Def. 3). [S, K,
+        K]
+        """
         return torch.maximum(self.sine, self.offset)
 
     def same(self, tolerance: Tensor) -> Tensor:

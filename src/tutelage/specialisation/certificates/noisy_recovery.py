@@ -1,4 +1,4 @@
-"""Rough recovery from a gradient that is small on a whole region (seed 001, Theorem 5 with Lemmas 5 and 6)."""
+"""Rough recovery from a gradient that is small on a whole region (Tian 2019, Theorem 5 with Lemmas 5 and 6)."""
 
 import math
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from tutelage.certificates.records import Condition, Finding, Part, check
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.specialisation.certificates._aligned import REGULAR, Look, alpha_condition, look, observed_conditions
 from tutelage.specialisation.certificates._ball import gradient_over_ball
 from tutelage.specialisation.certificates.scene import Scene, certificate
@@ -43,7 +43,7 @@ def bounds(
     delta: float,
     epsilon_0: Tensor,
 ) -> tuple[Tensor, Tensor]:
-    r"""What Lemma 6 of seed 001 promises of the angle and of the offset of the nearest unit, any shape.
+    r"""What Lemma 6 of Tian 2019 promises of the angle and of the offset of the nearest unit, any shape.
 
     .. math:: \sin\theta \le \frac{M K \varepsilon^{1-\delta}}{|c_j|}, \quad
         |b - b'| \le \frac{M_2 \varepsilon^{1-2\delta}}{|c_j|}, \quad
@@ -58,7 +58,7 @@ def bounds(
     return m * units * epsilon ** (1 - delta) / coefficient, m_2 * epsilon ** (1 - 2 * delta) / coefficient
 
 
-@certificate("noisy-recovery", source="seed 001, Theorem 5")
+@certificate("noisy-recovery", source="Tian 2019, Theorem 5")
 def noisy_recovery(
     scene: Scene,
     *,
@@ -78,10 +78,10 @@ def noisy_recovery(
     epsilon_0 >= epsilon: equal unless told, and then delta drops out.
     """
     if not 0 < delta < 0.5:
-        raise Refusal(f"delta lies between 0 and 1/2, not at {delta}")
+        raise TutelageError(f"delta lies between 0 and 1/2, not at {delta}")
     for name, value in (("epsilon", epsilon), ("radius", radius)):
         if value is not None and not value > 0:
-            raise Refusal(f"{name} must be above 0, not {value}")
+            raise TutelageError(f"{name} must be above 0, not {value}")
     seen = look(scene, None, None, roomy=True)
     balls = _balls(scene, seen, epsilon, radius, delta, epsilon_0)
     observed = observed_conditions(scene, seen)
@@ -123,7 +123,7 @@ def _balls(
     most = size if epsilon_0 is None else torch.full_like(size, epsilon_0)
     largest = float(torch.where(seen.observed, size, 0).max())
     if epsilon_0 is not None and epsilon_0 < largest:
-        raise Refusal(f"epsilon_0 must be at least epsilon, which is {largest:.3g}: raise it or leave it out")
+        raise TutelageError(f"epsilon_0 must be at least epsilon, which is {largest:.3g}: raise it or leave it out")
     coefficient = seen.alpha * (1 - scene.leak)
     left = (wide - 5 * size / coefficient).clamp_min(torch.finfo(wide.dtype).tiny)
     sine, offset = bounds(

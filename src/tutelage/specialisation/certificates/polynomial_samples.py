@@ -1,4 +1,4 @@
-"""Specialisation from polynomially many samples (seed 000, Theorems 3 and 6)."""
+"""Specialisation from polynomially many samples (Tian 2020, Theorems 3 and 6)."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from tutelage.specialisation.certificates._small_gradient import findings, first
 from tutelage.specialisation.certificates.scene import Scene, certificate
 
 
-@certificate("polynomial-samples", source="seed 000, Theorems 3 and 6")
+@certificate("polynomial-samples", source="Tian 2020, Theorems 3 and 6")
 def polynomial_samples(scene: Scene, *, epsilon: float = 0.1, epsilon_0: float | None = None) -> Sequence[Finding]:
     r"""A small gradient on enough samples, each moved along every axis, brings a student unit within epsilon.
 

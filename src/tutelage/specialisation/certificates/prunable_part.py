@@ -1,4 +1,4 @@
-"""All unspecialised students together add nothing (seed 000, Corollary 1; seed 001, Corollary 2)."""
+"""All unspecialised students together add nothing (Tian 2020, Corollary 1; Tian 2019, Corollary 2)."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ FLAT = "every student unit has weights"
 CONTRIBUTION = "contribution of the unaligned units to the output"
 
 
-@certificate("prunable-part", source="seed 000, Corollary 1; seed 001, Corollary 2")
+@certificate("prunable-part", source="Tian 2020, Corollary 1; Tian 2019, Corollary 2")
 def prunable_part(scene: Scene, *, tolerance: float | None = None, alignment: float | None = None) -> Sequence[Finding]:
     r"""Where the gradient is zero and observers suffice, all unaligned student units together add nothing.
 

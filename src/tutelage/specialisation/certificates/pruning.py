@@ -1,4 +1,4 @@
-"""Unspecialised students are prunable (seed 000, Theorem 2; seed 001, Theorem 3)."""
+"""Unspecialised students are prunable (Tian 2020, Theorem 2; Tian 2019, Theorem 3)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -82,7 +82,7 @@ def resolved(bound: float, strongest: float) -> Condition:
     return check(RESOLVED, bound, "<", strongest, "bound and strongest fan-out", decided=bound < strongest)
 
 
-@certificate("pruning", source="seed 000, Theorem 2; seed 001, Theorem 3")
+@certificate("pruning", source="Tian 2020, Theorem 2; Tian 2019, Theorem 3")
 def pruning(scene: Scene, *, tolerance: float | None = None, alignment: float | None = None) -> Sequence[Finding]:
     r"""Where the gradient is zero, an unaligned student unit with C independent observers has no net fan-out.
 
@@ -93,7 +93,7 @@ def pruning(scene: Scene, *, tolerance: float | None = None, alignment: float | 
     are turned over share the boundary and count (:mod:`.hyperplanes`); the seeds leave them out, and then the sum need
     not vanish.
 
-    tolerance: the largest gradient taken for zero; alignment: how near (000, Def. 3) a teacher unit must be for a
+    tolerance: the largest gradient taken for zero; alignment: how near (Tian 2020, Def. 3) a teacher unit must be for a
     student to count as aligned. Both are at the level of rounding unless told.
     """
     found = groups(scene, alignment)

@@ -1,4 +1,4 @@
-"""The recursive gradient rule (seeds 000 and 001, Lemma 1)."""
+"""The recursive gradient rule (Tian 2020 and Tian 2019, Lemma 1)."""
 
 from collections.abc import Sequence
 
@@ -13,11 +13,11 @@ AGREES = "difference from back-propagation, relative to its terms"
 _RELATIVE = 1e-10
 
 
-@certificate("lemma-1", source="seed 000, Lemma 1; seed 001, Lemma 1", layers="any")
+@certificate("lemma-1", source="Tian 2020, Lemma 1; Tian 2019, Lemma 1", layers="any")
 def lemma_1(scene: Scene, *, samples: int = 256) -> Sequence[Finding]:
     r"""The gradient of every layer is made of the activations of teacher and student at that layer.
 
-    .. math:: g_l(x) = D_l(x)\,[A_l(x) f^*_l(x) - B_l(x) f_l(x)] \qquad (000, eq. 5)
+    .. math:: g_l(x) = D_l(x)\,[A_l(x) f^*_l(x) - B_l(x) f_l(x)] \qquad (Tian 2020, eq. 5)
 
     for any depth and widths, with no condition. Held against back-propagation on the first ``samples`` samples, since
     A_l and B_l are matrices of their own at every sample of a deep network; a difference of 1e-10 of what the terms add

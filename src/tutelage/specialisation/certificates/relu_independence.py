@@ -1,4 +1,4 @@
-"""Units with different boundaries are linearly independent (seed 000, Lemmas 3 and 4; seed 001, Lemmas 2 and 3)."""
+"""Units with different boundaries are linearly independent (Tian 2020, Lemmas 3 and 4; Tian 2019, Lemmas 2 and 3)."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ MET = "crossing boundaries with three points that straddle no other"
 TALK = "second difference of another unit over that of its own"
 
 
-@certificate("relu-independence", source="seed 000, Lemmas 3 and 4; seed 001, Lemmas 2 and 3", layers="any")
+@certificate("relu-independence", source="Tian 2020, Lemmas 3 and 4; Tian 2019, Lemmas 2 and 3", layers="any")
 def relu_independence(scene: Scene) -> Sequence[Finding]:
     r"""Units of teacher and student with different boundaries that cross the data are linearly independent.
 

@@ -1,7 +1,8 @@
 """What a theorem looks at: teacher and students of S members on their samples, in float64, worked out on demand.
 
 The first-layer units of teacher and student stand in one row, the m of the teacher first, then the n of the student:
-K = m + n hyperplanes w~.x + b = 0 with regular weights, |w~| = 1 (000, Def. 1). A unit whose weights are all 0 has no
+K = m + n hyperplanes w~.x + b = 0 with regular weights, |w~| = 1 (Tian 2020, Def. 1). A unit whose weights are all 0
+has no
 boundary: it keeps w~ = 0 and is told apart by ``flat``.
 """
 
@@ -14,7 +15,7 @@ import torch
 from torch import Tensor
 
 from tutelage.certificates.registry import Function, Subject, Theorem
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.networks import Activity, Network, backward, forward, outputs
 from tutelage.training.inputs import Inputs
 
@@ -116,7 +117,7 @@ class Scene:
 
     @cached_property
     def gradients(self) -> tuple[Tensor, ...]:
-        """g_l(x) of every layer on the samples, [S, N, n_l] each (000, eq. 15)."""
+        """g_l(x) of every layer on the samples, [S, N, n_l] each (Tian 2020, eq. 15)."""
         return backward(self.students, self.activity, self.teacher_activity.outputs - self.activity.outputs)
 
     def gradient_at(self, points: Tensor) -> Tensor:
@@ -126,7 +127,7 @@ class Scene:
 
     @cached_property
     def alpha(self) -> Tensor:
-        """alpha_kj |w~_j| of two layers, the coefficient of the regular teacher unit: [S, n, m] (000, Def. 2)."""
+        """alpha_kj |w~_j| of two layers, the coefficient of the regular teacher unit: [S, n, m] (Tian 2020, Def. 2)."""
         return self._fan_out @ self.teacher.weights[1].mT * self.lengths[:, None, : self.m]
 
     @cached_property
@@ -146,7 +147,7 @@ class Scene:
     def tolerance(self, given: float | None) -> Tensor:
         """The gradient that counts as 0: what is given, or what rounding can leave. [S]"""
         if given is not None and not given >= 0:
-            raise Refusal(f"tolerance must be a number of at least 0, got {given}")
+            raise TutelageError(f"tolerance must be a number of at least 0, got {given}")
         return self.rounding if given is None else torch.full_like(self.rounding, given)
 
     def says_nothing(self, tolerance: Tensor) -> Tensor:
@@ -198,11 +199,13 @@ def _checked(teacher: Network, students: Network, points: Tensor | Inputs) -> tu
     points = points.train if isinstance(points, Inputs) else points
     for network, who in ((teacher, "teacher"), (students, "students")):
         if network.activation not in ("relu", "leaky"):
-            raise Refusal(f"the theorems speak of relu and leaky units, and the {who} have '{network.activation}'")
+            raise TutelageError(
+                f"the theorems speak of relu and leaky units, and the {who} have '{network.activation}'"
+            )
         for layer, w in enumerate(network.weights, start=1):
             b = network.biases[layer - 1] if network.biases else w
             if not (w.isfinite().all() and b.isfinite().all()):
-                raise Refusal(
+                raise TutelageError(
                     f"layer {layer} of the {who} holds numbers that are not finite: leave out diverged members"
                 )
     _matched(teacher, students)
@@ -210,11 +213,11 @@ def _checked(teacher: Network, students: Network, points: Tensor | Inputs) -> tu
     points = points.unsqueeze(0) if points.ndim == 2 else points
     if points.ndim != 3 or points.shape[0] not in (1, students.members) or points.shape[2] != students.inputs:
         wanted = f"[N, {students.inputs}] or [{students.members}, N, {students.inputs}]"
-        raise Refusal(f"points have shape {shape}: wanted {wanted}")
+        raise TutelageError(f"points have shape {shape}: wanted {wanted}")
     if points.shape[1] == 0:
-        raise Refusal("there are no points: give at least one sample")
+        raise TutelageError("there are no points: give at least one sample")
     if not points.isfinite().all():
-        raise Refusal("some points are not finite: leave those samples out")
+        raise TutelageError("some points are not finite: leave those samples out")
     if teacher.members == 1:
         teacher = teacher.map(lambda a: a.expand(students.members, *a.shape[1:]))
     return teacher, points.expand(students.members, -1, -1)
@@ -223,20 +226,20 @@ def _checked(teacher: Network, students: Network, points: Tensor | Inputs) -> tu
 def _matched(teacher: Network, students: Network) -> None:
     """Refuse a teacher that these students cannot have learned from."""
     if teacher.members not in (1, students.members):
-        raise Refusal(
+        raise TutelageError(
             f"there are {teacher.members} teachers and {students.members} students: give one, or one a student"
         )
     if teacher.depth != students.depth:
-        raise Refusal(
+        raise TutelageError(
             f"the teacher has {teacher.depth} layers and the students {students.depth}: give both the same depth"
         )
     for what in ("inputs", "outputs"):
         if getattr(teacher, what) != getattr(students, what):
             counts = f"{getattr(teacher, what)} {what} and the students {getattr(students, what)}"
-            raise Refusal(f"the teacher has {counts}: the theorems compare functions of one kind")
+            raise TutelageError(f"the teacher has {counts}: the theorems compare functions of one kind")
     leaks = [network.slope if network.activation == "leaky" else 0.0 for network in (teacher, students)]
     if leaks[0] != leaks[1]:
-        raise Refusal(
+        raise TutelageError(
             f"teacher and students bend differently (slopes {leaks[0]} and {leaks[1]}): the theorems need one"
         )
 

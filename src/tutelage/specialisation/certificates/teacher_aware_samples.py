@@ -1,4 +1,4 @@
-"""Specialisation from samples moved across the teacher's boundaries (seed 000, Theorems 4 and 7)."""
+"""Specialisation from samples moved across the teacher's boundaries (Tian 2020, Theorems 4 and 7)."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from tutelage.specialisation.certificates._small_gradient import findings, first
 from tutelage.specialisation.certificates.scene import Scene, certificate
 
 
-@certificate("teacher-aware-samples", source="seed 000, Theorems 4 and 7")
+@certificate("teacher-aware-samples", source="Tian 2020, Theorems 4 and 7")
 def teacher_aware_samples(scene: Scene, *, epsilon: float = 0.1, epsilon_0: float | None = None) -> Sequence[Finding]:
     r"""A small gradient on fewer samples, moved across the teacher's boundaries, brings a student unit within epsilon.
 

@@ -1,4 +1,4 @@
-"""Three points across a boundary show what a unit adds (seed 000, Lemma 7)."""
+"""Three points across a boundary show what a unit adds (Tian 2020, Lemma 7)."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ LARGE = "largest |h| at the three points"
 _SHORT = 1 - 1e-9  # eps_h stays below the distance of every other boundary
 
 
-@certificate("three-points", source="seed 000, Lemma 7")
+@certificate("three-points", source="Tian 2020, Lemma 7")
 def three_points(scene: Scene) -> Sequence[Finding]:
     r"""A function of relu units is not small at all of three points that straddle one boundary and no other.
 

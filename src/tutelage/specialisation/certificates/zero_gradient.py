@@ -1,4 +1,4 @@
-"""No batch has a gradient, so no sample has one (seed 000, Lemma 2; seed 001, Theorem 1)."""
+"""No batch has a gradient, so no sample has one (Tian 2020, Lemma 2; Tian 2019, Theorem 1)."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from tutelage.certificates.records import Finding, Part, check
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.specialisation.certificates.scene import Scene, certificate
 
 BATCHES = "there are more samples than a batch holds"
@@ -15,7 +15,7 @@ SAMPLE = "largest |g_l| |f_{l-1}| at one sample"
 _ELEMENTS = 1 << 18  # products of a gradient and an activation formed at once
 
 
-@certificate("zero-gradient", source="seed 000, Lemma 2; seed 001, Theorem 1", layers="any")
+@certificate("zero-gradient", source="Tian 2020, Lemma 2; Tian 2019, Theorem 1", layers="any")
 def zero_gradient(
     scene: Scene, *, batch: int = 16, tolerance: float | None = None, samples: int = 2048
 ) -> Sequence[Finding]:
@@ -27,7 +27,7 @@ def zero_gradient(
     samples, and the conclusion is about the same samples. Two batches that differ in one sample must exist.
     """
     if batch < 1 or samples < 1:
-        raise Refusal(f"a batch and the samples looked at number at least 1, not {batch} and {samples}")
+        raise TutelageError(f"a batch and the samples looked at number at least 1, not {batch} and {samples}")
     rows = min(samples, scene.samples)
     size = min(batch, rows)
     layers = []

@@ -1,4 +1,4 @@
-"""Boundaries of students in the plane move onto those of the teacher (seeds 000 and 001, Fig. 3)."""
+"""Boundaries of students in the plane move onto those of the teacher (Tian 2020 and Tian 2019, Fig. 3)."""
 
 from collections.abc import Callable
 
@@ -7,7 +7,7 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tutelage.lab import Pack, Record, Results, Spec
+from tutelage.lab import Record, Results, TeacherStudent, TrainedStudents
 from tutelage.measures import CLASSES
 from tutelage.networks import Network
 from tutelage.studies.claims import Claim
@@ -22,12 +22,12 @@ STEPS: dict[Scale, int] = {"smoke": 400, "quick": 40_000, "paper": 200_000}
 SEEDS: dict[Scale, int] = {"smoke": 3, "quick": 16, "paper": 32}
 FRAMES = (0.0, 0.01, 0.1, 1.0)  # of the training
 WINDOW = 3.5
-ALIGNED = 0.05  # Definition 3 of seed 000 with this epsilon
+ALIGNED = 0.05  # Definition 3 of Tian 2020 with this epsilon
 
 
 @study(
     "boundaries-2d",
-    seed="000",
+    paper="tian2020",
     figure="3",
     shows="Two teacher boundaries (solid) and six student boundaries (dashed) in the plane over training: the fan-out "
     "of students that end on no teacher boundary goes to zero.",
@@ -35,9 +35,9 @@ ALIGNED = 0.05  # Definition 3 of seed 000 with this epsilon
 def boundaries_2d(scale: Scale) -> Plan:
     """Boundaries in the plane, over training."""
     steps = STEPS[scale]
-    spec = Spec(
+    experiment = TeacherStudent(
         teacher=Levels(inputs=2, hidden=2, outputs=4, levels=(-1.0, -0.5, 0.0, 0.5, 1.0), bias=-0.5),
-        student=SmallNormal(multiple=3, scale=0.3),
+        student=SmallNormal(width_factor=3, scale=0.3),
         inputs=Gaussian(std=1.5, train=2_000, evaluate=2_000),
         training=Training(steps=steps, learning_rate=0.02),
         record=Record(
@@ -48,23 +48,27 @@ def boundaries_2d(scale: Scale) -> Plan:
         seeds=SEEDS[scale],
     )
     return Plan(
-        experiments=[spec],
+        experiments=[experiment],
         figure=draw,
         claims=[unaligned_vanish, unaligned_in_the_data_vanish, teachers_found],
         numbers="unit",
     )
 
 
-def draw(packs: Results) -> Figure:
+def draw(results: Results) -> Figure:
     """Boundaries at four moments for the first three seeds; the legend gives each student's fan-out norm."""
-    (pack,) = packs
-    rows, steps = min(3, len(pack.spec.seeds)), pack.report.steps
+    (result,) = results
+    rows, steps = min(3, len(result.experiment.seeds)), result.report.steps
     figure, axes = panel_grid(
-        [f"seed {s}" for s in pack.spec.seeds[:rows]], [f"step {s:,}" for s in steps], "x1", "x2", size=(2.1, 2.1)
+        [f"seed {s}" for s in result.experiment.seeds[:rows]],
+        [f"step {s:,}" for s in steps],
+        "x1",
+        "x2",
+        size=(2.1, 2.1),
     )
-    teacher = pack.teacher()
+    teacher = result.teacher()
     for column, step in enumerate(steps):
-        students, fan_out = pack.weights(step), pack.report["fan_out"][column]
+        students, fan_out = result.weights(step), result.report["fan_out"][column]
         for row in range(rows):
             panel = axes[row, column]
             for unit in range(teacher.widths[1]):
@@ -89,7 +93,7 @@ def _line(axes: Axes, network: Network, member: int, unit: int, **style) -> None
 
 
 def alignment(teacher: Network, students: Network) -> tuple[torch.Tensor, torch.Tensor]:
-    """sin of the angle and difference of the biases of regular weights (000, Def. 3): [S, m, n] each."""
+    """sin of the angle and difference of the biases of regular weights (Tian 2020, Def. 3): [S, m, n] each."""
     unit_t, unit_s = (torch.nn.functional.normalize(n.weights[0], dim=1) for n in (teacher, students))
     cosine = torch.bmm(unit_t.mT, unit_s)
     sine = (1 - cosine.square()).clamp_min(0).sqrt()
@@ -97,30 +101,30 @@ def alignment(teacher: Network, students: Network) -> tuple[torch.Tensor, torch.
     return torch.where(cosine > 0, sine, 1.0), (bias_t.unsqueeze(2) - bias_s.unsqueeze(1)).abs()
 
 
-def _aligned(pack: Pack) -> np.ndarray:
+def _aligned(result: TrainedStudents) -> np.ndarray:
     """Whether each student unit is aligned with some teacher unit at the end: [S, m, n]."""
-    sine, gap = alignment(pack.teacher(), pack.weights())
+    sine, gap = alignment(result.teacher(), result.weights())
     return ((sine <= ALIGNED) & (gap <= ALIGNED)).numpy()
 
 
-def _left_over(pack: Pack, counted: np.ndarray) -> np.ndarray:
+def _left_over(result: TrainedStudents, counted: np.ndarray) -> np.ndarray:
     """Largest fan-out of an unaligned student among the counted ones over the largest of an aligned one, at the end."""
-    aligned, fan_out = _aligned(pack).any(1), pack.report["fan_out"][-1]
+    aligned, fan_out = _aligned(result).any(1), result.report["fan_out"][-1]
     unaligned_max = np.where(~aligned & counted, fan_out, -np.inf).max(1)
     aligned_max = np.where(aligned, fan_out, -np.inf).max(1)
     defined = np.isfinite(unaligned_max) & np.isfinite(aligned_max)
     return np.where(defined, unaligned_max / np.where(defined, aligned_max, 1), np.nan)
 
 
-def _bends(pack: Pack) -> np.ndarray:
+def _bends(result: TrainedStudents) -> np.ndarray:
     """Whether a student's boundary still runs through the data at the end, that is it is neither dead nor linear."""
-    return ~np.isin(pack.report["unit_class"][-1], [CLASSES.index("dead"), CLASSES.index("linear")])
+    return ~np.isin(result.report["unit_class"][-1], [CLASSES.index("dead"), CLASSES.index("linear")])
 
 
-def _over_pack(packs: Results, statistic: Callable[[Pack], np.ndarray]) -> dict[str, np.ndarray]:
-    """The statistic of the study's one pack."""
-    (pack,) = packs
-    return {"2 teachers, 6 students": statistic(pack)}
+def _over_result(results: Results, statistic: Callable[[TrainedStudents], np.ndarray]) -> dict[str, np.ndarray]:
+    """The statistic of the study's one experiment."""
+    (result,) = results
+    return {"2 teachers, 6 students": statistic(result)}
 
 
 unaligned_vanish = Claim(
@@ -129,7 +133,7 @@ unaligned_vanish = Claim(
     "bias difference at most 0.05), at the end",
     expected="< 0.1",
     refuted_by="an interval over seeds above 0.1; members with only one kind of student do not count",
-    values=lambda packs: _over_pack(packs, lambda p: _left_over(p, np.full_like(_bends(p), True))),
+    values=lambda results: _over_result(results, lambda p: _left_over(p, np.full_like(_bends(p), True))),
 )
 
 unaligned_in_the_data_vanish = Claim(
@@ -138,7 +142,7 @@ unaligned_in_the_data_vanish = Claim(
     statistic="the same ratio over unaligned students that are active on some evaluation points and not on all",
     expected="< 0.1",
     refuted_by="an interval over seeds above 0.1; members with only one kind of student do not count",
-    values=lambda packs: _over_pack(packs, lambda p: _left_over(p, _bends(p))),
+    values=lambda results: _over_result(results, lambda p: _left_over(p, _bends(p))),
 )
 
 teachers_found = Claim(
@@ -146,5 +150,5 @@ teachers_found = Claim(
     statistic="share of teacher units with an aligned student at the end",
     expected="> 0.9",
     refuted_by="an interval over seeds below 0.9",
-    values=lambda packs: _over_pack(packs, lambda p: _aligned(p).any(2).mean(1)),
+    values=lambda results: _over_result(results, lambda p: _aligned(p).any(2).mean(1)),
 )

@@ -1,4 +1,4 @@
-"""Convolutional students of a pruned teacher, on real images (paper 000, Fig. 10; paper 001, Fig. 13)."""
+"""Convolutional students of a pruned teacher, on real images (Tian 2020, Fig. 10; Tian 2019, Fig. 13)."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +22,7 @@ from tutelage.studies.study import Plan, Scale, study
 from tutelage.training import Adam, Cosine, Sgd, Training
 from tutelage.training.layered import accuracy, fit
 
-MULTIPLES = (1, 2, 4)
+WIDTH_FACTORS = (1, 2, 4)
 
 
 BLOB_TESTS = 60
@@ -47,7 +47,7 @@ STUDENTS: dict[Scale, dict[str, Any]] = {
 
 @study(
     "cifar-specialisation",
-    seed="000",
+    paper="tian2020",
     figure="10",
     shows="A 64-64-64-64 ConvNet is trained on CIFAR-10 and pruned to its strong channels; students are over-realised "
     "on what remains. Mean best correlation of every layer and accuracy over epochs: more over-realisation, better "
@@ -57,7 +57,9 @@ def cifar_specialisation(scale: Scale) -> Plan:
     """Convolutional students of a pruned teacher, on real images."""
     claims = [wider_specialises, wider_generalises, every_layer, lowest_best]
     teacher = PrunedConvTeacher(**TEACHERS[scale])
-    students = [ConvStudents(teacher=teacher, multiple=multiple, **STUDENTS[scale]) for multiple in MULTIPLES]
+    students = [
+        ConvStudents(teacher=teacher, width_factor=width_factor, **STUDENTS[scale]) for width_factor in WIDTH_FACTORS
+    ]
     return Plan([teacher, *students], draw, claims, table, view=conv_courses)
 
 
@@ -119,7 +121,7 @@ class ConvStudents(Experiment, kind="conv-students", numerics=1):
     """Wider students that learn the outputs of pruned teachers on shifted and flipped images, over training."""
 
     teacher: PrunedConvTeacher
-    multiple: float
+    width_factor: float
     """Width of every hidden layer of the student over that of the teacher."""
     points: int
     """Test images on which correlations are measured."""
@@ -133,7 +135,7 @@ class ConvStudents(Experiment, kind="conv-students", numerics=1):
 
     @property
     def cost(self) -> float:
-        return _seconds(self.teacher, self.epochs, self.teacher.channels * (1 + self.multiple) / 2)
+        return _seconds(self.teacher, self.epochs, self.teacher.channels * (1 + self.width_factor) / 2)
 
     def run(self, context: Context) -> Arrays:
         with _full_precision():
@@ -154,9 +156,9 @@ class ConvStudents(Experiment, kind="conv-students", numerics=1):
             context.progress(epoch / self.epochs)
 
         plan, (centre, spread) = teacher.architecture, _output_moments(teacher, x)
-        widths = [max(1, round(self.multiple * w)) for w in plan.widths()]
+        widths = [max(1, round(self.width_factor * w)) for w in plan.widths()]
         wider = Architecture(plan.inputs, plan.with_widths(widths).hidden, plan.outputs, norm="before")
-        students = Layered(wider, teacher.seeds, stream=f"student-{self.multiple:g}").to(x.device)
+        students = Layered(wider, teacher.seeds, stream=f"student-{self.width_factor:g}").to(x.device)
         settings = Training(
             epochs=self.epochs, batch=self.batch, learning_rate=1e-3, schedule=Cosine(), loss="mse", optimiser=Adam()
         )
@@ -185,7 +187,7 @@ def _seconds(teacher: PrunedConvTeacher, epochs: int, channels: float) -> float:
 class ConvCourse:
     """Students of one width over training: rho [T, S, L] and accuracy [T, S] at the recorded epochs."""
 
-    multiple: float
+    width_factor: float
     epochs: tuple[int, ...]
     rho: np.ndarray
     accuracy: np.ndarray
@@ -206,7 +208,7 @@ def conv_courses(results: Results) -> ConvCourses:
     courses = []
     for r in results.of(ConvStudents):
         rho, right = (np.ascontiguousarray(r[name].swapaxes(0, 1)) for name in ("rho", "accuracy"))
-        courses.append(ConvCourse(r.setting("multiple"), r.setting("recorded"), rho, right))
+        courses.append(ConvCourse(r.setting("width_factor"), r.setting("recorded"), rho, right))
     return ConvCourses(teacher.setting("images"), courses, teacher["accuracy_tuned"])
 
 
@@ -227,7 +229,7 @@ def _output_moments(teacher: Layered, x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def rho_means(teacher: Layered, students: Layered, points: Tensor, batch: int = 100) -> Tensor:
-    """mean_j max_k rho_jk of every hidden layer over all pixels of the points (000, eq. 9): float64 [S, L]."""
+    """mean_j max_k rho_jk of every hidden layer over all pixels of the points (Tian 2020, eq. 9): float64 [S, L]."""
     running = [StreamedCorrelation() for _ in teacher.architecture.hidden]
     with torch.no_grad():
         for x in points.split(batch):
@@ -244,7 +246,7 @@ def _places(f: Tensor) -> Tensor:
 def table(found: ConvCourses) -> pa.Table:
     rows = [
         {
-            "multiple": c.multiple,
+            "width_factor": c.width_factor,
             "epoch": epoch,
             "member": s,
             "accuracy": c.accuracy[t, s],
@@ -266,7 +268,7 @@ def draw(found: ConvCourses) -> Figure:
     for colour, course in zip(PALETTE, found.courses, strict=False):
         for panel, values in zip(axes[0], [*np.moveaxis(course.rho, 2, 0), course.accuracy], strict=True):
             mean, spread = values.mean(1), values.std(1)
-            panel.plot(course.epochs, mean, color=colour, label=f"{course.multiple:g}x")
+            panel.plot(course.epochs, mean, color=colour, label=f"{course.width_factor:g}x")
             panel.fill_between(course.epochs, mean - spread, mean + spread, color=colour, alpha=0.15, linewidth=0)
     for panel in axes[0, :-1]:
         panel.set_ylim(0, 1.02)
@@ -323,5 +325,5 @@ lowest_best = Claim(
     statistic="rho_mean of the lowest hidden layer minus that of the highest at the end, member by member",
     expected="> 0",
     refuted_by="an interval over members at or below 0 for that width",
-    values=lambda e: {f"{c.multiple:g}x": c.rho[-1, :, 0] - c.rho[-1, :, -1] for c in e.courses},
+    values=lambda e: {f"{c.width_factor:g}x": c.rho[-1, :, 0] - c.rho[-1, :, -1] for c in e.courses},
 )

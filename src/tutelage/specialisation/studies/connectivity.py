@@ -1,4 +1,4 @@
-"""Two students of one teacher are joined by a path of low loss, though not by a straight line (paper 000, App. E)."""
+"""Two students of one teacher are joined by a path of low loss, though not by a straight line (Tian 2020, App. E)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import pyarrow as pa
 from matplotlib.figure import Figure
 
 from tutelage.functions import Path, connect, loss_along, straight, straight_after_matching
-from tutelage.lab import Context, Experiment, Pack, Results, Spec
+from tutelage.lab import Context, Experiment, Results, TeacherStudent, TrainedStudents
 from tutelage.lab.build import build
 from tutelage.lab.experiment import Arrays
 from tutelage.networks import Network, outputs
@@ -19,7 +19,7 @@ from tutelage.studies.study import Plan, Scale, study
 from tutelage.studies.training import train_in
 from tutelage.training.inputs import Inputs
 
-MULTIPLES = (2, 5, 10)
+WIDTH_FACTORS = (2, 5, 10)
 ROADS = ("constructed", "straight", "straight after matching")
 COLUMNS = {"constructed": "constructed", "straight": "straight", "straight after matching": "matched"}
 """What the arrays of each road begin with."""
@@ -31,13 +31,13 @@ STEPS = 8  # places between two knots at which the loss is looked at
 class Crossing:
     """Loss between the two students of every member, on the evaluation points: share and loss [T, S] of each road."""
 
-    multiple: float
+    width_factor: float
     seeds: tuple[int, ...]
     roads: dict[str, tuple[np.ndarray, np.ndarray]]
 
     @property
     def label(self) -> str:
-        return f"p = 1, {self.multiple:g}x"
+        return f"p = 1, {self.width_factor:g}x"
 
     def peak(self, road: str) -> np.ndarray:
         """The largest loss on a road: [S]."""
@@ -50,22 +50,24 @@ class Crossing:
 
 @study(
     "connectivity",
-    seed="000",
+    paper="tian2020",
     figure="13",
     shows="Two solutions with three units for a teacher of two, and the four pieces of a path between them: blend a "
     "teacher's weights into an idle unit, move the fan-out, free the old unit. Here with trained students.",
 )
 def connectivity(scale: Scale) -> Plan:
     """Two students are joined by a path of low loss, not by a straight line."""
-    specs = sweep(scale, hidden=10, multiples=MULTIPLES, polarities=(1.0,))
+    experiments = sweep(scale, hidden=10, width_factors=WIDTH_FACTORS, polarities=(1.0,))
     claims = [low_on_the_path, high_on_the_line, matching_helps, matching_is_not_enough]
-    return Plan([PathLosses(students=spec) for spec in specs], draw, claims, table, view=crossings_by_width)
+    return Plan(
+        [PathLosses(students=experiment) for experiment in experiments], draw, claims, table, view=crossings_by_width
+    )
 
 
 class PathLosses(Experiment, kind="path-losses", numerics=1):
     """Loss on evaluation points along three paths from trained students to second students of the same teachers."""
 
-    students: Spec
+    students: TeacherStudent
     offset: int = OTHER
     """Added to a member's seed for the start and the batches of its second student."""
 
@@ -78,18 +80,20 @@ class PathLosses(Experiment, kind="path-losses", numerics=1):
         return 1.5 * self.students.cost
 
     def run(self, context: Context) -> Arrays:
-        trained: Pack = context.result(self.students)
+        trained: TrainedStudents = context.result(self.students)
         teacher, _, inputs = build(self.students)
         second = second_students(self.students, self.offset, context)
         return losses_of_paths(trained.weights(), second, teacher, inputs)
 
 
-def second_students(spec: Spec, offset: int, context: Context) -> Network:
+def second_students(experiment: TeacherStudent, offset: int, context: Context) -> Network:
     """Students of the same teachers and points with another start and other batches."""
-    teacher, _, inputs = build(spec)
-    seeds = tuple(seed + offset for seed in spec.seeds)
-    start = spec.student.build(teacher, seeds)
-    return train_in(context, teacher, start, Inputs(inputs.train, inputs.evaluate, seeds), spec.training, share=0.9)
+    teacher, _, inputs = build(experiment)
+    seeds = tuple(seed + offset for seed in experiment.seeds)
+    start = experiment.student.build(teacher, seeds)
+    return train_in(
+        context, teacher, start, Inputs(inputs.train, inputs.evaluate, seeds), experiment.training, share=0.9
+    )
 
 
 def losses_of_paths(first: Network, second: Network, teacher: Network, inputs: Inputs) -> dict[str, np.ndarray]:
@@ -116,7 +120,7 @@ def crossings_by_width(results: Results) -> list[Crossing]:
             road: (_time_first(result[f"{column}_share"]), _time_first(result[f"{column}_loss"]))
             for road, column in COLUMNS.items()
         }
-        out.append(Crossing(result.setting("multiple"), result.setting("seeds"), roads))
+        out.append(Crossing(result.setting("width_factor"), result.setting("seeds"), roads))
     return out
 
 
@@ -128,7 +132,11 @@ def _time_first(array: np.ndarray) -> np.ndarray:
 def draw(crossings: list[Crossing]) -> Figure:
     """Loss along the three roads; a thin line a member, a thick one for the median."""
     figure, axes = panel_grid(
-        [""], [f"{c.multiple:g}x" for c in crossings], "share of the way", "loss on evaluation points", size=(2.6, 2.6)
+        [""],
+        [f"{c.width_factor:g}x" for c in crossings],
+        "share of the way",
+        "loss on evaluation points",
+        size=(2.6, 2.6),
     )
     grid = np.linspace(0, 1, 201)
     for panel, crossing in zip(axes[0], crossings, strict=True):
@@ -145,12 +153,12 @@ def draw(crossings: list[Crossing]) -> Figure:
 
 def table(crossings: list[Crossing]) -> pa.Table:
     """Every loss that was looked at."""
-    columns: dict[str, list] = {name: [] for name in ("multiple", "seed", "road", "share", "loss")}
+    columns: dict[str, list] = {name: [] for name in ("width_factor", "seed", "road", "share", "loss")}
     for crossing in crossings:
         for road, (share, loss) in crossing.roads.items():
             for member, seed in enumerate(crossing.seeds):
                 count = len(share)
-                columns["multiple"] += [crossing.multiple] * count
+                columns["width_factor"] += [crossing.width_factor] * count
                 columns["seed"] += [seed] * count
                 columns["road"] += [road] * count
                 columns["share"] += share[:, member].tolist()

@@ -1,4 +1,4 @@
-"""The deep teacher of seeds 000 and 001, and students that learn it.
+"""The deep teacher of Tian 2020 and Tian 2019, and students that learn it.
 
 100 inputs from N(0, 10^2), hidden layers of 50, 75, 100 and 125 units, 50 outputs of mean 0 and deviation 1, entries
 from nine levels, biases at the median. SGD with batches of 64; the rate falls to a half in the middle. The seeds leave
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tutelage.lab import Pack, Record, Spec
+from tutelage.lab import Record, TeacherStudent, TrainedStudents
 from tutelage.training import Drops, Training
 from tutelage.training.inputs import Gaussian
 from tutelage.training.losses import Loss
@@ -34,16 +34,16 @@ class DeepTeacherSize:
     evaluate: int = 10_000
 
 
-def deep_spec(
+def deep_experiment(
     size: DeepTeacherSize,
     loss: Loss,
     samples: int,
-    multiple: float,
+    width_factor: float,
     measures: tuple[str, ...],
     recorded: tuple[int, ...] = (),
-) -> Spec:
-    """One pack: students ``multiple`` times as wide that learn from so many samples."""
-    return Spec(
+) -> TeacherStudent:
+    """One experiment: students ``width_factor`` times as wide that learn from so many samples."""
+    return TeacherStudent(
         teacher=Levels(
             inputs=size.inputs,
             hidden=size.hidden,
@@ -52,7 +52,7 @@ def deep_spec(
             bias="median",
             standardised=True,
         ),
-        student=UniformFanIn(multiple=multiple),
+        student=UniformFanIn(width_factor=width_factor),
         inputs=Gaussian(std=10.0, train=samples, evaluate=size.evaluate),
         training=Training(
             steps=size.steps,
@@ -66,7 +66,7 @@ def deep_spec(
     )
 
 
-def layers_of(pack: Pack, values: np.ndarray) -> list[np.ndarray]:
+def layers_of(result: TrainedStudents, values: np.ndarray) -> list[np.ndarray]:
     """Values of all student units [S, sum n_l], cut into hidden layers from below."""
-    widths = pack.spec.student.widths(pack.spec.teacher.widths())[1:-1]
+    widths = result.experiment.student.widths(result.experiment.teacher.widths())[1:-1]
     return np.split(values, np.cumsum(widths)[:-1], axis=-1)

@@ -1,4 +1,4 @@
-"""A student deeper than its teacher still matches the teacher's lowest layer (paper 001, section 4.4)."""
+"""A student deeper than its teacher still matches the teacher's lowest layer (Tian 2019, section 4.4)."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -22,7 +22,7 @@ from tutelage.training.inputs import Gaussian, Inputs
 from tutelage.training.students import UniformFanIn
 from tutelage.training.teachers import Levels
 
-HIDDEN, MULTIPLE, OUTPUTS = 10, 4, 20
+HIDDEN, WIDTH_FACTOR, OUTPUTS = 10, 4, 20
 EXTRA = (0, 1, 2)
 """Hidden layers the student has and the teacher lacks."""
 SEEDS: dict[Scale, int] = {"smoke": 2, "quick": 6, "paper": 16}
@@ -33,7 +33,7 @@ SAMPLES: dict[Scale, int] = {"smoke": 500, "quick": 10_000, "paper": 50_000}
 
 @study(
     "deeper-student",
-    seed="001",
+    paper="tian2019",
     figure="sec. 4.4",
     shows="No figure: the lowest layer of a student would match the teacher's even if the student has more layers.",
 )
@@ -58,7 +58,7 @@ class DeeperStudents(Experiment, kind="deeper-students", numerics=1):
     inputs: Gaussian
     training: Training
     seeds: Seeds
-    multiple: float = MULTIPLE
+    width_factor: float = WIDTH_FACTOR
     """Width of every hidden layer of the student over that of the teacher."""
 
     @property
@@ -70,7 +70,7 @@ class DeeperStudents(Experiment, kind="deeper-students", numerics=1):
         inputs = self.inputs.draw(teacher, self.seeds)
         widths = (teacher.inputs, *self.teacher.hidden * (1 + self.extra_layers), teacher.outputs)
         shape = Network(tuple(torch.zeros(self.members, a, b) for a, b in pairwise(widths)))
-        before = UniformFanIn(multiple=self.multiple).build(shape, self.seeds)
+        before = UniformFanIn(width_factor=self.width_factor).build(shape, self.seeds)
         after = train_in(context, teacher, before, inputs, self.training)
         return compared(teacher, before, after, inputs)
 

@@ -1,9 +1,9 @@
-"""Students chase the strongest teacher unit first and shift to weaker ones later (seed 001, Fig. 8)."""
+"""Students chase the strongest teacher unit first and shift to weaker ones later (Tian 2019, Fig. 8)."""
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from tutelage.lab import Pack, Record, Results, Spec
+from tutelage.lab import Record, Results, TeacherStudent, TrainedStudents
 from tutelage.measures import RECOVERED
 from tutelage.specialisation.studies.two_layer import SIZES
 from tutelage.studies.claims import Claim
@@ -16,14 +16,14 @@ from tutelage.training.students import SmallNormal
 from tutelage.training.teachers import Levels
 
 UNITS = 5
-MULTIPLE = 2
+WIDTH_FACTOR = 2
 SEEDS: dict[Scale, int] = {"smoke": 3, "quick": 16, "paper": 32}
 CHASING = 0.5  # a student chases a teacher unit when its correlation with it is the largest and above this
 
 
 @study(
     "focus-shifting",
-    seed="001",
+    paper="tian2019",
     figure="8",
     shows="Correlation of every student unit (one colour each) with each of five teacher units over training, three "
     "seeds: most students go to unit 0 first, and unit 4 is found late, by a student that chased another before.",
@@ -32,31 +32,34 @@ def focus_shifting(scale: Scale) -> Plan:
     """Winners take all, then the focus shifts to weaker units."""
     size = SIZES[scale]
     epochs = min(10, size.epochs)
-    spec = Spec(
+    experiment = TeacherStudent(
         teacher=Levels(inputs=size.inputs, hidden=UNITS, outputs=size.outputs, polarity=1.0),
-        student=SmallNormal(multiple=MULTIPLE),
+        student=SmallNormal(width_factor=WIDTH_FACTOR),
         inputs=Gaussian(std=1.5, train=size.train, evaluate=size.evaluate),
         training=Training(steps=epochs * size.epoch),
         record=Record(every=size.epoch // 10, measures=("correlation", "best_correlation", "fan_out", "evaluate_loss")),
         seeds=SEEDS[scale],
     )
     return Plan(
-        experiments=[spec], figure=draw, claims=[strongest_first, strongest_has_most, last_one_shifted], numbers="pair"
+        experiments=[experiment],
+        figure=draw,
+        claims=[strongest_first, strongest_has_most, last_one_shifted],
+        numbers="pair",
     )
 
 
-def draw(packs: Results) -> Figure:
+def draw(results: Results) -> Figure:
     """Correlation of each student with each teacher unit over steps: rows are seeds, columns teacher units."""
-    (pack,) = packs
-    rows = min(3, len(pack.spec.seeds))
+    (result,) = results
+    rows = min(3, len(result.experiment.seeds))
     figure, axes = panel_grid(
-        [f"seed {pack.spec.seeds[i]}" for i in range(rows)],
+        [f"seed {result.experiment.seeds[i]}" for i in range(rows)],
         [f"teacher unit {j}" for j in range(UNITS)],
         "step (thousands)",
         "correlation",
         size=(1.9, 1.6),
     )
-    steps, rho = np.asarray(pack.report.steps) / 1000, pack.report["correlation"]
+    steps, rho = np.asarray(result.report.steps) / 1000, result.report["correlation"]
     styles = [(colour, style) for style in ("-", "--") for colour in PALETTE]
     for row in range(rows):
         for unit in range(UNITS):
@@ -67,8 +70,8 @@ def draw(packs: Results) -> Figure:
     return figure
 
 
-def _order(pack: Pack) -> np.ndarray:
-    steps = np.minimum(recovery_steps(pack), pack.report.steps[-1] + 1.0)
+def _order(result: TrainedStudents) -> np.ndarray:
+    steps = np.minimum(recovery_steps(result), result.report.steps[-1] + 1.0)
     return np.sign(steps[:, -1] - steps[:, 0])
 
 
@@ -77,14 +80,14 @@ strongest_first = Claim(
     statistic="+1 where unit 0 is recovered before unit 4, -1 where after, 0 where at the same recorded step",
     expected="> 0.5",
     refuted_by="an interval over seeds below 0.5",
-    values=lambda packs: {"p = 1, 2x": _order(next(iter(packs)))},
+    values=lambda results: {"p = 1, 2x": _order(next(iter(results)))},
 )
 
 
-def _share_on_strongest(pack: Pack) -> np.ndarray:
+def _share_on_strongest(result: TrainedStudents) -> np.ndarray:
     """Share of students whose best teacher is unit 0 at the step at which unit 0 is recovered."""
-    rho, steps = pack.report["correlation"], recovery_steps(pack)[:, 0]
-    when = np.searchsorted(pack.report.steps, np.minimum(steps, pack.report.steps[-1]))
+    rho, steps = result.report["correlation"], recovery_steps(result)[:, 0]
+    when = np.searchsorted(result.report.steps, np.minimum(steps, result.report.steps[-1]))
     best = rho[when, np.arange(rho.shape[1])].argmax(1)
     return np.where(np.isfinite(steps), (best == 0).mean(1), np.nan)
 
@@ -94,13 +97,13 @@ strongest_has_most = Claim(
     statistic="share of student units that resemble unit 0 most, at the step at which unit 0 is recovered",
     expected="> 0.5",
     refuted_by="an interval over seeds below 0.5; members that never recover unit 0 do not count",
-    values=lambda packs: {"p = 1, 2x": _share_on_strongest(next(iter(packs)))},
+    values=lambda results: {"p = 1, 2x": _share_on_strongest(next(iter(results)))},
 )
 
 
-def _shifted(pack: Pack) -> np.ndarray:
+def _shifted(result: TrainedStudents) -> np.ndarray:
     """1 where the student that recovers the weakest unit chased another unit before, else 0."""
-    rho = pack.report["correlation"]
+    rho = result.report["correlation"]
     members = np.arange(rho.shape[1])
     winner = rho[-1, :, -1].argmax(1)
     own = np.take_along_axis(rho, winner[None, :, None, None], axis=3)[..., 0]  # [T, S, m]
@@ -113,5 +116,5 @@ last_one_shifted = Claim(
     statistic="1 where the student that ends on unit 4 was at some step most like another unit, above 0.5, else 0",
     expected="> 0.5",
     refuted_by="an interval over seeds below 0.5; members that never recover unit 4 do not count",
-    values=lambda packs: {"p = 1, 2x": _shifted(next(iter(packs)))},
+    values=lambda results: {"p = 1, 2x": _shifted(next(iter(results)))},
 )

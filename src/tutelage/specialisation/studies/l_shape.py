@@ -1,11 +1,11 @@
-"""Unspecialised students end with small fan-out (seed 000, Fig. 5; seed 001, Fig. 7)."""
+"""Unspecialised students end with small fan-out (Tian 2020, Fig. 5; Tian 2019, Fig. 7)."""
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from tutelage.lab import Results
 from tutelage.measures import RECOVERED
-from tutelage.specialisation.studies.two_layer import MULTIPLES, sweep
+from tutelage.specialisation.studies.two_layer import WIDTH_FACTORS, sweep
 from tutelage.studies.claims import Claim
 from tutelage.studies.figures import panel_grid
 from tutelage.studies.statistics import at_step, mean_where, rank_correlations, recovered_share
@@ -16,7 +16,7 @@ POLARITIES = (0.0, 1.0, 2.0)
 
 @study(
     "l-shape",
-    seed="000",
+    paper="tian2020",
     figure="5",
     shows="One point a student unit, for 1, 2, 5 and 10 times as many students as the ten teacher units: units that "
     "resemble no teacher have small fan-out, and high polarity p makes recovery harder, above all at 1x.",
@@ -24,23 +24,23 @@ POLARITIES = (0.0, 1.0, 2.0)
 def l_shape(scale: Scale) -> Plan:
     """Unspecialised students end with small fan-out."""
     return Plan(
-        experiments=sweep(scale, hidden=10, multiples=MULTIPLES, polarities=POLARITIES),
+        experiments=sweep(scale, hidden=10, width_factors=WIDTH_FACTORS, polarities=POLARITIES),
         figure=draw,
         claims=[small_fan_out, little_left, polarity_is_harder, harder_above_all_at_1x],
         numbers="unit",
     )
 
 
-def draw(packs: Results) -> Figure:
+def draw(results: Results) -> Figure:
     """Best correlation against fan-out of every student unit at the end; a shade a seed."""
-    multiples, polarities = packs.values("multiple"), packs.values("polarity")
+    width_factors, polarities = results.values("width_factor"), results.values("polarity")
     figure, axes = panel_grid(
-        [f"p = {p:g}" for p in polarities], [f"{k:g}x" for k in multiples], "best correlation", "fan-out"
+        [f"p = {p:g}" for p in polarities], [f"{k:g}x" for k in width_factors], "best correlation", "fan-out"
     )
     for row, p in enumerate(polarities):
-        for column, k in enumerate(multiples):
-            pack = packs.one(polarity=p, multiple=k)
-            x, y = at_step(pack, "specialisation"), at_step(pack, "fan_out")
+        for column, k in enumerate(width_factors):
+            result = results.one(polarity=p, width_factor=k)
+            x, y = at_step(result, "specialisation"), at_step(result, "fan_out")
             shade = np.broadcast_to(np.arange(len(x))[:, None], x.shape)
             axes[row, column].scatter(x, y, c=shade, cmap="cividis", s=5, alpha=0.7, linewidths=0)
             axes[row, column].axvline(RECOVERED, color="#999999", linewidth=0.7, linestyle=":")
@@ -49,8 +49,8 @@ def draw(packs: Results) -> Figure:
     return figure
 
 
-def _label(pack) -> str:
-    return f"p = {pack.setting('polarity'):g}, {pack.setting('multiple'):g}x"
+def _label(result) -> str:
+    return f"p = {result.setting('polarity'):g}, {result.setting('width_factor'):g}x"
 
 
 small_fan_out = Claim(
@@ -58,14 +58,14 @@ small_fan_out = Claim(
     statistic="rank correlation, over a member's units, of best correlation and fan-out norm at the end",
     expected="> 0.3",
     refuted_by="an interval over seeds that lies below 0.3 in that setting",
-    values=lambda packs: {
-        _label(p): rank_correlations(at_step(p, "specialisation"), at_step(p, "fan_out")) for p in packs
+    values=lambda results: {
+        _label(p): rank_correlations(at_step(p, "specialisation"), at_step(p, "fan_out")) for p in results
     },
 )
 
 
-def _fan_out_ratio(pack) -> np.ndarray:
-    x, y = at_step(pack, "specialisation"), at_step(pack, "fan_out")
+def _fan_out_ratio(result) -> np.ndarray:
+    x, y = at_step(result, "specialisation"), at_step(result, "fan_out")
     return mean_where(y, x < 0.7) / mean_where(y, x > RECOVERED)
 
 
@@ -74,20 +74,20 @@ little_left = Claim(
     statistic="mean fan-out of units with best correlation below 0.7 over that of units above 0.95, at the end",
     expected="< 0.2",
     refuted_by="an interval over seeds above 0.2 in that setting; members without such units do not count",
-    values=lambda packs: {_label(p): _fan_out_ratio(p) for p in packs},
+    values=lambda results: {_label(p): _fan_out_ratio(p) for p in results},
 )
 
 polarity_is_harder = Claim(
     "higher polarity makes teacher units harder to recover",
     statistic="share of teacher units recovered at p = 0 minus the share at p = 2, seed by seed",
     expected="> 0",
-    refuted_by="an interval over seeds at or below 0 for that multiple",
-    values=lambda packs: {f"{k:g}x": _loss_of_recovery(packs, k) for k in packs.values("multiple")},
+    refuted_by="an interval over seeds at or below 0 for that width_factor",
+    values=lambda results: {f"{k:g}x": _loss_of_recovery(results, k) for k in results.values("width_factor")},
 )
 
 
-def _loss_of_recovery(packs: Results, multiple: float) -> np.ndarray:
-    easy, hard = (packs.one(polarity=p, multiple=multiple) for p in (POLARITIES[0], POLARITIES[-1]))
+def _loss_of_recovery(results: Results, width_factor: float) -> np.ndarray:
+    easy, hard = (results.one(polarity=p, width_factor=width_factor) for p in (POLARITIES[0], POLARITIES[-1]))
     return recovered_share(easy) - recovered_share(hard)
 
 
@@ -96,5 +96,5 @@ harder_above_all_at_1x = Claim(
     statistic="that difference at 1x minus the same difference at 10x, seed by seed",
     expected="> 0",
     refuted_by="an interval over seeds at or below 0",
-    values=lambda packs: {"1x against 10x": _loss_of_recovery(packs, 1) - _loss_of_recovery(packs, 10)},
+    values=lambda results: {"1x against 10x": _loss_of_recovery(results, 1) - _loss_of_recovery(results, 10)},
 )

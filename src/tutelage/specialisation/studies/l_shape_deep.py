@@ -1,10 +1,10 @@
-"""The L-shape of deep students, layer by layer over training (seed 001, Fig. 9)."""
+"""The L-shape of deep students, layer by layer over training (Tian 2019, Fig. 9)."""
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from tutelage.lab import Pack, Results
-from tutelage.specialisation.studies.deep_setting import BATCH, DeepTeacherSize, deep_spec, layers_of
+from tutelage.lab import Results, TrainedStudents
+from tutelage.specialisation.studies.deep_setting import BATCH, DeepTeacherSize, deep_experiment, layers_of
 from tutelage.studies.claims import Claim
 from tutelage.studies.figures import panel_grid
 from tutelage.studies.statistics import at_step, rank_correlations
@@ -17,7 +17,7 @@ SIZES: dict[Scale, DeepTeacherSize] = {
     "quick": DeepTeacherSize(seeds=3, steps=4_000, samples=(20_000,), evaluate=500),
     "paper": DeepTeacherSize(seeds=8, steps=62_500, samples=(100_000,), evaluate=2_000),
 }
-MULTIPLES: dict[Scale, float] = {"smoke": 4, "quick": 4, "paper": 10}
+WIDTH_FACTORS: dict[Scale, float] = {"smoke": 4, "quick": 4, "paper": 10}
 EARLY = 10
 """The epoch by which the lowest layer shows its L in the seed; an epoch is once through the samples."""
 MEASURES = ("evaluate_loss", "rho_mean", "specialisation", "fan_out")
@@ -25,7 +25,7 @@ MEASURES = ("evaluate_loss", "rho_mean", "specialisation", "fan_out")
 
 @study(
     "l-shape-deep",
-    seed="001",
+    paper="tian2019",
     figure="9",
     shows="For the 50-75-100-125 teacher and students ten times as wide: best correlation of every student unit "
     "against sqrt(E beta_kk), in each layer over epochs; the lowest layer's L is there by epoch 10, higher layers "
@@ -34,8 +34,8 @@ MEASURES = ("evaluate_loss", "rho_mean", "specialisation", "fan_out")
 def l_shape_deep(scale: Scale) -> Plan:
     """The L-shape of deep students, layer by layer over training."""
     size = SIZES[scale]
-    spec = deep_spec(size, "mse", size.samples[0], MULTIPLES[scale], MEASURES, _frames(size))
-    return Plan([spec], draw, [small_fan_out, early_below, from_below], "unit")
+    experiment = deep_experiment(size, "mse", size.samples[0], WIDTH_FACTORS[scale], MEASURES, _frames(size))
+    return Plan([experiment], draw, [small_fan_out, early_below, from_below], "unit")
 
 
 def _epoch(size: DeepTeacherSize) -> int:
@@ -48,17 +48,17 @@ def _frames(size: DeepTeacherSize) -> tuple[int, ...]:
     return tuple(sorted({step for step in wanted if 0 < step < size.steps}))
 
 
-def _early(pack: Pack) -> int:
+def _early(result: TrainedStudents) -> int:
     """The recorded step of epoch ten, or the last one of a training that ends before."""
-    return min(EARLY * (pack.spec.inputs.train // BATCH), pack.spec.steps)
+    return min(EARLY * (result.experiment.inputs.train // BATCH), result.experiment.steps)
 
 
-def draw(packs: Results) -> Figure:
+def draw(results: Results) -> Figure:
     """Rows are layers from below, columns are recorded steps; a shade a seed."""
-    (pack,) = packs
-    steps = [step for step in pack.report.steps if step > 0]
-    epochs = [step * BATCH / pack.spec.inputs.train for step in steps]
-    layers = len(pack.spec.teacher.widths()) - 2
+    (result,) = results
+    steps = [step for step in result.report.steps if step > 0]
+    epochs = [step * BATCH / result.experiment.inputs.train for step in steps]
+    layers = len(result.experiment.teacher.widths()) - 2
     figure, axes = panel_grid(
         [f"layer {layer + 1}" for layer in range(layers)],
         [f"epoch {e:.3g}" for e in epochs],
@@ -68,8 +68,8 @@ def draw(packs: Results) -> Figure:
         sharey="row",
     )
     for column, step in enumerate(steps):
-        x = layers_of(pack, at_step(pack, "specialisation", step))
-        y = layers_of(pack, at_step(pack, "fan_out", step))
+        x = layers_of(result, at_step(result, "specialisation", step))
+        y = layers_of(result, at_step(result, "fan_out", step))
         for layer in range(layers):
             shade = np.broadcast_to(np.arange(len(x[layer]))[:, None], x[layer].shape)
             axes[layer, column].scatter(
@@ -81,8 +81,8 @@ def draw(packs: Results) -> Figure:
     return figure
 
 
-def _rank(pack: Pack, step: int | None) -> list[np.ndarray]:
-    x, y = (layers_of(pack, at_step(pack, name, step)) for name in ("specialisation", "fan_out"))
+def _rank(result: TrainedStudents, step: int | None) -> list[np.ndarray]:
+    x, y = (layers_of(result, at_step(result, name, step)) for name in ("specialisation", "fan_out"))
     return [rank_correlations(a, b) for a, b in zip(x, y, strict=True)]
 
 
@@ -91,14 +91,14 @@ small_fan_out = Claim(
     statistic="rank correlation, over a member's units of a layer, of best correlation and sqrt(E beta_kk) at the end",
     expected="> 0.3",
     refuted_by="an interval over seeds below 0.3 in that layer",
-    values=lambda packs: {
-        f"layer {layer + 1}": ranks for pack in packs for layer, ranks in enumerate(_rank(pack, None))
+    values=lambda results: {
+        f"layer {layer + 1}": ranks for result in results for layer, ranks in enumerate(_rank(result, None))
     },
 )
 
 
-def _early_rank(pack: Pack) -> np.ndarray:
-    return _rank(pack, _early(pack))[0]
+def _early_rank(result: TrainedStudents) -> np.ndarray:
+    return _rank(result, _early(result))[0]
 
 
 early_below = Claim(
@@ -106,12 +106,12 @@ early_below = Claim(
     statistic="the same rank correlation for the lowest layer after ten epochs (at the end of shorter trainings)",
     expected="> 0.3",
     refuted_by="an interval over seeds below 0.3",
-    values=lambda packs: {"layer 1": _early_rank(*packs)},
+    values=lambda results: {"layer 1": _early_rank(*results)},
 )
 
 
-def _lead(pack: Pack) -> np.ndarray:
-    rho = at_step(pack, "rho_mean", _early(pack))
+def _lead(result: TrainedStudents) -> np.ndarray:
+    rho = at_step(result, "rho_mean", _early(result))
     return rho[:, 0] - rho[:, -1]
 
 
@@ -120,5 +120,5 @@ from_below = Claim(
     statistic="rho_mean of the lowest layer minus that of the highest after ten epochs, seed by seed",
     expected="> 0",
     refuted_by="an interval over seeds at or below 0",
-    values=lambda packs: {"layer 1 against the highest": _lead(*packs)},
+    values=lambda results: {"layer 1 against the highest": _lead(*results)},
 )

@@ -1,11 +1,11 @@
-"""Which of the two-layer findings survive leaky ReLU and other inputs (beyond seed 000, section 7)."""
+"""Which of the two-layer findings survive leaky ReLU and other inputs (beyond Tian 2020, section 7)."""
 
 import math
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from tutelage.lab import Pack, Record, Results, Spec
+from tutelage.lab import Record, Results, TeacherStudent, TrainedStudents
 from tutelage.measures import RECOVERED
 from tutelage.specialisation.studies.two_layer import MEASURES, SIZES
 from tutelage.studies.claims import Claim
@@ -13,12 +13,12 @@ from tutelage.studies.figures import panel_grid
 from tutelage.studies.statistics import at_step, rank_correlations, recovered_share
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.training import Training
-from tutelage.training.inputs import CorrelatedGaussian, Gaussian, Law, StudentT, Uniform
+from tutelage.training.inputs import CorrelatedGaussian, Distribution, Gaussian, StudentT, Uniform
 from tutelage.training.students import SmallNormal
 from tutelage.training.teachers import Levels
 
 STD = 1.5
-LAWS: dict[str, Law] = {
+LAWS: dict[str, Distribution] = {
     "gaussian": Gaussian(std=STD),
     "uniform": Uniform(half_width=STD * math.sqrt(3)),
     "correlated-gaussian": CorrelatedGaussian(std=STD, correlation=0.7),
@@ -26,12 +26,12 @@ LAWS: dict[str, Law] = {
 }
 """All of deviation 1.5 a coordinate; Student's t has five degrees of freedom, so its fourth moment is the last."""
 ACTIVATIONS = ("relu", "leaky")
-SLOPE, UNITS, MULTIPLE, POLARITY = 0.1, 10, 5, 1.0
+SLOPE, UNITS, WIDTH_FACTOR, POLARITY = 0.1, 10, 5, 1.0
 
 
 @study(
     "leaky-and-inputs",
-    seed="000",
+    paper="tian2020",
     figure="5, repeated",
     shows="No figure: the seed's theory covers leaky ReLU and any inputs; its two-layer experiments are ReLU on "
     "Gaussian inputs.",
@@ -39,8 +39,8 @@ SLOPE, UNITS, MULTIPLE, POLARITY = 0.1, 10, 5, 1.0
 def leaky_and_inputs(scale: Scale) -> Plan:
     """Two-layer findings repeated for leaky ReLU and other inputs."""
     size = SIZES[scale]
-    specs = [
-        Spec(
+    experiments = [
+        TeacherStudent(
             teacher=Levels(
                 inputs=size.inputs,
                 hidden=UNITS,
@@ -49,25 +49,25 @@ def leaky_and_inputs(scale: Scale) -> Plan:
                 activation=activation,
                 slope=SLOPE,
             ),
-            student=SmallNormal(multiple=MULTIPLE, activation=activation, slope=SLOPE),
-            inputs=law.model_copy(update={"train": size.train, "evaluate": size.evaluate}),
+            student=SmallNormal(width_factor=WIDTH_FACTOR, activation=activation, slope=SLOPE),
+            inputs=distribution.model_copy(update={"train": size.train, "evaluate": size.evaluate}),
             training=Training(steps=size.steps),
             record=Record(every=size.epoch, measures=MEASURES),
             seeds=size.seeds,
         )
         for activation in ACTIVATIONS
-        for law in LAWS.values()
+        for distribution in LAWS.values()
     ]
-    return Plan(specs, draw, [recovered, small_fan_out, strong_first], "unit")
+    return Plan(experiments, draw, [recovered, small_fan_out, strong_first], "unit")
 
 
-def draw(packs: Results) -> Figure:
-    """The L-shape of every activation and law at the end; a shade a seed."""
+def draw(results: Results) -> Figure:
+    """The L-shape of every activation and distribution at the end; a shade a seed."""
     figure, axes = panel_grid(list(ACTIVATIONS), list(LAWS), "best correlation", "fan-out")
     for row, activation in enumerate(ACTIVATIONS):
-        for column, law in enumerate(LAWS):
-            pack = _one(packs, activation, law)
-            x, y = at_step(pack, "specialisation"), at_step(pack, "fan_out")
+        for column, distribution in enumerate(LAWS):
+            result = _one(results, activation, distribution)
+            x, y = at_step(result, "specialisation"), at_step(result, "fan_out")
             shade = np.broadcast_to(np.arange(len(x))[:, None], x.shape)
             axes[row, column].scatter(x, y, c=shade, cmap="cividis", s=5, alpha=0.7, linewidths=0)
             axes[row, column].axvline(RECOVERED, color="#999999", linewidth=0.7, linestyle=":")
@@ -76,12 +76,12 @@ def draw(packs: Results) -> Figure:
     return figure
 
 
-def _one(packs: Results, activation: str, law: str) -> Pack:
-    return next(p for p in packs if (p.setting("activation"), p.spec.inputs.kind) == (activation, law))
+def _one(results: Results, activation: str, distribution: str) -> TrainedStudents:
+    return next(p for p in results if (p.setting("activation"), p.experiment.inputs.kind) == (activation, distribution))
 
 
-def _label(pack: Pack) -> str:
-    return f"{pack.setting('activation')}, {pack.spec.inputs.kind}"
+def _label(result: TrainedStudents) -> str:
+    return f"{result.setting('activation')}, {result.experiment.inputs.kind}"
 
 
 recovered = Claim(
@@ -89,7 +89,7 @@ recovered = Claim(
     statistic="share of teacher units with a best correlation above 0.95 at the end",
     expected="> 0.9",
     refuted_by="an interval over seeds below 0.9 in that setting",
-    values=lambda packs: {_label(p): recovered_share(p) for p in packs},
+    values=lambda results: {_label(p): recovered_share(p) for p in results},
 )
 
 small_fan_out = Claim(
@@ -97,18 +97,18 @@ small_fan_out = Claim(
     statistic="rank correlation, over a member's units, of best correlation and fan-out norm at the end",
     expected="> 0.3",
     refuted_by="an interval over seeds below 0.3 in that setting",
-    values=lambda packs: {
-        _label(p): rank_correlations(at_step(p, "specialisation"), at_step(p, "fan_out")) for p in packs
+    values=lambda results: {
+        _label(p): rank_correlations(at_step(p, "specialisation"), at_step(p, "fan_out")) for p in results
     },
 )
 
 
-def _first_found(pack: Pack) -> np.ndarray:
+def _first_found(result: TrainedStudents) -> np.ndarray:
     """Rank correlation over teacher units of strength and minus the step of recovery; never found counts as last."""
-    best, steps = pack.report["best_correlation"], np.asarray(pack.report.steps)
+    best, steps = result.report["best_correlation"], np.asarray(result.report.steps)
     found = best > RECOVERED
     when = np.where(found.any(0), steps[found.argmax(0)], 2 * steps[-1])
-    return rank_correlations(at_step(pack, "strength"), -when)
+    return rank_correlations(at_step(result, "strength"), -when)
 
 
 strong_first = Claim(
@@ -116,5 +116,5 @@ strong_first = Claim(
     statistic="rank correlation, over a member's teacher units, of strength and how early correlation 0.95 is reached",
     expected="> 0.5",
     refuted_by="an interval over seeds below 0.5 in that setting",
-    values=lambda packs: {_label(p): _first_found(p) for p in packs},
+    values=lambda results: {_label(p): _first_found(p) for p in results},
 )

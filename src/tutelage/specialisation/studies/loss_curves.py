@@ -1,10 +1,10 @@
-"""Evaluation loss over training: 1x students fall behind as polarity grows (seed 001, Fig. 11)."""
+"""Evaluation loss over training: 1x students fall behind as polarity grows (Tian 2019, Fig. 11)."""
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from tutelage.lab import Pack, Results
-from tutelage.specialisation.studies.two_layer import MULTIPLES, sweep
+from tutelage.lab import Results, TrainedStudents
+from tutelage.specialisation.studies.two_layer import WIDTH_FACTORS, sweep
 from tutelage.studies.claims import Claim
 from tutelage.studies.figures import PALETTE, band, panel_grid
 from tutelage.studies.statistics import at_step
@@ -16,7 +16,7 @@ UNITS = 20
 
 @study(
     "loss-curves",
-    seed="001",
+    paper="tian2019",
     figure="11",
     shows="Evaluation loss (log10) over epochs, mean and deviation over seeds, for six polarities and four widths: at "
     "high polarity 1x students end above the over-realised ones.",
@@ -24,33 +24,33 @@ UNITS = 20
 def loss_curves(scale: Scale) -> Plan:
     """Evaluation loss over training, by width and polarity."""
     return Plan(
-        experiments=sweep(scale, hidden=UNITS, multiples=MULTIPLES, polarities=POLARITIES),
+        experiments=sweep(scale, hidden=UNITS, width_factors=WIDTH_FACTORS, polarities=POLARITIES),
         figure=draw,
         claims=[narrow_is_worse, gap_grows, loss_falls],
         numbers="member",
     )
 
 
-def _log_loss(pack: Pack) -> np.ndarray:
-    return np.log10(pack.report["evaluate_loss"])
+def _log_loss(result: TrainedStudents) -> np.ndarray:
+    return np.log10(result.report["evaluate_loss"])
 
 
-def draw(packs: Results) -> Figure:
+def draw(results: Results) -> Figure:
     """log10 of the evaluation loss against the step, mean and one standard deviation over seeds."""
-    polarities = packs.values("polarity")
+    polarities = results.values("polarity")
     figure, axes = panel_grid(
         [""], [f"p = {p:g}" for p in polarities], "step (thousands)", "log10 evaluation loss", size=(1.9, 2.5)
     )
     for panel, p in zip(axes[0], polarities, strict=True):
-        for colour, k in zip(PALETTE, packs.values("multiple"), strict=False):
-            pack = packs.one(polarity=p, multiple=k)
-            band(panel, np.asarray(pack.report.steps) / 1000, _log_loss(pack), colour, f"{k:g}x")
+        for colour, k in zip(PALETTE, results.values("width_factor"), strict=False):
+            result = results.one(polarity=p, width_factor=k)
+            band(panel, np.asarray(result.report.steps) / 1000, _log_loss(result), colour, f"{k:g}x")
     axes[0, -1].legend(loc="upper right")
     return figure
 
 
-def _gap(packs: Results, polarity: float) -> np.ndarray:
-    narrow, wide = (packs.one(polarity=polarity, multiple=k) for k in (1, 10))
+def _gap(results: Results, polarity: float) -> np.ndarray:
+    narrow, wide = (results.one(polarity=polarity, width_factor=k) for k in (1, 10))
     return np.log10(at_step(narrow, "evaluate_loss")) - np.log10(at_step(wide, "evaluate_loss"))
 
 
@@ -59,7 +59,7 @@ narrow_is_worse = Claim(
     statistic="log10 evaluation loss at 1x minus that at 10x at the end, seed by seed",
     expected="> 0",
     refuted_by="an interval over seeds at or below 0 for that polarity",
-    values=lambda packs: {f"p = {p:g}": _gap(packs, p) for p in packs.values("polarity") if p >= 1.5},
+    values=lambda results: {f"p = {p:g}": _gap(results, p) for p in results.values("polarity") if p >= 1.5},
 )
 
 gap_grows = Claim(
@@ -67,7 +67,7 @@ gap_grows = Claim(
     statistic="that difference at p = 2.5 minus the same difference at p = 0, seed by seed",
     expected="> 0",
     refuted_by="an interval over seeds at or below 0",
-    values=lambda packs: {"p = 2.5 against p = 0": _gap(packs, POLARITIES[-1]) - _gap(packs, POLARITIES[0])},
+    values=lambda results: {"p = 2.5 against p = 0": _gap(results, POLARITIES[-1]) - _gap(results, POLARITIES[0])},
 )
 
 loss_falls = Claim(
@@ -75,10 +75,10 @@ loss_falls = Claim(
     statistic="log10 of the evaluation loss at the end over the evaluation loss at the start",
     expected="< -2",
     refuted_by="an interval over seeds above -2, that is less than a hundredfold fall, in that setting",
-    values=lambda packs: {
-        f"p = {p:g}, {k:g}x": (lambda curve: curve[-1] - curve[0])(_log_loss(packs.one(polarity=p, multiple=k)))
-        for p in packs.values("polarity")
-        for k in packs.values("multiple")
+    values=lambda results: {
+        f"p = {p:g}, {k:g}x": (lambda curve: curve[-1] - curve[0])(_log_loss(results.one(polarity=p, width_factor=k)))
+        for p in results.values("polarity")
+        for k in results.values("width_factor")
         if k >= 5
     },
 )

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tutelage.lab import Context, Experiment, Pack, Result, Shared, Spec, build
+from tutelage.lab import Context, Experiment, Result, Shared, TeacherStudent, TrainedStudents, build
 from tutelage.lab.experiment import Arrays
 from tutelage.networks import Network
 from tutelage.specialisation.certificates.hyperplanes import distances
@@ -19,14 +19,14 @@ class BoundaryDistances(Experiment, kind="boundary-distances", numerics=1):
     The weights of the students must be recorded at these steps.
     """
 
-    students: Spec
+    students: TeacherStudent
 
     @property
     def members(self) -> int:
         return self.students.members
 
     def run(self, context: Context) -> Arrays:
-        trained: Pack = context.result(self.students)
+        trained: TrainedStudents = context.result(self.students)
         steps = [step for step in trained.report.steps if step > 0]
         teacher, points, course = trained.teacher(), build(self.students)[2].train, []
         for done, at in enumerate(steps, start=1):
@@ -42,7 +42,7 @@ class BoundaryDistances(Experiment, kind="boundary-distances", numerics=1):
 @dataclass(frozen=True)
 class Nearness:
     """Students at one recorded step: distance [S, m] of every teacher boundary from the nearest student's, as in
-    Definition 3 of paper 000 (the larger of sine and offset); gradient [S]: the largest |g_1| on the training samples.
+    Definition 3 of Tian 2020 (the larger of sine and offset); gradient [S]: the largest |g_1| on the training samples.
     """
 
     step: int

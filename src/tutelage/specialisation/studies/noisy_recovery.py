@@ -1,4 +1,4 @@
-"""How near a student comes at a given size of its gradient (paper 001, Theorem 5)."""
+"""How near a student comes at a given size of its gradient (Tian 2019, Theorem 5)."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from matplotlib.figure import Figure
 
-from tutelage.lab import Pack, Record, Results, Spec
+from tutelage.lab import Record, Results, TeacherStudent, TrainedStudents
 from tutelage.specialisation.studies.nearness import BoundaryDistances, Nearness, nearness_course, spread
 from tutelage.studies.claims import Claim
 from tutelage.studies.figures import panel_grid, strength_bar, strength_colours
@@ -27,7 +27,7 @@ FAR = 0.5
 
 @study(
     "noisy-recovery",
-    seed="001",
+    paper="tian2019",
     figure="Thm 5",
     shows="No figure: with a gradient of at most eps, a student's angle from its teacher is of order eps^(1 - delta) "
     "over the coefficient alpha, which grows with the teacher's strength.",
@@ -35,10 +35,10 @@ FAR = 0.5
 def noisy_recovery(scale: Scale) -> Plan:
     """Angle from the teacher against the size of the gradient."""
     steps = STEPS[scale]
-    specs = [
-        Spec(
+    trained = [
+        TeacherStudent(
             teacher=Levels(inputs=10, hidden=5, outputs=5, polarity=polarity, levels=(-1.0, -0.5, 0.0, 0.5, 1.0)),
-            student=SmallNormal(multiple=3, scale=0.1),
+            student=SmallNormal(width_factor=3, scale=0.1),
             inputs=Gaussian(std=1.5, train=5_000, evaluate=1_000),
             training=Training(steps=steps, learning_rate=0.02),
             record=Record(at=spread(steps, FRAMES, first=100), weights="all", measures=("evaluate_loss", "strength")),
@@ -47,7 +47,7 @@ def noisy_recovery(scale: Scale) -> Plan:
         )
         for polarity in POLARITIES
     ]
-    experiments = [*specs, *(BoundaryDistances(students=spec) for spec in specs)]
+    experiments = [*trained, *(BoundaryDistances(students=students) for students in trained)]
     return Plan(experiments, draw, [nearly_linear, stronger_is_nearer], table, view=recovery_courses)
 
 
@@ -55,7 +55,7 @@ def noisy_recovery(scale: Scale) -> Plan:
 class AngleCourse:
     """Trained students of one polarity: distances and gradients at the recorded steps."""
 
-    trained: Pack
+    trained: TrainedStudents
     course: list[Nearness]
 
     @property
@@ -79,7 +79,7 @@ class AngleCourse:
 
 def recovery_courses(results: Results) -> list[AngleCourse]:
     """The course of every polarity."""
-    pairs = zip(results.of(Spec), results.of(BoundaryDistances), strict=True)
+    pairs = zip(results.of(TeacherStudent), results.of(BoundaryDistances), strict=True)
     return [AngleCourse(trained, nearness_course(distances)) for trained, distances in pairs]
 
 
@@ -110,7 +110,7 @@ def table(found: list[AngleCourse]) -> pa.Table:
         }
         for seen in found
         for at in seen.course
-        for s, seed in enumerate(seen.trained.spec.seeds)
+        for s, seed in enumerate(seen.trained.experiment.seeds)
         for j in range(at.distance.shape[1])
     ]
     return pa.Table.from_pylist(rows)

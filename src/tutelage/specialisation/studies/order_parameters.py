@@ -1,4 +1,4 @@
-"""Online SGD in many dimensions follows a few differential equations (seed 000, section 2; Saad and Solla 1995)."""
+"""Online SGD in many dimensions follows a few differential equations (Tian 2020, section 2; Saad and Solla 1995)."""
 
 from dataclasses import dataclass
 
@@ -31,7 +31,7 @@ FRAMES = 20
 
 @study(
     "order-parameters",
-    seed="000",
+    paper="tian2020",
     figure="sec. 2",
     shows="No figure: the seed sets finite dimensions against the limit of Saad and Solla (1995), where the overlaps "
     "of students and teachers under online SGD follow differential equations.",

@@ -1,4 +1,4 @@
-"""How near students come with how many samples, and where the theorems' bounds sit (paper 000, Theorems 3 and 4)."""
+"""How near students come with how many samples, and where the theorems' bounds sit (Tian 2020, Theorems 3 and 4)."""
 
 import math
 from dataclasses import dataclass
@@ -7,13 +7,13 @@ import numpy as np
 import pyarrow as pa
 from matplotlib.figure import Figure
 
-from tutelage.lab import Record, Results, Spec
+from tutelage.lab import Record, Results, TeacherStudent
 from tutelage.specialisation.studies.nearness import BoundaryDistances, nearness_course
 from tutelage.studies.claims import Claim
 from tutelage.studies.figures import PALETTE, panel_grid
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.training import Training
-from tutelage.training.inputs import Gaussian, Law, TeacherAware
+from tutelage.training.inputs import Distribution, Gaussian, TeacherAware
 from tutelage.training.students import SmallNormal
 from tutelage.training.teachers import Levels
 
@@ -21,24 +21,24 @@ STEPS: dict[Scale, int] = {"smoke": 1_000, "quick": 50_000, "paper": 300_000}
 SEEDS: dict[Scale, int] = {"smoke": 3, "quick": 12, "paper": 32}
 SAMPLES = (50, 200, 1_000, 5_000)
 SHAPES = ((5, 2), (5, 5), (20, 2), (20, 5))
-"""Inputs d and multiple; the teacher has five units, so K = 5 (1 + multiple)."""
+"""Inputs d and width_factor; the teacher has five units, so K = 5 (1 + width_factor)."""
 TEACHER = 5
 STD = 1.5
 
 
 @study(
     "polynomial-samples",
-    seed="000",
+    paper="tian2020",
     figure="Thms 3, 4",
     shows="No figure: with N samples students align within eps, N of order K^(5/2) d^2 / eps for data that know "
     "nothing of the teacher and K^(5/2) d / eps for data placed around its boundaries.",
 )
 def polynomial_samples(scale: Scale) -> Plan:
     """Alignment against samples, dimension and width, with the theorem's bound."""
-    laws = (Gaussian, TeacherAware)
+    distributions = (Gaussian, TeacherAware)
     experiments = [
-        BoundaryDistances(students=_spec(scale, d, k, law(train=n, evaluate=500, std=STD)))
-        for law in laws
+        BoundaryDistances(students=_experiment(scale, d, k, distribution(train=n, evaluate=500, std=STD)))
+        for distribution in distributions
         for d, k in SHAPES
         for n in SAMPLES
     ]
@@ -46,11 +46,11 @@ def polynomial_samples(scale: Scale) -> Plan:
     return Plan(experiments, draw, claims, table, view=curves_by_samples)
 
 
-def _spec(scale: Scale, dimension: int, multiple: int, law: Law) -> Spec:
-    return Spec(
+def _experiment(scale: Scale, dimension: int, width_factor: int, distribution: Distribution) -> TeacherStudent:
+    return TeacherStudent(
         teacher=Levels(inputs=dimension, hidden=TEACHER, outputs=TEACHER, levels=(-1.0, -0.5, 0.0, 0.5, 1.0)),
-        student=SmallNormal(multiple=multiple, scale=0.1),
-        inputs=law,
+        student=SmallNormal(width_factor=width_factor, scale=0.1),
+        inputs=distribution,
         training=Training(steps=STEPS[scale], learning_rate=0.02),
         record=Record(every=STEPS[scale], measures=("evaluate_loss",)),
         precision="float64",
@@ -60,18 +60,18 @@ def _spec(scale: Scale, dimension: int, multiple: int, law: Law) -> Spec:
 
 @dataclass(frozen=True)
 class SampleCurve:
-    """One distribution, dimension and multiple: mean distance of a member's teacher units per number of samples."""
+    """One distribution, dimension and width_factor: mean distance of a member's teacher units per number of samples."""
 
-    law: str
+    distribution: str
     dimension: int
-    multiple: float
+    width_factor: float
     samples: tuple[int, ...]
     distance: np.ndarray  # [len(samples), S]
     bound: np.ndarray  # [len(samples)], the eps that Theorem 3 or 4 would give
 
     @property
     def label(self) -> str:
-        return f"d = {self.dimension}, {self.multiple:g}x"
+        return f"d = {self.dimension}, {self.width_factor:g}x"
 
     @property
     def slopes(self) -> np.ndarray:
@@ -94,28 +94,28 @@ def promised(samples: int, dimension: int, units: int, aware: bool) -> float:
 
 
 def curves_by_samples(results: Results) -> list[SampleCurve]:
-    """One curve per distribution, dimension and multiple."""
+    """One curve per distribution, dimension and width_factor."""
     found = {}
     for result in results:
         students = result.experiment.students
-        shape = students.inputs.kind, students.teacher.inputs, students.student.multiple
+        shape = students.inputs.kind, students.teacher.inputs, students.student.width_factor
         found[(*shape, students.inputs.train)] = nearness_course(result)[-1].distance.mean(1)
     out = []
-    for law, dimension, multiple in dict.fromkeys(key[:3] for key in found):
-        samples = tuple(n for *shape, n in found if tuple(shape) == (law, dimension, multiple))
-        units = round(TEACHER * (1 + multiple))
-        bound = np.array([promised(n, dimension, units, law != "gaussian") for n in samples])
-        distance = np.stack([found[law, dimension, multiple, n] for n in samples])
-        out.append(SampleCurve(law, dimension, multiple, samples, distance, bound))
+    for distribution, dimension, width_factor in dict.fromkeys(key[:3] for key in found):
+        samples = tuple(n for *shape, n in found if tuple(shape) == (distribution, dimension, width_factor))
+        units = round(TEACHER * (1 + width_factor))
+        bound = np.array([promised(n, dimension, units, distribution != "gaussian") for n in samples])
+        distance = np.stack([found[distribution, dimension, width_factor, n] for n in samples])
+        out.append(SampleCurve(distribution, dimension, width_factor, samples, distance, bound))
     return out
 
 
 def table(curves: list[SampleCurve]) -> pa.Table:
     rows = [
         {
-            "inputs": c.law,
+            "inputs": c.distribution,
             "dimension": c.dimension,
-            "multiple": c.multiple,
+            "width_factor": c.width_factor,
             "samples": n,
             "seed": s,
             "distance": c.distance[i, s],
@@ -130,12 +130,12 @@ def table(curves: list[SampleCurve]) -> pa.Table:
 
 def draw(curves: list[SampleCurve]) -> Figure:
     """Geometric mean of the distance over seeds, by one deviation, and what the theorems promise; above 1, nothing."""
-    shapes = list(dict.fromkeys((c.dimension, c.multiple) for c in curves))
+    shapes = list(dict.fromkeys((c.dimension, c.width_factor) for c in curves))
     figure, axes = panel_grid([""], [f"d = {d}, {k:g}x" for d, k in shapes], "samples", "distance to nearest student")
     for c in curves:
-        panel = axes[0, shapes.index((c.dimension, c.multiple))]
-        colour = PALETTE[0] if c.law == "gaussian" else PALETTE[1]
-        name = "Gaussian" if c.law == "gaussian" else "teacher-aware"
+        panel = axes[0, shapes.index((c.dimension, c.width_factor))]
+        colour = PALETTE[0] if c.distribution == "gaussian" else PALETTE[1]
+        name = "Gaussian" if c.distribution == "gaussian" else "teacher-aware"
         log = np.log(c.distance)
         middle, factor = np.exp(log.mean(1)), np.exp(log.std(1))
         reach = np.stack([middle - middle / factor, middle * factor - middle])
@@ -147,11 +147,11 @@ def draw(curves: list[SampleCurve]) -> Figure:
 
 
 def _gaussian(curves: list[SampleCurve]) -> list[SampleCurve]:
-    return [c for c in curves if c.law == "gaussian"]
+    return [c for c in curves if c.distribution == "gaussian"]
 
 
 def _harder(curves: list[SampleCurve]) -> dict[str, np.ndarray]:
-    by = {(c.dimension, c.multiple): c for c in _gaussian(curves)}
+    by = {(c.dimension, c.width_factor): c for c in _gaussian(curves)}
     low, high = min(d for d, _ in by), max(d for d, _ in by)
     return {
         f"{k:g}x, {n} samples": np.log10(by[high, k].distance[i] / by[low, k].distance[i])
@@ -161,8 +161,8 @@ def _harder(curves: list[SampleCurve]) -> dict[str, np.ndarray]:
 
 
 def _nearer(curves: list[SampleCurve]) -> dict[str, np.ndarray]:
-    by = {(c.law, c.label): c for c in curves}
-    other = next(c.law for c in curves if c.law != "gaussian")
+    by = {(c.distribution, c.label): c for c in curves}
+    other = next(c.distribution for c in curves if c.distribution != "gaussian")
     return {
         f"{c.label}, {n} samples": np.log10(by[other, c.label].distance[i] / c.distance[i])
         for c in _gaussian(curves)
@@ -175,7 +175,7 @@ nearer_with_samples = Claim(
     statistic="slope of log mean distance against log samples, seed by seed (the theorems promise -1)",
     expected="< -0.3",
     refuted_by="an interval over seeds above -0.3 in that setting",
-    values=lambda curves: {f"{c.law}, {c.label}": c.slopes for c in curves},
+    values=lambda curves: {f"{c.distribution}, {c.label}": c.slopes for c in curves},
 )
 
 dimension_is_harder = Claim(

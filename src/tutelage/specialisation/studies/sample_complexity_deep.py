@@ -1,10 +1,10 @@
-"""More samples, more specialisation, the lowest layer first (seed 000, Fig. 6)."""
+"""More samples, more specialisation, the lowest layer first (Tian 2020, Fig. 6)."""
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from tutelage.lab import Pack, Results
-from tutelage.specialisation.studies.deep_setting import NAMES, DeepTeacherSize, deep_spec
+from tutelage.lab import Results, TrainedStudents
+from tutelage.specialisation.studies.deep_setting import NAMES, DeepTeacherSize, deep_experiment
 from tutelage.studies.claims import Claim
 from tutelage.studies.figures import PALETTE, panel_grid
 from tutelage.studies.statistics import at_step
@@ -24,7 +24,7 @@ MEASURES = ("evaluate_loss", "cross_entropy", "agreement", "rho_mean", "label_po
 
 @study(
     "sample-complexity-deep",
-    seed="000",
+    paper="tian2020",
     figure="6",
     shows="Evaluation loss and mean best correlation of every hidden layer against the number of samples, for a "
     "teacher of 50-75-100-125 units and students twice as wide, trained on the squared error and on cross-entropy: "
@@ -34,26 +34,26 @@ def sample_complexity_deep(scale: Scale) -> Plan:
     """More samples, more specialisation, the lowest layer first."""
     size = SIZES[scale]
     return Plan(
-        experiments=[deep_spec(size, loss, n, 2, MEASURES) for loss in NAMES for n in size.samples],
+        experiments=[deep_experiment(size, loss, n, 2, MEASURES) for loss in NAMES for n in size.samples],
         figure=draw,
         claims=[generalises, specialises, every_layer, lowest_best],
         numbers="layer",
     )
 
 
-def _loss(pack: Pack) -> np.ndarray:
+def _loss(result: TrainedStudents) -> np.ndarray:
     """Evaluation loss at the end: of the best constant's where it is the squared error, in nats where it is not."""
-    if pack.setting("loss") == "mse":
-        return at_step(pack, "evaluate_loss") / at_step(pack, "label_power")
-    return at_step(pack, "cross_entropy")
+    if result.setting("loss") == "mse":
+        return at_step(result, "evaluate_loss") / at_step(result, "label_power")
+    return at_step(result, "cross_entropy")
 
 
-def draw(packs: Results) -> Figure:
+def draw(results: Results) -> Figure:
     """Loss above, rho_mean of every layer below; bars are one standard error over seeds."""
     figure, axes = panel_grid(["", ""], list(NAMES.values()), "training samples", "", size=(3.0, 2.2), sharey=False)
     for column, loss in enumerate(NAMES):
-        chosen = sorted(packs.where(loss=loss), key=lambda p: p.spec.inputs.train)
-        x = [p.spec.inputs.train for p in chosen]
+        chosen = sorted(results.where(loss=loss), key=lambda p: p.experiment.inputs.train)
+        x = [p.experiment.inputs.train for p in chosen]
         _bars(axes[0, column], x, np.array([_loss(p) for p in chosen]), "#444444", None)
         axes[0, column].set_yscale("log")
         rho = np.array([at_step(p, "rho_mean") for p in chosen])
@@ -72,14 +72,14 @@ def _bars(panel, x, values: np.ndarray, colour: str, label: str | None) -> None:
     panel.errorbar(x, values.mean(1), error, color=colour, label=label, marker="o", markersize=3, linewidth=1.2)
 
 
-def _ends(packs: Results, loss: str) -> tuple[Pack, Pack]:
-    """The packs with the fewest and the most samples."""
-    ordered = sorted(packs.where(loss=loss), key=lambda p: p.spec.inputs.train)
+def _ends(results: Results, loss: str) -> tuple[TrainedStudents, TrainedStudents]:
+    """The experiments with the fewest and the most samples."""
+    ordered = sorted(results.where(loss=loss), key=lambda p: p.experiment.inputs.train)
     return ordered[0], ordered[-1]
 
 
-def _lowest(pack: Pack) -> np.ndarray:
-    return at_step(pack, "rho_mean")[:, 0]
+def _lowest(result: TrainedStudents) -> np.ndarray:
+    return at_step(result, "rho_mean")[:, 0]
 
 
 generalises = Claim(
@@ -87,8 +87,8 @@ generalises = Claim(
     statistic="log10 of the evaluation loss with the most samples over that with the fewest, at the end, seed by seed",
     expected="< 0",
     refuted_by="an interval over seeds at or above 0 for that loss",
-    values=lambda packs: {
-        name: np.log10(_loss(_ends(packs, loss)[1]) / _loss(_ends(packs, loss)[0])) for loss, name in NAMES.items()
+    values=lambda results: {
+        name: np.log10(_loss(_ends(results, loss)[1]) / _loss(_ends(results, loss)[0])) for loss, name in NAMES.items()
     },
 )
 
@@ -97,8 +97,8 @@ specialises = Claim(
     statistic="rho_mean of the lowest layer with the most samples minus that with the fewest, at the end, seed by seed",
     expected="> 0.1",
     refuted_by="an interval over seeds below 0.1 for that loss",
-    values=lambda packs: {
-        name: _lowest(_ends(packs, loss)[1]) - _lowest(_ends(packs, loss)[0]) for loss, name in NAMES.items()
+    values=lambda results: {
+        name: _lowest(_ends(results, loss)[1]) - _lowest(_ends(results, loss)[0]) for loss, name in NAMES.items()
     },
 )
 
@@ -107,10 +107,10 @@ every_layer = Claim(
     statistic="rho_mean of the layer with the most samples, at the end minus at the start, seed by seed",
     expected="> 0.1",
     refuted_by="an interval over seeds below 0.1 for that loss and layer",
-    values=lambda packs: {
+    values=lambda results: {
         f"{name}, layer {layer + 1}": gain[:, layer]
         for loss, name in NAMES.items()
-        for gain in [(lambda p: at_step(p, "rho_mean") - at_step(p, "rho_mean", 0))(_ends(packs, loss)[1])]
+        for gain in [(lambda p: at_step(p, "rho_mean") - at_step(p, "rho_mean", 0))(_ends(results, loss)[1])]
         for layer in range(gain.shape[1])
     },
 )
@@ -120,8 +120,8 @@ lowest_best = Claim(
     statistic="rho_mean of the lowest hidden layer minus that of the highest, at the end, seed by seed",
     expected="> 0",
     refuted_by="an interval over seeds at or below 0 in that setting",
-    values=lambda packs: {
-        f"{NAMES[p.setting('loss')]}, {p.spec.inputs.train:,} samples": _lowest(p) - at_step(p, "rho_mean")[:, -1]
-        for p in packs
+    values=lambda results: {
+        f"{NAMES[p.setting('loss')]}, {p.experiment.inputs.train:,} samples": _lowest(p) - at_step(p, "rho_mean")[:, -1]
+        for p in results
     },
 )

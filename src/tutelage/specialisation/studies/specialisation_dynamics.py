@@ -1,9 +1,9 @@
-"""Strong teacher units are found quickly, weak ones after a long time (seed 000, Fig. 8; seed 001, Fig. 12)."""
+"""Strong teacher units are found quickly, weak ones after a long time (Tian 2020, Fig. 8; Tian 2019, Fig. 12)."""
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from tutelage.lab import Pack, Results
+from tutelage.lab import Results, TrainedStudents
 from tutelage.specialisation.studies.two_layer import sweep
 from tutelage.studies.claims import Claim
 from tutelage.studies.figures import panel_grid, strength_bar, strength_colours
@@ -17,7 +17,7 @@ END_UNITS = 5
 
 @study(
     "specialisation-dynamics",
-    seed="000",
+    paper="tian2020",
     figure="8",
     shows="Best correlation of each of twenty teacher units over the training of 5x students: strong units are found "
     "at once, weak ones late or not at all, the more so the larger p.",
@@ -25,21 +25,21 @@ END_UNITS = 5
 def specialisation_dynamics(scale: Scale) -> Plan:
     """When each teacher unit is found, over training."""
     return Plan(
-        experiments=sweep(scale, hidden=UNITS, multiples=(5,), polarities=POLARITIES),
+        experiments=sweep(scale, hidden=UNITS, width_factors=(5,), polarities=POLARITIES),
         figure=draw,
         claims=[strong_sooner, weak_much_later],
         numbers="teacher",
     )
 
 
-def draw(packs: Results) -> Figure:
+def draw(results: Results) -> Figure:
     """Best correlation, mean over seeds, against the step: a panel a polarity, a colour a teacher unit."""
-    polarities = packs.values("polarity")
+    polarities = results.values("polarity")
     figure, axes = panel_grid([""], [f"p = {p:g}" for p in polarities], "step", "best correlation", size=(2.1, 2.4))
     for panel, p in zip(axes[0], polarities, strict=True):
-        pack = packs.one(polarity=p)
-        mean = np.nanmean(pack.report["best_correlation"], axis=1)
-        steps = np.asarray(pack.report.steps)
+        result = results.one(polarity=p)
+        mean = np.nanmean(result.report["best_correlation"], axis=1)
+        steps = np.asarray(result.report.steps)
         for unit, colour in enumerate(strength_colours(UNITS)):
             panel.plot(steps[1:], mean[1:, unit], color=colour, linewidth=1)
         panel.set_xscale("log")
@@ -48,13 +48,13 @@ def draw(packs: Results) -> Figure:
     return figure
 
 
-def _label(pack: Pack) -> str:
-    return f"p = {pack.setting('polarity'):g}"
+def _label(result: TrainedStudents) -> str:
+    return f"p = {result.setting('polarity'):g}"
 
 
-def _rank_of_time(pack: Pack) -> np.ndarray:
+def _rank_of_time(result: TrainedStudents) -> np.ndarray:
     """Rank correlation of a unit's place in strength with the step of its recovery; never counts as last."""
-    steps = recovery_steps(pack)
+    steps = recovery_steps(result)
     place = np.broadcast_to(np.arange(steps.shape[1], dtype=float), steps.shape)
     return rank_correlations(place, steps)
 
@@ -65,12 +65,12 @@ strong_sooner = Claim(
     "recorded step with correlation above 0.95 (never counts as last)",
     expected="> 0.5",
     refuted_by="an interval over seeds below 0.5 for that polarity",
-    values=lambda packs: {_label(p): _rank_of_time(p) for p in packs},
+    values=lambda results: {_label(p): _rank_of_time(p) for p in results},
 )
 
 
-def _time_ratio(pack: Pack) -> np.ndarray:
-    steps = np.minimum(recovery_steps(pack), pack.report.steps[-1])
+def _time_ratio(result: TrainedStudents) -> np.ndarray:
+    steps = np.minimum(recovery_steps(result), result.report.steps[-1])
     return np.log2(steps[:, -END_UNITS:].mean(1) / np.maximum(steps[:, :END_UNITS].mean(1), 1))
 
 
@@ -80,5 +80,5 @@ weak_much_later = Claim(
     "counts as the last step, which can only make the ratio smaller)",
     expected="> 1",
     refuted_by="an interval over seeds below 1, that is less than twice as long, for that polarity",
-    values=lambda packs: {_label(p): _time_ratio(p) for p in packs},
+    values=lambda results: {_label(p): _time_ratio(p) for p in results},
 )

@@ -1,4 +1,4 @@
-"""The exact flow says which teacher unit is found when (seed 001, section 5), and samples are held against it."""
+"""The exact flow says which teacher unit is found when (Tian 2019, section 5), and samples are held against it."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ import pyarrow as pa
 import torch
 from matplotlib.figure import Figure
 
-from tutelage.lab import Context, Experiment, Pack, Record, Results, Shared, Spec
+from tutelage.lab import Context, Experiment, Record, Results, Shared, TeacherStudent, TrainedStudents
 from tutelage.lab.experiment import Arrays
 from tutelage.measures import RECOVERED
 from tutelage.population.expectations import Units, units_of
@@ -33,7 +33,7 @@ FRAMES: dict[Scale, int] = {"smoke": 12, "quick": 60, "paper": 60}
 
 @study(
     "strong-first-theory",
-    seed="001",
+    paper="tian2019",
     figure="sec. 5",
     shows="No figure: in the expected dynamics students first follow the strongest teacher units, and weak ones are "
     "learned after the strong ones are accounted for.",
@@ -41,10 +41,10 @@ FRAMES: dict[Scale, int] = {"smoke": 12, "quick": 60, "paper": 60}
 def strong_first_theory(scale: Scale) -> Plan:
     """Strong teacher units first, by the exact flow and from samples."""
     steps, measures = STEPS[scale], ("evaluate_loss", "strength")
-    specs = [
-        Spec(
+    experiments = [
+        TeacherStudent(
             teacher=Levels(inputs=20, hidden=UNITS, outputs=10, polarity=polarity, bias=0.0, output_bias=0.0),
-            student=SmallNormal(multiple=4, bias=False),
+            student=SmallNormal(width_factor=4, bias=False),
             inputs=Gaussian(std=1.0, train=10_000, evaluate=1_000),
             training=Training(steps=steps, learning_rate=RATE),
             record=Record(at=spread(steps, FRAMES[scale], first=50), weights="all", measures=measures),
@@ -52,14 +52,14 @@ def strong_first_theory(scale: Scale) -> Plan:
         )
         for polarity in POLARITIES
     ]
-    flows = [FlowOfStudents(students=spec) for spec in specs]
+    flows = [FlowOfStudents(students=experiment) for experiment in experiments]
     return Plan(flows, draw, [flow_order, sample_order, same_order, same_time], table, view=recoveries)
 
 
 class FlowOfStudents(Experiment, kind="flow-of-students", numerics=1):
     """The exact flow of both layers from the very teachers and starts of trained students, beside their training."""
 
-    students: Spec
+    students: TeacherStudent
 
     @property
     def members(self) -> int:
@@ -70,7 +70,7 @@ class FlowOfStudents(Experiment, kind="flow-of-students", numerics=1):
         return 2.0 * self.members
 
     def run(self, context: Context) -> Arrays:
-        trained: Pack = context.result(self.students)
+        trained: TrainedStudents = context.result(self.students)
         teacher, start = units_of(trained.teacher()), units_of(trained.weights(0))
         times = RATE * np.asarray(trained.report.steps, float)
         tolerances = {"relative": 1e-5, "absolute": 1e-7}
@@ -104,8 +104,8 @@ def recoveries(results: Results) -> list[RecoveryCourse]:
     return out
 
 
-def _from_samples(teacher: Units, pack: Pack) -> np.ndarray:
-    return np.stack([best_correlations(teacher, units_of(pack.weights(step))) for step in pack.report.steps])
+def _from_samples(teacher: Units, result: TrainedStudents) -> np.ndarray:
+    return np.stack([best_correlations(teacher, units_of(result.weights(step))) for step in result.report.steps])
 
 
 def best_correlations(teacher: Units, students: Units) -> np.ndarray:

@@ -1,11 +1,11 @@
-"""Strong teacher units are recovered first, and wider students recover more (seed 000, Fig. 7; seed 001, Fig. 10)."""
+"""Strong teacher units are recovered first, and wider students recover more (Tian 2020, Fig. 7; Tian 2019, Fig. 10)."""
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from tutelage.lab import Pack, Results
+from tutelage.lab import Results, TrainedStudents
 from tutelage.measures import RECOVERED
-from tutelage.specialisation.studies.two_layer import MULTIPLES, SIZES, sweep
+from tutelage.specialisation.studies.two_layer import SIZES, WIDTH_FACTORS, sweep
 from tutelage.studies.claims import Claim
 from tutelage.studies.figures import PALETTE, panel_grid
 from tutelage.studies.statistics import at_step, recovered_share
@@ -18,7 +18,7 @@ END_UNITS = 5  # the strongest and the weakest five of the twenty are compared
 
 @study(
     "success-rate",
-    seed="000",
+    paper="tian2020",
     figure="7",
     shows="How often each of twenty teacher units, strongest first, is recovered after 5 epochs (dotted) and at the "
     "end (solid): strong units first, wider students more of them, and 1x students stop short however long they train.",
@@ -27,42 +27,42 @@ def success_rate(scale: Scale) -> Plan:
     """How often each teacher unit is recovered, by strength, width and polarity."""
     early = SIZES[scale].early
     return Plan(
-        experiments=sweep(scale, hidden=UNITS, multiples=MULTIPLES, polarities=POLARITIES),
-        figure=lambda packs: draw(packs, early),
+        experiments=sweep(scale, hidden=UNITS, width_factors=WIDTH_FACTORS, polarities=POLARITIES),
+        figure=lambda results: draw(results, early),
         claims=[strong_first(early), strong_at_the_end, wider_recovers_more, stuck_at_1x, polarity_is_harder],
         numbers="teacher",
     )
 
 
-def draw(packs: Results, early: int) -> Figure:
-    """Recovery of unit j against j: a panel a polarity, a colour a multiple, dotted early and solid at the end."""
-    polarities, multiples = packs.values("polarity"), packs.values("multiple")
+def draw(results: Results, early: int) -> Figure:
+    """Recovery of unit j against j: a panel a polarity, a colour a width_factor, dotted early and solid at the end."""
+    polarities, width_factors = results.values("polarity"), results.values("width_factor")
     figure, axes = panel_grid(
         [""], [f"p = {p:g}" for p in polarities], "teacher unit, strongest first", "success rate", size=(2.1, 2.4)
     )
     for panel, p in zip(axes[0], polarities, strict=True):
-        for colour, k in zip(PALETTE, multiples, strict=False):
-            pack = packs.one(polarity=p, multiple=k)
+        for colour, k in zip(PALETTE, width_factors, strict=False):
+            result = results.one(polarity=p, width_factor=k)
             units = np.arange(UNITS)
-            panel.plot(units, _rates(pack, early), ":", color=colour)
-            panel.plot(units, _rates(pack, None), "-", color=colour, label=f"{k:g}x")
+            panel.plot(units, _rates(result, early), ":", color=colour)
+            panel.plot(units, _rates(result, None), "-", color=colour, label=f"{k:g}x")
         panel.set_ylim(-0.03, 1.03)
     axes[0, 0].legend(loc="lower left")
     return figure
 
 
-def _rates(pack: Pack, step: int | None) -> np.ndarray:
-    best = at_step(pack, "best_correlation", step)
+def _rates(result: TrainedStudents, step: int | None) -> np.ndarray:
+    best = at_step(result, "best_correlation", step)
     return np.nanmean(np.where(np.isfinite(best), best > RECOVERED, np.nan), axis=0)
 
 
-def _strong_minus_weak(pack: Pack, step: int | None = None) -> np.ndarray:
-    found = at_step(pack, "best_correlation", step) > RECOVERED
+def _strong_minus_weak(result: TrainedStudents, step: int | None = None) -> np.ndarray:
+    found = at_step(result, "best_correlation", step) > RECOVERED
     return found[:, :END_UNITS].mean(1) - found[:, -END_UNITS:].mean(1)
 
 
-def _label(pack: Pack) -> str:
-    return f"p = {pack.setting('polarity'):g}, {pack.setting('multiple'):g}x"
+def _label(result: TrainedStudents) -> str:
+    return f"p = {result.setting('polarity'):g}, {result.setting('width_factor'):g}x"
 
 
 def strong_first(early: int) -> Claim:
@@ -71,7 +71,7 @@ def strong_first(early: int) -> Claim:
         statistic="share recovered of the five strongest units minus that of the five weakest, after 5 epochs",
         expected="> 0",
         refuted_by="an interval over seeds at or below 0 in that setting",
-        values=lambda packs: {_label(p): _strong_minus_weak(p, early) for p in packs},
+        values=lambda results: {_label(p): _strong_minus_weak(p, early) for p in results},
     )
 
 
@@ -80,7 +80,7 @@ strong_at_the_end = Claim(
     statistic="share recovered of the five strongest units minus that of the five weakest, at the end",
     expected="> 0",
     refuted_by="an interval over seeds at or below 0 in that setting",
-    values=lambda packs: {_label(p): _strong_minus_weak(p) for p in packs if p.setting("polarity") >= 1.5},
+    values=lambda results: {_label(p): _strong_minus_weak(p) for p in results if p.setting("polarity") >= 1.5},
 )
 
 wider_recovers_more = Claim(
@@ -88,10 +88,10 @@ wider_recovers_more = Claim(
     statistic="share of units recovered at 10x minus the share at 1x at the end, seed by seed",
     expected="> 0",
     refuted_by="an interval over seeds at or below 0 for that polarity",
-    values=lambda packs: {
-        f"p = {p:g}": recovered_share(packs.one(polarity=p, multiple=10))
-        - recovered_share(packs.one(polarity=p, multiple=1))
-        for p in packs.values("polarity")
+    values=lambda results: {
+        f"p = {p:g}": recovered_share(results.one(polarity=p, width_factor=10))
+        - recovered_share(results.one(polarity=p, width_factor=1))
+        for p in results.values("polarity")
     },
 )
 
@@ -100,8 +100,8 @@ stuck_at_1x = Claim(
     statistic="share of units recovered by 1x students at the end",
     expected="< 0.95",
     refuted_by="an interval over seeds above 0.95 for that polarity",
-    values=lambda packs: {
-        f"p = {p:g}": recovered_share(packs.one(polarity=p, multiple=1)) for p in packs.values("polarity")
+    values=lambda results: {
+        f"p = {p:g}": recovered_share(results.one(polarity=p, width_factor=1)) for p in results.values("polarity")
     },
 )
 
@@ -109,10 +109,10 @@ polarity_is_harder = Claim(
     "fewer units are recovered the more polarised their strengths are",
     statistic="share of units recovered at p = 0.5 minus the share at p = 2.5 at the end, seed by seed",
     expected="> 0",
-    refuted_by="an interval over seeds at or below 0 for that multiple",
-    values=lambda packs: {
-        f"{k:g}x": recovered_share(packs.one(polarity=POLARITIES[0], multiple=k))
-        - recovered_share(packs.one(polarity=POLARITIES[-1], multiple=k))
-        for k in packs.values("multiple")
+    refuted_by="an interval over seeds at or below 0 for that width_factor",
+    values=lambda results: {
+        f"{k:g}x": recovered_share(results.one(polarity=POLARITIES[0], width_factor=k))
+        - recovered_share(results.one(polarity=POLARITIES[-1], width_factor=k))
+        for k in results.values("width_factor")
     },
 )

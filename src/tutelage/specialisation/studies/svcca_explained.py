@@ -1,4 +1,6 @@
-"""Why SVCCA finds trained networks alike: what its two steps do to specialised and idle students (001, section 6)."""
+"""Why SVCCA finds trained networks alike: what its two steps do to specialised and idle students (Tian 2019, section
+6).
+"""
 
 from dataclasses import dataclass
 
@@ -7,7 +9,7 @@ import pyarrow as pa
 import torch
 from matplotlib.figure import Figure
 
-from tutelage.lab import Context, Experiment, Pack, Results, Spec, build
+from tutelage.lab import Context, Experiment, Results, TeacherStudent, TrainedStudents, build
 from tutelage.lab.experiment import Arrays
 from tutelage.measures import RECOVERED, correlations, second_moments, similarity
 from tutelage.measures.similarity import kept_directions
@@ -18,13 +20,13 @@ from tutelage.studies.figures import PALETTE, band, panel_grid
 from tutelage.studies.study import Plan, Scale, study
 
 INDICES = ("svcca", "cca", "pwcca", "cka")
-MULTIPLES = (2, 5, 10)
+WIDTH_FACTORS = (2, 5, 10)
 POLARITIES = (0.0, 1.0)
 
 
 @study(
     "svcca-explained",
-    seed="001",
+    paper="tian2019",
     figure="sec. 6",
     shows="No figure: the seed argues that SVCCA works because its SVD step removes the small activations of unaligned "
     "students, and its CCA step merges co-linear students and removes the order of the units.",
@@ -32,11 +34,11 @@ POLARITIES = (0.0, 1.0)
 def svcca_explained(scale: Scale) -> Plan:
     """What SVCCA sees of an over-realised student."""
     record = {"measures": (*MEASURES, *INDICES)}
-    specs = [
+    trained = [
         s.model_copy(update={"record": s.record.model_copy(update=record)})
-        for s in sweep(scale, hidden=10, multiples=MULTIPLES, polarities=POLARITIES)
+        for s in sweep(scale, hidden=10, width_factors=WIDTH_FACTORS, polarities=POLARITIES)
     ]
-    experiments = [*specs, *(LayerLikeness(students=spec) for spec in specs)]
+    experiments = [*trained, *(LayerLikeness(students=students) for students in trained)]
     claims = [svd_drops_the_unaligned, few_directions, cca_merges, more_than_unit_by_unit]
     return Plan(experiments, draw, claims, table, view=likeness_by_setting)
 
@@ -44,14 +46,14 @@ def svcca_explained(scale: Scale) -> Plan:
 class LayerLikeness(Experiment, kind="layer-likeness", numerics=1):
     """SVCCA of hidden layers of teachers and trained students, whole and with the best unit per teacher unit alone."""
 
-    students: Spec
+    students: TeacherStudent
 
     @property
     def members(self) -> int:
         return self.students.members
 
     def run(self, context: Context) -> Arrays:
-        trained: Pack = context.result(self.students)
+        trained: TrainedStudents = context.result(self.students)
         teacher, students, points = trained.teacher(), trained.weights(), build(self.students)[2].evaluate
         rows = []
         for s in range(self.members):
@@ -64,7 +66,7 @@ class LayerLikeness(Experiment, kind="layer-likeness", numerics=1):
 class LikenessOfStudents:
     """Trained students of one setting, and one number per member under each name, [S], at the end of training."""
 
-    trained: Pack
+    trained: TrainedStudents
     values: dict[str, np.ndarray]
 
     @property
@@ -72,12 +74,12 @@ class LikenessOfStudents:
         return self.trained.setting("polarity")
 
     @property
-    def multiple(self) -> float:
-        return self.trained.setting("multiple")
+    def width_factor(self) -> float:
+        return self.trained.setting("width_factor")
 
     @property
     def label(self) -> str:
-        return f"p = {self.polarity:g}, {self.multiple:g}x"
+        return f"p = {self.polarity:g}, {self.width_factor:g}x"
 
 
 VALUES = (
@@ -88,7 +90,7 @@ VALUES = (
 
 def likeness_by_setting(results: Results) -> list[LikenessOfStudents]:
     """Trained students with their likeness to the teachers."""
-    pairs = zip(results.of(Spec), results.of(LayerLikeness), strict=True)
+    pairs = zip(results.of(TeacherStudent), results.of(LayerLikeness), strict=True)
     return [LikenessOfStudents(trained, {name: likeness[name] for name in VALUES}) for trained, likeness in pairs]
 
 
@@ -117,12 +119,12 @@ def table(found: list[LikenessOfStudents]) -> pa.Table:
     rows = [
         {
             "polarity": seen.polarity,
-            "multiple": seen.multiple,
+            "width_factor": seen.width_factor,
             "seed": seed,
             **{name: values[i] for name, values in seen.values.items()},
         }
         for seen in found
-        for i, seed in enumerate(seen.trained.spec.seeds)
+        for i, seed in enumerate(seen.trained.experiment.seeds)
     ]
     return pa.Table.from_pylist(rows)
 
@@ -130,13 +132,13 @@ def table(found: list[LikenessOfStudents]) -> pa.Table:
 def draw(found: list[LikenessOfStudents]) -> Figure:
     """Likeness of teacher's and students' hidden layers over training, index by index."""
     settings = sorted({seen.polarity for seen in found})
-    multiples = sorted({seen.multiple for seen in found})
+    width_factors = sorted({seen.width_factor for seen in found})
     figure, axes = panel_grid(
-        [f"p = {p:g}" for p in settings], [f"{k:g}x" for k in multiples], "step", "likeness to the teacher"
+        [f"p = {p:g}" for p in settings], [f"{k:g}x" for k in width_factors], "step", "likeness to the teacher"
     )
     for seen in found:
         report = seen.trained.report
-        place = settings.index(seen.polarity), multiples.index(seen.multiple)
+        place = settings.index(seen.polarity), width_factors.index(seen.width_factor)
         for name, colour, style in zip(INDICES, PALETTE, ("-", "--", ":", "-"), strict=False):
             band(axes[place], np.array(report.steps), report[name][:, :, 0], colour, name.upper(), style, spread=False)
         unit_by_unit = report["specialisation"].mean(2)

@@ -1,9 +1,9 @@
-"""Data built around the teacher's boundaries generalises from few samples (seed 000, Fig. 9)."""
+"""Data built around the teacher's boundaries generalises from few samples (Tian 2020, Fig. 9)."""
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from tutelage.lab import Pack, Record, Results, Spec
+from tutelage.lab import Record, Results, TeacherStudent, TrainedStudents
 from tutelage.specialisation.studies.two_layer import SIZES
 from tutelage.studies.claims import Claim
 from tutelage.studies.figures import PALETTE, panel_grid
@@ -32,7 +32,7 @@ FEW = 3_000  # the claim of better generalisation is made for at most this many 
 
 @study(
     "teacher-aware-data",
-    seed="000",
+    paper="tian2020",
     figure="9",
     shows="Training and evaluation loss against the number of samples: students fit both kinds of data, but only "
     "points built around the teacher's boundaries generalise from few samples.",
@@ -40,33 +40,33 @@ FEW = 3_000  # the claim of better generalisation is made for at most this many 
 def teacher_aware_data(scale: Scale) -> Plan:
     """Teacher-aware against teacher-agnostic data, by number of samples."""
     size = SIZES[scale]
-    specs = [
-        Spec(
+    experiments = [
+        TeacherStudent(
             teacher=Levels(inputs=size.inputs, hidden=10, outputs=size.outputs, polarity=0.0),
-            student=SmallNormal(multiple=2),
-            inputs=law.model_copy(update={"train": samples, "evaluate": size.evaluate}),
+            student=SmallNormal(width_factor=2),
+            inputs=distribution.model_copy(update={"train": samples, "evaluate": size.evaluate}),
             training=Training(steps=size.steps),
             record=Record(measures=("train_loss", "evaluate_loss", "label_power", "rho_mean")),
             seeds=SEEDS[scale],
         )
-        for law in LAWS.values()
+        for distribution in LAWS.values()
         for samples in SAMPLES[scale]
     ]
     return Plan(
-        experiments=specs,
+        experiments=experiments,
         figure=draw,
         claims=[both_fit, aware_generalises, aware_generalises_to_its_own],
         numbers="member",
     )
 
 
-def draw(packs: Results) -> Figure:
+def draw(results: Results) -> Figure:
     """Training and evaluation loss at the end against the number of samples, mean and range over seeds."""
     figure, axes = panel_grid([""], ["training", "evaluation"], "training samples", "loss", size=(3.0, 2.6))
     for panel, measure in zip(axes[0], ("train_loss", "evaluate_loss"), strict=True):
         for colour, kind in zip(PALETTE, LAWS, strict=False):
-            x = [p.spec.inputs.train for p in _of(packs, kind)]
-            y = np.stack([at_step(p, measure) for p in _of(packs, kind)])
+            x = [p.experiment.inputs.train for p in _of(results, kind)]
+            y = np.stack([at_step(p, measure) for p in _of(results, kind)])
             panel.plot(x, np.nanmean(y, 1), "o-", color=colour, label=kind, markersize=3)
             panel.fill_between(x, np.nanmin(y, 1), np.nanmax(y, 1), color=colour, alpha=0.15, linewidth=0)
         panel.set_xscale("log")
@@ -75,19 +75,21 @@ def draw(packs: Results) -> Figure:
     return figure
 
 
-def _of(packs: Results, kind: str) -> list[Pack]:
-    """The packs of one kind of data, by number of samples."""
-    law = LAWS[kind]
-    sizes = {"train": law.train, "evaluate": law.evaluate}
-    return [p for p in packs if p.spec.inputs.model_copy(update=sizes) == law]
+def _of(results: Results, kind: str) -> list[TrainedStudents]:
+    """The experiments of one kind of data, by number of samples."""
+    distribution = LAWS[kind]
+    sizes = {"train": distribution.train, "evaluate": distribution.evaluate}
+    return [p for p in results if p.experiment.inputs.model_copy(update=sizes) == distribution]
 
 
-def _advantage(packs: Results, kind: str) -> dict[str, np.ndarray]:
+def _advantage(results: Results, kind: str) -> dict[str, np.ndarray]:
     """log2 of the evaluation loss of agnostic over that of another kind of data, for few samples."""
     return {
-        f"{plain.spec.inputs.train} samples": np.log2(at_step(plain, "evaluate_loss") / at_step(aware, "evaluate_loss"))
-        for plain, aware in zip(_of(packs, "teacher-agnostic"), _of(packs, kind), strict=True)
-        if plain.spec.inputs.train <= FEW
+        f"{plain.experiment.inputs.train} samples": np.log2(
+            at_step(plain, "evaluate_loss") / at_step(aware, "evaluate_loss")
+        )
+        for plain, aware in zip(_of(results, "teacher-agnostic"), _of(results, kind), strict=True)
+        if plain.experiment.inputs.train <= FEW
     }
 
 
@@ -96,10 +98,10 @@ both_fit = Claim(
     statistic="training loss at the end over the loss of the best constant",
     expected="< 0.05",
     refuted_by="an interval over seeds above 0.05 in that setting",
-    values=lambda packs: {
-        f"{kind}, {p.spec.inputs.train} samples": at_step(p, "train_loss") / at_step(p, "label_power")
+    values=lambda results: {
+        f"{kind}, {p.experiment.inputs.train} samples": at_step(p, "train_loss") / at_step(p, "label_power")
         for kind in LAWS
-        for p in _of(packs, kind)
+        for p in _of(results, kind)
     },
 )
 
@@ -108,7 +110,7 @@ aware_generalises = Claim(
     statistic="log2 of the evaluation loss with agnostic data over that with aware data, seed by seed",
     expected="> 1",
     refuted_by="an interval over seeds below 1, that is not half the loss, at that number of samples",
-    values=lambda packs: _advantage(packs, "teacher-aware"),
+    values=lambda results: _advantage(results, "teacher-aware"),
 )
 
 aware_generalises_to_its_own = Claim(
@@ -116,5 +118,5 @@ aware_generalises_to_its_own = Claim(
     statistic="log2 of the evaluation loss with agnostic data over that with aware data, seed by seed",
     expected="> 1",
     refuted_by="an interval over seeds below 1, that is not half the loss, at that number of samples",
-    values=lambda packs: _advantage(packs, "aware, judged on aware points"),
+    values=lambda results: _advantage(results, "aware, judged on aware points"),
 )

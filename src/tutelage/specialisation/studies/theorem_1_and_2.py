@@ -1,4 +1,4 @@
-"""Theorems 1 and 2 of paper 000 held against trained students, unit by unit."""
+"""Theorems 1 and 2 of Tian 2020 held against trained students, unit by unit."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import pyarrow as pa
 from matplotlib.figure import Figure
 
 from tutelage.certificates import Certificate, certify
-from tutelage.lab import Context, Experiment, Pack, Record, Results, Spec, build
+from tutelage.lab import Context, Experiment, Record, Results, TeacherStudent, TrainedStudents, build
 from tutelage.lab.experiment import Arrays
 from tutelage.specialisation.studies.nearness import BoundaryDistances, Nearness, nearness_course, spread
 from tutelage.studies.claims import Claim
@@ -24,12 +24,12 @@ STEPS: dict[Scale, int] = {"smoke": 2_000, "quick": 100_000, "paper": 1_000_000}
 SEEDS: dict[Scale, int] = {"smoke": 3, "quick": 16, "paper": 32}
 FRAMES = 9
 ALIGNED = 0.05
-"""Boundaries count as the same within this sine and offset (000, Def. 3)."""
+"""Boundaries count as the same within this sine and offset (Tian 2020, Def. 3)."""
 
 
 @study(
     "theorem-1-and-2",
-    seed="000",
+    paper="tian2020",
     figure="Thms 1, 2",
     shows="No figure: where the gradient vanishes, every observed teacher unit has a student with the same boundary, "
     "and students that share no teacher's boundary and are observed by enough others have no net fan-out.",
@@ -37,16 +37,16 @@ ALIGNED = 0.05
 def theorem_1_and_2(scale: Scale) -> Plan:
     """What Theorems 1 and 2 say of trained students."""
     steps = STEPS[scale]
-    spec = Spec(
+    experiment = TeacherStudent(
         teacher=Levels(inputs=8, hidden=3, outputs=3, levels=(-1.0, -0.5, 0.0, 0.5, 1.0), bias=-0.3),
-        student=SmallNormal(multiple=4, scale=0.1),
+        student=SmallNormal(width_factor=4, scale=0.1),
         inputs=Gaussian(std=1.5, train=2_000, evaluate=1_000),
         training=Training(steps=steps, learning_rate=0.02),
         record=Record(at=spread(steps, FRAMES), weights="all", measures=("evaluate_loss",)),
         precision="float64",
         seeds=SEEDS[scale],
     )
-    experiments = [BoundaryDistances(students=spec), CertifiedShares(students=spec)]
+    experiments = [BoundaryDistances(students=experiment), CertifiedShares(students=experiment)]
     claims = [aligned, spoken_of, no_net_fan_out, nearer_as_the_gradient_falls]
     return Plan(experiments, draw, claims, table, view=theorem_values)
 
@@ -57,7 +57,7 @@ class CertifiedShares(Experiment, kind="certified-shares", numerics=1):
     Any gradient is accepted: each certificate checks by itself whether it is small enough for a conclusion.
     """
 
-    students: Spec
+    students: TeacherStudent
     alignment: float = ALIGNED
 
     @property
@@ -65,7 +65,7 @@ class CertifiedShares(Experiment, kind="certified-shares", numerics=1):
         return self.students.members
 
     def run(self, context: Context) -> Arrays:
-        trained: Pack = context.result(self.students)
+        trained: TrainedStudents = context.result(self.students)
         teacher, students, points = trained.teacher(), trained.weights(), build(self.students)[2].train
         options = {"tolerance": float("inf"), "alignment": self.alignment}
         spoken, right = shares(certify("alignment", teacher, students, points, **options))

@@ -1,20 +1,21 @@
-"""The two-layer sweep behind most figures of seeds 000 and 001: one set of packs, shared by the studies that use it.
+"""The two-layer sweep behind most figures of Tian 2020 and Tian 2019: one set of experiments, shared by the studies
+that use it.
 
 Settings: 100 inputs, 50 outputs, SGD with learning rate 0.01 and batches of 16, students from N(0, 0.005^2). Inputs
-are N(0, 1.5^2) as seed 001 says; with the 10 that seed 000 prints, this learning rate diverges.
+are N(0, 1.5^2) as Tian 2019 says; with the 10 that Tian 2020 prints, this learning rate diverges.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tutelage.lab import Record, Spec
+from tutelage.lab import Record, TeacherStudent
 from tutelage.studies.study import Scale
 from tutelage.training import Training
 from tutelage.training.inputs import Gaussian
 from tutelage.training.students import SmallNormal
 from tutelage.training.teachers import Levels
 
-MULTIPLES = (1, 2, 5, 10)
+WIDTH_FACTORS = (1, 2, 5, 10)
 MEASURES = ("evaluate_loss", "rho_mean", "strength", "best_correlation", "specialisation", "best_teacher", "fan_out")
 EPOCH = 1000
 """Steps the seeds call an epoch."""
@@ -38,7 +39,7 @@ class TwoLayerSize:
 
     @property
     def early(self) -> int:
-        """The step of the dotted lines of 000, Fig. 7: five epochs."""
+        """The step of the dotted lines of Tian 2020, Fig. 7: five epochs."""
         return 5 * self.epoch
 
 
@@ -49,18 +50,18 @@ SIZES: dict[Scale, TwoLayerSize] = {
 }
 
 
-def sweep(scale: Scale, hidden: int, multiples: Sequence[int], polarities: Sequence[float]) -> list[Spec]:
-    """One pack for each multiple and polarity, in that order."""
+def sweep(scale: Scale, hidden: int, width_factors: Sequence[int], polarities: Sequence[float]) -> list[TeacherStudent]:
+    """One experiment for each width_factor and polarity, in that order."""
     size = SIZES[scale]
     return [
-        Spec(
+        TeacherStudent(
             teacher=Levels(inputs=size.inputs, hidden=hidden, outputs=size.outputs, polarity=polarity),
-            student=SmallNormal(multiple=multiple),
+            student=SmallNormal(width_factor=width_factor),
             inputs=Gaussian(std=1.5, train=size.train, evaluate=size.evaluate),
             training=Training(steps=size.steps),
             record=Record(every=size.epoch, at=tuple(size.epoch * k // 10 for k in (1, 2, 5)), measures=MEASURES),
             seeds=size.seeds,
         )
-        for multiple in multiples
+        for width_factor in width_factors
         for polarity in polarities
     ]

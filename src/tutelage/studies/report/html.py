@@ -7,7 +7,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
 from tutelage.studies import STUDIES, source
 from tutelage.studies.report.study_files import read_claims, read_provenance
@@ -18,7 +18,9 @@ def write_reports(out: str | Path) -> Path:
     out = Path(out)
     found = sorted(path.parent for path in out.glob("*/*/claims.json") if not path.parent.name.startswith("."))
     if not found:
-        raise Refusal(f"{out} holds no reproduced study (no SCALE/STUDY/claims.json): run 'tutelage reproduce' first")
+        raise TutelageError(
+            f"{out} holds no reproduced study (no SCALE/STUDY/claims.json): run 'tutelage reproduce' first"
+        )
     studies = [read_study(folder) for folder in found]
     for folder, study in zip(found, studies, strict=True):
         write_atomically(folder / "report.html", render(study["title"], [study]))
@@ -33,12 +35,12 @@ def read_study(folder: Path) -> dict[str, Any]:
     try:
         picture = base64.b64encode((folder / "figure.png").read_bytes()).decode()
     except OSError as error:
-        raise Refusal(f"the study in {folder} lacks its figure ({error.strerror}): reproduce it again") from None
+        raise TutelageError(f"the study in {folder} lacks its figure ({error.strerror}): reproduce it again") from None
     first = verdicts[0]
     known = STUDIES.get(first["study"])
     return {
         "name": first["study"],
-        "source": source(first["seed"], first["figure"]),
+        "source": source(first["paper"], first["figure"]),
         "scale": first["scale"],
         "title": known.title if known else first["study"],
         "shows": known.shows if known else "(this study is not part of the installed version)",

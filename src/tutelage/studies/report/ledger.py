@@ -5,7 +5,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
 from tutelage.settings import one_line
 from tutelage.studies import source
@@ -24,7 +24,7 @@ def write_ledger(root: str | Path) -> Path:
     root = Path(root)
     found = sorted(path for path in root.rglob("claims.json") if not path.parent.name.startswith("."))
     if not found:
-        raise Refusal(f"{root} holds no stored study (no claims.json below it): copy one there first")
+        raise TutelageError(f"{root} holds no stored study (no claims.json below it): copy one there first")
     text = "\n".join([_HEAD, _counts(root, found), *(_study(root, path) for path in found)])
     path = root / "ledger.md"
     write_atomically(path, text)
@@ -51,13 +51,13 @@ def _text(text: str, cell: bool = True) -> str:
 
 
 def _counts(root: Path, found: list[Path]) -> str:
-    rows = ["| study | seed, figure | scale | holds | fails | undecided |", "|---|---|---|---|---|---|"]
+    rows = ["| study | paper, figure | scale | holds | fails | undecided |", "|---|---|---|---|---|---|"]
     for path in found:
         claims = _read(path)
         first, verdicts = claims[0], [c["verdict"] for c in claims]
         name = f"[{first['study']}]({path.parent.relative_to(root).as_posix()}/)"
         counts = " | ".join(str(verdicts.count(v)) for v in ("holds", "fails", "undecided"))
-        rows.append(f"| {name} | {source(first['seed'], first['figure'])} | {first['scale']} | {counts} |")
+        rows.append(f"| {name} | {source(first['paper'], first['figure'])} | {first['scale']} | {counts} |")
     return "\n".join(rows) + "\n"
 
 

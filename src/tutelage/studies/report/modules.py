@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.measures import RECOVERED, LayerMatch
 from tutelage.studies.figures.matches import draw_matches
 
@@ -14,7 +14,7 @@ from tutelage.studies.figures.matches import draw_matches
 def modules_page(matches: Sequence[LayerMatch], names: tuple[str, str] = ("teacher", "student")) -> str:
     """The page as text, from what :func:`tutelage.measures.match_modules` found; nothing in it is fetched."""
     if not matches:
-        raise Refusal("there are no layers to report on: match at least one pair")
+        raise TutelageError("there are no layers to report on: match at least one pair")
     picture = io.BytesIO()
     draw_matches(matches).savefig(picture, format="png", dpi=150)
     environment = Environment(

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.settings import one_line
 
 Text = Annotated[str, Field(min_length=1)]
@@ -18,7 +18,7 @@ class _Record(BaseModel):
 
 class _Claim(_Record):
     study: Text
-    seed: Text
+    paper: Text
     figure: Text
     scale: Text
     claim: Text
@@ -72,4 +72,4 @@ def _read(path: Path, kind: TypeAdapter) -> Any:
         why = str(error.strerror)
     except (ValueError, RecursionError) as error:
         why = str(error)
-    raise Refusal(f"{path} is damaged ({one_line(why)}): run 'tutelage reproduce' for this study again")
+    raise TutelageError(f"{path} is damaged ({one_line(why)}): run 'tutelage reproduce' for this study again")

@@ -1,12 +1,14 @@
-"""`--track mlflow` or `--track mlflow:URI`: one MLflow run a pack and one a study, in the experiment "tutelage"."""
+"""`--track mlflow` or `--track mlflow:URI`: one MLflow run an experiment and one a study, in the experiment
+"tutelage".
+"""
 
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
 
-from tutelage.errors import Refusal
-from tutelage.lab import Pack
+from tutelage.errors import TutelageError
+from tutelage.lab import TrainedStudents
 from tutelage.studies import Reproduction
 from tutelage.studies.tracking.tracker import Tracker, counts, curves, files, settings, tracker
 
@@ -24,25 +26,28 @@ class MLflow(Tracker):
         try:
             from mlflow.tracking import MlflowClient
         except ImportError:
-            raise Refusal("MLflow is not installed: pip install 'tutelage[track]'") from None
+            raise TutelageError("MLflow is not installed: pip install 'tutelage[track]'") from None
         self.uri = uri or None
         with self._reached():
             self.client = MlflowClient(tracking_uri=self.uri)
             known = self.client.get_experiment_by_name(_EXPERIMENT)
             self.experiment = known.experiment_id if known else self.client.create_experiment(_EXPERIMENT)
 
-    def pack(self, pack: Pack) -> None:
-        with self._reached(), self._run(f"pack {pack.spec.hash}", {"pack": pack.spec.hash}) as number:
+    def result(self, result: TrainedStudents) -> None:
+        with (
+            self._reached(),
+            self._run(f"experiment {result.experiment.hash}", {"experiment": result.experiment.hash}) as number,
+        ):
             from mlflow.entities import Metric, Param
 
-            params = [Param(name, value[:_LONGEST]) for name, value in settings(pack).items()]
+            params = [Param(name, value[:_LONGEST]) for name, value in settings(result).items()]
             self.client.log_batch(number, params=params)
-            metrics = (Metric(name, value, 0, step) for name, step, value in curves(pack))
+            metrics = (Metric(name, value, 0, step) for name, step, value in curves(result))
             while some := list(islice(metrics, _AT_ONCE)):
                 self.client.log_batch(number, metrics=some)
 
     def study(self, outcome: Reproduction) -> None:
-        tags = {"study": outcome.study.name, "seed": outcome.study.seed, "scale": outcome.scale}
+        tags = {"study": outcome.study.name, "paper": outcome.study.paper, "scale": outcome.scale}
         with self._reached(), self._run(f"study {outcome.study.name}", tags) as number:
             for name, value in counts(outcome).items():
                 self.client.log_metric(number, name, value)
@@ -68,6 +73,6 @@ class MLflow(Tracker):
             yield
         except MlflowException as error:
             why = str(error).splitlines()[0][:200]
-            raise Refusal(
+            raise TutelageError(
                 f"MLflow at '{self.uri or 'its default place'}' does not answer ({why}): check the URI"
             ) from None

@@ -1,10 +1,10 @@
-"""`--track tensorboard:FOLDER`: event files that TensorBoard shows, one folder a pack and one a study."""
+"""`--track tensorboard:FOLDER`: event files that TensorBoard shows, one folder an experiment and one a study."""
 
 from pathlib import Path
 from typing import Any
 
-from tutelage.errors import Refusal
-from tutelage.lab import Pack
+from tutelage.errors import TutelageError
+from tutelage.lab import TrainedStudents
 from tutelage.studies import Reproduction
 from tutelage.studies.tracking.tracker import Tracker, counts, curves, settings, tracker
 
@@ -18,13 +18,13 @@ class TensorBoard(Tracker):
         try:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError:
-            raise Refusal("TensorBoard is not installed: pip install 'tutelage[track]'") from None
+            raise TutelageError("TensorBoard is not installed: pip install 'tutelage[track]'") from None
         self.writer: Any = SummaryWriter
 
-    def pack(self, pack: Pack) -> None:
-        with self.writer(str(self.folder / pack.spec.hash)) as writer:
-            writer.add_text("settings", "\n\n".join(f"{name}: {value}" for name, value in settings(pack).items()))
-            for name, step, value in curves(pack):
+    def result(self, result: TrainedStudents) -> None:
+        with self.writer(str(self.folder / result.experiment.hash)) as writer:
+            writer.add_text("settings", "\n\n".join(f"{name}: {value}" for name, value in settings(result).items()))
+            for name, step, value in curves(result):
                 writer.add_scalar(name, value, step)
 
     def study(self, outcome: Reproduction) -> None:

@@ -1,4 +1,6 @@
-"""What a tracker is told, whichever it is: packs with their measures over time, studies with claims and figures."""
+"""What a tracker is told, whichever it is: experiments with their measures over time, studies with claims and
+figures.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -8,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tutelage.errors import unknown
-from tutelage.lab import Pack, plain
+from tutelage.lab import TrainedStudents, plain
 from tutelage.measures import find
 from tutelage.studies import Reproduction
 
@@ -17,8 +19,8 @@ class Tracker(ABC):
     """A place that keeps runs and draws their curves."""
 
     @abstractmethod
-    def pack(self, pack: Pack) -> None:
-        """Log a finished pack: its settings, and its measures over steps."""
+    def result(self, result: TrainedStudents) -> None:
+        """Log a finished experiment: its settings, and its measures over steps."""
 
     @abstractmethod
     def study(self, outcome: Reproduction) -> None:
@@ -47,9 +49,9 @@ def open_tracker(word: str) -> Tracker:
     return TRACKERS[name](rest)
 
 
-def settings(pack: Pack) -> dict[str, str]:
-    """The settings of a pack that differ from their defaults, flat: {"student.multiple": "5.0", ...}."""
-    return {name: str(value) for name, value in _flat("", plain(pack.spec))}
+def settings(result: TrainedStudents) -> dict[str, str]:
+    """The settings of an experiment that differ from their defaults, flat: {"student.width_factor": "5.0", ...}."""
+    return {name: str(value) for name, value in _flat("", plain(result.experiment))}
 
 
 def _flat(prefix: str, values: dict[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -60,12 +62,12 @@ def _flat(prefix: str, values: dict[str, Any]) -> Iterator[tuple[str, Any]]:
             yield f"{prefix}{name}", value
 
 
-def curves(pack: Pack) -> Iterator[tuple[str, int, float]]:
+def curves(result: TrainedStudents) -> Iterator[tuple[str, int, float]]:
     """(measure, step, mean over members and units) of every real-valued measure, members that diverged left out."""
-    for name, values in pack.report.values.items():
+    for name, values in result.report.values.items():
         if values.dtype.kind != "f" or find(name).axis == "pair":
             continue
-        for step, value in zip(pack.report.steps, values, strict=True):
+        for step, value in zip(result.report.steps, values, strict=True):
             finite = value[np.isfinite(value)]
             if finite.size:
                 yield name, step, float(finite.mean())

@@ -1,4 +1,4 @@
-r"""The two augmentations of a data set that the sample bounds of seed 000 ask for (Def. 7).
+r"""The two augmentations of a data set that the sample bounds of Tian 2020 ask for (Def. 7).
 
 Points are [S, N, d], or [N, d] for one set, and the augmented set begins with the points themselves. The seed moves
 them by :math:`2\varepsilon/(c K^{3/2})` (:func:`step`), with K the units of the lowest layer of teacher and student.
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from tutelage import draws
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.networks import Network
 from tutelage.training.inputs.inputs import Inputs
 
@@ -60,7 +60,9 @@ def teacher_aware(
     length = teacher.weights[0].norm(dim=1)
     if (length == 0).any():
         s, j = (length == 0).nonzero()[0].tolist()
-        raise Refusal(f"unit {j} of teacher {s} has weights 0 and so no boundary to move points across: remove it")
+        raise TutelageError(
+            f"unit {j} of teacher {s} has weights 0 and so no boundary to move points across: remove it"
+        )
     normal = (teacher.weights[0] / length.unsqueeze(1)).mT.to(points.dtype)  # [S, m, d]
     offset = torch.zeros_like(length) if teacher.biases is None else teacher.biases[0] / length
     height = points @ normal.mT + offset.unsqueeze(1).to(points.dtype)
@@ -79,10 +81,10 @@ def teacher_aware(
 def _drawn(total: int, number: int, seed: int) -> Tensor:
     """``number`` of 0 .. total-1 without repetition, in ascending order."""
     if not 0 <= number <= total:
-        raise Refusal(f"{number} moved points were asked for, and there are {total}")
+        raise TutelageError(f"{number} moved points were asked for, and there are {total}")
     return draws.permutations(draws.keys([seed], "augmentation"), total, 0)[0, :number].sort().values
 
 
 def _refuse_step(step: float) -> None:
     if not step > 0:
-        raise Refusal(f"points are moved by a step above 0, not by {step}")
+        raise TutelageError(f"points are moved by a step above 0, not by {step}")

@@ -9,7 +9,7 @@ from pydantic import PositiveInt
 from torch import Tensor
 
 from tutelage import draws
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.networks import Network
 from tutelage.settings import Recipe
 
@@ -26,7 +26,7 @@ class Inputs:
     seeds: tuple[int, ...]
 
 
-class Law(Recipe):
+class Distribution(Recipe):
     """A recipe for inputs: the distribution, and how many points of it to train and evaluate on.
 
     Point i of a member is a function of its seed and i alone: a larger set begins with the smaller one.
@@ -44,7 +44,7 @@ class Law(Recipe):
     def draw(self, teacher: Network, seeds: Sequence[int]) -> Inputs:
         """Training and evaluation points for the members of a teacher, one seed a member."""
         if teacher.members != len(seeds):
-            raise Refusal(
+            raise TutelageError(
                 f"there are {teacher.members} teachers and {len(seeds)} seeds: build both from the same seeds"
             )
         used = seeds[:1] if self.shared else seeds
@@ -54,7 +54,7 @@ class Law(Recipe):
         return Inputs(train.expand(shape), evaluate.expand(shape), tuple(seeds))
 
     def training_points(self, teacher: Network, seeds: Sequence[int]) -> Tensor:
-        """The points to train on: those of the law, unless a law builds them around the teacher."""
+        """The points to train on: those of the distribution, unless a distribution builds them around the teacher."""
         return self.points(draws.keys(seeds, "train", teacher.device), self.train, teacher.inputs, teacher.dtype)
 
     def evaluation_points(self, teacher: Network, seeds: Sequence[int]) -> Tensor:

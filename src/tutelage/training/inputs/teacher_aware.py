@@ -1,4 +1,4 @@
-"""Training points around the boundaries of the teacher's first layer (seed 000, Fig. 9 and Theorem 4)."""
+"""Training points around the boundaries of the teacher's first layer (Tian 2020, Fig. 9 and Theorem 4)."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -8,13 +8,13 @@ from pydantic import NonNegativeFloat, PositiveFloat
 from torch import Tensor
 
 from tutelage import draws
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.networks import Network
-from tutelage.training.inputs.inputs import Law
-from tutelage.training.inputs.laws import normals
+from tutelage.training.inputs.distributions import normals
+from tutelage.training.inputs.inputs import Distribution
 
 
-class TeacherAware(Law):
+class TeacherAware(Distribution):
     r"""Gaussian points moved to the teacher's boundaries; evaluation points stay Gaussian unless told otherwise.
 
     For teacher unit j a Gaussian point is projected onto the hyperplane :math:`\tilde w^*_j x + b_j = 0`; with it come
@@ -56,7 +56,7 @@ class TeacherAware(Law):
         x = torch.stack([base, base + move, base - move], dim=2).flatten(1, 2)[:, :count]
         length = x.norm(dim=-1, keepdim=True)
         if (length == 0).any():
-            raise Refusal(
+            raise TutelageError(
                 "a teacher-aware point fell on the origin, which cannot be rescaled: give two inputs or a bias"
             )
         return x * (self.std * d**0.5 / length)

@@ -11,7 +11,7 @@ from tutelage.training.students.student import Student
 
 
 class SmallNormal(Student):
-    """Weights from N(0, scale^2), biases 0: the two-layer students of papers 000 and 001."""
+    """Weights from N(0, scale^2), biases 0: the two-layer students of Tian 2020 and Tian 2019."""
 
     kind: Literal["small-normal"] = "small-normal"
     scale: PositiveFloat = 0.005

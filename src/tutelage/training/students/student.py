@@ -15,9 +15,9 @@ from tutelage.settings import Recipe
 
 
 class Student(Recipe):
-    """A recipe for students ``multiple`` times as wide as their teacher in every hidden layer."""
+    """A recipe for students ``width_factor`` times as wide as their teacher in every hidden layer."""
 
-    multiple: float = Field(default=1, ge=1)
+    width_factor: float = Field(default=1, ge=1)
     activation: Literal["relu", "leaky", "abs", "linear"] = "relu"
     slope: float = Field(default=0.01, ge=0, lt=1)
     bias: bool = True
@@ -27,10 +27,10 @@ class Student(Recipe):
         """Widths of the student of a teacher of the given widths; a hidden width is rounded to the nearest unit.
 
         >>> from tutelage.training.students import SmallNormal
-        >>> SmallNormal(multiple=5).widths((100, 10, 50))
+        >>> SmallNormal(width_factor=5).widths((100, 10, 50))
         (100, 50, 50)
         """
-        return (teacher[0], *(max(1, round(self.multiple * w)) for w in teacher[1:-1]), teacher[-1])
+        return (teacher[0], *(max(1, round(self.width_factor * w)) for w in teacher[1:-1]), teacher[-1])
 
     def build(self, teacher: Network, seeds: Sequence[int]) -> Network:
         """One student per seed, for the given teacher: its precision, device, input and output widths."""

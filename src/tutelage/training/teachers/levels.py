@@ -1,4 +1,4 @@
-"""Teachers whose weights take a few levels: those of seeds 000 and 001 (App. F, eq. 10)."""
+"""Teachers whose weights take a few levels: those of Tian 2020 and Tian 2019 (App. F, eq. 10)."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,11 +10,11 @@ from pydantic import Field, FiniteFloat, PositiveInt, field_validator
 from torch import Tensor
 
 from tutelage import draws
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.networks import Network
 from tutelage.networks.forward import activate, outputs
 from tutelage.settings import PerMemberNonNegative, per_member
-from tutelage.training.inputs import Law
+from tutelage.training.inputs import Distribution
 from tutelage.training.teachers.teacher import Teacher
 
 _ATTEMPTS = 400  # redraws of a column that repeats an earlier one
@@ -28,7 +28,7 @@ class Levels(Teacher):
     biases ``bias``, or with ``bias="median"`` minus the median pre-activation, so that half the inputs activate a unit.
     Top layer: entries from the same levels, row j divided by :math:`j^p`, so that the strength of unit j is
 
-    .. math:: \|v^*_j\| \sim 1/j^p \qquad (000, eq. 10)
+    .. math:: \|v^*_j\| \sim 1/j^p \qquad (Tian 2020, eq. 10)
 
     with the polarity p of the member; output bias ``output_bias``. With ``standardised`` the top layer is then moved
     and scaled so that every output has mean 0 and deviation 1 over the inputs.
@@ -68,14 +68,16 @@ class Levels(Teacher):
     def build(
         self,
         seeds: Sequence[int],
-        law: Law | None = None,
+        distribution: Distribution | None = None,
         dtype: torch.dtype = torch.float32,
         device: torch.device | str = "cpu",
     ) -> Network:
         polarity = torch.tensor(per_member(self.polarity, len(seeds), "polarity"), dtype=torch.float64, device=device)
-        if (self.bias == "median" or self.standardised) and law is None:
+        if (self.bias == "median" or self.standardised) and distribution is None:
             what = "bias 'median'" if self.bias == "median" else "standardised outputs"
-            raise Refusal(f"a teacher with {what} needs the law of its inputs: build(seeds, law)")
+            raise TutelageError(
+                f"a teacher with {what} needs the distribution of its inputs: build(seeds, distribution)"
+            )
         widths, weights = self.widths(), []
         for layer, (fan_in, fan_out) in enumerate(pairwise(widths), start=1):
             last = layer == len(widths) - 1
@@ -87,10 +89,10 @@ class Levels(Teacher):
                 columns = _columns(self, seeds, layer, fan_in, fan_out, device, distinct=True)
                 weights.append(columns / columns.norm(dim=1, keepdim=True))
         network = Network(tuple(weights), None, self.activation, self.slope)
-        biases = _biases(self, network, seeds, law)
+        biases = _biases(self, network, seeds, distribution)
         network = Network(network.weights, biases, self.activation, self.slope)
-        if self.standardised and law is not None:
-            network = _standardised(network, _looked_at(network, seeds, law))
+        if self.standardised and distribution is not None:
+            network = _standardised(network, _looked_at(network, seeds, distribution))
         return network.to(dtype=dtype)
 
 
@@ -118,7 +120,7 @@ def _columns(
         bad = _zero(out) | _repeats(out, either_way) if distinct else _zero(out)
         if not bad.any():
             return out
-    raise Refusal(
+    raise TutelageError(
         f"{columns} distinct columns of {rows} entries cannot be drawn from the levels {list(recipe.levels)}: "
         "give more levels, more inputs or fewer units"
     )
@@ -136,13 +138,15 @@ def _repeats(columns: Tensor, either_way: bool) -> Tensor:
     return parallel.tril(-1).any(-1)
 
 
-def _biases(recipe: Levels, network: Network, seeds: Sequence[int], law: Law | None) -> tuple[Tensor, ...]:
+def _biases(
+    recipe: Levels, network: Network, seeds: Sequence[int], distribution: Distribution | None
+) -> tuple[Tensor, ...]:
     """The biases of every layer, found layer by layer from below where they are medians."""
     top = network.weights[-1].new_full((network.members, network.outputs), recipe.output_bias)
     if recipe.bias != "median":
         return (*(w.new_full((network.members, w.shape[2]), recipe.bias) for w in network.weights[:-1]), top)
-    assert law is not None
-    f = _looked_at(network, seeds, law)
+    assert distribution is not None
+    f = _looked_at(network, seeds, distribution)
     biases = []
     for w in network.weights[:-1]:
         u = torch.bmm(f, w)
@@ -151,10 +155,10 @@ def _biases(recipe: Levels, network: Network, seeds: Sequence[int], law: Law | N
     return (*biases, top)
 
 
-def _looked_at(network: Network, seeds: Sequence[int], law: Law) -> Tensor:
+def _looked_at(network: Network, seeds: Sequence[int], distribution: Distribution) -> Tensor:
     """The points over which medians, means and deviations are taken: [S, N, d]."""
     key = draws.keys(seeds, "teacher-median", network.device)
-    return law.points(key, _MEDIAN_POINTS, network.inputs, torch.float64)
+    return distribution.points(key, _MEDIAN_POINTS, network.inputs, torch.float64)
 
 
 def _standardised(network: Network, points: Tensor) -> Network:
@@ -163,6 +167,6 @@ def _standardised(network: Network, points: Tensor) -> Network:
     y = outputs(network, points)
     deviation = y.std(1, correction=0)
     if (deviation == 0).any():
-        raise Refusal("an output of the teacher is constant over the inputs and cannot be standardised: widen it")
+        raise TutelageError("an output of the teacher is constant over the inputs and cannot be standardised: widen it")
     top = network.weights[-1] / deviation.unsqueeze(1), (network.biases[-1] - y.mean(1)) / deviation
     return replace(network, weights=(*network.weights[:-1], top[0]), biases=(*network.biases[:-1], top[1]))

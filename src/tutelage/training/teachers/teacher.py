@@ -7,7 +7,7 @@ import torch
 
 from tutelage.networks import Network
 from tutelage.settings import Recipe
-from tutelage.training.inputs import Law
+from tutelage.training.inputs import Distribution
 
 
 class Teacher(Recipe):
@@ -21,8 +21,8 @@ class Teacher(Recipe):
     def build(
         self,
         seeds: Sequence[int],
-        law: Law | None = None,
+        distribution: Distribution | None = None,
         dtype: torch.dtype = torch.float32,
         device: torch.device | str = "cpu",
     ) -> Network:
-        """One teacher a seed; ``law`` is where its inputs will come from, for recipes that look at them."""
+        """One teacher a seed; ``distribution`` is where its inputs will come from, for recipes that look at them."""

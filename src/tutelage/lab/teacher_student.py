@@ -1,4 +1,4 @@
-"""The spec of a pack: everything that decides a result, frozen, checked, hashable, written as YAML."""
+"""The teacher-student experiment: every setting that decides a result, checked, hashable, written as YAML."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import yaml
 from pydantic import NonNegativeInt, PositiveInt, field_validator, model_validator
 
-from tutelage.errors import Refusal
+from tutelage.errors import TutelageError
 from tutelage.lab.experiment import Experiment, plain
 from tutelage.lab.yaml_file import read_table
 from tutelage.measures import MEASURES, STANDARD, find
 from tutelage.plugins import describe, used_by
 from tutelage.settings import Settings, check_per_member
 from tutelage.training import Training
-from tutelage.training.inputs import Law
+from tutelage.training.inputs import Distribution
 from tutelage.training.students import Student
 from tutelage.training.teachers import Teacher
 
 if TYPE_CHECKING:
     from tutelage.lab.context import Context
-    from tutelage.lab.pack import Pack
+    from tutelage.lab.trained_students import TrainedStudents
 
 MEMBERS = 1_000_000
-"""The most members of one pack."""
+"""The most members of one experiment."""
 
 _RECORDED = 1_000_000  # the most recorded steps
 _NUMBERS = 2**36  # the most numbers of one student or one set of points, 256 GiB in single precision
@@ -59,7 +59,7 @@ class Record(Settings):
         return tuple(sorted({0, total, *regular, *self.at}))
 
 
-class Spec(Experiment, kind="students", numerics=1):
+class TeacherStudent(Experiment, kind="students", numerics=1):
     """Trained students: S teachers of one kind, a student and inputs for each, one training, one set of measures.
 
     ``seeds`` is a number of members (seeds 0, 1, ...) or the list of seeds. The learning rate and the polarity may be
@@ -70,7 +70,7 @@ class Spec(Experiment, kind="students", numerics=1):
 
     teacher: Teacher
     student: Student
-    inputs: Law
+    inputs: Distribution
     training: Training
     record: Record = Record()
     seeds: tuple[int, ...]
@@ -89,20 +89,20 @@ class Spec(Experiment, kind="students", numerics=1):
     @field_validator("inputs", mode="before")
     @classmethod
     def _inputs(cls, value: Any) -> Any:
-        return Law.parse(value)
+        return Distribution.parse(value)
 
     @field_validator("seeds", mode="before")
     @classmethod
     def _seeds(cls, value: Any) -> Any:
         count = len(value) if isinstance(value, list | tuple | range) else value
         if isinstance(count, int) and not isinstance(count, bool) and not 1 <= count <= MEMBERS:
-            raise ValueError(f"at least one seed is needed, and at most {MEMBERS:,} in one pack")
+            raise ValueError(f"at least one seed is needed, and at most {MEMBERS:,} in one experiment")
         if isinstance(value, int) and not isinstance(value, bool):
             return tuple(range(value))
         return tuple(value) if isinstance(value, range) else value
 
     @model_validator(mode="after")
-    def _fits(self) -> "Spec":
+    def _fits(self) -> "TeacherStudent":
         if len(set(self.seeds)) < len(self.seeds):
             raise ValueError("'seeds' must be distinct: a repeated seed is the same member twice")
         check_per_member(self, len(self.seeds))
@@ -118,7 +118,7 @@ class Spec(Experiment, kind="students", numerics=1):
         return self
 
     @model_validator(mode="after")
-    def _can_be_held(self) -> "Spec":
+    def _can_be_held(self) -> "TeacherStudent":
         """Numbers that no machine holds are a slip of the keyboard, and refused before they are asked for."""
         teacher = self.teacher.widths()
         points = max(self.inputs.train, self.inputs.evaluate) * (teacher[0] + teacher[-1])
@@ -127,7 +127,7 @@ class Spec(Experiment, kind="students", numerics=1):
         try:
             widths = self.student.widths(teacher)
         except OverflowError:  # the rounded width is infinite
-            raise ValueError("'student': its layers are too wide to be counted, give a smaller multiple") from None
+            raise ValueError("'student': its layers are too wide to be counted, give a smaller width_factor") from None
         for name, layers in (("teacher", teacher), ("student", widths)):
             weights = sum((a + 1) * b for a, b in pairwise(layers))
             if weights > _NUMBERS:
@@ -148,39 +148,41 @@ class Spec(Experiment, kind="students", numerics=1):
 
     @classmethod
     def run_all(cls, experiments: Sequence[Experiment], context: "Context") -> Iterator[tuple[Experiment, Any]]:
-        """Students of all specs; on a GPU several specs are trained in one stack."""
+        """Students of all experiments; on a GPU several experiments are trained in one stack."""
         from tutelage.lab.work import trained
 
-        return trained([e for e in experiments if isinstance(e, Spec)], context)
+        return trained([e for e in experiments if isinstance(e, TeacherStudent)], context)
 
     def encode(self, results: Any) -> dict[str, bytes]:
-        from tutelage.lab.pack import to_files
+        from tutelage.lab.trained_students import to_files
 
         return to_files(self, results)
 
-    def decode(self, folder: Path) -> "Pack":
-        from tutelage.lab.pack import read_pack
+    def decode(self, folder: Path) -> "TrainedStudents":
+        from tutelage.lab.trained_students import read_trained
 
-        return read_pack(self, folder)
+        return read_trained(self, folder)
 
 
 MULTIPLICATIONS = 1e11
 """What one core does per second, roughly; only progress bars depend on it."""
 
 
-def to_yaml(spec: Spec) -> str:
-    """The spec as YAML that :func:`from_yaml` reads back to the same hash; plugins it needs stand in a comment."""
-    needs = "".join(f"# needs --with {name}\n" for name in describe(used_by(spec)))
-    return needs + yaml.safe_dump(plain(spec), sort_keys=False)
+def to_yaml(experiment: TeacherStudent) -> str:
+    """The experiment as YAML that :func:`from_yaml` reads back to the same hash; plugins it needs stand in a
+    comment.
+    """
+    needs = "".join(f"# needs --with {name}\n" for name in describe(used_by(experiment)))
+    return needs + yaml.safe_dump(plain(experiment), sort_keys=False)
 
 
-def from_yaml(path: str | Path) -> Spec:
-    """Read a spec; anything wrong is one sentence that names the file and the setting."""
+def from_yaml(path: str | Path) -> TeacherStudent:
+    """Read an experiment; anything wrong is one sentence that names the file and the setting."""
     values = read_table(path)
     if "grid" in values or "zip" in values:
-        raise Refusal(f"{path} makes several packs, with its grid or zip: read it with read_experiment")
-    values = {name: value for name, value in values.items() if (name, value) != ("kind", Spec.kind)}
+        raise TutelageError(f"{path} makes several experiments, with its grid or zip: read it with read_experiment")
+    values = {name: value for name, value in values.items() if (name, value) != ("kind", TeacherStudent.kind)}
     try:
-        return Spec(**values)
-    except Refusal as refusal:
-        raise Refusal(f"{path}: {refusal}") from None
+        return TeacherStudent(**values)
+    except TutelageError as refusal:
+        raise TutelageError(f"{path}: {refusal}") from None

@@ -1,4 +1,4 @@
-"""The laws inputs are drawn from; all have mean 0."""
+"""The distributions inputs are drawn from; all have mean 0."""
 
 from typing import Literal
 
@@ -8,7 +8,7 @@ from scipy.special import stdtrit
 from torch import Tensor
 
 from tutelage import draws
-from tutelage.training.inputs.inputs import Law
+from tutelage.training.inputs.inputs import Distribution
 
 
 def normals(key: Tensor, count: int, dimension: int, dtype: torch.dtype) -> Tensor:
@@ -16,8 +16,8 @@ def normals(key: Tensor, count: int, dimension: int, dtype: torch.dtype) -> Tens
     return draws.normals(key, count * dimension, dtype=dtype).view(-1, count, dimension)
 
 
-class Gaussian(Law):
-    r"""x ~ N(0, std^2 I), the law of seeds 000 and 001."""
+class Gaussian(Distribution):
+    r"""x ~ N(0, std^2 I), the distribution of Tian 2020 and Tian 2019."""
 
     kind: Literal["gaussian"] = "gaussian"
     std: PositiveFloat = 1.0
@@ -26,7 +26,7 @@ class Gaussian(Law):
         return normals(key, count, dimension, dtype).mul_(self.std)
 
 
-class Uniform(Law):
+class Uniform(Distribution):
     """Independent coordinates, uniform in [-half_width, half_width]."""
 
     kind: Literal["uniform"] = "uniform"
@@ -37,7 +37,7 @@ class Uniform(Law):
         return (self.half_width * (2 * unit - 1)).to(dtype)
 
 
-class Sphere(Law):
+class Sphere(Distribution):
     """Uniform on the sphere of the given radius."""
 
     kind: Literal["sphere"] = "sphere"
@@ -48,7 +48,7 @@ class Sphere(Law):
         return (self.radius * x / x.norm(dim=-1, keepdim=True)).to(dtype)
 
 
-class CorrelatedGaussian(Law):
+class CorrelatedGaussian(Distribution):
     r"""x ~ N(0, std^2 R) with R_ij = correlation^|i-j|: each coordinate leans on the one before it."""
 
     kind: Literal["correlated-gaussian"] = "correlated-gaussian"
@@ -63,7 +63,7 @@ class CorrelatedGaussian(Law):
         return (self.std * x).to(dtype)
 
 
-class StudentT(Law):
+class StudentT(Distribution):
     """Independent coordinates with Student's t distribution, times ``scale``: heavy tails.
 
     The variance is scale^2 freedom/(freedom-2) for freedom > 2 and infinite otherwise.

@@ -1,4 +1,4 @@
-"""`tutelage spec`: look at an experiment before it is run."""
+"""`tutelage experiment`: look at an experiment before it is run."""
 
 import json
 from pathlib import Path
@@ -10,9 +10,9 @@ from rich.table import Table
 
 from tutelage.lab.explanation import difference, explain_experiment, facts, flat, variations
 from tutelage.lab.grid import LIMIT, read_experiment, size
-from tutelage.lab.loads import packs_of
+from tutelage.lab.loads import split
 from tutelage.lab.schema import schema as experiment_schema
-from tutelage.lab.spec import Spec, plain
+from tutelage.lab.teacher_student import TeacherStudent, plain
 from tutelage.plugins import load_plugin
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of text.")]
@@ -20,11 +20,11 @@ With = Annotated[
     list[Path] | None,
     typer.Option("--with", metavar="FILE.py", help="A Python file of yours with measures or kinds; may be repeated."),
 ]
-Limit = Annotated[int, typer.Option(min=1, help="The most packs an experiment may make.")]
-Experiment = Annotated[Path, typer.Argument(metavar="FILE", help="An experiment, or a spec, as YAML.")]
+Limit = Annotated[int, typer.Option(min=1, help="The most experiments an experiment may make.")]
+Experiment = Annotated[Path, typer.Argument(metavar="FILE", help="An experiment, or an experiment, as YAML.")]
 
 app = typer.Typer(
-    name="spec",
+    name="experiment",
     help="Look at experiments before they are run: explain, list, diff, schema.",
     no_args_is_help=True,
     add_completion=False,
@@ -38,8 +38,8 @@ def load_plugins(plugins: list[Path] | None) -> None:
         load_plugin(plugin)
 
 
-def read(path: Path, plugins: list[Path] | None, limit: int) -> list[Spec]:
-    """The specs of an experiment, after the plugins it may need are loaded."""
+def read(path: Path, plugins: list[Path] | None, limit: int) -> list[TeacherStudent]:
+    """The experiments of a file, after the plugins that it may need are loaded."""
     load_plugins(plugins)
     return read_experiment(path, limit)
 
@@ -54,24 +54,24 @@ def schema(plugins: With = None, as_json: Json = False) -> None:
 @app.command()
 def explain(file: Experiment, plugins: With = None, limit: Limit = LIMIT, as_json: Json = False) -> None:
     """Say in plain words what an experiment does and what it costs."""
-    specs = read(file, plugins, limit)
+    experiments = read(file, plugins, limit)
     if as_json:
-        first = {"settings": plain(specs[0]), **facts(specs[0])}
-        print(json.dumps({**vars(size(specs)), "varied": variations(specs), "first": first}, indent=1))
+        first = {"settings": plain(experiments[0]), **facts(experiments[0])}
+        print(json.dumps({**vars(size(experiments)), "varied": variations(experiments), "first": first}, indent=1))
     else:
-        _say(explain_experiment(specs))
+        _say(explain_experiment(experiments))
 
 
 @app.command(name="list")
-def list_packs(file: Experiment, plugins: With = None, limit: Limit = LIMIT, as_json: Json = False) -> None:
-    """List the packs an experiment makes, with their hashes and sizes."""
-    specs = [pack for spec in read(file, plugins, limit) for pack in packs_of(spec)]
-    varied = list(variations(specs))
-    rows = [_row(spec, varied) for spec in specs]
+def list_results(file: Experiment, plugins: With = None, limit: Limit = LIMIT, as_json: Json = False) -> None:
+    """List the experiments an experiment makes, with their hashes and sizes."""
+    experiments = [result for experiment in read(file, plugins, limit) for result in split(experiment)]
+    varied = list(variations(experiments))
+    rows = [_row(experiment, varied) for experiment in experiments]
     if as_json:
         print(json.dumps(rows, indent=1))
         return
-    table = Table(title=str(size(specs)), title_justify="left")
+    table = Table(title=str(size(experiments)), title_justify="left")
     table.add_column("hash", no_wrap=True)
     for column in (*varied, "students", "student-steps", "multiplications"):
         table.add_column(column.replace(".", ".\n"), justify="right", overflow="fold")
@@ -90,30 +90,37 @@ def diff(
     limit: Limit = LIMIT,
     as_json: Json = False,
 ) -> None:
-    """Say which settings differ between two specs, or which packs between two experiments."""
+    """Say which settings differ between two experiments, or which experiments between two experiments."""
     old, new = read(a, plugins, limit), read(b, plugins, limit)
     if len(old) == len(new) == 1:
         found = difference(old[0], new[0])
         print(json.dumps(found.data(), indent=1)) if as_json else _say(str(found))
         return
-    before, after = dict.fromkeys(spec.hash for spec in old), dict.fromkeys(spec.hash for spec in new)
-    packs = {
+    before, after = (
+        dict.fromkeys(experiment.hash for experiment in old),
+        dict.fromkeys(experiment.hash for experiment in new),
+    )
+    results = {
         "only_in_a": [name for name in before if name not in after],
         "only_in_b": [name for name in after if name not in before],
         "in_both": [name for name in before if name in after],
     }
     if as_json:
-        print(json.dumps(packs, indent=1))
+        print(json.dumps(results, indent=1))
     else:
-        words = zip((f"only in {a}", f"only in {b}", "in both"), packs.values(), strict=True)
-        _say("\n".join(f"{len(names)} packs {where}{': ' if names else ''}{' '.join(names)}" for where, names in words))
+        words = zip((f"only in {a}", f"only in {b}", "in both"), results.values(), strict=True)
+        _say(
+            "\n".join(
+                f"{len(names)} experiments {where}{': ' if names else ''}{' '.join(names)}" for where, names in words
+            )
+        )
 
 
-def _row(spec: Spec, varied: list[str]) -> dict[str, Any]:
-    known, own = facts(spec), flat(spec)
+def _row(experiment: TeacherStudent, varied: list[str]) -> dict[str, Any]:
+    known, own = facts(experiment), flat(experiment)
     counts = {name: known[name] for name in ("student_steps", "multiplications", "data_bytes", "result_bytes")}
     settings = {name: own[name] for name in varied if name in own}
-    return {"hash": spec.hash, "settings": settings, "students": known["members"], **counts}
+    return {"hash": experiment.hash, "settings": settings, "students": known["members"], **counts}
 
 
 def _say(text: str) -> None:

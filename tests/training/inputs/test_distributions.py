@@ -1,12 +1,12 @@
-"""Each law is held to its own mean, covariance and marginals."""
+"""Each distribution is held to its own mean, covariance and marginals."""
 
 import pytest
 import torch
 from scipy import stats
 
 from tutelage import draws
-from tutelage.errors import Refusal
-from tutelage.training.inputs import CorrelatedGaussian, Gaussian, Law, Sphere, StudentT, Uniform
+from tutelage.errors import TutelageError
+from tutelage.training.inputs import CorrelatedGaussian, Distribution, Gaussian, Sphere, StudentT, Uniform
 
 COUNT, DIMENSION = 20_000, 3
 EYE = torch.eye(DIMENSION, dtype=torch.float64)
@@ -34,14 +34,14 @@ HEAVY = {
 }
 
 
-def points(law, dtype, seed=0):
-    return law.points(draws.keys([seed], "train"), COUNT, DIMENSION, dtype)[0].double()
+def points(distribution, dtype, seed=0):
+    return distribution.points(draws.keys([seed], "train"), COUNT, DIMENSION, dtype)[0].double()
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_mean_and_covariance_lie_within_five_standard_errors(name, dtype):
-    law, covariance, _ = CASES[name]
-    x = points(law, dtype)
+    distribution, covariance, _ = CASES[name]
+    x = points(distribution, dtype)
     assert (x.mean(0).abs() < 5 * (covariance.diagonal() / COUNT).sqrt()).all()
     products = x[:, :, None] * x[:, None, :]
     error = products.std(0) / COUNT**0.5
@@ -50,15 +50,15 @@ def test_mean_and_covariance_lie_within_five_standard_errors(name, dtype):
 
 @pytest.mark.parametrize("name", CASES)
 def test_marginals_pass_kolmogorov_and_smirnov(name, dtype):
-    law, _, marginal = CASES[name]
-    for coordinate in points(law, dtype).T.numpy():
+    distribution, _, marginal = CASES[name]
+    for coordinate in points(distribution, dtype).T.numpy():
         assert stats.kstest(coordinate, marginal.cdf).pvalue > 1e-3
 
 
 @pytest.mark.parametrize("name", HEAVY)
 def test_heavy_tails_pass_kolmogorov_and_smirnov(name, dtype):
-    law, marginal = HEAVY[name]
-    x = points(law, dtype)
+    distribution, marginal = HEAVY[name]
+    x = points(distribution, dtype)
     assert x.isfinite().all()
     for coordinate in x.T.numpy():
         assert stats.kstest(coordinate, marginal.cdf).pvalue > 1e-3
@@ -75,7 +75,7 @@ def test_uniform_points_stay_within_their_width(dtype):
 
 
 @pytest.mark.parametrize(
-    ("law", "doubled"),
+    ("distribution", "doubled"),
     [
         (Gaussian(), Gaussian(std=2.0)),
         (Uniform(), Uniform(half_width=2.0)),
@@ -84,12 +84,12 @@ def test_uniform_points_stay_within_their_width(dtype):
         (StudentT(), StudentT(scale=2.0)),
     ],
 )
-def test_the_scale_multiplies_every_point(law, doubled, dtype):
-    assert torch.equal(points(doubled, dtype), 2 * points(law, dtype))
+def test_the_scale_multiplies_every_point(distribution, doubled, dtype):
+    assert torch.equal(points(doubled, dtype), 2 * points(distribution, dtype))
 
 
 @pytest.mark.parametrize(
-    ("law", "settings"),
+    ("distribution", "settings"),
     [
         (Gaussian, {"std": 0}),
         (Gaussian, {"std": float("nan")}),
@@ -101,12 +101,12 @@ def test_the_scale_multiplies_every_point(law, doubled, dtype):
         (StudentT, {"scale": "wide"}),
     ],
 )
-def test_settings_out_of_range_are_refused_by_name(law, settings):
-    with pytest.raises(Refusal, match=next(iter(settings))):
-        law(**settings)
+def test_settings_out_of_range_are_refused_by_name(distribution, settings):
+    with pytest.raises(TutelageError, match=next(iter(settings))):
+        distribution(**settings)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_laws_come_back_from_their_own_dump(name):
-    law = CASES[name][0]
-    assert Law.parse(law.model_dump()) == law
+    distribution = CASES[name][0]
+    assert Distribution.parse(distribution.model_dump()) == distribution

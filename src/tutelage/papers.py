@@ -1,0 +1,129 @@
+"""The works whose figures and theorems are reproduced, with what is needed to cite them."""
+
+from dataclasses import dataclass
+
+from tutelage.errors import unknown
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A published work.
+
+    Parameters
+    ----------
+    key
+        Short name used in code, files and BibTeX, such as ``"tian2020"``.
+    label
+        Short name used in prose and tables, such as ``"Tian 2020"``.
+    authors
+        Family name and given names of every author.
+    year, title, venue
+        As printed.
+    url
+        Address of the work.
+    kind
+        BibTeX entry type.
+    """
+
+    key: str
+    label: str
+    authors: tuple[tuple[str, str], ...]
+    year: int
+    title: str
+    venue: str
+    url: str
+    kind: str = "inproceedings"
+
+    def citation(self) -> str:
+        """One line for a list of references.
+
+        >>> print(PAPERS["zhou2021"].citation())  # doctest: +ELLIPSIS
+        Mo Zhou, Rong Ge, Chi Jin (2021). A Local Convergence Theory ... COLT, PMLR 134:4577-4632. https://...
+        """
+        names = ", ".join(f"{given} {family}" for family, given in self.authors)
+        return f"{names} ({self.year}). {self.title}. {self.venue}. {self.url}"
+
+    def bibtex(self) -> str:
+        """The BibTeX entry.
+
+        >>> print(PAPERS["tian2020"].bibtex())
+        @inproceedings{tian2020,
+          author = {Tian, Yuandong},
+          title = {{Student Specialization in Deep Rectified Networks With Finite Width and Input Dimension}},
+          booktitle = {ICML, PMLR 119:9470-9480},
+          year = {2020},
+          url = {https://proceedings.mlr.press/v119/tian20a.html},
+        }
+        """
+        place = {"inproceedings": "booktitle", "phdthesis": "school", "misc": "howpublished"}[self.kind]
+        fields = {
+            "author": " and ".join(f"{family}, {given}" for family, given in self.authors),
+            "title": f"{{{self.title}}}",
+            place: self.venue,
+            "year": str(self.year),
+            "url": self.url,
+        }
+        lines = [f"  {name} = {{{value}}}," for name, value in fields.items()]
+        return "\n".join([f"@{self.kind}{{{self.key},", *lines, "}"])
+
+
+_ALL = (
+    Paper(
+        "tian2020",
+        "Tian 2020",
+        (("Tian", "Yuandong"),),
+        2020,
+        "Student Specialization in Deep Rectified Networks With Finite Width and Input Dimension",
+        "ICML, PMLR 119:9470-9480",
+        "https://proceedings.mlr.press/v119/tian20a.html",
+    ),
+    Paper(
+        "tian2019",
+        "Tian 2019",
+        (("Tian", "Yuandong"),),
+        2019,
+        "Over-parameterization as a Catalyst for Better Generalization of Deep ReLU Network",
+        "first version of arXiv:1909.13458",
+        "https://arxiv.org/abs/1909.13458v1",
+        "misc",
+    ),
+    Paper(
+        "zhu2021",
+        "Zhu et al. 2021",
+        (("Zhu", "Hanlin"), ("Ying", "Chengyang"), ("Zuo", "Song")),
+        2021,
+        "Analysis of Alignment Phenomenon in Simple Teacher-student Networks with Finite Width",
+        "submission to ICLR 2021, OpenReview e3bhF_p0T7c",
+        "https://openreview.net/forum?id=e3bhF_p0T7c",
+        "misc",
+    ),
+    Paper(
+        "zhou2021",
+        "Zhou et al. 2021",
+        (("Zhou", "Mo"), ("Ge", "Rong"), ("Jin", "Chi")),
+        2021,
+        "A Local Convergence Theory for Mildly Over-Parameterized Two-Layer Neural Network",
+        "COLT, PMLR 134:4577-4632",
+        "https://arxiv.org/abs/2102.02410",
+    ),
+    Paper(
+        "phuong2021",
+        "Phuong 2021",
+        (("Phuong", "Mary"),),
+        2021,
+        "Underspecification in Deep Learning",
+        "Institute of Science and Technology Austria",
+        "https://doi.org/10.15479/at:ista:9418",
+        "phdthesis",
+    ),
+)
+
+PAPERS: dict[str, Paper] = {paper.key: paper for paper in _ALL}
+"""Papers by key."""
+
+
+def find_paper(key: str) -> Paper:
+    """The paper with that key; a :class:`~tutelage.TutelageError` names the nearest key if there is none."""
+    if key not in PAPERS:
+        raise unknown("paper", key, PAPERS)
+    return PAPERS[key]
