@@ -16,12 +16,22 @@ Relation = Literal["<=", "<", ">=", ">"]
 
 @dataclass(frozen=True)
 class Condition:
-    """A number held against the number that a theorem needs.
+    """A measured number compared with the bound that a theorem needs.
 
-    holds: True, False, or None where the number could not be had in full (a sampled bound, say) and decides nothing, or
-    where there is none (value and bound are None then, and the witness says why);
-    witness: which sample, unit or region it comes from, in words; data: the same for machines;
-    vacuous: the bound is so wide that a network that learned nothing would meet it too, so meeting it says nothing.
+    Attributes
+    ----------
+    name
+        What is measured.
+    value, relation, bound
+        The comparison; value and bound are None where there is none, and the witness says why.
+    holds
+        True, False, or None where the value decides nothing (a sampled bound, for example).
+    witness
+        Sample, unit or region it comes from, in words.
+    data
+        The same for programs.
+    vacuous
+        Whether the bound is so wide that a network that learned nothing would meet it too.
     """
 
     name: str
@@ -76,10 +86,30 @@ def check(
     vacuous: bool = False,
     **data: Any,
 ) -> Condition:
-    """A condition judged by its numbers; ``decided=False`` where the value is not the whole truth.
+    """A condition decided by comparing two numbers.
 
-    vacuous: the bound cannot be missed; a condition that is met then says nothing (one that is missed still does).
+    Parameters
+    ----------
+    name
+        What is measured.
+    value, relation, bound
+        ``value relation bound`` must hold.
+    witness
+        Sample, unit or region it comes from.
+    decided
+        False where the value is not the whole truth, such as a maximum over samples; a condition that is met is then
+        undecided.
+    vacuous
+        Whether the bound cannot be missed; meeting it then says nothing, missing it still does.
+    **data
+        Numbers for programs.
 
+    Returns
+    -------
+    Condition
+
+    Examples
+    --------
     >>> print(check("samples in the band", 12, ">=", 20, "teacher unit 3"))
     no  samples in the band: 12 (needed >= 20), teacher unit 3
     """
@@ -93,8 +123,21 @@ def check(
 
 
 def unknown(name: str, why: str) -> Condition:
-    """A condition that was not evaluated, and why.
+    """A condition that was not evaluated.
 
+    Parameters
+    ----------
+    name
+        What would be measured.
+    why
+        Why it was not.
+
+    Returns
+    -------
+    Condition
+
+    Examples
+    --------
     >>> print(unknown("gradient is small", "not evaluated, for want of samples"))
     ?   gradient is small: not evaluated, for want of samples
     """
@@ -103,7 +146,17 @@ def unknown(name: str, why: str) -> Condition:
 
 @dataclass(frozen=True)
 class Part:
-    """What a theorem says of one thing, such as a teacher unit: conditions of its own, and the conclusion."""
+    """What a theorem says of one thing, such as a teacher unit.
+
+    Attributes
+    ----------
+    about
+        What it is about, in words.
+    conditions
+        Conditions of this part.
+    conclusion
+        What the theorem promises, measured.
+    """
 
     about: str
     conditions: tuple[Condition, ...]
@@ -112,9 +165,20 @@ class Part:
 
 @dataclass(frozen=True)
 class Certificate:
-    """A theorem held against one member: conditions that all parts share, and a part for each thing it speaks of.
+    """A theorem checked on one member: conditions that all parts share, and one part per thing it speaks of.
 
-    settings: the tolerances and options the numbers depend on.
+    Attributes
+    ----------
+    theorem, source, statement
+        Name, place in the paper and what the theorem says.
+    member
+        Which member.
+    conditions
+        Conditions shared by all parts.
+    parts
+        For example one per teacher unit.
+    settings
+        Tolerances and options that the numbers depend on.
     """
 
     theorem: str
@@ -205,7 +269,17 @@ REMARKS = {
 
 @dataclass(frozen=True)
 class Finding:
-    """What a theorem's function gives for one member, before it is signed with the theorem's name."""
+    """What the function of a theorem returns for one member.
+
+    Attributes
+    ----------
+    parts
+        One per thing the theorem speaks of.
+    conditions
+        Conditions shared by all parts.
+    settings
+        Tolerances and options that the numbers depend on.
+    """
 
     parts: Sequence[Part]
     conditions: Sequence[Condition] = ()

@@ -19,9 +19,9 @@ PRECISIONS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 class Network:
     r"""S fully connected networks of one architecture, stacked.
 
-    The first axis of every array is the member. Layer l maps :math:`f_{l-1}` to :math:`f_l = \sigma(f_{l-1} W_l + b_l)`;
-    the top layer has no activation (Tian 2020, section 3). Layers are numbered from 1 as in the papers, so layer l uses
-    ``weights[l - 1]``; units are numbered from 0.
+    The first axis of every array is the member. Layer l maps :math:`f_{l-1}` to :math:`f_l = \sigma(f_{l-1} W_l +
+    b_l)`; the top layer has no activation (Tian 2020, section 3). Layers are numbered from 1 as in the papers, so layer
+    l uses ``weights[l - 1]``; units are numbered from 0.
 
     Parameters
     ----------

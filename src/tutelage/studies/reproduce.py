@@ -29,7 +29,17 @@ from tutelage.version import commit
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A study that was carried out: where its files are and what became of its claims."""
+    """A reproduced study: where its files are, and the verdicts of its claims.
+
+    Attributes
+    ----------
+    study, scale
+        What was reproduced.
+    folder
+        Folder with figure, numbers, claims, settings, provenance and report.
+    verdicts
+        One per claim and setting.
+    """
 
     study: Study
     scale: Scale

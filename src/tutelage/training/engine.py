@@ -12,9 +12,10 @@ from tutelage.training.task import Task
 class Engine(ABC):
     """Base class of training engines: trains all members of a task from one step to another.
 
-    An engine may lay out the task's data once, when it is made. ``advance`` is a pure function of the students and the two
-    steps: advancing from a to c gives the same as advancing from a to b and then from b to c, and no member's result depends
-    on the members trained beside it, up to rounding. Recording, divergence and resuming rely on that alone.
+    An engine may lay out the task's data once, when it is made. ``advance`` is a pure function of the students and the
+    two steps: advancing from a to c gives the same as advancing from a to b and then from b to c, and no member's
+    result depends on the members trained beside it, up to rounding. Recording, divergence and resuming rely on that
+    alone.
 
     Parameters
     ----------
