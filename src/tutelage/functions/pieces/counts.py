@@ -23,10 +23,16 @@ BEYOND = 10
 
 @dataclass(frozen=True)
 class Estimate:
-    """How many regions a network has on a domain.
+    """Estimated number of regions of a network on a domain.
 
-    regions: the order of magnitude; at_most: what no network of these widths exceeds; crossed: boundaries in the
-    domain, from chords through it.
+    Attributes
+    ----------
+    regions
+        Order of magnitude.
+    at_most
+        Bound for any network of these widths.
+    crossed
+        Number of boundaries met by chords of the domain.
     """
 
     regions: int
@@ -35,8 +41,19 @@ class Estimate:
 
 
 def zaslavsky(hyperplanes: int, dimension: int) -> int:
-    """Regions of n hyperplanes in general position in d dimensions: the sum of n over k, k = 0 .. d (Zaslavsky 1975).
+    """Number of regions of n hyperplanes in general position: the sum of n over k for k = 0 to d (Zaslavsky 1975).
 
+    Parameters
+    ----------
+    hyperplanes, dimension
+        n and d.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
     >>> zaslavsky(3, 2)
     7
     """
@@ -54,11 +71,26 @@ def at_most(network: Network) -> int:
 
 
 def estimate(network: Network, domain: Domain | Ends, seed: int = 0) -> Estimate:
-    """The order of magnitude of the number of regions, from a few chords of the domain on which they are counted.
+    """Estimate the number of regions of a network before enumerating them.
 
-    The boundaries that chords cross, and at least as many as one chord crosses, are counted as if they were hyperplanes
-    in general position: at random weights depth adds bends to boundaries, but few regions.
+    Boundaries that a few chords of the domain cross are counted as if they were hyperplanes in general position: at
+    random weights, depth bends boundaries but adds few regions.
 
+    Parameters
+    ----------
+    network
+        One member.
+    domain
+        As in :func:`enumerate_regions`.
+    seed
+        Of the chords.
+
+    Returns
+    -------
+    Estimate
+
+    Examples
+    --------
     >>> net = Network((torch.eye(2)[None], torch.ones(1, 2, 1)))
     >>> estimate(net, (-1, 1))
     Estimate(regions=4, at_most=4, crossed=2)
