@@ -24,10 +24,19 @@ Assumption 1).
 
 @dataclass(frozen=True, eq=False)
 class LocalSetting:
-    """Teachers w* [S, r, d] (or [1, r, d], [r, d] for all members) and students w [S, m, d] (or [m, d]).
+    """Teachers and students of the model f(x) = sum_j |w_j| |w_j . x| (Zhou et al. 2021).
 
-    least: teachers closer than this angle, up to sign, are refused.
+    Parameters
+    ----------
+    teachers
+        w* [S, r, d], or [1, r, d] or [r, d] for all members.
+    students
+        w [S, m, d] or [m, d].
+    least
+        Smallest angle between the lines of two teachers; closer ones raise an error.
 
+    Examples
+    --------
     >>> LocalSetting(torch.eye(2), torch.eye(3, 2)).separation.item() == math.pi / 2
     True
     """
