@@ -22,10 +22,18 @@ _BATCH = 512  # samples a teacher is asked about at once
 
 @dataclass(frozen=True, eq=False)
 class Distilled:
-    """A student and how its distilling went.
+    """A distilled student.
 
-    losses: mean over each epoch; agreement: share of held-out samples on which the student's class is the teachers';
-    accuracy: share on which it is the label, None without labels; teacher_accuracy: the teachers' own, likewise.
+    Attributes
+    ----------
+    student
+        The trained copy.
+    losses
+        Mean loss of every epoch.
+    agreement
+        Share of held-out samples on which the student's class is the teachers'.
+    accuracy, teacher_accuracy
+        Shares on which the student's and the teachers' class is the label; None without labels.
     """
 
     student: nn.Module

@@ -55,7 +55,17 @@ def teacher_sets(exits: int, teachers: Teachers = "last") -> tuple[tuple[int, ..
 
 @dataclass(frozen=True)
 class Annealing:
-    """A temperature that rises by a factor whenever the teachers are surer than a limit; a factor of 1 keeps it."""
+    """Temperature of the soft labels during training.
+
+    Parameters
+    ----------
+    temperature
+        At the start.
+    limit
+        Mean largest probability of the teachers above which the temperature rises.
+    factor
+        Factor by which it rises; 1 keeps it constant.
+    """
 
     temperature: float = 1.0
     limit: float = 0.5
@@ -80,7 +90,17 @@ class Annealing:
 
 
 def constant(temperature: float) -> Annealing:
-    """A temperature that stays."""
+    """A constant temperature.
+
+    Parameters
+    ----------
+    temperature
+        The temperature.
+
+    Returns
+    -------
+    Annealing
+    """
     return Annealing(temperature, factor=1.0)
 
 

@@ -24,7 +24,7 @@ Assumption 1).
 
 @dataclass(frozen=True, eq=False)
 class LocalSetting:
-    """Teachers and students of the model f(x) = sum_j |w_j| |w_j . x| (Zhou et al. 2021).
+    """Teachers f*(x) = sum_i |w*_i . x| and students f(x) = sum_j |w_j| |w_j . x| (Zhou et al. 2021).
 
     Parameters
     ----------

@@ -103,8 +103,7 @@ def local_students(teachers: Tensor, m: int, seeds: Sequence[int], *, spread: fl
 
 
 def normal_students(m: int, d: int, seeds: Sequence[int], *, scale: float = 0.3) -> Tensor:
-    """Students drawn from a centred normal distribution; small ones are the mean-field start (Zhou et al. 2021, Fig.
-    1b).
+    """Students from a normal distribution; small ones are the mean-field start (Zhou et al. 2021, Fig. 1b).
 
     Parameters
     ----------

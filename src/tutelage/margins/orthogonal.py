@@ -19,7 +19,7 @@ _BLOCK = 1 << 22  # inner products looked at together
 
 @dataclass(frozen=True, eq=False)
 class Separability:
-    """Inner products of the points of S sets: are they orthogonally separable?
+    """Inner products of the points of S sets, which tell whether they are orthogonally separable.
 
     Attributes
     ----------

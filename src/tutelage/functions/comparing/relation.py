@@ -56,8 +56,7 @@ class Relation:
 
 
 def match_parameters(first: Network, second: Network) -> Relation:
-    """Match the units of two networks of one architecture by optimal assignments, layer by layer (Phuong 2021, section
-    2).
+    """Match the units of two networks of one architecture, layer by layer (Phuong 2021, section 2).
 
     Units are compared by incoming weights and bias scaled to length 1, after the layer below was matched; where several
     are nearly equal, the fan-out decides.

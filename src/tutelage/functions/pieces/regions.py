@@ -22,8 +22,7 @@ BUDGET = 1_000_000
 
 @dataclass(frozen=True, eq=False)
 class Regions:
-    """The R linear regions of one network on a domain in d dimensions; hidden units are numbered 0 to K-1 through the
-    layers.
+    """Linear regions of one network on a domain; hidden units are numbered 0 to K-1 through the layers.
 
     Attributes
     ----------
