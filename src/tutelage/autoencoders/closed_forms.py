@@ -9,8 +9,10 @@ from torch import Tensor
 from tutelage.autoencoders.exact import grid
 from tutelage.autoencoders.objective import standard_normal
 from tutelage.errors import TutelageError
+from tutelage.printing import printed
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Infomax:
     """I(x; z), its bound H(z) + E log r(z|x), and E KL(p(z|x) || r(z|x)), what lies between: [S] each."""
@@ -67,6 +69,7 @@ def best_elbo(mean: Tensor, log_std: Tensor, probabilities: Tensor, points: int 
     return torch.special.xlogy(weight, weight).sum() - (q * (log_q - standard_normal(z))).sum(1)
 
 
+@printed
 @dataclass(frozen=True)
 class NormalOptimum:
     """The best model of N(0, 1) with information M: decoder N(rho z, 1 - rho^2), encoder N(rho x, 1 - rho^2)."""

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from tutelage.certificates.wording import detail_lines, measured, number, summary_lines
 from tutelage.errors import TutelageError
+from tutelage.printing import printed
 
 Verdict = Literal["holds", "fails", "not applicable", "not decided", "vacuous"]
 VERDICTS: tuple[Verdict, ...] = ("fails", "not decided", "vacuous", "not applicable", "holds")
@@ -127,6 +128,7 @@ def unknown(name: str, why: str) -> Condition:
     return Condition(name, None, "<=", None, None, why)
 
 
+@printed
 @dataclass(frozen=True)
 class Part:
     """What a theorem says of one thing, such as a teacher unit: conditions of its own, and the conclusion."""
@@ -136,6 +138,7 @@ class Part:
     conclusion: Condition
 
 
+@printed
 @dataclass(frozen=True)
 class Certificate:
     """A theorem checked on one member: conditions that all parts share, and one part per thing it speaks of.
@@ -229,6 +232,14 @@ class Certificate:
             return self.verdict
         return f"{self.verdict} ({', '.join(f'{v}: {n}' for v, n in counts.items())})"
 
+    def _title(self) -> str:
+        return f"{self.theorem}, {'member' if self.seed is None else 'seed'} {self.who}: {self.summary}"
+
+    @property
+    def who(self) -> int:
+        """The seed of the member where it is known, else its number."""
+        return self.member if self.seed is None else self.seed
+
     def __str__(self) -> str:
         return self._text(summary_lines(self))
 
@@ -237,12 +248,13 @@ class Certificate:
         return self._text(detail_lines(self))
 
     def _text(self, lines: list[str]) -> str:
-        who = f"member {self.member}" if self.seed is None else f"seed {self.seed}"
+        who = f"{'member' if self.seed is None else 'seed'} {self.who}"
         head = [f"{self.theorem} ({self.source}), {who}: {self.summary}", f"  {self.statement}"]
         chosen = ", ".join(f"{name} {number(v)}" for name, v in self.settings.items())
         return "\n".join([*head, *(f"  {line}" for line in lines), *([f"  Settings: {chosen}."] if chosen else [])])
 
 
+@printed
 @dataclass(frozen=True)
 class Finding:
     """What the function of a theorem returns for one member."""

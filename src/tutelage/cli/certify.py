@@ -216,8 +216,7 @@ def _table(certificates: list[Certificate]) -> Table:
     for c in certificates:
         unmet = {x.name: x for x in c.every_condition() if x.holds is False}
         why = "; ".join(f"{name} ({measured(x)})" for name, x in unmet.items())
-        who = c.member if c.seed is None else c.seed
-        table.add_row(c.theorem, str(who), f"[{COLOURS[c.verdict]}]{c.summary}[/]", escape(why))
+        table.add_row(c.theorem, str(c.who), f"[{COLOURS[c.verdict]}]{c.summary}[/]", escape(why))
     return table
 
 

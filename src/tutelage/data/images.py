@@ -8,8 +8,10 @@ import torch
 from torch import Tensor
 
 from tutelage.errors import TutelageError
+from tutelage.printing import printed
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Images:
     """Images uint8 [N, H, W, C] and labels int64 [N], for training and for testing; classes: their names in order."""

@@ -14,8 +14,10 @@ import torch
 from torch import Tensor
 
 from tutelage.errors import TutelageError
+from tutelage.printing import printed
 
 
+@printed
 @dataclass(frozen=True)
 class Softening:
     """How labels are softened: the temperature, the share of hard labels, whether the soft part is scaled by T^2."""

@@ -18,6 +18,7 @@ from tutelage.distillation.learned import angle
 from tutelage.distillation.risk import disagreement, risk_at_angle
 from tutelage.distillation.transfer import TransferSet
 from tutelage.errors import TutelageError
+from tutelage.printing import printed
 
 
 class DistillationTask(Protocol):
@@ -83,6 +84,7 @@ class _Symmetric:
         return risk_at_angle(self.p, angle(w, self.teacher.expand_as(w)), self.dimension, self.widest)
 
 
+@printed
 @dataclass(frozen=True)
 class Polynomial(_Symmetric):
     """p(theta) = (1 - 2 theta / pi)^kappa: 1 is a uniform angle, 2 leaves little near the boundary.
@@ -108,6 +110,7 @@ class Polynomial(_Symmetric):
         return math.pi / 2 * (1 - u ** (1 / self.kappa))
 
 
+@printed
 @dataclass(frozen=True)
 class LargeMargin(_Symmetric):
     """A polynomial task conditioned to angles below ``limit`` < pi/2: a wedge without mass around the boundary."""
@@ -136,6 +139,7 @@ class LargeMargin(_Symmetric):
         return math.pi / 2 * (1 - (self._cut + (1 - self._cut) * u) ** (1 / self.kappa))
 
 
+@printed
 @dataclass(frozen=True)
 class Isotropic(_Symmetric):
     """x ~ N(0, I): p(theta) = I_{cos^2 theta}(1/2, (d-1)/2), and the risk of a student at angle alpha is alpha / pi."""
@@ -152,6 +156,7 @@ class Isotropic(_Symmetric):
         return angle(w, self.teacher.expand_as(w)) / math.pi
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Empirical:
     """Real inputs and a teacher: transfer sets come from the pool without repetition, risks from the held-out points.

@@ -16,10 +16,12 @@ from tutelage.distillation.targets import log_probabilities
 from tutelage.errors import TutelageError
 from tutelage.exits.multi_exit import MultiExit
 from tutelage.files import write_atomically
+from tutelage.printing import printed
 
 _BATCH = 512  # samples judged at once
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class ExitAccuracy:
     """Share of samples whose class is among the ``top`` likeliest: of each exit alone, and of the first m together."""
@@ -98,6 +100,7 @@ def running_ensemble(model: MultiExit, x: Tensor) -> Iterator[Tensor]:
         yield total / m
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class EarlyAnswer:
     """Probabilities of the exit at which each sample left [N, C], and the number of that exit [N]."""
@@ -137,6 +140,7 @@ def _rows(state: Any, kept: Tensor) -> Any:
     return tree_map(lambda part: part[kept], state)
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class ExitTimes:
     """Seconds to an answer at every exit, over repeats: budget (that exit alone), anytime (all to it): [R, M] each."""

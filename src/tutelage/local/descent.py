@@ -17,8 +17,10 @@ from tutelage.draws import keys, normals
 from tutelage.errors import TutelageError
 from tutelage.local.exact import gradient_norm, loss, spread, top_of
 from tutelage.local.setting import LocalSetting
+from tutelage.printing import printed
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Descent:
     """What descent recorded: steps [T]; losses and gradients (norms) [T, S]; students [T, S, m, d], or none;

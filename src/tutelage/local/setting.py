@@ -15,6 +15,7 @@ from torch import Tensor
 from tutelage.errors import TutelageError
 from tutelage.population.expectations import Units
 from tutelage.population.kernels import pairs
+from tutelage.printing import printed
 
 SEPARATION = 1e-6
 """Radians below which two teachers count as one line, and the theory as having nothing to say (Zhou et al. 2021,
@@ -22,6 +23,7 @@ Assumption 1).
 """
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class LocalSetting:
     """Teachers w* [S, r, d] (or [1, r, d], [r, d] for all members) and students w [S, m, d] (or [m, d]).

@@ -9,8 +9,10 @@ from torch import Tensor
 from tutelage.errors import TutelageError
 from tutelage.networks.activations import gate
 from tutelage.networks.network import Network
+from tutelage.printing import printed
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Activity:
     """What S networks do on N inputs each; layers 0 (the input) to L (the output).

@@ -17,6 +17,7 @@ from tutelage.errors import TutelageError
 from tutelage.population.expectations import Units, first_layer_gradient, gradient, hessian, loss
 from tutelage.population.integrate import integrate
 from tutelage.population.kernels import pairs
+from tutelage.printing import printed
 
 _FLOOR = 1e-7
 """Of the teachers' mean length: a unit shorter than that stays where it is."""
@@ -25,6 +26,7 @@ _ABOVE_NOISE = 1000
 makes it longer: where it shrinks slowly they were seen to hold it up at 45 tolerances, with ever more steps."""
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class PopulationFlow:
     """Students along their way: w [T, S, n, d] and c [T, S, n, C] at the given times."""

@@ -20,12 +20,14 @@ from tutelage.lab import Store, parquet_bytes, schedule
 from tutelage.lab.execute import with_needs
 from tutelage.lab.experiment import Experiment, flat, plain
 from tutelage.lab.results import Results
+from tutelage.printing import printed
 from tutelage.studies.claims import Verdict, judge
 from tutelage.studies.figures import house_style, save
 from tutelage.studies.study import SCALES, Plan, Scale, Study, find
 from tutelage.version import commit
 
 
+@printed
 @dataclass(frozen=True)
 class Reproduction:
     """A study that was carried out: where its files are and what became of its claims."""

@@ -13,8 +13,10 @@ import torch
 from torch import Tensor
 
 from tutelage.functions.identifying.surfaces import NEAR, Surface, vertex_sides
+from tutelage.printing import printed
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Graph:
     """edges int64 [E, 2] from a piece to one of higher order whose closure meets it (Phuong 2021, Definition A.5).

@@ -18,10 +18,12 @@ from tutelage.functions.checks import bias, in_double, points_for, same_function
 from tutelage.measures import CLASSES, RECOVERED, classify, correlations, fan_out_norms
 from tutelage.measures.unit_classes import IDLE
 from tutelage.networks import Activity, Network, forward
+from tutelage.printing import printed
 
 By = Literal["weights", "activations", "both"]
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Matching:
     """The student units of every hidden layer beside the teacher units they stand for.
@@ -42,6 +44,10 @@ class Matching:
     student: Network = field(repr=False)
     threshold: float = RECOVERED
     seen: Activity | None = field(default=None, repr=False)
+
+    def _title(self) -> str:
+        found = sum(int(layer.sum()) for layer in self.recovered)
+        return f"{found} of {sum(layer.numel() for layer in self.recovered)} teacher units recovered"
 
     @cached_property
     def classes(self) -> tuple[Tensor, ...]:

@@ -14,11 +14,13 @@ from tutelage.functions.pieces.counts import refuse_beyond, too_many
 from tutelage.functions.pieces.domain import ROUNDING, Domain, Ends
 from tutelage.functions.pieces.subdivision import BeyondBudget, checked, subdivide
 from tutelage.networks import Network, gate
+from tutelage.printing import printed
 
 BUDGET = 1_000_000
 """The most regions, and the most vertices, unless told otherwise: about half a gigabyte in three dimensions."""
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Regions:
     """The R regions of one network on a domain in d dimensions; hidden units are numbered 0 .. K-1 through the layers.
@@ -43,6 +45,9 @@ class Regions:
     pieces: Tensor
     tight: np.ndarray
     """uint64 [V, words]: bit i is 1 where constraint i holds with equality; the domain's facets come first."""
+
+    def _title(self) -> str:
+        return f"{len(self)} regions in {self.vertices.shape[1]} dimensions"
 
     def __len__(self) -> int:
         return self.signs.shape[0]
