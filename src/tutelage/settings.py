@@ -79,7 +79,7 @@ class Settings(BaseModel, metaclass=Documented):
     @classmethod
     def __pydantic_init_subclass__(cls, **options: Any) -> None:
         cls.__doc__ = with_parameters(cls)
-        cls.__signature__ = signature(cls)  # type: ignore[misc]
+        cls.__signature__ = signature(cls)
 
     def __str__(self) -> str:
         return repr(self)
