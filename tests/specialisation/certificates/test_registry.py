@@ -30,7 +30,7 @@ NAMES = {
 def test_all_theorems_are_found_with_source_and_statement():
     assert {name for name, t in theorems().items() if t.subject.name == "specialisation"} == NAMES
     for theorem in theorems().values():
-        assert any(theorem.source.startswith(paper.label) for paper in PAPERS.values())
+        assert theorem.source.startswith(tuple(paper.label for paper in PAPERS.values()))
         assert theorem.statement.endswith(".")
 
 
