@@ -196,6 +196,7 @@ def descend(
 Kind = Literal["minimum", "saddle", "not stationary"]
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class EndPoint:
     """What a point of the loss is, with the numbers: all [S]. For the first layer alone.
