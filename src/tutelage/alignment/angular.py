@@ -21,6 +21,7 @@ from scipy import fft
 
 from tutelage.errors import TutelageError, unknown
 from tutelage.population.kernels import KINDS, odd_and_even
+from tutelage.printing import printed
 
 PROBES = 1024
 """Steps over half the circle at which a user's kernel is looked at."""
@@ -29,6 +30,7 @@ JUMP = 1e-6
 """Of a kernel's range: what is left of its largest step after that many halvings of the step, if it does not jump."""
 
 
+@printed
 @dataclass(frozen=True)
 class AngularKernel:
     """A continuous kernel f on [0, pi].

@@ -18,6 +18,7 @@ import numpy as np
 
 from tutelage.alignment.angular import AngularKernel, named
 from tutelage.errors import TutelageError
+from tutelage.printing import printed
 
 EPS = 2.0**-53
 DEGENERATE = 1e-9
@@ -103,6 +104,7 @@ def determinants(angles: np.ndarray, kernel: AngularKernel | None = None) -> tup
     return np.linalg.det(matrix), np.linalg.det(replaced(matrix, first))
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Signs:
     """Proved signs of determinants.

@@ -19,8 +19,10 @@ from tutelage import draws
 from tutelage.autoencoders.objective import log_weights
 from tutelage.autoencoders.parts import CategoricalDecoder, Model
 from tutelage.errors import TutelageError
+from tutelage.printing import printed
 
 
+@printed
 @dataclass(frozen=True)
 class Bounds:
     """Lower and upper bound on I(x; z) in nats, with standard errors.

@@ -9,8 +9,10 @@ from torch import Tensor
 from tutelage.autoencoders.exact import grid
 from tutelage.autoencoders.objective import standard_normal
 from tutelage.errors import TutelageError
+from tutelage.printing import printed
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Infomax:
     """The two sides of the infomax inequality, [S] each.
@@ -101,6 +103,7 @@ def best_elbo(mean: Tensor, log_std: Tensor, probabilities: Tensor, points: int 
     return torch.special.xlogy(weight, weight).sum() - (q * (log_q - standard_normal(z))).sum(1)
 
 
+@printed
 @dataclass(frozen=True)
 class NormalOptimum:
     """Best model of N(0, 1) with information M: decoder N(rho z, 1 - rho^2), encoder N(rho x, 1 - rho^2).

@@ -14,6 +14,7 @@ from tutelage import draws
 from tutelage.autoencoders.objective import log_weights, standard_normal, to_prior
 from tutelage.autoencoders.parts import CategoricalDecoder, Encoder, Model
 from tutelage.errors import TutelageError
+from tutelage.printing import printed
 
 REACH = 7.0
 """Of the grids, in deviations of the prior: 3e-12 of its mass lies beyond."""
@@ -24,6 +25,7 @@ _ELEMENTS = 4_000_000  # of the largest array
 _MISSED = 1e-3  # mass off the grid that is let pass
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Exact:
     """Exact quantities of every member, in nats, [S] each.

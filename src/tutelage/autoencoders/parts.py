@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from tutelage import draws
 from tutelage.errors import TutelageError
+from tutelage.printing import printed
 
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 _WIDEST = 8.0  # the largest |log deviation| a network may answer with
@@ -145,6 +146,7 @@ Encoder = NormalEncoder | TableEncoder
 Decoder = NormalDecoder | CategoricalDecoder
 
 
+@printed
 @dataclass(frozen=True)
 class Model:
     """S stacked models: decoder, encoder and estimator r(z|x), each with its own parameters.

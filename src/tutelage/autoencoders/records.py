@@ -4,10 +4,12 @@ from dataclasses import dataclass
 
 from tutelage.autoencoders.bounds import Bounds
 from tutelage.autoencoders.exact import COLLAPSED_INFORMATION, COLLAPSED_KL
+from tutelage.printing import printed
 
 _MEMORY = 0.95  # of the running estimate: as much noise as the mean of 39 batches
 
 
+@printed
 @dataclass(frozen=True)
 class TrainingRecord:
     """Where training stood after a step.
@@ -60,6 +62,7 @@ def _sign(information: float, target: float | None) -> int:
     return 0 if target is None else (information > target) - (information < target)
 
 
+@printed
 @dataclass(frozen=True)
 class Information:
     """What the code of a finished model carries, in nats.

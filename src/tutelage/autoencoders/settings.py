@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from tutelage.autoencoders.objective import Gradient
 from tutelage.errors import TutelageError
+from tutelage.printing import printed
 from tutelage.training import Adam, Settle, Training
 from tutelage.training.settings import Supported
 
@@ -13,6 +14,7 @@ BEYOND = 1e300
 _SWITCHES = "penalty", "resample", "beta", "warm_up", "free_bits"
 
 
+@printed
 @dataclass(frozen=True)
 class InformationObjective:
     """Objective of an autoencoder besides the target information (Phuong 2021, eq. 4.11).
@@ -63,6 +65,7 @@ class InformationObjective:
         return self.beta * (min(1.0, (step + 1) / self.warm_up) if self.warm_up else 1.0)
 
 
+@printed
 @dataclass(frozen=True)
 class SentenceObjective(InformationObjective):
     """:class:`InformationObjective` for sentences.

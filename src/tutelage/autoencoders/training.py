@@ -19,6 +19,7 @@ from tutelage.autoencoders.objective import elbo, infomax, information_gain, res
 from tutelage.autoencoders.parts import Model
 from tutelage.autoencoders.settings import BEYOND, InformationObjective, settled_adam, steps_and_batch
 from tutelage.errors import TutelageError
+from tutelage.printing import printed
 from tutelage.training.settings import Training, set_rate
 
 Sampler = Callable[[Tensor, int, int], Tensor]
@@ -29,6 +30,7 @@ _LOST = 1e6  # nats: a bound or an estimate beyond has left everything behind
 _MEMORY = 0.98  # of the running mean that is reported as the estimate
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class TrainingHistory:
     """Estimates during training at the recorded steps.

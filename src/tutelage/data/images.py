@@ -8,8 +8,10 @@ import torch
 from torch import Tensor
 
 from tutelage.errors import TutelageError
+from tutelage.printing import printed
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Images:
     """Labelled images for training and testing.

@@ -20,8 +20,10 @@ from tutelage.distillation.transfer import TransferSet
 from tutelage.errors import TutelageError
 from tutelage.networks import Network
 from tutelage.population.integrate import integrate
+from tutelage.printing import printed
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class StudentFlow:
     """Linear students at the recorded times of a gradient flow.

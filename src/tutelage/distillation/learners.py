@@ -16,6 +16,7 @@ from tutelage.distillation.transfer import TransferSet
 from tutelage.errors import TutelageError
 from tutelage.margins.datasets import LabelledPoints
 from tutelage.margins.max_margin import max_margins
+from tutelage.printing import printed
 
 
 class Learner(Protocol):
@@ -24,6 +25,7 @@ class Learner(Protocol):
     def __call__(self, transfer: TransferSet, seeds: Sequence[int], stream: str = ...) -> Tensor: ...
 
 
+@printed
 @dataclass(frozen=True)
 class Distillation:
     """Learner: gradient descent on soft labels from 0, trained to the end (Phuong 2021, Theorem 5.1)."""
@@ -32,6 +34,7 @@ class Distillation:
         return learned(transfer)
 
 
+@printed
 @dataclass(frozen=True)
 class Weakened:
     """Learner with a weaker bias towards the span of the data (Phuong 2021, section 5.4.2).
@@ -59,6 +62,7 @@ class Weakened:
         return goal + self.delta * goal.norm(dim=1, keepdim=True) * aside
 
 
+@printed
 @dataclass(frozen=True)
 class HardTarget:
     """Learner: gradient descent on the teacher's classes from 0.

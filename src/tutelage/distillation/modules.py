@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from tutelage import draws
 from tutelage.distillation.targets import Softening, distillation_loss, log_probabilities, soft_targets
 from tutelage.errors import TutelageError
+from tutelage.printing import printed
 from tutelage.training.optimisers import Adam
 from tutelage.training.settings import Supported, Training, given, set_rate
 
@@ -20,6 +21,7 @@ _SUPPORTED = Supported("distil", "epochs", "epochs", whole_batch=True)
 _BATCH = 512  # samples a teacher is asked about at once
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Distilled:
     """A distilled student.

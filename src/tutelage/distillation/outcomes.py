@@ -11,11 +11,13 @@ from tutelage.distillation.learned import unsigned_angle
 from tutelage.distillation.learners import Learner
 from tutelage.distillation.tasks import DistillationTask
 from tutelage.errors import TutelageError
+from tutelage.printing import printed
 
 Reading = Literal["redrawn", "reused"]
 _SAME = 1e-10
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class TransferOutcome:
     """Trained linear students.
@@ -40,6 +42,7 @@ class TransferOutcome:
         return _mean(self.risk)
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Monotonicity:
     """Unsigned angles with the teacher before and after one more input; changes within 1e-10 count as none.

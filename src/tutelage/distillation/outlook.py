@@ -11,6 +11,7 @@ from tutelage.distillation.risk import disagreement
 from tutelage.distillation.tasks import reverse_distribution
 from tutelage.distillation.transfer import TransferSet
 from tutelage.errors import TutelageError
+from tutelage.printing import printed
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class Line:
     tighter: float
 
 
+@printed
 @dataclass(frozen=True)
 class Outlook:
     """What theory says about distilling a network's last linear layer on given inputs.

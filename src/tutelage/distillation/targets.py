@@ -14,8 +14,10 @@ import torch
 from torch import Tensor
 
 from tutelage.errors import TutelageError
+from tutelage.printing import printed
 
 
+@printed
 @dataclass(frozen=True)
 class Softening:
     """How the teachers' outputs become labels.

@@ -18,6 +18,7 @@ from tutelage.distillation.learned import angle
 from tutelage.distillation.risk import disagreement, risk_at_angle
 from tutelage.distillation.transfer import TransferSet
 from tutelage.errors import TutelageError
+from tutelage.printing import printed
 
 
 class DistillationTask(Protocol):
@@ -86,6 +87,7 @@ class _Symmetric:
         return risk_at_angle(self.p, angle(w, self.teacher.expand_as(w)), self.dimension, self.widest)
 
 
+@printed
 @dataclass(frozen=True)
 class Polynomial(_Symmetric):
     """Task with p(theta) = (1 - 2 theta / pi)^kappa.
@@ -120,6 +122,7 @@ class Polynomial(_Symmetric):
         return math.pi / 2 * (1 - u ** (1 / self.kappa))
 
 
+@printed
 @dataclass(frozen=True)
 class LargeMargin(_Symmetric):
     """Polynomial task without mass in a wedge around the teacher's boundary.
@@ -158,6 +161,7 @@ class LargeMargin(_Symmetric):
         return math.pi / 2 * (1 - (self._cut + (1 - self._cut) * u) ** (1 / self.kappa))
 
 
+@printed
 @dataclass(frozen=True)
 class Isotropic(_Symmetric):
     """Task with inputs x ~ N(0, I): the risk of a student at angle alpha is alpha / pi.
@@ -184,6 +188,7 @@ class Isotropic(_Symmetric):
         return angle(w, self.teacher.expand_as(w)) / math.pi
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Empirical:
     """Task with real inputs and a teacher; transfer sets are drawn from the pool without repetition.

@@ -10,11 +10,13 @@ from torch import Tensor
 
 from tutelage.distillation.cross_entropy import excess, log_excess, logits_of, slope
 from tutelage.errors import TutelageError
+from tutelage.printing import printed
 
 _RANK = 1e-10
 """Of the largest singular value of the points at unit length: below this a direction counts as absent."""
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class TransferSet:
     r"""S transfer sets of n inputs with soft labels :math:`y_i = \sigma(w_* \cdot x_i)` (Phuong 2021, section 5.2).

@@ -16,10 +16,12 @@ from tutelage.distillation.targets import log_probabilities
 from tutelage.errors import TutelageError
 from tutelage.exits.multi_exit import MultiExit
 from tutelage.files import write_atomically
+from tutelage.printing import printed
 
 _BATCH = 512  # samples judged at once
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class ExitAccuracy:
     """Share of samples whose class is among the most probable ones.
@@ -159,6 +161,7 @@ def running_ensemble(model: MultiExit, x: Tensor) -> Iterator[Tensor]:
         yield total / m
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class EarlyAnswer:
     """Answers of a network whose samples leave at the first exit that is sure enough.
@@ -217,6 +220,7 @@ def _rows(state: Any, kept: Tensor) -> Any:
     return tree_map(lambda part: part[kept], state)
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class ExitTimes:
     """Measured seconds to an answer at every exit.

@@ -12,8 +12,10 @@ from torch import Tensor, nn
 
 from tutelage.errors import TutelageError
 from tutelage.exits.multi_exit import MultiExit, initialised
+from tutelage.printing import printed
 
 
+@printed
 @dataclass(frozen=True)
 class MSDNet:
     """Shape of a multi-scale dense network.

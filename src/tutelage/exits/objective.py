@@ -18,6 +18,7 @@ from torch import Tensor
 
 from tutelage.distillation.targets import Softening, distillation_loss, log_probabilities
 from tutelage.errors import TutelageError
+from tutelage.printing import printed
 
 UNLABELLED = -100
 """The label of a sample that has none: it takes part in distillation alone."""
@@ -53,6 +54,7 @@ def teacher_sets(exits: int, teachers: Teachers = "last") -> tuple[tuple[int, ..
     return tuple(tuple(own) for own in teachers)
 
 
+@printed
 @dataclass(frozen=True)
 class Annealing:
     """Temperature of the soft labels during training.

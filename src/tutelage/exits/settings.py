@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from tutelage.exits.objective import Annealing, Teachers
+from tutelage.printing import printed
 from tutelage.training.optimisers import Sgd
 from tutelage.training.settings import Supported
 
@@ -18,6 +19,7 @@ SUPPORTED = Supported(
 )
 
 
+@printed
 @dataclass(frozen=True)
 class ExitObjective:
     """What the exits of a network learn from besides labels.

@@ -15,6 +15,7 @@ from tutelage.exits.inference import exit_accuracy
 from tutelage.exits.multi_exit import MultiExit
 from tutelage.exits.objective import check_labels, teacher_sets
 from tutelage.exits.settings import PAPER_SGD, SUPPORTED, ExitObjective
+from tutelage.printing import printed
 from tutelage.training.settings import Training
 
 __all__ = [
@@ -39,6 +40,7 @@ _AHEAD = 32  # batches whose samples are gathered at a time, at most
 _NUMBERS = 2**27  # that they hold, at most, if they are several
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class ExitTask:
     """One training of a network with exits.
@@ -93,6 +95,7 @@ class Trace:
         return Trace(*(part.view(epochs, -1).mean(1) for part in (self.temperature, self.adjusted, self.raw)))
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class TrainedExits:
     """A trained network with exits.

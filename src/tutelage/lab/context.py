@@ -16,6 +16,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from tutelage.files import write_atomically
+from tutelage.printing import printed
 
 if TYPE_CHECKING:
     from tutelage.lab.experiment import Experiment
@@ -27,6 +28,7 @@ def _no_results(experiment: "Experiment") -> Any:
     raise LookupError(f"there is no store to read the results of {experiment.kind} {experiment.hash} from")
 
 
+@printed
 @dataclass(frozen=True)
 class Context:
     """Where and how an experiment is computed; nothing in it may change the numbers beyond rounding.

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from tutelage.errors import unknown
+from tutelage.printing import printed
 from tutelage.settings import Settings, per_member_names
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from tutelage.lab.results import Result
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Shared:
     """An array without a member axis, such as the times at which all members were recorded.

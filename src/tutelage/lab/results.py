@@ -49,7 +49,7 @@ class Result(Generic[E]):
         return setting(self.experiment, name)
 
     def __repr__(self) -> str:
-        return f"Result({self.experiment.kind} {self.folder.name}, {self.experiment.members} members)"
+        return f"{type(self).__name__}({self.experiment.kind} {self.folder.name}, {self.experiment.members} members)"
 
 
 class Results:
@@ -69,6 +69,10 @@ class Results:
 
     def __len__(self) -> int:
         return len(self._results)
+
+    def __repr__(self) -> str:
+        kinds = ", ".join(dict.fromkeys(str(r.experiment.kind) for r in self))
+        return f"Results({len(self)} of {kinds or 'nothing'})"
 
     def of(self, *kinds: type[Experiment]) -> "Results":
         """The results of experiments of these classes."""

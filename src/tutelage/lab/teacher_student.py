@@ -46,9 +46,13 @@ class Record(Settings):
     """
 
     every: PositiveInt | None = None
+    """Steps between recorded steps; default: only the first and the last step."""
     at: tuple[NonNegativeInt, ...] = ()
+    """Further steps to record."""
     measures: tuple[str, ...] = STANDARD
+    """Names of the measures to record."""
     weights: Literal["last", "all", "none"] = "last"
+    """Which weights to store: of the last step, of all recorded steps, or none."""
 
     @field_validator("measures")
     @classmethod
@@ -94,12 +98,19 @@ class TeacherStudent(Experiment, kind="students", numerics=1):
     reports_shares: ClassVar[bool] = False
 
     teacher: Teacher
+    """Teacher of every member."""
     student: Student
+    """Start of every student."""
     inputs: Distribution
+    """Distribution of the inputs, and how many points to draw."""
     training: Training
+    """Training of the students."""
     record: Record = Record()
+    """What to record, and when."""
     seeds: tuple[int, ...]
+    """Seeds of the members: a number of members (seeds 0, 1, ...) or a list of seeds."""
     precision: Literal["float32", "float64"] = "float32"
+    """Floating-point precision of networks and points."""
 
     @field_validator("teacher", mode="before")
     @classmethod

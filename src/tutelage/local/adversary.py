@@ -15,12 +15,14 @@ from tutelage.local.descent import descend, usual_rate
 from tutelage.local.exact import gradient, loss, loss_and_gradient
 from tutelage.local.grouping import groups
 from tutelage.local.setting import LocalSetting
+from tutelage.printing import printed
 
 _DIFFERENCE = 1e-5  # of the size of the students: the step of a finite difference
 _GROW, _SHRINK = 1.5, 0.4
 _DOUBLINGS, _HALVINGS = 20, 50
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Flattest:
     """Points with the smallest gradient found on a surface of constant loss.
@@ -76,6 +78,7 @@ def flattest(setting: LocalSetting, level: float, iterations: int = 200) -> Flat
     return Flattest(best, start, setting.moved(w))
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Slowest:
     """Starts of a given loss from which descent is slowest.
@@ -232,6 +235,7 @@ def _onto(setting: LocalSetting, w: Tensor, level: float) -> Tensor:
     return w
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Edge:
     """Search for the edge of the basin of attraction.

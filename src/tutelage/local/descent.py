@@ -17,8 +17,10 @@ from tutelage.draws import keys, normals
 from tutelage.errors import TutelageError
 from tutelage.local.exact import gradient_norm, loss, spread, top_of
 from tutelage.local.setting import LocalSetting
+from tutelage.printing import printed
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Descent:
     """Record of a gradient descent on the population loss.

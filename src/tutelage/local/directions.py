@@ -15,8 +15,10 @@ from torch import Tensor
 from tutelage.local.exact import loss_and_gradient
 from tutelage.local.grouping import StudentGroups, groups
 from tutelage.local.setting import LocalSetting
+from tutelage.printing import printed
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Direction:
     """Descent direction of Zhou et al. 2021, Lemma 8.

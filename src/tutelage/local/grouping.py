@@ -14,8 +14,10 @@ from torch import Tensor
 
 from tutelage.local.setting import LocalSetting, effective
 from tutelage.population.kernels import pairs
+from tutelage.printing import printed
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class StudentGroups:
     """Students grouped by nearest teacher.

@@ -15,6 +15,7 @@ from torch import Tensor
 from tutelage.errors import TutelageError
 from tutelage.population.expectations import Units
 from tutelage.population.kernels import pairs
+from tutelage.printing import printed
 
 SEPARATION = 1e-6
 """Radians below which two teachers count as one line, and the theory as having nothing to say (Zhou et al. 2021,
@@ -22,6 +23,7 @@ Assumption 1).
 """
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class LocalSetting:
     """Teachers f*(x) = sum_i |w*_i . x| and students f(x) = sum_j |w_j| |w_j . x| (Zhou et al. 2021).

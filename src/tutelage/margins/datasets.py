@@ -13,8 +13,10 @@ from torch import Tensor
 
 from tutelage import draws
 from tutelage.errors import TutelageError
+from tutelage.printing import printed
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class LabelledPoints:
     """S sets of n labelled points, with both labels in every set.

@@ -24,12 +24,14 @@ from tutelage.margins.datasets import LabelledPoints
 from tutelage.margins.losses import log_slope, loss_of
 from tutelage.margins.sectors import extremal_sectors, signs, without_ties
 from tutelage.networks import Network
+from tutelage.printing import printed
 
 TOO_MANY = 1  # how the compiled loop says that a member took all the steps it may
 NONE = 2
 """The group of a unit that is neither inactive nor in the extremal sector of its sign."""
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class MarginFlow:
     """Networks at the recorded times of the gradient flow of a classification loss.

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from tutelage.errors import TutelageError
 from tutelage.margins.datasets import LabelledPoints
+from tutelage.printing import printed
 
 _IMPOSSIBLE = 1e-12
 """Of the data's scale: a margin below this counts as none."""
@@ -50,6 +51,7 @@ class MaxMargin:
         return self.rank == self.w.shape[1]
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class MaxMargins:
     """Max-margin vectors w_+ and w_- of both classes of S sets.

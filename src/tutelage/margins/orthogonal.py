@@ -13,10 +13,12 @@ from torch import Tensor
 from tutelage.margins.datasets import LabelledPoints
 from tutelage.networks import Network
 from tutelage.networks.forward import activate, linear, stacked_points
+from tutelage.printing import printed
 
 _BLOCK = 1 << 22  # inner products looked at together
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Separability:
     """Inner products of the points of S sets, which tell whether they are orthogonally separable.

@@ -16,6 +16,7 @@ from tutelage.measures.report import Report
 from tutelage.measures.snapshot import Snapshot, slices
 from tutelage.networks import Network
 from tutelage.networks.forward import linear
+from tutelage.printing import printed
 from tutelage.training.inputs import Inputs
 
 REASONS = ("outside the data", "unobserved", "starved", "weak", "not yet reached")
@@ -28,6 +29,7 @@ WEAK = 0.1
 """A unit is weak below this share of the strength of the strongest unit of its layer."""
 
 
+@printed
 @dataclass(frozen=True)
 class Diagnosis:
     """Why a teacher unit was not recovered: the reason and the numbers behind it.

@@ -15,10 +15,12 @@ from torch import Tensor, nn
 from tutelage.errors import TutelageError, unknown
 from tutelage.measures.correlation import RECOVERED
 from tutelage.measures.streaming import StreamedCorrelation
+from tutelage.printing import printed
 
 _WATCHED = (nn.ReLU, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Tanh, nn.Sigmoid, nn.ReLU6, nn.Hardswish, nn.Softplus)
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class LayerMatch:
     """One layer of a teacher module compared with one layer of a student module.

@@ -11,6 +11,7 @@ from tutelage.errors import TutelageError
 from tutelage.measures.registry import Measure, find
 from tutelage.measures.snapshot import Snapshot, slices
 from tutelage.networks import Network
+from tutelage.printing import printed
 from tutelage.training import Trajectory
 from tutelage.training.inputs import Inputs
 
@@ -27,6 +28,7 @@ STANDARD = (
 """What is measured unless told otherwise."""
 
 
+@printed
 @dataclass(frozen=True)
 class Report:
     """Values of measures at the recorded steps: ``report["rho_mean"]`` has shape [T, S, ...].
@@ -43,6 +45,10 @@ class Report:
 
     steps: tuple[int, ...]
     values: dict[str, np.ndarray]
+
+    def _title(self) -> str:
+        members = next(iter(self.values.values())).shape[1] if self.values else 0
+        return f"{len(self.values)} measures of {members} members at {len(self.steps)} steps"
 
     def __getitem__(self, name: str) -> np.ndarray:
         if name not in self.values:

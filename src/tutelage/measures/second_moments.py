@@ -7,11 +7,13 @@ import torch
 from torch import Tensor
 
 from tutelage.errors import TutelageError
+from tutelage.printing import printed
 
 _BLOCK = 2048
 """Samples multiplied at once, in float64 whatever their own precision: ranks are read off the sums."""
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class SecondMoments:
     """Centred second moments of the activations of two layers, in float64 and main memory.

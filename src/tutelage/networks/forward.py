@@ -9,8 +9,10 @@ from torch import Tensor
 from tutelage.errors import TutelageError
 from tutelage.networks.activations import gate
 from tutelage.networks.network import Network
+from tutelage.printing import printed
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Activity:
     """Activations of S networks on N inputs each.

@@ -10,11 +10,13 @@ from torch import Tensor
 
 from tutelage.errors import TutelageError
 from tutelage.networks.activations import ACTIVATIONS
+from tutelage.printing import printed
 
 PRECISIONS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 """Types of the arrays of a network."""
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Network:
     r"""S fully connected networks of one architecture, stacked.
@@ -51,6 +53,12 @@ class Network:
         if self.biases is not None:
             object.__setattr__(self, "biases", tuple(self.biases))
         _check(self)
+
+    def _title(self) -> str:
+        kind = f"leaky (slope {self.slope:g})" if self.activation == "leaky" else self.activation
+        precision = str(self.dtype).removeprefix("torch.")
+        count = f"{self.members} member{'s' if self.members != 1 else ''}"
+        return f"{count}, widths {'-'.join(map(str, self.widths))}, {kind}, {precision} on {self.device}"
 
     @property
     def members(self) -> int:

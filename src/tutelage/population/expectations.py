@@ -19,10 +19,12 @@ from torch import Tensor
 from tutelage.errors import TutelageError
 from tutelage.networks import Network
 from tutelage.population.kernels import KINDS, kernel, kernel_hessians, odd_and_even, weighted_gradient
+from tutelage.printing import printed
 
 _WORTHWHILE = 5_000  # pairs of units worth a thread of their own
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Units:
     """Hidden units of S two-layer networks without biases, one row per unit.

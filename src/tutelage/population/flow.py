@@ -18,6 +18,7 @@ from tutelage.networks import Network
 from tutelage.population.expectations import Units, as_units, first_layer_gradient, gradient, hessian, loss
 from tutelage.population.integrate import integrate
 from tutelage.population.kernels import pairs
+from tutelage.printing import printed
 
 _FLOOR = 1e-7
 """Of the teachers' mean length: a unit shorter than that stays where it is."""
@@ -26,6 +27,7 @@ _ABOVE_NOISE = 1000
 makes it longer: where it shrinks slowly they were seen to hold it up at 45 tolerances, with ever more steps."""
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class PopulationFlow:
     """Students at the recorded times of a gradient flow on the population loss.
@@ -194,6 +196,7 @@ def descend(
 Kind = Literal["minimum", "saddle", "not stationary"]
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class EndPoint:
     """Kind of a point of the population loss, with the numbers, for the first layer alone.

@@ -29,11 +29,13 @@ from tutelage.population._fourfold import fourfold
 from tutelage.population.expectations import Units, as_units, gradient, loss
 from tutelage.population.integrate import integrate
 from tutelage.population.kernels import odd_and_even
+from tutelage.printing import printed
 
 _FAR = 1e9
 """So many times the largest overlap at the start, or fan-out, and a member counts as diverged."""
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Overlaps:
     """Order parameters of S students with K units and their teachers with M units.
@@ -107,6 +109,7 @@ def overlaps(teacher: Network | Units, students: Network | Units) -> Overlaps:
     return Overlaps(q, r, t, students.c, c, students.activation, students.slope)
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class OverlapTrajectory:
     """Overlaps during online SGD.

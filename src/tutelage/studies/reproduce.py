@@ -21,12 +21,14 @@ from tutelage.lab.execute import with_needs
 from tutelage.lab.experiment import Experiment, flat, plain
 from tutelage.lab.results import Results
 from tutelage.lab.tables import parquet_bytes
+from tutelage.printing import printed
 from tutelage.studies.claims import Verdict, judge
 from tutelage.studies.figures import house_style, save
 from tutelage.studies.study import SCALES, Plan, Scale, Study, find
 from tutelage.version import commit
 
 
+@printed
 @dataclass(frozen=True)
 class Reproduction:
     """A reproduced study: where its files are, and the verdicts of its claims.

@@ -11,12 +11,14 @@ from tutelage.errors import TutelageError, unknown
 from tutelage.lab.experiment import Experiment
 from tutelage.measures.registry import Axis
 from tutelage.papers import PAPERS
+from tutelage.printing import printed
 from tutelage.studies.claims import Claim
 
 Scale = Literal["smoke", "quick", "paper"]
 SCALES: tuple[Scale, ...] = ("smoke", "quick", "paper")
 
 
+@printed
 @dataclass(frozen=True)
 class Plan:
     """A study at one scale: what to compute, and what to make of the results.

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from tutelage.errors import TutelageError
 from tutelage.networks import Network
+from tutelage.printing import printed
 from tutelage.settings import Recipe
 
 
@@ -31,6 +32,7 @@ class Optimiser(Recipe):
     slots: ClassVar[int] = 0
     """How many numbers are remembered for each weight."""
     weight_decay: NonNegativeFloat = 0.0
+    """Factor on the weights that is added to their gradient."""
 
     @property
     def plain(self) -> bool:
@@ -72,7 +74,9 @@ class Sgd(Optimiser):
 
     kind: Literal["sgd"] = "sgd"
     momentum: float = Field(default=0.0, ge=0, lt=1)
+    """Share of the last change that is kept."""
     nesterov: bool = False
+    """Whether momentum is applied ahead of the step (Nesterov)."""
     slots: ClassVar[int] = 1
 
     @model_validator(mode="after")
@@ -118,8 +122,11 @@ class Adam(Optimiser):
 
     kind: Literal["adam"] = "adam"
     beta_1: float = Field(default=0.9, ge=0, lt=1)
+    """Decay of the mean of the gradient."""
     beta_2: float = Field(default=0.999, ge=0, lt=1)
+    """Decay of the mean of the squared gradient."""
     epsilon: PositiveFloat = 1e-8
+    """Number added to the root of the squared gradient."""
     slots: ClassVar[int] = 2
 
     def change(self, weight: Tensor, gradient: Tensor, memory: Sequence[Tensor], rate: Tensor, step: int) -> None:
@@ -136,6 +143,7 @@ class Adam(Optimiser):
         return torch.optim.Adam(parameters, rate, betas, self.epsilon, weight_decay=self.weight_decay, **options)
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class TrainingState:
     """Students and what their optimiser remembers: networks of the same shapes, one a slot."""

@@ -56,8 +56,11 @@ class Drops(Schedule):
 
     kind: Literal["drops"] = "drops"
     at: tuple[PositiveInt, ...]
+    """Steps or epochs, counted from 0, at which the learning rate drops."""
     factor: float = Field(default=0.1, gt=0, le=1)
+    """Factor on the learning rate at each drop."""
     unit: Literal["steps", "epochs"] = "steps"
+    """Whether ``at`` counts steps or epochs."""
 
     def in_steps(self, per_epoch: int) -> Schedule:
         if self.unit == "steps":
@@ -95,7 +98,9 @@ class Settle(Schedule):
 
     kind: Literal["settle"] = "settle"
     share: float = Field(default=0.25, ge=0, le=1)
+    """Share of the training, at its end, over which the learning rate falls."""
     to: float = Field(default=0.1, ge=0, le=1)
+    """Factor on the learning rate at the end."""
 
     def factors(self, steps: np.ndarray, total: int) -> np.ndarray:
         left = (total - steps) / max(1.0, self.share * total)

@@ -50,13 +50,21 @@ class Training(Settings):
     """
 
     steps: PositiveInt | None = None
+    """Number of steps; give this or ``epochs``."""
     epochs: NonNegativeInt | None = None
+    """Number of passes over the training points; give this or ``steps``."""
     batch: PositiveInt | Literal["all"] = 16
+    """Samples per step, or "all" for full-batch gradient descent."""
     sampling: Literal["replacement", "epochs"] = "replacement"
+    """Whether a batch is drawn with replacement or by passes over all points (epochs)."""
     learning_rate: PerMemberNonNegative = 0.01
+    """Learning rate; one number, or one per member."""
     schedule: Schedule = Field(default_factory=Constant)
+    """Factor on the learning rate over time."""
     loss: Loss = "mse"
+    """Loss: "mse" is the squared error."""
     optimiser: Optimiser = Field(default_factory=Sgd)
+    """Rule that changes the weights."""
     mixed_precision: bool = False
     """Whether products are computed in bfloat16; weights and losses keep their precision."""
 

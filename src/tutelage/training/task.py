@@ -10,10 +10,12 @@ from torch import Tensor
 
 from tutelage import draws
 from tutelage.errors import TutelageError
+from tutelage.printing import printed
 from tutelage.settings import per_member
 from tutelage.training.settings import Training
 
 
+@printed
 @dataclass(frozen=True)
 class Task:
     """What an engine needs besides the students.

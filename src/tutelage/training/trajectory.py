@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from tutelage.networks import Network
+from tutelage.printing import printed
 from tutelage.training.inputs import Inputs
 
 
+@printed
 @dataclass(frozen=True)
 class Trajectory:
     """Students at the recorded steps of a training, with the teacher and the inputs they learned from.
@@ -36,6 +38,10 @@ class Trajectory:
     diverged_at: Tensor
     engine: str
     seconds: float
+
+    def _title(self) -> str:
+        lost = int((self.diverged_at >= 0).sum())
+        return f"{self.students.members} students after {self.steps[-1]} steps, {lost} diverged"
 
     @property
     def students(self) -> Network:

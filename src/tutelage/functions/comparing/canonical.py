@@ -9,10 +9,12 @@ from torch import Tensor
 from tutelage import draws
 from tutelage.functions.checks import bias, in_double
 from tutelage.networks import Network
+from tutelage.printing import printed
 
 _TIE = 64  # roundings up to which two sorting keys count as equal
 
 
+@printed
 @dataclass(frozen=True)
 class Orbit:
     r"""Networks of one architecture that are related by permutation and positive scaling (Phuong 2021, section 2.1).

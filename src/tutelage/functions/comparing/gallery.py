@@ -15,8 +15,10 @@ from tutelage.errors import unknown
 from tutelage.functions.comparing.supremum import as_relu
 from tutelage.functions.pieces.domain import Domain, box
 from tutelage.networks import Network
+from tutelage.printing import printed
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Exhibit:
     """Two networks that are the same function, although their weights are not related.

@@ -10,6 +10,7 @@ from tutelage.errors import TutelageError
 from tutelage.functions.checks import bias, in_double, same_function_space
 from tutelage.functions.comparing.canonical import incoming, outgoing, reordered, scaled, turned, unit_lengths
 from tutelage.networks import Network
+from tutelage.printing import printed
 
 _SWEEPS = 8  # times all layers are assigned anew, with the layers above taken into account
 _BY_FAN_OUT = 1e-3  # weight of the fan-out beside incoming weights: it decides among units that are nearly equal
@@ -17,6 +18,7 @@ _FAR = 1e300  # the distance of units whose lengths float64 cannot hold
 _ROUNDINGS = 16  # roundings of weights and scales, a layer, up to which a residual is none
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Relation:
     r"""Permutation and scales that bring one network nearest to another (Phuong 2021, eq. 2.5).

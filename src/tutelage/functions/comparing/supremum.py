@@ -22,12 +22,14 @@ from tutelage.functions.pruning.bounds import bounds, underflow
 from tutelage.functions.pruning.deviation import gains, reach, rounding
 from tutelage.functions.pruning.intervals import Box, gamma, slopes
 from tutelage.networks import Network, outputs
+from tutelage.printing import printed
 
 _BUDGETS = (1_000, 8_000, 64_000, 512_000, 4_096_000)  # regions, tried in turn where there is a time limit
 _LONGER = 8  # times as long a budget takes as the one before
 _COARSER = (1, 16, 256)  # times the rounding error: tried in turn where boundaries are too close to be told apart
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Supremum:
     """Largest difference of any output of two networks.

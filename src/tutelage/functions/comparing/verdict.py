@@ -7,10 +7,12 @@ from torch import Tensor
 
 from tutelage.functions.comparing.normal import Redundancy
 from tutelage.functions.comparing.relation import Relation
+from tutelage.printing import printed
 
 Verdict = Literal["same and related", "same, not related", "different", "not decided"]
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Comparison:
     """Answer to the question whether two networks are the same function.
@@ -54,6 +56,9 @@ class Comparison:
     witness: Tensor | None
     relation: Relation | None
     redundancies: tuple[tuple[Redundancy, ...], tuple[Redundancy, ...]] = ((), ())
+
+    def _title(self) -> str:
+        return f"{self.verdict} on {self.domain}"
 
     @property
     def same(self) -> bool:

@@ -13,8 +13,10 @@ import torch
 from torch import Tensor
 
 from tutelage.functions.identifying.surfaces import NEAR, Surface, vertex_sides
+from tutelage.printing import printed
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Graph:
     """Dependency graph of the pieces of a surface (Phuong 2021, Definition A.5).

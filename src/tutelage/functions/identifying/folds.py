@@ -8,6 +8,7 @@ from torch import Tensor
 from tutelage.functions.identifying.conditions import EXACT
 from tutelage.functions.pieces.faces import facets
 from tutelage.functions.pieces.regions import Regions
+from tutelage.printing import printed
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +24,7 @@ class Pieces:
     offset: Tensor
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class FoldSet:
     """Facets between regions, with the jump of a function's slope across each.

@@ -21,6 +21,7 @@ from tutelage.functions.identifying.transparency import transparency
 from tutelage.functions.pieces.domain import Domain, Ends, as_domain, polytope
 from tutelage.functions.pieces.regions import BUDGET, Regions, enumerate_regions, local_maps
 from tutelage.networks import Network
+from tutelage.printing import printed
 
 CELLS = 16
 """The most cells of the layers below on which a layer's folds are looked at."""
@@ -47,6 +48,7 @@ class LayerFolds:
         return sum(self.levels)
 
 
+@printed
 @dataclass(frozen=True)
 class Identifiability:
     """Conditions of Phuong 2021, Theorem 2.1, checked on one network.

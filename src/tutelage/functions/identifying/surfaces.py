@@ -17,6 +17,7 @@ from tutelage.errors import TutelageError
 from tutelage.functions.identifying.folds import unit_pieces
 from tutelage.functions.pieces.faces import facets
 from tutelage.functions.pieces.regions import Regions
+from tutelage.printing import printed
 
 NEAR = 1e-9
 """The size, relative to that of the domain, up to which hyperplanes coincide and vertices lie on them."""
@@ -24,6 +25,7 @@ ENTRIES = 1 << 28
 """The most pairs of a corner or a region and a hyperplane that are looked at."""
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Surface:
     """P pieces of a surface in canonical form, on a domain that they cut into R regions.

@@ -14,11 +14,13 @@ from tutelage.functions.pieces.domain import Domain, Ends, as_domain
 from tutelage.functions.pieces.regions import BUDGET, Regions, enumerate_regions
 from tutelage.functions.pruning.bounds import bounds, box_for
 from tutelage.networks import Network, forward
+from tutelage.printing import printed
 
 SAMPLES = 4096
 """Points looked at where there are too many regions to look at all of them."""
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Transparency:
     """Whether every hidden layer has an active unit at every input of a domain.

@@ -19,10 +19,12 @@ from tutelage.measures import CLASSES, RECOVERED, classify, correlations
 from tutelage.measures.fan_out import fan_out_norms
 from tutelage.measures.unit_classes import IDLE
 from tutelage.networks import Activity, Network, forward
+from tutelage.printing import printed
 
 By = Literal["weights", "activations", "both"]
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Matching:
     """Student units of every hidden layer matched to teacher units.
@@ -59,6 +61,10 @@ class Matching:
     student: Network = field(repr=False)
     threshold: float = RECOVERED
     seen: Activity | None = field(default=None, repr=False)
+
+    def _title(self) -> str:
+        found = sum(int(layer.sum()) for layer in self.recovered)
+        return f"{found} of {sum(layer.numel() for layer in self.recovered)} teacher units recovered"
 
     @cached_property
     def classes(self) -> tuple[Tensor, ...]:

@@ -15,8 +15,10 @@ from tutelage.functions.joining.matching import By, match
 from tutelage.functions.joining.routes import route
 from tutelage.measures import half_squares
 from tutelage.networks import Network, concatenate, outputs
+from tutelage.printing import printed
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Path:
     """Networks joined by straight lines in weight space.

@@ -13,6 +13,7 @@ from tutelage.functions.pieces.domain import Domain, Ends, box
 from tutelage.functions.pieces.slices import slice_network
 from tutelage.functions.pieces.subdivision import checked, subdivide
 from tutelage.networks import Network
+from tutelage.printing import printed
 
 LINES, WALK = 16, 8
 """How many chords are looked at, and how many steps of a random walk through the domain lead to each."""
@@ -21,6 +22,7 @@ BEYOND = 10
 """An estimate of more budgets than this is refused at once; below, the count decides."""
 
 
+@printed
 @dataclass(frozen=True)
 class Estimate:
     """Estimated number of regions of a network on a domain.

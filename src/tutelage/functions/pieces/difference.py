@@ -11,6 +11,7 @@ from tutelage.functions.pieces.domain import Domain, Ends
 from tutelage.functions.pieces.regions import BUDGET, Regions, enumerate_regions
 from tutelage.functions.pruning.deviation import Deviation
 from tutelage.networks import Network, outputs
+from tutelage.printing import printed
 
 
 def side_by_side(first: Network, second: Network, difference: bool = True) -> Network:
@@ -84,6 +85,7 @@ def deepen(network: Network, depth: int) -> Network:
     return replace(network, weights=weights, biases=(*network.biases[:-1], *[nothing] * missing, network.biases[-1]))
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Extremes:
     """Exact range of each output over a domain.

@@ -11,6 +11,7 @@ from tutelage.errors import TutelageError
 from tutelage.functions.pieces._cutting import cut_layer
 from tutelage.functions.pieces._skeleton import DONE, Complex
 from tutelage.functions.pruning.intervals import pair_of_ends
+from tutelage.printing import printed
 
 Ends = tuple[float | Tensor, float | Tensor]
 """A box as its low and high ends, each a number or [d]."""
@@ -18,6 +19,7 @@ ROUNDING = 64 * np.finfo(np.float64).eps
 """Relative rounding error of a vertex: each is a mean of two others, and no chain of means is longer than 64 by far."""
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Domain:
     """Polytope of inputs x with A x <= b, made by :func:`box` or :func:`polytope`.

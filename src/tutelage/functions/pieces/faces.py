@@ -9,8 +9,10 @@ from torch import Tensor
 from tutelage.errors import TutelageError
 from tutelage.functions.pieces import _faces
 from tutelage.functions.pieces.regions import Regions
+from tutelage.printing import printed
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Facets:
     """Facets between regions.

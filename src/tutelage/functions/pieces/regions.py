@@ -15,11 +15,13 @@ from tutelage.functions.pieces.domain import ROUNDING, Domain, Ends
 from tutelage.functions.pieces.subdivision import BeyondBudget, checked, subdivide
 from tutelage.networks import Network
 from tutelage.networks.activations import gate
+from tutelage.printing import printed
 
 BUDGET = 1_000_000
 """The most regions, and the most vertices, unless told otherwise: about half a gigabyte in three dimensions."""
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Regions:
     """Linear regions of one network on a domain; hidden units are numbered 0 to K-1 through the layers.
@@ -58,6 +60,9 @@ class Regions:
     pieces: Tensor
     tight: np.ndarray
     """uint64 [V, words]: bit i is 1 where constraint i holds with equality; the domain's facets come first."""
+
+    def _title(self) -> str:
+        return f"{len(self)} regions in {self.vertices.shape[1]} dimensions"
 
     def __len__(self) -> int:
         return self.signs.shape[0]

@@ -9,11 +9,13 @@ from torch import Tensor
 from tutelage.functions.checks import bias
 from tutelage.functions.pruning.intervals import Box, Interval, activated, gamma
 from tutelage.networks import Network, outputs
+from tutelage.printing import printed
 
 _STARTS = 16  # points a member's ascent starts from
 _CLIMB = 40  # steps of an ascent
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Deviation:
     """Largest difference of any output that was found.

@@ -12,6 +12,7 @@ from torch import Tensor
 from tutelage import draws
 from tutelage.errors import TutelageError
 from tutelage.networks import Network
+from tutelage.printing import printed
 
 Interval = tuple[Tensor, Tensor]
 
@@ -20,6 +21,7 @@ TINY = torch.finfo(torch.float64).tiny
 """The smallest normal float64: no product that underflows is further than this from its value."""
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Box:
     """Inputs with low <= x <= high in every coordinate.

@@ -19,6 +19,7 @@ from tutelage.functions.pruning.folding import folded
 from tutelage.functions.pruning.intervals import Box, box_for, gamma
 from tutelage.functions.pruning.redundancy import VALID, Step, Valid, Work, colinear, constant, idle
 from tutelage.networks import Network
+from tutelage.printing import printed
 
 _EPS = 16 * torch.finfo(torch.float64).eps
 """Two weights count as equal, and a sum as cancelled, up to this share; stored weights of any precision are exact."""
@@ -26,6 +27,7 @@ _SMALLEST_SHARE, _LARGEST_SHARE = 1e-9, 2.0**-10  # of an output's variation tha
 _SAMPLES = 256  # points on which the variation is measured
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class PruningProof:
     r"""Where the smaller network is the same function, and how far it can be off.
@@ -59,6 +61,7 @@ class PruningProof:
         return f"{kind}: no output differs by more than {rounded_up(self.bound.max().item())} {where}"
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Pruning:
     """A smaller network, the steps that led to it, and the proof.
@@ -88,6 +91,9 @@ class Pruning:
     proof: PruningProof
     deviation: Deviation
     seen: tuple[Step, ...] = ()
+
+    def _title(self) -> str:
+        return f"{len(self.steps)} units removed or merged; {self.proof}"
 
 
 def prune(

@@ -25,6 +25,7 @@ from tutelage.functions.querying.polish import outputs as outputs_of
 from tutelage.functions.querying.polish import polished, undetermined
 from tutelage.functions.querying.unit_search import UnitSearchSetting
 from tutelage.networks import Network, outputs
+from tutelage.printing import printed
 
 LINES = 576
 """Lines along which bends are looked for at most; a ninth, then a third of them are tried first."""
@@ -35,6 +36,7 @@ _DEEPEST = 8  # hidden layers looked for unless told
 _FORMAT = "tutelage-identification-1"
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Reconstruction:
     """A network reconstructed from the values of a black box.
