@@ -69,7 +69,7 @@ def test_equal_settings_have_equal_hashes():
 def test_an_unknown_name_suggests_the_nearest():
     assert "'minuts'; did you mean 'minutes'?" in refusal(Oven, heat=1, minuts=3)
     assert "of oven" in refusal(Oven, heat=1, minuts=3)
-    assert "'soup' 'sallt'; did you mean 'salt'?" in refusal(Soup, sallt=2)
+    assert "soup 'sallt'; did you mean 'salt'?" in refusal(Soup, sallt=2)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])

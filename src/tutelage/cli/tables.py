@@ -6,9 +6,10 @@ import numpy as np
 from rich.table import Table
 
 from tutelage.lab import TrainedStudents
-from tutelage.studies import SCALES, STUDIES, Reproduction, source
+from tutelage.studies import SCALES, STUDIES, Reproduction
 from tutelage.studies.report import short
 from tutelage.studies.reproduce import distinct_experiments
+from tutelage.studies.study import source
 
 COLOURS = {"holds": "green", "fails": "red", "undecided": "yellow"}
 

@@ -3,8 +3,7 @@
 from tutelage.discover import import_from_subjects
 from tutelage.studies.claims import Claim, Verdict, judge
 from tutelage.studies.reproduce import Reproduction, reproduce
-from tutelage.studies.statistics import at_step
-from tutelage.studies.study import SCALES, STUDIES, Plan, Scale, Study, find, source, study
+from tutelage.studies.study import SCALES, STUDIES, Plan, Scale, Study, find, study
 
 import_from_subjects("studies")  # last, since studies use what is imported above
 
@@ -17,10 +16,8 @@ __all__ = [
     "Scale",
     "Study",
     "Verdict",
-    "at_step",
     "find",
     "judge",
     "reproduce",
-    "source",
     "study",
 ]

@@ -16,10 +16,11 @@ import yaml
 import tutelage
 from tutelage.errors import unknown
 from tutelage.files import replace_folder, write_atomically
-from tutelage.lab import Store, parquet_bytes, schedule
+from tutelage.lab import Store, schedule
 from tutelage.lab.execute import with_needs
 from tutelage.lab.experiment import Experiment, flat, plain
 from tutelage.lab.results import Results
+from tutelage.lab.tables import parquet_bytes
 from tutelage.studies.claims import Verdict, judge
 from tutelage.studies.figures import house_style, save
 from tutelage.studies.study import SCALES, Plan, Scale, Study, find

@@ -18,7 +18,15 @@ from tutelage.settings import Recipe
 
 
 class Optimiser(Recipe):
-    """A recipe for the change of the weights, given the gradients and what is remembered of earlier ones."""
+    """Base class of optimisers: the change of the weights from gradients and a memory of earlier ones.
+
+    Parameters
+    ----------
+    kind
+        Name of the optimiser in YAML.
+    weight_decay
+        lambda; lambda times the weights is added to the gradient.
+    """
 
     slots: ClassVar[int] = 0
     """How many numbers are remembered for each weight."""
@@ -48,11 +56,18 @@ class Optimiser(Recipe):
 
 
 class Sgd(Optimiser):
-    r"""Gradient descent with momentum and weight decay, as torch has it.
+    r"""Gradient descent with momentum and weight decay, with torch's definitions.
 
     .. math:: h = g + \lambda w, \qquad m \leftarrow \mu m + h, \qquad w \leftarrow w - \eta m
 
-    With ``nesterov`` the last step is along h + mu m.
+    Parameters
+    ----------
+    weight_decay
+        lambda.
+    momentum
+        mu, in [0, 1).
+    nesterov
+        Whether to step along h + mu m instead of m.
     """
 
     kind: Literal["sgd"] = "sgd"
@@ -85,11 +100,20 @@ class Sgd(Optimiser):
 
 
 class Adam(Optimiser):
-    r"""Adam (Kingma and Ba 2015), the decay added to the gradient.
+    r"""Adam (Kingma and Ba 2015), with the weight decay added to the gradient h.
 
     .. math::
         m \leftarrow \beta_1 m + (1 - \beta_1) h, \quad v \leftarrow \beta_2 v + (1 - \beta_2) h^2, \quad
         w \leftarrow w - \eta\, \frac{m / (1 - \beta_1^t)}{\sqrt{v / (1 - \beta_2^t)} + \epsilon}
+
+    Parameters
+    ----------
+    weight_decay
+        lambda; lambda times the weights is added to the gradient.
+    beta_1, beta_2
+        Decay of the two running means, in [0, 1).
+    epsilon
+        Added to the denominator.
     """
 
     kind: Literal["adam"] = "adam"

@@ -10,7 +10,13 @@ from tutelage.settings import Recipe
 
 
 class Schedule(Recipe):
-    """A recipe for the factor on the learning rate as a function of the step."""
+    """Base class of schedules: the factor on the learning rate as a function of the step.
+
+    Parameters
+    ----------
+    kind
+        Name of the schedule in YAML.
+    """
 
     @abstractmethod
     def factors(self, steps: np.ndarray, total: int) -> np.ndarray:
@@ -22,7 +28,7 @@ class Schedule(Recipe):
 
 
 class Constant(Schedule):
-    """The learning rate stays as it is."""
+    """A constant learning rate."""
 
     kind: Literal["constant"] = "constant"
 
@@ -31,8 +37,19 @@ class Constant(Schedule):
 
 
 class Drops(Schedule):
-    """The learning rate is multiplied by ``factor`` at each of the steps, or epochs, ``at`` (counted from 0).
+    """A learning rate that is multiplied by a factor at given steps or epochs.
 
+    Parameters
+    ----------
+    at
+        Steps or epochs, counted from 0, at which the rate drops.
+    factor
+        Factor of each drop, in (0, 1].
+    unit
+        "steps" or "epochs".
+
+    Examples
+    --------
     >>> Drops(at=(2, 4), factor=0.5).factors(np.arange(6), 6).tolist()
     [1.0, 1.0, 0.5, 0.5, 0.25, 0.25]
     """
@@ -52,7 +69,7 @@ class Drops(Schedule):
 
 
 class Cosine(Schedule):
-    """The learning rate falls to 0 along half a cosine over the whole training."""
+    """A learning rate that falls to 0 along half a cosine over the whole training."""
 
     kind: Literal["cosine"] = "cosine"
 
@@ -61,8 +78,17 @@ class Cosine(Schedule):
 
 
 class Settle(Schedule):
-    """The learning rate stays, and falls along a line to ``to`` of it over the last ``share`` of the training.
+    """A learning rate that is constant at first and falls linearly at the end.
 
+    Parameters
+    ----------
+    share
+        Last share of the training over which the rate falls.
+    to
+        Factor on the rate at the end.
+
+    Examples
+    --------
     >>> Settle(share=0.5).factors(np.arange(4), 4).round(3).tolist()
     [1.0, 1.0, 1.0, 0.55]
     """

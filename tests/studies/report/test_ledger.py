@@ -30,8 +30,8 @@ def test_every_claim_of_every_study_is_listed(tmp_path):
         ]
         (tmp_path / name / "claims.json").write_text(json.dumps(claims))
     text = write_ledger(tmp_path).read_text()
-    assert "| [one](one/) | Tian 2020 Fig. 5 | quick | 1 | 0 | 1 |" in text
-    assert "| [deeper/two](deeper/two/) | Tian 2020 Fig. 5 | quick | 0 | 1 | 1 |" in text
+    assert "| [one](one/) | Tian 2020, Fig. 5 | quick | 1 | 0 | 1 |" in text
+    assert "| [deeper/two](deeper/two/) | Tian 2020, Fig. 5 | quick | 0 | 1 | 1 |" in text
     assert "| p = 1 | > 0 | 0.5 | - | 8 | fails |" in text
     assert "| p = 2 | > 0 | - | - | 8 | undecided |" in text
     assert text.count("**a sentence**") == 2

@@ -15,7 +15,8 @@ from torch import Tensor
 
 from tutelage.errors import TutelageError
 from tutelage.functions.checks import bias, in_double, points_for, same_function_space
-from tutelage.measures import CLASSES, RECOVERED, classify, correlations, fan_out_norms
+from tutelage.measures import CLASSES, RECOVERED, classify, correlations
+from tutelage.measures.fan_out import fan_out_norms
 from tutelage.measures.unit_classes import IDLE
 from tutelage.networks import Activity, Network, forward
 

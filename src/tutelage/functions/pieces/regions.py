@@ -13,7 +13,8 @@ from tutelage.functions.pieces._skeleton import Complex
 from tutelage.functions.pieces.counts import refuse_beyond, too_many
 from tutelage.functions.pieces.domain import ROUNDING, Domain, Ends
 from tutelage.functions.pieces.subdivision import BeyondBudget, checked, subdivide
-from tutelage.networks import Network, gate
+from tutelage.networks import Network
+from tutelage.networks.activations import gate
 
 BUDGET = 1_000_000
 """The most regions, and the most vertices, unless told otherwise: about half a gigabyte in three dimensions."""

@@ -8,9 +8,9 @@ from typing import Any
 from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
 from tutelage.settings import one_line
-from tutelage.studies import source
 from tutelage.studies.report.html import short
 from tutelage.studies.report.study_files import read_claims
+from tutelage.studies.study import source
 
 _HEAD = """# Ledger of claims
 
