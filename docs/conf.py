@@ -44,7 +44,7 @@ add_module_names = False
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
-    "filename_pattern": r"draw_the_pieces|max_margin|order_parameters",
+    "filename_pattern": r"draw_the_pieces",
     "ignore_pattern": r"__init__",
     "download_all_examples": False,
     "show_memory": False,

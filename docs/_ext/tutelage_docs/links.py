@@ -1,7 +1,7 @@
 """Links of the sources that lead somewhere else on the site: folders of results, and names of studies."""
 
 import re
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from docutils import nodes
@@ -12,11 +12,19 @@ from tutelage.studies import STUDIES
 
 _FOLDER = re.compile(r"\]\((?:\.\./)*(?:docs/)?results/(?:paper|quick)/([a-z0-9-]+)/(?:figure\.png)?\)")
 _LEDGER = re.compile(r"\]\((?:\.\./)*(?:docs/)?results/(?:ledger\.md|paper/|quick/|)\)")
+_CONTRIBUTING = re.compile(r"\]\((?:\.\./)*CONTRIBUTING\.md\)")
 _FAULTS = re.compile(r"\[([^\]]*)\]\((?:\.\./)*results/faults/\)")
+
+TOP = {"contributing": "CONTRIBUTING.md", "changelog": "CHANGELOG.md"}
+"""Pages whose text is a file at the top of the repository."""
 
 
 def rewrite_links(app: Sphinx, docname: str, source: list[str]) -> None:
     """Links to a folder of results become links to the page of the study, those to the ledger to the verdicts."""
+    if docname in TOP:
+        page = Path(app.srcdir).parent / TOP[docname]
+        app.env.note_dependency(str(page))
+        source[0] = page.read_text().replace("](docs/", "](").replace("](src/", "](../src/")
     if not docname.startswith("gallery/"):
         source[0] = rewritten(source[0])
 
@@ -29,6 +37,7 @@ def rewritten(text: str) -> str:
     """
     text = _FOLDER.sub(r"](/gallery/\1.md)", text)
     text = _LEDGER.sub("](/gallery/not_reproduced.md)", text)
+    text = _CONTRIBUTING.sub("](/contributing.md)", text)
     return _FAULTS.sub(r"\1 (`docs/results/faults`)", text)
 
 

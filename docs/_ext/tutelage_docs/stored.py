@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from tutelage.papers import PAPERS, Paper
-from tutelage.studies import STUDIES, Study, source
+from tutelage.studies import STUDIES, Study
+from tutelage.studies.study import source
 
 SCALES = ("paper", "quick")
 """Scales whose results are stored, the one to show first before the other."""

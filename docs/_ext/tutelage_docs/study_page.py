@@ -32,8 +32,7 @@ def page(study: GalleryStudy) -> str:
 
 
 def _subject_link(study: GalleryStudy) -> str:
-    pages = {"alignment": "population"}
-    return f"[{study.subject}](../subjects/{pages.get(study.subject, study.subject)}.md)"
+    return f"[{study.subject}](../subjects/{study.subject}.md)"
 
 
 def _nothing(study: GalleryStudy) -> str:
