@@ -91,7 +91,7 @@ def reproduce(
         for outcome in outcomes:
             console.print(tables.claims_table(outcome))
         console.print(f"report: {page}", soft_wrap=True, highlight=False)
-    failed = sum(v.verdict == "fails" for outcome in outcomes for v in outcome.verdicts)
+    failed = sum(v.verdict in ("fails", "does not pass") for outcome in outcomes for v in outcome.verdicts)
     if failed and scale == SMOKE:
         small = f"{failed} claims fail, which proves nothing at scale smoke: it only shows that the studies run"
         Console(stderr=True).print(small, soft_wrap=True, highlight=False)

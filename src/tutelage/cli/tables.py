@@ -7,10 +7,18 @@ from rich.table import Table
 
 from tutelage.lab import TrainedStudents
 from tutelage.studies import SCALES, STUDIES, Reproduction, source
-from tutelage.studies.report import short
+from tutelage.studies.report import short, span
 from tutelage.studies.reproduce import distinct_experiments
 
-COLOURS = {"holds": "green", "fails": "red", "undecided": "yellow"}
+COLOURS = {
+    "holds": "green",
+    "fails": "red",
+    "undecided": "yellow",
+    "saturated": "yellow",
+    "vacuous": "yellow",
+    "passes": "green",
+    "does not pass": "red",
+}
 
 
 def study_rows() -> list[dict[str, Any]]:
@@ -52,11 +60,12 @@ def claims_table(outcome: Reproduction) -> Table:
         ("setting", 0),
         ("expected", 1),
         ("measured", 1),
-        ("± s.e.", 1),
+        ("95 % interval", 1),
         ("n", 1),
         ("verdict", 0),
     ):
-        table.add_column(column, justify="right" if right else "left", no_wrap=bool(right))
+        narrow = bool(right) and column != "95 % interval"
+        table.add_column(column, justify="right" if right else "left", no_wrap=narrow or column == "verdict")
     said = None
     for v in outcome.verdicts:
         table.add_row(
@@ -64,7 +73,7 @@ def claims_table(outcome: Reproduction) -> Table:
             v.setting,
             v.expected,
             short(v.measured),
-            short(v.stderr),
+            span(v.interval),
             str(v.n),
             f"[{COLOURS[v.verdict]}]{v.verdict}[/]",
         )
