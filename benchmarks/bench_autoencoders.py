@@ -11,17 +11,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from provenance import provenance
-from tutelage.autoencoders import (
-    Model,
-    Sampler,
-    categorical_models,
-    evaluate,
-    normal_data,
-    normal_models,
-    settled_adam,
-    train_models,
-    uniform_symbols,
-)
+from tutelage.autoencoders import Model, categorical_models, evaluate, normal_models, settled_adam, train_models
+from tutelage.autoencoders.training import Sampler, normal_data, uniform_symbols
 from tutelage.training import Training
 
 SYMBOLS = 10

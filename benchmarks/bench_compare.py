@@ -19,8 +19,9 @@ import torch
 from torch import nn
 
 from provenance import provenance
-from tutelage.functions import as_relu, same_function
+from tutelage.functions import same_function
 from tutelage.functions.comparing.canonical import reordered, scaled
+from tutelage.functions.comparing.supremum import as_relu
 from tutelage.networks import Network, from_module
 
 REPEATS = 5

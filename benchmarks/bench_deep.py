@@ -16,11 +16,12 @@ import torch
 
 from provenance import provenance
 from tutelage.networks import Network, to_module
-from tutelage.training import Task, Training, make_task
+from tutelage.training import Task, Training
 from tutelage.training.inputs import Gaussian
 from tutelage.training.stacked import Stacked
 from tutelage.training.students import UniformFanIn
 from tutelage.training.teachers import Levels
+from tutelage.training.train import make_task
 
 MEMBERS, STEPS, ROUNDS = 8, 40, 7
 

@@ -18,10 +18,10 @@ from tutelage.local import (
     local_students,
     loss_and_gradient,
     normal_students,
-    plane_teachers,
     random_start,
     separated_teachers,
 )
+from tutelage.local.starts import plane_teachers
 from tutelage.population import expectations as population
 
 MEMBERS, TEACHERS, STUDENTS, DIMENSION = 1000, 3, 30, 20

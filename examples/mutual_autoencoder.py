@@ -1,4 +1,8 @@
-"""How much should a code say about the data? A VAE may say nothing; ask for it in nats (Phuong 2021, chapter 4).
+"""
+A code with the information you ask for
+=======================================
+
+How much should a code say about the data? A VAE may say nothing; ask for it in nats (Phuong 2021, chapter 4).
 
 Sixteen words, all equally likely (log 16 = 2.77 nats), one code. The decoder can do without the code, so a plain VAE
 ignores it; a mutual autoencoder is told how much to say. Half of the signs of I - M are wrong once it has arrived: with

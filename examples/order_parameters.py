@@ -1,10 +1,13 @@
-"""Online SGD at a finite learning rate, by simulation and by the equations of its overlaps (Saad and Solla 1995)."""
+"""
+Online SGD and its order parameters
+===================================
+
+Online SGD at a finite learning rate, by simulation and by the equations of its overlaps (Saad and Solla 1995).
+"""
 
 import torch
 
-from tutelage.population.expectations import Units
-from tutelage.population.online import online_sgd
-from tutelage.population.order_parameters import online, overlaps
+from tutelage.population import Units, online_sgd, order_parameters
 
 d, members, rate, times = 200, 8, 0.6, [0.0, 2.0, 5.0, 10.0]
 teacher = Units(torch.eye(2, d)[None], torch.ones(1, 2, 1))
@@ -13,8 +16,8 @@ start[..., :4] = torch.tensor([[0.5, 0.2, 0.5, 0.0], [0.2, 0.5, 0.0, 0.5]])
 students = Units(start, torch.ones(members, 2, 1))
 
 run = online_sgd(teacher, students, rate, times, seeds=range(members))  # one fresh sample a step
-limit = online(overlaps(teacher, students), rate, times)  # the same for infinitely many dimensions
-without = online(overlaps(teacher, students), rate / 1000, [1000 * t for t in times])  # gradient flow, nearly
+limit = order_parameters(teacher, students, rate, times)  # the same for infinitely many dimensions
+without = order_parameters(teacher, students, rate / 1000, [1000 * t for t in times])  # gradient flow, nearly
 print(f"overlap of a student with its teacher, SGD in {d} dimensions, mean over {members} seeds and standard error")
 for i, t in enumerate(times):
     met = run.r[i, :, 0, 0]

@@ -37,7 +37,8 @@ def test_the_readmes_example_runs_as_printed(tmp_path):
 
 
 def test_the_table_of_studies_names_every_one():
-    from tutelage.studies import STUDIES, source
+    from tutelage.studies import STUDIES
+    from tutelage.studies.study import source
 
     text = (ROOT / "docs/studies.md").read_text()
     for study in STUDIES.values():

@@ -1,12 +1,22 @@
 """Settings are frozen, and what is wrong with them is said in one sentence that names the field."""
 
+import inspect
+import pydoc
 from typing import Literal
 
 import pytest
 from pydantic import Field, PositiveFloat, PositiveInt, ValidationError, field_validator
 
+import tutelage as tt
 from tutelage.errors import TutelageError
+from tutelage.lab.teacher_student import Record, TeacherStudent
 from tutelage.settings import PerMember, Recipe, Settings, first_paragraph, per_member
+from tutelage.training import Training
+from tutelage.training.inputs import Distribution
+from tutelage.training.optimisers import Optimiser
+from tutelage.training.schedules import Schedule
+from tutelage.training.students import Student
+from tutelage.training.teachers import Teacher
 
 
 class Oven(Settings):
@@ -69,7 +79,7 @@ def test_equal_settings_have_equal_hashes():
 def test_an_unknown_name_suggests_the_nearest():
     assert "'minuts'; did you mean 'minutes'?" in refusal(Oven, heat=1, minuts=3)
     assert "of oven" in refusal(Oven, heat=1, minuts=3)
-    assert "'soup' 'sallt'; did you mean 'salt'?" in refusal(Soup, sallt=2)
+    assert "soup 'sallt'; did you mean 'salt'?" in refusal(Soup, sallt=2)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
@@ -211,3 +221,30 @@ def test_a_docstring_below_a_field_describes_it():
 
     assert Pot.model_fields["lid"].description == "Whether it has a lid."
     assert first_paragraph(Pot) == "A pot, of iron."
+
+
+def test_help_shows_settings_with_their_meaning_and_no_machinery():
+    text = pydoc.plain(pydoc.render_doc(tt.teachers.Levels))
+    assert "polarity : float or tuple, default 0.0" in text
+    assert "1/j^p" in text
+    assert ">>> teacher = Levels(" in text
+    assert "model_" not in text
+    assert "BaseModel" not in text.split("Method resolution order")[0]
+    assert len(text.splitlines()) < 100
+    assert "inputs, hidden, outputs, polarity=0.0" in str(inspect.signature(tt.teachers.Levels))
+
+
+@pytest.mark.parametrize(
+    "family", [Teacher, Student, Distribution, Schedule, Optimiser, Training, Record, TeacherStudent]
+)
+def test_every_setting_a_user_writes_says_what_it_means(family):
+    kinds = [kind for kind in getattr(family, "kinds", {}).values() if kind.__module__.startswith("tutelage")]
+    for model in [family] if family in (Training, Record, TeacherStudent) else kinds:
+        for name, field in model.model_fields.items():
+            assert name == "kind" or (field.description or "").endswith("."), f"{model.__name__}.{name}"
+
+
+def test_settings_are_written_without_their_defaults():
+    assert repr(tt.teachers.Levels(inputs=4, hidden=3, outputs=2)) == "Levels(inputs=4, hidden=(3,), outputs=2)"
+    rates = Training(steps=5, learning_rate=tuple(range(1, 21)))
+    assert str(rates) == "Training(steps=5, learning_rate=(1.0, 2.0, ..., 20.0; 20 values))"

@@ -16,6 +16,7 @@ from pydantic import (
 )
 
 from tutelage.errors import TutelageError, unknown
+from tutelage.settings_help import Documented, signature, with_parameters
 
 _EACH = "one value per member"  # marks the type of settings that may be a list with one entry per member
 
@@ -44,7 +45,21 @@ Seeds = Annotated[tuple[int, ...], BeforeValidator(_listed_seeds)]
 _LONGEST = 1000  # letters of a sentence: what a user gave is cut short, a list of names never is
 
 
-class Settings(BaseModel):
+_SHOWN = 12  # entries of a list that are written one by one
+
+
+class _Long:
+    """A long list as it is written: its first and last entries, and how many there are."""
+
+    def __init__(self, values: tuple[Any, ...]) -> None:
+        self.values = values
+
+    def __repr__(self) -> str:
+        first, second, *_, last = self.values
+        return f"({first!r}, {second!r}, ..., {last!r}; {len(self.values)} values)"
+
+
+class Settings(BaseModel, metaclass=Documented):
     """A frozen record of settings; a name it does not have, or a value out of range, raises a
     :class:`TutelageError`.
     """
@@ -60,6 +75,21 @@ class Settings(BaseModel):
             raise TutelageError(
                 f"a name or text in the {self._title()} contains an invalid Unicode surrogate: remove it"
             ) from None
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **options: Any) -> None:
+        cls.__doc__ = with_parameters(cls)
+        cls.__signature__ = signature(cls)
+
+    def __str__(self) -> str:
+        return repr(self)
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        """The settings that differ from their defaults."""
+        fields = type(self).model_fields
+        for name, value in super().__repr_args__():
+            if name not in fields or value != fields[name].get_default(call_default_factory=True):
+                yield name, _Long(value) if isinstance(value, tuple) and len(value) > _SHOWN else value
 
     @model_validator(mode="before")
     @classmethod
@@ -104,6 +134,7 @@ class Recipe(Settings):
 
     @classmethod
     def __pydantic_init_subclass__(cls, **options: Any) -> None:
+        super().__pydantic_init_subclass__(**options)
         default = cls.model_fields["kind"].default
         if isinstance(default, str):
             if default in cls.kinds:

@@ -57,7 +57,7 @@ def test_climbing_goes_up_and_keeps_its_distance():
     assert separation(many.angles[None])[0][0] >= 0.1
     assert many.value == pytest.approx(many.values.max(), abs=1e-9)
     assert many.proved_negative
-    assert many.width_factor < -1
+    assert many.multiple < -1
 
 
 def test_climbing_finds_positive_values_where_there_are_some():

@@ -5,7 +5,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tutelage.autoencoders import Likelihood, conv_decoder, conv_encoder
+from tutelage.autoencoders import conv_decoder, conv_encoder
+from tutelage.autoencoders.likelihoods import Likelihood
 from tutelage.errors import TutelageError
 
 

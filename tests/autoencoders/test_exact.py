@@ -10,19 +10,17 @@ from hypothesis import strategies as st
 from tutelage import draws
 from tutelage.autoencoders import (
     Model,
-    NormalDecoder,
-    NormalEncoder,
-    active_units,
     categorical_models,
     code,
     divergence,
     evaluate,
-    log_weights,
     normal_models,
     normal_optimum,
     posterior,
 )
-from tutelage.autoencoders.exact import grid
+from tutelage.autoencoders.exact import active_units, grid
+from tutelage.autoencoders.objective import log_weights
+from tutelage.autoencoders.parts import NormalDecoder, NormalEncoder
 from tutelage.errors import TutelageError
 
 

@@ -6,8 +6,9 @@ import pytest
 import torch
 from torch import nn
 
-from tutelage.autoencoders import Likelihood, normal_optimum
+from tutelage.autoencoders import normal_optimum
 from tutelage.autoencoders.joint import Joint
+from tutelage.autoencoders.likelihoods import Likelihood
 from tutelage.autoencoders.streams import NamedDraws
 from tutelage.errors import TutelageError
 

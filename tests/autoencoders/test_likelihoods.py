@@ -5,8 +5,7 @@ import math
 import pytest
 import torch
 
-from tutelage.autoencoders import Likelihood
-from tutelage.autoencoders.likelihoods import pair
+from tutelage.autoencoders.likelihoods import Likelihood, pair
 from tutelage.errors import TutelageError
 
 

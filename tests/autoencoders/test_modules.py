@@ -194,7 +194,7 @@ def test_what_cannot_be_built_is_refused():
         ({"gradient": "exact"}, "'sum' or 'reinforce'"),
         ({"target": -1.0}, "at least 0"),
         ({"penalty": 0.0}, "above 0"),
-        ({"kind": "poisson"}, "no kind of decoder"),
+        ({"kind": "poisson"}, "unknown kind of decoder"),
         ({"estimator": encoder}, "its own"),
     ):
         with pytest.raises(TutelageError, match=words):

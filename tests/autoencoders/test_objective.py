@@ -6,15 +6,8 @@ import pytest
 import torch
 
 from tutelage import draws
-from tutelage.autoencoders import (
-    categorical_models,
-    elbo,
-    evaluate,
-    information_gain,
-    normal_models,
-    resampled_bound,
-)
-from tutelage.autoencoders.objective import log_weights, standard_normal, to_prior
+from tutelage.autoencoders import categorical_models, elbo, evaluate, normal_models
+from tutelage.autoencoders.objective import information_gain, log_weights, resampled_bound, standard_normal, to_prior
 from tutelage.autoencoders.parts import Model, NormalEncoder
 from tutelage.errors import TutelageError
 

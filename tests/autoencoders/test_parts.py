@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from tutelage import draws
-from tutelage.autoencoders import CategoricalDecoder, NormalDecoder, TableEncoder, categorical_models, normal_models
+from tutelage.autoencoders import categorical_models, normal_models
+from tutelage.autoencoders.parts import CategoricalDecoder, NormalDecoder, TableEncoder
 from tutelage.errors import TutelageError
 
 

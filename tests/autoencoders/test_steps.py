@@ -4,8 +4,9 @@ import pytest
 import torch
 from torch import nn
 
-from tutelage.autoencoders import InformationObjective, Likelihood
+from tutelage.autoencoders import InformationObjective
 from tutelage.autoencoders.joint import Joint
+from tutelage.autoencoders.likelihoods import Likelihood
 from tutelage.autoencoders.steps import bound, gain, kept_codes
 from tutelage.autoencoders.streams import NamedDraws
 from tutelage.errors import TutelageError

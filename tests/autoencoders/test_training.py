@@ -9,14 +9,12 @@ from tutelage.autoencoders import (
     InformationObjective,
     categorical_models,
     evaluate,
-    normal_data,
     normal_models,
     settled_adam,
     train_models,
-    uniform_symbols,
 )
 from tutelage.autoencoders.objective import to_prior
-from tutelage.autoencoders.training import _StepNoise
+from tutelage.autoencoders.training import _StepNoise, normal_data, uniform_symbols
 from tutelage.errors import TutelageError
 from tutelage.training import Training
 

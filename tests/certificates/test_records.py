@@ -64,11 +64,16 @@ def test_plain_data_is_json_without_infinities():
 
 
 def test_text_names_the_theorem_the_member_and_every_condition():
-    text = str(certificate(Part("teacher unit 3", (NO,), NO), shared=(YES,)))
+    found = certificate(Part("teacher unit 3", (NO,), NO), shared=(YES,))
+    text = str(found)
     assert text.splitlines()[0] == "name (Tian 2020, Theorem 0), member 4: not applicable"
-    assert "no  b: 3 (needed <= 2)" in text
-    assert "teacher unit 3" in text
+    assert 'Not applicable: condition "b" is not met (measured 3, needed <= 2)' in text
     assert "epsilon 0.5" in text
+    assert "met: a (measured 1, needed <= 2)" not in text
+    details = found.details()
+    assert "met: a (measured 1, needed <= 2)" in details
+    assert "teacher unit 3: not applicable" in details
+    assert "conclusion not met: b" in details
     assert "refute" in str(certificate(Part("it", (YES,), NO)))
 
 

@@ -83,7 +83,7 @@ def test_samples_are_drawn_from_a_law_and_options_reach_the_theorem(tutelage, fi
     [plain] = json.loads(tutelage(*words, "--option", "epsilon=0.25", "--option", "gamma=3").out)
     assert plain["settings"]["epsilon"] == 0.25
     assert plain["settings"]["gamma"] == 3
-    [again] = json.loads(tutelage(*words, "--option", "epsilon=0.25", "--option", "gamma=3", "--seed", 1).out)
+    [again] = json.loads(tutelage(*words, "--option", "epsilon=0.25", "--option", "gamma=3", "--samples-seed", 1).out)
     assert again != plain
 
 
@@ -93,6 +93,7 @@ def test_all_theorems_stand_in_a_table(tutelage, files):
     assert done.code == 0
     assert "alignment" in done.out
     assert "lemma-1" in done.out
+    assert "alignment: holds" in done.out
     rows = json.loads(tutelage("certify", "all", teacher, student, "--points", points, "--json").out)
     assert len(rows) == ON_NETWORKS - 2
     assert "holds" in tutelage("certify", "lemma-1", teacher, student, "--points", points, "--brief").out
@@ -138,6 +139,34 @@ def test_an_experiment_is_certified_on_the_samples_it_was_trained_on(tutelage, r
     assert [c["settings"]["samples"] for c in json.loads(tutelage(*words, "--json").out)] == [7, 7]
 
 
+def test_one_member_is_chosen_by_seed_or_number(tutelage, result):
+    [one] = json.loads(tutelage("certify", "zero-gradient", result, "--seed", 1, "--json").out)
+    assert (one["member"], one["seed"]) == (1, 1)
+    [same] = json.loads(tutelage("certify", "zero-gradient", result, "--member", 1, "--json").out)
+    assert same == one
+    for words, sentence in (
+        (("--seed", 9), "has no member with seed 9"),
+        (("--member", 9), "has no member 9: choose --member from 0 to 1"),
+    ):
+        done = tutelage("certify", "zero-gradient", result, *words)
+        assert done.code == 2
+        assert sentence in " ".join(done.err.split())
+    files = result / "teacher.safetensors", sorted(result.glob("students-*.safetensors"))[-1]
+    done = tutelage("certify", "zero-gradient", *files, "--distribution", "sphere", "--seed", 1)
+    assert "use --member" in " ".join(done.err.split())
+
+
+def test_a_summary_comes_first_and_details_on_request(tutelage, result):
+    summary = tutelage("certify", "zero-gradient", result)
+    assert summary.code == 0
+    assert "2 of 2" in summary.out
+    one = tutelage("certify", "zero-gradient", result, "--seed", 0).out
+    assert 'condition "largest gradient of any batch" is not met (measured' in one
+    assert "not met: " not in one
+    everything = tutelage("certify", "zero-gradient", result, "--all").out
+    assert everything.count("not met: largest gradient of any batch (measured") == 4
+
+
 def test_members_of_an_experiment_whose_weights_are_not_finite_are_left_out(tutelage, result, monkeypatch):
     whole = TrainedStudents.weights
 
@@ -161,6 +190,7 @@ def test_exit_code_1_when_a_theorem_fails(tutelage, files, monkeypatch):
     done = tutelage("certify", "lemma-1", files[0], files[1], "--points", files[2])
     assert done.code == 1
     assert "would refute the theorem" in done.out
+    assert "Fails for all 2 layers" in done.out
 
 
 def test_refusals_are_one_sentence_with_exit_code_2(tutelage, files, tmp_path):

@@ -180,3 +180,19 @@ def printed_queries() -> list[str]:
 def test_printed_queries_are_answered(results, sql):
     root, _ = results
     assert query(root, sql).num_columns > 0
+
+
+def test_a_narrow_terminal_shows_whole_words(tutelage, results, monkeypatch):
+    root, names = results
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = tutelage("store", "list", "--results", root).stdout
+    assert all(name in shown for name in names)
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "--json prints all" in shown
+    wide = tutelage("query", "SELECT * FROM experiments", "--results", root).stdout
+    assert "row 0" in wide
+    assert re.search(r"^  experiment +[0-9a-f]{16}$", wide, re.M)
+    narrow = tutelage("query", "SELECT experiment, seed FROM members", "--results", root).stdout
+    assert "row 0" not in narrow
+    monkeypatch.setenv("COLUMNS", "200")
+    assert "--json prints all" not in tutelage("store", "list", "--results", root).stdout

@@ -4,31 +4,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rich.console import Console
 
-from tutelage.cli.tables import claims_table, study_rows, summary
+from tutelage.cli.tables import study_rows, study_table, summary
 from tutelage.lab import TrainedStudents
 from tutelage.measures import Report
-from tutelage.studies import STUDIES, Reproduction, Verdict
-
-
-def printed(table):
-    console = Console(width=160, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
-    console.print(table)
-    console.file.close()
-    return console.export_text()
-
-
-def test_claims_are_shown_setting_by_setting():
-    verdicts = [
-        Verdict("a sentence", setting, "a statistic", "> 0", measured, 0.1, 8, verdict, "r")
-        for setting, measured, verdict in (("p = 0", 1.5, "holds"), ("p = 1", -2.0, "fails"))
-    ]
-    text = printed(claims_table(Reproduction(STUDIES["l-shape"], "quick", Path(), verdicts)))
-    assert text.count("a sentence") == 1
-    assert "holds" in text
-    assert "-2" in text
-    assert "fails" in text
+from tutelage.studies import STUDIES
 
 
 def test_a_summary_averages_units_then_members_and_skips_the_diverged():
@@ -46,3 +26,16 @@ def test_sizes_add_up():
     row = next(r for r in study_rows() if r["study"] == "l-shape")
     assert row["scales"]["paper"]["experiments"] == 12
     assert row["scales"]["smoke"]["seconds"] < row["scales"]["quick"]["seconds"] < row["scales"]["paper"]["seconds"]
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_every_study_has_its_title_and_its_times(on_terminal, width):
+    text = on_terminal(study_table(width), width)
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= width
+    words = " ".join(text.split())
+    for study in STUDIES.values():
+        assert study.name in words
+    start = next(i for i, line in enumerate(lines) if line.startswith("l-shape "))
+    assert len(lines[start + 1].split()) > 1  # the title
+    assert lines[start].split()[-6:] == ["1", "s", "6", "s", "2", "min"]

@@ -1,7 +1,7 @@
 import torch
 
 from tutelage import draws
-from tutelage.data import shifted_and_flipped
+from tutelage.data.augmentation import shifted_and_flipped
 
 
 def by_hand(image, down, right, mirrored, margin):

@@ -154,7 +154,7 @@ def test_a_nested_layer_is_a_layer():
         (lambda: with_exits(Residual(), ["first"], torch.zeros(1, 1, 6, 6), heads=[]), "0 heads were given for 1"),
         (lambda: with_exits(Residual(), ["first"], torch.zeros(1, 1, 6, 6), own_output=False), "how many classes"),
         (lambda: with_exits(nn.Sequential(nn.ReLU(), nn.ReLU()), ["0"], torch.zeros(1, 1, 2, 2)), "row of logits"),
-        (lambda: with_exits(nn.Bilinear(2, 2, 2), ["a"], torch.zeros(1, 2)), "no layer 'a'"),
+        (lambda: with_exits(nn.Bilinear(2, 2, 2), ["a"], torch.zeros(1, 2)), "unknown layer 'a'"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_said(make, said):

@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from tutelage import TutelageError
-from tutelage.lab import Store, TeacherStudent, build, execute, pick_device
+from tutelage.lab import Store, TeacherStudent, build, execute
+from tutelage.lab.execute import pick_device
 from tutelage.lab.manifest import Damage
 from tutelage.lab.store import set_aside
 

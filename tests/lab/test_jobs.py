@@ -5,8 +5,8 @@ import sys
 import pytest
 
 from tutelage import TutelageError
-from tutelage.lab import BACKENDS, Store, TeacherStudent, schedule
-from tutelage.lab.jobs import Job, backend, carry_out
+from tutelage.lab import Store, TeacherStudent, schedule
+from tutelage.lab.jobs import BACKENDS, Job, backend, carry_out
 
 
 def several(values):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tutelage as tt
-from tutelage.lab import to_report, to_tables
+from tutelage.lab.tables import to_report, to_tables
 from tutelage.measures import MEASURES
 
 

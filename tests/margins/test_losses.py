@@ -34,5 +34,5 @@ def test_nothing_vanishes_far_out():
 
 
 def test_an_unknown_loss_is_refused():
-    with pytest.raises(TutelageError, match="no loss 'hinge'"):
+    with pytest.raises(TutelageError, match="unknown loss 'hinge'"):
         loss_of("hinge")

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from tutelage.measures import Snapshot, fan_out_norms
+from tutelage.measures import Snapshot
 from tutelage.measures import fan_out as fan_out_module
-from tutelage.measures.fan_out import fan_out, strength
+from tutelage.measures.fan_out import fan_out, fan_out_norms, strength
 from tutelage.networks import beta, forward
 from tutelage.networks import fan_out as fan_out_matrices
 

@@ -94,7 +94,7 @@ def test_what_cannot_be_watched_is_named():
         ([("1", "lstm")], r"'lstm' \(LSTM\) of the student gives no tensor"),
         ([("1", "act")], "'act' of the student runs more than once"),
         ([("1", "unused")], "'unused' of the student did not run"),
-        ([("1", "relu")], "no layer of the student 'relu'"),
+        ([("1", "relu")], "unknown layer of the student 'relu'"),
         ([], "no layers were named"),
         (None, r"'act' of the student runs more"),
     ):

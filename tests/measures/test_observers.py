@@ -2,7 +2,8 @@
 
 import torch
 
-from tutelage.measures import Snapshot, find, observations
+from tutelage.measures import Snapshot, find
+from tutelage.measures.observers import observations
 
 
 def test_counts_equal_a_loop_over_samples(dtype):

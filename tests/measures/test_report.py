@@ -6,7 +6,8 @@ import torch
 
 import tutelage as tt
 from tutelage import TutelageError
-from tutelage.measures import STANDARD, Recorder
+from tutelage.measures import STANDARD
+from tutelage.measures.report import Recorder
 
 
 def test_a_report_has_the_step_first_and_the_member_second(problem):

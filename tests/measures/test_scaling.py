@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from tutelage.measures import Recorder
 from tutelage.measures.correlation import correlations
+from tutelage.measures.report import Recorder
 from tutelage.measures.scaling import far_from_unity, to_unity, where_far
 from tutelage.measures.similarity import INDICES, similarity
 from tutelage.measures.streaming import StreamedCorrelation

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tutelage import TutelageError, measure, train
-from tutelage.measures import Recorder
+from tutelage.measures.report import Recorder
 from tutelage.measures.second_moments import second_moments
 from tutelage.measures.similarity import INDICES, kept_directions, similarity
 from tutelage.networks import Network

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from tutelage.networks import ACTIVATIONS, gate
+from tutelage.networks import ACTIVATIONS
+from tutelage.networks.activations import gate
 
 TORCH = {
     "relu": lambda u, slope: torch.relu(u),

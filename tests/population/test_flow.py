@@ -85,7 +85,7 @@ def test_a_rate_that_diverges_is_refused():
     teacher, students = pair()
     with pytest.raises(TutelageError, match="lower the rate"):
         descend(teacher, students, 50.0, [100])
-    with pytest.raises(TutelageError, match="above 0"):
+    with pytest.raises(TutelageError, match="rate must be positive"):
         descend(teacher, students, 0.0, [1])
 
 

@@ -10,7 +10,7 @@ from tutelage.population.expectations import Units, loss
 from tutelage.population.flow import flow
 from tutelage.population.kernels import KINDS
 from tutelage.population.online import _activated, online_sgd
-from tutelage.population.order_parameters import Overlaps, change, noise_term, online, overlaps
+from tutelage.population.order_parameters import Overlaps, change, follow_overlaps, noise_term, overlaps
 
 START = torch.tensor([[0.6, 0.1, 0.5, 0.0], [0.1, 0.7, 0.0, 0.5]], dtype=torch.float64)
 
@@ -73,7 +73,7 @@ def test_small_rates_are_gradient_flow(kind, both):
     moments, gaps = [0.5, 2.0], []
     course = flow(teacher, students, moments, both_layers=both)
     for rate in (1e-2, 1e-3):
-        way = online(
+        way = follow_overlaps(
             overlaps(teacher, students), rate, [t / rate for t in moments], second_rate=rate if both else 0.0,
         )  # fmt: skip
         gaps.append(((way.q - course.w @ course.w.mT).abs().max(), (way.r - course.w @ teacher.w.mT).abs().max()))
@@ -87,7 +87,7 @@ def test_small_rates_are_gradient_flow(kind, both):
 def test_online_sgd_in_400_dimensions_agrees_in_the_mean(kind):
     members, times = 12, [0.0, 1.0, 3.0]
     rates = {"second_rate": 0.2, "label_noise": 0.1}
-    limit = online(overlaps(*placed(kind, 4, 1)), 0.8, times, **rates)
+    limit = follow_overlaps(overlaps(*placed(kind, 4, 1)), 0.8, times, **rates)
     run = online_sgd(*placed(kind, 400, members), 0.8, times, range(members), **rates)
     scores = []
     for name in ("q", "r", "c"):
@@ -104,10 +104,10 @@ def test_online_sgd_in_400_dimensions_agrees_in_the_mean(kind):
 def test_a_perfect_student_stays_unless_labels_are_noisy():
     teacher, _ = placed("relu", 4, 1)
     perfect = overlaps(teacher, teacher)
-    still = online(perfect, 0.5, [5.0])
+    still = follow_overlaps(perfect, 0.5, [5.0])
     assert (still.q[0] - perfect.q).abs().max() < 1e-6
     assert still.losses().max() < 1e-6
-    assert online(perfect, 0.5, [5.0], label_noise=0.2).losses().min() > 1e-4
+    assert follow_overlaps(perfect, 0.5, [5.0], label_noise=0.2).losses().min() > 1e-4
 
 
 def test_the_noise_term_is_a_covariance_and_each_member_has_its_own_rate():
@@ -115,8 +115,8 @@ def test_the_noise_term_is_a_covariance_and_each_member_has_its_own_rate():
     now = overlaps(teacher, students)
     assert torch.linalg.eigvalsh(noise_term(now, 0.3)).min() > -1e-9
     assert (noise_term(now, 0.3) - noise_term(now)).diagonal(dim1=1, dim2=2).min() > 0
-    both = online(now, [0.1, 0.2, 0.1, 0.2], [1.0])
-    one = online(overlaps(Units(teacher.w[1:2], teacher.c[1:2], "relu", 0.3),
+    both = follow_overlaps(now, [0.1, 0.2, 0.1, 0.2], [1.0])
+    one = follow_overlaps(overlaps(Units(teacher.w[1:2], teacher.c[1:2], "relu", 0.3),
                           Units(students.w[1:2], students.c[1:2], "relu", 0.3)), 0.2, [1.0])  # fmt: skip
     assert torch.allclose(both.q[:, 1:2], one.q, atol=1e-6)
     assert isinstance(both.at(0), Overlaps)
@@ -126,12 +126,12 @@ def test_what_cannot_be_asked_is_refused():
     teacher, students = placed("relu", 4, 2)
     now = overlaps(teacher, students)
     with pytest.raises(TutelageError, match="3 values for 2 members"):
-        online(now, [0.1, 0.2, 0.3], [1.0])
+        follow_overlaps(now, [0.1, 0.2, 0.3], [1.0])
     with pytest.raises(TutelageError, match="rate is a finite number"):
-        online(now, -1.0, [1.0])
+        follow_overlaps(now, -1.0, [1.0])
     with pytest.raises(TutelageError, match="label noise"):
-        online(now, 0.1, [1.0], label_noise=-0.1)
+        follow_overlaps(now, 0.1, [1.0], label_noise=-0.1)
     with pytest.raises(TutelageError, match="grow without bound: lower the rate"):
-        online(now, 20.0, [100.0])
+        follow_overlaps(now, 20.0, [100.0])
     with pytest.raises(TutelageError, match="a student unit is 0"):
         overlaps(teacher, students.moved(students.w * 0))

@@ -30,7 +30,7 @@ def by_autograd(start, x, y, seeds, epochs, batch, rate):
 def test_it_takes_the_steps_of_sgd(layers):
     data = orthants(range(3), count=23, dimension=4)
     x, y = data.x.float(), data.y.float()
-    start = small_uniform(range(3), 4, 6, layers, width_factor=1.0)
+    start = small_uniform(range(3), 4, 6, layers, factor=1.0)
     found = classify(start, x, y, range(3), epochs=6, batch=5, learning_rate=0.2)
     wanted = by_autograd(start, x, y, range(3), 6, 5, 0.2)
     for a, b in zip(found.weights, wanted, strict=True):

@@ -5,7 +5,8 @@ import torch
 
 from tutelage import TutelageError
 from tutelage.networks import outputs
-from tutelage.training import ENGINES, Task, Training, choose
+from tutelage.training import ENGINES, Task, Training
+from tutelage.training.engine import choose
 
 
 def task_of(p, **training):

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from tutelage import draws
-from tutelage.data import shifted_and_flipped
+from tutelage.data.augmentation import shifted_and_flipped
 from tutelage.errors import TutelageError
 from tutelage.networks.layered import Architecture, Conv, Dense, Layered
 from tutelage.training import Cosine, Sgd, Training

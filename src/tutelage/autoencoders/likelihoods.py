@@ -9,12 +9,14 @@ from torch import Tensor
 from torch.nn import functional
 
 from tutelage.errors import TutelageError, unknown
+from tutelage.printing import printed
 
 Kind = Literal["normal", "bernoulli", "categorical", "distribution"]
 KINDS: tuple[Kind, ...] = ("normal", "bernoulli", "categorical", "distribution")
 _LARGEST = 20.0  # of |log variance|
 
 
+@printed
 @dataclass(frozen=True)
 class Likelihood:
     """p(x|z) of one kind from a decoder's output.

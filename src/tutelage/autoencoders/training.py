@@ -19,6 +19,7 @@ from tutelage.autoencoders.objective import elbo, infomax, information_gain, res
 from tutelage.autoencoders.parts import Model
 from tutelage.autoencoders.settings import BEYOND, InformationObjective, settled_adam, steps_and_batch
 from tutelage.errors import TutelageError
+from tutelage.printing import printed
 from tutelage.training.settings import Training, set_rate
 
 Sampler = Callable[[Tensor, int, int], Tensor]
@@ -29,12 +30,20 @@ _LOST = 1e6  # nats: a bound or an estimate beyond has left everything behind
 _MEMORY = 0.98  # of the running mean that is reported as the estimate
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class TrainingHistory:
-    """What training told on its way, at the recorded steps: the running estimate of I and the ELBO, [T, S] each.
+    """Estimates during training at the recorded steps.
 
-    wrong_signs: share of the steps since the record before at which one batch and the running mean of those before it
-    disagreed on the sign of I - M, 0 for a VAE: [T, S]. Near the target half of the signs are wrong.
+    Attributes
+    ----------
+    steps
+        T recorded steps.
+    estimate, elbo
+        Running estimate of I(x; z), and the ELBO, [T, S].
+    wrong_signs
+        Share of the steps since the last record at which one batch and the running mean before it disagreed on the sign
+        of I - M; 0 for a VAE, [T, S]. Near the target half of the signs are wrong.
     """
 
     steps: tuple[int, ...]
@@ -66,12 +75,34 @@ def train_models(
     device: torch.device | str | None = None,
     on_progress: Callable[[float], None] | None = None,
 ) -> TrainingHistory:
-    """Train all members in place; targets: M of each member, None for a plain VAE.
+    """Train small models with a given information, in place (Phuong 2021, Algorithm 4.1).
 
-    settings: a length in steps; unless given, 4000 of Adam.
-    most: the entropy of the data where they are discrete; no more information than that can be asked for. record: steps
-    after which the estimate is noted, beside the last one. device: where to train, where the model is unless told; it
-    is brought back afterwards.
+    Parameters
+    ----------
+    model
+        S members.
+    data
+        Function (keys, step, count) -> fresh data [S, count, ...].
+    targets
+        M per member, None for a plain VAE.
+    seeds
+        One per member.
+    settings
+        Length in steps; default: 4,000 steps of Adam.
+    objective
+        Penalty and other terms.
+    most
+        Entropy of discrete data; larger targets raise an error.
+    record
+        Steps to record besides the last.
+    device
+        Where to train; the model is brought back afterwards.
+    on_progress
+        Called with the share done.
+
+    Returns
+    -------
+    TrainingHistory
     """
     settings, objective = settings or settled_adam(4000), objective or InformationObjective()
     wanted = checked_targets(targets, seeds, most, model.members)

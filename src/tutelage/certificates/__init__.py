@@ -3,19 +3,17 @@
 The theorems themselves are in the ``certificates`` of each subject. :func:`certify` reaches them all.
 """
 
-from tutelage.certificates.records import VERDICTS, Certificate, Condition, Finding, Part, Verdict, check, unknown
+from tutelage.certificates.records import Certificate, Condition, Finding, Part, check, unknown
 from tutelage.certificates.registry import THEOREMS, Subject, Theorem, certify, certify_all, find, subjects, theorems
 
 __all__ = [
     "THEOREMS",
-    "VERDICTS",
     "Certificate",
     "Condition",
     "Finding",
     "Part",
     "Subject",
     "Theorem",
-    "Verdict",
     "certify",
     "certify_all",
     "check",

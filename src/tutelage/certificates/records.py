@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from tutelage.certificates.wording import detail_lines, measured, number, summary_lines
 from tutelage.errors import TutelageError
+from tutelage.printing import printed
 
 Verdict = Literal["holds", "fails", "not applicable", "not decided", "vacuous"]
 VERDICTS: tuple[Verdict, ...] = ("fails", "not decided", "vacuous", "not applicable", "holds")
@@ -16,12 +18,26 @@ Relation = Literal["<=", "<", ">=", ">"]
 
 @dataclass(frozen=True)
 class Condition:
-    """A number held against the number that a theorem needs.
+    """A number compared with the number that a theorem needs.
 
-    holds: True, False, or None where the number could not be had in full (a sampled bound, say) and decides nothing, or
-    where there is none (value and bound are None then, and the witness says why);
-    witness: which sample, unit or region it comes from, in words; data: the same for machines;
-    vacuous: the bound is so wide that a network that learned nothing would meet it too, so meeting it says nothing.
+    Parameters
+    ----------
+    name
+        What is required, such as "gradient is zero".
+    value, relation, bound
+        The condition is ``value relation bound``; value and bound are None where the condition was not evaluated.
+    holds
+        True, False, or None where the value decides nothing (a sampled bound, say) or was not evaluated.
+    witness
+        The sample, unit or region the value comes from; the reason where there is no value.
+    data
+        The same for programs.
+    vacuous
+        Whether the bound is so wide that an untrained network would meet it too, so that meeting it says nothing.
+    quantity
+        What the value is, as a noun: "gradient".
+    advice
+        What to do where the condition is not met.
     """
 
     name: str
@@ -32,6 +48,8 @@ class Condition:
     witness: str = ""
     data: dict[str, Any] = field(default_factory=dict)
     vacuous: bool = False
+    quantity: str = "measured"
+    advice: str = ""
 
     @property
     def needed(self) -> str:
@@ -54,16 +72,13 @@ class Condition:
             "holds": self.holds,
             "vacuous": self.vacuous,
             "witness": self.witness,
+            "advice": self.advice if self.holds is not True else "",
             **({"data": {name: _plain(value) for name, value in self.data.items()}} if self.data else {}),
         }
 
     def __str__(self) -> str:
-        mark = {True: "yes", False: "no ", None: "?  "}[self.holds]
-        if self.value is None:
-            return f"{mark} {self.name}: {self.witness}"
-        said = ", which says nothing: even an untrained network meets it" if self.vacuous else ""
-        text = f"{mark} {self.name}: {self.value:.4g} (needed {self.needed}{said})"
-        return f"{text}, {self.witness}" if self.witness else text
+        said = {True: "met", False: "not met", None: "not decided"}[self.holds]
+        return f"{said}: {self.name} ({measured(self)})"
 
 
 def check(
@@ -74,14 +89,39 @@ def check(
     witness: str = "",
     decided: bool = True,
     vacuous: bool = False,
+    quantity: str = "measured",
+    advice: str = "",
     **data: Any,
 ) -> Condition:
-    """A condition judged by its numbers; ``decided=False`` where the value is not the whole truth.
+    """Condition decided by comparing a value with its bound.
 
-    vacuous: the bound cannot be missed; a condition that is met then says nothing (one that is missed still does).
+    Parameters
+    ----------
+    name
+        What is required, such as "gradient is zero".
+    value, relation, bound
+        ``value relation bound`` must hold.
+    witness
+        Sample, unit or region the value comes from.
+    decided
+        False where the value is not the whole truth; a condition that is met is then not decided.
+    vacuous
+        Whether the bound cannot be missed; meeting it then says nothing, missing it still does.
+    quantity
+        What the value is, as a noun: "gradient".
+    advice
+        What to do where the condition is not met.
+    **data
+        The witness for programs.
 
+    Returns
+    -------
+    Condition
+
+    Examples
+    --------
     >>> print(check("samples in the band", 12, ">=", 20, "teacher unit 3"))
-    no  samples in the band: 12 (needed >= 20), teacher unit 3
+    not met: samples in the band (measured 12, needed >= 20; teacher unit 3)
     """
     if math.isnan(value) or math.isnan(bound):
         raise TutelageError(
@@ -89,32 +129,73 @@ def check(
             "large or not finite"
         )
     met = {"<=": value <= bound, "<": value < bound, ">=": value >= bound, ">": value > bound}[relation]
-    return Condition(name, value, relation, bound, bool(met) if decided else None, witness, data, vacuous and bool(met))
+    judged = bool(met) if decided else None
+    return Condition(name, value, relation, bound, judged, witness, data, vacuous and bool(met), quantity, advice)
 
 
 def unknown(name: str, why: str) -> Condition:
-    """A condition that was not evaluated, and why.
+    """Condition that was not evaluated.
 
-    >>> print(unknown("gradient is small", "not evaluated, for want of samples"))
-    ?   gradient is small: not evaluated, for want of samples
+    Parameters
+    ----------
+    name
+        What is required.
+    why
+        Why it was not evaluated.
+
+    Returns
+    -------
+    Condition
+
+    Examples
+    --------
+    >>> print(unknown("gradient is small", "not evaluated: there are no samples"))
+    not decided: gradient is small (not evaluated: there are no samples)
     """
     return Condition(name, None, "<=", None, None, why)
 
 
+@printed
 @dataclass(frozen=True)
 class Part:
-    """What a theorem says of one thing, such as a teacher unit: conditions of its own, and the conclusion."""
+    """What a theorem says of one thing, such as a teacher unit.
+
+    Attributes
+    ----------
+    about
+        What it is about, in words.
+    conditions
+        Conditions of this part.
+    conclusion
+        What the theorem promises, measured.
+    """
 
     about: str
     conditions: tuple[Condition, ...]
     conclusion: Condition
 
 
+@printed
 @dataclass(frozen=True)
 class Certificate:
-    """A theorem held against one member: conditions that all parts share, and a part for each thing it speaks of.
+    """A theorem checked on one member: conditions that all parts share, and one part per thing it speaks of.
 
-    settings: the tolerances and options the numbers depend on.
+    ``print`` shows a summary; :meth:`details` returns every condition with its numbers.
+
+    Attributes
+    ----------
+    theorem, source, statement
+        Name, place in the paper and what the theorem says.
+    member
+        Which member.
+    conditions
+        Conditions shared by all parts.
+    parts
+        For example one per teacher unit.
+    settings
+        Tolerances and options that the numbers depend on.
+    seed
+        Seed of the member, where it is known.
     """
 
     theorem: str
@@ -124,6 +205,7 @@ class Certificate:
     conditions: tuple[Condition, ...]
     parts: tuple[Part, ...]
     settings: dict[str, Any]
+    seed: int | None = None
 
     def verdict_of(self, part: Part) -> Verdict:
         """holds or fails where all conditions are true.
@@ -142,12 +224,12 @@ class Certificate:
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
-        """One a part."""
+        """One verdict per part."""
         return tuple(self.verdict_of(part) for part in self.parts)
 
     @property
     def verdict(self) -> Verdict:
-        """That of the worst part."""
+        """The verdict of the worst part."""
         return min(self.verdicts, key=VERDICTS.index)
 
     @property
@@ -163,6 +245,7 @@ class Certificate:
             "source": self.source,
             "statement": self.statement,
             "member": self.member,
+            **({} if self.seed is None else {"seed": self.seed}),
             "verdict": self.verdict,
             "settings": self.settings,
             "conditions": [condition.plain() for condition in self.conditions],
@@ -177,35 +260,59 @@ class Certificate:
             ],
         }
 
-    def __str__(self) -> str:
-        lines = [f"{self.theorem} ({self.source}), member {self.member}: {self.summary}", f"  {self.statement}"]
-        lines += [f"  {condition}" for condition in self.conditions]
-        for part, verdict in zip(self.parts, self.verdicts, strict=True):
-            lines.append(f"  {part.about}: {verdict}{REMARKS.get(verdict, '')}")
-            lines += [f"    {condition}" for condition in part.conditions]
-            lines.append(f"    => {part.conclusion}")
-        if self.settings:
-            lines.append("  with " + ", ".join(f"{name} {_short(v)}" for name, v in self.settings.items()))
-        return "\n".join(lines)
+    def by_verdict(self) -> dict[Verdict, list[Part]]:
+        """Parts by verdict, the worst verdict first."""
+        pairs = list(zip(self.verdicts, self.parts, strict=True))
+        return {v: [part for verdict, part in pairs if verdict == v] for v in VERDICTS if v in self.verdicts}
+
+    def every_condition(self) -> list[Condition]:
+        """All conditions, shared ones first; conclusions are not among them."""
+        return [*self.conditions, *(condition for part in self.parts for condition in part.conditions)]
 
     @property
     def summary(self) -> str:
         """The verdict, and how many parts share it where they differ."""
-        counts = {v: self.verdicts.count(v) for v in VERDICTS if v in self.verdicts}
+        counts = {v: len(parts) for v, parts in self.by_verdict().items()}
         if len(counts) == 1:
             return self.verdict
         return f"{self.verdict} ({', '.join(f'{v}: {n}' for v, n in counts.items())})"
 
+    def _title(self) -> str:
+        return f"{self.theorem}, {'member' if self.seed is None else 'seed'} {self.who}: {self.summary}"
 
-REMARKS = {
-    "fails": " (this would refute the theorem, or shows rounding: look at the margins)",
-    "vacuous": " (the tolerance is too wide to say anything: choose a smaller one, or networks of higher precision)",
-}
+    @property
+    def who(self) -> int:
+        """The seed of the member where it is known, else its number."""
+        return self.member if self.seed is None else self.seed
+
+    def __str__(self) -> str:
+        return self._text(summary_lines(self))
+
+    def details(self) -> str:
+        """Every condition and conclusion with its numbers, as text."""
+        return self._text(detail_lines(self))
+
+    def _text(self, lines: list[str]) -> str:
+        who = f"{'member' if self.seed is None else 'seed'} {self.who}"
+        head = [f"{self.theorem} ({self.source}), {who}: {self.summary}", f"  {self.statement}"]
+        chosen = ", ".join(f"{name} {number(v)}" for name, v in self.settings.items())
+        return "\n".join([*head, *(f"  {line}" for line in lines), *([f"  Settings: {chosen}."] if chosen else [])])
 
 
+@printed
 @dataclass(frozen=True)
 class Finding:
-    """What a theorem's function gives for one member, before it is signed with the theorem's name."""
+    """What the function of a theorem returns for one member.
+
+    Attributes
+    ----------
+    parts
+        One per thing the theorem speaks of.
+    conditions
+        Conditions shared by all parts.
+    settings
+        Tolerances and options that the numbers depend on.
+    """
 
     parts: Sequence[Part]
     conditions: Sequence[Condition] = ()
@@ -221,7 +328,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(v) for v in value]
     return _finite(value) if isinstance(value, float) else value
-
-
-def _short(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,18 +1,24 @@
-"""`tutelage certify`: hold trained networks against the theorems of the seeds."""
+"""`tutelage certify`: check the theorems of the papers on trained networks."""
 
 import json
-from dataclasses import replace
+from collections import Counter
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import torch
 import typer
-from rich.console import Console
+from rich import box
+from rich.console import Console, Group
+from rich.markup import escape
+from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 from torch import Tensor
 
-from tutelage.certificates import Certificate, Subject, certify_all, find, subjects, theorems
+from tutelage.certificates import Certificate, Subject, find, subjects, theorems
 from tutelage.certificates import certify as carry_out
+from tutelage.certificates.wording import headline, measured
 from tutelage.cli.commands import Json
 from tutelage.cli.experiments import With, load_plugins
 from tutelage.cli.points import read_points
@@ -29,27 +35,32 @@ ALL, DEFAULT = "all", "specialisation"
 
 
 def certify(
-    theorem: Annotated[str, typer.Argument(metavar="THEOREM", help="A theorem by name, 'all', or 'list'.")],
+    theorem: Annotated[str, typer.Argument(metavar="THEOREM", help="Name of a theorem, 'all', or 'list'.")],
     teacher: Annotated[
         Path | None,
-        typer.Argument(metavar="TEACHER.safetensors|PACK", help="A saved teacher, or an experiment of a store."),
+        typer.Argument(
+            metavar="TEACHER.safetensors|EXPERIMENT", help="Saved teacher, or an experiment (results/HASH)."
+        ),
     ] = None,
     student: Annotated[Path | None, typer.Argument(metavar="STUDENT.safetensors", help="Saved students.")] = None,
-    points: Annotated[Path | None, typer.Option(help="Samples in a safetensors file; [N, d] or [S, N, d].")] = None,
+    seed: Annotated[int | None, typer.Option(help="Member with this seed, of an experiment; default: all.")] = None,
+    member: Annotated[int | None, typer.Option(help="Member with this number, counted from 0; default: all.")] = None,
+    points: Annotated[Path | None, typer.Option(help="Safetensors file with samples [N, d] or [S, N, d].")] = None,
     distribution: Annotated[
-        str | None, typer.Option(help="Draw samples instead: gaussian, uniform, sphere, ...")
+        str | None, typer.Option(help="Distribution to draw samples from instead: gaussian, uniform, sphere, ...")
     ] = None,
     std: Annotated[float | None, typer.Option(help="Standard deviation of a gaussian distribution.")] = None,
-    samples: Annotated[int, typer.Option(help="How many samples to draw.")] = 10_000,
-    seed: Annotated[int, typer.Option(help="Seed of the samples.")] = 0,
-    option: Annotated[list[str] | None, typer.Option(help="An option of the theorem, NAME=NUMBER; repeatable.")] = None,
-    subject: Annotated[str | None, typer.Option(help="With 'all': the subject [default: specialisation].")] = None,
+    samples: Annotated[int, typer.Option(help="Number of samples to draw.")] = 10_000,
+    samples_seed: Annotated[int, typer.Option(help="Seed of the samples drawn.")] = 0,
+    option: Annotated[list[str] | None, typer.Option(help="Option of the theorem, NAME=NUMBER; repeatable.")] = None,
+    subject: Annotated[str | None, typer.Option(help="Subject, with 'all' [default: specialisation].")] = None,
     about: Annotated[
         list[str] | None,
-        typer.Option(help="For theorems on other things than networks in files: a setting NAME=VALUE; repeatable."),
+        typer.Option(help="Setting NAME=VALUE of what a theorem of another subject is checked on; repeatable."),
     ] = None,
     plugins: With = None,
-    brief: Annotated[bool, typer.Option("--brief", help="One line a member.")] = False,
+    brief: Annotated[bool, typer.Option("--brief", help="Print one line per member.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Print every condition with its numbers.")] = False,
     as_json: Json = False,
 ) -> None:
     """Check every condition of a theorem on trained networks, and its conclusion; exit code 1 when one fails.
@@ -65,59 +76,103 @@ def certify(
         raise unknown("subject", subject, subjects())
     made = find(theorem).subject if theorem != ALL else subjects()[subject or DEFAULT]
     if made.example is not None:
-        arguments = _example(made, about or [])
-        if theorem == ALL:
-            _print_certificates([c for cs in certify_all(*arguments, **chosen).values() for c in cs], as_json, True)
-        else:
-            _print_certificates(carry_out(theorem, *arguments, **chosen), as_json, brief)
+        certificates = carry_out(theorem, *_example(made, about or []), **chosen)
+        certificates = certificates if member is None else [c for c in certificates if c.member == member]
+        _print_certificates(certificates, as_json, brief, everything)
         return
-    taught, learnt, x, members = _networks(teacher, student)
+    found = _networks(teacher, student, seed, member)
+    x = found.points
     if x is None or points is not None or distribution is not None:
-        x = _points(learnt, points, distribution, std, samples, seed)
-    if theorem == ALL:
-        found = certify_all(taught, learnt, x, **chosen)
-    else:
-        found = {theorem: carry_out(theorem, taught, learnt, x, **chosen)}
-    every = [replace(c, member=members[c.member]) for certificates in found.values() for c in certificates]
-    _print_certificates(every, as_json, brief or theorem == ALL)
+        x = _points(found.students, points, distribution, std, samples, samples_seed)
+        x = x[found.members] if x.ndim == 3 and len(x) not in (1, len(found.members)) else x
+    certificates = [
+        replace(c, seed=found.seeds[c.member], member=found.members[c.member])
+        for c in carry_out(theorem, found.teacher, found.students, x, **chosen)
+    ]
+    _print_certificates(certificates, as_json, brief, everything)
 
 
-def _print_certificates(every: list[Certificate], as_json: bool, brief: bool) -> None:
+def _print_certificates(certificates: list[Certificate], as_json: bool, brief: bool, everything: bool) -> None:
     """Print certificates; exit code 1 when a conclusion fails under true conditions."""
     if as_json:
-        print(json.dumps([certificate.plain() for certificate in every], allow_nan=False))
+        print(json.dumps([certificate.plain() for certificate in certificates], allow_nan=False))
+    elif everything:
+        print("\n\n".join(certificate.details() for certificate in certificates))
     elif brief:
-        Console().print(_table(every))
+        Console().print(_table(certificates))
+    elif len(certificates) == 1:
+        print(certificates[0])
     else:
-        print("\n\n".join(map(str, every)))
-    if any(certificate.verdict == "fails" for certificate in every):
+        console = Console()
+        console.print(_overview(certificates))
+        console.print("More: --seed or --member for one member, --brief for a line per member, --all for everything")
+    if any(certificate.verdict == "fails" for certificate in certificates):
         raise typer.Exit(FAILED)
 
 
-def _networks(teacher: Path | None, student: Path | None) -> tuple[Network, Network, Tensor | None, list[int]]:
-    """Teacher, students, from an experiment the samples they were trained on, and which members these are.
+def _overview(certificates: list[Certificate]) -> Group:
+    """One paragraph per theorem and verdict: how many members, and the reason with its worst numbers."""
+    groups: dict[tuple[str, str], list[Certificate]] = {}
+    for c in certificates:
+        groups.setdefault((c.theorem, c.verdict), []).append(c)
+    totals = Counter(c.theorem for c in certificates)
+    rows: list[Any] = []
+    for (theorem, verdict), several in groups.items():
+        count = f"{len(several)} of {totals[theorem]} members" if totals[theorem] > 1 else ""
+        colour = COLOURS[verdict]
+        rows.append(Text.assemble((theorem, "bold"), ": ", (verdict, colour), f" for {count}" if count else ""))
+        rows.append(Padding(Text(headline(several)), (0, 0, 0, 4)))
+    return Group(*rows)
 
-    Members of an experiment that diverged are left out.
-    """
+
+@dataclass(frozen=True)
+class _Found:
+    """Networks to check: number and seed (where known) of each member, and the samples they were trained on."""
+
+    teacher: Network
+    students: Network
+    points: Tensor | None
+    members: list[int]
+    seeds: list[int | None]
+
+
+def _networks(teacher: Path | None, student: Path | None, seed: int | None, member: int | None) -> _Found:
+    """Teacher and students from files or from an experiment; members that diverged are left out."""
     if teacher is None:
         raise TutelageError(
             "give a teacher and a student, or an experiment: tutelage certify THEOREM TEACHER STUDENT --points FILE"
         )
     if student is not None:
-        students = load(student)
-        return load(teacher), students, None, list(range(students.members))
+        if seed is not None:
+            raise TutelageError(f"--seed {seed} needs an experiment, since {student} has no seeds: use --member")
+        students, taught = load(student), load(teacher)
+        members = _chosen(list(range(students.members)), member, str(student))
+        one_each = taught.members == students.members
+        return _Found(taught[members] if one_each else taught, students[members], None, members, [None] * len(members))
     if not (is_result(teacher) and (teacher / MANIFEST).is_file()):
         raise TutelageError(f"{teacher} is no experiment of a store: give an experiment, or a teacher and a student")
     result = load_students(teacher)
+    label = f"experiment {result.experiment.hash}"
     if result.experiment.record.weights == "none":
-        raise TutelageError(
-            f"experiment {result.experiment.hash} kept no weights to look at: run it with record.weights set to last"
-        )
-    students = result.weights()
-    whole = [i for i in range(students.members) if all(a[i].isfinite().all() for a in students.parameters)]
-    if not whole:
-        raise TutelageError(f"all students of experiment {result.experiment.hash} diverged: lower the learning rate")
-    return result.teacher()[whole], students[whole], build(result.experiment)[2].train[whole], whole
+        raise TutelageError(f"{label} has no stored weights: run it again with record.weights set to last")
+    students, seeds = result.weights(), list(result.experiment.seeds)
+    if seed is not None and seed not in seeds:
+        raise TutelageError(f"{label} has no member with seed {seed}: see 'seeds' in its settings.yaml")
+    members = [i for i in range(students.members) if all(a[i].isfinite().all() for a in students.parameters)]
+    members = [i for i in members if seed is None or seeds[i] == seed]
+    if not members:
+        raise TutelageError(f"all chosen students of {label} diverged: lower the learning rate")
+    members = _chosen(members, member, label)
+    points = build(result.experiment)[2].train[members]
+    return _Found(result.teacher()[members], students[members], points, members, [seeds[i] for i in members])
+
+
+def _chosen(members: list[int], member: int | None, label: str) -> list[int]:
+    if member is None:
+        return members
+    if member not in members:
+        raise TutelageError(f"{label} has no member {member}: choose --member from {members[0]} to {members[-1]}")
+    return [member]
 
 
 def _points(
@@ -126,7 +181,7 @@ def _points(
     """Samples from a file, or drawn from a distribution, the same for all members."""
     if (file is None) == (distribution is None):
         raise TutelageError(
-            "the samples come from a file or from a distribution: give one of --points and --distribution"
+            "samples must come from a file or from a distribution: give one of --points and --distribution"
         )
     if file is not None:
         return read_points(file)
@@ -153,12 +208,15 @@ def _options(words: list[str]) -> dict[str, float | int]:
 
 
 def _table(certificates: list[Certificate]) -> Table:
-    table = Table(title="Certificates", title_justify="left")
-    for column in ("theorem", "member", "verdict", "conditions that are not met"):
-        table.add_column(column, justify="right" if column == "member" else "left", no_wrap=column == "theorem")
+    table = Table(title="Certificates", title_justify="left", box=box.SIMPLE_HEAD)
+    seeds = any(c.seed is not None for c in certificates)
+    for column in ("theorem", "seed" if seeds else "member", "verdict", "conditions not met"):
+        right = column in ("member", "seed")
+        table.add_column(column, justify="right" if right else "left", no_wrap=column == "theorem")
     for c in certificates:
-        colour = COLOURS[c.verdict]
-        table.add_row(c.theorem, str(c.member), f"[{colour}]{c.summary}[/]", "; ".join(c.unmet))
+        unmet = {x.name: x for x in c.every_condition() if x.holds is False}
+        why = "; ".join(f"{name} ({measured(x)})" for name, x in unmet.items())
+        table.add_row(c.theorem, str(c.who), f"[{COLOURS[c.verdict]}]{c.summary}[/]", escape(why))
     return table
 
 

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.logging import RichHandler
 
-from tutelage.cli import tables
+from tutelage.cli import claims, tables
 from tutelage.cli.experiments import LIMIT, Limit, With, load_plugins, read
 from tutelage.cli.progress import shown
 from tutelage.errors import unknown
@@ -35,6 +35,7 @@ Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Log engine, devi
 FAILED = 1
 SMOKE = "smoke"
 """The scale at which failing claims are no verdict."""
+_REHEARSAL = "Scale smoke shows that the studies run; it proves nothing about the papers. Use --scale quick or paper."
 _SHOWN = 12  # experiments whose tables a run prints; beyond that `tutelage query` serves better
 
 
@@ -43,7 +44,8 @@ def studies(as_json: Json = False) -> None:
     if as_json:
         print(json.dumps(tables.study_rows(), indent=1))
     else:
-        Console().print(tables.study_table())
+        console = Console()
+        console.print(tables.study_table(console.width))
 
 
 def reproduce(
@@ -56,10 +58,11 @@ def reproduce(
     results: Results = Path("results"),
     plugins: With = None,
     track: Track = None,
+    everything: Annotated[bool, typer.Option("--all", help="Print every setting of every claim.")] = False,
     as_json: Json = False,
     verbose: Verbose = False,
 ) -> None:
-    """Reproduce figures of the papers and judge their claims; exit code 1 when a claim fails, save at scale smoke."""
+    """Reproduce figures of the papers and judge their claims; exit code 1 when a claim fails, except at scale smoke."""
     _log_to_terminal(verbose)
     load_plugins(plugins)
     chosen = list(STUDIES) if names == ["all"] else list(dict.fromkeys(names))
@@ -87,15 +90,12 @@ def reproduce(
     if as_json:
         print(json.dumps([claim for outcome in outcomes for claim in outcome.claims()], indent=1))
     else:
-        console = Console()
-        for outcome in outcomes:
-            console.print(tables.claims_table(outcome))
-        console.print(f"report: {page}", soft_wrap=True, highlight=False)
-    failed = sum(v.verdict in ("fails", "does not pass") for outcome in outcomes for v in outcome.verdicts)
-    if failed and scale == SMOKE:
-        small = f"{failed} claims fail, which proves nothing at scale smoke: it only shows that the studies run"
-        Console(stderr=True).print(small, soft_wrap=True, highlight=False)
-    elif failed:
+        console = Console(highlight=False)
+        claims.print_outcomes(console, outcomes, everything)
+        console.print(f"report: {page}", soft_wrap=True)
+    if scale == SMOKE:
+        Console(stderr=True, highlight=False).print(_REHEARSAL)
+    elif claims.failed(outcomes):
         raise typer.Exit(FAILED)
 
 

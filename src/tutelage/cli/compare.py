@@ -14,10 +14,11 @@ from torch import Tensor
 from tutelage.cli.progress import share_shown
 from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
-from tutelage.functions import BUDGET, Comparison, Domain, polytope, same_function
+from tutelage.functions import Comparison, Domain, polytope, same_function
 from tutelage.functions import box as make_box
 from tutelage.functions.checks import rounded_up
 from tutelage.functions.drawing import draw_comparison
+from tutelage.functions.pieces.regions import BUDGET
 from tutelage.functions.report import comparison_page
 from tutelage.lab.yaml_file import read_table
 from tutelage.networks import Network, outputs, read_network

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from tutelage.lab import pick_device
+from tutelage.lab.execute import pick_device
 from tutelage.training import ENGINES
 from tutelage.training.speed import Speed, engine_speed, gemm_gflops
 

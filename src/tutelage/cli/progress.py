@@ -22,14 +22,14 @@ def shown(
 ) -> Iterator[tuple[OnProgress, OnLanded]]:
     """Functions to call with work done, and with results as they are stored.
 
-    They draw on a terminal and are silent elsewhere.
+    They draw on a terminal where there is work to do, and are silent elsewhere.
     """
     console = Console(stderr=True)
     columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%")
     bar = Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console)
     task = bar.add_task(label, total=total)
     add = landing.add if landing else lambda result: None
-    if quiet or not console.is_terminal:
+    if quiet or total == 0 or not console.is_terminal:
         yield lambda done: None, add
         return
     with Live(bar, console=console, refresh_per_second=4, transient=True) as live:

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import track
 from rich.table import Table
+from rich.text import Text
 
 from tutelage.errors import TutelageError
 from tutelage.lab import archive, store_tools
@@ -30,6 +31,8 @@ Results = Annotated[
 DAMAGED = 1
 _SHOWN = 200  # rows of a table on a terminal
 _DAY = 24.0
+_SPARED = ("bytes", "device", "seconds", "engine", "finished")
+"""Columns of the list that a narrow terminal does without, the first first."""
 
 app = typer.Typer(name="store", help="Look after a results folder.", no_args_is_help=True)
 
@@ -46,7 +49,9 @@ def list_(out: Out = Path("results"), as_json: Json = False) -> None:
     for row in rows:
         row["finished"], row["damage"] = (row["finished"] or "")[:16].replace("T", " "), row["damage"] or "whole"
     cells = [[*row.values()] for row in rows[-_SHOWN:]]
-    _print_table([*store_tools.LISTED[:-1], "state"], cells, note)
+    _print_table(
+        [*store_tools.LISTED[:-1], "state"], cells, note, drop=("bytes", "device", "seconds", "engine", "finished")
+    )
 
 
 @app.command()
@@ -156,16 +161,42 @@ def query(
         _print_table(table.column_names, [[*row.values()] for row in rows], note)
 
 
-def _print_table(names: Sequence[str], rows: Sequence[Sequence[Any]], note: str = "") -> None:
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for name in names:
-        table.add_column(name, overflow="fold", min_width=16 if name == "experiment" else None)
-    for row in rows:
-        table.add_row(*("" if v is None else short(v) if isinstance(v, float) else escape(str(v)) for v in row))
-    console = Console()
-    console.print(table)
+def _print_table(names: Sequence[str], rows: Sequence[Sequence[Any]], note: str = "", drop: Sequence[str] = ()) -> None:
+    """Print rows as a table, or one line per value where the table is wider than the terminal.
+
+    drop: columns to leave out first where the terminal is narrow.
+    """
+    console = Console(highlight=False)
+    cells = [["" if v is None else short(v) if isinstance(v, float) else str(v) for v in row] for row in rows]
+    widths = {name: max([len(name), *(len(row[i]) for row in cells)]) for i, name in enumerate(names)}
+    kept, left_out = list(names), []
+    for name in drop:
+        if sum(widths[n] + 2 for n in kept) > console.width and name in kept:
+            kept.remove(name)
+            left_out.append(name)
+    chosen = [names.index(name) for name in kept]
+    if sum(widths[name] + 2 for name in kept) <= console.width or len(kept) == 1:
+        table = Table(box=None, padding=(0, 2, 0, 0))
+        for name in kept:
+            table.add_column(name, overflow="fold")
+        for row in cells:
+            table.add_row(*(escape(row[i]) for i in chosen))
+        console.print(table)
+    else:
+        _print_records(console, kept, [[row[i] for i in chosen] for row in cells])
+    if left_out:
+        console.print(f"left out for want of width: {', '.join(left_out)}; --json prints all")
     if note:
-        console.print(note, highlight=False)
+        console.print(note)
+
+
+def _print_records(console: Console, names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """One block per row, one line per value."""
+    width = max(map(len, names))
+    for number, row in enumerate(rows):
+        console.print(f"[dim]row {number}[/]")
+        for name, value in zip(names, row, strict=True):
+            console.print(Text.assemble((f"  {name:<{width}}  ", "bold"), value), soft_wrap=True)
 
 
 def _print_csv(table: pa.Table) -> None:

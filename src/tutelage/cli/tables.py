@@ -6,19 +6,10 @@ import numpy as np
 from rich.table import Table
 
 from tutelage.lab import TrainedStudents
-from tutelage.studies import SCALES, STUDIES, Reproduction, source
-from tutelage.studies.report import short, span
+from tutelage.studies import SCALES, STUDIES
+from tutelage.studies.report import short
 from tutelage.studies.reproduce import distinct_experiments
-
-COLOURS = {
-    "holds": "green",
-    "fails": "red",
-    "undecided": "yellow",
-    "saturated": "yellow",
-    "vacuous": "yellow",
-    "passes": "green",
-    "does not pass": "red",
-}
+from tutelage.studies.study import source
 
 
 def study_rows() -> list[dict[str, Any]]:
@@ -38,47 +29,35 @@ def study_rows() -> list[dict[str, Any]]:
     return rows
 
 
-def study_table() -> Table:
-    table = Table(title="Studies, and their experiments at each scale", title_justify="left")
-    table.add_column("study", no_wrap=True)
-    table.add_column("after", no_wrap=True)
-    table.add_column("title")
+def study_table(width: int) -> Table:
+    """Every study with its title and the time it takes at each scale, on a terminal of so many columns."""
+    title = "Studies, and roughly the time of one core of the reference machine at each scale"
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
+    figure = 20 if width < _WIDE else 34
+    table.add_column("study", width=max(20, width - figure - 2 - len(SCALES) * (_TIME + 2) - 2))
+    table.add_column("figure", width=figure)
     for scale in SCALES:
-        table.add_column(scale, justify="right", no_wrap=True)
+        table.add_column(scale, justify="right", width=_TIME)
     for row in study_rows():
-        sizes = [str(s["experiments"]) for s in row["scales"].values()]
-        table.add_row(row["study"], source(row["paper"], row["figure"]), row["title"], *sizes)
+        times = [duration(s["seconds"]) for s in row["scales"].values()]
+        about = f"[bold]{row['study']}[/]\n{row['title']}"
+        table.add_row(about, source(row["paper"], row["figure"]), *times)
     return table
 
 
-def claims_table(outcome: Reproduction) -> Table:
-    """The claims of a study, setting by setting."""
-    title = f"{outcome.study.name} ({source(outcome.study.paper, outcome.study.figure)}; scale {outcome.scale})"
-    table = Table(title=title, title_justify="left")
-    for column, right in (
-        ("claim", 0),
-        ("setting", 0),
-        ("expected", 1),
-        ("measured", 1),
-        ("95 % interval", 1),
-        ("n", 1),
-        ("verdict", 0),
-    ):
-        narrow = bool(right) and column != "95 % interval"
-        table.add_column(column, justify="right" if right else "left", no_wrap=narrow or column == "verdict")
-    said = None
-    for v in outcome.verdicts:
-        table.add_row(
-            "" if v.claim == said else v.claim,
-            v.setting,
-            v.expected,
-            short(v.measured),
-            span(v.interval),
-            str(v.n),
-            f"[{COLOURS[v.verdict]}]{v.verdict}[/]",
-        )
-        said = v.claim
-    return table
+_WIDE = 110  # columns of a terminal from which on the place in a paper needs one line
+_TIME = 7  # columns of a time
+
+
+def duration(seconds: float) -> str:
+    """A rough time.
+
+    >>> duration(0.2), duration(42), duration(150), duration(5400), duration(1.8e5)
+    ('1 s', '42 s', '2.5 min', '1.5 h', '50 h')
+    """
+    if seconds < 60:
+        return f"{max(1, round(seconds))} s"
+    return f"{seconds / 60:.2g} min" if seconds < 3570 else f"{float(f'{seconds / 3600:.2g}'):g} h"
 
 
 def summary(result: TrainedStudents) -> dict[str, dict[str, float | int | None]]:

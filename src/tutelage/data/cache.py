@@ -25,9 +25,19 @@ def cache_folder(folder: Path | str | None = None) -> Path:
 
 
 def load_images(name: str, folder: Path | str | None = None) -> Images:
-    """A dataset from the folder: the file that was fetched, or the publisher's own files in ``folder/NAME`` or beside.
+    """Load a data set from files on this machine.
 
-    Whatever it was read from, the decoded arrays must have the recorded digest.
+    Parameters
+    ----------
+    name
+        A key of :data:`DATASETS`.
+    folder
+        Folder of the fetched file or of the publisher's own files; default as in :func:`fetch`.
+
+    Returns
+    -------
+    Images
+        The decoded arrays have the recorded digest.
     """
     dataset, root = find(name), cache_folder(folder)
     if path_of(dataset, root).exists():

@@ -1,7 +1,7 @@
 """Why distillation works: what a linear student learns from soft labels, and how fast (Phuong 2021, chapter 5)."""
 
 from tutelage.distillation.bounds import best_bound, margin_bound, polynomial_bound, risk_bound
-from tutelage.distillation.deep import balanced_start, guaranteed, largest_start, limit
+from tutelage.distillation.deep import balanced_start, guaranteed, limit
 from tutelage.distillation.flows import StudentFlow, descent, flow, induced_flow, settle
 from tutelage.distillation.learned import angle, learned, newton, unsigned_angle
 from tutelage.distillation.learners import Distillation, HardTarget, Learner, Weakened
@@ -10,15 +10,7 @@ from tutelage.distillation.outcomes import Monotonicity, TransferOutcome, monoto
 from tutelage.distillation.outlook import Outlook, outlook
 from tutelage.distillation.risk import disagreement, risk_at_angle
 from tutelage.distillation.targets import Softening
-from tutelage.distillation.tasks import (
-    DistillationTask,
-    Empirical,
-    Isotropic,
-    LargeMargin,
-    Polynomial,
-    reverse_distribution,
-)
-from tutelage.distillation.teachers import logistic_teacher
+from tutelage.distillation.tasks import DistillationTask, Empirical, Isotropic, LargeMargin, Polynomial
 from tutelage.distillation.transfer import TransferSet
 
 __all__ = [
@@ -47,17 +39,14 @@ __all__ = [
     "flow",
     "guaranteed",
     "induced_flow",
-    "largest_start",
     "learned",
     "limit",
-    "logistic_teacher",
     "margin_bound",
     "monotonicity",
     "newton",
     "outcome",
     "outlook",
     "polynomial_bound",
-    "reverse_distribution",
     "risk_at_angle",
     "risk_bound",
     "settle",

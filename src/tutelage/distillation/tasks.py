@@ -18,10 +18,14 @@ from tutelage.distillation.learned import angle
 from tutelage.distillation.risk import disagreement, risk_at_angle
 from tutelage.distillation.transfer import TransferSet
 from tutelage.errors import TutelageError
+from tutelage.printing import printed
 
 
 class DistillationTask(Protocol):
-    """What a study needs of a task; ``exact`` says whether p and risk are closed forms or come from a sample."""
+    """Protocol of a task: a teacher and a distribution of inputs.
+
+    ``exact`` says whether p and the risk are closed forms or come from a sample.
+    """
 
     exact: bool
 
@@ -83,10 +87,20 @@ class _Symmetric:
         return risk_at_angle(self.p, angle(w, self.teacher.expand_as(w)), self.dimension, self.widest)
 
 
+@printed
 @dataclass(frozen=True)
 class Polynomial(_Symmetric):
-    """p(theta) = (1 - 2 theta / pi)^kappa: 1 is a uniform angle, 2 leaves little near the boundary.
+    """Task with p(theta) = (1 - 2 theta / pi)^kappa.
 
+    Parameters
+    ----------
+    dimension, norm
+        d, and the length of the teacher.
+    kappa
+        Degree: 1 is a uniform angle, 2 leaves little mass near the boundary.
+
+    Examples
+    --------
     >>> task = Polynomial(dimension=100, kappa=1.0)
     >>> round(float(task.p(torch.tensor(math.pi / 4, dtype=torch.float64))), 12), task.transfer(range(3), 5).x.shape
     (0.5, torch.Size([3, 5, 100]))
@@ -108,9 +122,20 @@ class Polynomial(_Symmetric):
         return math.pi / 2 * (1 - u ** (1 / self.kappa))
 
 
+@printed
 @dataclass(frozen=True)
 class LargeMargin(_Symmetric):
-    """A polynomial task conditioned to angles below ``limit`` < pi/2: a wedge without mass around the boundary."""
+    """Polynomial task without mass in a wedge around the teacher's boundary.
+
+    Parameters
+    ----------
+    dimension, norm
+        d, and the length of the teacher.
+    limit
+        Largest angle with the teacher's line, below pi/2.
+    kappa
+        Degree of the polynomial.
+    """
 
     limit: float = math.pi / 3
     kappa: float = 1.0
@@ -136,9 +161,20 @@ class LargeMargin(_Symmetric):
         return math.pi / 2 * (1 - (self._cut + (1 - self._cut) * u) ** (1 / self.kappa))
 
 
+@printed
 @dataclass(frozen=True)
 class Isotropic(_Symmetric):
-    """x ~ N(0, I): p(theta) = I_{cos^2 theta}(1/2, (d-1)/2), and the risk of a student at angle alpha is alpha / pi."""
+    """Task with inputs x ~ N(0, I): the risk of a student at angle alpha is alpha / pi.
+
+    Here p(theta) = I_{cos^2 theta}(1/2, (d-1)/2), the regularised incomplete beta function.
+
+    Parameters
+    ----------
+    dimension
+        d.
+    norm
+        Length of the teacher.
+    """
 
     def p(self, theta: Tensor) -> Tensor:
         cos = theta.cos().clamp(0, 1).square().numpy()
@@ -152,11 +188,19 @@ class Isotropic(_Symmetric):
         return angle(w, self.teacher.expand_as(w)) / math.pi
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Empirical:
-    """Real inputs and a teacher: transfer sets come from the pool without repetition, risks from the held-out points.
+    """Task with real inputs and a teacher; transfer sets are drawn from the pool without repetition.
 
-    pool [N, d], teacher [d], held_out [M, d]; p is the share of the pool at an angle of theta or more.
+    Parameters
+    ----------
+    pool
+        Inputs [N, d]; p(theta) is the share of them at an angle of theta or more.
+    teacher
+        [d].
+    held_out
+        Inputs [M, d] on which risks are measured.
     """
 
     pool: Tensor

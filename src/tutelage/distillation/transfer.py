@@ -10,18 +10,26 @@ from torch import Tensor
 
 from tutelage.distillation.cross_entropy import excess, log_excess, logits_of, slope
 from tutelage.errors import TutelageError
+from tutelage.printing import printed
 
 _RANK = 1e-10
 """Of the largest singular value of the points at unit length: below this a direction counts as absent."""
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class TransferSet:
-    r"""S transfer sets of n inputs, labelled :math:`y_i = \sigma(w_* \cdot x_i)` by a teacher each (Phuong 2021,
-    section 5.2).
+    r"""S transfer sets of n inputs with soft labels :math:`y_i = \sigma(w_* \cdot x_i)` (Phuong 2021, section 5.2).
 
-    x float64 [S, n, d]; teacher float64 [S, d]; both may come without the member axis.
+    Parameters
+    ----------
+    x
+        Inputs [S, n, d] or [n, d], stored in float64.
+    teacher
+        [S, d] or [d].
 
+    Examples
+    --------
     >>> few = TransferSet(torch.tensor([[1.0, 0.0, 0.0]]), torch.tensor([2.0, 1.0, 0.0]))
     >>> few.members, few.count, few.dimension, few.rank.tolist()
     (1, 1, 3, [1])

@@ -22,16 +22,7 @@ from tutelage.exits.inference import (
 )
 from tutelage.exits.msdnet import CIFAR, IMAGENET, MSDNet
 from tutelage.exits.multi_exit import MultiExit, initialised, multi_exit_conv, multi_exit_mlp, pooled_head
-from tutelage.exits.objective import (
-    UNLABELLED,
-    Annealing,
-    constant,
-    exit_distillation_loss,
-    exit_wise_loss,
-    multi_exit_loss,
-    teacher_confidence,
-    teacher_sets,
-)
+from tutelage.exits.objective import UNLABELLED, Annealing, constant
 from tutelage.exits.settings import ExitObjective
 from tutelage.exits.training import ExitTask, TrainedExits, train_exits, train_side_by_side
 
@@ -52,19 +43,14 @@ __all__ = [
     "constant",
     "early_exit",
     "exit_accuracy",
-    "exit_distillation_loss",
     "exit_times",
-    "exit_wise_loss",
     "exit_within",
     "initialised",
     "multi_exit_conv",
-    "multi_exit_loss",
     "multi_exit_mlp",
     "pooled_head",
     "running_ensemble",
     "save_exit",
-    "teacher_confidence",
-    "teacher_sets",
     "train_exits",
     "train_side_by_side",
     "with_exits",

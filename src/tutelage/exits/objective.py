@@ -18,6 +18,7 @@ from torch import Tensor
 
 from tutelage.distillation.targets import Softening, distillation_loss, log_probabilities
 from tutelage.errors import TutelageError
+from tutelage.printing import printed
 
 UNLABELLED = -100
 """The label of a sample that has none: it takes part in distillation alone."""
@@ -53,9 +54,20 @@ def teacher_sets(exits: int, teachers: Teachers = "last") -> tuple[tuple[int, ..
     return tuple(tuple(own) for own in teachers)
 
 
+@printed
 @dataclass(frozen=True)
 class Annealing:
-    """A temperature that rises by a factor whenever the teachers are surer than a limit; a factor of 1 keeps it."""
+    """Temperature of the soft labels during training.
+
+    Parameters
+    ----------
+    temperature
+        At the start.
+    limit
+        Mean largest probability of the teachers above which the temperature rises.
+    factor
+        Factor by which it rises; 1 keeps it constant.
+    """
 
     temperature: float = 1.0
     limit: float = 0.5
@@ -80,7 +92,17 @@ class Annealing:
 
 
 def constant(temperature: float) -> Annealing:
-    """A temperature that stays."""
+    """A constant temperature.
+
+    Parameters
+    ----------
+    temperature
+        The temperature.
+
+    Returns
+    -------
+    Annealing
+    """
     return Annealing(temperature, factor=1.0)
 
 

@@ -10,7 +10,7 @@ from tutelage.functions.comparing.equivalence import same_function
 from tutelage.functions.comparing.gallery import Exhibit, exhibit
 from tutelage.functions.comparing.normal import Redundancy
 from tutelage.functions.comparing.relation import Relation, match_parameters
-from tutelage.functions.comparing.supremum import Supremum, as_relu, homogeneous, supremum
+from tutelage.functions.comparing.supremum import Supremum, supremum
 from tutelage.functions.comparing.verdict import Comparison
 from tutelage.functions.identifying.construction import construct
 from tutelage.functions.identifying.dependency import Graph, dependency_graph
@@ -22,20 +22,18 @@ from tutelage.functions.identifying.transparency import Transparency, transparen
 from tutelage.functions.joining.matching import Matching, match
 from tutelage.functions.joining.paths import Path, connect, loss_along, straight, straight_after_matching
 from tutelage.functions.pieces.counts import Estimate, estimate, zaslavsky
-from tutelage.functions.pieces.difference import Extremes, deepen, exact_deviation, extreme_values, side_by_side
+from tutelage.functions.pieces.difference import Extremes, exact_deviation, extreme_values, side_by_side
 from tutelage.functions.pieces.domain import Domain, box, polytope
 from tutelage.functions.pieces.faces import Facets, facets, polygons, segments, volumes
-from tutelage.functions.pieces.regions import BUDGET, Regions, enumerate_regions, local_maps
+from tutelage.functions.pieces.regions import Regions, enumerate_regions
 from tutelage.functions.pieces.slices import slice_network
 from tutelage.functions.pruning.bounds import bounds
 from tutelage.functions.pruning.deviation import Deviation, largest_deviation
-from tutelage.functions.pruning.intervals import Box, box_for
-from tutelage.functions.pruning.redundancy import Step
+from tutelage.functions.pruning.intervals import Box
 from tutelage.functions.pruning.surgery import Pruning, PruningProof, prune
 from tutelage.functions.querying.reconstruction import Reconstruction, identify
 
 __all__ = [
-    "BUDGET",
     "Box",
     "Comparison",
     "Deviation",
@@ -56,19 +54,15 @@ __all__ = [
     "Redundancy",
     "Regions",
     "Relation",
-    "Step",
     "Supremum",
     "Surface",
     "Transparency",
-    "as_relu",
     "bounds",
     "box",
-    "box_for",
     "canonical",
     "canonical_surface",
     "connect",
     "construct",
-    "deepen",
     "dependency_graph",
     "enumerate_regions",
     "estimate",
@@ -78,11 +72,9 @@ __all__ = [
     "facets",
     "fold_set",
     "generality",
-    "homogeneous",
     "identifiability",
     "identify",
     "largest_deviation",
-    "local_maps",
     "loss_along",
     "match",
     "match_parameters",

@@ -14,7 +14,15 @@ E = TypeVar("E", bound=Experiment)
 
 
 class Result(Generic[E]):
-    """What an experiment produced; arrays are read when they are first asked for: ``result["loss"]``."""
+    """Stored result of an experiment; arrays are read when first used: ``result["loss"]``.
+
+    Attributes
+    ----------
+    experiment
+        The settings.
+    folder
+        Folder of the result.
+    """
 
     def __init__(self, experiment: E, folder: Path) -> None:
         self.experiment, self.folder = experiment, folder
@@ -41,11 +49,17 @@ class Result(Generic[E]):
         return setting(self.experiment, name)
 
     def __repr__(self) -> str:
-        return f"Result({self.experiment.kind} {self.folder.name}, {self.experiment.members} members)"
+        return f"{type(self).__name__}({self.experiment.kind} {self.folder.name}, {self.experiment.members} members)"
 
 
 class Results:
-    """Results in the order of the experiments of a plan."""
+    """Results in the order of the experiments of a plan, selected by class or by settings.
+
+    Parameters
+    ----------
+    results
+        The results.
+    """
 
     def __init__(self, results: Iterable[Any]) -> None:
         self._results = tuple(results)
@@ -55,6 +69,10 @@ class Results:
 
     def __len__(self) -> int:
         return len(self._results)
+
+    def __repr__(self) -> str:
+        kinds = ", ".join(dict.fromkeys(str(r.experiment.kind) for r in self))
+        return f"Results({len(self)} of {kinds or 'nothing'})"
 
     def of(self, *kinds: type[Experiment]) -> "Results":
         """The results of experiments of these classes."""

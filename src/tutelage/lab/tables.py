@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tutelage.measures import Report, axis_shape, find
+from tutelage.measures import Report, find
+from tutelage.measures.registry import axis_shape
 
 INDEX = {
     "member": (),

@@ -17,10 +17,21 @@ from tutelage.lab.tables import INDEX, parquet_bytes, to_report, to_tables
 from tutelage.lab.teacher_student import TeacherStudent
 from tutelage.measures import Report
 from tutelage.networks import Network
+from tutelage.networks.files import to_bytes
 
 
 class TrainedStudents(Result[TeacherStudent]):
-    """Trained students: the report of their measures; weights are read on demand."""
+    """Stored result of a :class:`TeacherStudent` experiment; weights are read when needed.
+
+    Attributes
+    ----------
+    experiment
+        The settings.
+    report
+        Measures at the recorded steps.
+    folder
+        Folder of the result.
+    """
 
     def __init__(self, experiment: TeacherStudent, report: Report, folder: Path) -> None:
         super().__init__(experiment, folder)
@@ -81,7 +92,7 @@ def to_files(experiment: TeacherStudent, trained: Trained) -> dict[str, bytes]:
     teacher = experiment.teacher.widths()
     tables = to_tables(trained.report, experiment.seeds, teacher, experiment.student.widths(teacher))
     files = {f"{axis}.parquet": parquet_bytes(table) for axis, table in tables.items()}
-    return files | {f"{name}.safetensors": networks.to_bytes(network) for name, network in trained.kept.items()}
+    return files | {f"{name}.safetensors": to_bytes(network) for name, network in trained.kept.items()}
 
 
 def load_students(folder: Path) -> TrainedStudents:

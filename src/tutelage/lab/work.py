@@ -18,10 +18,12 @@ from tutelage.lab.loads import STREAMS, Piece, loads, work
 from tutelage.lab.memory import keep_freed_memory
 from tutelage.lab.teacher_student import TeacherStudent
 from tutelage.lab.trained_students import Trained
-from tutelage.measures import Recorder, Report
+from tutelage.measures import Report
+from tutelage.measures.report import Recorder
 from tutelage.networks import Network, concatenate
-from tutelage.training import Task, follow, make_task
+from tutelage.training import Task
 from tutelage.training.inputs import Inputs
+from tutelage.training.train import follow, make_task
 
 log = logging.getLogger(__name__)
 

@@ -3,30 +3,14 @@ descent.
 """
 
 from tutelage.local.adversary import Edge, Flattest, Slowest, basin_edge, flattest, slowest
-from tutelage.local.descent import (
-    Descent,
-    descend,
-    descend_on_samples,
-    greatest_rate,
-    lazy_rate,
-    stochastic_gradient,
-    usual_rate,
-)
+from tutelage.local.descent import Descent, descend, descend_on_samples, lazy_rate
 from tutelage.local.directions import Direction, direction
-from tutelage.local.exact import gradient, gradient_norm, hessian, loss, loss_and_gradient
+from tutelage.local.exact import gradient, hessian, loss, loss_and_gradient
 from tutelage.local.grouping import StudentGroups, groups
 from tutelage.local.initialise import random_start, samples, subspace_start
-from tutelage.local.residuals import least_eigenvalue, residual, second_moments, split, teacher_matrix
-from tutelage.local.setting import LocalSetting, effective, ineffective
-from tutelage.local.starts import (
-    lazy_students,
-    local_students,
-    normal_students,
-    opposite_pair,
-    plane_teachers,
-    separated_teachers,
-    split_students,
-)
+from tutelage.local.residuals import residual, second_moments, split, teacher_matrix
+from tutelage.local.setting import LocalSetting
+from tutelage.local.starts import local_students, normal_students, separated_teachers, split_students
 
 __all__ = [
     "Descent",
@@ -40,23 +24,15 @@ __all__ = [
     "descend",
     "descend_on_samples",
     "direction",
-    "effective",
     "flattest",
     "gradient",
-    "gradient_norm",
-    "greatest_rate",
     "groups",
     "hessian",
-    "ineffective",
     "lazy_rate",
-    "lazy_students",
-    "least_eigenvalue",
     "local_students",
     "loss",
     "loss_and_gradient",
     "normal_students",
-    "opposite_pair",
-    "plane_teachers",
     "random_start",
     "residual",
     "samples",
@@ -65,8 +41,6 @@ __all__ = [
     "slowest",
     "split",
     "split_students",
-    "stochastic_gradient",
     "subspace_start",
     "teacher_matrix",
-    "usual_rate",
 ]

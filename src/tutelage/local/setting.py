@@ -15,6 +15,7 @@ from torch import Tensor
 from tutelage.errors import TutelageError
 from tutelage.population.expectations import Units
 from tutelage.population.kernels import pairs
+from tutelage.printing import printed
 
 SEPARATION = 1e-6
 """Radians below which two teachers count as one line, and the theory as having nothing to say (Zhou et al. 2021,
@@ -22,12 +23,22 @@ Assumption 1).
 """
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class LocalSetting:
-    """Teachers w* [S, r, d] (or [1, r, d], [r, d] for all members) and students w [S, m, d] (or [m, d]).
+    """Teachers f*(x) = sum_i |w*_i . x| and students f(x) = sum_j |w_j| |w_j . x| (Zhou et al. 2021).
 
-    least: teachers closer than this angle, up to sign, are refused.
+    Parameters
+    ----------
+    teachers
+        w* [S, r, d], or [1, r, d] or [r, d] for all members.
+    students
+        w [S, m, d] or [m, d].
+    least
+        Smallest angle between the lines of two teachers; closer ones raise an error.
 
+    Examples
+    --------
     >>> LocalSetting(torch.eye(2), torch.eye(3, 2)).separation.item() == math.pi / 2
     True
     """

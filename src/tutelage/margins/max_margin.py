@@ -16,6 +16,7 @@ from torch import Tensor
 
 from tutelage.errors import TutelageError
 from tutelage.margins.datasets import LabelledPoints
+from tutelage.printing import printed
 
 _IMPOSSIBLE = 1e-12
 """Of the data's scale: a margin below this counts as none."""
@@ -50,9 +51,16 @@ class MaxMargin:
         return self.rank == self.w.shape[1]
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class MaxMargins:
-    """w_+ and w_- of S sets."""
+    """Max-margin vectors w_+ and w_- of both classes of S sets.
+
+    Attributes
+    ----------
+    positive, negative
+        Each with the vectors, supports, dual variables and residuals.
+    """
 
     positive: MaxMargin
     negative: MaxMargin
@@ -66,8 +74,24 @@ class MaxMargins:
 
 
 def max_margins(data: LabelledPoints) -> MaxMargins:
-    """Both vectors of every set, with supports, duals and residuals; refused where a class cannot be separated from 0.
+    """Max-margin vectors of both classes of every set.
 
+    Parameters
+    ----------
+    data
+        Labelled points.
+
+    Returns
+    -------
+    MaxMargins
+
+    Raises
+    ------
+    TutelageError
+        If a class cannot be separated from 0.
+
+    Examples
+    --------
     >>> data = LabelledPoints(torch.tensor([[2.0, 0.0], [2.0, 2.0], [-1.0, 0.0]]), torch.tensor([1, 1, -1]))
     >>> found = max_margins(data)
     >>> found.positive.w[0].tolist(), found.positive.support[0].tolist(), found.negative.w[0].tolist()

@@ -3,12 +3,10 @@
 from tutelage.discover import import_all
 from tutelage.measures.correlation import RECOVERED, correlations
 from tutelage.measures.diagnosis import Diagnosis, diagnose
-from tutelage.measures.fan_out import fan_out_norms
 from tutelage.measures.losses import half_squares
 from tutelage.measures.modules import LayerMatch, match_modules
-from tutelage.measures.observers import observations
-from tutelage.measures.registry import MEASURES, Measure, axis_shape, find, measure_of
-from tutelage.measures.report import STANDARD, Recorder, Report, measure
+from tutelage.measures.registry import MEASURES, Measure, find, measure_of
+from tutelage.measures.report import STANDARD, Report, measure
 from tutelage.measures.second_moments import SecondMoments, second_moments
 from tutelage.measures.similarity import INDICES, similarity
 from tutelage.measures.snapshot import Snapshot
@@ -25,21 +23,17 @@ __all__ = [
     "Diagnosis",
     "LayerMatch",
     "Measure",
-    "Recorder",
     "Report",
     "SecondMoments",
     "Snapshot",
-    "axis_shape",
     "classify",
     "correlations",
     "diagnose",
-    "fan_out_norms",
     "find",
     "half_squares",
     "match_modules",
     "measure",
     "measure_of",
-    "observations",
     "second_moments",
     "similarity",
 ]

@@ -14,7 +14,8 @@ from torch import Tensor
 
 from tutelage.measures.scaling import where_far
 from tutelage.measures.snapshot import Snapshot
-from tutelage.networks import Network, gate
+from tutelage.networks import Network
+from tutelage.networks.activations import gate
 
 Arrays = tuple[np.ndarray, ...]
 _TURNS = 4  # pieces of work a thread takes on average, so that a thread that is held up leaves its share to others

@@ -11,6 +11,7 @@ from tutelage.errors import TutelageError
 from tutelage.measures.registry import Measure, find
 from tutelage.measures.snapshot import Snapshot, slices
 from tutelage.networks import Network
+from tutelage.printing import printed
 from tutelage.training import Trajectory
 from tutelage.training.inputs import Inputs
 
@@ -27,15 +28,27 @@ STANDARD = (
 """What is measured unless told otherwise."""
 
 
+@printed
 @dataclass(frozen=True)
 class Report:
     """Values of measures at the recorded steps: ``report["rho_mean"]`` has shape [T, S, ...].
 
-    A member that diverged has NaN (whole numbers: -1) from the step at which it did.
+    A member that diverged has NaN (integers: -1) from the step at which it did.
+
+    Attributes
+    ----------
+    steps
+        T recorded steps.
+    values
+        Arrays [T, S, ...] by name of the measure.
     """
 
     steps: tuple[int, ...]
     values: dict[str, np.ndarray]
+
+    def _title(self) -> str:
+        members = next(iter(self.values.values())).shape[1] if self.values else 0
+        return f"{len(self.values)} measures of {members} members at {len(self.steps)} steps"
 
     def __getitem__(self, name: str) -> np.ndarray:
         if name not in self.values:
@@ -81,7 +94,26 @@ def observe(snapshots: list[Snapshot], students: Network, measures: Sequence[Mea
 
 
 def measure(trajectory: Trajectory, names: Sequence[str] = STANDARD) -> Report:
-    """Measures of a training at every recorded step whose weights were kept."""
+    """Evaluate measures at every recorded step of a training whose weights were kept.
+
+    Parameters
+    ----------
+    trajectory
+        Result of :func:`tutelage.train`.
+    names
+        Measures, keys of ``tutelage.measures.MEASURES``.
+
+    Returns
+    -------
+    Report
+        One array [T, S, ...] per measure.
+
+    Examples
+    --------
+    >>> from tutelage.measures import MEASURES
+    >>> "best_correlation" in MEASURES
+    True
+    """
     recorder = Recorder(trajectory.teacher, trajectory.inputs, names)
     for step, students in sorted(trajectory.recorded.items()):
         recorder.record(step, students, trajectory.diverged_at)

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from tutelage.errors import TutelageError
 from tutelage.networks import Activity, Network, forward
+from tutelage.printing import printed
 from tutelage.training.inputs import Inputs
 
 T = TypeVar("T")
@@ -21,9 +22,18 @@ _FUSED = 16
 and keep one member a thread at work."""
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """Students at one recorded step beside their teacher, with activities computed once and on demand."""
+    """Students at one recorded step with their teacher; activities are computed once, when first needed.
+
+    Attributes
+    ----------
+    teacher, students
+        Networks with S members each.
+    train, evaluate
+        Training and evaluation points [S, N, d].
+    """
 
     teacher: Network
     students: Network

@@ -1,8 +1,8 @@
 """What a network is: stacked weights, forward pass, fan-out matrices, files and torch modules."""
 
-from tutelage.networks.activations import ACTIVATIONS, gate
+from tutelage.networks.activations import ACTIVATIONS
 from tutelage.networks.fan_out import alpha, backward, beta, fan_out, recursive_gradient
-from tutelage.networks.files import load, save, to_bytes
+from tutelage.networks.files import load, save
 from tutelage.networks.forward import Activity, forward, outputs
 from tutelage.networks.importing import read_network
 from tutelage.networks.modules import from_module, to_module
@@ -22,13 +22,11 @@ __all__ = [
     "forward",
     "from_module",
     "from_state_dict",
-    "gate",
     "load",
     "load_onnx",
     "outputs",
     "read_network",
     "recursive_gradient",
     "save",
-    "to_bytes",
     "to_module",
 ]

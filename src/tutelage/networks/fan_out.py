@@ -13,11 +13,23 @@ from tutelage.networks.network import Network
 
 
 def fan_out(network: Network, activity: Activity, layer: int) -> Tensor:
-    r"""V_l(x), what each unit of layer l adds to the output, at every sample.
+    r"""Fan-out of every unit of a layer: what it adds to the outputs, at every sample.
 
-    .. math:: V_L = I, \qquad V_{l-1}(x) = V_l(x)\, D_l(x)\, W_l^\top \qquad (Tian 2020, eq. 3)
+    .. math:: V_L = I, \qquad V_{l-1}(x) = V_l(x)\, D_l(x)\, W_l^\top \qquad \text{(Tian 2020, eq. 3)}
 
-    layer in 0 .. L -> [S, N, C, n_l], with one more column for the constant where the network has biases.
+    Parameters
+    ----------
+    network
+        S members.
+    activity
+        ``forward(network, points)``.
+    layer
+        Layer 0 (the input) to L.
+
+    Returns
+    -------
+    Tensor
+        V_l [S, N, C, n_l], with one more column for the constant where the network has biases.
     """
     if not 0 <= layer <= network.depth:
         raise TutelageError(
@@ -37,12 +49,34 @@ def fan_out(network: Network, activity: Activity, layer: int) -> Tensor:
 
 
 def alpha(student_fan_out: Tensor, teacher_fan_out: Tensor) -> Tensor:
-    r"""A_l = V_l^T V*_l at every sample: [S, N, C, n], [S, N, C, m] -> [S, N, n, m]."""
+    r"""Product of student and teacher fan-outs, :math:`A_l = V_l^\top V^*_l` (Tian 2020, Lemma 1).
+
+    Parameters
+    ----------
+    student_fan_out, teacher_fan_out
+        V_l [S, N, C, n] and V*_l [S, N, C, m], from :func:`fan_out`.
+
+    Returns
+    -------
+    Tensor
+        A_l at every sample, [S, N, n, m].
+    """
     return student_fan_out.mT @ teacher_fan_out
 
 
 def beta(student_fan_out: Tensor) -> Tensor:
-    r"""B_l = V_l^T V_l at every sample: [S, N, C, n] -> [S, N, n, n]."""
+    r"""Product of the student's fan-outs, :math:`B_l = V_l^\top V_l` (Tian 2020, Lemma 1).
+
+    Parameters
+    ----------
+    student_fan_out
+        V_l [S, N, C, n], from :func:`fan_out`.
+
+    Returns
+    -------
+    Tensor
+        B_l at every sample, [S, N, n, n].
+    """
     return student_fan_out.mT @ student_fan_out
 
 
@@ -56,11 +90,23 @@ def with_constant(network: Network, features: Tensor) -> Tensor:
 def recursive_gradient(
     student: Network, student_activity: Activity, teacher: Network, teacher_activity: Activity, layer: int
 ) -> Tensor:
-    r"""The back-propagated negative gradient of layer l by Lemma 1, without back-propagation.
+    r"""Negative gradient at a layer from fan-outs, without back-propagation (Tian 2020, Lemma 1).
 
-    .. math:: g_l(x) = D_l(x)\,\bigl[A_l(x) f^*_l(x) - B_l(x) f_l(x)\bigr] \qquad (Tian 2020, eq. 5)
+    .. math:: g_l(x) = D_l(x)\,\bigl[A_l(x) f^*_l(x) - B_l(x) f_l(x)\bigr] \qquad \text{(Tian 2020, eq. 5)}
 
-    layer in 1 .. L -> [S, N, n_l]; equal to :func:`backward` for any depth and widths.
+    Parameters
+    ----------
+    student, teacher
+        Networks with S members each and the same outputs.
+    student_activity, teacher_activity
+        Their activities on the same points.
+    layer
+        Layer 1 to L.
+
+    Returns
+    -------
+    Tensor
+        g_l [S, N, n_l]; agrees with :func:`backward` up to rounding for any depth and widths.
     """
     if not 1 <= layer <= min(student.depth, teacher.depth):
         raise TutelageError(
@@ -75,9 +121,23 @@ def recursive_gradient(
 
 
 def backward(network: Network, activity: Activity, top: Tensor) -> tuple[Tensor, ...]:
-    r"""g_l of every layer from g_L by back-propagation, after gating: g_{l-1} = D_{l-1} W_l g_l (Tian 2020, eq. 15).
+    """Back-propagate a signal from the top layer to all layers, after gating (Tian 2020, eq. 15).
 
-    top: g_L = f*_L - f_L [S, N, C] -> (g_1, ..., g_L), each [S, N, n_l].
+    .. math:: g_{l-1} = D_{l-1} W_l g_l
+
+    Parameters
+    ----------
+    network
+        S members.
+    activity
+        ``forward(network, points)``.
+    top
+        g_L = f*_L - f_L [S, N, C].
+
+    Returns
+    -------
+    tuple of Tensor
+        (g_1, ..., g_L), each [S, N, n_l].
     """
     gradients = [top]
     for layer in range(network.depth - 1, 0, -1):

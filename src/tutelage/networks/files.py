@@ -18,7 +18,15 @@ _DEEPEST = 100_000  # layers
 
 
 def save(network: Network, path: str | Path) -> None:
-    """Write a network; the file is complete or absent."""
+    """Write networks to a safetensors file, which is complete or absent.
+
+    Parameters
+    ----------
+    network
+        S members.
+    path
+        File to write.
+    """
     write_atomically(Path(path), to_bytes(network))
 
 
@@ -32,7 +40,23 @@ def to_bytes(network: Network) -> bytes:
 
 
 def load(path: str | Path) -> Network:
-    """Read a network that :func:`save` wrote; anything else is refused with its path."""
+    """Read networks that :func:`save` wrote.
+
+    Parameters
+    ----------
+    path
+        A safetensors file.
+
+    Returns
+    -------
+    Network
+        All members.
+
+    Raises
+    ------
+    TutelageError
+        If the file was not written by :func:`save`; use :func:`read_network` for files of other programs.
+    """
     path = Path(path)
     arrays, about = _read(path)
     depth = about.get("depth")

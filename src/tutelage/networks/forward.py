@@ -9,14 +9,23 @@ from torch import Tensor
 from tutelage.errors import TutelageError
 from tutelage.networks.activations import gate
 from tutelage.networks.network import Network
+from tutelage.printing import printed
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Activity:
-    """What S networks do on N inputs each; layers 0 (the input) to L (the output).
+    """Activations of S networks on N inputs each.
 
-    features: f_l [S, N, n_l] of all layers; signs: of the pre-activations of the hidden layers, kept for abs alone,
-    since other activations let their gates be read off the features.
+    Attributes
+    ----------
+    features
+        f_l of layers 0 (the input) to L (the output), each [S, N, n_l].
+    activation, slope
+        As in :class:`Network`.
+    signs
+        Signs of the hidden pre-activations, stored for "abs" only; other activations let their gates be read off the
+        features.
     """
 
     features: tuple[Tensor, ...]
@@ -41,10 +50,22 @@ class Activity:
 
 
 def forward(network: Network, points: Tensor) -> Activity:
-    """All activations, and gates on demand.
+    """Evaluate networks and keep the activations of every layer.
 
-    points [S, N, d], or [N, d] or [1, N, d] for points that all members share.
+    Parameters
+    ----------
+    network
+        S members.
+    points
+        Inputs [S, N, d], or [N, d] or [1, N, d] for inputs that all members share.
 
+    Returns
+    -------
+    Activity
+        Features of every layer; ``.outputs`` is [S, N, C].
+
+    Examples
+    --------
     >>> net = Network((torch.eye(2)[None], torch.ones(1, 2, 1)))
     >>> forward(net, torch.tensor([[1.0, -3.0]])).outputs
     tensor([[[1.]]])
@@ -61,7 +82,20 @@ def forward(network: Network, points: Tensor) -> Activity:
 
 
 def outputs(network: Network, points: Tensor) -> Tensor:
-    """f_L alone, without keeping the layers below: [S, N, C]."""
+    """Evaluate networks without keeping the activations of hidden layers.
+
+    Parameters
+    ----------
+    network
+        S members.
+    points
+        Inputs [S, N, d], or [N, d] or [1, N, d] for inputs that all members share.
+
+    Returns
+    -------
+    Tensor
+        Outputs [S, N, C].
+    """
     f = stacked_points(network, points)
     for layer in range(network.depth):
         f = linear(network, layer, f)

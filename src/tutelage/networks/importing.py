@@ -15,9 +15,19 @@ PICKLES = (".pt", ".pth", ".bin", ".ckpt", ".pkl")
 
 
 def read_network(path: str | Path, activation: str = "relu", slope: float = 0.01) -> Network:
-    """Read a network that tutelage saved, the arrays of a torch model in safetensors, or an ONNX file.
+    """Read a network from a file of tutelage, torch (safetensors) or ONNX.
 
-    activation, slope: what stands between the layers of a torch model, which its arrays do not tell.
+    Parameters
+    ----------
+    path
+        A ``.safetensors`` or ``.onnx`` file.
+    activation, slope
+        Activation between the layers of a torch model, which its arrays do not tell.
+
+    Returns
+    -------
+    Network
+        All members of a file of tutelage, else one member.
     """
     path = Path(path)
     if path.suffix.lower() == ".onnx":

@@ -11,11 +11,26 @@ _INERT = (nn.Flatten, nn.Identity, nn.Dropout)  # change nothing for a stack of 
 
 
 def from_module(*modules: nn.Sequential) -> Network:
-    """A stack with one member a module; the modules must have one architecture.
+    """Stack ``torch.nn.Sequential`` modules of one architecture.
 
-    Understood: Linear, ReLU, LeakyReLU, BatchNorm1d right after a Linear (folded in with its running statistics),
-    Flatten, Identity, Dropout. Anything else is refused by name.
+    Parameters
+    ----------
+    *modules
+        One module per member. Supported layers: Linear, ReLU, LeakyReLU, BatchNorm1d right after a Linear (folded in
+        with its running statistics), Flatten, Identity, Dropout.
 
+    Returns
+    -------
+    Network
+        One member per module.
+
+    Raises
+    ------
+    TutelageError
+        For any other layer, with its name.
+
+    Examples
+    --------
     >>> from_module(nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))).widths
     (3, 4, 2)
     """
@@ -34,7 +49,20 @@ def from_module(*modules: nn.Sequential) -> Network:
 
 
 def to_module(network: Network, member: int = 0) -> nn.Sequential:
-    """One member as a `torch.nn.Sequential` of its own, with copied weights."""
+    """One member as a ``torch.nn.Sequential`` with copied weights.
+
+    Parameters
+    ----------
+    network
+        S members.
+    member
+        Which one.
+
+    Returns
+    -------
+    torch.nn.Sequential
+        Linear layers and activations.
+    """
     one = network[member]
     layers: list[nn.Module] = []
     for layer, w in enumerate(one.weights):

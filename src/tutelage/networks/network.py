@@ -10,22 +10,34 @@ from torch import Tensor
 
 from tutelage.errors import TutelageError
 from tutelage.networks.activations import ACTIVATIONS
+from tutelage.printing import printed
 
 PRECISIONS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 """Types of the arrays of a network."""
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Network:
-    """S fully connected networks of one architecture, side by side.
+    r"""S fully connected networks of one architecture, stacked.
 
-    The first axis of every array is the member. Layer l maps f_{l-1} to f_l = sigma(f_{l-1} W_l + b_l); the top
-    layer has no activation (Tian 2020, section 3). Layers are numbered from 1 as in the seeds, so layer l uses
-    ``weights[l-1]``.
+    The first axis of every array is the member. Layer l maps :math:`f_{l-1}` to :math:`f_l = \sigma(f_{l-1} W_l +
+    b_l)`; the top layer has no activation (Tian 2020, section 3). Layers are numbered from 1 as in the papers, so layer
+    l uses ``weights[l - 1]``; units are numbered from 0.
 
-    weights: W_l [S, in, out]; biases: b_l [S, out], or None for networks without biases;
-    activation: relu, leaky, abs or linear; slope: the leaky slope (0.01 unless told).
+    Parameters
+    ----------
+    weights
+        One array [S, in, out] per layer.
+    biases
+        One array [S, out] per layer, or None for networks without biases.
+    activation
+        "relu", "leaky", "abs" or "linear".
+    slope
+        Slope of "leaky" below 0.
 
+    Examples
+    --------
     >>> net = Network((torch.ones(3, 2, 4), torch.ones(3, 4, 1)))
     >>> net.members, net.widths
     (3, (2, 4, 1))
@@ -41,6 +53,12 @@ class Network:
         if self.biases is not None:
             object.__setattr__(self, "biases", tuple(self.biases))
         _check(self)
+
+    def _title(self) -> str:
+        kind = f"leaky (slope {self.slope:g})" if self.activation == "leaky" else self.activation
+        precision = str(self.dtype).removeprefix("torch.")
+        count = f"{self.members} member{'s' if self.members != 1 else ''}"
+        return f"{count}, widths {'-'.join(map(str, self.widths))}, {kind}, {precision} on {self.device}"
 
     @property
     def members(self) -> int:
@@ -84,10 +102,11 @@ class Network:
         return replace(self, weights=weights, biases=biases)
 
     def to(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> "Network":
+        """The same networks on another device or in another precision."""
         return self.map(lambda a: a.to(device=device, dtype=dtype))
 
     def expand(self, members: int) -> "Network":
-        """A single network as so many members that share its weights."""
+        """A single network as ``members`` members that share its weights."""
         if self.members not in (1, members):
             raise ValueError(f"a network of {self.members} members cannot be expanded to {members}")
         return self.map(lambda a: a.expand(members, *a.shape[1:]))
@@ -103,7 +122,18 @@ class Network:
 
 
 def concatenate(networks: Sequence[Network]) -> Network:
-    """Stacks of one architecture joined along the member axis."""
+    """Join stacks of one architecture along the member axis.
+
+    Parameters
+    ----------
+    networks
+        At least one stack; all with the same widths, activation, precision and use of biases.
+
+    Returns
+    -------
+    Network
+        All members in the given order.
+    """
     if not networks:
         raise TutelageError("there is nothing to concatenate: give at least one network")
     first = networks[0]

@@ -84,11 +84,24 @@ def _too_large(what: str, size: int) -> str:
 
 
 def load_onnx(path: str | Path) -> Network:
-    """The network of an ONNX file, one member, in float64 where its weights are, else in float32.
+    """Read a network from an ONNX file.
 
-    Understood: Gemm, MatMul and Add with constants, Relu or LeakyRelu, Conv (2-D), BatchNormalization, Flatten; affine
-    layers that follow one another become one. Anything else is an error that names it. Weights kept outside the file
-    are read from its folder.
+    Parameters
+    ----------
+    path
+        The file; weights stored outside it are read from its folder. Supported operators: Gemm, MatMul and Add with
+        constants, Relu, LeakyRelu, Conv (2-D), BatchNormalization, Flatten. Affine layers that follow one another are
+        merged.
+
+    Returns
+    -------
+    Network
+        One member, in float64 if the weights are, else in float32.
+
+    Raises
+    ------
+    TutelageError
+        For any other operator, with its name.
     """
     try:
         return _load(Path(path))

@@ -16,12 +16,30 @@ _SKIPS = {"shortcut", "skip", "residual", "downsample"}
 
 
 def from_state_dict(arrays: Mapping[str, Tensor], activation: str = "relu", slope: float = 0.01) -> Network:
-    """One network from arrays NAME.weight [out, in] and NAME.bias [out], in the order given.
+    """One network from the arrays of a torch state dict.
 
-    The arrays do not tell what stands between the layers: it is taken to be the activation, and nothing at the end.
-    Where the numbers in the names give another order that fits as well, or where a part of the model could add its
-    input to its output, an error is raised.
+    The arrays do not tell what stands between the layers: it is taken to be the activation, and nothing after the last.
 
+    Parameters
+    ----------
+    arrays
+        NAME.weight [out, in] and NAME.bias [out], in the order of the layers.
+    activation, slope
+        As in :class:`Network`.
+
+    Returns
+    -------
+    Network
+        One member.
+
+    Raises
+    ------
+    TutelageError
+        If the numbers in the names give another order that fits as well, or a part of the model could add its input to
+        its output.
+
+    Examples
+    --------
     >>> import torch
     >>> arrays = {"0.weight": torch.ones(4, 3), "0.bias": torch.ones(4), "2.weight": torch.ones(1, 4)}
     >>> from_state_dict(arrays).widths

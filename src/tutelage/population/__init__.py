@@ -1,24 +1,34 @@
-"""Training without samples: exact expectations over Gaussian inputs, in float64, members stacked.
+"""Training without samples: exact expectations over Gaussian inputs x ~ N(0, I), in float64, members stacked.
 
-Loss, gradient and Hessian of two-layer networks (:mod:`.expectations`, :mod:`.biased`, :mod:`.biased_hessian`), the
-gradient flow (:mod:`.flow`), the equations of order parameters under online SGD (:mod:`.order_parameters`) and online
-SGD itself (:mod:`.online`).
+:func:`loss`, :func:`gradient` and :func:`hessian` of two-layer networks, with or without biases; :func:`flow`, the
+gradient flow of the population loss, and :func:`end_point`, what its end is; :func:`order_parameters`, the equations of
+online SGD in the limit of many dimensions, and :func:`online_sgd`, the simulation. All take networks, or
+:class:`Units`, the rows of their first layer with their fan-outs. The simplified dynamics of Tian 2019, section 5, are
+in
+:mod:`tutelage.population.simplified`.
 """
 
-from tutelage.population.expectations import Units, first_layer_gradient, loss, units_of
-from tutelage.population.flow import PopulationFlow, end_point, flow
+from tutelage.population.exact import gradient, hessian, loss
+from tutelage.population.expectations import Units, first_layer_gradient, units_of
+from tutelage.population.flow import EndPoint, PopulationFlow, descend, end_point, flow
 from tutelage.population.online import online_sgd
-from tutelage.population.order_parameters import online, overlaps
+from tutelage.population.order_parameters import Overlaps, OverlapTrajectory, order_parameters, overlaps
 
 __all__ = [
+    "EndPoint",
+    "OverlapTrajectory",
+    "Overlaps",
     "PopulationFlow",
     "Units",
+    "descend",
     "end_point",
     "first_layer_gradient",
     "flow",
+    "gradient",
+    "hessian",
     "loss",
-    "online",
     "online_sgd",
+    "order_parameters",
     "overlaps",
     "units_of",
 ]

@@ -19,13 +19,31 @@ from torch import Tensor
 from tutelage.errors import TutelageError
 from tutelage.networks import Network
 from tutelage.population.kernels import KINDS, kernel, kernel_hessians, odd_and_even, weighted_gradient
+from tutelage.printing import printed
 
 _WORTHWHILE = 5_000  # pairs of units worth a thread of their own
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Units:
-    """Units of S two-layer networks without biases: directions w [S, n, d] and fan-outs c [S, n, C], in float64."""
+    """Hidden units of S two-layer networks without biases, one row per unit.
+
+    Parameters
+    ----------
+    w
+        Directions [S, n, d], stored in float64.
+    c
+        Fan-outs, the weights from each unit to the C outputs [S, n, C], stored in float64.
+    activation
+        "relu", "leaky", "abs", "linear" or "erf".
+    slope
+        Slope of "leaky" below 0.
+
+    Examples
+    --------
+    >>> teacher = Units(torch.eye(2, 10)[None], torch.ones(1, 2, 1))  # two orthogonal units in ten dimensions
+    """
 
     w: Tensor
     c: Tensor
@@ -53,12 +71,33 @@ class Units:
 
 
 def units_of(network: Network) -> Units:
-    """The units of two-layer networks; biases must be 0, since the formulas here have none."""
+    """The hidden units of two-layer networks, one row per unit.
+
+    Parameters
+    ----------
+    network
+        Two-layer networks without biases, or with biases that are all 0.
+
+    Returns
+    -------
+    Units
+        Directions [S, n, d] and fan-outs [S, n, C] in float64.
+
+    Raises
+    ------
+    TutelageError
+        If the network has another depth or biases that differ from 0.
+    """
     if network.depth != 2:
         raise TutelageError(f"exact losses are known for two layers, and the network has {network.depth}")
     if network.biases is not None and any(bool((b != 0).any()) for b in network.biases):
-        raise TutelageError("the network has biases: use tutelage.population.biased, or set them to 0")
+        raise TutelageError("the network has biases that differ from 0: this function needs a network without biases")
     return Units(network.weights[0].mT, network.weights[1], network.activation, network.slope)
+
+
+def as_units(network: Network | Units) -> Units:
+    """Units as they are, networks by :func:`units_of`."""
+    return network if isinstance(network, Units) else units_of(network)
 
 
 def loss(teacher: Units, students: Units) -> Tensor:
@@ -81,7 +120,18 @@ def gradient(teacher: Units, students: Units) -> tuple[Tensor, Tensor]:
 
 
 def first_layer_gradient(teacher: Units, students: Units) -> Tensor:
-    """dJ/dw alone, [S, n, d]: what is needed when the fan-outs stay as they are."""
+    """Gradient of the population loss with respect to the first layer alone.
+
+    Parameters
+    ----------
+    teacher, students
+        Units; one teacher per member or one for all.
+
+    Returns
+    -------
+    Tensor
+        dJ/dw, float64 [S, n, d].
+    """
     _check(teacher, students)
     if _looped(teacher, students):
         return _loops(teacher, students, second_layer=False)[0]

@@ -14,9 +14,11 @@ import torch
 from torch import Tensor
 
 from tutelage.errors import TutelageError
-from tutelage.population.expectations import Units, first_layer_gradient, gradient, hessian, loss
+from tutelage.networks import Network
+from tutelage.population.expectations import Units, as_units, first_layer_gradient, gradient, hessian, loss
 from tutelage.population.integrate import integrate
 from tutelage.population.kernels import pairs
+from tutelage.printing import printed
 
 _FLOOR = 1e-7
 """Of the teachers' mean length: a unit shorter than that stays where it is."""
@@ -25,9 +27,22 @@ _ABOVE_NOISE = 1000
 makes it longer: where it shrinks slowly they were seen to hold it up at 45 tolerances, with ever more steps."""
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class PopulationFlow:
-    """Students along their way: w [T, S, n, d] and c [T, S, n, C] at the given times."""
+    """Students at the recorded times of a gradient flow on the population loss.
+
+    Attributes
+    ----------
+    teacher
+        The teacher's units.
+    times
+        T recorded times.
+    w, c
+        Directions [T, S, n, d] and fan-outs [T, S, n, C] of the students, float64.
+    activation, slope
+        Of all units.
+    """
 
     teacher: Units
     times: tuple[float, ...]
@@ -54,8 +69,8 @@ class PopulationFlow:
 
 
 def flow(
-    teacher: Units,
-    students: Units,
+    teacher: Network | Units,
+    students: Network | Units,
     times: Sequence[float],
     *,
     both_layers: bool = False,
@@ -63,12 +78,43 @@ def flow(
     absolute: float = 1e-10,
     on_progress: Callable[[float], None] | None = None,
 ) -> PopulationFlow:
-    """Gradient flow from the students, recorded at the given times; fan-outs stay as they are unless told.
+    r"""Follow gradient flow on the population loss, without samples.
 
-    A unit that shrinks below a ten-millionth of the mean length of the teachers, or below a thousand times the absolute
-    tolerance, stays where it is. Near the origin its direction turns ever faster to where it shrinks least, so a unit
-    that gets there still shrinking would arrive at 0.
+    .. math:: \dot w_k = -\partial J / \partial w_k, \qquad \dot c_k = -\partial J / \partial c_k
+
+    Each member is integrated with its own steps and error control. A unit that shrinks below 1e-7 of the mean length
+    of the teacher's units, or below 1000 times ``absolute``, stays where it is: near the origin its direction turns
+    ever faster towards where it shrinks least, so it would arrive at 0.
+
+    Parameters
+    ----------
+    teacher
+        Two-layer networks without biases, one per member or one for all.
+    students
+        Where the flow starts.
+    times
+        Times to record, increasing; time is learning rate times steps.
+    both_layers
+        Whether the fan-outs move too; otherwise only the first layer does.
+    relative, absolute
+        Tolerances of the integrator.
+    on_progress
+        Called with the share of the time that is done.
+
+    Returns
+    -------
+    PopulationFlow
+        The students at the recorded times.
+
+    Examples
+    --------
+    >>> teacher = Units(torch.eye(2)[None], torch.ones(1, 2, 1))
+    >>> students = Units(torch.tensor([[[1.0, 0.5], [0.3, 1.0]]]), torch.ones(1, 2, 1))
+    >>> path = flow(teacher, students, times=[0, 10, 100])
+    >>> bool(path.losses()[-1] < path.losses()[0] / 100)
+    True
     """
+    teacher, students = as_units(teacher), as_units(students)
     floor = max(_FLOOR * float(teacher.w.norm(dim=2).mean()), _ABOVE_NOISE * absolute)
     floors = (students.w.norm(dim=2, keepdim=True) / 10).clamp_max(floor)  # one that starts short may grow
     shape_w, shape_c = students.w.shape[1:], students.c.shape[1:]
@@ -97,11 +143,37 @@ def flow(
 
 
 def descend(
-    teacher: Units, students: Units, rate: float, record: Sequence[int], *, both_layers: bool = False
+    teacher: Network | Units,
+    students: Network | Units,
+    rate: float,
+    record: Sequence[int],
+    *,
+    both_layers: bool = False,
 ) -> PopulationFlow:
-    """Gradient descent at a finite rate, recorded after the given numbers of steps; a loss that grows is refused."""
+    """Gradient descent on the population loss with a finite learning rate.
+
+    Parameters
+    ----------
+    teacher, students, both_layers
+        As in :func:`flow`.
+    rate
+        Learning rate.
+    record
+        Numbers of steps after which the students are recorded.
+
+    Returns
+    -------
+    PopulationFlow
+        The students after these steps; times are rate times steps.
+
+    Raises
+    ------
+    TutelageError
+        If the loss has more than doubled at a recorded step.
+    """
     if not rate > 0:
-        raise TutelageError(f"a learning rate is above 0, not {rate}")
+        raise TutelageError(f"rate must be positive, got {rate}")
+    teacher, students = as_units(teacher), as_units(students)
     w, c = students.w.clone(), students.c.clone()
     kept_w, kept_c, before = [], [], loss(teacher, students)
     wanted = set(record)
@@ -124,12 +196,19 @@ def descend(
 Kind = Literal["minimum", "saddle", "not stationary"]
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class EndPoint:
-    """What a point of the loss is, with the numbers: all [S]. For the first layer alone.
+    """Kind of a point of the population loss, with the numbers, for the first layer alone.
 
-    gradient: its norm; least, largest: eigenvalues of the Hessian, those along directions in which scales of aligned
-    units can be exchanged being 0; kinds: a *minimum* may be flat, a *saddle* has a direction of negative curvature.
+    Attributes
+    ----------
+    loss, gradient
+        Loss and gradient norm, [S].
+    least, largest
+        Extreme eigenvalues of the Hessian, [S]; directions in which scales of aligned units can be exchanged give 0.
+    kinds
+        "minimum" (it may be flat), "saddle" (a direction of negative curvature) or "not stationary", one per member.
     """
 
     loss: Tensor
@@ -139,9 +218,23 @@ class EndPoint:
     kinds: tuple[Kind, ...]
 
 
-def end_point(teacher: Units, students: Units, tolerance: float = 1e-6) -> EndPoint:
-    """Judge points of the loss: stationary when the gradient is at most the tolerance, a minimum when no eigenvalue of
-    the Hessian lies below minus the tolerance times the largest."""
+def end_point(teacher: Network | Units, students: Network | Units, tolerance: float = 1e-6) -> EndPoint:
+    """Classify points of the population loss as minima, saddles or neither, for the first layer alone.
+
+    Parameters
+    ----------
+    teacher, students
+        Two-layer networks without biases; one teacher per member or one for all.
+    tolerance
+        A point is stationary if its gradient norm is at most this, and a minimum if no eigenvalue of the Hessian is
+        below minus this times the largest.
+
+    Returns
+    -------
+    EndPoint
+        Loss, gradient norm, extreme eigenvalues and kind, one per member.
+    """
+    teacher, students = as_units(teacher), as_units(students)
     size = first_layer_gradient(teacher, students).flatten(1).norm(dim=1)
     values = torch.linalg.eigvalsh(hessian(teacher, students))
     least, largest = values[:, 0], values[:, -1]

@@ -13,16 +13,17 @@ from torch import Tensor
 
 from tutelage import draws
 from tutelage.errors import TutelageError
-from tutelage.population.expectations import Units
+from tutelage.networks import Network
+from tutelage.population.expectations import Units, as_units
 from tutelage.population.kernels import odd_and_even
-from tutelage.population.order_parameters import Passage, overlaps, rates_of
+from tutelage.population.order_parameters import OverlapTrajectory, overlaps, rates_of
 
 _DRAWN = 1 << 22  # numbers drawn at a time
 
 
 def online_sgd(
-    teacher: Units,
-    students: Units,
+    teacher: Network | Units,
+    students: Network | Units,
     rate: float | Sequence[float],
     times: Sequence[float],
     seeds: Sequence[int],
@@ -30,11 +31,24 @@ def online_sgd(
     second_rate: float | Sequence[float] = 0.0,
     label_noise: float = 0.0,
     on_progress: Callable[[float], None] | None = None,
-) -> Passage:
-    """Overlaps of students [S] trained on samples of their own, one seed a member, at times steps / d.
+) -> OverlapTrajectory:
+    """Simulate online SGD: every sample is drawn afresh and used once.
 
-    Times are rounded to whole steps; rates are those of :func:`.order_parameters.online`, so a step is rate / d.
+    Parameters
+    ----------
+    teacher, students, rate, second_rate, label_noise, on_progress
+        As in :func:`order_parameters`, the limit of many dimensions; a step has the learning rate ``rate / d``.
+    times
+        Times to record in steps / d, rounded to whole steps.
+    seeds
+        One seed per member, which decides its samples.
+
+    Returns
+    -------
+    OverlapTrajectory
+        Overlaps at the recorded times.
     """
+    teacher, students = as_units(teacher), as_units(students)
     start = overlaps(teacher, students)
     members, count, d = students.w.shape
     if len(seeds) != members:
@@ -59,7 +73,7 @@ def online_sgd(
     q, r, c_kept = (torch.stack(a) for a in zip(*kept, strict=True))
     if not (q.isfinite().all() and c_kept.isfinite().all()):
         raise TutelageError(f"online SGD at the rate {rate} has diverged: lower the rate")
-    return Passage(start, tuple(step / d for step in record), q, r, c_kept)
+    return OverlapTrajectory(start, tuple(step / d for step in record), q, r, c_kept)
 
 
 def _step(

@@ -24,19 +24,31 @@ import torch
 from torch import Tensor
 
 from tutelage.errors import TutelageError
+from tutelage.networks import Network
 from tutelage.population._fourfold import fourfold
-from tutelage.population.expectations import Units, gradient, loss
+from tutelage.population.expectations import Units, as_units, gradient, loss
 from tutelage.population.integrate import integrate
 from tutelage.population.kernels import odd_and_even
+from tutelage.printing import printed
 
 _FAR = 1e9
 """So many times the largest overlap at the start, or fan-out, and a member counts as diverged."""
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Overlaps:
-    """What the equations know of students and teachers: q [S, K, K], r [S, K, M], t [S, M, M], and their fan-outs
-    c [S, K, C] and taught [S, M, C]."""
+    """Order parameters of S students with K units and their teachers with M units.
+
+    Attributes
+    ----------
+    q, r, t
+        Overlaps among students [S, K, K], of students with teachers [S, K, M], among teachers [S, M, M].
+    c, taught
+        Fan-outs of the students [S, K, C] and of the teachers [S, M, C].
+    activation, slope
+        Of all units.
+    """
 
     q: Tensor
     r: Tensor
@@ -67,15 +79,28 @@ class Overlaps:
         return loss(*self.vectors())
 
 
-def overlaps(teacher: Units, students: Units) -> Overlaps:
-    """The overlaps of students and their teachers.
+def overlaps(teacher: Network | Units, students: Network | Units) -> Overlaps:
+    """Overlaps Q, R, T of students and their teachers.
 
+    Parameters
+    ----------
+    teacher, students
+        Two-layer networks without biases; one teacher per member or one for all.
+
+    Returns
+    -------
+    Overlaps
+        Q [S, K, K], R [S, K, M], T [S, M, M] and the fan-outs.
+
+    Examples
+    --------
     >>> w = torch.eye(3, dtype=torch.float64)[None]
     >>> found = overlaps(Units(w[:, :1], torch.ones(1, 1, 1)), Units(w[:, :2], torch.ones(1, 2, 1)))
     >>> found.r.squeeze().tolist(), found.loss().item()  # the second unit is one too many
     ([1.0, 0.0], 0.25)
     """
-    loss(teacher, students)  # refuses what does not fit
+    teacher, students = as_units(teacher), as_units(students)
+    loss(teacher, students)  # raises an error where the two do not fit
     if bool((students.w.norm(dim=2) == 0).any()):
         raise TutelageError("a student unit is 0, where its slope is not defined: give every unit some length")
     members = len(students.w)
@@ -84,9 +109,20 @@ def overlaps(teacher: Units, students: Units) -> Overlaps:
     return Overlaps(q, r, t, students.c, c, students.activation, students.slope)
 
 
+@printed
 @dataclass(frozen=True, eq=False)
-class Passage:
-    """Overlaps along the way of online SGD: q [T, S, K, K], r [T, S, K, M] and c [T, S, K, C] at times steps / d."""
+class OverlapTrajectory:
+    """Overlaps during online SGD.
+
+    Attributes
+    ----------
+    start
+        Overlaps at the beginning.
+    times
+        T recorded times, in steps / d.
+    q, r, c
+        Overlaps among students [T, S, K, K], of students with teachers [T, S, K, M], and fan-outs [T, S, K, C].
+    """
 
     start: Overlaps
     times: tuple[float, ...]
@@ -130,7 +166,66 @@ def change(now: Overlaps, rate: Tensor, second_rate: Tensor, label_noise: float 
     return dq, -eta * dw @ teacher.w.mT, -second_rate[:, None, None] * dc
 
 
-def online(
+def order_parameters(
+    teacher: Network | Units,
+    students: Network | Units,
+    rate: float | Sequence[float],
+    times: Sequence[float],
+    *,
+    second_rate: float | Sequence[float] = 0.0,
+    label_noise: float = 0.0,
+    relative: float = 1e-6,
+    absolute: float = 1e-8,
+    on_progress: Callable[[float], None] | None = None,
+) -> OverlapTrajectory:
+    """Solve the order-parameter equations of online SGD in the limit of many dimensions (Saad and Solla 1995).
+
+    :func:`online_sgd` is the simulation in a finite number of dimensions, with the same arguments.
+
+    Parameters
+    ----------
+    teacher, students
+        Two-layer networks without biases (relu, leaky, abs, linear or erf); only their overlaps and fan-outs matter.
+    rate
+        eta = d times the learning rate of the first layer, one for all members or one per member.
+    times
+        Times to record, in steps / d, increasing.
+    second_rate
+        The same for the fan-outs; 0 keeps them fixed.
+    label_noise
+        Standard deviation of Gaussian noise on every output.
+    relative, absolute
+        Tolerances of the integrator.
+    on_progress
+        Called with the share of the time that is done.
+
+    Returns
+    -------
+    OverlapTrajectory
+        Overlaps at the recorded times; ``losses()`` gives the generalisation error [T, S].
+
+    Examples
+    --------
+    >>> teacher = Units(torch.eye(2, 100)[None], torch.ones(1, 2, 1), "erf")
+    >>> start = 0.1 * torch.randn(1, 3, 100, generator=torch.Generator().manual_seed(0))
+    >>> limit = order_parameters(teacher, Units(start, torch.ones(1, 3, 1), "erf"), rate=0.5, times=[0, 50, 100])
+    >>> limit.losses().shape
+    torch.Size([3, 1])
+    """
+    start = overlaps(teacher, students)
+    return follow_overlaps(
+        start,
+        rate,
+        times,
+        second_rate=second_rate,
+        label_noise=label_noise,
+        relative=relative,
+        absolute=absolute,
+        on_progress=on_progress,
+    )
+
+
+def follow_overlaps(
     start: Overlaps,
     rate: float | Sequence[float],
     times: Sequence[float],
@@ -140,11 +235,8 @@ def online(
     relative: float = 1e-6,
     absolute: float = 1e-8,
     on_progress: Callable[[float], None] | None = None,
-) -> Passage:
-    """Follow the overlaps of online SGD in the limit of many dimensions, at times steps / d.
-
-    rate: eta, that is d times the learning rate of the first layer, for all members or one each; second_rate: the same
-    for the fan-outs, which stay as they are at 0; label_noise: the deviation of the noise in every output.
+) -> OverlapTrajectory:
+    """:func:`order_parameters` from overlaps alone, where no weights are known.
 
     Two students that coincide do so for ever under SGD; here rounding parts them where their coincidence is unstable.
     """
@@ -179,11 +271,11 @@ def online(
             raise
         member = int(lost.nonzero()[0, 0])
         raise TutelageError(f"the overlaps of member {member} grow without bound: lower the rate") from why
-    return Passage(start, tuple(map(float, times)), *unpacked(states))
+    return OverlapTrajectory(start, tuple(map(float, times)), *unpacked(states))
 
 
 def rates_of(value: float | Sequence[float], members: int, name: str) -> Tensor:
-    """One rate a member, float64 [S], from one for all or one each."""
+    """One rate per member, float64 [S], from one for all or one per member."""
     rates = torch.as_tensor(value, dtype=torch.float64)
     if rates.ndim > 1 or rates.numel() not in (1, members):
         raise TutelageError(f"{name} has {rates.numel()} values for {members} members: give one, or one each")

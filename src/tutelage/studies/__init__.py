@@ -3,8 +3,7 @@
 from tutelage.discover import import_from_subjects
 from tutelage.studies.claims import Check, Claim, Measured, Verdict, compared, judge
 from tutelage.studies.reproduce import Reproduction, reproduce
-from tutelage.studies.statistics import at_step
-from tutelage.studies.study import SCALES, STUDIES, Plan, Scale, Study, find, source, study
+from tutelage.studies.study import SCALES, STUDIES, Plan, Scale, Study, find, study
 
 import_from_subjects("studies")  # last, since studies use what is imported above
 
@@ -19,11 +18,9 @@ __all__ = [
     "Scale",
     "Study",
     "Verdict",
-    "at_step",
     "compared",
     "find",
     "judge",
     "reproduce",
-    "source",
     "study",
 ]

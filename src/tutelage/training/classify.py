@@ -57,9 +57,9 @@ class Residual:
 
 
 def small_uniform(
-    seeds: Sequence[int], inputs: int, hidden: int, layers: int = 2, multiple: float = 0.05, dtype=torch.float32
+    seeds: Sequence[int], inputs: int, hidden: int, layers: int = 2, factor: float = 0.05, dtype=torch.float32
 ) -> Residual:
-    """Weights uniform in +-1/sqrt(in), times ``multiple``: torch's own scale, made small as in Phuong 2021, section
+    """Weights uniform in +-1/sqrt(in), times ``factor``: torch's own scale, made small as in Phuong 2021, section
     3.4.1.
     """
     if layers < 2:
@@ -68,7 +68,7 @@ def small_uniform(
     weights = []
     for layer, (a, b) in enumerate(pairwise(widths), start=1):
         unit = draws.uniforms(draws.keys(seeds, f"classifier layer {layer}"), a * b).view(-1, a, b)
-        weights.append(((2 * unit - 1) * (multiple / math.sqrt(a))).to(dtype))
+        weights.append(((2 * unit - 1) * (factor / math.sqrt(a))).to(dtype))
     return Residual(tuple(weights))
 
 

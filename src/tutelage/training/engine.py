@@ -10,12 +10,17 @@ from tutelage.training.task import Task
 
 
 class Engine(ABC):
-    """Trains all members of a task from one step to another.
+    """Base class of training engines: trains all members of a task from one step to another.
 
-    An engine may lay out the task's data once, when it is made. ``advance`` is a pure function of the students and
-    the two steps: advancing from a to c equals advancing from a to b and then from b to c, and no member's result
-    depends on who is trained beside it, but for rounding. Recording, divergence and resuming are built on that alone,
-    outside.
+    An engine may lay out the task's data once, when it is made. ``advance`` is a pure function of the students and the
+    two steps: advancing from a to c gives the same as advancing from a to b and then from b to c, and no member's
+    result depends on the members trained beside it, up to rounding. Recording, divergence and resuming rely on that
+    alone.
+
+    Parameters
+    ----------
+    task
+        What is learned.
     """
 
     name: ClassVar[str]
@@ -50,7 +55,18 @@ ENGINES: dict[str, type[Engine]] = {}
 
 
 def engine(cls: type[Engine]) -> type[Engine]:
-    """Register an engine under its name."""
+    """Class decorator that registers a training engine under its name.
+
+    Parameters
+    ----------
+    cls
+        A subclass of :class:`Engine`.
+
+    Returns
+    -------
+    type
+        The same class.
+    """
     ENGINES[cls.name] = cls
     return cls
 

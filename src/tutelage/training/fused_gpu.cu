@@ -1,7 +1,7 @@
 // Two-layer SGD, one thread block a student, for a whole span of steps (see fused_gpu.py, which compiles this file).
 //
 //   u = x W1,  h = sigma(u) = z(u) u,  o = h W2,  g2 = rate (y - o),  g1 = z(u) (g2 W2^T)
-//   W2 += sum over the batch of h^T g2,   W1 += sum over the batch of x^T g1            (seed 000, eq. 1)
+//   W2 += sum over the batch of h^T g2,   W1 += sum over the batch of x^T g1            (Tian 2020, eq. 1)
 //
 // Biases are weights like the others: column `inputs` of every x is 1, and unit `hidden` has h = 1 and no gradient.
 //

@@ -14,15 +14,25 @@ from torch import Tensor, nn
 
 from tutelage.errors import TutelageError
 from tutelage.networks import Network
+from tutelage.printing import printed
 from tutelage.settings import Recipe
 
 
 class Optimiser(Recipe):
-    """A recipe for the change of the weights, given the gradients and what is remembered of earlier ones."""
+    """Base class of optimisers: the change of the weights from gradients and a memory of earlier ones.
+
+    Parameters
+    ----------
+    kind
+        Name of the optimiser in YAML.
+    weight_decay
+        lambda; lambda times the weights is added to the gradient.
+    """
 
     slots: ClassVar[int] = 0
     """How many numbers are remembered for each weight."""
     weight_decay: NonNegativeFloat = 0.0
+    """Factor on the weights that is added to their gradient."""
 
     @property
     def plain(self) -> bool:
@@ -48,16 +58,25 @@ class Optimiser(Recipe):
 
 
 class Sgd(Optimiser):
-    r"""Gradient descent with momentum and weight decay, as torch has it.
+    r"""Gradient descent with momentum and weight decay, with torch's definitions.
 
     .. math:: h = g + \lambda w, \qquad m \leftarrow \mu m + h, \qquad w \leftarrow w - \eta m
 
-    With ``nesterov`` the last step is along h + mu m.
+    Parameters
+    ----------
+    weight_decay
+        lambda.
+    momentum
+        mu, in [0, 1).
+    nesterov
+        Whether to step along h + mu m instead of m.
     """
 
     kind: Literal["sgd"] = "sgd"
     momentum: float = Field(default=0.0, ge=0, lt=1)
+    """Share of the last change that is kept."""
     nesterov: bool = False
+    """Whether momentum is applied ahead of the step (Nesterov)."""
     slots: ClassVar[int] = 1
 
     @model_validator(mode="after")
@@ -85,17 +104,29 @@ class Sgd(Optimiser):
 
 
 class Adam(Optimiser):
-    r"""Adam (Kingma and Ba 2015), the decay added to the gradient.
+    r"""Adam (Kingma and Ba 2015), with the weight decay added to the gradient h.
 
     .. math::
         m \leftarrow \beta_1 m + (1 - \beta_1) h, \quad v \leftarrow \beta_2 v + (1 - \beta_2) h^2, \quad
         w \leftarrow w - \eta\, \frac{m / (1 - \beta_1^t)}{\sqrt{v / (1 - \beta_2^t)} + \epsilon}
+
+    Parameters
+    ----------
+    weight_decay
+        lambda; lambda times the weights is added to the gradient.
+    beta_1, beta_2
+        Decay of the two running means, in [0, 1).
+    epsilon
+        Added to the denominator.
     """
 
     kind: Literal["adam"] = "adam"
     beta_1: float = Field(default=0.9, ge=0, lt=1)
+    """Decay of the mean of the gradient."""
     beta_2: float = Field(default=0.999, ge=0, lt=1)
+    """Decay of the mean of the squared gradient."""
     epsilon: PositiveFloat = 1e-8
+    """Number added to the root of the squared gradient."""
     slots: ClassVar[int] = 2
 
     def change(self, weight: Tensor, gradient: Tensor, memory: Sequence[Tensor], rate: Tensor, step: int) -> None:
@@ -112,6 +143,7 @@ class Adam(Optimiser):
         return torch.optim.Adam(parameters, rate, betas, self.epsilon, weight_decay=self.weight_decay, **options)
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class TrainingState:
     """Students and what their optimiser remembers: networks of the same shapes, one a slot."""

@@ -10,7 +10,13 @@ from tutelage.settings import Recipe
 
 
 class Schedule(Recipe):
-    """A recipe for the factor on the learning rate as a function of the step."""
+    """Base class of schedules: the factor on the learning rate as a function of the step.
+
+    Parameters
+    ----------
+    kind
+        Name of the schedule in YAML.
+    """
 
     @abstractmethod
     def factors(self, steps: np.ndarray, total: int) -> np.ndarray:
@@ -22,7 +28,7 @@ class Schedule(Recipe):
 
 
 class Constant(Schedule):
-    """The learning rate stays as it is."""
+    """A constant learning rate."""
 
     kind: Literal["constant"] = "constant"
 
@@ -31,16 +37,30 @@ class Constant(Schedule):
 
 
 class Drops(Schedule):
-    """The learning rate is multiplied by ``factor`` at each of the steps, or epochs, ``at`` (counted from 0).
+    """A learning rate that is multiplied by a factor at given steps or epochs.
 
+    Parameters
+    ----------
+    at
+        Steps or epochs, counted from 0, at which the rate drops.
+    factor
+        Factor of each drop, in (0, 1].
+    unit
+        "steps" or "epochs".
+
+    Examples
+    --------
     >>> Drops(at=(2, 4), factor=0.5).factors(np.arange(6), 6).tolist()
     [1.0, 1.0, 0.5, 0.5, 0.25, 0.25]
     """
 
     kind: Literal["drops"] = "drops"
     at: tuple[PositiveInt, ...]
+    """Steps or epochs, counted from 0, at which the learning rate drops."""
     factor: float = Field(default=0.1, gt=0, le=1)
+    """Factor on the learning rate at each drop."""
     unit: Literal["steps", "epochs"] = "steps"
+    """Whether ``at`` counts steps or epochs."""
 
     def in_steps(self, per_epoch: int) -> Schedule:
         if self.unit == "steps":
@@ -52,7 +72,7 @@ class Drops(Schedule):
 
 
 class Cosine(Schedule):
-    """The learning rate falls to 0 along half a cosine over the whole training."""
+    """A learning rate that falls to 0 along half a cosine over the whole training."""
 
     kind: Literal["cosine"] = "cosine"
 
@@ -61,15 +81,26 @@ class Cosine(Schedule):
 
 
 class Settle(Schedule):
-    """The learning rate stays, and falls along a line to ``to`` of it over the last ``share`` of the training.
+    """A learning rate that is constant at first and falls linearly at the end.
 
+    Parameters
+    ----------
+    share
+        Last share of the training over which the rate falls.
+    to
+        Factor on the rate at the end.
+
+    Examples
+    --------
     >>> Settle(share=0.5).factors(np.arange(4), 4).round(3).tolist()
     [1.0, 1.0, 1.0, 0.55]
     """
 
     kind: Literal["settle"] = "settle"
     share: float = Field(default=0.25, ge=0, le=1)
+    """Share of the training, at its end, over which the learning rate falls."""
     to: float = Field(default=0.1, ge=0, le=1)
+    """Factor on the learning rate at the end."""
 
     def factors(self, steps: np.ndarray, total: int) -> np.ndarray:
         left = (total - steps) / max(1.0, self.share * total)

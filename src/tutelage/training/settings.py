@@ -20,19 +20,51 @@ _SPAN = 1000  # steps whose learning rates are computed at a time
 class Training(Settings):
     """How networks are trained: length, batches, learning rate, schedule, loss and optimiser.
 
-    The length is given as ``steps`` or as ``epochs``. The gradient of a step is the mean over its batch of the sum over
-    outputs. ``batch="all"`` is full-batch gradient descent; ``sampling="epochs"`` draws without replacement, which is
-    the default where the length is given in epochs. A trainer with an objective of its own takes no loss.
+    The gradient of a step is the mean over its batch of the sum over outputs.
+
+    Parameters
+    ----------
+    steps, epochs
+        Length of the training: one of the two.
+    batch
+        Samples per step, or "all" for full-batch gradient descent.
+    sampling
+        "replacement" draws every batch independently; "epochs" goes through a shuffled set, which is the default when
+        the length is given in epochs.
+    learning_rate
+        One number, or one per member.
+    schedule
+        Factor on the learning rate over time (:class:`Constant`, :class:`Cosine`, :class:`Drops`, :class:`Settle`).
+    loss
+        "mse", "cross-entropy", "soft-cross-entropy" or "binary-cross-entropy". Trainers with an objective of their own
+        accept only the default.
+    optimiser
+        :class:`Sgd` (with momentum, Nesterov, weight decay) or :class:`Adam`.
+    mixed_precision
+        Whether convolutions run in bfloat16 on a GPU.
+
+    Examples
+    --------
+    >>> Training(steps=1000, batch=32, learning_rate=0.1, optimiser={"kind": "adam"}).length(samples=500)
+    1000
     """
 
     steps: PositiveInt | None = None
+    """Number of steps; give this or ``epochs``."""
     epochs: NonNegativeInt | None = None
+    """Number of passes over the training points; give this or ``steps``."""
     batch: PositiveInt | Literal["all"] = 16
+    """Samples per step, or "all" for full-batch gradient descent."""
     sampling: Literal["replacement", "epochs"] = "replacement"
+    """Whether a batch is drawn with replacement or by passes over all points (epochs)."""
     learning_rate: PerMemberNonNegative = 0.01
+    """Learning rate; one number, or one per member."""
     schedule: Schedule = Field(default_factory=Constant)
+    """Factor on the learning rate over time."""
     loss: Loss = "mse"
+    """Loss: "mse" is the squared error."""
     optimiser: Optimiser = Field(default_factory=Sgd)
+    """Rule that changes the weights."""
     mixed_precision: bool = False
     """Whether products are computed in bfloat16; weights and losses keep their precision."""
 

@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from tutelage.errors import TutelageError
-from tutelage.networks import Network, gate
+from tutelage.networks import Network
+from tutelage.networks.activations import gate
 from tutelage.training.engine import Engine, engine
 from tutelage.training.losses import Loss, descent
 from tutelage.training.optimisers import Optimiser, TrainingState

@@ -10,15 +10,26 @@ from torch import Tensor
 
 from tutelage import draws
 from tutelage.errors import TutelageError
+from tutelage.printing import printed
 from tutelage.settings import per_member
 from tutelage.training.settings import Training
 
 
+@printed
 @dataclass(frozen=True)
 class Task:
-    """Everything an engine needs besides the students; it does not change while they train.
+    """What an engine needs besides the students.
 
-    points [S, N, d], labels [S, N, C], one seed a member.
+    Attributes
+    ----------
+    points
+        Training inputs [S, N, d].
+    labels
+        Labels [S, N, C].
+    training
+        Settings of the training.
+    seeds
+        One seed per member; they decide which samples are in which batch.
     """
 
     points: Tensor

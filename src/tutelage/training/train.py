@@ -39,13 +39,55 @@ def train(
     on_progress: Callable[[int], None] | None = None,
     **training: Any,
 ) -> Trajectory:
-    """Train every student on its teacher's labels, by SGD on the squared error (Tian 2020, eq. 2) unless told
-    otherwise.
+    r"""Train every student on the labels of its teacher.
 
-    teacher: one per student, or one for all. Settings are those of :class:`Training`, given as one or by name
-    (steps=..., batch=..., learning_rate=...), not both.
-    record: steps to record besides 0 and the last; keep: which of them keep their weights in the result;
-    on_record: called at every recorded step, so that measures need no stored weights.
+    By default by SGD on the squared error :math:`J = \tfrac12 E\|f^* - f\|^2` (Tian 2020, eq. 2). All members are
+    trained side by side; a member's result depends on its own seed and settings alone, up to rounding.
+
+    Parameters
+    ----------
+    teacher
+        One network per student, or a single network for all of them.
+    students
+        Networks at the start, [S] members with the teacher's inputs and outputs.
+    inputs
+        Training and evaluation points, with one seed per member (``Distribution.draw``).
+    settings
+        Length, batch, learning rate, schedule, loss and optimiser. Alternatively pass them by name:
+        ``steps=..., batch=..., learning_rate=...``.
+    record
+        Steps to record besides step 0 and the last one.
+    keep
+        "all": the result keeps the weights at every recorded step; "last": only at the end.
+    engine
+        Name of a training engine, or "auto" for the fastest that fits (see ``tutelage engines``).
+    on_record
+        Called as ``on_record(step, students, diverged_at)`` at every recorded step.
+    on_progress
+        Called with the number of steps done since the last call.
+    **training
+        Fields of :class:`Training`, if ``settings`` is not given.
+
+    Returns
+    -------
+    Trajectory
+        The students at the recorded steps. A member whose weights diverge keeps its last bounded weights.
+
+    Raises
+    ------
+    TutelageError
+        If shapes or numbers of members do not fit, or settings are given twice.
+
+    Examples
+    --------
+    >>> import tutelage as tt
+    >>> seeds = range(4)
+    >>> teacher = tt.teachers.Levels(inputs=10, hidden=3, outputs=2).build(seeds)
+    >>> inputs = tt.inputs.Gaussian(train=200, evaluate=200).draw(teacher, seeds)
+    >>> students = tt.students.SmallNormal(width_factor=2).build(teacher, seeds)
+    >>> run = tt.train(teacher, students, inputs, steps=100, batch=8, learning_rate=0.05)
+    >>> run.students.widths
+    (10, 6, 2)
     """
     settings = given(settings, training)
     start = time.perf_counter()

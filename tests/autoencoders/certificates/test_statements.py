@@ -5,14 +5,9 @@ import math
 import pytest
 import torch
 
-from tutelage.autoencoders import (
-    categorical_models,
-    normal_models,
-    settled_adam,
-    train_models,
-    uniform_symbols,
-)
+from tutelage.autoencoders import categorical_models, normal_models, settled_adam, train_models
 from tutelage.autoencoders.certificates.statements import AutoencoderScene
+from tutelage.autoencoders.training import uniform_symbols
 from tutelage.certificates import certify, theorems
 from tutelage.errors import TutelageError
 

@@ -21,7 +21,7 @@ from tutelage.autoencoders.studies.images import (
     misses,
     rises,
 )
-from tutelage.data import blobs
+from tutelage.data.blobs import blobs
 from tutelage.lab import Results, Store, execute
 from tutelage.studies import judge
 

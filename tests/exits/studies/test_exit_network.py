@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tutelage.data import blobs
+from tutelage.data.blobs import blobs
 from tutelage.errors import TutelageError
 from tutelage.exits.studies import exit_network
 from tutelage.exits.studies.exit_network import ExitNetwork, side_by_side

@@ -131,5 +131,5 @@ def test_the_rank_agrees_with_numerical_ranks(random_net):
 
 
 def test_an_unknown_mode_is_refused(random_net):
-    with pytest.raises(TutelageError, match="no mode"):
+    with pytest.raises(TutelageError, match="unknown mode"):
         generality(random_net((2, 2, 1)), (-1, 1), "loose")

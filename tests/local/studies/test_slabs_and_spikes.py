@@ -5,8 +5,9 @@ import math
 import numpy as np
 import torch
 
-from tutelage.local import LocalSetting, local_students, plane_teachers
+from tutelage.local import LocalSetting, local_students
 from tutelage.local.residuals import residual
+from tutelage.local.starts import plane_teachers
 from tutelage.local.studies import slabs_and_spikes as study
 
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from tutelage.errors import TutelageError
-from tutelage.local import LocalSetting, groups, plane_teachers
+from tutelage.local import LocalSetting, groups
+from tutelage.local.starts import plane_teachers
 from tutelage.local.studies import width_independence as study
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tutelage.data import blobs
+from tutelage.data.blobs import blobs
 from tutelage.lab import Context
 from tutelage.margins.studies.orthogonal_representations import (
     VARIANTS,

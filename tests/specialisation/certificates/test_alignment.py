@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tutelage.certificates import certify
-from tutelage.networks import Network
+from tutelage.networks import Network, outputs
 
 GRADIENT, RESOLVED = "gradient is zero", "the gradient is too small to hide the unit"
 
@@ -48,6 +48,33 @@ def test_a_gradient_is_named(setting, one):
     looser = one("alignment", teacher, b.perturbed(teacher, 1e-5), points, tolerance=1e-2, alignment=1e-2)
     assert looser.settings == {"tolerance": 1e-2, "alignment": 1e-2}
     assert looser.verdict == "holds"
+
+
+def test_a_weak_unit_is_decided_where_rounding_moves_its_boundary(build, one):
+    """A loss near 1e-30 leaves a weak unit a sine of 5.6e-14: more than rounding of weights, no more than of gradients.
+
+    The gradient sees that boundary through |alpha|, so what rounding leaves of the gradient is divided by it.
+    """
+    b = build(1)
+    teacher = b.teacher(inputs=4, hidden=3, outputs=3).map(torch.clone)
+    teacher.weights[1][:, 2] *= 0.01
+    points = b.points(300, 4)
+
+    def turned(angle):
+        """The teacher with unit 2 turned by an angle, its length kept."""
+        student = teacher.map(torch.clone)
+        w = student.weights[0][0, :, 2]
+        aside = torch.linalg.qr(torch.stack([w, b.normal(4)], 1)).Q[:, 1] * w.norm()
+        student.weights[0][0, :, 2] = w + angle * aside
+        return student
+
+    loss = (outputs(turned(5.6e-14), points) - outputs(teacher, points)).square().mean()
+    assert 1e-31 < float(loss) < 1e-29
+    certificate = one("alignment", teacher, turned(5.6e-14), points)
+    assert certificate.parts[2].conclusion.value == pytest.approx(5.6e-14, rel=0.05)
+    assert certificate.verdict == "holds"
+    assert one("pruning", teacher, b.idle(turned(5.6e-14)), points).verdict == "holds"
+    assert one("alignment", teacher, turned(1e-9), points).verdict == "not applicable"
 
 
 def test_a_tolerance_that_could_hide_the_unit_is_called_vacuous(setting, one):

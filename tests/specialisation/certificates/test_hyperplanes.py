@@ -33,7 +33,7 @@ def test_small_and_large_angles_are_exact(build):
 def test_the_same_boundary_and_a_unit_without_one(build):
     *_, scene = pair(build, (2.0, 0.0), 1.0)
     assert distances(scene).same(rounding(scene)).all()
-    assert aligned_at(scene, 0.3).tolist() == [0.3]
+    assert aligned_at(scene, 0.3).tolist() == [[0.3]]
     *_, scene = pair(build, (0.0, 0.0), 1.0)
     assert distances(scene).worst[0, 0, 1] == torch.inf
     assert distances(scene).same(rounding(scene))[0].tolist() == [[True, False], [False, True]]

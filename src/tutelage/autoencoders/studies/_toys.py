@@ -18,12 +18,11 @@ from tutelage.autoencoders import (
     Model,
     categorical_models,
     evaluate,
-    normal_data,
     normal_models,
     settled_adam,
     train_models,
-    uniform_symbols,
 )
+from tutelage.autoencoders.training import normal_data, uniform_symbols
 from tutelage.errors import TutelageError
 from tutelage.lab import Context, Experiment, Results
 from tutelage.lab.experiment import Arrays

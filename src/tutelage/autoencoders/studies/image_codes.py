@@ -22,7 +22,8 @@ from tutelage.autoencoders import (
     row_decoder,
     settled_adam,
 )
-from tutelage.data import Images, blobs, load_images
+from tutelage.data import Images, load_images
+from tutelage.data.blobs import blobs
 from tutelage.lab import Context, Experiment, Results
 from tutelage.lab.experiment import Arrays
 

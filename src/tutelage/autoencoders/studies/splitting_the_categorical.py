@@ -5,7 +5,7 @@ import numpy as np
 import torch
 from matplotlib.figure import Figure
 
-from tutelage.autoencoders import CategoricalDecoder
+from tutelage.autoencoders.parts import CategoricalDecoder
 from tutelage.autoencoders.studies._toys import (
     COLLAPSED,
     SEEDS,

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from matplotlib.figure import Figure
 
-from tutelage.autoencoders import NormalDecoder
+from tutelage.autoencoders.parts import NormalDecoder
 from tutelage.autoencoders.studies._toys import (
     COLLAPSED,
     SEEDS,

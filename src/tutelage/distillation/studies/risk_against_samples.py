@@ -17,7 +17,6 @@ from tutelage.distillation import (
     Polynomial,
     TransferSet,
     best_bound,
-    largest_start,
     learned,
     limit,
     margin_bound,
@@ -25,6 +24,7 @@ from tutelage.distillation import (
     unsigned_angle,
 )
 from tutelage.distillation.bounds import miss
+from tutelage.distillation.deep import largest_start
 from tutelage.lab import Context, Experiment, Results, Shared
 from tutelage.lab.experiment import Arrays
 from tutelage.settings import Seeds

@@ -11,7 +11,9 @@ import torch
 from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
 from torch import Tensor
 
-from tutelage.data import blobs, load_images, shifted_and_flipped
+from tutelage.data import load_images
+from tutelage.data.augmentation import shifted_and_flipped
+from tutelage.data.blobs import blobs
 from tutelage.data.cache import cache_folder
 from tutelage.data.folders import image_folder
 from tutelage.data.photographs import Photographs

@@ -19,7 +19,8 @@ from tutelage.functions.checks import bias, in_double
 from tutelage.functions.evaluation import with_error
 from tutelage.functions.pieces.domain import ROUNDING
 from tutelage.functions.pruning.intervals import gamma
-from tutelage.networks import Network, gate
+from tutelage.networks import Network
+from tutelage.networks.activations import gate
 from tutelage.networks.forward import activate, linear
 
 _ROUNDINGS = 4  # roundings, in the precision of the file, that every weight may have gone through

@@ -12,6 +12,7 @@ from torch import Tensor
 from tutelage import draws
 from tutelage.errors import TutelageError
 from tutelage.networks import Network
+from tutelage.printing import printed
 
 Interval = tuple[Tensor, Tensor]
 
@@ -20,9 +21,16 @@ TINY = torch.finfo(torch.float64).tiny
 """The smallest normal float64: no product that underflows is further than this from its value."""
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Box:
-    """low <= x <= high, in every coordinate: float64 [S, d] each; infinite for a box without ends."""
+    """Inputs with low <= x <= high in every coordinate.
+
+    Attributes
+    ----------
+    low, high
+        Ends, float64 [S, d]; infinite where there is none.
+    """
 
     low: Tensor
     high: Tensor

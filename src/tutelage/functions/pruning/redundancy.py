@@ -17,6 +17,7 @@ from tutelage.functions.pruning.deviation import gains, reach
 from tutelage.functions.pruning.intervals import Box, Interval, box_for, gamma, slopes
 from tutelage.networks import Network, forward
 from tutelage.networks.forward import activate, linear
+from tutelage.printing import printed
 
 Valid = Literal["all inputs", "the box", "the points"]
 VALID: tuple[Valid, ...] = ("all inputs", "the box", "the points")
@@ -25,6 +26,7 @@ VALID: tuple[Valid, ...] = ("all inputs", "the box", "the points")
 _PAIRS = 1 << 14  # pairs of units compared at a time
 
 
+@printed
 @dataclass(frozen=True)
 class Step:
     """What was done to one unit: counted from 0 in its layer, layers from 1.

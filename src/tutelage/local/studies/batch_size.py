@@ -11,15 +11,8 @@ from matplotlib.figure import Figure
 from tutelage.draws import keys, normals
 from tutelage.lab import Context, Experiment, Results, Shared
 from tutelage.lab.experiment import Arrays
-from tutelage.local import (
-    LocalSetting,
-    descend,
-    descend_on_samples,
-    gradient,
-    local_students,
-    separated_teachers,
-    stochastic_gradient,
-)
+from tutelage.local import LocalSetting, descend, descend_on_samples, gradient, local_students, separated_teachers
+from tutelage.local.descent import stochastic_gradient
 from tutelage.local.studies._slopes import geometric_steps, powers
 from tutelage.settings import Seeds
 from tutelage.studies.claims import SHARE, Claim

@@ -13,8 +13,10 @@ from torch import Tensor
 from tutelage.draws import keys, normals, uniforms
 from tutelage.lab import Context, Experiment, Results
 from tutelage.lab.experiment import Arrays
-from tutelage.local import LocalSetting, ineffective, loss_and_gradient, opposite_pair, separated_teachers
+from tutelage.local import LocalSetting, loss_and_gradient, separated_teachers
 from tutelage.local.bounds import KAPPA
+from tutelage.local.setting import ineffective
+from tutelage.local.starts import opposite_pair
 from tutelage.local.studies._slopes import powers
 from tutelage.settings import Seeds
 from tutelage.studies.claims import Check, Claim

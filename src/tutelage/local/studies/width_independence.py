@@ -15,8 +15,9 @@ from tutelage.draws import keys, uniforms
 from tutelage.errors import TutelageError
 from tutelage.lab import Context, Experiment, Results
 from tutelage.lab.experiment import Arrays
-from tutelage.local import LocalSetting, descend, flattest, local_students, plane_teachers, separated_teachers
+from tutelage.local import LocalSetting, descend, flattest, local_students, separated_teachers
 from tutelage.local.bounds import KAPPA
+from tutelage.local.starts import plane_teachers
 from tutelage.local.studies._slopes import PLANE, geometric_steps, powers, steps_to
 from tutelage.settings import Seeds
 from tutelage.studies.claims import SHARE, Claim

@@ -15,7 +15,8 @@ from scipy import stats
 from torch import Tensor
 
 from tutelage import draws
-from tutelage.data import Images, blobs, load_images
+from tutelage.data import Images, load_images
+from tutelage.data.blobs import blobs
 from tutelage.lab import Context, Experiment, Results, Shared
 from tutelage.lab.experiment import Arrays
 from tutelage.margins.studies.pairs import pair_histogram, pair_shares

@@ -6,9 +6,10 @@ import torch
 from torch import Tensor
 
 from tutelage.certificates.records import Condition, Finding, Part, check, unknown
+from tutelage.functions.checks import rounded_up
 from tutelage.networks import alpha, fan_out, forward
 from tutelage.specialisation.certificates.evidence import Evidence, evidence, seen_by
-from tutelage.specialisation.certificates.hyperplanes import Distances, aligned_at, distances
+from tutelage.specialisation.certificates.hyperplanes import Distances, aligned_at, distances, rounding
 from tutelage.specialisation.certificates.scene import Scene
 
 GRADIENT = "gradient is zero"
@@ -28,7 +29,7 @@ class Look:
     found: Evidence
     between: Distances
     tolerance: Tensor  # [S]
-    alignment: Tensor  # [S]
+    alignment: Tensor  # [S, m]
     observer: Tensor  # [S, m]
     segment: Tensor  # [S, m]
     alpha: Tensor  # [S, m]
@@ -44,7 +45,8 @@ def look(scene: Scene, tolerance: float | None, alignment: float | None, roomy: 
     from the observer's own boundary is largest.
     """
     between, near = distances(scene), aligned_at(scene, alignment)
-    found = evidence(scene, range(scene.m), between.same(near))
+    every = torch.cat([near, rounding(scene).unsqueeze(1).expand(-1, scene.n)], dim=1)
+    found = evidence(scene, range(scene.m), between.same(every))
     coefficients = _coefficients(scene, found)  # [S, m, T, n]
     hidden = coefficients.abs() * found.kink.unsqueeze(3) / 4
     left = torch.maximum(found.gradients.abs().amax(3), scene.rounding[:, None, None, None])
@@ -97,19 +99,29 @@ def gradient_condition(scene: Scene, found: Evidence, tolerance: Tensor) -> list
         row, unit = divmod(index, scene.n)
         where = f"sample {row}, student unit {unit}" if sample >= other else "a point of the proof between two samples"
         data = {"on_samples": sample, "between_samples": other, "sample": row, "unit": unit}
-        out.append(check(GRADIENT, max(sample, other), "<=", bound, where, vacuous=nothing, **data))
+        value = max(sample, other)
+        advice = (
+            f"train longer, or let this gradient count as zero with the option tolerance={rounded_up(value, 2)} and "
+            "choose with the option alignment how near a boundary must be"
+        )
+        condition = check(
+            GRADIENT, value, "<=", bound, where, vacuous=nothing, quantity="gradient", advice=advice, **data
+        )
+        out.append(condition)
     return out
 
 
-def apart_condition(scene: Scene, between: Distances, least: Tensor) -> list[Condition]:
-    """The nearest two boundaries of teacher units: one condition a member."""
+def apart_condition(scene: Scene, between: Distances, near: Tensor) -> list[Condition]:
+    """The nearest two boundaries of teacher units; near: what counts as one boundary [S] or [S, m]."""
     own = between.worst[:, : scene.m, : scene.m]
     own = own + torch.diag_embed(torch.full_like(own[:, 0], torch.inf))
     nearest, at = own.flatten(1).min(1)
     pairs = [divmod(index, scene.m) for index in at.tolist()]
     return [
         check(APART, value, ">", bound, f"teacher units {i} and {j}" if scene.m > 1 else "the only one", units=[i, j])
-        for value, bound, (i, j) in zip(nearest.tolist(), least.tolist(), pairs, strict=True)
+        for value, bound, (i, j) in zip(
+            nearest.tolist(), near.view(scene.members, -1).amax(1).tolist(), pairs, strict=True
+        )
     ]
 
 
@@ -139,13 +151,14 @@ def findings(scene: Scene, seen: Look) -> list[Finding]:
                 ALIGNED,
                 float(nearest[s, j]),
                 "<=",
-                float(seen.alignment[s]),
+                float(seen.alignment[s, j]),
                 f"student unit {unit}{sense}",
+                quantity="distance",
                 student=unit,
                 reversed=bool(turned[s, j]),
             )
             parts.append(Part(f"teacher unit {j}", conditions, conclusion))
-        settings = {"tolerance": float(seen.tolerance[s]), "alignment": float(seen.alignment[s])}
+        settings = {"tolerance": float(seen.tolerance[s]), "alignment": float(seen.alignment[s].max())}
         out.append(Finding(parts, (gradient[s], apart[s]), settings))
     return out
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from tutelage.networks import gate
+from tutelage.networks.activations import gate
 from tutelage.specialisation.certificates.hyperplanes import distances
 from tutelage.specialisation.certificates.scene import Scene
 

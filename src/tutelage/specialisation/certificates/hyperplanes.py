@@ -36,9 +36,9 @@ class Distances:
         return torch.maximum(self.sine, self.offset)
 
     def same(self, tolerance: Tensor) -> Tensor:
-        """Units with the same boundary, each with itself too: tolerance [S] -> bool [S, K, K]."""
+        """Units with the same boundary, each with itself too: tolerance [S], or [S, K] per row -> bool [S, K, K]."""
         eye = torch.eye(self.sine.shape[1], dtype=torch.bool, device=self.sine.device)
-        return (self.worst <= tolerance[:, None, None]) | eye
+        return (self.worst <= tolerance.view(len(self.sine), -1, 1)) | eye
 
 
 def distances(scene: Scene) -> Distances:
@@ -66,5 +66,22 @@ def rounding(scene: Scene) -> Tensor:
 
 
 def aligned_at(scene: Scene, alignment: float | None) -> Tensor:
-    """The distance up to which boundaries count as the same: what the user says, rounding otherwise. [S]"""
-    return rounding(scene) if alignment is None else torch.full_like(scene.rounding, alignment)
+    r"""The distance up to which a boundary counts as that of teacher unit j: [S, m].
+
+    ``alignment`` if it is given. Otherwise what rounding explains: that of the weights, or that of the gradient. A
+    student boundary at a distance :math:`\delta` changes the second difference of a gradient by
+    :math:`|\alpha_{kj}| \delta` (:mod:`.evidence`), so what rounding leaves of the gradient, :math:`\rho`, hides
+    distances up to :math:`4\rho / \max_k |\alpha_{kj}|`. Where that is no longer small, or in deeper networks, whose
+    :math:`\alpha` is not constant, the rounding of the weights alone counts.
+    """
+    if alignment is not None:
+        return scene.rounding.new_full((scene.members, scene.m), alignment)
+    weights = rounding(scene).unsqueeze(1).expand(-1, scene.m)
+    if scene.students.depth > 2:
+        return weights
+    hidden = 4 * scene.rounding.unsqueeze(1) / ((1 - scene.leak) * scene.alpha.abs().amax(1))
+    return torch.where(hidden <= min(_SMALL, scene.eps**0.5), torch.maximum(weights, hidden), weights)
+
+
+_SMALL = 1e-3
+"""A distance that counts as none is at most this, and at most half the digits of the networks."""

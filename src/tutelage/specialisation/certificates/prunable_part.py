@@ -58,7 +58,7 @@ def prunable_part(scene: Scene, *, tolerance: float | None = None, alignment: fl
         conclusion = check(
             CONTRIBUTION, float(value[s]), "<=", float(bound[s]), f"sample {int(sample[s])}", units=units
         )
-        settings = {"tolerance": float(allowed[s]), "alignment": float(near[s])}
+        settings = {"tolerance": float(allowed[s]), "alignment": float(near[s].max())}
         part = Part(f"{len(units)} student units", conditions, conclusion)
         out.append(Finding([part], (gradient[s], apart[s]), settings))
     return out

@@ -50,7 +50,7 @@ def _groups(scene: Scene, alignment: float | None) -> BoundaryGroups:
     own = same[:, scene.m :, scene.m :]
     leader = own.int().argmax(2)
     leads = leader == torch.arange(scene.n, device=leader.device)
-    near = between.worst[:, scene.m :, : scene.m].amin(2) <= aligned_at(scene, alignment)[:, None]
+    near = (between.worst[:, scene.m :, : scene.m] <= aligned_at(scene, alignment).unsqueeze(1)).any(2)
     fan_out = scene.students.weights[1]
     net = own.to(fan_out.dtype) @ (fan_out * scene.lengths[:, scene.m :, None])
     size = torch.maximum(found.gradients.abs().amax(3), scene.rounding[:, None, None, None])
@@ -111,7 +111,7 @@ def pruning(scene: Scene, *, tolerance: float | None = None, alignment: float | 
             about = f"student unit {k}" + (f" (with {', '.join(map(str, others))})" if others else "")
             conclusion = check(FAN_OUT, net[s][k], "<=", bound[s][k], units=[k, *others])
             parts.append(Part(about, (observers[s][k], resolved(bound[s][k], strongest[s])), conclusion))
-        settings = {"tolerance": float(allowed[s]), "alignment": float(near[s])}
+        settings = {"tolerance": float(allowed[s]), "alignment": float(near[s].max())}
         out.append(Finding(parts or [_nothing()], (gradient[s], apart[s]), settings))
     return out
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from tutelage.certificates.records import Finding, Part, check
-from tutelage.networks import gate
+from tutelage.networks.activations import gate
 from tutelage.specialisation.certificates.evidence import evidence
 from tutelage.specialisation.certificates.hyperplanes import distances, rounding
 from tutelage.specialisation.certificates.scene import Scene, certificate, unit_name

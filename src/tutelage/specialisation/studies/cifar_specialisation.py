@@ -9,7 +9,9 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from tutelage.data import blobs, load_images, shifted_and_flipped
+from tutelage.data import load_images
+from tutelage.data.augmentation import shifted_and_flipped
+from tutelage.data.blobs import blobs
 from tutelage.lab import Context, Experiment, Result, Results
 from tutelage.lab.experiment import Arrays
 from tutelage.measures.streaming import StreamedCorrelation

@@ -13,7 +13,7 @@ from tutelage.lab.experiment import Arrays
 from tutelage.population.expectations import Units
 from tutelage.population.flow import flow
 from tutelage.population.online import online_sgd
-from tutelage.population.order_parameters import online, overlaps
+from tutelage.population.order_parameters import follow_overlaps, overlaps
 from tutelage.settings import Seeds
 from tutelage.studies.claims import SIGNED, Claim
 from tutelage.studies.figures import PALETTE, panel_grid
@@ -58,7 +58,7 @@ class OverlapLimit(Experiment, kind="overlap-limit", numerics=1):
     def run(self, context: Context) -> Arrays:
         times = np.linspace(0, self.last, self.frames + 1)
         teacher, student = _pair(self.activation, len(START[0]), 1)
-        limit = online(overlaps(teacher, student), self.rate, times.tolist())
+        limit = follow_overlaps(overlaps(teacher, student), self.rate, times.tolist())
         course = flow(teacher, student, (self.rate * times).tolist())
         without = course.w @ course.w.mT, course.w @ teacher.w.mT
         return {

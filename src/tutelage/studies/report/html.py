@@ -10,9 +10,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
-from tutelage.studies import STUDIES, source
+from tutelage.studies import STUDIES
 from tutelage.studies.claims import CHECKED, VERDICTS
 from tutelage.studies.report.study_files import read_claims, read_provenance
+from tutelage.studies.study import source
 
 
 def write_reports(out: str | Path) -> Path:

@@ -8,10 +8,10 @@ from typing import Any
 from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
 from tutelage.settings import one_line
-from tutelage.studies import source
 from tutelage.studies.claims import CHECKED, VERDICTS
 from tutelage.studies.report.html import short, span
 from tutelage.studies.report.study_files import EARLIER, read_claims
+from tutelage.studies.study import source
 
 _HEAD = """# Ledger of claims
 

@@ -21,6 +21,7 @@ class Gaussian(Distribution):
 
     kind: Literal["gaussian"] = "gaussian"
     std: PositiveFloat = 1.0
+    """Standard deviation of every coordinate."""
 
     def points(self, key: Tensor, count: int, dimension: int, dtype: torch.dtype) -> Tensor:
         return normals(key, count, dimension, dtype).mul_(self.std)
@@ -31,6 +32,7 @@ class Uniform(Distribution):
 
     kind: Literal["uniform"] = "uniform"
     half_width: PositiveFloat = 1.0
+    """Largest absolute value of a coordinate."""
 
     def points(self, key: Tensor, count: int, dimension: int, dtype: torch.dtype) -> Tensor:
         unit = draws.uniforms(key, count * dimension).view(-1, count, dimension)
@@ -42,6 +44,7 @@ class Sphere(Distribution):
 
     kind: Literal["sphere"] = "sphere"
     radius: PositiveFloat = 1.0
+    """Radius of the sphere."""
 
     def points(self, key: Tensor, count: int, dimension: int, dtype: torch.dtype) -> Tensor:
         x = normals(key, count, dimension, torch.float64)
@@ -53,7 +56,9 @@ class CorrelatedGaussian(Distribution):
 
     kind: Literal["correlated-gaussian"] = "correlated-gaussian"
     std: PositiveFloat = 1.0
+    """Standard deviation of every coordinate."""
     correlation: float = Field(default=0.5, gt=-1, lt=1)
+    """Correlation of neighbouring coordinates."""
 
     def points(self, key: Tensor, count: int, dimension: int, dtype: torch.dtype) -> Tensor:
         x = normals(key, count, dimension, torch.float64)
@@ -71,7 +76,9 @@ class StudentT(Distribution):
 
     kind: Literal["student-t"] = "student-t"
     freedom: float = Field(default=3.0, ge=1)
+    """Degrees of freedom; smaller values give heavier tails."""
     scale: PositiveFloat = 1.0
+    """Factor on every coordinate."""
 
     def points(self, key: Tensor, count: int, dimension: int, dtype: torch.dtype) -> Tensor:
         unit = draws.uniforms(key, count * dimension).view(-1, count, dimension)

@@ -11,9 +11,11 @@ from torch import Tensor
 from tutelage import draws
 from tutelage.errors import TutelageError
 from tutelage.networks import Network
+from tutelage.printing import printed
 from tutelage.settings import Recipe
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Inputs:
     """Training and evaluation points of S members: train [S, N, d], evaluate [S, M, d], one seed a member.
@@ -33,7 +35,9 @@ class Distribution(Recipe):
     """
 
     train: PositiveInt = 10_000
+    """Number of points to train on, per member."""
     evaluate: PositiveInt = 10_000
+    """Number of points to evaluate on, per member."""
     shared: bool = False
     """One set of points for all members (that of the first seed) instead of a set for each."""
 

@@ -24,8 +24,11 @@ class TeacherAware(Distribution):
 
     kind: Literal["teacher-aware"] = "teacher-aware"
     std: PositiveFloat = 1.0
+    """Standard deviation of the Gaussian points; every point has length std times sqrt(d)."""
     near: NonNegativeFloat = 0.1
+    """Smallest distance from the boundary, in units of std."""
     spread: NonNegativeFloat = 0.4
+    """Width of the interval of distances, in units of std."""
     evaluate_aware: bool = False
     """Build the evaluation points around the teacher's boundaries too, instead of drawing them from the Gaussian."""
 

@@ -15,6 +15,7 @@ class SmallNormal(Student):
 
     kind: Literal["small-normal"] = "small-normal"
     scale: PositiveFloat = 0.005
+    """Standard deviation of the weights."""
 
     def entries(self, key: Tensor, count: int, fan_in: int, dtype: torch.dtype) -> Tensor:
         return draws.normals(key, count, dtype=dtype) * self.scale

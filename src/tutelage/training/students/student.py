@@ -18,9 +18,13 @@ class Student(Recipe):
     """A recipe for students ``width_factor`` times as wide as their teacher in every hidden layer."""
 
     width_factor: float = Field(default=1, ge=1)
+    """Student width over teacher width, in every hidden layer."""
     activation: Literal["relu", "leaky", "abs", "linear"] = "relu"
+    """Activation of the hidden units."""
     slope: float = Field(default=0.01, ge=0, lt=1)
+    """Slope of leaky units for negative inputs."""
     bias: bool = True
+    """Whether units have biases."""
     random_bias: ClassVar[bool] = False
 
     def widths(self, teacher: Sequence[int]) -> tuple[int, ...]:

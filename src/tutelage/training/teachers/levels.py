@@ -40,15 +40,25 @@ class Levels(Teacher):
 
     kind: Literal["levels"] = "levels"
     inputs: PositiveInt
+    """Number of inputs d."""
     hidden: tuple[PositiveInt, ...] = Field(min_length=1)
+    """Hidden units; one number, or one per hidden layer."""
     outputs: PositiveInt
+    """Number of outputs C."""
     polarity: PerMemberNonNegative = 0.0
+    """Strength decay p: the strength of unit j is proportional to 1/j^p; one number, or one per member."""
     levels: tuple[FiniteFloat, ...] = (-0.5, -0.25, 0.0, 0.25, 0.5)
+    """Values that entries of the weights are drawn from."""
     bias: FiniteFloat | Literal["median"] = -0.1
+    """Bias of hidden units, or "median": half the inputs then activate a unit."""
     output_bias: FiniteFloat = -0.1
+    """Bias of the outputs."""
     standardised: bool = False
+    """Whether outputs are scaled to mean 0 and deviation 1 over the inputs."""
     activation: Literal["relu", "leaky", "abs", "linear"] = "relu"
+    """Activation of the hidden units."""
     slope: float = Field(default=0.01, ge=0, lt=1)
+    """Slope of leaky units for negative inputs."""
 
     @field_validator("hidden", mode="before")
     @classmethod
