@@ -6,11 +6,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test attack bench lint types layers clean help
+.PHONY: demo test docs attack bench lint types layers clean help
 
 help:
 	@echo "make demo   quick L-shape and success-rate studies, claims table, HTML report"
 	@echo "make test   lint, types, import rules, all tests, doctests, examples"
+	@echo "make docs   the documentation site, in build/docs; the tests build it too"
 	@echo "make attack fuzz and fault suite with fresh seeds, some minutes"
 	@echo "make bench  speed of every engine here, and the time of the whole two-layer sweep from a tenth of it"
 
@@ -19,6 +20,10 @@ demo: $(READY)
 
 test: lint types layers
 	$(BIN)/python -m pytest -n 2
+
+docs: $(READY)
+	$(BIN)/python -m sphinx -W --keep-going -q -j 2 -d build/doctrees docs build/docs
+	@echo "open build/docs/index.html"
 
 attack: $(READY)
 	TUTELAGE_ATTACK=$${TUTELAGE_ATTACK:-40} $(BIN)/python -m pytest tests/attack -n 2

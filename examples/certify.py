@@ -1,4 +1,9 @@
-"""What the theorems say of a trained student: conditions with their values, conclusions, verdicts."""
+"""
+Certificates of trained students
+================================
+
+What the theorems say of a trained student: conditions with their values, conclusions, verdicts.
+"""
 
 import torch
 

@@ -1,4 +1,9 @@
-"""Is a trained student the same function as its teacher? A verdict, a witness, and the exact largest difference."""
+"""
+Are two networks the same function?
+===================================
+
+Is a trained student the same function as its teacher? A verdict, a witness, and the exact largest difference.
+"""
 
 import tutelage as tt
 from tutelage.functions import canonical, exhibit, match_parameters, orbit_size

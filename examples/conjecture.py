@@ -1,4 +1,8 @@
-"""Can several students stand still away from one teacher? Zhu et al. 2021's determinant condition, by proof and by
+"""
+Determinants of students in the plane
+=====================================
+
+Can several students stand still away from one teacher? Zhu et al. 2021's determinant condition, by proof and by
 search.
 """
 

@@ -1,4 +1,9 @@
-"""Two students of one teacher: a path of low loss between them, and the hill on the straight line."""
+"""
+A path of low loss between two students
+=======================================
+
+Two students of one teacher: a path of low loss between them, and the hill on the straight line.
+"""
 
 import tutelage as tt
 from tutelage.functions import loss_along, match, straight, straight_after_matching

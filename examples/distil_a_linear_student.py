@@ -1,5 +1,8 @@
-"""What does a student learn from a teacher's soft labels? The teacher's projection onto the data's span (Phuong
-2021).
+"""
+Distilling a linear student
+===========================
+
+What does a student learn from a teacher's soft labels? The teacher's projection onto the data's span (Phuong 2021).
 """
 
 import math

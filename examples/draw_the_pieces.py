@@ -1,4 +1,9 @@
-"""The pieces of a teacher and of its student in the plane: each cell is one affine map, each line a unit's boundary."""
+"""
+Linear regions of a teacher and its student
+===========================================
+
+The pieces of a teacher and of its student in the plane: each cell is one affine map, each line a unit's boundary.
+"""
 
 import tempfile
 from pathlib import Path
@@ -13,7 +18,7 @@ from tutelage.studies.figures import PALETTE, house_style
 teacher = tt.teachers.Levels(inputs=2, hidden=(4, 3), outputs=1, bias=-0.2).build(seeds=[1])
 inputs = tt.inputs.Gaussian(std=1.5, train=4_000, evaluate=1_000).draw(teacher, seeds=[1])
 students = tt.students.UniformFanIn(width_factor=2).build(teacher, seeds=[1])
-student = tt.train(teacher, students, inputs, steps=20_000, learning_rate=0.05).students
+student = tt.train(teacher, students, inputs, steps=8_000, learning_rate=0.05).students
 
 window = domain.box(-3, 3, dimension=2)
 found = {"teacher": regions.enumerate_regions(teacher, window), "student": regions.enumerate_regions(student, window)}
@@ -37,7 +42,6 @@ with house_style():
     figure.colorbar(cells, ax=panels, label="steepness of the piece, |grad f|")
     path = Path(tempfile.mkdtemp()) / "pieces.png"
     figure.savefig(path)
-    plt.close(figure)
 
 gap = difference.exact_deviation(teacher, student, window)
 print(f"they differ by at most {gap.value.item():.4f} on the window, at {gap.at[0].numpy().round(3)}")

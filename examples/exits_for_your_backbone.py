@@ -1,4 +1,9 @@
-"""Exits for a network of your own: attach them, train by distillation, answer within a budget, ship one exit."""
+"""
+Exits for your own network
+==========================
+
+Exits for a network of your own: attach them, train by distillation, answer within a budget, ship one exit.
+"""
 
 import tempfile
 from pathlib import Path

@@ -1,4 +1,9 @@
-"""The first hour: a teacher, eight students, and what each of them became."""
+"""
+Eight students of one teacher
+=============================
+
+The first hour: a teacher, eight students, and what each of them became.
+"""
 
 import tutelage as tt
 from tutelage.measures import CLASSES

@@ -1,4 +1,9 @@
-"""Pairs of networks that are one function but not by permuting and scaling units: each proved the same, with why."""
+"""
+Ten ways to write one function
+==============================
+
+Pairs of networks that are one function but not by permuting and scaling units: each proved the same, with why.
+"""
 
 import tutelage as tt
 from tutelage.functions.comparing import gallery

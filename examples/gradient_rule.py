@@ -1,4 +1,9 @@
-"""Tian 2020, Lemma 1: the gradient at a hidden layer is a difference of teacher and student activations."""
+"""
+The gradient at a hidden layer
+==============================
+
+Tian 2020, Lemma 1: the gradient at a hidden layer is a difference of teacher and student activations.
+"""
 
 import torch
 

@@ -1,4 +1,9 @@
-"""Recover the weights of a network from answers alone: any function of points [N, d] will do as the black box."""
+"""
+The weights of a black box
+==========================
+
+Recover the weights of a network from answers alone: any function of points [N, d] will do as the black box.
+"""
 
 from itertools import pairwise
 

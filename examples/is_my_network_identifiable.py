@@ -1,4 +1,9 @@
-"""Does a network's function determine its weights? A random network, one made for it, and what a student finds out."""
+"""
+Does the function determine the weights?
+========================================
+
+Does a network's function determine its weights? A random network, one made for it, and what a student finds out.
+"""
 
 from itertools import pairwise
 

@@ -1,4 +1,8 @@
-"""What over-parameterisation does near the optimum: the bound of Zhou et al. 2021, its certificate, and descent to
+"""
+Convergence near the optimum
+============================
+
+What over-parameterisation does near the optimum: the bound of Zhou et al. 2021, its certificate, and descent to
 1e-25.
 """
 

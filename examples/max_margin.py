@@ -1,4 +1,9 @@
-"""Which network that fits does training pick? On orthogonally separable data, two max-margin units (Phuong 2021)."""
+"""
+Which network training picks
+============================
+
+Which network that fits does training pick? On orthogonally separable data, two max-margin units (Phuong 2021).
+"""
 
 import math
 

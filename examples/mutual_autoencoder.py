@@ -1,4 +1,8 @@
-"""How much should a code say about the data? A VAE may say nothing; ask for it in nats (Phuong 2021, chapter 4).
+"""
+A code with the information you ask for
+=======================================
+
+How much should a code say about the data? A VAE may say nothing; ask for it in nats (Phuong 2021, chapter 4).
 
 Sixteen words, all equally likely (log 16 = 2.77 nats), one code. The decoder can do without the code, so a plain VAE
 ignores it; a mutual autoencoder is told how much to say. Half of the signs of I - M are wrong once it has arrived: with
@@ -16,7 +20,7 @@ from tutelage.errors import TutelageError
 from tutelage.training import Settle
 
 WORDS = 16
-words = torch.arange(WORDS).unsqueeze(1)  # one word a sample
+words = torch.arange(WORDS).unsqueeze(1)  # one word per sample
 data = words.repeat(64, 1)
 
 
@@ -33,7 +37,7 @@ class Encoder(nn.Module):
 
 
 def decoder() -> nn.Module:
-    """Logits over the words, for one word a sample."""
+    """Logits over the words, for one word per sample."""
     return nn.Sequential(nn.Linear(1, 32), nn.Tanh(), nn.Linear(32, WORDS), nn.Unflatten(1, (1, WORDS)))
 
 
@@ -59,4 +63,4 @@ with tempfile.TemporaryDirectory() as folder:
 try:
     MutualAutoencoder(Encoder(), decoder(), target=5.0, kind="categorical").fit(data)
 except TutelageError as refusal:
-    print("refused:", refusal)
+    print("rejected:", refusal)

@@ -1,4 +1,9 @@
-"""Online SGD at a finite learning rate, by simulation and by the equations of its overlaps (Saad and Solla 1995)."""
+"""
+Online SGD and its order parameters
+===================================
+
+Online SGD at a finite learning rate, by simulation and by the equations of its overlaps (Saad and Solla 1995).
+"""
 
 import torch
 

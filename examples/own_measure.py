@@ -1,4 +1,8 @@
-"""A measure and a teacher of your own, without touching the package.
+"""
+Your own measure and teacher
+============================
+
+A measure and a teacher of your own, without touching the package.
 
 On the command line: tutelage run SPEC.yaml --with examples/own_measure.py, where SPEC.yaml may then say
 ``teacher: {kind: orthogonal, ...}`` and ``measures: [evaluate_loss, relative_loss]``. Run as a script, it uses itself.

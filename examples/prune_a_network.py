@@ -1,4 +1,9 @@
-"""Prune a trained student: the same function with fewer units and a proof, or a smaller one with a bound."""
+"""
+Pruning a trained student
+=========================
+
+Prune a trained student: the same function with fewer units and a proof, or a smaller one with a bound.
+"""
 
 import tutelage as tt
 

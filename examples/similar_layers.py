@@ -1,4 +1,9 @@
-"""How alike are the layers of two networks? Five indices, and the same from samples that come in pieces."""
+"""
+Similarity of layers
+====================
+
+How alike are the layers of two networks? Five indices, and the same from samples that come in pieces.
+"""
 
 import torch
 

@@ -1,4 +1,9 @@
-"""A network of your own: import it from torch, let it teach, save it, and give a student back to torch."""
+"""
+A torch module as teacher
+=========================
+
+A network of your own: import it from torch, let it teach, save it, and give a student back to torch.
+"""
 
 import tempfile
 from pathlib import Path

@@ -1,4 +1,8 @@
-"""Which of my units found which of the teacher's? Any two torch modules, here two ConvNets on Fashion-MNIST.
+"""
+Matching the units of two modules
+=================================
+
+Which of my units found which of the teacher's? Any two torch modules, here two ConvNets on Fashion-MNIST.
 
 `tutelage data fetch fashion-mnist` brings the images; without them the example makes do with random patterns.
 """

@@ -33,12 +33,25 @@ JUMP = 1e-6
 @printed
 @dataclass(frozen=True)
 class AngularKernel:
-    """A continuous kernel f on [0, pi], applied to float64 arrays of angles.
+    """A continuous kernel f on [0, pi].
 
-    variation: total variation of f' over the whole circle, jumps included, which bounds |c_n| by V / (2 pi n^2), or
-    None where it is not known; coefficient: n -> c_n where there is a closed form whose first signs show all of them;
-    error: bound on the rounding of f; pieces: number of equal steps between which f is straight, 0 where it is not;
-    shaped: whether a closed form shows that f falls strictly and is log-concave where it is positive.
+    Parameters
+    ----------
+    name
+        In words.
+    function
+        f on float64 arrays of angles.
+    variation
+        Total variation V of f' over the whole circle, jumps included, which bounds the Fourier coefficients by
+        V / (2 pi n^2); None where it is not known.
+    coefficient
+        From n to the Fourier coefficient c_n, where there is a closed form whose first signs show all of them.
+    error
+        Bound on the rounding of f.
+    pieces
+        Number of equal steps between which f is straight, 0 where it is not.
+    shaped
+        Whether a closed form shows that f falls strictly and is log-concave where it is positive.
     """
 
     name: str
@@ -63,12 +76,24 @@ def relu_shape(angles: np.ndarray) -> np.ndarray:
 
 
 def named(kind: str = "relu", slope: float = 0.01) -> AngularKernel:
-    r"""The kernel of an activation at unit lengths times 2 pi, or "arc": pi - theta (Zhu et al. 2021, Lemma 4.5).
+    r"""Kernel of an activation at unit lengths times 2 pi, or "arc": pi - theta (Zhu et al. 2021, Lemma 4.5).
 
-    :math:`2\pi a^2 \cos\theta + 4 b^2 (\sin\theta + (\pi/2 - \theta)\cos\theta)` with a, b of :mod:`.kernels`, which
-    for relu is f; for erf :math:`4 \arcsin(\cos\theta / 2)`. With :math:`B = 4b^2` and :math:`L = 2\pi a^2 +
-    B(\pi/2 - \theta)` it is :math:`f = B \sin\theta + L \cos\theta`, so :math:`f' = -L \sin\theta` and
-    :math:`f f'' - f'^2 = B^2 \sin^2\theta - L^2`: with :math:`a^2 \ge b^2` both are negative between 0 and pi.
+    It is :math:`2\pi a^2 \cos\theta + 4 b^2 (\sin\theta + (\pi/2 - \theta)\cos\theta)` with a, b of
+    :mod:`tutelage.population.kernels`, and :math:`4 \arcsin(\cos\theta / 2)` for erf. With :math:`B = 4b^2` and
+    :math:`L = 2\pi a^2 + B(\pi/2 - \theta)` the former is :math:`B \sin\theta + L \cos\theta`, so
+    :math:`f' = -L \sin\theta` and :math:`f f'' - f'^2 = B^2 \sin^2\theta - L^2`: with :math:`a^2 \ge b^2` both are
+    negative between 0 and pi.
+
+    Parameters
+    ----------
+    kind
+        "relu", "leaky", "abs", "linear", "erf" or "arc".
+    slope
+        Of "leaky".
+
+    Returns
+    -------
+    AngularKernel
     """
     if kind == "arc":
         odd_alone = lambda n: np.where(n == 0, math.pi / 2, _odd(n))  # noqa: E731
@@ -102,7 +127,7 @@ def from_formula(
     function: Callable[[np.ndarray], np.ndarray], name: str = "formula", *, variation: float | None = None,
     circle: bool = False, error: float = 1e-12,
 ) -> AngularKernel:  # fmt: skip
-    """A user's kernel, refused where it is not finite, not continuous or (on the whole circle) not even.
+    """A user's kernel, an error where it is not finite, not continuous or (on the whole circle) not even.
 
     circle: whether the formula is meant on [-pi, pi], and so has to be even; else it is only asked on [0, pi].
 

@@ -38,8 +38,27 @@ class Searched:
 def random_search(
     m: int, sets: int, seed: int = 0, threads: int = 2, on_progress: Callable[[float], None] = lambda share: None
 ) -> Searched:
-    """Angle sets of m students, uniform on the circle, each settled by proof.
+    """Search for a counterexample to Conjecture 5.5 of Zhu et al. 2021 among random angle sets, each decided by proof.
 
+    Parameters
+    ----------
+    m
+        Number of students; angles are uniform on the circle.
+    sets
+        Number of angle sets.
+    seed
+        Of the draws.
+    threads
+        Cores to use.
+    on_progress
+        Called with the share done.
+
+    Returns
+    -------
+    Searched
+
+    Examples
+    --------
     >>> found = random_search(4, 1000)
     >>> found.unsettled, len(found.positive)
     (0, 0)
@@ -105,9 +124,24 @@ class Climbed:
 
 
 def climb(m: int, starts: int = 256, steps: int = 2000, distance: float = 0.1, seed: int = 0) -> Climbed:
-    """Make min_i rho_i as large as it gets over angles at least ``distance`` apart, from many random starts.
+    """Search for a counterexample to Conjecture 5.5 of Zhu et al. 2021 by hill climbing on min_i rho_i.
 
-    Each start tries a random move of its own length and keeps what is better; lengths grow with success.
+    Parameters
+    ----------
+    m
+        Number of students.
+    starts
+        Random starts; each tries random moves and keeps improvements.
+    steps
+        Moves per start.
+    distance
+        Smallest distance between angles.
+    seed
+        Of the starts.
+
+    Returns
+    -------
+    Climbed
     """
     if m < 2 or (m + 1) * distance >= 2 * math.pi:
         raise TutelageError(f"{m} students and a teacher do not fit on the circle at a distance of {distance:g}")

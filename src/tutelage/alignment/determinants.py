@@ -29,7 +29,7 @@ SLACK = 1 + 1e-9
 
 
 def checked(angles: np.ndarray) -> np.ndarray:
-    """Angle sets as float64 [S, m] in [0, 2 pi), or a refusal; one set [m] is taken as S = 1."""
+    """Angle sets as float64 [S, m] in [0, 2 pi), or an error; one set [m] is taken as S = 1."""
     angles = np.asarray(angles, dtype=np.float64)
     angles = angles[None] if angles.ndim == 1 else angles
     if angles.ndim != 2 or angles.shape[1] < 1 or not np.isfinite(angles).all():
@@ -80,8 +80,22 @@ def replaced(matrix: np.ndarray, first: np.ndarray) -> np.ndarray:
 
 
 def determinants(angles: np.ndarray, kernel: AngularKernel | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """det M [S] and det M_i [S, m] in float64, for drawing; their signs are for :func:`signs` to say.
+    """Determinants det M and det M_i in float64, for drawing; :func:`signs` proves their signs.
 
+    Parameters
+    ----------
+    angles
+        Student angles [S, m] or [m]; the teacher is at 0.
+    kernel
+        f; default: that of relu.
+
+    Returns
+    -------
+    full, each
+        [S] and [S, m].
+
+    Examples
+    --------
     >>> full, each = determinants(np.array([1.0, 3.0, 5.0]))
     >>> bool(full[0] > 0 and each.min() < 0)
     True
@@ -93,11 +107,18 @@ def determinants(angles: np.ndarray, kernel: AngularKernel | None = None) -> tup
 @printed
 @dataclass(frozen=True, eq=False)
 class Signs:
-    """Proved signs of det M_i, int8 [S, m]: -1, 1, or 0 where none was proved; likewise of det M, int8 [S].
+    """Proved signs of determinants.
 
-    ratio, bound: rho_i = det M_i / det M and the error of it in float64 [S, m], the bound infinite where M could not be
-    enclosed; degenerate: bool [S], coincident or antipodal angles, of which nothing is computed; precise: bool [S],
-    whether float64 could not decide on the condition and more digits were used.
+    Attributes
+    ----------
+    each, full
+        Signs of det M_i, int8 [S, m], and of det M, int8 [S]; 0 where none was proved.
+    ratio, bound
+        rho_i = det M_i / det M and the bound on its error in float64, [S, m]; infinite where M could not be enclosed.
+    degenerate
+        bool [S]: coincident or antipodal angles, for which nothing is computed.
+    precise
+        bool [S]: whether float64 could not decide and more digits were used.
     """
 
     each: np.ndarray
@@ -119,11 +140,23 @@ class Signs:
 
 
 def signs(angles: np.ndarray, kernel: AngularKernel | None = None, complete: bool = False) -> Signs:
-    """Proved signs of all determinants of angle sets [S, m].
+    """Prove the signs of all determinants of angle sets.
 
-    Sets in which float64 proves a negative det M_i and det M > 0 are left at that unless ``complete``; in the others
-    the open signs are settled by high precision, which has formulas for relu and "arc" alone.
+    Parameters
+    ----------
+    angles
+        Student angles [S, m].
+    kernel
+        f; default: that of relu. High precision has formulas for relu and "arc" only.
+    complete
+        Whether to decide every sign. Otherwise a set is left where float64 proves a negative det M_i and det M > 0.
 
+    Returns
+    -------
+    Signs
+
+    Examples
+    --------
     >>> found = signs(np.array([[1.0, 3.0, 5.0], [1.0, 1.0, 4.0]]))
     >>> found.nonpositive.tolist(), found.full.tolist(), found.degenerate.tolist()
     ([True, False], [1, 0], [False, True])

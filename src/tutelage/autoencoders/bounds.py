@@ -25,7 +25,13 @@ from tutelage.printing import printed
 @printed
 @dataclass(frozen=True)
 class Bounds:
-    """I(x; z) lies between ``lower`` and ``upper``, each with a standard error, in nats."""
+    """Lower and upper bound on I(x; z) in nats, with standard errors.
+
+    Attributes
+    ----------
+    lower, lower_error, upper, upper_error
+        Estimates and their standard errors.
+    """
 
     lower: float
     lower_error: float
@@ -70,7 +76,23 @@ def from_samples(log_r: Tensor, log_p: Tensor, log_marginal: Tensor, prior_entro
 
 @torch.no_grad()
 def bounds(model: Model, seeds: Sequence[int], samples: int = 4096, codes: int = 16) -> list[Bounds]:
-    """Bounds of every member, from fresh samples of it; codes: k of the upper one, which tightens as it grows."""
+    """Bounds on I(x; z) of every member, from fresh samples of it.
+
+    Parameters
+    ----------
+    model
+        S members.
+    seeds
+        One per member.
+    samples
+        Samples of the model.
+    codes
+        k of the upper bound, which tightens as it grows.
+
+    Returns
+    -------
+    list of Bounds
+    """
     if samples < 2 or codes < 1:
         raise TutelageError("the bounds need two samples or more, and one code for each at least")
     members, kind = model.members, next(model.decoder.parameters()).dtype

@@ -15,7 +15,17 @@ from tutelage.printing import printed
 @printed
 @dataclass(frozen=True, eq=False)
 class Infomax:
-    """I(x; z), its bound H(z) + E log r(z|x), and E KL(p(z|x) || r(z|x)), what lies between: [S] each."""
+    """The two sides of the infomax inequality, [S] each.
+
+    Attributes
+    ----------
+    information
+        I(x; z).
+    bound
+        H(z) + E log r(z|x).
+    gap
+        E KL(p(z|x) || r(z|x)), their difference.
+    """
 
     information: Tensor
     bound: Tensor
@@ -25,8 +35,19 @@ class Infomax:
 def infomax_of_table(joint: Tensor, r: Tensor) -> Infomax:
     """Both sides of the infomax inequality for discrete z and x (Phuong 2021, Theorem 4.1).
 
-    joint: p(z, x), r: conditionals that sum to 1 over z, [S, Z, X] each.
+    Parameters
+    ----------
+    joint
+        p(z, x), [S, Z, X].
+    r
+        Conditionals that sum to 1 over z, [S, Z, X].
 
+    Returns
+    -------
+    Infomax
+
+    Examples
+    --------
     >>> joint = torch.tensor([[[0.4, 0.1], [0.1, 0.4]]], dtype=torch.float64)
     >>> found = infomax_of_table(joint, joint / joint.sum(1, keepdim=True))
     >>> round(float(found.information), 6), round(float(found.information - found.bound), 12)
@@ -52,10 +73,23 @@ def infomax_of_table(joint: Tensor, r: Tensor) -> Infomax:
 
 
 def best_elbo(mean: Tensor, log_std: Tensor, probabilities: Tensor, points: int | None = None) -> Tensor:
-    """The ELBO of normal encoders of symbols with the best decoder there is: -H(q(x)) - KL(q(z) || p(z)), [S].
+    """ELBO of normal encoders of symbols with the best possible decoder (Phuong 2021, Theorem 4.2).
 
-    That decoder is q(x|z), and q(z) is the mixture of the codes; it equals the prior only where every code does (Phuong
-    2021, Theorem 4.2). mean, log_std [S, K, k]; probabilities of the symbols [K].
+    That decoder is q(x|z), and the ELBO is -H(q(x)) - KL(q(z) || p(z)), where q(z) is the mixture of the codes.
+
+    Parameters
+    ----------
+    mean, log_std
+        Of the codes, [S, K, k].
+    probabilities
+        Of the symbols, [K].
+    points
+        Grid points per axis.
+
+    Returns
+    -------
+    Tensor
+        [S].
     """
     z, log_dz = grid(mean.shape[-1], points)
     mean, log_std, weight = mean.double().unsqueeze(2), log_std.double().unsqueeze(2), probabilities.double()
@@ -72,7 +106,15 @@ def best_elbo(mean: Tensor, log_std: Tensor, probabilities: Tensor, points: int 
 @printed
 @dataclass(frozen=True)
 class NormalOptimum:
-    """The best model of N(0, 1) with information M: decoder N(rho z, 1 - rho^2), encoder N(rho x, 1 - rho^2)."""
+    """Best model of N(0, 1) with information M: decoder N(rho z, 1 - rho^2), encoder N(rho x, 1 - rho^2).
+
+    Attributes
+    ----------
+    rho, deviation
+        Of the decoder.
+    elbo
+        Its ELBO.
+    """
 
     rho: float
     deviation: float
@@ -80,11 +122,22 @@ class NormalOptimum:
 
 
 def normal_optimum(target: float) -> NormalOptimum:
-    """That model for a target of M nats.
+    """Best model of N(0, 1) with a given information.
 
-    Its marginal is the data's and its ELBO has no gap, so it is -log(2 pi e)/2 for every M: the VAE's objective does
-    not tell one amount of information from another here.
+    Its marginal is the data's and its ELBO has no gap, so the ELBO is -log(2 pi e)/2 for every M: a VAE's objective
+    does not prefer one amount of information here.
 
+    Parameters
+    ----------
+    target
+        M in nats.
+
+    Returns
+    -------
+    NormalOptimum
+
+    Examples
+    --------
     >>> one = normal_optimum(1.0)
     >>> round(one.deviation, 6), round(-0.5 * math.log(1 - one.rho**2), 6), round(one.elbo, 6)
     (0.367879, 1.0, -1.418939)

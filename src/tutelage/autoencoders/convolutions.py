@@ -70,8 +70,26 @@ class ConvDecoder(nn.Module):
 
 
 def conv_encoder(shape: Sequence[int], latent: int, *, width: int = 16, seed: int = 0) -> ConvEncoder:
-    """An encoder of images of that shape, (C, H, W) with sides that are multiples of 4.
+    """Convolutional encoder of images.
 
+    Parameters
+    ----------
+    shape
+        (C, H, W) with sides that are multiples of 4.
+    latent
+        Dimension of the code.
+    width
+        Channels.
+    seed
+        Of the weights.
+
+    Returns
+    -------
+    Module
+        From images [B, C, H, W] to mean and log-variance, [B, latent] each.
+
+    Examples
+    --------
     >>> mean, log_variance = conv_encoder((1, 8, 8), 3)(torch.zeros(2, 1, 8, 8))
     >>> mean.shape, log_variance.shape
     (torch.Size([2, 3]), torch.Size([2, 3]))
@@ -82,8 +100,29 @@ def conv_encoder(shape: Sequence[int], latent: int, *, width: int = 16, seed: in
 def conv_decoder(
     shape: Sequence[int], latent: int, kind: Kind = "normal", *, width: int = 16, levels: int = 256, seed: int = 0
 ) -> ConvDecoder:
-    """A decoder of images of that shape; levels: K, how many values a categorical pixel has.
+    """Convolutional decoder of images.
 
+    Parameters
+    ----------
+    shape
+        (C, H, W) with sides that are multiples of 4.
+    latent
+        Dimension of the code.
+    kind
+        As in :class:`MutualAutoencoder`.
+    width
+        Channels.
+    levels
+        Values of a categorical pixel.
+    seed
+        Of the weights.
+
+    Returns
+    -------
+    Module
+
+    Examples
+    --------
     >>> conv_decoder((1, 28, 28), 3, "bernoulli")(torch.zeros(2, 3)).shape
     torch.Size([2, 1, 28, 28])
     """
@@ -105,7 +144,7 @@ def started(module: Module, seed: int, stream: str) -> Module:
 
 
 def checked_shape(shape: Sequence[int]) -> tuple[int, int, int]:
-    """Channels, height, width; refused unless both sides can be halved twice."""
+    """Channels, height, width; an error unless both sides can be halved twice."""
     if len(shape) != 3 or min(shape) < 1 or shape[1] % 4 or shape[2] % 4:
         raise TutelageError(
             f"images of shape {list(shape)} are not (channels, height, width) with sides multiples of 4"

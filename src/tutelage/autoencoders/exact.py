@@ -28,11 +28,22 @@ _MISSED = 1e-3  # mass off the grid that is let pass
 @printed
 @dataclass(frozen=True, eq=False)
 class Exact:
-    """Of every member, [S] each, in nats.
+    """Exact quantities of every member, in nats, [S] each.
 
-    information: I(x; z) of the model; infomax: H(z) + E log r(z|x), what the model's own estimator would say of it
-    without noise; sharpness: E H(z|x), the mean entropy of the model's posteriors; likelihood: E log p(x) on the data;
-    elbo: on the data; gap: E KL(q(z|x) || p(z|x)) on the data; kl: E KL(q(z|x) || p(z)) on the data.
+    Attributes
+    ----------
+    information
+        I(x; z) of the model.
+    infomax
+        H(z) + E log r(z|x), the estimator's bound without sampling noise.
+    sharpness
+        E H(z|x), mean entropy of the model's posteriors.
+    likelihood, elbo
+        E log p(x) and the ELBO on the data.
+    gap
+        E KL(q(z|x) || p(z|x)) on the data.
+    kl
+        E KL(q(z|x) || p(z)) on the data.
     """
 
     information: Tensor
@@ -50,7 +61,20 @@ class Exact:
 
 
 def grid(latent: int, points: int | None = None) -> tuple[Tensor, Tensor]:
-    """Latents [P, k] and the logarithm of the volume of their cells, a number, by the trapezoidal rule."""
+    """Grid of codes for the trapezoidal rule.
+
+    Parameters
+    ----------
+    latent
+        Dimension k.
+    points
+        Per axis.
+
+    Returns
+    -------
+    z, log_cell
+        [P, k], and the logarithm of the volume of a cell.
+    """
     if latent not in _POINTS:
         raise TutelageError(f"quadrature serves latents of one or two dimensions, not {latent}: use the bounds instead")
     line = torch.linspace(-REACH, REACH, points or _POINTS[latent], dtype=torch.float64)
@@ -60,9 +84,20 @@ def grid(latent: int, points: int | None = None) -> tuple[Tensor, Tensor]:
 
 @torch.no_grad()
 def evaluate(model: Model, *, points: int | None = None, data_points: int = 401) -> Exact:
-    """Exact quantities under the data's distribution: uniform symbols, or N(0, 1) where x is a number.
+    """Exact quantities of small models by quadrature, under uniform symbols or N(0, 1).
 
-    points: of the latent grid along each axis, 801 in one dimension and 121 in two unless told.
+    Parameters
+    ----------
+    model
+        S members.
+    points
+        Grid points of the code per axis; default: 801 in one dimension, 121 in two.
+    data_points
+        Grid points of the data.
+
+    Returns
+    -------
+    Exact
     """
     z, _ = grid(model.latent, points)
     x = _distribution(model, data_points)[0]
@@ -104,7 +139,22 @@ def _evaluate(model: Model, points: int | None, data_points: int) -> Exact:
 
 @torch.no_grad()
 def posterior(model: Model, x: Tensor, points: int | None = None) -> tuple[Tensor, Tensor]:
-    """Latents of a grid [P, k], and the density p(z|x) of the model there for symbols or numbers x [X]: [S, X, P]."""
+    """Density p(z|x) of the model on a grid of codes.
+
+    Parameters
+    ----------
+    model
+        S members.
+    x
+        Symbols or numbers [X].
+    points
+        Grid points per axis.
+
+    Returns
+    -------
+    z, density
+        Grid [P, k], and p(z|x) there, [S, X, P].
+    """
     chosen = model.select(range(model.members))
     z, log_dz = grid(model.latent, points)
     log_joint = log_conditional(chosen, z, x) + standard_normal(z)[:, None]
@@ -115,10 +165,28 @@ def posterior(model: Model, x: Tensor, points: int | None = None) -> tuple[Tenso
 def code(
     model: Model, x: Tensor, *, resample: int = 1, sets: int = 256, seed: int = 0, points: int | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Latents of a grid [P, k], and the encoder's density q(z|x) there for symbols or numbers x [X]: [S, X, P].
+    """Density of the encoder on a grid of codes.
 
-    resample: k of the resampling encoder, whose density is the mean of k p(x, z) / (w(z) + sum of k - 1 weights w) over
-    fresh weights (Phuong 2021, sec. 4.5; Cremer et al. 2017), taken over so many sets of them.
+    Parameters
+    ----------
+    model
+        S members.
+    x
+        Symbols or numbers [X].
+    resample
+        k of the resampling encoder; its density is the mean of k p(x, z) / (w(z) + sum of k - 1 weights) over fresh
+        weights (Phuong 2021, section 4.5; Cremer et al. 2017).
+    sets
+        Sets of fresh weights.
+    seed
+        Of the weights.
+    points
+        Grid points per axis.
+
+    Returns
+    -------
+    z, density
+        Grid [P, k], and q(z|x) there, [S, X, P].
     """
     chosen = model.select(range(model.members))
     z, log_dz = grid(model.latent, points)
@@ -141,7 +209,20 @@ def code(
 
 
 def divergence(p: Tensor, q: Tensor, cell: float) -> Tensor:
-    """KL(p || q) of densities on a grid with cells of that volume: [..., P] twice -> [...]."""
+    """KL(p || q) of densities on a grid.
+
+    Parameters
+    ----------
+    p, q
+        Densities [..., P].
+    cell
+        Volume of a cell.
+
+    Returns
+    -------
+    Tensor
+        [...].
+    """
     small = torch.finfo(p.dtype).tiny
     return (p * (p.clamp_min(small).log() - q.clamp_min(small).log())).sum(-1) * cell
 
@@ -162,7 +243,7 @@ def log_conditional(model: Model, z: Tensor, x: Tensor) -> Tensor:
         return model.decoder.log_probabilities(latents)[..., x]
     mean, log_std = model.decoder.moments(latents)
     if mean.shape[-1] != 1:
-        raise TutelageError("data of several dimensions are not integrated: exact numbers need one number a sample")
+        raise TutelageError("data of several dimensions are not integrated: exact numbers need one number per sample")
     return -0.5 * ((x - mean) * (-log_std).exp()).square() - log_std - 0.5 * math.log(2 * math.pi)
 
 
@@ -191,7 +272,7 @@ def _given(model: Model, x: Tensor) -> Tensor:
 
 
 def _hold(mass: Tensor, whose: str, part: str, allowed: float = _MISSED) -> None:
-    """Refuse where the grid does not hold what it integrates."""
+    """Reject where the grid does not hold what it integrates."""
     off = float((mass - 1).abs().max())
     if not off <= allowed:
         raise TutelageError(

@@ -26,18 +26,31 @@ from tutelage.training.settings import given, set_rate
 
 _EVERY = 50  # steps between records
 _CHUNK = 1024  # samples looked at together after training
-_ADAM: dict[str, Any] = {"batch": 128, "learning_rate": 1e-3, "optimiser": Adam()}  # unless told otherwise
+_ADAM: dict[str, Any] = {"batch": 128, "learning_rate": 1e-3, "optimiser": Adam()}  # by default
 _SWITCHES = ("penalty", "resample", "beta", "warm_up", "free_bits", "gradient")
 
 
 class MutualAutoencoder:
-    """A VAE whose code carries the information asked for.
+    """A VAE whose code carries a given amount of information (Phuong 2021, chapter 4).
 
-    encoder: data [B, ...] -> mean and log-variance of the code, [B, k] each; decoder: codes [B, k] -> what ``kind`` of
-    distribution it speaks of (see :class:`.Likelihood`); target: M in nats, None for a plain VAE; penalty: C of (4.11);
-    estimator: r(z|x), built like the encoder, a copy of it with weights of its own unless given. It is shown samples of
-    the model alone, never data. The other switches are those of :class:`.InformationObjective`; gradient: of
-    discrete data alone, "sum" where a sample is one symbol.
+    Parameters
+    ----------
+    encoder
+        From data [B, ...] to mean and log-variance of the code, [B, k] each.
+    decoder
+        From codes [B, k] to the parameters of the distribution ``kind``.
+    target
+        M in nats; None for a plain VAE.
+    kind
+        "normal", "bernoulli", "categorical", or "distribution" for a decoder that returns one.
+    penalty
+        C of eq. 4.11.
+    estimator
+        r(z|x), built like the encoder; default: a copy of it with its own weights. It sees samples of the model only.
+    resample, beta, warm_up, free_bits
+        As in :class:`InformationObjective`.
+    gradient
+        For discrete data: "sum" where a sample is one symbol, else "reinforce".
     """
 
     def __init__(

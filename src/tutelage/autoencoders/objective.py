@@ -27,10 +27,25 @@ def to_prior(mean: Tensor, log_std: Tensor) -> Tensor:
 
 
 def elbo(model: Model, x: Tensor, noise: Tensor, *, weight: float = 1.0, free_bits: float = 0.0) -> Tensor:
-    """E log p(x|z) - KL(q(z|x) || p(z)) of every member on a batch, the KL in closed form: [S].
+    """ELBO of every member on a batch, with the KL in closed form.
 
-    noise [S, B, k]: what z = mean + deviation noise is made of; weight: of the KL; free_bits: nats of the batch's mean
-    KL that cost nothing.
+    Parameters
+    ----------
+    model
+        S members.
+    x
+        Data [S, B, ...].
+    noise
+        Standard normal [S, B, k]: z = mean + deviation * noise.
+    weight
+        Factor of the KL.
+    free_bits
+        Nats of the batch's mean KL that cost nothing.
+
+    Returns
+    -------
+    Tensor
+        [S].
     """
     mean, log_std = model.encoder.moments(x)
     kl = to_prior(mean, log_std).sum(-1).mean(1)
@@ -56,7 +71,22 @@ def resampled_bound(model: Model, x: Tensor, noise: Tensor) -> Tensor:
 
 
 def infomax(model: Model, z: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
-    """Samples x of the model at latents z, and log r(z|x) there: [S, B, ...], [S, B]."""
+    """Samples of the model and the estimator's log density at their codes.
+
+    Parameters
+    ----------
+    model
+        S members.
+    z
+        Codes [S, B, k].
+    noise
+        That the samples are made of.
+
+    Returns
+    -------
+    x, log_density
+        [S, B, ...] and log r(z|x) [S, B].
+    """
     x = model.decoder.sample(z, noise)
     return x, model.estimator.log_density(z, x)
 

@@ -149,10 +149,16 @@ Decoder = NormalDecoder | CategoricalDecoder
 @printed
 @dataclass(frozen=True)
 class Model:
-    """S models: decoder, encoder and estimator r(z|x) with one network each a member, and the latent's dimension.
+    """S stacked models: decoder, encoder and estimator r(z|x), each with its own parameters.
 
-    The three have parameters of their own. The estimator speaks of the model, not of data: training shows it nothing
-    but samples of the model.
+    The estimator describes the model, not the data: it is trained on samples of the model only.
+
+    Parameters
+    ----------
+    decoder, encoder, estimator
+        Stacked networks.
+    latent
+        Dimension of the code.
     """
 
     decoder: Decoder
@@ -186,7 +192,19 @@ class Model:
 
 
 def normal_models(seeds: Sequence[int], hidden: int = 32, latent: int = 1) -> Model:
-    """Models of numbers: networks with two hidden layers give means and deviations (Phuong 2021, sec. 4.6.1)."""
+    """Models of numbers: networks with two hidden layers give means and deviations (Phuong 2021, section 4.6.1).
+
+    Parameters
+    ----------
+    seeds
+        One per member.
+    hidden, latent
+        Sizes.
+
+    Returns
+    -------
+    Model
+    """
     return Model(
         NormalDecoder(seeds, latent, 1, hidden),
         NormalEncoder(seeds, 1, latent, hidden),
@@ -196,7 +214,19 @@ def normal_models(seeds: Sequence[int], hidden: int = 32, latent: int = 1) -> Mo
 
 
 def categorical_models(seeds: Sequence[int], symbols: int = 10, hidden: int = 32, latent: int = 1) -> Model:
-    """Models of symbols: a network and a softmax decode, a normal for each symbol encodes (Phuong 2021, sec. 4.6.2)."""
+    """Models of symbols: a softmax network decodes, one normal per symbol encodes (Phuong 2021, section 4.6.2).
+
+    Parameters
+    ----------
+    seeds
+        One per member.
+    symbols, hidden, latent
+        Sizes.
+
+    Returns
+    -------
+    Model
+    """
     if symbols < 2:
         raise TutelageError(f"a categorical model tells symbols apart and needs two of them or more, not {symbols}")
     return Model(

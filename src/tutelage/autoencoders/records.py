@@ -65,11 +65,24 @@ def _sign(information: float, target: float | None) -> int:
 @printed
 @dataclass(frozen=True)
 class Information:
-    """What a finished model carries, all in nats.
+    """What the code of a finished model carries, in nats.
 
-    bounds: of I(x; z) of the model; on the data: the ELBO with its standard error, E log p(x|z), E KL(q(z|x) || p(z)),
-    a lower bound of E log p(x) that tightens with the number of codes, and how many latents of all move with the data;
-    wrong_signs: of the last quarter of the training's records, None where it was not trained here.
+    Attributes
+    ----------
+    target
+        M, or None for a VAE.
+    bounds
+        On I(x; z) of the model.
+    elbo, elbo_error
+        On the data, with its standard error.
+    reconstruction, kl
+        E log p(x|z) and E KL(q(z|x) || p(z)) on the data.
+    likelihood
+        Lower bound on E log p(x) that tightens with the number of codes.
+    active, latent
+        Latents that move with the data, of how many.
+    wrong_signs
+        Share of wrong signs in the last quarter of the training's records; None where it was not trained here.
     """
 
     target: float | None

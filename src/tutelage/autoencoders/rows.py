@@ -83,8 +83,25 @@ class RowDistribution:
 
 
 def row_decoder(shape: Sequence[int], latent: int, *, hidden: int = 64, seed: int = 0) -> RowDecoder:
-    """A decoder of bits (1, H, W), rows of ten pixels at most, that can lean on the rows above as on the code.
+    """Decoder of binary images that draws row after row and can rely on the rows above as well as on the code.
 
+    Parameters
+    ----------
+    shape
+        (1, H, W) with W at most 10.
+    latent
+        Dimension of the code.
+    hidden
+        Width.
+    seed
+        Of the weights.
+
+    Returns
+    -------
+    Module
+
+    Examples
+    --------
     >>> distribution = row_decoder((1, 8, 8), 2, hidden=5)(torch.zeros(3, 2))
     >>> x = distribution.sample(torch.rand(3, 1, 8, 8))
     >>> x.shape, distribution.log_density(x).shape

@@ -17,7 +17,17 @@ _SIZES = {"members", "longest", "latent", "hidden", "embedding"}
 
 
 def save_sentences(model: Model, words: Sequence[str], path: str | Path) -> None:
-    """Write all members; words: of the vocabulary, in the order of their numbers."""
+    """Write models of sentences to a safetensors file.
+
+    Parameters
+    ----------
+    model
+        All members.
+    words
+        Vocabulary in the order of the word numbers.
+    path
+        File to write.
+    """
     decoder = decoder_of(model)
     members, vocabulary, embedding = decoder.words.shape
     if len(words) != vocabulary:
@@ -36,7 +46,18 @@ def save_sentences(model: Model, words: Sequence[str], path: str | Path) -> None
 
 
 def load_sentences(path: str | Path) -> tuple[Model, tuple[str, ...]]:
-    """The models that :func:`save_sentences` wrote, and their words."""
+    """Load models of sentences that :func:`save_sentences` wrote.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Returns
+    -------
+    model, words
+        All members, and the vocabulary.
+    """
     told, tensors = saving.read(path)
     if not {"sizes", "words"} <= told.keys():
         raise TutelageError(f"{path} holds no models of sentences: write them with save_sentences")

@@ -44,7 +44,26 @@ def resampled_codes(model: Model, x: Tensor, noise: Tensor, uniform: Tensor) -> 
 
 @torch.no_grad()
 def reconstructions(model: Model, sentences: Tensor, seeds: Sequence[int], resample: int, copies: int = 1) -> Tensor:
-    """Sentences [N, T] encoded and decoded again, both at random, ``copies`` times each: [S, copies, N, T]."""
+    """Encode sentences and decode them again, both at random.
+
+    Parameters
+    ----------
+    model
+        S members.
+    sentences
+        [N, T].
+    seeds
+        One per member.
+    resample
+        k of the resampling encoder.
+    copies
+        Reconstructions per sentence.
+
+    Returns
+    -------
+    Tensor
+        [S, copies, N, T].
+    """
     keys = {name: draws.keys(seeds, f"reconstruction-{name}") for name in ("noise", "choice", "word")}
     count, longest = sentences.shape
     rows = sentences.repeat(copies, 1)
@@ -111,7 +130,17 @@ def on_data(model: Model, sentences: Tensor, seeds: Sequence[int], resample: int
 
 @torch.no_grad()
 def sentence_bounds(model: Model, seeds: Sequence[int], samples: int = 2048, codes: int = 16) -> list[Bounds]:
-    """I(x; z) of every member from below and above, from fresh sentences of the model (see :mod:`.bounds`)."""
+    """Bounds on I(x; z) of models of sentences, from fresh sentences of the model.
+
+    Parameters
+    ----------
+    model, seeds, samples, codes
+        As in :func:`bounds`.
+
+    Returns
+    -------
+    list of Bounds
+    """
     if samples < 2 or codes < 1:
         raise TutelageError("the bounds need two samples or more, and one code for each at least")
     keys = {name: draws.keys(seeds, f"sentences-held-out-{name}") for name in ("latent", "word", "code")}

@@ -63,11 +63,22 @@ def train_sentences(
     record: Sequence[int] = (),
     on_progress: Callable[[float], None] | None = None,
 ) -> SentenceCourse:
-    """Train all members in place on sentences [N, T]; targets: M of each member, None for a VAE.
+    """Train models of sentences with a given information, in place.
 
-    settings: a length in steps; unless given, 1000 of Adam.
-    most: entropy of the distribution of the sentences, above which no target lies; record: steps after which the course
-    is noted, beside the last one.
+    Parameters
+    ----------
+    model
+        S members.
+    sentences
+        [N, T].
+    targets, seeds, objective, most, record, on_progress
+        As in :func:`train_models`.
+    settings
+        Length in steps; default: 1,000 steps of Adam.
+
+    Returns
+    -------
+    SentenceCourse
     """
     settings, how = settings or settled_adam(1000, 32, 1.5e-2), objective or SentenceObjective()
     steps, batch = steps_and_batch(settings, "train_sentences")

@@ -164,7 +164,21 @@ def sentence_models(
     hidden: int = 64,
     embedding: int = 32,
 ) -> Model:
-    """Models of sentences; the estimator is built like the encoder, with weights of its own."""
+    """Models of sentences with LSTMs; the estimator is built like the encoder.
+
+    Parameters
+    ----------
+    seeds
+        One per member.
+    vocabulary, longest
+        Words, and words of the longest sentence.
+    latent, hidden, embedding
+        Sizes.
+
+    Returns
+    -------
+    Model
+    """
     if vocabulary < 2 or min(longest, latent, hidden, embedding) < 1:
         raise TutelageError("a model of sentences needs two words or more, the end among them, and sizes of at least 1")
     shape = vocabulary, longest, latent, hidden, embedding

@@ -17,11 +17,22 @@ _SWITCHES = "penalty", "resample", "beta", "warm_up", "free_bits"
 @printed
 @dataclass(frozen=True)
 class InformationObjective:
-    """What autoencoders are trained for (Phuong 2021, eq. 4.11), besides the information that is the target.
+    """Objective of an autoencoder besides the target information (Phuong 2021, eq. 4.11).
 
-    penalty: C of (4.11); resample: k of the resampling encoder, 1 is the plain one; beta: factor of the KL term;
-    warm_up: steps over which that factor rises from 0; free_bits: nats of KL that cost nothing; gradient: how the
-    information of a discrete decoder is differentiated, by the sum over all symbols or by REINFORCE.
+    Parameters
+    ----------
+    penalty
+        C of eq. 4.11.
+    resample
+        k of the resampling encoder; 1 is the plain one.
+    beta
+        Factor of the KL term.
+    warm_up
+        Steps over which that factor rises from 0.
+    free_bits
+        Nats of KL that cost nothing.
+    gradient
+        How the information of a discrete decoder is differentiated: by the "sum" over all symbols or by "reinforce".
     """
 
     penalty: float = 1.0
@@ -57,8 +68,17 @@ class InformationObjective:
 @printed
 @dataclass(frozen=True)
 class SentenceObjective(InformationObjective):
-    """The same for sentences. samples: sentences of the model in the batch of the gradient, and in that of the sign;
-    taught: in the batch that the estimator learns from."""
+    """:class:`InformationObjective` for sentences.
+
+    Parameters
+    ----------
+    penalty, resample, beta, warm_up, free_bits, gradient
+        As in :class:`InformationObjective`.
+    samples
+        Sentences of the model in the batch of the gradient, and in that of the sign.
+    taught
+        Sentences in the batch that the estimator learns from.
+    """
 
     resample: int = 5
     gradient: Gradient = "reinforce"
@@ -74,7 +94,19 @@ class SentenceObjective(InformationObjective):
 
 
 def settled_adam(steps: int, batch: int = 128, learning_rate: float = 1e-3, share: float = 0.25) -> Training:
-    """Adam, with a rate that falls to a tenth over the last share of the steps."""
+    """Adam with a rate that falls to a tenth at the end.
+
+    Parameters
+    ----------
+    steps, batch, learning_rate
+        As in :class:`~tutelage.training.Training`.
+    share
+        Last share of the steps over which the rate falls.
+
+    Returns
+    -------
+    Training
+    """
     schedule = Settle(share=share)
     return Training(steps=steps, batch=batch, learning_rate=learning_rate, schedule=schedule, optimiser=Adam())
 

@@ -33,10 +33,17 @@ _MEMORY = 0.98  # of the running mean that is reported as the estimate
 @printed
 @dataclass(frozen=True, eq=False)
 class TrainingHistory:
-    """What training told on its way, at the recorded steps: the running estimate of I and the ELBO, [T, S] each.
+    """Estimates during training at the recorded steps.
 
-    wrong_signs: share of the steps since the record before at which one batch and the running mean of those before it
-    disagreed on the sign of I - M, 0 for a VAE: [T, S]. Near the target half of the signs are wrong.
+    Attributes
+    ----------
+    steps
+        T recorded steps.
+    estimate, elbo
+        Running estimate of I(x; z), and the ELBO, [T, S].
+    wrong_signs
+        Share of the steps since the last record at which one batch and the running mean before it disagreed on the sign
+        of I - M; 0 for a VAE, [T, S]. Near the target half of the signs are wrong.
     """
 
     steps: tuple[int, ...]
@@ -68,12 +75,34 @@ def train_models(
     device: torch.device | str | None = None,
     on_progress: Callable[[float], None] | None = None,
 ) -> TrainingHistory:
-    """Train all members in place; targets: M of each member, None for a plain VAE.
+    """Train small models with a given information, in place (Phuong 2021, Algorithm 4.1).
 
-    settings: a length in steps; unless given, 4000 of Adam.
-    most: the entropy of the data where they are discrete; no more information than that can be asked for. record: steps
-    after which the estimate is noted, beside the last one. device: where to train, where the model is unless told; it
-    is brought back afterwards.
+    Parameters
+    ----------
+    model
+        S members.
+    data
+        Function (keys, step, count) -> fresh data [S, count, ...].
+    targets
+        M per member, None for a plain VAE.
+    seeds
+        One per member.
+    settings
+        Length in steps; default: 4,000 steps of Adam.
+    objective
+        Penalty and other terms.
+    most
+        Entropy of discrete data; larger targets raise an error.
+    record
+        Steps to record besides the last.
+    device
+        Where to train; the model is brought back afterwards.
+    on_progress
+        Called with the share done.
+
+    Returns
+    -------
+    TrainingHistory
     """
     settings, objective = settings or settled_adam(4000), objective or InformationObjective()
     wanted = checked_targets(targets, seeds, most, model.members)
@@ -169,7 +198,7 @@ def _estimator_step(model: Model, part: "_StepDraws") -> None:
 
 
 def check_course(bound: Tensor, information: Tensor, step: int) -> None:
-    """Refuse members that have diverged: [S] each."""
+    """Reject members that have diverged: [S] each."""
     fine = (bound.abs() < _LOST) & (information.abs() < _LOST)  # not so where a number is none
     lost = torch.nonzero(~fine)[:, 0].tolist()
     if lost:
@@ -222,7 +251,7 @@ class _StepNoise:
 def checked_targets(
     targets: Sequence[float | None], seeds: Sequence[int], most: float | None = None, members: int | None = None
 ) -> Tensor:
-    """Targets [S], NaN for none; refused where they cannot be met; members: how many the model has."""
+    """Targets [S], NaN for none; an error where they cannot be met; members: how many the model has."""
     if members is not None and members != len(seeds):
         raise TutelageError(f"there are {len(seeds)} seeds for a model of {members} members: give one each")
     if len(targets) != len(seeds):

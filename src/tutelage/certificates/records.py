@@ -93,16 +93,30 @@ def check(
     advice: str = "",
     **data: Any,
 ) -> Condition:
-    """Compare a value with its bound.
+    """Condition decided by comparing a value with its bound.
 
     Parameters
     ----------
+    name
+        What is required, such as "gradient is zero".
+    value, relation, bound
+        ``value relation bound`` must hold.
+    witness
+        Sample, unit or region the value comes from.
     decided
-        False where the value is not the whole truth; the condition is then not decided.
+        False where the value is not the whole truth; a condition that is met is then not decided.
     vacuous
-        Whether the bound cannot be missed; a condition that is met then says nothing (one that is missed still does).
+        Whether the bound cannot be missed; meeting it then says nothing, missing it still does.
+    quantity
+        What the value is, as a noun: "gradient".
+    advice
+        What to do where the condition is not met.
     **data
         The witness for programs.
+
+    Returns
+    -------
+    Condition
 
     Examples
     --------
@@ -120,8 +134,21 @@ def check(
 
 
 def unknown(name: str, why: str) -> Condition:
-    """A condition that was not evaluated, and why.
+    """Condition that was not evaluated.
 
+    Parameters
+    ----------
+    name
+        What is required.
+    why
+        Why it was not evaluated.
+
+    Returns
+    -------
+    Condition
+
+    Examples
+    --------
     >>> print(unknown("gradient is small", "not evaluated: there are no samples"))
     not decided: gradient is small (not evaluated: there are no samples)
     """
@@ -131,7 +158,17 @@ def unknown(name: str, why: str) -> Condition:
 @printed
 @dataclass(frozen=True)
 class Part:
-    """What a theorem says of one thing, such as a teacher unit: conditions of its own, and the conclusion."""
+    """What a theorem says of one thing, such as a teacher unit.
+
+    Attributes
+    ----------
+    about
+        What it is about, in words.
+    conditions
+        Conditions of this part.
+    conclusion
+        What the theorem promises, measured.
+    """
 
     about: str
     conditions: tuple[Condition, ...]
@@ -145,12 +182,20 @@ class Certificate:
 
     ``print`` shows a summary; :meth:`details` returns every condition with its numbers.
 
-    Parameters
+    Attributes
     ----------
+    theorem, source, statement
+        Name, place in the paper and what the theorem says.
+    member
+        Which member.
+    conditions
+        Conditions shared by all parts.
+    parts
+        For example one per teacher unit.
     settings
-        The tolerances and options that the numbers depend on.
+        Tolerances and options that the numbers depend on.
     seed
-        The seed of the member, where it is known.
+        Seed of the member, where it is known.
     """
 
     theorem: str
@@ -257,7 +302,17 @@ class Certificate:
 @printed
 @dataclass(frozen=True)
 class Finding:
-    """What the function of a theorem returns for one member."""
+    """What the function of a theorem returns for one member.
+
+    Attributes
+    ----------
+    parts
+        One per thing the theorem speaks of.
+    conditions
+        Conditions shared by all parts.
+    settings
+        Tolerances and options that the numbers depend on.
+    """
 
     parts: Sequence[Part]
     conditions: Sequence[Condition] = ()

@@ -21,10 +21,22 @@ ALL = "all"
 class Subject:
     """What a group of theorems is checked on.
 
-    about: the arguments of :func:`certify`, in words; accepts: whether arguments are of that sort; scenes: from the
-    arguments to what the functions of the theorems look at, with the number of the first member of each;
-    unfit: why a theorem cannot be checked on a scene, "" where it can; chosen: whether a theorem is among "all" for a
-    scene; example: from settings, all with defaults, to arguments made for them (None where arguments come from files).
+    Parameters
+    ----------
+    name
+        Name for ``tutelage certify --subject``.
+    about
+        The arguments of :func:`certify`, in words.
+    accepts
+        Whether arguments are of that sort.
+    scenes
+        From the arguments to what the theorems' functions take, with the number of the first member of each.
+    unfit
+        Why a theorem cannot be checked on a scene, "" where it can.
+    chosen
+        Whether "all" includes a theorem for a scene.
+    example
+        From settings, all with defaults, to example arguments; None where arguments come from files.
     """
 
     name: str
@@ -60,7 +72,21 @@ class Subject:
 
 @dataclass(frozen=True)
 class Theorem:
-    """A theorem as code: where it stands, what it says, what it is checked on, and the options of its function."""
+    """A theorem as code.
+
+    Attributes
+    ----------
+    name
+        Name for :func:`certify`.
+    source, statement
+        Place in the paper, and what it says.
+    subject
+        What it is checked on.
+    function
+        Computes the findings.
+    needs
+        What it needs besides the subject's arguments, in words.
+    """
 
     name: str
     source: str
@@ -79,18 +105,41 @@ THEOREMS: dict[str, Theorem] = {}
 
 
 def theorems() -> dict[str, Theorem]:
-    """All theorems by name: those of the package, and those of plugins."""
+    """All theorems of the package and of plugins.
+
+    Returns
+    -------
+    dict
+        :class:`Theorem` by name.
+    """
     import_from_subjects("certificates")
     return THEOREMS
 
 
 def subjects() -> dict[str, Subject]:
-    """The subjects that have theorems, by name."""
+    """Subjects that have theorems.
+
+    Returns
+    -------
+    dict
+        :class:`Subject` by name.
+    """
     return {theorem.subject.name: theorem.subject for theorem in theorems().values()}
 
 
 def find(name: str) -> Theorem:
-    """The theorem of that name."""
+    """Theorem by name.
+
+    Parameters
+    ----------
+    name
+        As in :func:`theorems`.
+
+    Returns
+    -------
+    Theorem
+        A :class:`~tutelage.TutelageError` names the nearest theorem if there is none of that name.
+    """
     if name not in theorems():
         raise unknown("theorem", name, THEOREMS)
     return THEOREMS[name]
@@ -144,7 +193,20 @@ def certify(name: str, *about: Any, **options: Any) -> list[Certificate]:
 
 
 def certify_all(*about: Any, **options: Any) -> dict[str, list[Certificate]]:
-    """Every theorem that can be checked on these arguments; an option goes to the theorems that have it."""
+    """Check every theorem that applies to the arguments.
+
+    Parameters
+    ----------
+    *about
+        As in :func:`certify`.
+    **options
+        Each option goes to the theorems that have it.
+
+    Returns
+    -------
+    dict
+        Certificates per member, by name of the theorem.
+    """
     fitting = [subject for subject in subjects().values() if subject.accepts(*about)]
     if not fitting:
         known = "; ".join(subject.about for subject in subjects().values())

@@ -102,8 +102,8 @@ def check(names: Names = None, data: Folder = None, as_json: Json = False) -> No
                 continue
             load_images(name, root)
             found[name] = None
-        except TutelageError as refusal:
-            found[name] = str(refusal)
+        except TutelageError as error:
+            found[name] = str(error)
     if absent:
         raise TutelageError(f"there is no {', '.join(absent)} in {root}: run `tutelage data fetch {' '.join(absent)}`")
     if as_json:

@@ -157,7 +157,7 @@ def _arrays(path: Path) -> tuple[Tensor, Tensor]:
         raise TutelageError(f"{path} holds the arrays {held}: call the samples 'points' and their classes 'labels'")
     y = arrays["labels"]
     if y.is_floating_point() or y.is_complex():
-        raise TutelageError(f"the labels of {path} are {y.dtype}: give whole numbers, one class a sample")
+        raise TutelageError(f"the labels of {path} are {y.dtype}: give whole numbers, one class per sample")
     return real_points(arrays["points"], path), y.long()
 
 

@@ -67,7 +67,7 @@ def _is_result(folder: Path) -> bool:
 
 
 def _members(result: TrainedStudents, seed: int | None) -> list[int]:
-    """Members to look at: those that did not diverge, or the one of a seed."""
+    """Members to look at: those that did not diverge, or the one with the given seed."""
     if result.experiment.record.weights == "none":
         raise TutelageError(
             f"experiment {result.experiment.hash} kept no weights to look at: run it with record.weights set to last"

@@ -25,9 +25,19 @@ def cache_folder(folder: Path | str | None = None) -> Path:
 
 
 def load_images(name: str, folder: Path | str | None = None) -> Images:
-    """A dataset from the folder: the file that was fetched, or the publisher's own files in ``folder/NAME`` or beside.
+    """Load a data set from files on this machine.
 
-    Whatever it was read from, the decoded arrays must have the recorded digest.
+    Parameters
+    ----------
+    name
+        A key of :data:`DATASETS`.
+    folder
+        Folder of the fetched file or of the publisher's own files; default as in :func:`fetch`.
+
+    Returns
+    -------
+    Images
+        The decoded arrays have the recorded digest.
     """
     dataset, root = find(name), cache_folder(folder)
     if path_of(dataset, root).exists():
@@ -47,7 +57,7 @@ def load_images(name: str, folder: Path | str | None = None) -> Images:
 
 
 def at_hand(name: str, folder: Path | str | None = None) -> bool:
-    """Whether the files of a dataset are in the folder; damaged ones are refused, not passed over."""
+    """Whether the files of a dataset are in the folder; damaged ones raise an error, not passed over."""
     dataset, root = find(name), cache_folder(folder)
     return path_of(dataset, root).exists() or any(read_published(dataset, p) is not None for p in (root / name, root))
 
@@ -75,7 +85,7 @@ def keep(dataset: Dataset, parts: Parts, root: Path, place: Path) -> Path:
 
 
 def checked(dataset: Dataset, parts: Parts, place: Path) -> Images:
-    """The arrays as images, refused unless they are the dataset's own, by count and digest."""
+    """The arrays as images, an error unless they are the dataset's own, by count and digest."""
     images = Images(dataset.name, *parts, classes=dataset.classes)
     counts = len(images.train), len(images.test)
     if counts != dataset.counts:

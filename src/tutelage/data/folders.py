@@ -1,4 +1,4 @@
-"""Folders of pictures, one folder a class, as ImageNet is kept: train/CLASS/*.jpg and val/CLASS/*.jpg."""
+"""Folders of pictures, one folder per class, as ImageNet is kept: train/CLASS/*.jpg and val/CLASS/*.jpg."""
 
 from pathlib import Path
 
@@ -14,15 +14,30 @@ _KINDS = {".jpg", ".jpeg", ".png", ".webp", ".bmp"}
 def image_folder(
     folder: Path | str, size: int = 224, test: str = "val", *, scaled: int | None = None, per_class: int | None = None
 ) -> Images:
-    """Pictures of a folder, the shorter side scaled to ``scaled`` and the middle square of ``size`` kept.
+    """Images from a folder of class folders, cropped to squares.
 
-    scaled: ``size`` * 256/224 unless given; per_class: at most so many training pictures of each class, the first by
-    name. Classes are the folders of ``train`` in the order of their names; those of the test folder must be among them.
+    Parameters
+    ----------
+    folder
+        Has ``train`` and the test folder, each with one folder per class.
+    size
+        Side of the middle square that is kept.
+    test
+        Name of the test folder.
+    scaled
+        Length of the shorter side before cropping; default: ``size`` * 256/224.
+    per_class
+        At most so many training images per class, the first by name.
+
+    Returns
+    -------
+    Images
+        Classes in the order of the names of the training folders.
     """
     root = Path(folder)
     if not (root / "train").is_dir() or not (root / test).is_dir():
         raise TutelageError(
-            f"{root} has no folders 'train' and '{test}' with one folder a class: name the folder above them"
+            f"{root} has no folders 'train' and '{test}' with one folder per class: name the folder above them"
         )
     classes = tuple(sorted(p.name for p in (root / "train").iterdir() if p.is_dir()))
     strange = sorted({p.name for p in (root / test).iterdir() if p.is_dir()} - set(classes))

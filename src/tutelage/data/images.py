@@ -14,7 +14,19 @@ from tutelage.printing import printed
 @printed
 @dataclass(frozen=True, eq=False)
 class Images:
-    """Images uint8 [N, H, W, C] and labels int64 [N], for training and for testing; classes: their names in order."""
+    """Labelled images for training and testing.
+
+    Attributes
+    ----------
+    name
+        Of the data set.
+    train, test
+        Images uint8 [N, H, W, C].
+    train_labels, test_labels
+        Labels int64 [N].
+    classes
+        Names of the classes in the order of their labels.
+    """
 
     name: str
     train: np.ndarray
@@ -94,7 +106,18 @@ class Images:
 
 
 def digest(images: Images) -> str:
-    """The SHA-256 of the decoded arrays, shapes included: the same whatever file they were read from."""
+    """SHA-256 of the decoded arrays, shapes included, whatever file they were read from.
+
+    Parameters
+    ----------
+    images
+        A data set.
+
+    Returns
+    -------
+    str
+        Hexadecimal digits.
+    """
     sum_ = hashlib.sha256()
     for array in (images.train, images.train_labels, images.test, images.test_labels):
         plain = np.ascontiguousarray(array, dtype=np.uint8 if array.ndim == 4 else np.int64)

@@ -64,7 +64,19 @@ class Corpus:
 
 
 def film_talk(train: int = 1 << 15, test: int = 2048, seed: int = 0) -> Corpus:
-    """Sentences of :data:`.FILM_TALK`, those of the test after those of the training in one stream."""
+    """Sentences about films drawn from a small grammar with a known entropy.
+
+    Parameters
+    ----------
+    train, test
+        Numbers of sentences; those of the test set follow those of the training set in one random stream.
+    seed
+        Of the stream.
+
+    Returns
+    -------
+    Corpus
+    """
     return from_grammar(FILM_TALK, train, test, seed)
 
 
@@ -79,11 +91,26 @@ def from_grammar(grammar: Grammar, train: int, test: int, seed: int = 0) -> Corp
 
 
 def read_sentences(path: Path | str, *, longest: int = LONGEST, vocabulary: int = 2000, seed: int = 0) -> Corpus:
-    """Sentences of a text file: one a line, split at . ! ? besides, in small letters, the long ones left out.
+    """Read the sentences of a text file.
 
-    vocabulary: how many words have a number of their own, the frequent ones first; the rest share one. A tenth of the
-    sentences, drawn by the seed, is for the test. The entropy is that of the distribution that gives every sentence of
-    the file the same weight, as it stands in numbers.
+    Lines are split at ``. ! ?`` as well, letters become lower case, and sentences with too many words are left out. A
+    tenth of the sentences is kept for testing.
+
+    Parameters
+    ----------
+    path
+        Text file in UTF-8.
+    longest
+        Words of the longest sentence that is kept.
+    vocabulary
+        Number of words that are told apart, the most frequent first; all others share one.
+    seed
+        Decides which sentences are for testing.
+
+    Returns
+    -------
+    Corpus
+        Its entropy is that of the distribution that gives every sentence of the file the same weight.
     """
     text = _read(Path(path))
     split = [tuple(_WORD.findall(piece.lower())) for piece in re.split(r"[.!?\n\r]+", text)]

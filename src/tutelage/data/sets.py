@@ -25,10 +25,21 @@ class Source:
 
 @dataclass(frozen=True)
 class Dataset:
-    """One dataset: its classes, how its files are read (formats are tried in order), and where they come from.
+    """A known image data set: classes, file formats and sources.
 
-    digest: of the decoded arrays (:func:`tutelage.data.images.digest`); what differs is not used. None: not recorded,
-    since no copy was at hand to take it from; then the counts of images alone are checked.
+    Attributes
+    ----------
+    name, about
+        Name for :func:`load_images`, and one line about it.
+    classes, counts
+        Names of the classes; numbers of training and test images.
+    formats
+        Readers that are tried in order.
+    sources
+        Where :func:`fetch` gets it from.
+    digest
+        SHA-256 of the decoded arrays (:func:`digest`); other arrays are rejected. None where it is not recorded; then
+        only the counts are checked.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Few labels: subsets with so many images a class, some held for selection, the rest without labels (Phuong 2021,
+"""Few labels: subsets with a number of images a class, some held for selection, the rest without labels (Phuong 2021,
 6.4).
 """
 

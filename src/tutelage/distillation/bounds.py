@@ -26,13 +26,27 @@ class Bound:
 
 
 def risk_bound(p: Reverse, count: int, beta: Tensor, *, tighter: bool = False, delta: float = 0.0) -> Tensor:
-    r"""The bound of Theorem 5.3 for n < d at any beta in [0, pi/2 - delta] (Phuong 2021, eqs. 5.19 and D.43), shape of
-    beta.
+    r"""Bound on the expected transfer risk for n < d (Phuong 2021, Theorem 5.3, eqs. 5.19 and D.43).
 
     .. math:: p(\beta) + p(\pi/2 - \delta - \beta)^n
 
-    tighter: with the factor 1 - p(beta) before the second term, which the proof gives; delta: the angle by which a
-    student may miss w_hat (Theorem D.4).
+    Parameters
+    ----------
+    p
+        theta -> P[angle >= theta].
+    count
+        n.
+    beta
+        Any angles in [0, pi/2 - delta].
+    tighter
+        Whether to put the factor 1 - p(beta) before the second term, which the proof gives.
+    delta
+        Angle by which a student may miss w_hat (Theorem D.4).
+
+    Returns
+    -------
+    Tensor
+        Of the shape of beta.
     """
     if count < 1:
         raise TutelageError(f"a bound needs at least one input, not {count}")
@@ -44,8 +58,24 @@ def risk_bound(p: Reverse, count: int, beta: Tensor, *, tighter: bool = False, d
 
 
 def best_bound(p: Reverse, count: int, *, tighter: bool = False, delta: float = 0.0) -> Bound:
-    """The least of :func:`risk_bound` over beta, by a grid that is refined three times.
+    """Smallest :func:`risk_bound` over beta.
 
+    Parameters
+    ----------
+    p
+        theta -> P[angle >= theta].
+    count
+        n.
+    tighter, delta
+        As in :func:`risk_bound`.
+
+    Returns
+    -------
+    Bound
+        By a grid that is refined three times.
+
+    Examples
+    --------
     >>> uniform = best_bound(lambda theta: 1 - 2 * theta / math.pi, 20)
     >>> round(uniform.value, 3)
     0.189
@@ -60,7 +90,21 @@ def best_bound(p: Reverse, count: int, *, tighter: bool = False, delta: float = 
 
 
 def margin_bound(p: Reverse, count: int, beta: float) -> float:
-    """gamma^n with gamma = p(pi/2 - beta), where p(beta) = 0 and gamma < 1 (Phuong 2021, Corollary 5.1)."""
+    """Bound gamma^n with gamma = p(pi/2 - beta), where p(beta) = 0 and gamma < 1 (Phuong 2021, Corollary 5.1).
+
+    Parameters
+    ----------
+    p
+        theta -> P[angle >= theta].
+    count
+        n.
+    beta
+        An angle with p(beta) = 0.
+
+    Returns
+    -------
+    float
+    """
     at = p(torch.tensor([beta, math.pi / 2 - beta], dtype=torch.float64))
     if float(at[0]) != 0 or float(at[1]) >= 1:
         raise TutelageError(
@@ -71,8 +115,21 @@ def margin_bound(p: Reverse, count: int, beta: float) -> float:
 
 
 def polynomial_bound(kappa: float, count: int) -> float:
-    """(1 + (log n)^kappa) / n^kappa, where p(theta) <= (1 - 2 theta / pi)^kappa (Phuong 2021, Corollary 5.2).
+    """Bound (1 + (log n)^kappa) / n^kappa, where p(theta) <= (1 - 2 theta / pi)^kappa (Phuong 2021, Corollary 5.2).
 
+    Parameters
+    ----------
+    kappa
+        Degree.
+    count
+        n.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
     >>> round(polynomial_bound(1.0, 20), 3)
     0.2
     """

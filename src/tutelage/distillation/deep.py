@@ -49,10 +49,26 @@ def end_to_end(network: Network) -> Tensor:
 def balanced_start(
     transfer: TransferSet, seeds: Sequence[int], layers: int, scale: float = 0.01, width: int = 10
 ) -> Start:
-    """A random start of length ``scale`` that meets (Phuong 2021, eqs. 5.12 and 5.13), for one output always of rank
-    one.
+    """Random balanced start of a deep linear student (Phuong 2021, eqs. 5.12 and 5.13).
 
-    The sign is turned where the loss is not below that of 0, and the length halved where neither sign will do.
+    The sign is flipped where the loss is not below that of 0, and the length halved where neither sign helps.
+
+    Parameters
+    ----------
+    transfer
+        Transfer sets.
+    seeds
+        One per member.
+    layers
+        Number of layers.
+    scale
+        Length of the product w(0).
+    width
+        Of the hidden layers.
+
+    Returns
+    -------
+    Start
     """
     if layers < 1 or width < 1 or not scale > 0:
         raise TutelageError(
@@ -102,12 +118,23 @@ def imbalance(network: Network) -> Tensor:
 
 
 def guaranteed(start: Tensor, goal: Tensor, layers: int) -> Tensor:
-    r"""The least eps of Theorem 5.2 from the norms of w(0) and w_hat (Phuong 2021, eq. D.40), any shape.
+    r"""Smallest eps of Phuong 2021, Theorem 5.2 (eq. D.40).
 
     .. math:: \epsilon^2 = |w(0)|^{2/L} |\hat w|^2 / (|\hat w|^{2/L} - |w(0)|^{2/L})
 
-    (Phuong 2021, eq. D.41 prints another right side, which does not follow from D.40.) Infinite where |w(0)| >=
-    |w_hat|.
+    Eq. D.41 prints another right side, which does not follow from D.40.
+
+    Parameters
+    ----------
+    start, goal
+        |w(0)| and |w_hat|, any shape.
+    layers
+        L.
+
+    Returns
+    -------
+    Tensor
+        Infinite where |w(0)| >= |w_hat|.
     """
     ratio = (start / goal) ** (2 / layers)
     return torch.where(ratio < 1, goal * (ratio / (1 - ratio).clamp_min(1e-300)).sqrt(), torch.inf)
@@ -135,13 +162,27 @@ def norm_cap(start: Tensor, goal: Tensor, layers: int) -> Tensor:
 
 
 def limit(transfer: TransferSet, start: Tensor, layers: int) -> Tensor:
-    r"""Where gradient flow from a balanced start w(0) [S, d] ends, exactly: [S, d].
+    r"""Exact limit of gradient flow of a deep linear student from a balanced start.
 
     .. math:: w(\infty) = \hat w + (\nu / |w(0)|)^{(L-1)/L} P_Q w(0), \qquad
         \nu^2 = |\hat w|^2 + |P_Q w(0)|^2 (\nu / |w(0)|)^{2(L-1)/L}
 
-    From the conserved quantity (Phuong 2021, eq. D.32) and the loss going to 0; P_Q takes away the data's span, and for
-    one layer w(inf) = w_hat + P_Q w(0). Theorem 5.2 bounds the distance from w_hat; this is its value.
+    It follows from the conserved quantity (Phuong 2021, eq. D.32) and the loss going to 0; P_Q removes the span of the
+    data, and for one layer w(inf) = w_hat + P_Q w(0). Theorem 5.2 bounds the distance from w_hat; this is its value.
+
+    Parameters
+    ----------
+    transfer
+        Transfer sets.
+    start
+        w(0) [S, d].
+    layers
+        L.
+
+    Returns
+    -------
+    Tensor
+        [S, d].
     """
     goal, rest = learned(transfer), transfer.across(start)
     if layers == 1:

@@ -26,9 +26,20 @@ from tutelage.printing import printed
 @printed
 @dataclass(frozen=True, eq=False)
 class StudentFlow:
-    """S students on their way: transfer sets, the times of the records, w [T, S, d], the number of layers.
+    """Linear students at the recorded times of a gradient flow.
 
-    weights: every layer [T, S, in, out], or None where the product alone was followed.
+    Attributes
+    ----------
+    transfer
+        Transfer sets.
+    times
+        T times.
+    w
+        Product of the layers, [T, S, d].
+    layers
+        Number of layers.
+    weights
+        Every layer [T, S, in, out], or None where only the product was followed.
     """
 
     transfer: TransferSet
@@ -51,7 +62,23 @@ class StudentFlow:
 def flow(
     transfer: TransferSet, start: Network, times: Sequence[float], relative: float = 1e-10, absolute: float = 1e-12
 ) -> StudentFlow:
-    """Gradient flow of all layers from a linear network, balanced or not, recorded at the given times."""
+    """Gradient flow of all layers of a linear student, balanced or not.
+
+    Parameters
+    ----------
+    transfer
+        Transfer sets.
+    start
+        Linear networks with S members.
+    times
+        Times to record.
+    relative, absolute
+        Tolerances of the integrator.
+
+    Returns
+    -------
+    StudentFlow
+    """
     _check(transfer, start)
     shapes = [w.shape[1:] for w in start.weights]
     sizes = [a * b for a, b in shapes]
@@ -72,9 +99,23 @@ def flow(
 def descent(
     transfer: TransferSet, start: Network, records: Sequence[int], rate: float | Tensor | None = None
 ) -> StudentFlow:
-    """Gradient descent of all layers, recorded after so many steps; times are steps times the (mean) rate.
+    """Gradient descent of all layers of a linear student.
 
-    rate: one for all members or [S]; without one, a quarter of ``transfer.safe_step``.
+    Parameters
+    ----------
+    transfer
+        Transfer sets.
+    start
+        Linear networks with S members.
+    records
+        Numbers of steps after which to record.
+    rate
+        One learning rate or [S]; default: a quarter of ``transfer.safe_step``.
+
+    Returns
+    -------
+    StudentFlow
+        Times are steps times the mean rate.
     """
     _check(transfer, start)
     if list(records) != sorted(set(records)) or (records and records[0] < 0):
@@ -106,7 +147,23 @@ def induced_flow(
     relative: float = 1e-10,
     absolute: float = 1e-12,
 ) -> StudentFlow:
-    """The flow of the product from a balanced start w(0) [S, d] (Phuong 2021, Lemma D.2); one layer may start at 0."""
+    """Flow of the product of the layers from a balanced start (Phuong 2021, Lemma D.2).
+
+    Parameters
+    ----------
+    transfer
+        Transfer sets.
+    start
+        w(0) [S, d]; with one layer it may be 0.
+    layers
+        Number of layers.
+    times, relative, absolute
+        As in :func:`flow`.
+
+    Returns
+    -------
+    StudentFlow
+    """
     state, rebuild, velocity = _reduced(transfer, start, layers)
     out = rebuild(integrate(velocity, state, times, relative=relative, absolute=absolute))
     return StudentFlow(transfer, tuple(times), out, layers)
@@ -120,10 +177,23 @@ def settle(
     longest: float = 1e6,
     relative: float | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Follow the product until it is within ``tolerance`` of its exact limit: w [S, d], and the time it took [S].
+    """Follow the product of the layers until it is near its exact limit.
 
-    Times are powers of two; a member that is farther away at time ``longest`` is refused by name. relative: the
-    tolerated error of a step, 1e-10 or a hundredth of the tolerance unless told.
+    Parameters
+    ----------
+    transfer, start, layers
+        As in :func:`induced_flow`.
+    tolerance
+        Distance from the limit at which to stop.
+    longest
+        Largest time; a member that is farther away then raises an error.
+    relative
+        Tolerance of the integrator; default: 1e-10 or a hundredth of the tolerance.
+
+    Returns
+    -------
+    w, time
+        [S, d] and [S]; times are powers of two.
     """
     goal = limit(transfer, start, layers)
     state, rebuild, velocity = _reduced(transfer, start, layers)

@@ -11,13 +11,26 @@ from tutelage.errors import TutelageError
 
 
 def learned(transfer: TransferSet) -> Tensor:
-    r"""The limit of gradient flow from 0: the teacher projected onto the data's span (Phuong 2021, eq. 5.6), [S, d].
+    r"""What distillation teaches a linear student: the teacher projected onto the span of the data.
 
     .. math:: \hat w = w_* \text{ for } n \ge d, \qquad \hat w = X (X^T X)^{-1} X^T w_* \text{ for } n < d
+        \qquad \text{(Phuong 2021, eq. 5.6)}
 
-    Where the inputs are not in general position the projection is still the limit, with the span's own dimension
-    (``transfer.rank``) in place of n; the teacher is found where that is d.
+    It is the limit of gradient flow from 0. Where inputs are not in general position, the rank of the data takes the
+    place of n.
 
+    Parameters
+    ----------
+    transfer
+        Transfer sets.
+
+    Returns
+    -------
+    Tensor
+        w_hat, [S, d].
+
+    Examples
+    --------
     >>> few = TransferSet(torch.tensor([[1.0, 0.0, 0.0], [1.0, 1.0, 0.0]]), torch.tensor([2.0, 1.0, 5.0]))
     >>> learned(few).round(decimals=12).tolist()
     [[2.0, 1.0, 0.0]]
@@ -27,11 +40,21 @@ def learned(transfer: TransferSet) -> Tensor:
 
 
 def newton(transfer: TransferSet, tolerance: float = 1e-12, most: int = 1000) -> Tensor:
-    """The same limit by Newton's method in the data's span, from the loss alone and not from the teacher: [S, d].
+    """The limit of :func:`learned` by Newton's method on the loss, without using the teacher.
 
-    For n <= d every logit is a convex problem of its own, which Newton's method from 0 meets from one side; otherwise a
-    step is a weighted least-squares problem, halved until the loss falls. It takes about as many steps as the largest
-    logit is large.
+    Parameters
+    ----------
+    transfer
+        Transfer sets.
+    tolerance
+        Of the gradient.
+    most
+        Largest number of steps; about as many are needed as the largest logit is large.
+
+    Returns
+    -------
+    Tensor
+        [S, d].
     """
     basis = transfer.basis
     rows = transfer.x @ basis  # [S, n, k], zero columns beyond the rank
@@ -75,8 +98,20 @@ def _falling(transfer: TransferSet, basis: Tensor, rows: Tensor, c: Tensor, step
 
 
 def angle(first: Tensor, second: Tensor) -> Tensor:
-    """alpha in [0, pi] between vectors on the last axis (Phuong 2021, eq. 5.28), to full precision near 0 and pi.
+    """Angle between vectors, accurate near 0 and pi (Phuong 2021, eq. 5.28).
 
+    Parameters
+    ----------
+    first, second
+        Vectors on the last axis.
+
+    Returns
+    -------
+    Tensor
+        In [0, pi].
+
+    Examples
+    --------
     >>> angle(torch.tensor([1.0, 0.0]), torch.tensor([0.0, 2.0])).item()
     1.5707963705062866
     """
@@ -88,6 +123,17 @@ def angle(first: Tensor, second: Tensor) -> Tensor:
 
 
 def unsigned_angle(first: Tensor, second: Tensor) -> Tensor:
-    """The angle between the lines, in [0, pi/2] (Phuong 2021, eq. 5.16)."""
+    """Angle between the lines of two vectors (Phuong 2021, eq. 5.16).
+
+    Parameters
+    ----------
+    first, second
+        Vectors on the last axis.
+
+    Returns
+    -------
+    Tensor
+        In [0, pi/2].
+    """
     found = angle(first, second)
     return torch.minimum(found, torch.pi - found)

@@ -20,7 +20,7 @@ from tutelage.printing import printed
 
 
 class Learner(Protocol):
-    """What ``monotonicity`` and ``outcome`` take; stream tells draws of one member apart."""
+    """Protocol of a learner: from transfer sets to students; ``stream`` tells several draws of one member apart."""
 
     def __call__(self, transfer: TransferSet, seeds: Sequence[int], stream: str = ...) -> Tensor: ...
 
@@ -28,7 +28,7 @@ class Learner(Protocol):
 @printed
 @dataclass(frozen=True)
 class Distillation:
-    """Gradient descent on soft labels from 0, trained to the end: w_hat (Phuong 2021, Theorem 5.1)."""
+    """Learner: gradient descent on soft labels from 0, trained to the end (Phuong 2021, Theorem 5.1)."""
 
     def __call__(self, transfer: TransferSet, seeds: Sequence[int], stream: str = "bias") -> Tensor:
         return learned(transfer)
@@ -37,9 +37,15 @@ class Distillation:
 @printed
 @dataclass(frozen=True)
 class Weakened:
-    r"""w_delta = w_hat + delta (|w_hat| / |q|) q with q Gaussian orthogonal to the data (Phuong 2021, section 5.4.2).
+    """Learner with a weaker bias towards the span of the data (Phuong 2021, section 5.4.2).
 
-    All of them fit the soft labels exactly. For n >= d there is nothing orthogonal to the data, and w_delta = w_hat.
+    It returns w_hat + delta (|w_hat| / |q|) q with q Gaussian orthogonal to the data, which fits the soft labels
+    exactly. For n >= d there is nothing orthogonal to the data.
+
+    Parameters
+    ----------
+    delta
+        Size of the part outside the span.
     """
 
     delta: float
@@ -59,10 +65,14 @@ class Weakened:
 @printed
 @dataclass(frozen=True)
 class HardTarget:
-    """Gradient descent on the teacher's classes from 0: so many steps, or without end the max-margin vector.
+    """Learner: gradient descent on the teacher's classes from 0.
 
-    steps: each of size 4 n / lambda_max unless told; None: the direction that descent tends to, the homogeneous
-    max-margin vector, which exists because the teacher itself separates its classes.
+    Parameters
+    ----------
+    steps
+        Number of steps; None for the limit, the homogeneous max-margin vector.
+    rate
+        Learning rate; default: 4 n / lambda_max.
     """
 
     steps: int | None = 2000

@@ -24,10 +24,18 @@ _BATCH = 512  # samples a teacher is asked about at once
 @printed
 @dataclass(frozen=True, eq=False)
 class Distilled:
-    """A student and how its distilling went.
+    """A distilled student.
 
-    losses: mean over each epoch; agreement: share of held-out samples on which the student's class is the teachers';
-    accuracy: share on which it is the label, None without labels; teacher_accuracy: the teachers' own, likewise.
+    Attributes
+    ----------
+    student
+        The trained copy.
+    losses
+        Mean loss of every epoch.
+    agreement
+        Share of held-out samples on which the student's class is the teachers'.
+    accuracy, teacher_accuracy
+        Shares on which the student's and the teachers' class is the label; None without labels.
     """
 
     student: nn.Module
@@ -55,15 +63,36 @@ def distil(
     seconds: float | None = None,
     **training: Any,
 ) -> Distilled:
-    """Train a copy of the student on what one or several teachers say about the data.
+    """Train a copy of the student on the outputs of one or several teachers.
 
-    Settings are those of :class:`.Training`, given as one or by name (epochs=..., batch=..., learning_rate=...), not
-    both; by name, those left out are 10 epochs of Adam with batches of 128 and the rate 1e-3. The last batch of an
-    epoch may be smaller.
-    data: inputs [N, ...], or inputs and labels, or a loader of batches of either (read once and kept). held_out: what
-    agreement and accuracy are taken on, the data itself unless given. seconds: training ends after the step at which
-    so much time has passed, and an epoch cut short counts with the inputs it saw.
-    The given student is left as it is; teachers run in evaluation mode, once, and their outputs [N, C] are kept.
+    Parameters
+    ----------
+    teacher
+        One module or several; they run once, in evaluation mode, and their outputs [N, C] are kept.
+    student
+        A module with the same outputs; it is left as it is.
+    data
+        Inputs [N, ...], or (inputs, labels), or a loader of batches of either, which is read once and kept.
+    settings
+        Length, batch, learning rate and optimiser. Alternatively pass fields by name; those left out are 10 epochs of
+        Adam with batches of 128 and learning rate 1e-3. The last batch of an epoch may be smaller.
+    held_out
+        Inputs (and labels) on which agreement and accuracy are measured; default: the data itself.
+    softening
+        Temperature and share of hard labels.
+    seed
+        Of the batches.
+    on_epoch
+        Called with the epoch and its mean loss.
+    seconds
+        Time limit; training then ends after the current step.
+    **training
+        Fields of :class:`~tutelage.training.Training`, if ``settings`` is not given.
+
+    Returns
+    -------
+    Distilled
+        The trained copy and how the training went.
     """
     how = softening or Softening()
     settings = given(settings, training, epochs=10, batch=128, learning_rate=1e-3, optimiser=Adam())
@@ -138,7 +167,7 @@ def _inputs_and_labels(data: Tensor | tuple | Iterable) -> tuple[Tensor, Tensor 
     if len(x) == 0:
         raise TutelageError("there are no samples to distil on: give at least one")
     if y is not None and y.shape != x.shape[:1]:
-        raise TutelageError(f"labels have shape {list(y.shape)} for {len(x)} inputs: give one class a sample")
+        raise TutelageError(f"labels have shape {list(y.shape)} for {len(x)} inputs: give one class per sample")
     return x, y
 
 

@@ -20,7 +20,17 @@ _SAME = 1e-10
 @printed
 @dataclass(frozen=True, eq=False)
 class TransferOutcome:
-    """S trained students: w [S, d], unsigned angle with the teacher [S], transfer risk [S]."""
+    """Trained linear students.
+
+    Attributes
+    ----------
+    w
+        [S, d].
+    angle
+        Unsigned angle with the teacher, [S].
+    risk
+        Transfer risk, [S].
+    """
 
     w: Tensor
     angle: Tensor
@@ -35,9 +45,12 @@ class TransferOutcome:
 @printed
 @dataclass(frozen=True, eq=False)
 class Monotonicity:
-    """Unsigned angles with the teacher before and after one more input: [S], [S].
+    """Unsigned angles with the teacher before and after one more input; changes within 1e-10 count as none.
 
-    Changes within 1e-10 count as none: an input that a max-margin vector does not rest on leaves it as it was.
+    Attributes
+    ----------
+    before, after
+        [S] each.
     """
 
     before: Tensor
@@ -60,8 +73,23 @@ class Monotonicity:
 
 
 def outcome(learner: Learner, task: DistillationTask, seeds: Sequence[int], count: int) -> TransferOutcome:
-    """Train a learner on a transfer set of ``count`` inputs a seed.
+    """Train a learner on transfer sets and measure the students.
 
+    Parameters
+    ----------
+    learner, task
+        What is trained on what.
+    seeds
+        One per transfer set.
+    count
+        n.
+
+    Returns
+    -------
+    TransferOutcome
+
+    Examples
+    --------
     >>> from tutelage.distillation import Distillation, Polynomial
     >>> found = outcome(Distillation(), Polynomial(10, kappa=1.0), range(4), 10)
     >>> found.risk.tolist()
@@ -75,10 +103,23 @@ def outcome(learner: Learner, task: DistillationTask, seeds: Sequence[int], coun
 def monotonicity(
     learner: Learner, task: DistillationTask, seeds: Sequence[int], count: int, reading: Reading = "redrawn"
 ) -> Monotonicity:
-    """The probability that one more input brings the student nearer to the teacher (Phuong 2021, eq. 5.34).
+    """Probability that one more input brings the student nearer to the teacher (Phuong 2021, eq. 5.34).
 
-    reading: the seed does not say whether a learner that draws keeps its draw when the input is added ("reused") or
-    draws anew ("redrawn"); it matters for ``Weakened`` alone. Once n >= d nothing can improve, and the index is 0.
+    Parameters
+    ----------
+    learner, task
+        What is trained on what.
+    seeds
+        One per pair of transfer sets.
+    count
+        n before the additional input; once n >= d nothing can improve and the index is 0.
+    reading
+        Whether a learner that draws keeps its draw when the input is added ("reused") or draws anew ("redrawn"), which
+        the thesis does not say; it matters for :class:`Weakened` only.
+
+    Returns
+    -------
+    Monotonicity
     """
     if reading not in ("redrawn", "reused"):
         raise TutelageError(f"a learner's draw is 'redrawn' or 'reused', not '{reading}'")

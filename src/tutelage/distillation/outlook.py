@@ -32,10 +32,18 @@ class Line:
 @printed
 @dataclass(frozen=True)
 class Outlook:
-    """n inputs against d features of the last layer, the rank of the features, and every linear teacher.
+    """What theory says about distilling a network's last linear layer on given inputs.
 
-    biased: whether one of the features is the constant that carries the bias; held_out: whether disagreement was
-    counted on inputs that the student does not see.
+    Attributes
+    ----------
+    count, dimension, rank
+        n inputs, d features of the last layer, and the rank of the features.
+    biased
+        Whether one of the features is the constant that carries the bias.
+    held_out
+        Whether disagreement was measured on inputs that the student does not see.
+    lines
+        One line per class.
     """
 
     count: int
@@ -52,12 +60,27 @@ class Outlook:
 
 
 def outlook(teacher: nn.Sequential, x: Tensor, held_out: Tensor | None = None) -> Outlook:
-    """What a student comes to that learns the teacher's last linear layer from its soft labels on frozen features.
+    """Theory for a student that learns the teacher's last linear layer on frozen features.
 
     Each class by itself: for two classes (or one output) the log-odds, as in the theory; for more, one class against
-    the rest: its logit less the mean of the others', which stands beside the theory, since softmax is not linear in it.
-    The bounds take the angles of these inputs for the distribution's own.
+    the rest, for which the theory is only a guide, since softmax is not linear in it. The bounds use the angles of
+    these inputs as if they were the distribution's.
 
+    Parameters
+    ----------
+    teacher
+        A ``torch.nn.Sequential`` that ends with a linear layer.
+    x
+        Inputs [N, ...].
+    held_out
+        Inputs on which disagreement is measured; default: x.
+
+    Returns
+    -------
+    Outlook
+
+    Examples
+    --------
     >>> few = outlook(nn.Sequential(nn.Linear(3, 1, bias=False)), torch.eye(3)[:2])
     >>> few.count, few.dimension, few.rank
     (2, 3, 2)

@@ -23,9 +23,23 @@ _NODES, _WIDTH = 401, 4.0
 
 
 def risk_at_angle(p: Reverse, alpha: Tensor, dimension: int, widest: float = math.pi / 2) -> Tensor:
-    """R(alpha) for alpha in [0, pi], any shape; widest: the angle from which on p is 0.
+    """Transfer risk of a student at a given angle with the teacher.
 
-    By double-exponential quadrature, which bears with p having a corner at pi/2 and the density one at |t| = 1.
+    Parameters
+    ----------
+    p
+        theta -> P[angle >= theta].
+    alpha
+        Angles in [0, pi], any shape.
+    dimension
+        d.
+    widest
+        Angle from which on p is 0.
+
+    Returns
+    -------
+    Tensor
+        R(alpha), by double-exponential quadrature.
     """
     if dimension < 2:
         raise TutelageError(f"angles need at least two dimensions, not {dimension}")
@@ -59,9 +73,19 @@ def _nodes() -> tuple[Tensor, Tensor, Tensor]:
 
 
 def disagreement(w: Tensor, teacher: Tensor, points: Tensor) -> tuple[Tensor, Tensor]:
-    """The share of points on which a student's class is not the teacher's, and its standard error: [S], [S].
+    """Share of points on which the student's class differs from the teacher's.
 
-    w [S, d], teacher [S, d] or [d], points [S, N, d] or [N, d]. Where the share is 0 or 1 the error is given as 1/N.
+    Parameters
+    ----------
+    w, teacher
+        [S, d], and [S, d] or [d].
+    points
+        [S, N, d] or [N, d].
+
+    Returns
+    -------
+    share, error
+        [S] each; the standard error is given as 1/N where the share is 0 or 1.
     """
     teacher = teacher.unsqueeze(0) if teacher.ndim == 1 else teacher
     if points.ndim == 2:

@@ -20,7 +20,17 @@ from tutelage.printing import printed
 @printed
 @dataclass(frozen=True)
 class Softening:
-    """How labels are softened: the temperature, the share of hard labels, whether the soft part is scaled by T^2."""
+    """How the teachers' outputs become labels.
+
+    Parameters
+    ----------
+    temperature
+        T; logits are divided by it.
+    hard_share
+        Share of the loss on hard labels.
+    scaled
+        Whether the soft part of the loss is multiplied by T^2.
+    """
 
     temperature: float = 1.0
     hard_share: float = 0.0

@@ -22,7 +22,10 @@ from tutelage.printing import printed
 
 
 class DistillationTask(Protocol):
-    """What a study needs of a task; ``exact`` says whether p and risk are closed forms or come from a sample."""
+    """Protocol of a task: a teacher and a distribution of inputs.
+
+    ``exact`` says whether p and the risk are closed forms or come from a sample.
+    """
 
     exact: bool
 
@@ -87,8 +90,17 @@ class _Symmetric:
 @printed
 @dataclass(frozen=True)
 class Polynomial(_Symmetric):
-    """p(theta) = (1 - 2 theta / pi)^kappa: 1 is a uniform angle, 2 leaves little near the boundary.
+    """Task with p(theta) = (1 - 2 theta / pi)^kappa.
 
+    Parameters
+    ----------
+    dimension, norm
+        d, and the length of the teacher.
+    kappa
+        Degree: 1 is a uniform angle, 2 leaves little mass near the boundary.
+
+    Examples
+    --------
     >>> task = Polynomial(dimension=100, kappa=1.0)
     >>> round(float(task.p(torch.tensor(math.pi / 4, dtype=torch.float64))), 12), task.transfer(range(3), 5).x.shape
     (0.5, torch.Size([3, 5, 100]))
@@ -113,7 +125,17 @@ class Polynomial(_Symmetric):
 @printed
 @dataclass(frozen=True)
 class LargeMargin(_Symmetric):
-    """A polynomial task conditioned to angles below ``limit`` < pi/2: a wedge without mass around the boundary."""
+    """Polynomial task without mass in a wedge around the teacher's boundary.
+
+    Parameters
+    ----------
+    dimension, norm
+        d, and the length of the teacher.
+    limit
+        Largest angle with the teacher's line, below pi/2.
+    kappa
+        Degree of the polynomial.
+    """
 
     limit: float = math.pi / 3
     kappa: float = 1.0
@@ -142,7 +164,17 @@ class LargeMargin(_Symmetric):
 @printed
 @dataclass(frozen=True)
 class Isotropic(_Symmetric):
-    """x ~ N(0, I): p(theta) = I_{cos^2 theta}(1/2, (d-1)/2), and the risk of a student at angle alpha is alpha / pi."""
+    """Task with inputs x ~ N(0, I): the risk of a student at angle alpha is alpha / pi.
+
+    Here p(theta) = I_{cos^2 theta}(1/2, (d-1)/2), the regularised incomplete beta function.
+
+    Parameters
+    ----------
+    dimension
+        d.
+    norm
+        Length of the teacher.
+    """
 
     def p(self, theta: Tensor) -> Tensor:
         cos = theta.cos().clamp(0, 1).square().numpy()
@@ -159,9 +191,16 @@ class Isotropic(_Symmetric):
 @printed
 @dataclass(frozen=True, eq=False)
 class Empirical:
-    """Real inputs and a teacher: transfer sets come from the pool without repetition, risks from the held-out points.
+    """Task with real inputs and a teacher; transfer sets are drawn from the pool without repetition.
 
-    pool [N, d], teacher [d], held_out [M, d]; p is the share of the pool at an angle of theta or more.
+    Parameters
+    ----------
+    pool
+        Inputs [N, d]; p(theta) is the share of them at an angle of theta or more.
+    teacher
+        [d].
+    held_out
+        Inputs [M, d] on which risks are measured.
     """
 
     pool: Tensor
@@ -174,7 +213,7 @@ class Empirical:
         if pool.ndim != 2 or out.ndim != 2 or w.shape != pool.shape[1:] or w.shape != out.shape[1:]:
             shapes = [list(v.shape) for v in (pool, w, out)]
             raise TutelageError(f"wanted pool [N, d], teacher [d] and held-out points [M, d], not {shapes}")
-        TransferSet(pool, w), TransferSet(out, w)  # refuses what is empty, not finite, or a teacher of 0
+        TransferSet(pool, w), TransferSet(out, w)  # rejects what is empty, not finite, or a teacher of 0
         if bool((pool == 0).all(1).any()):
             raise TutelageError("an input of the pool is 0 and has no angle with the teacher: leave it out")
         for name, value in (("pool", pool), ("teacher", w), ("held_out", out)):

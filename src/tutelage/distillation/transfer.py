@@ -1,4 +1,4 @@
-"""Transfer sets: inputs, and a teacher whose soft labels they carry; one set a member."""
+"""Transfer sets: inputs, and a teacher whose soft labels they carry; one set per member."""
 
 import math
 from collections.abc import Sequence
@@ -19,11 +19,17 @@ _RANK = 1e-10
 @printed
 @dataclass(frozen=True, eq=False)
 class TransferSet:
-    r"""S transfer sets of n inputs, labelled :math:`y_i = \sigma(w_* \cdot x_i)` by a teacher each (Phuong 2021,
-    section 5.2).
+    r"""S transfer sets of n inputs with soft labels :math:`y_i = \sigma(w_* \cdot x_i)` (Phuong 2021, section 5.2).
 
-    x float64 [S, n, d]; teacher float64 [S, d]; both may come without the member axis.
+    Parameters
+    ----------
+    x
+        Inputs [S, n, d] or [n, d], stored in float64.
+    teacher
+        [S, d] or [d].
 
+    Examples
+    --------
     >>> few = TransferSet(torch.tensor([[1.0, 0.0, 0.0]]), torch.tensor([2.0, 1.0, 0.0]))
     >>> few.members, few.count, few.dimension, few.rank.tolist()
     (1, 1, 3, [1])

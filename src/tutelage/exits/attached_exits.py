@@ -21,12 +21,31 @@ def with_exits(
     own_output: bool = True,
     seed: int = 0,
 ) -> MultiExit:
-    """A network with an exit behind each named layer, and its own output as the last one unless told otherwise.
+    """Attach exits to a module of your own.
 
-    layers: as in ``module.named_modules()``, in the order in which they run. heads: one a named layer; else standard
-    ones (:func:`pooled_head`) with as many classes as the module itself has outputs, or ``classes``. example: inputs
-    [B, ...] that the module takes. The stages share their weights with the module; nothing is copied.
+    Parameters
+    ----------
+    module
+        Any module that torch can trace; its weights are shared, not copied.
+    layers
+        Names from ``module.named_modules()``, in the order in which they run; an exit is attached behind each.
+    example
+        Inputs [B, ...] that the module takes.
+    classes
+        Number of classes; default: the module's outputs.
+    heads
+        One per named layer; default: :func:`pooled_head`.
+    own_output
+        Whether the module's own output is the last exit.
+    seed
+        Of the heads' weights.
 
+    Returns
+    -------
+    MultiExit
+
+    Examples
+    --------
     >>> backbone = nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 6), nn.ReLU(), nn.Linear(6, 3))
     >>> with_exits(backbone, ["1", "3"], torch.zeros(2, 4)).exits
     3

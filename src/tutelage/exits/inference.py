@@ -24,7 +24,17 @@ _BATCH = 512  # samples judged at once
 @printed
 @dataclass(frozen=True, eq=False)
 class ExitAccuracy:
-    """Share of samples whose class is among the ``top`` likeliest: of each exit alone, and of the first m together."""
+    """Share of samples whose class is among the most probable ones.
+
+    Attributes
+    ----------
+    single
+        Of each exit alone, [M].
+    ensemble
+        Of the mean of the first m exits, [M].
+    agreement
+        Share of samples on which an exit has the same class as the last one, [M].
+    """
 
     single: Tensor
     ensemble: Tensor
@@ -33,7 +43,22 @@ class ExitAccuracy:
 
 
 def exit_accuracy(model: MultiExit, x: Tensor | Pixels, y: Tensor, top: int = 1) -> ExitAccuracy:
-    """Accuracy of every exit and of every running ensemble on x [N, ...] with labels y [N]: float64 [M] each."""
+    """Accuracy of every exit and of every running ensemble.
+
+    Parameters
+    ----------
+    model
+        The network.
+    x, y
+        Samples [N, ...] and labels [N].
+    top
+        How many of the most probable classes count.
+
+    Returns
+    -------
+    ExitAccuracy
+        float64 [M] each.
+    """
     if not len(x) or len(x) != len(y):
         raise TutelageError(
             f"accuracy was asked on {len(x)} samples with {len(y)} labels: give at least one, a label each"
@@ -64,8 +89,20 @@ def _right(p: Tensor, labels: Tensor, top: int) -> Tensor:
 
 
 def best_exits(validation: Sequence[float] | Tensor) -> tuple[int, ...]:
-    """For 1, 2, ... exits available, the one with the best validation accuracy; the earlier one where two are equal.
+    """Best exit by validation accuracy, for 1, 2, ... available exits.
 
+    Parameters
+    ----------
+    validation
+        Accuracy of every exit.
+
+    Returns
+    -------
+    tuple of int
+        Exits counted from 1; the earlier one where two are equal.
+
+    Examples
+    --------
     >>> best_exits([0.7, 0.9, 0.8, 0.9])
     (1, 2, 2, 2)
     """
@@ -76,10 +113,21 @@ def best_exits(validation: Sequence[float] | Tensor) -> tuple[int, ...]:
 
 
 def exit_within(budget: float, costs: Sequence[float] | Tensor, validation: Sequence[float] | Tensor) -> int:
-    """The exit with the best validation accuracy among those that cost no more than the budget, numbered from 1.
+    """Best exit within a budget, by validation accuracy.
 
-    costs: of each exit alone, in the budget's unit (:func:`exit_times`); often but not always the latest affordable one
-    is the best.
+    Parameters
+    ----------
+    budget
+        Largest cost.
+    costs
+        Cost of each exit alone, in the same unit (:func:`exit_times`).
+    validation
+        Accuracy of each exit.
+
+    Returns
+    -------
+    int
+        Exit, counted from 1.
     """
     if len(costs) != len(validation):
         raise TutelageError(f"{len(costs)} costs and {len(validation)} accuracies were given: give one of each an exit")
@@ -92,7 +140,20 @@ def exit_within(budget: float, costs: Sequence[float] | Tensor, validation: Sequ
 
 
 def running_ensemble(model: MultiExit, x: Tensor) -> Iterator[Tensor]:
-    """Anytime mode: after each exit the mean of the probabilities so far, (1/m) sum_{i <= m} p_i(x) [B, C]."""
+    """Anytime mode: after each exit the mean of the probabilities so far.
+
+    Parameters
+    ----------
+    model
+        The network.
+    x
+        A batch [B, ...].
+
+    Yields
+    ------
+    Tensor
+        (1/m) sum_{i <= m} p_i(x), [B, C].
+    """
     total: Tensor | None = None
     for m, logits in enumerate(model.anytime(x), 1):
         p = log_probabilities(logits).exp()
@@ -103,16 +164,35 @@ def running_ensemble(model: MultiExit, x: Tensor) -> Iterator[Tensor]:
 @printed
 @dataclass(frozen=True, eq=False)
 class EarlyAnswer:
-    """Probabilities of the exit at which each sample left [N, C], and the number of that exit [N]."""
+    """Answers of a network whose samples leave at the first exit that is sure enough.
+
+    Attributes
+    ----------
+    probabilities
+        Of the exit at which each sample left, [N, C].
+    exit_number
+        That exit, counted from 1, [N].
+    """
 
     probabilities: Tensor
     exit_number: Tensor
 
 
 def early_exit(model: MultiExit, x: Tensor, threshold: float) -> EarlyAnswer:
-    """Every sample leaves at the first exit whose largest probability reaches the threshold, or at the last.
+    """Answer every sample at the first exit whose largest probability reaches a threshold, or at the last.
 
-    Later stages run on the samples that are left alone. The model should be in evaluation mode.
+    Parameters
+    ----------
+    model
+        A network in evaluation mode.
+    x
+        Samples [N, ...]; later stages run only on those that are left.
+    threshold
+        Between 0 and 1.
+
+    Returns
+    -------
+    EarlyAnswer
     """
     if not 0 < threshold <= 1:
         raise TutelageError(f"a threshold of confidence lies in 0 .. 1, not at {threshold:g}")
@@ -143,14 +223,38 @@ def _rows(state: Any, kept: Tensor) -> Any:
 @printed
 @dataclass(frozen=True, eq=False)
 class ExitTimes:
-    """Seconds to an answer at every exit, over repeats: budget (that exit alone), anytime (all to it): [R, M] each."""
+    """Measured seconds to an answer at every exit.
+
+    Attributes
+    ----------
+    budget
+        Running up to that exit and using it alone, [R repeats, M].
+    anytime
+        Using all exits up to it, [R, M].
+    """
 
     budget: Tensor
     anytime: Tensor
 
 
 def exit_times(model: MultiExit, x: Tensor, repeats: int = 20, warm_up: int = 3) -> ExitTimes:
-    """Measure inference on x [B, ...] on this machine; modes and exits take turns, so that a slow moment hits all."""
+    """Measure the time to an answer at every exit on this machine.
+
+    Parameters
+    ----------
+    model
+        The network.
+    x
+        A batch [B, ...].
+    repeats
+        Measurements; modes and exits take turns, so that a slow moment affects all.
+    warm_up
+        Runs before the first measurement.
+
+    Returns
+    -------
+    ExitTimes
+    """
     if repeats < 1:
         raise TutelageError(f"times over {repeats} repeats were asked for: measure at least once")
     was = model.training
@@ -185,10 +289,24 @@ def _arrivals(answers: Iterator[Tensor], x: Tensor) -> list[float]:
 
 
 def save_exit(model: MultiExit, exit_number: int, example: Tensor, path: Path | str) -> Path:
-    """Write the network that ends at one exit as a program that torch alone can run, on any number of samples.
+    """Write the network that ends at one exit as a program that torch alone can run.
 
-    ``torch.export.load(path).module()(x)`` gives its logits [B, C]; neither this package nor the model's own code is
-    needed. It is written in evaluation mode. example: inputs [B, ...] of the shape to come.
+    ``torch.export.load(path).module()(x)`` gives its logits [B, C] for any number of samples.
+
+    Parameters
+    ----------
+    model
+        The network; it is written in evaluation mode.
+    exit_number
+        Counted from 1.
+    example
+        Inputs [B, ...] of the shape to come.
+    path
+        File to write.
+
+    Returns
+    -------
+    Path
     """
     part, path = model.cut(exit_number), Path(path)
     if len(example) < 2:

@@ -18,13 +18,29 @@ from tutelage.printing import printed
 @printed
 @dataclass(frozen=True)
 class MSDNet:
-    """The shape of a multi-scale dense network.
+    """Shape of a multi-scale dense network.
 
-    first: channels of layer 0 at each scale; growth: channels that a layer adds; layers: how many come after layer 0;
-    exits: the layers that have one; bottleneck: width of the 1 x 1 convolutions, in multiples of what they lead to, a
-    scale each; head: channels of the heads' convolutions, None for as many as come in; large: whether images pass a
-    7 x 7 convolution and max pooling, each of stride 2, before layer 0. Channels are halved after a third and after two
-    thirds of the layers; layer l keeps only the scales that the last exit can still use, layers - l + 1 of them.
+    Channels are halved after a third and after two thirds of the layers; layer l keeps only the scales that the last
+    exit can still use.
+
+    Parameters
+    ----------
+    first
+        Channels of layer 0 at each scale.
+    growth
+        Channels that a layer adds, per scale.
+    layers
+        Layers after layer 0.
+    exits
+        Layers with an exit.
+    bottleneck
+        Width of the 1 x 1 convolutions relative to what they lead to, per scale.
+    head
+        Channels of the heads' convolutions, None for as many as come in.
+    large
+        Whether images first pass a 7 x 7 convolution and max pooling, each of stride 2.
+    reduction
+        Factor on the channels where they are halved.
     """
 
     first: tuple[int, ...]
@@ -38,7 +54,7 @@ class MSDNet:
 
     def __post_init__(self) -> None:
         if not len(self.first) == len(self.growth) == len(self.bottleneck) or not self.first:
-            raise TutelageError("first, growth and bottleneck have one entry a scale each")
+            raise TutelageError("first, growth and bottleneck have one entry per scale each")
         if not self.exits or list(self.exits) != sorted(set(self.exits)) or self.exits[-1] != self.layers:
             raise TutelageError(
                 f"exits at layers {list(self.exits)}: wanted growing numbers that end with {self.layers}"

@@ -17,10 +17,17 @@ from tutelage.errors import TutelageError
 
 
 class MultiExit(nn.Module):
-    """Stages one after another, and a head after each: head m classifies what stage m gives.
+    """A network with several exits: stages in sequence, and a head after each.
 
-    What one stage hands to the next may be anything that the stages and heads agree on: a tensor, or several scales.
+    Parameters
+    ----------
+    stages
+        Modules; what one hands to the next may be a tensor or several scales.
+    heads
+        One per stage; head m classifies the output of stage m.
 
+    Examples
+    --------
     >>> net = multi_exit_mlp(8, (5, 5), classes=3)
     >>> [logits.shape[1] for logits in net(torch.zeros(2, 8))], net.at(torch.zeros(2, 8), 1).shape
     ([3, 3], torch.Size([2, 3]))
@@ -70,14 +77,30 @@ class MultiExit(nn.Module):
         return nn.Sequential(*self.stages[:exit_number], self.heads[exit_number - 1])
 
     def checked(self, exit_number: int) -> int:
-        """The number of an exit, refused unless there is one."""
+        """The number of an exit, an error unless there is one."""
         if not 1 <= exit_number <= self.exits:
             raise TutelageError(f"there is no exit {exit_number}: exits are numbered 1 .. {self.exits}")
         return exit_number
 
 
 def multi_exit_mlp(inputs: int, widths: Sequence[int], classes: int, seed: int = 0) -> MultiExit:
-    """Dense layers with ReLU, an exit after each; inputs of any shape with so many entries are flattened."""
+    """Fully connected network with an exit after every layer.
+
+    Parameters
+    ----------
+    inputs
+        Entries of a sample; samples of any shape are flattened.
+    widths
+        Of the hidden layers.
+    classes
+        Number of classes.
+    seed
+        Of the weights.
+
+    Returns
+    -------
+    MultiExit
+    """
     _positive(inputs, *widths, classes)
     below = [inputs, *widths]
     stages = [
@@ -90,9 +113,22 @@ def multi_exit_mlp(inputs: int, widths: Sequence[int], classes: int, seed: int =
 def multi_exit_conv(
     channels: int, classes: int, *, blocks: int = 4, width: int = 16, halve: Sequence[int] = (), seed: int = 0
 ) -> MultiExit:
-    """Blocks conv3x3-BN-ReLU of one width; heads: 2 x 2 adaptive average pooling and a linear layer.
+    """Small convolutional network with an exit after every block.
 
-    halve: numbers of the blocks, from 1, whose convolution has stride 2.
+    Parameters
+    ----------
+    channels, classes
+        Of the images, and of the labels.
+    blocks, width
+        Blocks of 3 x 3 convolution, batch norm and ReLU, all with ``width`` channels; heads pool to 2 x 2.
+    halve
+        Blocks, counted from 1, whose convolution has stride 2.
+    seed
+        Of the weights.
+
+    Returns
+    -------
+    MultiExit
     """
     _positive(channels, classes, blocks, width)
     if not set(halve) <= set(range(1, blocks + 1)):
@@ -109,7 +145,21 @@ def multi_exit_conv(
 
 
 def pooled_head(shape: Sequence[int], classes: int, *, image: bool = False) -> nn.Sequential:
-    """A head for features of one sample: (C, H, W) are pooled to 2 x 2, (T, C) averaged over T, (C,) taken as is."""
+    """Standard head for the features of one sample.
+
+    Parameters
+    ----------
+    shape
+        (C, H, W) is pooled to 2 x 2, (T, C) averaged over T, (C,) taken as it is.
+    classes
+        Number of classes.
+    image
+        Whether a shape of two numbers is an image without channels.
+
+    Returns
+    -------
+    torch.nn.Sequential
+    """
     if image or len(shape) == 3:
         return nn.Sequential(nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(4 * shape[0], classes))
     if len(shape) == 2:
@@ -125,10 +175,22 @@ class _OverTokens(nn.Module):
 
 
 def initialised(module: nn.Module, seed: int, stream: str = "exits") -> Any:
-    """The module with all its convolutions and linear layers drawn anew, from the seed's own streams; changed in place.
+    """Draw all convolutions and linear layers of a module anew, in place.
 
-    Convolutions: N(0, 2 / (k^2 out)) (He et al. 2015, backward); linear layers: uniform in +-1/sqrt(fan in), as
-    torch's. Their biases likewise; batch norms start at weight 1, bias 0.
+    Convolutions: N(0, 2 / (k^2 out)) (He et al. 2015, backward); linear layers and biases: uniform in +-1/sqrt(fan in);
+    batch norms: weight 1, bias 0.
+
+    Parameters
+    ----------
+    module
+        Any module.
+    seed, stream
+        Decide the draws.
+
+    Returns
+    -------
+    Module
+        The same module.
     """
     with torch.no_grad():
         for name, part in module.named_modules():

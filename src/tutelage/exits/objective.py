@@ -6,7 +6,8 @@ r"""Losses of networks with exits: every exit classifies, and earlier exits lear
          + \frac1M \sum_m \frac{1}{|T(m)|} \sum_{t \in T(m)} \tau^2\, \mathrm{CE}(p_t^{1/\tau}, p_m^{1/\tau})
 
 with T(m) the exits that teach exit m, and the teachers' outputs constants in the second term alone (eqs. 6.1-6.5).
-Both the teacher and the student are softened once; the seed's algorithm read to the letter would soften teachers twice.
+Both the teacher and the student are softened once; the paper's algorithm read to the letter would soften teachers
+twice.
 """
 
 from collections.abc import Sequence
@@ -57,7 +58,17 @@ def teacher_sets(exits: int, teachers: Teachers = "last") -> tuple[tuple[int, ..
 @printed
 @dataclass(frozen=True)
 class Annealing:
-    """A temperature that rises by a factor whenever the teachers are surer than a limit; a factor of 1 keeps it."""
+    """Temperature of the soft labels during training.
+
+    Parameters
+    ----------
+    temperature
+        At the start.
+    limit
+        Mean largest probability of the teachers above which the temperature rises.
+    factor
+        Factor by which it rises; 1 keeps it constant.
+    """
 
     temperature: float = 1.0
     limit: float = 0.5
@@ -82,7 +93,17 @@ class Annealing:
 
 
 def constant(temperature: float) -> Annealing:
-    """A temperature that stays."""
+    """A constant temperature.
+
+    Parameters
+    ----------
+    temperature
+        The temperature.
+
+    Returns
+    -------
+    Annealing
+    """
     return Annealing(temperature, factor=1.0)
 
 
@@ -134,7 +155,7 @@ def teacher_confidence(logits: Sequence[Tensor], teachers: Sequence[Sequence[int
 
 
 def check_labels(labels: Tensor, outputs: int) -> None:
-    """Refuse labels that are all absent, or not among the classes."""
+    """Reject labels that are all absent, or not among the classes."""
     known = labels[labels != UNLABELLED]
     if not len(known):
         raise TutelageError("no sample has a label: classification needs at least one")

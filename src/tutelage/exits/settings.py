@@ -22,7 +22,16 @@ SUPPORTED = Supported(
 @printed
 @dataclass(frozen=True)
 class ExitObjective:
-    """What the exits of a network learn from besides labels: which exits teach which, and at what temperature."""
+    """What the exits of a network learn from besides labels.
+
+    Parameters
+    ----------
+    teachers
+        "none" (exit-wise training), "last" (the last exit teaches all others), "later" (every later exit does), or the
+        teachers of each exit by number.
+    annealing
+        Temperature of the soft labels.
+    """
 
     teachers: Teachers = "last"
     annealing: Annealing = field(default_factory=Annealing)

@@ -43,10 +43,24 @@ _NUMBERS = 2**27  # that they hold, at most, if they are several
 @printed
 @dataclass(frozen=True, eq=False)
 class ExitTask:
-    """One training: a network, samples x [N, ...], labels y [N] (some may be UNLABELLED), and the seed of its batches.
+    """One training of a network with exits.
 
-    x may also be :class:`Pixels`, images too many for the device. held: samples and labels apart from these; where
-    given, the weights of the epoch with the best accuracy on them, meant over exits, are kept.
+    Parameters
+    ----------
+    model
+        The network.
+    x, y
+        Samples [N, ...] (or ``Pixels``, for images too many for the device) and labels [N], some of which may be
+        ``UNLABELLED``.
+    settings
+        Length in epochs, batch, learning rate and optimiser.
+    objective
+        Which exits teach which.
+    seed
+        Of the batches.
+    held
+        Samples and labels apart from these; the weights of the epoch with the best accuracy on them, averaged over
+        exits, are then kept.
     """
 
     model: MultiExit
@@ -84,9 +98,18 @@ class Trace:
 @printed
 @dataclass(frozen=True, eq=False)
 class TrainedExits:
-    """A trained network, its mean loss in every epoch, and the trace of its teachers (None where nobody teaches).
+    """A trained network with exits.
 
-    epoch: whose weights these are, counted from 1: the last, or the best on held samples where they were given.
+    Attributes
+    ----------
+    model
+        The network.
+    losses
+        Mean loss of every epoch.
+    trace
+        Temperatures and confidence of the teachers, None where no exit teaches.
+    epoch
+        Epoch of these weights, counted from 1: the last, or the best on held-out samples.
     """
 
     model: MultiExit
@@ -107,13 +130,34 @@ def train_exits(
     held: tuple[Samples, Tensor] | None = None,
     on_epoch: OnEpoch | None = None,
 ) -> TrainedExits:
-    """Train a copy of a network with exits on x [N, ...] with labels y [N], some of which may be UNLABELLED.
+    """Train a copy of a network with exits.
 
-    settings: a length in epochs, and SGD, such as :data:`.PAPER_SGD`; objective: the last exit teaches all others at a
-    rising temperature unless told otherwise.
-    An epoch is once through the labelled samples, an incomplete last batch left out. Where samples without labels are
-    given and somebody teaches, each batch has as many of them beside it, and both kinds weigh as in the whole data
-    (Phuong 2021, eq. 6.6). Batches depend on the seed alone. held: see :class:`ExitTask`.
+    An epoch is one pass through the labelled samples, an incomplete last batch left out. If there are unlabelled
+    samples and an exit teaches, each batch has as many of them, and both kinds are weighted as in the whole data
+    (Phuong 2021, eq. 6.6).
+
+    Parameters
+    ----------
+    model
+        The network; it is left as it is.
+    x, y
+        Samples [N, ...] and labels [N], some of which may be ``UNLABELLED``.
+    settings
+        Length in epochs, and SGD.
+    objective
+        Default: the last exit teaches all others at a rising temperature.
+    augment
+        Called with a batch, its sample numbers and the epoch.
+    seed
+        Decides the batches.
+    held
+        As in :class:`ExitTask`.
+    on_epoch
+        Called with the epoch and the network.
+
+    Returns
+    -------
+    TrainedExits
     """
 
     def tell(epoch: int, courses: list[_Course]) -> None:
@@ -127,9 +171,20 @@ def train_exits(
 def train_side_by_side(
     tasks: Sequence[ExitTask], *, augment: Augment | None = None, progress: Callable[[float], None] | None = None
 ) -> list[TrainedExits]:
-    """Several trainings of equally many epochs: at the same time where their samples are on a GPU, else in turn.
+    """Train several networks with equally many epochs: at the same time on a GPU, else one after another.
 
-    progress: told the share done after every epoch.
+    Parameters
+    ----------
+    tasks
+        The trainings.
+    augment
+        As in :func:`train_exits`.
+    progress
+        Called with the share done after every epoch.
+
+    Returns
+    -------
+    list of TrainedExits
     """
     if not tasks:
         raise TutelageError("there is nothing to train: give at least one task")
@@ -185,7 +240,7 @@ class _Course:
         self.best: tuple[float, int, dict[str, Tensor]] | None = None
 
     def _check(self) -> None:
-        """Refuse samples that are not finite or do not fit the network, and labels that are no classes of it."""
+        """Reject samples that are not finite or do not fit the network, and labels that are no classes of it."""
         x, model = self.task.x, self.pupil.model
         if isinstance(x, Tensor) and not x.isfinite().all():
             raise TutelageError("some samples are not finite: leave them out")

@@ -13,7 +13,20 @@ _one_at_a_time = threading.Lock()
 
 
 def build(experiment: TeacherStudent, device: torch.device | str = "cpu") -> tuple[Network, Network, Inputs]:
-    """Teachers, students and inputs of an experiment, on a device."""
+    """Build teachers, students and inputs of an experiment without training.
+
+    Parameters
+    ----------
+    experiment
+        The settings.
+    device
+        Where the arrays are made.
+
+    Returns
+    -------
+    teacher, students, inputs
+        Two networks with S members each, and the points.
+    """
     dtype = getattr(torch, experiment.precision)
     with _one_at_a_time:
         teacher = experiment.teacher.build(experiment.seeds, experiment.inputs, dtype, device)

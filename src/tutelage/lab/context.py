@@ -33,10 +33,22 @@ def _no_results(experiment: "Experiment") -> Any:
 class Context:
     """Where and how an experiment is computed; nothing in it may change the numbers beyond rounding.
 
-    device: chosen by the user, never probed by an experiment; threads: cores to use; engine: of stacked training;
-    progress: called with the share done, from 0 to 1; result: stored results of an experiment that this one needs;
-    scratch: folder for checkpoints, None where there is none; on_done and advance: progress of several experiments that
-    are computed together, as a share of one or in seconds of cost.
+    Attributes
+    ----------
+    device
+        Chosen by the user, never probed by an experiment.
+    threads
+        Cores to use.
+    engine
+        Training engine of stacked students.
+    progress
+        Called with the share done, from 0 to 1.
+    result
+        From an experiment that this one needs to its stored result.
+    scratch
+        Folder for checkpoints, or None.
+    on_done, advance
+        Progress of several experiments that are computed together: as a share of one of them, or in seconds of cost.
     """
 
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))

@@ -45,10 +45,28 @@ def execute(
     on_progress: OnProgress | None = None,
     on_landed: OnLanded | None = None,
 ) -> list[Any]:
-    """Stored results of all experiments, in their order; those that others need are computed first.
+    """Compute experiments in this process, or load them where the store has them.
 
-    on_progress is called with work done, in units of ``Experiment.cost``; on_landed with every result as it is
-    stored, or found. Results are written by threads of their own while the next experiment is computed.
+    Experiments that others need are computed first. Results are written by separate threads while the next experiment
+    is computed.
+
+    Parameters
+    ----------
+    experiments
+        What to compute.
+    store
+        Where results are stored.
+    device, engine
+        Where and with which training engine.
+    on_progress
+        Called with the work done, in units of ``Experiment.cost``.
+    on_landed
+        Called with every result as it is stored or found.
+
+    Returns
+    -------
+    list
+        Results in the order of the experiments.
     """
     tell = on_progress or (lambda done: None)
     show = on_landed or (lambda result: None)

@@ -36,7 +36,13 @@ if TYPE_CHECKING:
 @printed
 @dataclass(frozen=True, eq=False)
 class Shared:
-    """An array without a member axis, such as the times at which all members were recorded."""
+    """An array without a member axis, such as the times at which all members were recorded.
+
+    Parameters
+    ----------
+    value
+        The array.
+    """
 
     value: np.ndarray
 
@@ -50,9 +56,10 @@ KINDS: dict[str, type["Experiment"]] = {}
 
 
 class Experiment(Settings):
-    """A unit of computation: everything that decides its numbers, and :meth:`run`, which computes them.
+    """Base class of experiments: typed settings that decide the numbers, and :meth:`run`, which computes them.
 
-    Settings that decide nothing about the numbers (device, number of threads, where it runs) are in the context.
+    A subclass names its ``kind`` and the version of its numerics: ``class Mine(Experiment, kind="mine", numerics=1)``.
+    Settings that do not change the numbers (device, threads, where it runs) are in the :class:`Context`.
     """
 
     kind: ClassVar[str] = ""
@@ -147,7 +154,18 @@ def find(kind: str) -> type[Experiment]:
 
 
 def plain(settings: Settings) -> dict[str, Any]:
-    """Settings as plain data: kinds, and whatever differs from its default."""
+    """Settings as plain data: kinds, and every value that differs from its default.
+
+    Parameters
+    ----------
+    settings
+        An experiment or one of its sections.
+
+    Returns
+    -------
+    dict
+        Values that YAML and JSON can write.
+    """
     out: dict[str, Any] = {}
     for name, field in type(settings).model_fields.items():
         value = getattr(settings, name)

@@ -97,10 +97,28 @@ def schedule(
     on_progress: Callable[[float], None] | None = None,
     on_landed: OnLanded | None = None,
 ) -> list[Any]:
-    """Stored results of all experiments, computed here ("local") or by workers that share the folder of the store.
+    """Compute experiments here or on workers that share the folder of the store.
 
     An experiment is the smallest thing a worker does: a run that was interrupted, or that is moved to another machine,
-    meets the same ones.
+    finds the finished ones in the store.
+
+    Parameters
+    ----------
+    experiments
+        What to compute.
+    store
+        Where results are stored.
+    on
+        "local", "processes:N", "ray", "ray://HOST:PORT" or "slurm".
+    device, engine, threads
+        Device, training engine and cores per worker.
+    on_progress, on_landed
+        As in :func:`execute`.
+
+    Returns
+    -------
+    list
+        Results in the order of the experiments.
     """
     word, _, rest = on.partition(":")
     if word == "local":

@@ -2,7 +2,7 @@
 
 An experiment with very many seeds is cut into experiments by :func:`split`, from its experiment alone. When they are
 computed, experiments too large for a device are cut further into pieces, and like-shaped small ones are joined. A
-member's numbers depend on its own seed and settings alone, but for rounding: the stacked engine's last bits may differ
+member's numbers depend on its own seed and settings alone, up to rounding: the stacked engine's last bits may differ
 with the members that are trained side by side (:class:`tutelage.training.stacked.Stacked`), whose number is in the log
 of an experiment.
 """
@@ -38,7 +38,18 @@ def capacity(device: torch.device) -> int:
 
 
 def work(experiment: TeacherStudent) -> float:
-    """Multiplications of an experiment, to weigh experiments against each other."""
+    """Number of multiplications of an experiment, to weigh experiments against each other.
+
+    Parameters
+    ----------
+    experiment
+        The settings.
+
+    Returns
+    -------
+    float
+        Multiplications of all members together.
+    """
     widths = experiment.student.widths(experiment.teacher.widths())
     samples = experiment.inputs.train if experiment.training.batch == "all" else experiment.training.batch
     per_sample = 3.0 * sum(a * b for a, b in pairwise(widths))
@@ -46,9 +57,19 @@ def work(experiment: TeacherStudent) -> float:
 
 
 def split(experiment: TeacherStudent) -> list[TeacherStudent]:
-    """An experiment as the experiments an experiment stores: itself, or experiments of some of its members where it is
-    more than a minute of work. They follow from the experiment alone, so every run of an experiment, anywhere, meets
-    the same ones.
+    """Split an experiment with many members into experiments of about a minute of work each.
+
+    The parts follow from the experiment alone, so every run of it, anywhere, computes and stores the same ones.
+
+    Parameters
+    ----------
+    experiment
+        Any number of members.
+
+    Returns
+    -------
+    list of TeacherStudent
+        The experiment itself, or experiments with some of its members each.
     """
     members = len(experiment.seeds)
     most = max(1, min(EXPERIMENT_MEMBERS, int(EXPERIMENT_WORK * members / work(experiment))))

@@ -27,7 +27,18 @@ _GRACE = 3.0  # seconds in which an interrupted worker may clear up
 
 @backend("processes")
 def processes(rest: str) -> Backend:
-    """As many worker processes as asked for, or one a core; each computes with its share of the cores."""
+    """Back end ``--on processes:N``: worker processes on this machine.
+
+    Parameters
+    ----------
+    rest
+        N as text; empty for one process per core. Every worker computes with its share of the cores.
+
+    Returns
+    -------
+    callable
+        What :func:`schedule` calls with the jobs.
+    """
     cores = os.cpu_count() or 1
     if rest and (not rest.isdecimal() or int(rest) < 1):
         raise TutelageError(f"'processes:{rest}' does not say how many: give a whole number, as in processes:2")

@@ -14,7 +14,15 @@ E = TypeVar("E", bound=Experiment)
 
 
 class Result(Generic[E]):
-    """What an experiment produced; arrays are read when they are first asked for: ``result["loss"]``."""
+    """Stored result of an experiment; arrays are read when first used: ``result["loss"]``.
+
+    Attributes
+    ----------
+    experiment
+        The settings.
+    folder
+        Folder of the result.
+    """
 
     def __init__(self, experiment: E, folder: Path) -> None:
         self.experiment, self.folder = experiment, folder
@@ -45,7 +53,13 @@ class Result(Generic[E]):
 
 
 class Results:
-    """Results in the order of the experiments of a plan."""
+    """Results in the order of the experiments of a plan, selected by class or by settings.
+
+    Parameters
+    ----------
+    results
+        The results.
+    """
 
     def __init__(self, results: Iterable[Any]) -> None:
         self._results = tuple(results)

@@ -19,7 +19,15 @@ from tutelage.plugins import describe, used_by
 
 
 class Store:
-    """A folder of results. What lies under its final name is whole; a crash leaves only a ``.part`` folder behind."""
+    """A folder of results, one folder per experiment under its hash, complete or absent.
+
+    An interrupted write leaves only a folder whose name ends in ``.part``.
+
+    Parameters
+    ----------
+    root
+        The folder; it is made when the first result is stored.
+    """
 
     def __init__(self, root: str | Path) -> None:
         self.root = Path(root)
@@ -83,7 +91,18 @@ def to_yaml(experiment: Experiment) -> str:
 
 
 def load_result(folder: Path) -> Any:
-    """The results in a folder, of the experiment that its manifest names; nothing is written there."""
+    """Load the result in a folder; nothing is written there.
+
+    Parameters
+    ----------
+    folder
+        Folder of one result in a store.
+
+    Returns
+    -------
+    Result
+        Of the class that the experiment's kind uses, such as :class:`TrainedStudents`.
+    """
     manifest = verify(folder)
     check_settings(folder, manifest)
     return experiment_of(manifest).decode(folder)

@@ -31,7 +31,19 @@ _NUMBERS = 2**36  # the most numbers of one student or one set of points, 256 Gi
 
 
 class Record(Settings):
-    """What is recorded: measures at step 0, at the last step, at ``every`` so many steps and at the steps ``at``."""
+    """What is recorded during training: measures at step 0, at the last step, and in between.
+
+    Parameters
+    ----------
+    every
+        Record after every so many steps.
+    at
+        Further steps to record.
+    measures
+        Names of measures.
+    weights
+        Which weights are stored: "last", "all" recorded steps, or "none".
+    """
 
     every: PositiveInt | None = None
     """Steps between recorded steps; default: only the first and the last step."""
@@ -64,10 +76,23 @@ class Record(Settings):
 
 
 class TeacherStudent(Experiment, kind="students", numerics=1):
-    """Trained students: S teachers of one kind, a student and inputs for each, one training, one set of measures.
+    """The experiment that trains students on a teacher and measures them; ``tutelage run`` reads it from YAML.
 
-    ``seeds`` is a number of members (seeds 0, 1, ...) or the list of seeds. The learning rate and the polarity may be
-    lists with one value a member. Settings that decide nothing about the result (engine, device) are not here.
+    Every member has its own teacher, student, inputs and batches, drawn from its seed.
+
+    Parameters
+    ----------
+    teacher, student, inputs
+        Recipes of the teachers, of the students and of the input distribution.
+    training
+        Length, batch, learning rate, schedule, loss and optimiser.
+    record
+        Steps and measures to record.
+    seeds
+        A number of members (seeds 0, 1, ...) or a list of distinct seeds. Settings such as the learning rate and the
+        polarity may be lists with one value per member.
+    precision
+        "float32" or "float64".
     """
 
     reports_shares: ClassVar[bool] = False
@@ -130,7 +155,7 @@ class TeacherStudent(Experiment, kind="students", numerics=1):
 
     @model_validator(mode="after")
     def _can_be_held(self) -> "TeacherStudent":
-        """Numbers that no machine holds are a slip of the keyboard, and refused before they are asked for."""
+        """Numbers that no machine holds are a slip of the keyboard, and rejected before they are asked for."""
         teacher = self.teacher.widths()
         points = max(self.inputs.train, self.inputs.evaluate) * (teacher[0] + teacher[-1])
         if points > _NUMBERS:
@@ -180,20 +205,40 @@ MULTIPLICATIONS = 1e11
 
 
 def to_yaml(experiment: TeacherStudent) -> str:
-    """The experiment as YAML that :func:`from_yaml` reads back to the same hash; plugins it needs stand in a
-    comment.
+    """Write an experiment as YAML that :func:`from_yaml` reads back to the same hash.
+
+    Parameters
+    ----------
+    experiment
+        The settings.
+
+    Returns
+    -------
+    str
+        YAML; plugins that it needs are named in a comment.
     """
     needs = "".join(f"# needs --with {name}\n" for name in describe(used_by(experiment)))
     return needs + yaml.safe_dump(plain(experiment), sort_keys=False)
 
 
 def from_yaml(path: str | Path) -> TeacherStudent:
-    """Read an experiment; anything wrong is one sentence that names the file and the setting."""
+    """Read a teacher-student experiment from a YAML file.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Returns
+    -------
+    TeacherStudent
+        A :class:`~tutelage.TutelageError` names the file and the setting if anything is wrong.
+    """
     values = read_table(path)
     if "grid" in values or "zip" in values:
         raise TutelageError(f"{path} makes several experiments, with its grid or zip: read it with read_experiment")
     values = {name: value for name, value in values.items() if (name, value) != ("kind", TeacherStudent.kind)}
     try:
         return TeacherStudent(**values)
-    except TutelageError as refusal:
-        raise TutelageError(f"{path}: {refusal}") from None
+    except TutelageError as error:
+        raise TutelageError(f"{path}: {error}") from None

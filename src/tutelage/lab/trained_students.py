@@ -21,7 +21,17 @@ from tutelage.networks.files import to_bytes
 
 
 class TrainedStudents(Result[TeacherStudent]):
-    """Trained students: the report of their measures; weights are read on demand."""
+    """Stored result of a :class:`TeacherStudent` experiment; weights are read when needed.
+
+    Attributes
+    ----------
+    experiment
+        The settings.
+    report
+        Measures at the recorded steps.
+    folder
+        Folder of the result.
+    """
 
     def __init__(self, experiment: TeacherStudent, report: Report, folder: Path) -> None:
         super().__init__(experiment, folder)

@@ -25,7 +25,17 @@ _DOUBLINGS, _HALVINGS = 20, 50
 @printed
 @dataclass(frozen=True, eq=False)
 class Flattest:
-    """ratio [S]: |grad L| sqrt(r w_max) / L, the least found from each start; where: its students; start: the first."""
+    """Points with the smallest gradient found on a surface of constant loss.
+
+    Attributes
+    ----------
+    ratio
+        Smallest |grad L| sqrt(r w_max) / L found from each start, [S].
+    start
+        The ratio at the start, [S].
+    where
+        The students with the smallest ratio.
+    """
 
     ratio: Tensor
     start: Tensor
@@ -39,11 +49,23 @@ class Flattest:
 
 
 def flattest(setting: LocalSetting, level: float, iterations: int = 200) -> Flattest:
-    """Walk along the surface L = level towards a smaller gradient, from every member: the worst of Theorem 3 there.
+    """Search for the smallest gradient on the surface L = level: the worst case of Zhou et al. 2021, Theorem 3.
 
-    The start is where the way from the nearest perfect students to the given ones meets the surface.
-    A step follows the gradient of log |grad L| less its part along grad L: a Hessian times a vector, by differences of
-    exact gradients.
+    The search starts where the line from the nearest perfect students to the given ones meets the surface, and follows
+    the gradient of log |grad L| without its part along grad L.
+
+    Parameters
+    ----------
+    setting
+        Teachers and students.
+    level
+        The loss.
+    iterations
+        Steps of the search.
+
+    Returns
+    -------
+    Flattest
     """
     size = _scaled(setting, level).flatten(1).norm(dim=1)
     start, best, w = _walk(
@@ -59,7 +81,17 @@ def flattest(setting: LocalSetting, level: float, iterations: int = 200) -> Flat
 @printed
 @dataclass(frozen=True, eq=False)
 class Slowest:
-    """end [S]: the greatest loss after the horizon found from each start; start [S]: the first; where: its students."""
+    """Starts of a given loss from which descent is slowest.
+
+    Attributes
+    ----------
+    end
+        Largest loss after the horizon found from each start, [S].
+    start
+        The loss after the horizon from the first point, [S].
+    where
+        The students with the largest.
+    """
 
     end: Tensor
     start: Tensor
@@ -67,11 +99,26 @@ class Slowest:
 
 
 def slowest(setting: LocalSetting, level: float, *, horizon: int = 200, iterations: int = 30) -> Slowest:
-    """Walk along the surface L = level towards starts from which descent of ``horizon`` steps ends highest.
+    """Search the surface L = level for starts from which descent ends highest after a number of steps.
 
-    The gradient of log L(W_T) with respect to W_0 comes from going back along the path, a <- a - eta H(W_t) a, with
-    Hessians times vectors by differences of exact gradients. Descend from ``where`` for long (:func:`basin_edge`) to
-    see which of these starts are stuck, and which are only slow.
+    The gradient of log L(W_T) with respect to W_0 comes from going back along the path, with Hessian-vector products by
+    differences of exact gradients. Descend from ``where`` for long (:func:`basin_edge`) to see which starts are stuck
+    and which are only slow.
+
+    Parameters
+    ----------
+    setting
+        Teachers and students.
+    level
+        The loss at the start.
+    horizon
+        Steps of descent.
+    iterations
+        Steps of the search.
+
+    Returns
+    -------
+    Slowest
     """
     record, rate = range(horizon + 1), usual_rate(setting)[:, None, None]
 
@@ -191,8 +238,19 @@ def _onto(setting: LocalSetting, w: Tensor, level: float) -> Tensor:
 @printed
 @dataclass(frozen=True, eq=False)
 class Edge:
-    """start [S]: losses at the start; end [S]: after descent; failed [S]: not down to the tolerance;
-    stuck: the least loss at which descent stood still, inf where all arrived; where: its students, or None."""
+    """Search for the edge of the basin of attraction.
+
+    Attributes
+    ----------
+    start, end
+        Losses before and after descent, [S].
+    failed
+        Whether the loss stayed above the tolerance, bool [S].
+    stuck
+        Lowest loss at which descent stopped, inf where all members arrived.
+    where
+        The students at that loss, or None.
+    """
 
     start: Tensor
     end: Tensor
@@ -207,10 +265,23 @@ class Edge:
 
 
 def basin_edge(setting: LocalSetting, *, steps: int = 6000, tolerance: float = 1e-4) -> Edge:
-    """Descend from every member; a member that is not below the tolerance after the steps is outside the basin.
+    """Descend from every member and find the lowest loss at which descent fails.
 
-    Where such a member stands at the end is a start of lower loss that descent does not leave either, so the least of
-    these is an upper bound of the basin's edge.
+    A member that is not below the tolerance after the steps is outside the basin; the point where it stands has a lower
+    loss and is not left either, so the lowest of these is an upper bound on the basin's edge.
+
+    Parameters
+    ----------
+    setting
+        Teachers and starting students.
+    steps
+        Length of the descent.
+    tolerance
+        Loss below which a member has arrived.
+
+    Returns
+    -------
+    Edge
     """
     run = descend(setting, [0, steps], keep=False)
     failed = run.losses[1] > tolerance

@@ -23,9 +23,22 @@ from tutelage.printing import printed
 @printed
 @dataclass(frozen=True, eq=False)
 class Descent:
-    """What descent recorded: steps [T]; losses and gradients (norms) [T, S]; students [T, S, m, d], or none;
-    end: the students at the last step; rate [S]; reached [S, E]: the first step with a loss at most each of levels [E],
-    or -1.
+    """Record of a gradient descent on the population loss.
+
+    Attributes
+    ----------
+    start, end
+        Students at the first and the last step.
+    rate
+        Learning rates [S].
+    steps
+        T recorded steps.
+    losses, gradients
+        Losses and gradient norms [T, S].
+    students
+        Students at the recorded steps [T, S, m, d], or None.
+    levels, reached
+        Losses that were asked for, and the first step at or below each, int64 [S, E], -1 where there was none.
     """
 
     start: LocalSetting
@@ -74,7 +87,20 @@ def greatest_rate(setting: LocalSetting) -> Tensor:
 
 
 def lazy_rate(setting: LocalSetting, top: Tensor) -> Tensor:
-    """1 / (4 sum_j top_j^2 |w_j|^2), half of what is stable where the students stand: [S]; for the lazy model."""
+    """Learning rate for the lazy model: half of what is stable at the start.
+
+    Parameters
+    ----------
+    setting
+        Teachers and students.
+    top
+        Factor of each student's output [m].
+
+    Returns
+    -------
+    Tensor
+        1 / (4 sum_j top_j^2 |w_j|^2), [S].
+    """
     return 1 / (4 * (top.double().square() * setting.students.square().sum(2)).sum(1))
 
 
@@ -88,13 +114,31 @@ def descend(
     beyond: bool = False,
     top: Tensor | None = None,
 ) -> Descent:
-    """Gradient descent of every member on the population loss, recorded after the given numbers of steps.
+    """Gradient descent of every member on the exact population loss.
 
-    rate: one for all or [S], :func:`usual_rate` unless told; beyond: whether it may lie above :func:`greatest_rate`;
-    levels: losses whose first passing is wanted (losses are then computed at every step); keep: whether to keep the
-    students of the recorded steps; top [m]: see :func:`.exact.loss_and_gradient`, for the lazy model, whose usual rate
-    is :func:`lazy_rate`, and which has no limit here.
+    Parameters
+    ----------
+    setting
+        Teachers and starting students.
+    record
+        Numbers of steps after which to record.
+    rate
+        One learning rate, or one per member [S]; by default a stable one.
+    levels
+        Losses whose first passing is recorded; losses are then computed at every step.
+    keep
+        Whether to keep the students at the recorded steps.
+    beyond
+        Whether the rate may exceed the largest stable one.
+    top
+        Factor of each student's output [m], for the lazy model (:func:`lazy_rate`).
 
+    Returns
+    -------
+    Descent
+
+    Examples
+    --------
     >>> run = descend(LocalSetting(torch.eye(2), 0.9 * torch.eye(2)), [0, 1000])
     >>> bool(run.losses[1, 0] < 1e-25)
     True
@@ -180,12 +224,24 @@ def descend_on_samples(
     rate: float | Tensor | None = None,
     beyond: bool = False,
 ) -> Descent:
-    """Descent with ``batch`` fresh samples a step (Zhou et al. 2021, Theorem 6); recorded losses and gradients are
-    exact.
+    """SGD with fresh samples at every step (Zhou et al. 2021, Theorem 6); recorded losses and gradients are exact.
+
+    Parameters
+    ----------
+    setting, record, rate, beyond
+        As in :func:`descend`.
+    batch
+        Samples per step.
+    seeds
+        One seed per member.
+
+    Returns
+    -------
+    Descent
     """
     steps = tuple(sorted({int(step) for step in record}))
     if not steps or steps[0] < 0 or batch < 1:
-        raise TutelageError("descent on samples needs numbers of steps from 0 on, and at least one sample a step")
+        raise TutelageError("descent on samples needs numbers of steps from 0 on, and at least one sample per step")
     if len(seeds) != setting.members:
         raise TutelageError(f"there are {len(seeds)} seeds for {setting.members} members: give one each")
     rates, streams = _rates(setting, rate, beyond), keys(seeds, "local batches")

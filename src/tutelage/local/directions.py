@@ -21,8 +21,25 @@ from tutelage.printing import printed
 @printed
 @dataclass(frozen=True, eq=False)
 class Direction:
-    """angle [S]: delta_max; vectors [S, m, d]: D; inner [S]: <grad L, D>; loss, gradient (norm), norm (of D): [S] each;
-    norm_bound [S]: the bound of |D|_F; met [S]: whether every teacher has mass within the angle, else D is 0."""
+    """Descent direction of Zhou et al. 2021, Lemma 8.
+
+    Attributes
+    ----------
+    found
+        Students grouped by nearest teacher.
+    angle
+        delta_max, [S].
+    vectors
+        The direction D, [S, m, d].
+    inner
+        <grad L, D>, [S].
+    loss, gradient, norm
+        L, its gradient norm, and the norm of D, [S].
+    norm_bound
+        Bound on the norm of D, [S].
+    met
+        Whether every teacher has mass within the angle, bool [S]; otherwise D is 0.
+    """
 
     found: StudentGroups
     angle: Tensor
@@ -46,8 +63,18 @@ class Direction:
 
 
 def direction(setting: LocalSetting, angle: Tensor | float | None = None) -> Direction:
-    """D of every member; delta_max is the least angle with half of every teacher's mass unless told (Zhou et al. 2021,
-    Lemma 8).
+    """Descent direction D of every member (Zhou et al. 2021, Lemma 8).
+
+    Parameters
+    ----------
+    setting
+        Teachers and students.
+    angle
+        delta_max; default: the smallest angle with half of every teacher's mass.
+
+    Returns
+    -------
+    Direction
     """
     found = groups(setting)
     limit = found.half_mass_angle() if angle is None else torch.as_tensor(angle, dtype=torch.float64)

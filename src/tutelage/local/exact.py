@@ -40,10 +40,22 @@ def spread(call: Callable[..., Any], members: int, work: int, arguments: tuple[A
 
 
 def loss_and_gradient(setting: LocalSetting, top: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """L [S] and dL/dw [S, m, d]; a zero student has gradient 0, and so never moves.
+    """Population loss and gradient together.
 
-    top [m]: a factor of each student's output where it is not 1, for the lazy model (:mod:`.starts`).
+    Parameters
+    ----------
+    setting
+        Teachers and students; a zero student has gradient 0 and never moves.
+    top
+        Factor of each student's output [m], for the lazy model.
 
+    Returns
+    -------
+    loss, gradient
+        [S] and [S, m, d].
+
+    Examples
+    --------
     >>> loss, slope = loss_and_gradient(LocalSetting(torch.eye(2), torch.eye(2)))
     >>> loss.item(), slope.abs().max().item()
     (0.0, 0.0)
@@ -59,7 +71,7 @@ def loss_and_gradient(setting: LocalSetting, top: Tensor | None = None) -> tuple
 
 
 def top_of(setting: LocalSetting, top: Tensor | None) -> np.ndarray:
-    """Factors of the students' outputs, 1 unless told: [m]."""
+    """Factors of the students' outputs, 1 by default: [m]."""
     if top is None:
         return np.ones(setting.m)
     if top.shape != (setting.m,):
@@ -68,12 +80,34 @@ def top_of(setting: LocalSetting, top: Tensor | None) -> np.ndarray:
 
 
 def loss(setting: LocalSetting) -> Tensor:
-    """L of every member: [S]."""
+    """Population loss of every member (Zhou et al. 2021, eq. 1).
+
+    Parameters
+    ----------
+    setting
+        Teachers and students.
+
+    Returns
+    -------
+    Tensor
+        L, float64 [S].
+    """
     return loss_and_gradient(setting)[0]
 
 
 def gradient(setting: LocalSetting) -> Tensor:
-    """dL/dw of every student: [S, m, d]."""
+    """Gradient of the population loss with respect to every student.
+
+    Parameters
+    ----------
+    setting
+        Teachers and students.
+
+    Returns
+    -------
+    Tensor
+        dL/dw, float64 [S, m, d].
+    """
     return loss_and_gradient(setting)[1]
 
 
@@ -91,11 +125,21 @@ def jacobian(students: Tensor) -> Tensor:
 
 
 def hessian(setting: LocalSetting) -> Tensor:
-    r"""d2L/dw dw, the students' coordinates one after another: [S, m d, m d].
+    r"""Hessian of the population loss.
 
-    That in the effective neurons (:func:`tutelage.population.expectations.hessian`) between two Jacobians, and for each
-    student the gradient with respect to its effective neuron, G, times the second derivative of |w| w:
-    :math:`(G \bar w^T + \bar w G^T + (G \cdot \bar w)(I - \bar w \bar w^T))`.
+    It is the Hessian in the effective neurons |w| w between two Jacobians plus, for each student, the gradient G with
+    respect to its effective neuron times the second derivative of |w| w:
+    :math:`G \bar w^T + \bar w G^T + (G \cdot \bar w)(I - \bar w \bar w^T)`.
+
+    Parameters
+    ----------
+    setting
+        Teachers and students.
+
+    Returns
+    -------
+    Tensor
+        [S, m d, m d], the coordinates of the students one after another.
     """
     if bool(setting.idle.any()):
         raise TutelageError("a student is the zero vector, where the loss has no second derivative: leave it out")

@@ -1,7 +1,7 @@
 r"""Which student belongs to which teacher, and what the students of a teacher amount to together.
 
 |w.x| does not know w from -w, so angles are those between lines, in [0, pi/2], and a student is flipped to its
-teacher's side before it is added up. The seed leaves this unsaid (Zhou et al. 2021, Def. of T_i), and without it a
+teacher's side before it is added up. The paper leaves this unsaid (Zhou et al. 2021, Def. of T_i), and without it a
 perfect student
 -w* would count as one at the angle pi.
 """
@@ -20,11 +20,26 @@ from tutelage.printing import printed
 @printed
 @dataclass(frozen=True, eq=False)
 class StudentGroups:
-    """Students by nearest teacher.
+    """Students grouped by nearest teacher.
 
-    teacher [S, m]: T_i as an index; angle [S, m]: delta_j; sign [S, m]; students [S, m, d]: flipped;
-    angles [S, m, r]: angle with the line of every teacher; average [S, r, d]: sum over T_i of |w_j| w_j;
-    error [S, r, d]: v_i, that less the teacher (Zhou et al. 2021, eq. 2). Zero students have angle pi/2 and no weight.
+    Attributes
+    ----------
+    setting
+        Teachers and students.
+    teacher
+        int64 [S, m]: nearest teacher T_i of each student.
+    angle
+        delta_j, angle with the line of that teacher, [S, m]; pi/2 for zero students.
+    sign
+        [S, m].
+    students
+        Students flipped to the side of their teacher, [S, m, d].
+    angles
+        Angles with the lines of all teachers, [S, m, r].
+    average
+        Sum over T_i of |w_j| w_j, [S, r, d].
+    error
+        v_i, that sum minus the teacher, [S, r, d] (Zhou et al. 2021, eq. 2).
     """
 
     setting: LocalSetting
@@ -68,8 +83,19 @@ class StudentGroups:
 
 
 def groups(setting: LocalSetting) -> StudentGroups:
-    """Partition, fold and add up the students.
+    """Group the students by nearest teacher (Zhou et al. 2021, section 3).
 
+    Parameters
+    ----------
+    setting
+        Teachers and students.
+
+    Returns
+    -------
+    StudentGroups
+
+    Examples
+    --------
     >>> teachers = torch.eye(2, dtype=torch.float64)
     >>> found = groups(LocalSetting(teachers, torch.tensor([[-1.0, 0.0], [0.1, 2.0]])))
     >>> found.teacher.tolist(), found.sign.tolist(), found.error[0, 0].tolist()

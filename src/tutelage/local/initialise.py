@@ -29,7 +29,22 @@ def labels(teachers: Tensor, x: Tensor) -> Tensor:
 
 
 def samples(teachers: Tensor, number: int, seeds: Sequence[int]) -> tuple[Tensor, Tensor]:
-    """x ~ N(0, I) [S, N, d] and labels y [S, N] of teachers [S, r, d] or [1, r, d]."""
+    """Inputs x ~ N(0, I) labelled by the teachers.
+
+    Parameters
+    ----------
+    teachers
+        [S, r, d] or [1, r, d].
+    number
+        Samples per member.
+    seeds
+        One per member.
+
+    Returns
+    -------
+    x, y
+        [S, N, d] and [S, N].
+    """
     d = teachers.shape[-1]
     x = normals(keys(seeds, "local samples"), number * d).view(-1, number, d)
     return x, labels(teachers, x)
@@ -103,7 +118,24 @@ def subspace(moment: Tensor, r: int) -> Tensor:
 
 
 def random_start(teachers: Tensor, m: int, seeds: Sequence[int], number: int | None = None) -> Tensor:
-    """Algorithm 1 for teachers [S, r, d] or [1, r, d]: students [S, m, d]; number: of samples, exact where None."""
+    """Random initialisation with fitted lengths (Zhou et al. 2021, Algorithm 1).
+
+    Parameters
+    ----------
+    teachers
+        [S, r, d] or [1, r, d].
+    m
+        Number of students.
+    seeds
+        One per member.
+    number
+        Number of samples; None for exact expectations.
+
+    Returns
+    -------
+    Tensor
+        Students [S, m, d].
+    """
     teachers = teachers[None] if teachers.ndim == 2 else teachers
     _enough(m, teachers.shape[1])
     directions = random_directions(m, teachers.shape[2], seeds)
@@ -113,7 +145,18 @@ def random_start(teachers: Tensor, m: int, seeds: Sequence[int], number: int | N
 
 
 def subspace_start(teachers: Tensor, m: int, seeds: Sequence[int], number: int | None = None) -> Tensor:
-    """Algorithm 2 likewise: the subspace, and the lengths where ``number`` is given, come from the same samples."""
+    """Initialisation in the estimated subspace of the teachers (Zhou et al. 2021, Algorithm 2).
+
+    Parameters
+    ----------
+    teachers, m, seeds, number
+        As in :func:`random_start`; with ``number``, the subspace and the lengths come from the same samples.
+
+    Returns
+    -------
+    Tensor
+        Students [S, m, d].
+    """
     teachers = teachers[None] if teachers.ndim == 2 else teachers
     r = teachers.shape[1]
     _enough(m, r)

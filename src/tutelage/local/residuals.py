@@ -43,8 +43,17 @@ def sign_moments(first: Tensor, second: Tensor) -> Tensor:
 
 
 def teacher_matrix(setting: LocalSetting) -> Tensor:
-    """M of the teachers, [S, r d, r d] or [1, r d, r d] (Zhou et al. 2021, eq. 4): the Hessian in g at the minimum with
-    m = r.
+    """Matrix M of the teachers: the Hessian in g at the minimum with m = r (Zhou et al. 2021, eq. 4).
+
+    Parameters
+    ----------
+    setting
+        Teachers and students.
+
+    Returns
+    -------
+    Tensor
+        [S, r d, r d] or [1, r d, r d].
     """
     blocks = sign_moments(setting.teachers, setting.teachers)
     members, r, _, d, _ = blocks.shape
@@ -62,7 +71,18 @@ def least_eigenvalue(setting: LocalSetting) -> Tensor:
 
 
 def second_moments(setting: LocalSetting) -> tuple[Tensor, Tensor, Tensor]:
-    """||R1||^2 = v^T M v, <R1, R2>, ||R2||^2: [S] each, to rounding however small; 2 L is the sum, mixed twice."""
+    """Second moments of the two parts of the residual, without cancellation however small they are.
+
+    Parameters
+    ----------
+    setting
+        Teachers and students.
+
+    Returns
+    -------
+    first, mixed, second
+        E R1^2 = v^T M v, E R1 R2 and E R2^2, [S] each; 2 L is their sum with ``mixed`` taken twice.
+    """
     from tutelage.local._loops import splits
 
     parts = np.empty((setting.members, 3))
@@ -73,14 +93,40 @@ def second_moments(setting: LocalSetting) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def residual(setting: LocalSetting, x: Tensor) -> Tensor:
-    """R at points x [N, d] or [S, N, d]: [S, N]."""
+    """Residual R = f - f* at given inputs.
+
+    Parameters
+    ----------
+    setting
+        Teachers and students.
+    x
+        Inputs [N, d] or [S, N, d].
+
+    Returns
+    -------
+    Tensor
+        [S, N].
+    """
     x = x.double()
     student = (x @ effective(setting.students).mT).abs().sum(2)
     return student - (x @ setting.teachers.mT).abs().sum(2)
 
 
 def split(found: StudentGroups, x: Tensor) -> tuple[Tensor, Tensor]:
-    """R1 and R2 at points x [N, d] or [S, N, d]: [S, N] each (Zhou et al. 2021, eq. 3)."""
+    """The two parts of the residual at given inputs (Zhou et al. 2021, eq. 3).
+
+    Parameters
+    ----------
+    found
+        From :func:`groups`.
+    x
+        Inputs [N, d] or [S, N, d].
+
+    Returns
+    -------
+    first, second
+        R1 and R2, [S, N] each.
+    """
     x = x.double()
     gate = torch.where(x @ found.setting.teachers.mT >= 0, 1.0, -1.0).double()
     flat = ((x @ found.error.mT) * gate).sum(2)

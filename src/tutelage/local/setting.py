@@ -26,10 +26,19 @@ Assumption 1).
 @printed
 @dataclass(frozen=True, eq=False)
 class LocalSetting:
-    """Teachers w* [S, r, d] (or [1, r, d], [r, d] for all members) and students w [S, m, d] (or [m, d]).
+    """Teachers f*(x) = sum_i |w*_i . x| and students f(x) = sum_j |w_j| |w_j . x| (Zhou et al. 2021).
 
-    least: teachers closer than this angle, up to sign, are refused.
+    Parameters
+    ----------
+    teachers
+        w* [S, r, d], or [1, r, d] or [r, d] for all members.
+    students
+        w [S, m, d] or [m, d].
+    least
+        Smallest angle between the lines of two teachers; closer ones raise an error.
 
+    Examples
+    --------
     >>> LocalSetting(torch.eye(2), torch.eye(3, 2)).separation.item() == math.pi / 2
     True
     """
@@ -123,7 +132,7 @@ class LocalSetting:
         r"""log10 of :math:`\epsilon_0 = \Delta^{36} w_{min}^{80} r^{-162} w_{max}^{-78}`: [S] (Zhou et al. 2021, proof
         of Lemma 7).
 
-        The seed gives it up to a constant, here 1. It is far below what float64 can reach.
+        The paper gives it up to a constant, here 1. It is far below what float64 can reach.
 
         >>> round(LocalSetting(torch.eye(2), torch.eye(2)).threshold_exponent.item(), 1)
         -41.7

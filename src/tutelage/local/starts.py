@@ -15,7 +15,7 @@ _TRIES = 1000
 
 
 def plane_teachers(degrees: Sequence[float], lengths: Sequence[float] | None = None) -> Tensor:
-    """Teachers in the plane at these angles, of length 1 unless told: [1, r, 2].
+    """Teachers in the plane at these angles, of length 1 by default: [1, r, 2].
 
     >>> plane_teachers([0, 90]).round(decimals=6).abs().tolist()
     [[[1.0, 0.0], [0.0, 1.0]]]
@@ -28,9 +28,23 @@ def plane_teachers(degrees: Sequence[float], lengths: Sequence[float] | None = N
 def separated_teachers(
     r: int, d: int, seeds: Sequence[int], *, separation: float = 0.5, lengths: tuple[float, float] = (1.0, 1.0)
 ) -> Tensor:
-    """Random lines at least ``separation`` apart, lengths uniform between two numbers: [S, r, d].
+    """Random teachers whose lines are at least a given angle apart.
 
-    Each member takes the first of its draws that is separated enough.
+    Parameters
+    ----------
+    r, d
+        Teachers and dimensions.
+    seeds
+        One per member; each takes its first draw that is separated enough.
+    separation
+        Smallest angle between two lines.
+    lengths
+        Ends of the uniform distribution of lengths.
+
+    Returns
+    -------
+    Tensor
+        [S, r, d].
     """
     streams = keys(seeds, "local teachers")
     sizes = uniforms(keys(seeds, "local teacher lengths"), r)
@@ -52,10 +66,23 @@ def separated_teachers(
 
 
 def local_students(teachers: Tensor, m: int, seeds: Sequence[int], *, spread: float = 0.4) -> Tensor:
-    """Students near teachers, every teacher with at least one: [S, m, d] (Zhou et al. 2021, Fig. 1c).
+    """Students near teachers, at least one per teacher (Zhou et al. 2021, Fig. 1c).
 
-    Directions are those of teachers plus noise of at most about ``spread``, masses are split at random so that those of
-    a teacher add up to |w*_i|, and signs are random.
+    Parameters
+    ----------
+    teachers
+        [S, r, d] or [1, r, d].
+    m
+        Number of students, at least r.
+    seeds
+        One per member.
+    spread
+        Size of the noise on the directions; masses of a teacher's students add up to |w*_i|, signs are random.
+
+    Returns
+    -------
+    Tensor
+        [S, m, d].
     """
     teachers = (teachers[None] if teachers.ndim == 2 else teachers).double().expand(len(seeds), -1, -1)
     members, r, d = teachers.shape
@@ -76,13 +103,39 @@ def local_students(teachers: Tensor, m: int, seeds: Sequence[int], *, spread: fl
 
 
 def normal_students(m: int, d: int, seeds: Sequence[int], *, scale: float = 0.3) -> Tensor:
-    """Students w ~ scale N(0, I), the mean-field start when small: [S, m, d] (Zhou et al. 2021, Fig. 1b)."""
+    """Students from a normal distribution; small ones are the mean-field start (Zhou et al. 2021, Fig. 1b).
+
+    Parameters
+    ----------
+    m, d
+        Students and dimensions.
+    seeds
+        One per member.
+    scale
+        Standard deviation of every coordinate.
+
+    Returns
+    -------
+    Tensor
+        [S, m, d].
+    """
     return scale * normals(keys(seeds, "local students"), m * d).view(-1, m, d)
 
 
 def split_students(teachers: Tensor, shares: Sequence[Sequence[float]]) -> Tensor:
-    """Students of loss 0: for each teacher the shares of |w*_i| that its students carry: [S, m, d] (Zhou et al. 2021,
-    Theorem 2).
+    """Students of loss 0 that share the teachers' masses (Zhou et al. 2021, Theorem 2).
+
+    Parameters
+    ----------
+    teachers
+        [S, r, d] or [1, r, d].
+    shares
+        For each teacher, the shares of |w*_i| that its students carry.
+
+    Returns
+    -------
+    Tensor
+        [S, m, d].
     """
     teachers = (teachers[None] if teachers.ndim == 2 else teachers).double()
     _enough(sum(len(s) for s in shares), teachers.shape[1])

@@ -1,5 +1,5 @@
-"""Labelled points, one set a member, and distributions to draw them from: separable in the ways Phuong 2021, chapter 3
-tells apart.
+"""Labelled points, one set per member, and distributions to draw them from: separable in the ways Phuong 2021, chapter
+3 tells apart.
 
 A member's points depend on its seed alone, and a larger set begins with the smaller one.
 """
@@ -19,8 +19,17 @@ from tutelage.printing import printed
 @printed
 @dataclass(frozen=True, eq=False)
 class LabelledPoints:
-    """S sets of n labelled points: x float64 [S, n, d], y float64 [S, n] of +1 and -1, both in every set.
+    """S sets of n labelled points, with both labels in every set.
 
+    Parameters
+    ----------
+    x
+        Points [S, n, d], stored in float64.
+    y
+        Labels +1 and -1, [S, n].
+
+    Examples
+    --------
     >>> data = LabelledPoints(torch.tensor([[[1.0, 0.0], [-1.0, 0.5]]]), torch.tensor([[1, -1]]))
     >>> data.members, data.count, data.dimension
     (1, 2, 2)
@@ -79,11 +88,21 @@ def _check(x: Tensor, y: Tensor) -> None:
 
 
 def orthants(seeds: Sequence[int], count: int = 500, dimension: int = 20) -> LabelledPoints:
-    """The distribution of Phuong 2021, section 3.4.1: Gaussian points in the first orthant (+1) or the opposite one
-    (-1), x.z >= 0.
+    """Gaussian points in the first orthant (+1) or the opposite one (-1) (Phuong 2021, section 3.4.1).
 
-    z = (1, -1, 1, -1, ...). Drawn as a sign times the absolute values of a Gaussian, which is the same distribution as
-    keeping one Gaussian point in 2^(d-1), and dropped where x.z < 0. Always orthogonally separable.
+    Points with x.z < 0 for z = (1, -1, 1, -1, ...) are left out. Drawn as a sign times absolute values of a Gaussian,
+    which is the same distribution as keeping one Gaussian point in 2^(d-1). Always orthogonally separable.
+
+    Parameters
+    ----------
+    seeds
+        One per set.
+    count, dimension
+        Points per set, and d.
+
+    Returns
+    -------
+    LabelledPoints
     """
     z = 1 - 2 * (torch.arange(dimension, dtype=torch.float64) % 2)
 
@@ -97,9 +116,20 @@ def orthants(seeds: Sequence[int], count: int = 500, dimension: int = 20) -> Lab
 
 
 def cones(seeds: Sequence[int], count: int = 24, dimension: int = 3, half_angle: float = 40.0) -> LabelledPoints:
-    """Points in two opposite cones around a random axis, lengths in [1/2, 3/2]: orthogonally separable.
+    """Points in two opposite cones around a random axis: orthogonally separable.
 
-    half_angle: of the cones, below 45 degrees; directions are those of a Gaussian that fall into the cone.
+    Parameters
+    ----------
+    seeds
+        One per set.
+    count, dimension
+        Points per set, and d; lengths lie in [1/2, 3/2].
+    half_angle
+        Of the cones in degrees, below 45.
+
+    Returns
+    -------
+    LabelledPoints
     """
     if not 0 < half_angle < 45:
         raise TutelageError(f"cones of half angle {half_angle} overlap in sign: below 45 degrees they are separable")
@@ -119,9 +149,21 @@ def cones(seeds: Sequence[int], count: int = 24, dimension: int = 3, half_angle:
 
 
 def half_spaces(seeds: Sequence[int], count: int = 24, dimension: int = 3, margin: float = 0.2) -> LabelledPoints:
-    """Gaussian points on either side of a random hyperplane through 0, at least the margin away: linearly separable.
+    """Gaussian points on either side of a random hyperplane through 0: linearly separable.
 
-    Merely so: some points of one class make an obtuse angle unless they are very few.
+    Parameters
+    ----------
+    seeds
+        One per set.
+    count, dimension
+        Points per set, and d.
+    margin
+        Smallest distance from the hyperplane.
+
+    Returns
+    -------
+    LabelledPoints
+        Not orthogonally separable, unless the points are very few.
     """
     axis = _normals(seeds, "half-space axis", 1, dimension)
     axis = axis / axis.norm(dim=2, keepdim=True)
@@ -135,10 +177,21 @@ def half_spaces(seeds: Sequence[int], count: int = 24, dimension: int = 3, margi
 
 
 def clashing(seeds: Sequence[int], count: int = 24, dimension: int = 3) -> LabelledPoints:
-    """Gaussian points with fair labels, the origin in the convex hull of each class: neither has a max margin.
+    """Gaussian points with random labels such that neither class has a max margin.
 
-    Samples 0 to d (label +1) and d + 1 to 2 d + 1 (label -1) see to that: the last of either is minus the mean of the
-    others. The points stay in general position.
+    The origin lies in the convex hull of each class: samples 0 to d (label +1) and d + 1 to 2 d + 1 (label -1) see to
+    that, the last of either being minus the mean of the others. The points stay in general position.
+
+    Parameters
+    ----------
+    seeds
+        One per set.
+    count, dimension
+        Points per set, and d.
+
+    Returns
+    -------
+    LabelledPoints
     """
     own = dimension + 1
     if count < 2 * own:

@@ -34,11 +34,24 @@ NONE = 2
 @printed
 @dataclass(frozen=True, eq=False)
 class MarginFlow:
-    """Networks along their way, and what was seen between the records.
+    """Networks at the recorded times of the gradient flow of a classification loss.
 
-    log_times: of the T records; w [T, S, p, d], a [T, S, p]; groups: the group of every unit at the end, 0, +1 or -1
-    for J_0, J_+, J_-, else NONE, int8 [S, p]; entered: log t since which it is in that group [S, p]; left: how often a
-    unit left an extremal sector of its sign, int64 [S, p]; steps, events: taken, and changes of a sector, int64 [S].
+    Attributes
+    ----------
+    data, loss
+        What was fitted.
+    log_times
+        log t of the T records.
+    w, a
+        First layer [T, S, p, d] and second layer [T, S, p].
+    groups
+        int8 [S, p]: group of every unit at the end: 0, +1 or -1 for J_0, J_+ and J_-.
+    entered
+        log t since which it is in that group, [S, p].
+    left
+        How often a unit left an extremal sector of its sign, int64 [S, p].
+    steps, events
+        Steps taken, and changes of a sector, int64 [S].
     """
 
     data: LabelledPoints
@@ -76,11 +89,23 @@ class MarginFlow:
 def balanced_start(
     seeds: Sequence[int], units: int, dimension: int, scale: float = 1e-4, spread: float = 0.0
 ) -> Network:
-    """Near-zero balanced networks (Phuong 2021, section 3.1): |w_j| = |a_j| = lambda_j, directions uniform, fair signs
-    of a_j.
+    """Small balanced two-layer networks: |w_j| = |a_j| (Phuong 2021, section 3.1).
 
-    lambda_j lies evenly in [(1 - spread) scale, scale].
+    Parameters
+    ----------
+    seeds
+        One per member; directions are uniform and the signs of a_j fair.
+    units, dimension
+        Hidden units and inputs.
+    scale, spread
+        |w_j| lies evenly in [(1 - spread) scale, scale].
 
+    Returns
+    -------
+    Network
+
+    Examples
+    --------
     >>> start = balanced_start([0, 1], units=4, dimension=3, scale=0.1)
     >>> start.widths, bool((start.weights[0].norm(dim=1) - start.weights[1].squeeze(2).abs()).abs().max() < 1e-15)
     ((3, 4, 1), True)
@@ -124,11 +149,26 @@ def flow(
     relative: float = 1e-8,
     most: int = 1_000_000,
 ) -> MarginFlow:
-    """Follow the flow from time 0 and keep the networks at the given log t; one set of points a member, or one for all.
+    """Gradient flow of a two-layer relu network on a classification loss, to very large times.
 
-    log_times: growing, -inf is the start itself. relative: the tolerated error of a step, of every unit's length; most:
-    steps a member may take. Points that no network of this kind can fit make the equations stiff as t grows: then t
-    must stay moderate.
+    Parameters
+    ----------
+    data
+        One set of points per member, or one for all.
+    start
+        Networks without biases, such as :func:`balanced_start`.
+    log_times
+        log t of the records, growing; -inf is the start itself.
+    loss
+        "logistic", "exponential" or "polynomial".
+    relative
+        Tolerated error of a step relative to every unit's length.
+    most
+        Largest number of steps per member. Points that no such network can fit make the equations stiff as t grows.
+
+    Returns
+    -------
+    MarginFlow
     """
     w, a, data = _checked(data, start)
     sector = signs(w, data)
@@ -161,7 +201,7 @@ def _checked(data: LabelledPoints, start: Network) -> tuple[Tensor, Tensor, Labe
     if start.inputs != data.dimension or data.members not in (1, start.members):
         raise TutelageError(
             f"{start.members} networks of {start.inputs} inputs do not fit {data.members} sets of points in "
-            f"{data.dimension} dimensions: give one set a network, or one for all"
+            f"{data.dimension} dimensions: give one set per network, or one for all"
         )
     if data.members != start.members:
         data = LabelledPoints(data.x.expand(start.members, -1, -1), data.y.expand(start.members, -1))

@@ -84,7 +84,20 @@ class TwoVectorFit:
 
 
 def fit(w: Tensor, a: Tensor, margins: MaxMargins) -> TwoVectorFit:
-    """u_j = What_j.w_+ / |w_+|^2 for a_j > 0 and z_j likewise for a_j < 0: w [.., S, p, d], a [.., S, p]."""
+    """Coordinates of trained units along the max-margin directions.
+
+    Parameters
+    ----------
+    w, a
+        First layer [..., S, p, d] and second layer [..., S, p].
+    margins
+        From :func:`max_margins`.
+
+    Returns
+    -------
+    TwoVectorFit
+        u_j = What_j.w_+ / |w_+|^2 for a_j > 0, and z_j likewise for a_j < 0.
+    """
     plus, minus = margins.positive, margins.negative
     scaled = w / w.flatten(-2).norm(dim=-1)[..., None, None]
     u = torch.where(a > 0, _along(scaled, plus.w), 0.0).clamp_min(0)
@@ -111,7 +124,17 @@ class Limits:
 
 
 def limits(margins: MaxMargins) -> Limits:
-    """The values of the limits from the max-margin vectors alone."""
+    """Limits of the flow predicted from the max-margin vectors alone (Phuong 2021, Theorem 3.1).
+
+    Parameters
+    ----------
+    margins
+        From :func:`max_margins`.
+
+    Returns
+    -------
+    Limits
+    """
     plus, minus = margins.positive.norm, margins.negative.norm
     return Limits(plus, minus, 1 / (2 * plus), 1 / (2 * minus), plus / (plus + minus), 1 / (2 * (plus + minus)))
 

@@ -54,7 +54,13 @@ class MaxMargin:
 @printed
 @dataclass(frozen=True, eq=False)
 class MaxMargins:
-    """w_+ and w_- of S sets."""
+    """Max-margin vectors w_+ and w_- of both classes of S sets.
+
+    Attributes
+    ----------
+    positive, negative
+        Each with the vectors, supports, dual variables and residuals.
+    """
 
     positive: MaxMargin
     negative: MaxMargin
@@ -68,8 +74,24 @@ class MaxMargins:
 
 
 def max_margins(data: LabelledPoints) -> MaxMargins:
-    """Both vectors of every set, with supports, duals and residuals; refused where a class cannot be separated from 0.
+    """Max-margin vectors of both classes of every set.
 
+    Parameters
+    ----------
+    data
+        Labelled points.
+
+    Returns
+    -------
+    MaxMargins
+
+    Raises
+    ------
+    TutelageError
+        If a class cannot be separated from 0.
+
+    Examples
+    --------
     >>> data = LabelledPoints(torch.tensor([[2.0, 0.0], [2.0, 2.0], [-1.0, 0.0]]), torch.tensor([1, 1, -1]))
     >>> found = max_margins(data)
     >>> found.positive.w[0].tolist(), found.positive.support[0].tolist(), found.negative.w[0].tolist()

@@ -21,11 +21,20 @@ _BLOCK = 1 << 22  # inner products looked at together
 @printed
 @dataclass(frozen=True, eq=False)
 class Separability:
-    """What the inner products of S sets say: all [S].
+    """Inner products of the points of S sets, which tell whether they are orthogonally separable.
 
-    same: the least of one class, a sample with itself included; cross: the greatest of two classes; same_pairs,
-    cross_pairs: how many of each there are (i <= j); same_violations: those that are not positive; cross_violations:
-    those that are; worst_same, worst_cross: the pair that attains them, int64 [S, 2].
+    Attributes
+    ----------
+    same
+        Smallest inner product within a class, a sample with itself included, [S].
+    cross
+        Largest inner product across classes, [S].
+    same_pairs, cross_pairs
+        Numbers of pairs (i <= j), [S].
+    same_violations, cross_violations
+        Pairs within a class whose product is not positive, and pairs across classes whose product is, [S].
+    worst_same, worst_cross
+        The pairs that attain ``same`` and ``cross``, int64 [S, 2].
     """
 
     same: Tensor
@@ -65,7 +74,17 @@ def orthogonally_separable(x: Tensor, y: Tensor) -> Separability:
 
 
 def separability(data: LabelledPoints) -> Separability:
-    """The same for data already checked."""
+    """Check orthogonal separability of every set (Phuong 2021, Definition 3.1).
+
+    Parameters
+    ----------
+    data
+        Labelled points.
+
+    Returns
+    -------
+    Separability
+    """
     return _judged(data.x, data.y)
 
 

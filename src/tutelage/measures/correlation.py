@@ -13,12 +13,22 @@ RECOVERED = 0.95
 
 
 def correlations(first: Tensor, second: Tensor) -> Tensor:
-    r"""Cosines of centred activations: [S, N, m], [S, N, n] -> [S, m, n] in [-1, 1].
+    r"""Correlations of all pairs of units of two layers (Tian 2020, eq. 9).
 
     .. math:: \rho_{jk} = \frac{\langle f_j - \bar f_j,\; f_k - \bar f_k\rangle}{\|f_j - \bar f_j\|\,\|f_k - \bar f_k\|}
 
-    A unit that is constant over the samples, up to rounding, has correlation 0 with everything.
+    Parameters
+    ----------
+    first, second
+        Activations on the same samples, [S, N, m] and [S, N, n].
 
+    Returns
+    -------
+    Tensor
+        rho in [-1, 1], [S, m, n]; 0 where a unit is constant over the samples, up to rounding.
+
+    Examples
+    --------
     >>> x = torch.tensor([[[1.0], [2.0], [4.0]]])
     >>> correlations(x, torch.cat([3 * x, -x, torch.ones_like(x)], dim=-1)).round(decimals=6) + 0.0
     tensor([[[ 1., -1.,  0.]]])

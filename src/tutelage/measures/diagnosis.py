@@ -32,12 +32,28 @@ WEAK = 0.1
 @printed
 @dataclass(frozen=True)
 class Diagnosis:
-    """Why a teacher unit was not found: the reason and the numbers behind it. Layers count from 1, units from 0.
+    """Why a teacher unit was not recovered: the reason and the numbers behind it.
 
-    samples: training samples on the rarer side of its boundary; observed: those on the rarer side that the best
-    observer among the students is active on; near: samples near the boundary; unknowns: of the boundary, one per
-    weight and one for the bias; strength, strongest: fan-out norms; rise: of the best correlation between the last two
-    recorded steps, where they are known.
+    Attributes
+    ----------
+    member, layer, unit
+        Which teacher unit; layers count from 1, units and members from 0.
+    reason
+        See :func:`diagnose`.
+    correlation
+        Best correlation with a student unit.
+    samples
+        Training samples on the rarer side of the unit's boundary.
+    observed
+        How many of them the best observer among the student units is active on.
+    near
+        Samples near the boundary.
+    unknowns
+        Parameters of the boundary: one per weight and one for the bias.
+    strength, strongest
+        Fan-out norm of the unit, and the largest of its layer.
+    rise
+        Increase of the best correlation between the last two recorded steps, or None where it is not known.
     """
 
     member: int
@@ -72,12 +88,25 @@ class Diagnosis:
 
 
 def diagnose(teacher: Network, students: Network, inputs: Inputs, history: Report | None = None) -> list[Diagnosis]:
-    """A diagnosis for every teacher unit without a student above correlation 0.95, member by member.
+    """Explain every teacher unit that no student unit matches with correlation above 0.95.
 
-    Correlations are taken on the evaluation points; samples are counted on the training points. Reasons, the first
-    that applies: *outside the data*, *unobserved* (Tian 2020, Def. 4 on samples), *starved* (fewer samples near the
-    boundary than it has unknowns), *weak* (below a tenth of the strongest), *not yet reached*. A history that recorded
-    ``best_correlation`` tells whether the unit is being approached. Members that diverged must be left out.
+    Correlations are computed on the evaluation points, samples are counted on the training points. Reasons, the first
+    that applies: *outside the data*, *unobserved* (Tian 2020, Def. 4, counted on samples), *starved* (fewer samples
+    near the boundary than it has parameters), *weak* (strength below a tenth of the largest), *not yet reached*.
+
+    Parameters
+    ----------
+    teacher, students
+        Networks with S members each; leave out members that diverged.
+    inputs
+        The points they were trained and evaluated on.
+    history
+        A report with ``best_correlation`` at several steps tells whether the unit is being approached.
+
+    Returns
+    -------
+    list of Diagnosis
+        One per unit that was not recovered, member by member.
     """
     with torch.no_grad():
         parts = [_numbers(s) for s in slices(teacher, students, inputs)]

@@ -8,8 +8,17 @@ from tutelage.measures.snapshot import Snapshot
 
 
 def half_squares(wanted: Tensor, got: Tensor) -> Tensor:
-    r"""J = 1/2 E|f* - f|^2, the sum over outputs and the mean over samples (Tian 2020, eq. 2): [S, N, C] twice ->
-    [S].
+    """Squared error J = 1/2 E|f* - f|^2: the sum over outputs, the mean over samples (Tian 2020, eq. 2).
+
+    Parameters
+    ----------
+    wanted, got
+        Outputs [S, N, C] of teacher and student.
+
+    Returns
+    -------
+    Tensor
+        One loss per member, [S].
     """
     return (wanted - got).square_().flatten(1).sum(1) / (2 * wanted.shape[1])
 

@@ -23,10 +23,19 @@ _WATCHED = (nn.ReLU, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Tanh, nn.Sigmoid
 @printed
 @dataclass(frozen=True, eq=False)
 class LayerMatch:
-    """One layer of the teacher beside one of the student.
+    """One layer of a teacher module compared with one layer of a student module.
 
-    correlation [m, n]: of every teacher unit with every student unit over all samples, a pixel of a feature map being a
-    sample; 0 where a unit is constant. idle_teacher, idle_student: units that were constant, by number.
+    Attributes
+    ----------
+    teacher, student
+        Names of the two layers.
+    correlation
+        Correlation [m, n] of every teacher unit with every student unit over all samples; every pixel of a feature map
+        counts as a sample; 0 where a unit is constant.
+    idle_teacher, idle_student
+        Units that were constant.
+    samples
+        Number of samples.
     """
 
     teacher: str
@@ -71,11 +80,23 @@ def match_modules(
     batches: Tensor | Iterable[Tensor],
     layers: Sequence[str] | Sequence[tuple[str, str]] | None = None,
 ) -> list[LayerMatch]:
-    """Compare layers of two modules on the same inputs, one match a pair of layers.
+    """Compare layers of two torch modules on the same inputs (Tian 2020, eq. 9).
 
-    batches: one tensor, or several (a DataLoader's, without labels); layers: names as ``named_modules`` gives them, one
-    for both modules or a pair each. Without it, activation layers (ReLU and its relatives) are compared in the order
-    in which they run, and both modules must have as many. Modules are run in evaluation mode and left as they were.
+    Parameters
+    ----------
+    teacher, student
+        Any modules. They run in evaluation mode and are left as they were.
+    batches
+        One tensor of inputs, or several tensors.
+    layers
+        Names from ``named_modules``: one name for both modules, or a pair per layer. By default activation layers (ReLU
+        and its relatives) are compared in the order in which they run, and both modules must have the same number of
+        them.
+
+    Returns
+    -------
+    list of LayerMatch
+        One per pair of layers.
     """
     pairs = _named(teacher, student, layers) if layers is not None else None
     sums: list[StreamedCorrelation] = []

@@ -15,11 +15,18 @@ Axis = Literal["member", "layer", "teacher", "unit", "pair"]
 
 @dataclass(frozen=True)
 class Measure:
-    """A number, or one number a layer or unit, seen on every member of a snapshot.
+    """A quantity observed on every member of a snapshot.
 
-    axis says what the entries beyond the member axis are: nothing ("member", [S]), hidden layers ("layer", [S, L-1]),
-    teacher units ("teacher", [S, m]), student units ("unit", [S, n]) or pairs of both ("pair", [S, m, n]; deeper
-    networks [S, sum over layers of m_l n_l]). Units of several layers follow one another from below.
+    Attributes
+    ----------
+    name
+        Name used in ``Record.measures``, reports and tables.
+    axis
+        What the entries after the member axis are: nothing ("member", [S]), hidden layers ("layer", [S, L-1]), teacher
+        units ("teacher", [S, m]), student units ("unit", [S, n]) or pairs of both ("pair", [S, m, n]; for several
+        hidden layers [S, sum of m_l n_l]). Units of several layers follow one another from below.
+    function
+        From a :class:`Snapshot` to the values.
     """
 
     name: str
@@ -34,7 +41,18 @@ MEASURES: dict[str, Measure] = {}
 
 
 def measure_of(axis: Axis) -> Callable[[Callable[[Snapshot], Tensor]], Measure]:
-    """Register a function as the measure of its name; its docstring stays with it."""
+    """Decorator that registers a function as a measure under its own name.
+
+    Parameters
+    ----------
+    axis
+        What the entries after the member axis are; see :class:`Measure`.
+
+    Returns
+    -------
+    callable
+        The decorator; it returns a :class:`Measure` that keeps the function's docstring.
+    """
 
     def register(function: Callable[[Snapshot], Tensor]) -> Measure:
         measure = Measure(function.__name__, axis, function)
@@ -47,7 +65,18 @@ def measure_of(axis: Axis) -> Callable[[Callable[[Snapshot], Tensor]], Measure]:
 
 
 def find(name: str) -> Measure:
-    """The measure of that name."""
+    """Measure by name.
+
+    Parameters
+    ----------
+    name
+        A key of :data:`MEASURES`.
+
+    Returns
+    -------
+    Measure
+        A :class:`~tutelage.TutelageError` names the nearest measure if there is none of that name.
+    """
     if name not in MEASURES:
         raise unknown("measure", name, MEASURES)
     return MEASURES[name]

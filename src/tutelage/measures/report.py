@@ -25,7 +25,7 @@ STANDARD = (
     "fan_out",
     "unit_class",
 )
-"""What is measured unless told otherwise."""
+"""What is measured by default."""
 
 
 @printed
@@ -33,7 +33,14 @@ STANDARD = (
 class Report:
     """Values of measures at the recorded steps: ``report["rho_mean"]`` has shape [T, S, ...].
 
-    A member that diverged has NaN (whole numbers: -1) from the step at which it did.
+    A member that diverged has NaN (integers: -1) from the step at which it did.
+
+    Attributes
+    ----------
+    steps
+        T recorded steps.
+    values
+        Arrays [T, S, ...] by name of the measure.
     """
 
     steps: tuple[int, ...]
@@ -87,7 +94,26 @@ def observe(snapshots: list[Snapshot], students: Network, measures: Sequence[Mea
 
 
 def measure(trajectory: Trajectory, names: Sequence[str] = STANDARD) -> Report:
-    """Measures of a training at every recorded step whose weights were kept."""
+    """Evaluate measures at every recorded step of a training whose weights were kept.
+
+    Parameters
+    ----------
+    trajectory
+        Result of :func:`tutelage.train`.
+    names
+        Measures, keys of ``tutelage.measures.MEASURES``.
+
+    Returns
+    -------
+    Report
+        One array [T, S, ...] per measure.
+
+    Examples
+    --------
+    >>> from tutelage.measures import MEASURES
+    >>> "best_correlation" in MEASURES
+    True
+    """
     recorder = Recorder(trajectory.teacher, trajectory.inputs, names)
     for step, students in sorted(trajectory.recorded.items()):
         recorder.record(step, students, trajectory.diverged_at)

@@ -16,9 +16,14 @@ _BLOCK = 2048
 @printed
 @dataclass(frozen=True, eq=False)
 class SecondMoments:
-    """Centred sums over ``count`` samples, in float64: xx [S, p, p], yy [S, q, q], xy [S, p, q].
+    """Centred second moments of the activations of two layers, in float64 and main memory.
 
-    They are small and lie in main memory, wherever the activations were.
+    Attributes
+    ----------
+    count
+        Number of samples.
+    xx, yy, xy
+        Centred sums [S, p, p], [S, q, q], [S, p, q].
     """
 
     count: int
@@ -28,12 +33,24 @@ class SecondMoments:
 
 
 def second_moments(pieces: Iterable[tuple[Tensor, Tensor]]) -> SecondMoments:
-    r"""Moments of activations that come in pieces ([S, N_i, p], [S, N_i, q]), or [N_i, p], [N_i, q] for one member.
+    r"""Second moments of activations that arrive in pieces.
 
     Activations are taken relative to the means of the first block, so that a large mean costs no digits:
     :math:`\sum (x - \bar x)(y - \bar y)^T = \sum (x - c)(y - d)^T - N (\bar x - c)(\bar y - d)^T`.
-    Beyond the pieces themselves, memory is that of the sums and of one block.
 
+    Parameters
+    ----------
+    pieces
+        Pairs of activations ([S, N_i, p], [S, N_i, q]), or ([N_i, p], [N_i, q]) for one member. Memory use does not
+        grow with their number.
+
+    Returns
+    -------
+    SecondMoments
+        Sums over all samples.
+
+    Examples
+    --------
     >>> x, y = torch.tensor([[1.0], [3.0]]), torch.tensor([[5.0], [1.0]])
     >>> second_moments([(x[:1], y[:1]), (x[1:], y[1:])]).xy
     tensor([[[-4.]]], dtype=torch.float64)

@@ -72,11 +72,25 @@ def index(
 
 
 def similarity(first: Tensor | SecondMoments, second: Tensor | None = None, by: str = "cka", **options: Any) -> Tensor:
-    """How alike two layers are, by an index of ``INDICES``: [S].
+    """Similarity of two layers by an index that ignores permutation of units.
 
-    first, second: activations [S, N, p] and [S, N, q] on the same samples (or [N, p] and [N, q]); or, as the only
-    argument, the second moments of samples that came in pieces (:func:`.second_moments`).
+    Parameters
+    ----------
+    first, second
+        Activations [S, N, p] and [S, N, q] on the same samples (or [N, p] and [N, q]); or, as the only argument, the
+        second moments of samples that arrived in pieces (:func:`second_moments`).
+    by
+        Name of the index, a key of ``INDICES``.
+    **options
+        Options of that index.
 
+    Returns
+    -------
+    Tensor
+        One value per member, [S].
+
+    Examples
+    --------
     >>> x = torch.tensor([[1.0, 0.0], [0.0, 2.0], [3.0, 1.0], [4.0, 4.0], [0.0, 1.0], [2.0, 2.0]])
     >>> similarity(x, x.flip(1) * 3, by="cka").round(decimals=9)
     tensor([1.], dtype=torch.float64)

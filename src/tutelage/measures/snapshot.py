@@ -25,7 +25,15 @@ and keep one member a thread at work."""
 @printed
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """Students at one recorded step beside their teacher, with activities computed once and on demand."""
+    """Students at one recorded step with their teacher; activities are computed once, when first needed.
+
+    Attributes
+    ----------
+    teacher, students
+        Networks with S members each.
+    train, evaluate
+        Training and evaluation points [S, N, d].
+    """
 
     teacher: Network
     students: Network

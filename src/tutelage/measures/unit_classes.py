@@ -18,14 +18,28 @@ IDLE = 1e-3
 def classify(
     correlation: Tensor, features: Tensor, gates: Tensor, norms: Tensor, threshold: float = RECOVERED
 ) -> Tensor:
-    """Class of every student unit of one layer; the first that applies, in this order:
+    """Classify every student unit of one layer.
 
-    dead: the activation is 0 on every sample; idle: fan-out norm times the deviation of the activation
-    is next to nothing (the unit adds a constant at most);
-    linear: the gate is the same on every sample; specialised: correlation with its best teacher above the threshold and
-    the best of that teacher's students; duplicate: above the threshold but not the best; unspecialised: the rest.
+    The first class that applies: *dead* (activation 0 on every sample), *idle* (fan-out norm times the standard
+    deviation of the activation is negligible, so the unit adds at most a constant), *linear* (the gate is the same on
+    every sample), *specialised* (correlation with its best teacher above the threshold, and the best of that teacher's
+    students), *duplicate* (above the threshold but not the best), *unspecialised*.
 
-    correlation [S, m, n], features and gates [S, N, n], norms [S, n] -> int64 [S, n], codes of ``CLASSES``.
+    Parameters
+    ----------
+    correlation
+        Correlations of teacher and student units [S, m, n].
+    features, gates
+        Activations and gates of the student units [S, N, n].
+    norms
+        Fan-out norms [S, n].
+    threshold
+        Correlation above which a unit counts as specialised.
+
+    Returns
+    -------
+    Tensor
+        Codes of ``CLASSES``, int64 [S, n].
     """
     dead = (features == 0).all(1)
     linear = gates.amin(1) == gates.amax(1)

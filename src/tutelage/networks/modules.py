@@ -16,8 +16,8 @@ def from_module(*modules: nn.Sequential) -> Network:
     Parameters
     ----------
     *modules
-        One module per member. Supported layers: Linear, ReLU, LeakyReLU, BatchNorm1d right after a Linear (folded in with
-        its running statistics), Flatten, Identity, Dropout.
+        One module per member. Supported layers: Linear, ReLU, LeakyReLU, BatchNorm1d right after a Linear (folded in
+        with its running statistics), Flatten, Identity, Dropout.
 
     Returns
     -------

@@ -21,9 +21,9 @@ PRECISIONS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 class Network:
     r"""S fully connected networks of one architecture, stacked.
 
-    The first axis of every array is the member. Layer l maps :math:`f_{l-1}` to :math:`f_l = \sigma(f_{l-1} W_l + b_l)`;
-    the top layer has no activation (Tian 2020, section 3). Layers are numbered from 1 as in the papers, so layer l uses
-    ``weights[l - 1]``; units are numbered from 0.
+    The first axis of every array is the member. Layer l maps :math:`f_{l-1}` to :math:`f_l = \sigma(f_{l-1} W_l +
+    b_l)`; the top layer has no activation (Tian 2020, section 3). Layers are numbered from 1 as in the papers, so layer
+    l uses ``weights[l - 1]``; units are numbered from 0.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def _architecture(network: Network) -> tuple:
 
 
 def _check(network: Network) -> None:
-    """Refuse arrays that do not fit together, naming the layer, what was met and what was wanted."""
+    """Reject arrays that do not fit together, naming the layer, what was met and what was wanted."""
     if network.activation not in ACTIVATIONS:
         raise TutelageError(f"unknown activation '{network.activation}': choose one of {', '.join(ACTIVATIONS)}")
     if not 0 <= network.slope < 1:
@@ -184,7 +184,7 @@ def _check(network: Network) -> None:
         return
     if len(network.biases) != len(network.weights):
         raise TutelageError(
-            f"{len(network.weights)} layers of weights came with {len(network.biases)} biases: give one a layer"
+            f"{len(network.weights)} layers of weights came with {len(network.biases)} biases: give one per layer"
         )
     for layer, (w, b) in enumerate(zip(network.weights, network.biases, strict=True), start=1):
         if b.shape != (members, w.shape[2]):

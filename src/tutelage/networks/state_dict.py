@@ -35,8 +35,8 @@ def from_state_dict(arrays: Mapping[str, Tensor], activation: str = "relu", slop
     Raises
     ------
     TutelageError
-        If the numbers in the names give another order that fits as well, or a part of the model could add its input to its
-        output.
+        If the numbers in the names give another order that fits as well, or a part of the model could add its input to
+        its output.
 
     Examples
     --------

@@ -199,10 +199,16 @@ Kind = Literal["minimum", "saddle", "not stationary"]
 @printed
 @dataclass(frozen=True, eq=False)
 class EndPoint:
-    """What a point of the loss is, with the numbers: all [S]. For the first layer alone.
+    """Kind of a point of the population loss, with the numbers, for the first layer alone.
 
-    gradient: its norm; least, largest: eigenvalues of the Hessian, those along directions in which scales of aligned
-    units can be exchanged being 0; kinds: a *minimum* may be flat, a *saddle* has a direction of negative curvature.
+    Attributes
+    ----------
+    loss, gradient
+        Loss and gradient norm, [S].
+    least, largest
+        Extreme eigenvalues of the Hessian, [S]; directions in which scales of aligned units can be exchanged give 0.
+    kinds
+        "minimum" (it may be flat), "saddle" (a direction of negative curvature) or "not stationary", one per member.
     """
 
     loss: Tensor

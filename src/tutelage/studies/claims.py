@@ -18,8 +18,8 @@ CONFIDENCE = 0.95
 class Claim:
     """What a paper says, what is computed to check it, and what would refute it.
 
-    values: from the finished experiments (or the plan's evidence) to one array a setting, with one value a member (NaN
-    where the statistic is not defined for a member). Each setting is judged by itself, so a setting where the
+    values: from the finished experiments (or the plan's evidence) to one array per setting, with one value per member
+    (NaN where the statistic is not defined for a member). Each setting is judged by itself, so a setting where the
     sentence fails is seen.
     expected: "> 0.3" or "< 0.5", a bound on the mean over members.
     """

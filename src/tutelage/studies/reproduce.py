@@ -31,7 +31,17 @@ from tutelage.version import commit
 @printed
 @dataclass(frozen=True)
 class Reproduction:
-    """A study that was carried out: where its files are and what became of its claims."""
+    """A reproduced study: where its files are, and the verdicts of its claims.
+
+    Attributes
+    ----------
+    study, scale
+        What was reproduced.
+    folder
+        Folder with figure, numbers, claims, settings, provenance and report.
+    verdicts
+        One per claim and setting.
+    """
 
     study: Study
     scale: Scale
@@ -69,7 +79,7 @@ def reproduce(
     on_progress: Callable[[float], None] | None = None,
     on_landed: Callable[[Any], None] | None = None,
 ) -> list[Reproduction]:
-    """Carry out studies: figure, claims and numbers of each into OUT/SCALE/STUDY.
+    """Reproduce studies: write figure, claims and numbers of each to OUT/SCALE/STUDY.
 
     Parameters
     ----------
@@ -83,6 +93,13 @@ def reproduce(
         Folder of the results of experiments (default: OUT/results); what is there already is not computed again.
     on
         Where experiments are computed, see :func:`tutelage.lab.schedule`.
+    device, engine, on_progress, on_landed
+        As in :func:`tutelage.lab.schedule`.
+
+    Returns
+    -------
+    list of Reproduction
+        One per study, in the order of the names.
     """
     planned = plans(names, scale)
     store = Store(Path(out) / "results" if results is None else results)

@@ -21,11 +21,20 @@ SCALES: tuple[Scale, ...] = ("smoke", "quick", "paper")
 @printed
 @dataclass(frozen=True)
 class Plan:
-    """A study at one scale: the experiments to compute, the figure drawn from their results, the claims judged on them.
+    """A study at one scale: what to compute, and what to make of the results.
 
-    figure, claims: pure functions of what ``view`` makes of the results in seconds (default: the results themselves);
-    numbers: a function that makes one table of the same, or the axis whose table, at every recorded step, holds the
-    numbers behind the figure.
+    Parameters
+    ----------
+    experiments
+        What to compute.
+    figure
+        Pure function that draws the figure, in seconds.
+    claims
+        Claims judged on the results.
+    numbers
+        Function that makes one table of the numbers behind the figure, or the axis of measures whose table it is.
+    view
+        From the results to what ``figure``, ``claims`` and ``numbers`` take; by default the results themselves.
     """
 
     experiments: Sequence[Experiment]
@@ -37,7 +46,23 @@ class Plan:
 
 @dataclass(frozen=True)
 class Study:
-    """One figure, table or theorem of a paper: its place, what it shows, and the plan at each scale."""
+    """One figure, table or theorem of a paper.
+
+    Attributes
+    ----------
+    name
+        Name for ``tutelage reproduce``.
+    paper
+        Key of :data:`tutelage.papers.PAPERS`.
+    figure
+        Number of the figure, or "Thm 5", "Table E.1".
+    title
+        One line.
+    shows
+        One sentence on what the paper's figure shows.
+    plan
+        From a scale to the :class:`Plan`.
+    """
 
     name: str
     paper: str
@@ -61,9 +86,25 @@ def source(paper: str, figure: str) -> str:
 
 
 def study(name: str, *, paper: str, figure: str, shows: str) -> Callable[[Callable[[Scale], Plan]], Study]:
-    """Register a function from scale to plan as a study; the first line of its docstring is the study's title.
+    """Decorator that registers a function from a scale to a :class:`Plan` as a study.
 
-    shows: one sentence on what the paper's figure shows.
+    The first line of the function's docstring is the title of the study.
+
+    Parameters
+    ----------
+    name
+        Name for ``tutelage reproduce``.
+    paper
+        Key of :data:`tutelage.papers.PAPERS`, or a key of your own.
+    figure
+        Number of the figure, or "Thm 5", "Table E.1".
+    shows
+        One sentence on what the paper's figure shows.
+
+    Returns
+    -------
+    callable
+        The decorator; it returns the :class:`Study`.
     """
 
     def register(plan: Callable[[Scale], Plan]) -> Study:
@@ -78,7 +119,18 @@ def study(name: str, *, paper: str, figure: str, shows: str) -> Callable[[Callab
 
 
 def find(name: str) -> Study:
-    """The study of that name."""
+    """Study by name.
+
+    Parameters
+    ----------
+    name
+        A key of :data:`STUDIES`.
+
+    Returns
+    -------
+    Study
+        A :class:`~tutelage.TutelageError` names the nearest study if there is none of that name.
+    """
     if name not in STUDIES:
         raise unknown("study", name, STUDIES)
     return STUDIES[name]

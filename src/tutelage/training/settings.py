@@ -29,8 +29,8 @@ class Training(Settings):
     batch
         Samples per step, or "all" for full-batch gradient descent.
     sampling
-        "replacement" draws every batch independently; "epochs" goes through a shuffled set, which is the default when the
-        length is given in epochs.
+        "replacement" draws every batch independently; "epochs" goes through a shuffled set, which is the default when
+        the length is given in epochs.
     learning_rate
         One number, or one per member.
     schedule
@@ -45,7 +45,7 @@ class Training(Settings):
 
     Examples
     --------
-    >>> Training(steps=1000, batch=32, learning_rate=0.1, optimiser=Adam()).length(samples=500)
+    >>> Training(steps=1000, batch=32, learning_rate=0.1, optimiser={"kind": "adam"}).length(samples=500)
     1000
     """
 

@@ -41,8 +41,8 @@ def train(
 ) -> Trajectory:
     r"""Train every student on the labels of its teacher.
 
-    By default by SGD on the squared error :math:`J = \tfrac12 E\|f^* - f\|^2` (Tian 2020, eq. 2). All members are trained
-    side by side; a member's result depends on its own seed and settings alone, up to rounding.
+    By default by SGD on the squared error :math:`J = \tfrac12 E\|f^* - f\|^2` (Tian 2020, eq. 2). All members are
+    trained side by side; a member's result depends on its own seed and settings alone, up to rounding.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def train(
     >>> inputs = tt.inputs.Gaussian(train=200, evaluate=200).draw(teacher, seeds)
     >>> students = tt.students.SmallNormal(width_factor=2).build(teacher, seeds)
     >>> run = tt.train(teacher, students, inputs, steps=100, batch=8, learning_rate=0.05)
-    >>> run.students().widths
+    >>> run.students.widths
     (10, 6, 2)
     """
     settings = given(settings, training)
@@ -135,7 +135,7 @@ def follow(
 
 
 def make_task(students: Network, teacher: Network, inputs: Inputs, settings: Training) -> Task:
-    """The task of learning this teacher from these inputs; refused when the shapes do not fit."""
+    """The task of learning this teacher from these inputs; an error when the shapes do not fit."""
     if (students.inputs, students.outputs) != (teacher.inputs, teacher.outputs):
         raise TutelageError(
             f"students map {students.inputs} inputs to {students.outputs} outputs and the teacher {teacher.inputs} to "

@@ -17,11 +17,16 @@ _TIE = 64  # roundings up to which two sorting keys count as equal
 @printed
 @dataclass(frozen=True)
 class Orbit:
-    r"""How many networks of one architecture are the same by permutation and positive scaling (Phuong 2021, section
-    2.1).
+    r"""Networks of one architecture that are related by permutation and positive scaling (Phuong 2021, section 2.1).
 
-    permutations: :math:`\prod_l d_l!`; scalings: the dimension :math:`\sum_l d_l` of the manifold of scalings, l over
-    hidden layers; identifiable: the degrees of freedom that are left, parameters less scalings.
+    Attributes
+    ----------
+    permutations
+        :math:`\prod_l d_l!` over hidden layers.
+    scalings
+        Dimension :math:`\sum_l d_l` of the manifold of scalings.
+    identifiable
+        Remaining degrees of freedom: parameters minus scalings.
     """
 
     permutations: int
@@ -30,8 +35,19 @@ class Orbit:
 
 
 def orbit_size(network: Network) -> Orbit:
-    """The size of the orbit of each member.
+    """Number of networks of this architecture that are the same function by permutation and scaling.
 
+    Parameters
+    ----------
+    network
+        Any members; only the widths matter.
+
+    Returns
+    -------
+    Orbit
+
+    Examples
+    --------
     >>> orbit_size(Network((torch.ones(1, 2, 3), torch.ones(1, 3, 1))))
     Orbit(permutations=6, scalings=3, identifiable=6)
     """
@@ -41,12 +57,24 @@ def orbit_size(network: Network) -> Orbit:
 
 
 def canonical(network: Network) -> Network:
-    """The same function with every hidden unit's weights and bias of length 1 and the units in a fixed order; float64.
+    """The same function in canonical form: units of length 1 in a fixed order.
 
-    Scales go to the layer above. Units are sorted by their product with a fixed random direction, those that agree in
-    all incoming weights by their fan-out; for abs, which has u and -u alike, that product is made positive. Two
-    networks that differ by permutation and positive scaling have one canonical form, but for rounding.
+    Scales move to the layer above. Units are sorted by their product with a fixed random direction, those with the same
+    incoming weights by their fan-out; for "abs", where u and -u are alike, that product is made positive. Networks that
+    differ by permutation and positive scaling have the same canonical form, up to rounding.
 
+    Parameters
+    ----------
+    network
+        S members.
+
+    Returns
+    -------
+    Network
+        In float64.
+
+    Examples
+    --------
     >>> net = Network((torch.tensor([[[3.0, 0.0], [0.0, 0.5]]]), torch.tensor([[[1.0], [4.0]]])))
     >>> swapped = Network((torch.tensor([[[0.0, 6.0], [1.0, 0.0]]]), torch.tensor([[[2.0], [0.5]]])))
     >>> torch.equal(canonical(net).weights[1], canonical(swapped).weights[1])

@@ -40,15 +40,33 @@ def same_function(
     seconds: float | None = None,
     on_progress: Callable[[float], None] | None = None,
 ) -> Comparison:
-    """Decide whether two networks, of any widths, depths and activations, are the same function (Phuong 2021, section
-    2).
+    """Decide whether two networks are the same function, whatever their widths and depths (Phuong 2021, section 2).
 
-    domain: a box or polytope, or the ends of a box; default: all inputs. tolerance: the largest difference that counts
-    as none, never less than float64 can tell; default: the effect of rounding the stored weights at each input, within
-    a small share of how much the output varies (see :mod:`.tolerance`). Weights in half precision are taken as exact.
-    budget: the most regions and vertices of an exact comparison. seconds: a time limit, after which the verdict is "not
-    decided" with the best bound so far. on_progress: called with the share of the methods that were tried.
+    Parameters
+    ----------
+    first, second
+        Networks with one member each, or ``torch.nn.Sequential`` modules.
+    domain
+        From :func:`box` or :func:`polytope`, or the ends (low, high) of a box; default: all inputs.
+    tolerance
+        Differences up to this value count as equal, but never less than float64 resolves; default: the effect of
+        rounding the stored weights at each input, within a small share of how much the output varies. Weights in half
+        precision are taken as exact.
+    budget
+        Largest number of regions and vertices of an exact comparison.
+    seed
+        Of the search for a witness.
+    seconds
+        Time limit; the verdict is then "not decided" with the best bound so far.
+    on_progress
+        Called with the share of the methods that were tried.
 
+    Returns
+    -------
+    Comparison
+
+    Examples
+    --------
     >>> a = Network((torch.tensor([[[3.0, 0.0], [0.0, 0.5]]]), torch.tensor([[[1.0], [4.0]]])))
     >>> b = Network((torch.tensor([[[0.0, 6.0], [1.0, 0.0]]]), torch.tensor([[[2.0], [0.5]]])))
     >>> same_function(a, b).verdict
@@ -190,8 +208,8 @@ class _Question:
         """Same or different from all regions of the difference; not decided where these are too many."""
         try:
             found = supremum(self.first, self.second, self.domain, self.budget, self.enough.max().item(), self.deadline)
-        except TutelageError as refusal:
-            return self._undecided(str(refusal))
+        except TutelageError as error:
+            return self._undecided(str(error))
         self.supremum = found
         different = self._different(Witness(found.value, found.at))
         if different:
@@ -267,8 +285,8 @@ class _Question:
             return best, "over all inputs the largest difference found is given"
         try:
             found = self.supremum or supremum(self.first, self.second, self.domain, self.budget, deadline=self.deadline)
-        except TutelageError as refusal:
-            return best, f"the largest difference found is given, since {refusal}"
+        except TutelageError as error:
+            return best, f"the largest difference found is given, since {error}"
         self._knows(found.each)
         if self._shown(found.at) is None:
             return best, "the largest difference found is given, since rounding hides the exact one"

@@ -21,7 +21,19 @@ from tutelage.printing import printed
 @printed
 @dataclass(frozen=True, eq=False)
 class Exhibit:
-    """Two networks that are the same function on the domain (all inputs where it is None), and a sentence why."""
+    """Two networks that are the same function, although their weights are not related.
+
+    Attributes
+    ----------
+    name
+        Of the example.
+    first, second
+        The networks.
+    domain
+        Where they are the same; None for all inputs.
+    why
+        One sentence.
+    """
 
     name: str
     first: Network
@@ -50,8 +62,21 @@ def names() -> tuple[str, ...]:
 
 
 def exhibit(name: str, seed: int = 0) -> Exhibit:
-    """One of the gallery, at random weights.
+    """A pair of networks that are the same function, with random weights.
 
+    Parameters
+    ----------
+    name
+        Name of the example; an unknown name lists them all.
+    seed
+        Of the weights.
+
+    Returns
+    -------
+    Exhibit
+
+    Examples
+    --------
     >>> shown = exhibit("sign-flip")
     >>> print(shown.why)
     max(0, u) = u + max(0, -u): units are turned round, and the sum of what they then hand on is a constant

@@ -45,7 +45,17 @@ _ROUNDINGS = 16  # roundings of its weights by which a unit may differ from anot
 
 @dataclass(frozen=True)
 class Redundancy:
-    """A unit that a network can do without, or be turned round in: layers from 1, units from 0."""
+    """A unit that a network can do without, or that can be turned round.
+
+    Attributes
+    ----------
+    layer, unit
+        Layers from 1, units from 0.
+    kind
+        "dead", "linear", "constant", "idle", "duplicate", "mirror" or "turned".
+    other
+        The unit that it duplicates or mirrors.
+    """
 
     layer: int
     unit: int

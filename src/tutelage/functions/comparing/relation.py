@@ -21,14 +21,23 @@ _ROUNDINGS = 16  # roundings of weights and scales, a layer, up to which a resid
 @printed
 @dataclass(frozen=True, eq=False)
 class Relation:
-    r"""The permutation and scales that bring one network nearest to another (Phuong 2021, eq. 2.5).
+    r"""Permutation and scales that bring one network nearest to another (Phuong 2021, eq. 2.5).
 
     .. math:: W_l = M_l P_l W'_l P_{l-1}^{-1} M_{l-1}^{-1}, \qquad b_l = M_l P_l b'_l
 
-    permutations: int64 [S, n_l] a hidden layer, unit k of the first network is unit permutations[k] of the second;
-    scales: [S, n_l], the diagonal of M_l; residual: [S, L], the largest distance of a unit's incoming weights and bias,
-    scaled to length 1, and for the top layer that of all weights over those of the first network; aligned: the second
-    network with the units of the first, in its order and scale; allowed: [L], the residuals that rounding explains.
+    Attributes
+    ----------
+    permutations
+        int64 [S, n_l] per hidden layer: unit k of the first network is unit ``permutations[k]`` of the second.
+    scales
+        [S, n_l] per hidden layer: the diagonal of M_l.
+    residual
+        [S, L]: largest distance of a unit's incoming weights and bias, scaled to length 1; for the top layer, that of
+        all weights relative to those of the first network.
+    aligned
+        The second network with its units in the order and scale of the first.
+    allowed
+        [L]: residuals that rounding explains.
     """
 
     permutations: tuple[Tensor, ...]
@@ -49,12 +58,22 @@ class Relation:
 
 
 def match_parameters(first: Network, second: Network) -> Relation:
-    """Match the units of two networks of one architecture, layer by layer, by optimal assignments (Phuong 2021, section
-    2).
+    """Match the units of two networks of one architecture, layer by layer (Phuong 2021, section 2).
 
-    Units are compared by incoming weights and bias of length 1, after the layer below was matched; where several are
-    nearly equal the fan-out decides. Members are paired.
+    Units are compared by incoming weights and bias scaled to length 1, after the layer below was matched; where several
+    are nearly equal, the fan-out decides.
 
+    Parameters
+    ----------
+    first, second
+        Networks with S members each; members are paired.
+
+    Returns
+    -------
+    Relation
+
+    Examples
+    --------
     >>> a = Network((torch.tensor([[[3.0, 0.0], [0.0, 0.5]]]), torch.tensor([[[1.0], [4.0]]])))
     >>> b = Network((torch.tensor([[[0.0, 6.0], [1.0, 0.0]]]), torch.tensor([[[2.0], [0.5]]])))
     >>> found = match_parameters(a, b)

@@ -32,11 +32,20 @@ _COARSER = (1, 16, 256)  # times the rounding error: tried in turn where boundar
 @printed
 @dataclass(frozen=True, eq=False)
 class Supremum:
-    """The largest difference of any output: value, at an input [d], and how much more there may be.
+    """Largest difference of any output of two networks.
 
-    room: what rounding may have hidden; regions: how many were looked at; complete: whether all were, or the search was
-    ended early by a difference that was large enough. each: [C], a bound on the difference of every output, room
-    included.
+    Attributes
+    ----------
+    value, at
+        The difference, and the input [d] where it occurs.
+    room
+        How much larger it may be because of rounding.
+    regions
+        Number of regions examined.
+    complete
+        Whether all were examined; otherwise the search ended at a difference that was large enough.
+    each
+        [C]: bound on the difference of every output, rounding included.
     """
 
     value: float
@@ -125,10 +134,30 @@ def supremum(
     enough: float = torch.inf,
     deadline: Deadline | None = None,
 ) -> Supremum:
-    """The largest difference over a domain or, without, over all inputs in the measure above; exact but for ``room``.
+    """Largest difference of two networks over a domain, or over all inputs relative to max(1, |x|).
 
-    enough: end the search over all inputs at a difference above this. An error beyond the budget of regions or the
-    deadline, and where boundaries of units are too close together to be told apart.
+    Parameters
+    ----------
+    first, second
+        Networks with one member each.
+    domain
+        None for all inputs.
+    budget
+        Largest number of regions.
+    enough
+        End the search over all inputs at a difference above this.
+    deadline
+        Time limit.
+
+    Returns
+    -------
+    Supremum
+        Exact up to ``room``.
+
+    Raises
+    ------
+    TutelageError
+        Beyond the budget or the deadline, and where boundaries of units are too close to be told apart.
     """
     both = apart(first, second)
     deadline = deadline or Deadline(None)
@@ -216,10 +245,10 @@ def _regions(both: Network, domain: Domain, budget: int) -> tuple[Regions, int]:
     for times in _COARSER:
         try:
             return enumerate_regions(both, domain, budget, times * ROUNDING), times
-        except TutelageError as refusal:
-            if "rounding" not in str(refusal):
+        except TutelageError as error:
+            if "rounding" not in str(error):
                 raise
-            last = refusal
+            last = error
     assert last is not None
     raise last
 

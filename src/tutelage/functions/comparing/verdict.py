@@ -15,16 +15,34 @@ Verdict = Literal["same and related", "same, not related", "different", "not dec
 @printed
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """The answer to the question whether two networks are the same function.
+    """Answer to the question whether two networks are the same function.
 
-    verdict: "same and related" (by permutation and positive scaling, over all inputs), "same, not related",
-    "different" (at the witness) or "not decided"; reason: in a sentence or two; domain: in words.
-    Same means that no output differs by more than the tolerance anywhere on the domain; over all inputs differences
-    are divided by max(1, |x|), the largest coordinate. tolerance: the largest of all outputs or, for "different", that
-    at the witness. difference: the largest one known, the supremum over the domain where ``exact``; at_most: the
-    smallest number that provably no difference exceeds, or None; witness: an input [d] where they differ by more than
-    the tolerance there.
-    redundancies: units of each network that do nothing, as far as they were looked for.
+    *Same* means that no output differs by more than the tolerance anywhere on the domain; over all inputs, differences
+    are divided by max(1, |x|) with the largest coordinate |x|.
+
+    Attributes
+    ----------
+    verdict
+        "same and related" (by permutation and positive scaling, over all inputs), "same, not related", "different" (at
+        the witness) or "not decided".
+    reason
+        One or two sentences.
+    domain, bounded
+        The domain in words, and whether it is bounded.
+    tolerance
+        Largest tolerance of all outputs; for "different", that at the witness.
+    difference
+        Largest difference known; the supremum over the domain where ``exact``.
+    at_most
+        Smallest number that provably no difference exceeds, or None.
+    exact
+        Whether ``difference`` is the supremum, up to rounding.
+    witness
+        Input [d] at which the networks differ by more than the tolerance, or None.
+    relation
+        Permutation and scales that relate the networks, where they were looked for.
+    redundancies
+        Units of each network that contribute nothing, as far as they were looked for.
     """
 
     verdict: Verdict

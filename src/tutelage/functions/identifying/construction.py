@@ -37,12 +37,29 @@ class _State:
 
 
 def construct(widths: tuple[int, ...], domain: Domain | Ends, seed: int = 0, check: bool = True) -> Network:
-    """A relu network that is identifiable on the domain, drawn with a seed; widths never grow and are at least 2.
+    """Draw a relu network that its function identifies on a domain (Phuong 2021, Theorem 2.1).
 
-    In every layer some unit is active at each input: unit 2 wherever unit 1 is not. Every unit has a point on its
-    fold at which all others are active, and unit 1 of the next layer folds at all of these points: that makes the
-    paths that tell the layers apart. check: verify the result (:func:`.identifiability`) and draw again if it fails.
+    In every layer some unit is active at each input: unit 1 wherever unit 0 is not. Every unit has a point on its fold
+    at which all others are active, and unit 0 of the next layer folds at all of these points.
 
+    Parameters
+    ----------
+    widths
+        Inputs, hidden widths and outputs; they never grow, and hidden widths are at least 2.
+    domain
+        From :func:`box` or :func:`polytope`, or the ends (low, high) of a box.
+    seed
+        Of the draw.
+    check
+        Whether to verify the result (:func:`identifiability`) and draw again if it fails.
+
+    Returns
+    -------
+    Network
+        One member.
+
+    Examples
+    --------
     >>> construct((3, 2, 2, 1), (-1, 1)).widths
     (3, 2, 2, 1)
     """

@@ -19,10 +19,18 @@ from tutelage.printing import printed
 @printed
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """edges int64 [E, 2] from a piece to one of higher order whose closure meets it (Phuong 2021, Definition A.5).
+    """Dependency graph of the pieces of a surface (Phuong 2021, Definition A.5).
 
-    bends bool [E]: whether the second ends there, and does not go on straight behind the first; longest int64 [P]: the
-    length of the longest path from each piece along bends; longest_of_all: along all edges, as the seed counts.
+    Attributes
+    ----------
+    edges
+        int64 [E, 2]: from a piece to one of higher order whose closure meets it.
+    bends
+        bool [E]: whether the second piece ends there, rather than going on straight behind the first.
+    longest
+        int64 [P]: length of the longest path from each piece along bends.
+    longest_of_all
+        The same along all edges, as the thesis counts.
     """
 
     edges: Tensor
@@ -32,13 +40,23 @@ class Graph:
 
 
 def dependency_graph(surface: Surface) -> Graph:
-    r"""An edge from piece i to piece j where i has the lower order and the closure of j meets i (Phuong 2021, section
-    2.4).
+    """Dependency graph of the pieces of a surface (Phuong 2021, section 2.4).
 
-    The cell of j lies inside that of i, or they do not meet. Then the closure of j lies on one side of the hyperplane
-    of i, what it has on it is a face, and the middle of that face lies in the open cell of i if anything of it does.
-    It goes on straight there if the middle lies in the closure of a piece of the same hyperplane on the other side.
+    There is an edge from piece i to piece j if i has the lower order and the closure of j meets i. The cell of j lies
+    inside that of i, or they do not meet; the closure of j lies on one side of the hyperplane of i, and what it has on
+    it is a face, whose middle decides.
 
+    Parameters
+    ----------
+    surface
+        From :func:`canonical_surface`.
+
+    Returns
+    -------
+    Graph
+
+    Examples
+    --------
     >>> from tutelage.functions.pieces.regions import enumerate_regions
     >>> from tutelage.functions.identifying.surfaces import canonical_surface
     >>> from tutelage.networks import Network

@@ -27,10 +27,16 @@ class Pieces:
 @printed
 @dataclass(frozen=True, eq=False)
 class FoldSet:
-    """The facets between regions, and by how much the slope of a function jumps across them.
+    """Facets between regions, with the jump of a function's slope across each.
 
-    regions int64 [F, 2] and unit [F] as in :class:`.Facets`; jump [F]: the length of the jump of the gradient, the
-    largest of all outputs; visible bool [F]: whether it is more than rounding.
+    Attributes
+    ----------
+    regions, unit
+        As in :class:`Facets`.
+    jump
+        Length of the jump of the gradient, the largest of all outputs, [F].
+    visible
+        Whether it is more than rounding, bool [F].
     """
 
     regions: Tensor
@@ -71,8 +77,23 @@ def unit_maps(regions: Regions, unit: Tensor, region: Tensor) -> tuple[Tensor, T
 
 
 def fold_set(regions: Regions, layer: int | None = None, unit: int | None = None) -> FoldSet:
-    """The folds of the outputs, or of the pre-activations of a layer (or of one unit of it, from 0).
+    """Folds of the outputs, or of the pre-activations of a layer.
 
+    Parameters
+    ----------
+    regions
+        Regions of one network.
+    layer
+        Hidden layer, from 1; default: the outputs.
+    unit
+        One unit of that layer, from 0; default: all.
+
+    Returns
+    -------
+    FoldSet
+
+    Examples
+    --------
     >>> from tutelage.functions.pieces.regions import enumerate_regions
     >>> from tutelage.networks import Network
     >>> net = Network((torch.eye(2)[None], torch.ones(1, 2, 1)))

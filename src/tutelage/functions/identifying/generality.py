@@ -41,12 +41,28 @@ def generality(
     budget: int = BUDGET,
     seed: int = 0,
 ) -> tuple[Requirement, Requirement, Requirement]:
-    """G1, G2 and G3 of one relu network on a domain, each with its worst case (Phuong 2021, section 2.2).
+    """Conditions G1, G2 and G3 of general networks, each with its worst case (Phuong 2021, section 2.2).
 
-    mode: G2 and G3 over all formal patterns of active units, as the lemmas have them, or over those of the regions
-    that occur in the domain. patterns, budget: beyond these many patterns or regions a condition is sampled or left
-    undecided, and then does not hold.
+    Parameters
+    ----------
+    network
+        One relu network.
+    domain
+        As in :func:`enumerate_regions`.
+    mode
+        G2 and G3 over all "formal" patterns of active units, as in the lemmas, or over those "realised" in the domain.
+    patterns, budget
+        Numbers of patterns and regions beyond which a condition is sampled or left undecided; it then does not hold.
+    seed
+        Of the samples.
 
+    Returns
+    -------
+    tuple
+        Three conditions.
+
+    Examples
+    --------
     >>> corner = Network((torch.eye(2)[None], torch.ones(1, 2, 1)))
     >>> for condition in generality(corner, (-1, 1)):
     ...     print(condition.holds, condition.witness)

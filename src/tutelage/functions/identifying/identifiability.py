@@ -51,8 +51,14 @@ class LayerFolds:
 @printed
 @dataclass(frozen=True)
 class Identifiability:
-    """The conditions of Phuong 2021, Theorem 2.1, held against one network; layers: the fold structure each was read
-    off.
+    """Conditions of Phuong 2021, Theorem 2.1, checked on one network.
+
+    Attributes
+    ----------
+    conditions
+        Each with its value and worst case.
+    layers
+        Fold structure of each hidden layer that they were read off.
     """
 
     conditions: tuple[Requirement, ...]
@@ -83,13 +89,29 @@ class Identifiability:
 def identifiability(
     network: Network, domain: Domain | Ends, patterns: int = PATTERNS, budget: int = BUDGET, stop: bool = False
 ) -> Identifiability:
-    """Hold one relu network against the conditions of Phuong 2021, Theorem 2.1, on a bounded domain.
+    """Check whether a relu network is determined by its function on a bounded domain (Phuong 2021, Theorem 2.1).
 
-    They are: one output and widths that never grow and are at least 2; general (G1 to G3, over all formal patterns);
+    The conditions: one output, widths that never grow and are at least 2; general (G1 to G3, over all formal patterns);
     transparent; for every hidden layer l, in the dependency graph of the folds of the network from layer l on, a path
-    of L - 1 - l bends from the fold of each of its units; and inputs of the last layer that fill its space.
-    stop: leave conditions that cost more unlooked at once one has failed, as undecided.
+    of L - 1 - l bends from the fold of each of its units; inputs of the last layer that fill its space.
 
+    Parameters
+    ----------
+    network
+        One relu network.
+    domain, budget
+        As in :func:`enumerate_regions`.
+    patterns
+        As in :func:`generality`.
+    stop
+        Whether to leave more expensive conditions undecided once one has failed.
+
+    Returns
+    -------
+    Identifiability
+
+    Examples
+    --------
     >>> from tutelage.functions.identifying.construction import construct
     >>> identifiability(construct((2, 2, 1), (-1, 1)), (-1, 1)).holds
     True

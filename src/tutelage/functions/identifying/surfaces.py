@@ -28,11 +28,22 @@ ENTRIES = 1 << 28
 @printed
 @dataclass(frozen=True, eq=False)
 class Surface:
-    """The P pieces of a surface in canonical form, on a domain cut into R regions by it.
+    """P pieces of a surface in canonical form, on a domain that they cut into R regions.
 
-    normal [H, d], offset [H]: the hyperplanes of all pieces; side int8 [R, H]: on which side of a hyperplane a region
-    lies, 0 where it is crossed; order int64 [P], plane [P]: of each piece; inside bool [P, R]: the regions of the cell
-    that a piece cuts in two; walls int8 [P, H]: the hyperplanes around that cell and its side of them, 0 for others.
+    Attributes
+    ----------
+    regions
+        The regions.
+    normal, offset
+        Hyperplanes of all pieces, [H, d] and [H].
+    side
+        int8 [R, H]: side of a hyperplane on which a region lies, 0 where it is crossed.
+    order, plane
+        int64 [P]: order and hyperplane of each piece.
+    inside
+        bool [P, R]: regions of the cell that a piece cuts in two.
+    walls
+        int8 [P, H]: hyperplanes around that cell and its side of them, 0 for others.
     """
 
     regions: Regions
@@ -80,11 +91,22 @@ class Surface:
 
 
 def canonical_surface(regions: Regions) -> Surface:
-    r"""The surface on which any hidden unit vanishes as pieces of order 1, 2, ..., each as low as it can be.
+    r"""Canonical form of the surface on which some hidden unit vanishes.
 
-    Order k are all slices of cells, cut by the pieces of lower order, that lie in the surface: the largest surface
-    :math:`\square_k S` of order k in it (Phuong 2021, eq. 2.8, Lemma A.3).
+    Pieces of order k are all slices of cells, cut by pieces of lower order, that lie in the surface: the largest
+    surface :math:`\square_k S` of order k in it (Phuong 2021, eq. 2.8, Lemma A.3).
 
+    Parameters
+    ----------
+    regions
+        Regions of a network.
+
+    Returns
+    -------
+    Surface
+
+    Examples
+    --------
     >>> from tutelage.functions.pieces.regions import enumerate_regions
     >>> from tutelage.networks import Network
     >>> bent = Network((torch.eye(2)[None], torch.ones(1, 2, 1), torch.ones(1, 1, 1)), (torch.zeros(1, 2),

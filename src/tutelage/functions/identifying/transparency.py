@@ -23,10 +23,16 @@ SAMPLES = 4096
 @printed
 @dataclass(frozen=True, eq=False)
 class Transparency:
-    """Whether some unit of every hidden layer is active on the whole domain, and where not.
+    """Whether every hidden layer has an active unit at every input of a domain.
 
-    holds: None where neither bounds prove it nor samples refute it; how it was found; layer int64 [n] and point [n, d]:
-    every region (or sample) in which a layer, from 1, has no active unit.
+    Attributes
+    ----------
+    holds
+        None where neither bounds prove it nor samples refute it.
+    how
+        "regions", "bounds" or "samples".
+    layer, point
+        int64 [n] and [n, d]: every region (or sample) in which a layer, from 1, has no active unit.
     """
 
     holds: bool | None
@@ -49,10 +55,26 @@ class Transparency:
 def transparency(
     network: Network, domain: Domain | Ends, upto: int | None = None, budget: int = BUDGET, seed: int = 0
 ) -> Transparency:
-    """Look for regions of a domain in which a hidden layer 1 .. upto (all unless told) has no active unit.
+    """Look for regions of a domain in which a hidden layer has no active unit.
 
-    Beyond the budget of regions, bounds may still prove that there is none, or samples find one.
+    Parameters
+    ----------
+    network
+        One relu network.
+    domain, budget
+        As in :func:`enumerate_regions`; beyond the budget, bounds may still prove that there is none, or samples find
+        one.
+    upto
+        Last hidden layer to examine; default: all.
+    seed
+        Of the samples.
 
+    Returns
+    -------
+    Transparency
+
+    Examples
+    --------
     >>> net = Network((torch.eye(2)[None], torch.ones(1, 2, 1)))
     >>> transparency(net, (-1, 1)).point.tolist()
     [[-0.5, -0.5]]

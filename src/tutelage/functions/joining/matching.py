@@ -27,14 +27,30 @@ By = Literal["weights", "activations", "both"]
 @printed
 @dataclass(frozen=True, eq=False)
 class Matching:
-    """The student units of every hidden layer beside the teacher units they stand for.
+    """Student units of every hidden layer matched to teacher units.
 
-    teacher_of: int64 [S, n_l] a hidden layer, the teacher unit (from 0) or -1; scale: [S, n_l], how many times as large
-    the student unit is (0 where unmatched); similarity: [S, m_l, n_l], at most 1; residual: [S, L], root mean square
-    over the teacher units of a layer of the relative distance to the nearest student unit that stands for them (1 where
-    none does), and for the top layer that of the output weights summed over the matched units; leftover: [S, L], what
-    unmatched units send into that layer, in the same measure. Where both are 0 throughout and every student unit is as
-    near as the nearest, the two networks are one function.
+    The two networks are the same function if ``residual`` and ``leftover`` are 0 throughout and every student unit is
+    as near to its teacher unit as the nearest.
+
+    Attributes
+    ----------
+    teacher_of
+        int64 [S, n_l] per hidden layer: the teacher unit, or -1.
+    scale
+        [S, n_l] per hidden layer: size of the student unit over that of its teacher unit; 0 where unmatched.
+    similarity
+        [S, m_l, n_l] per hidden layer, at most 1.
+    residual
+        [S, L]: root mean square over the teacher units of a layer of the relative distance to the nearest matched
+        student unit (1 where there is none); for the top layer, of the output weights summed over matched units.
+    leftover
+        [S, L]: what unmatched units send into that layer, in the same measure.
+    student
+        The matched student.
+    threshold
+        Similarity above which units were matched.
+    seen
+        The student's activity on the points, if there were any.
     """
 
     teacher_of: tuple[Tensor, ...]
@@ -93,13 +109,27 @@ def match(
 ) -> Matching:
     r"""Match the student's units to the teacher's, layer by layer, up to permutation and positive scale.
 
-    by: "weights" compares regular weights, :math:`1 - \frac12(|\tilde w_j - \tilde w_k|^2 + (b_j - b_k)^2)` with
-    :math:`|\tilde w| = 1` (Tian 2020, Def. 3), "activations" what units do on the points (Tian 2020, eq. 9), "both" is
-    the mean.
-    one_to_one: pair the units by an optimal assignment (where a layer has as many on both sides, unless told);
-    otherwise a student unit stands for its most similar teacher unit if the similarity is above the threshold.
-    points [S, N, d] or [N, d]; with points the classes "dead" and "linear" are told too.
+    Parameters
+    ----------
+    teacher, student
+        Networks with S members each and the same depth.
+    points
+        Inputs [S, N, d] or [N, d]; needed for activations. With points, dead and linear units are recognised too.
+    by
+        "weights" compares :math:`1 - \frac12(|\tilde w_j - \tilde w_k|^2 + (b_j - b_k)^2)` with :math:`|\tilde w| = 1`
+        (Tian 2020, Def. 3), "activations" the correlations on the points (Tian 2020, eq. 9), "both" their mean.
+    one_to_one
+        Whether to pair units by an optimal assignment; default: where a layer has as many units on both sides.
+        Otherwise a student unit is matched to its most similar teacher unit if the similarity is above the threshold.
+    threshold
+        See ``one_to_one``.
 
+    Returns
+    -------
+    Matching
+
+    Examples
+    --------
     >>> net = Network((torch.eye(2)[None], torch.ones(1, 2, 1)))
     >>> wide = Network((torch.tensor([[[0.0, 2.0, 1.0], [3.0, 0.0, 0.0]]]), torch.tensor([[[1 / 3], [0.25], [0.5]]])))
     >>> found = match(net, wide)

@@ -21,9 +21,16 @@ from tutelage.printing import printed
 @printed
 @dataclass(frozen=True, eq=False)
 class Path:
-    """Networks joined by straight lines: knots, each a stack of all members, and the pieces each member needs: [S].
+    """Networks joined by straight lines in weight space.
 
-    A member that needs fewer pieces than others waits at its last knot. what: a word or two on every piece, a member.
+    Attributes
+    ----------
+    knots
+        Stacks of all members; the path goes straight from each to the next.
+    pieces
+        [S]: number of pieces that each member needs; it stays at its last knot afterwards.
+    what
+        A few words on every piece, per member.
     """
 
     knots: tuple[Network, ...]
@@ -44,24 +51,57 @@ class Path:
 
 
 def straight(first: Network, second: Network) -> Path:
-    """The straight line between two stacks of one architecture."""
+    """Straight line in weight space between two stacks of one architecture.
+
+    Parameters
+    ----------
+    first, second
+        Networks with S members each.
+
+    Returns
+    -------
+    Path
+    """
     _same_architecture(first, second)
     ones = torch.ones(first.members, dtype=torch.int64)
     return Path((in_double(first), in_double(second)), ones, (("straight",),) * first.members)
 
 
 def straight_after_matching(first: Network, second: Network, points: Tensor | None = None) -> Path:
-    """The straight line to the second student with its units in the order of the first's, matched one to one."""
+    """Straight line to the second student after its units were matched one to one to the first's.
+
+    Parameters
+    ----------
+    first, second
+        Networks with S members each and the same architecture.
+    points
+        Inputs for matching by activations; default: by weights.
+
+    Returns
+    -------
+    Path
+    """
     _same_architecture(first, second)
     by: By = "weights" if points is None else "activations"
     return straight(first, match(first, second, points, by, one_to_one=True).reorder(second))
 
 
 def loss_along(path: Path, points: Tensor, labels: Tensor, steps: int = 10) -> tuple[Tensor, Tensor]:
-    """Loss at every knot and at ``steps`` - 1 places between two of them.
+    """Squared error along a path.
 
-    points [S, N, d], labels [S, N, C] -> share of the member's way [T, S], J = 1/2 E|f* - f|^2 (Tian 2020, eq. 2) [T,
-    S].
+    Parameters
+    ----------
+    path
+        The networks.
+    points, labels
+        [S, N, d] and [S, N, C].
+    steps
+        Places per piece of the path.
+
+    Returns
+    -------
+    share, loss
+        Share of the member's path [T, S], and J = 1/2 E|f* - f|^2 (Tian 2020, eq. 2) [T, S].
     """
     x = points_for(path.knots[0], points)
     wanted = labels.detach().to("cpu", torch.float64)
@@ -75,14 +115,31 @@ def loss_along(path: Path, points: Tensor, labels: Tensor, steps: int = 10) -> t
 def connect(
     first: Network, second: Network, points: Tensor, teacher: Network | None = None, *, excess: float | None = 0.0
 ) -> Path:
-    """A path of low loss between two converged two-layer students of one teacher.
+    """Path of low loss between two converged two-layer students of one teacher (Tian 2020, App. E).
 
-    Each student is first brought to as few units as keep its loss: idle units and duplicates hand their fan-out over,
-    and the fan-outs of the rest are fitted to the labels. The units of the second are then blended into free units of
-    the first, take over the fan-out, and leave the old ones free (Tian 2020, App. E), as many at a time as there are
-    free units. A student that needs all its units at its own loss is refused; ``excess`` is the share by which the loss
-    may grow to free some, or None for as much as it takes to free one. points [S, N, d] or [N, d], labelled by the
-    teacher, or by the mean of the students without one.
+    Each student is first reduced to as few units as keep its loss: idle units and duplicates pass on their fan-out, and
+    the fan-outs of the rest are fitted to the labels. Units of the second are then blended into free units of the
+    first, take over the fan-out, and leave the old ones free, as many at a time as there are free units.
+
+    Parameters
+    ----------
+    first, second
+        Students with S members each.
+    points
+        Inputs [S, N, d] or [N, d].
+    teacher
+        Labels the points; without one, the mean of the students does.
+    excess
+        Share by which the loss may grow to free a unit, or None for as much as it takes.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    TutelageError
+        If a student needs all its units at its own loss.
     """
     _same_architecture(first, second)
     if first.depth != 2:

@@ -1,4 +1,4 @@
-"""How many regions to expect before any is found, and the refusal when they are too many."""
+"""How many regions to expect before any is found, and the error when they are too many."""
 
 from dataclasses import dataclass
 from math import comb, log10, prod
@@ -19,16 +19,22 @@ LINES, WALK = 16, 8
 """How many chords are looked at, and how many steps of a random walk through the domain lead to each."""
 MOST_ON_A_CHORD = 1_000_000
 BEYOND = 10
-"""An estimate of more budgets than this is refused at once; below, the count decides."""
+"""An estimate of more budgets than this raises an error at once; below, the count decides."""
 
 
 @printed
 @dataclass(frozen=True)
 class Estimate:
-    """How many regions a network has on a domain.
+    """Estimated number of regions of a network on a domain.
 
-    regions: the order of magnitude; at_most: what no network of these widths exceeds; crossed: boundaries in the
-    domain, from chords through it.
+    Attributes
+    ----------
+    regions
+        Order of magnitude.
+    at_most
+        Bound for any network of these widths.
+    crossed
+        Number of boundaries met by chords of the domain.
     """
 
     regions: int
@@ -37,8 +43,19 @@ class Estimate:
 
 
 def zaslavsky(hyperplanes: int, dimension: int) -> int:
-    """Regions of n hyperplanes in general position in d dimensions: the sum of n over k, k = 0 .. d (Zaslavsky 1975).
+    """Number of regions of n hyperplanes in general position: the sum of n over k for k = 0 to d (Zaslavsky 1975).
 
+    Parameters
+    ----------
+    hyperplanes, dimension
+        n and d.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
     >>> zaslavsky(3, 2)
     7
     """
@@ -56,11 +73,26 @@ def at_most(network: Network) -> int:
 
 
 def estimate(network: Network, domain: Domain | Ends, seed: int = 0) -> Estimate:
-    """The order of magnitude of the number of regions, from a few chords of the domain on which they are counted.
+    """Estimate the number of regions of a network before enumerating them.
 
-    The boundaries that chords cross, and at least as many as one chord crosses, are counted as if they were hyperplanes
-    in general position: at random weights depth adds bends to boundaries, but few regions.
+    Boundaries that a few chords of the domain cross are counted as if they were hyperplanes in general position: at
+    random weights, depth bends boundaries but adds few regions.
 
+    Parameters
+    ----------
+    network
+        One member.
+    domain
+        As in :func:`enumerate_regions`.
+    seed
+        Of the chords.
+
+    Returns
+    -------
+    Estimate
+
+    Examples
+    --------
     >>> net = Network((torch.eye(2)[None], torch.ones(1, 2, 1)))
     >>> estimate(net, (-1, 1))
     Estimate(regions=4, at_most=4, crossed=2)
@@ -92,8 +124,8 @@ def chords(domain: Domain, seed: int) -> tuple[Tensor, Tensor]:
     return start, end
 
 
-def refuse_beyond(network: Network, domain: Domain, budget: int) -> None:
-    """Refuse before any work what would exceed the budget by far; chords are looked at only where widths allow that."""
+def reject_beyond(network: Network, domain: Domain, budget: int) -> None:
+    """Reject before any work what would exceed the budget by far; chords are looked at only where widths allow that."""
     units, dimension = sum(network.widths[1:-1]), network.inputs
     if min(zaslavsky(units, dimension), at_most(network)) > BEYOND * budget:
         expected = estimate(network, domain)

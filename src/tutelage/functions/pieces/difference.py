@@ -15,10 +15,22 @@ from tutelage.printing import printed
 
 
 def side_by_side(first: Network, second: Network, difference: bool = True) -> Network:
-    """The network first - second, or one with the outputs of both; hidden widths are added, depths made equal.
+    """The difference of two networks as one network, or a network with the outputs of both.
 
-    Members are paired; float64. The shallower network is carried through the layers it lacks, exactly.
+    Parameters
+    ----------
+    first, second
+        Networks with S members each. The shallower one is carried through the layers it lacks, exactly.
+    difference
+        Whether the outputs are subtracted.
 
+    Returns
+    -------
+    Network
+        In float64; hidden widths are added.
+
+    Examples
+    --------
     >>> net = Network((torch.ones(1, 2, 3), torch.ones(1, 3, 1)))
     >>> both = side_by_side(net, net)
     >>> both.widths, outputs(both, torch.ones(1, 2, dtype=torch.float64)).item()
@@ -44,7 +56,7 @@ def deepen(network: Network, depth: int) -> Network:
     """The same function with more layers: the highest hidden features, or the inputs, pass through the new ones.
 
     Features that are never negative pass relu and abs unchanged. Others need two units each, since for relu (slope 0)
-    and leaky x = (sigma(x) - sigma(-x)) / (1 + slope); abs forgets their sign, and is refused.
+    and leaky x = (sigma(x) - sigma(-x)) / (1 + slope); abs forgets their sign, and raises an error.
 
     >>> net = Network((torch.ones(1, 2, 3), torch.ones(1, 3, 1)))
     >>> deepen(net, 4).widths
@@ -76,7 +88,15 @@ def deepen(network: Network, depth: int) -> Network:
 @printed
 @dataclass(frozen=True, eq=False)
 class Extremes:
-    """Smallest and largest value of each output over a domain [C], and points where they are attained [C, d]."""
+    """Exact range of each output over a domain.
+
+    Attributes
+    ----------
+    low, high
+        Smallest and largest value, [C].
+    at_low, at_high
+        Points where they are attained, [C, d].
+    """
 
     low: Tensor
     high: Tensor
@@ -85,10 +105,23 @@ class Extremes:
 
 
 def extreme_values(regions: Regions, functional: Tensor | None = None) -> Extremes:
-    """The exact range of each output, or of each column of outputs @ functional [C, k], over the domain.
+    """Exact range of each output over the domain of the regions.
 
     A function that is affine on every region takes its extremes at vertices.
 
+    Parameters
+    ----------
+    regions
+        Regions of one network.
+    functional
+        [C, k]: ranges of the columns of outputs @ functional instead.
+
+    Returns
+    -------
+    Extremes
+
+    Examples
+    --------
     >>> net = Network((torch.eye(2)[None], torch.tensor([[[1.0], [-1.0]]])))
     >>> found = extreme_values(enumerate_regions(net, (-1, 2)))
     >>> found.low.item(), found.high.item()
@@ -104,10 +137,22 @@ def extreme_values(regions: Regions, functional: Tensor | None = None) -> Extrem
 
 
 def exact_deviation(first: Network, second: Network, domain: Domain | Ends, budget: int = BUDGET) -> Deviation:
-    """The largest |first - second| over a domain and all outputs, for each pair of members, and where it is.
+    """Largest difference of two networks over a domain, from the vertices of all regions; never sampled.
 
-    Exact but for rounding, from the vertices of all regions of the difference; never sampled.
+    Parameters
+    ----------
+    first, second
+        Networks with S members each.
+    domain, budget
+        As in :func:`enumerate_regions`.
 
+    Returns
+    -------
+    Deviation
+        Largest |first - second| over all outputs per pair of members, up to rounding, and where it occurs.
+
+    Examples
+    --------
     >>> a, b = (Network((torch.eye(2)[None], torch.tensor([[[w], [1.0]]]))) for w in (1.0, 3.0))
     >>> exact_deviation(a, b, (-1, 1)).value
     tensor([2.], dtype=torch.float64)

@@ -22,9 +22,18 @@ ROUNDING = 64 * np.finfo(np.float64).eps
 @printed
 @dataclass(frozen=True, eq=False)
 class Domain:
-    """The points x with A x <= b: normals A [m, d], offsets b [m], the smallest box around them, a point well inside.
+    """Polytope of inputs x with A x <= b, made by :func:`box` or :func:`polytope`.
 
-    Made by :func:`box` and :func:`polytope`.
+    Attributes
+    ----------
+    normals, offsets
+        A [m, d] and b [m].
+    low, high
+        Ends of the smallest box around it, [d].
+    centre
+        A point well inside, [d].
+    is_box
+        Whether it is a box.
     """
 
     normals: Tensor
@@ -44,8 +53,21 @@ class Domain:
 
 
 def box(low: float | Tensor, high: float | Tensor, dimension: int | None = None) -> Domain:
-    """The box low <= x <= high; numbers stand for all coordinates and then need a dimension.
+    """The box low <= x <= high.
 
+    Parameters
+    ----------
+    low, high
+        Ends: numbers for all coordinates, or [d].
+    dimension
+        Number of coordinates; needed where both ends are numbers.
+
+    Returns
+    -------
+    Domain
+
+    Examples
+    --------
     >>> box(-1, 1, dimension=3).facets
     6
     """
@@ -73,8 +95,24 @@ def as_domain(domain: Domain | Ends, dimension: int) -> Domain:
 
 
 def polytope(normals: Tensor, offsets: Tensor) -> Domain:
-    """The points with normals x <= offsets, [m, d] and [m]; refused when there are none or they go on for ever.
+    """The points x with normals x <= offsets.
 
+    Parameters
+    ----------
+    normals, offsets
+        [m, d] and [m].
+
+    Returns
+    -------
+    Domain
+
+    Raises
+    ------
+    TutelageError
+        If there is no such point, or the set is unbounded.
+
+    Examples
+    --------
     >>> triangle = polytope(torch.tensor([[-1.0, 0.0], [0.0, -1.0], [1.0, 1.0]]), torch.tensor([0.0, 0.0, 1.0]))
     >>> triangle.high.tolist()
     [1.0, 1.0]

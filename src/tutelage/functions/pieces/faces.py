@@ -15,9 +15,14 @@ from tutelage.printing import printed
 @printed
 @dataclass(frozen=True, eq=False)
 class Facets:
-    """The F facets between regions: regions int64 [F, 2], the one where the unit is negative first; unit int64 [F].
+    """Facets between regions.
 
-    Where boundaries of several units coincide, the unit is the first of them.
+    Attributes
+    ----------
+    regions
+        int64 [F, 2]: the two regions that meet, the one where the unit is negative first.
+    unit
+        int64 [F]: the unit that changes sign; the first one where boundaries of several units coincide.
     """
 
     regions: Tensor
@@ -28,8 +33,19 @@ class Facets:
 
 
 def facets(regions: Regions) -> Facets:
-    """Every facet inside the domain, with the two regions that meet across it.
+    """All facets inside the domain, with the two regions that meet across each.
 
+    Parameters
+    ----------
+    regions
+        Regions of one network.
+
+    Returns
+    -------
+    Facets
+
+    Examples
+    --------
     >>> from tutelage.functions.pieces.regions import enumerate_regions
     >>> from tutelage.networks import Network
     >>> net = Network((torch.eye(2)[None], torch.ones(1, 2, 1)))
@@ -42,7 +58,18 @@ def facets(regions: Regions) -> Facets:
 
 
 def segments(regions: Regions) -> tuple[Tensor, Tensor]:
-    """The boundaries of units in the plane, for drawing: segments [F, 2, 2] from point to point, and their unit [F]."""
+    """Boundaries of units in the plane, for drawing.
+
+    Parameters
+    ----------
+    regions
+        Regions of a network with two inputs.
+
+    Returns
+    -------
+    ends, unit
+        Ends of each segment [F, 2, 2], and its unit [F].
+    """
     _plane(regions)
     *_, unit, pair = _matched(regions)
     return regions.vertices[torch.from_numpy(pair)], torch.from_numpy(unit)
@@ -72,7 +99,18 @@ def _matched(regions: Regions) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.n
 
 
 def polygons(regions: Regions) -> list[Tensor]:
-    """The outline of each region in the plane, corners in anticlockwise order: R arrays [n, 2]."""
+    """Outlines of the regions in the plane.
+
+    Parameters
+    ----------
+    regions
+        Regions of a network with two inputs.
+
+    Returns
+    -------
+    list of Tensor
+        Corners in anticlockwise order, [n, 2] per region.
+    """
     _plane(regions)
     order = _outlines(regions)
     points = regions.vertices[order]
@@ -83,8 +121,20 @@ def polygons(regions: Regions) -> list[Tensor]:
 
 
 def volumes(regions: Regions) -> Tensor:
-    """Length, area or volume of each region [R], by cutting it into simplices, whose number grows fast with dimension.
+    """Length, area or volume of each region, by triangulation.
 
+    Parameters
+    ----------
+    regions
+        Regions of one network; the number of simplices grows fast with the dimension.
+
+    Returns
+    -------
+    Tensor
+        [R].
+
+    Examples
+    --------
     >>> from tutelage.functions.pieces.regions import enumerate_regions
     >>> from tutelage.networks import Network
     >>> net = Network((torch.eye(2)[None], torch.ones(1, 2, 1)))

@@ -10,7 +10,7 @@ from torch import Tensor
 from tutelage.errors import TutelageError
 from tutelage.functions.checks import bias
 from tutelage.functions.pieces._skeleton import Complex
-from tutelage.functions.pieces.counts import refuse_beyond, too_many
+from tutelage.functions.pieces.counts import reject_beyond, too_many
 from tutelage.functions.pieces.domain import ROUNDING, Domain, Ends
 from tutelage.functions.pieces.subdivision import BeyondBudget, checked, subdivide
 from tutelage.networks import Network
@@ -18,19 +18,33 @@ from tutelage.networks.activations import gate
 from tutelage.printing import printed
 
 BUDGET = 1_000_000
-"""The most regions, and the most vertices, unless told otherwise: about half a gigabyte in three dimensions."""
+"""The most regions, and the most vertices, by default: about half a gigabyte in three dimensions."""
 
 
 @printed
 @dataclass(frozen=True, eq=False)
 class Regions:
-    """The R regions of one network on a domain in d dimensions; hidden units are numbered 0 .. K-1 through the layers.
+    """Linear regions of one network on a domain; hidden units are numbered 0 to K-1 through the layers.
 
-    vertices [V, d] and edges [E, 2] of all regions; signs int8 [R, K] of the pre-activations in each region, 0 where
-    one vanishes throughout; corners: the vertices of region r are corners[corner_from[r] : corner_from[r+1]], and
-    sides, its edges, likewise; per_layer: regions after each hidden layer; pieces [Q, 2]: every flat piece of a unit's
-    boundary as (unit, a region of the cell of the layers below in which it lies). Boundaries that coincide in a cell
-    are one piece, of the first unit.
+    Attributes
+    ----------
+    network, domain
+        What was cut.
+    vertices, edges
+        Of all regions, [V, d] and [E, 2].
+    signs
+        int8 [R, K]: sign of every pre-activation in each region, 0 where it vanishes throughout.
+    corners, corner_from
+        The vertices of region r are ``corners[corner_from[r] : corner_from[r + 1]]``.
+    sides, side_from
+        Its edges, likewise.
+    per_layer
+        Number of regions after each hidden layer.
+    pieces
+        [Q, 2]: every flat piece of a unit's boundary, as the unit and a region of the cell of lower layers in which it
+        lies. Boundaries that coincide in a cell are one piece, of the first unit.
+    tight
+        Bounds that touch each region.
     """
 
     network: Network
@@ -82,7 +96,7 @@ class Regions:
     def maps(self, layer: int | None = None) -> tuple[Tensor, Tensor]:
         """The affine map of every region, x -> x A + c, to the pre-activations of a layer or to the outputs.
 
-        layer in 1 .. L (L unless told) -> A [R, d, n_layer], c [R, n_layer].
+        layer in 1 .. L (L by default) -> A [R, d, n_layer], c [R, n_layer].
         """
         return local_maps(self.network, self.signs, layer)
 
@@ -90,20 +104,34 @@ class Regions:
 def enumerate_regions(
     network: Network, domain: Domain | Ends, budget: int = BUDGET, rounding: float = ROUNDING
 ) -> Regions:
-    """All regions of one network (relu, leaky or abs) on a domain of as many dimensions as it has inputs.
+    """All linear regions of a network on a domain, exactly.
 
-    domain: from :func:`.box` or :func:`.polytope`, or the ends (low, high) of a box, each a number or [d].
-    budget: the most regions and the most vertices to find; more are refused. rounding: the relative size up to which
-    a pre-activation at a vertex counts as 0; the default is that of float64 arithmetic. Weights are taken as they
-    are: units that are meant to coincide but differ in float32 have thin regions between them, unless this is raised.
+    Parameters
+    ----------
+    network
+        One member with activation "relu", "leaky" or "abs".
+    domain
+        From :func:`box` or :func:`polytope`, or the ends (low, high) of a box, each a number or [d].
+    budget
+        Largest number of regions and of vertices; beyond it an error is raised.
+    rounding
+        Relative size up to which a pre-activation at a vertex counts as 0; default: that of float64 arithmetic. Weights
+        are taken as they are: units that are meant to coincide but differ in float32 have thin regions between them
+        unless this is raised.
 
+    Returns
+    -------
+    Regions
+
+    Examples
+    --------
     >>> net = Network((torch.tensor([[[1.0, 0.0], [0.0, 1.0]]]), torch.ones(1, 2, 1)))
     >>> regions = enumerate_regions(net, (-1, 1))
     >>> len(regions), len(regions.vertices), len(regions.edges)
     (4, 9, 12)
     """
     network, domain = checked(network, domain)
-    refuse_beyond(network, domain, budget)
+    reject_beyond(network, domain, budget)
     try:
         state, per_layer, pieces = subdivide(network, domain, budget, rounding)
     except BeyondBudget as reason:
@@ -136,7 +164,7 @@ def local_maps(network: Network, signs: Tensor, layer: int | None = None) -> tup
 
     .. math:: A_l = A_{l-1} D_{l-1} W_l, \qquad c_l = c_{l-1} D_{l-1} W_l + b_l \qquad (Tian 2020, section 3)
 
-    signs [R, K], layer in 1 .. L (L unless told) -> A [R, d, n_layer], c [R, n_layer].
+    signs [R, K], layer in 1 .. L (L by default) -> A [R, d, n_layer], c [R, n_layer].
     """
     layer = network.depth if layer is None else layer
     if not 1 <= layer <= network.depth:

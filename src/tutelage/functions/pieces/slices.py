@@ -11,10 +11,22 @@ from tutelage.networks import Network
 
 
 def slice_network(network: Network, origin: Tensor, directions: Tensor) -> Network:
-    r"""The network t -> f(origin + t . directions) with k inputs, exactly: its first layer is composed with the slice.
+    """Restrict a network to a line or plane: t -> f(origin + t . directions), exactly.
 
-    origin [d] or [S, d], directions [k, d] or [S, k, d], one slice for all members or one each; float64.
+    Parameters
+    ----------
+    network
+        S members.
+    origin, directions
+        [d] and [k, d] for all members, or [S, d] and [S, k, d].
 
+    Returns
+    -------
+    Network
+        With k inputs, in float64; its first layer is composed with the slice.
+
+    Examples
+    --------
     >>> net = Network((torch.eye(3)[None], torch.ones(1, 3, 1)))
     >>> line = slice_network(net, torch.zeros(3), torch.tensor([[1.0, 2.0, -1.0]]))
     >>> line.weights[0]

@@ -23,10 +23,24 @@ _SAMPLES = 512  # points of the box that are tried before a linear program is as
 
 
 def bounds(network: Network, box: Box, solve: bool = False) -> tuple[Interval, ...]:
-    """Low and high ends of the pre-activations of every layer, the outputs last: [S, n_l] each, in float64.
+    """Bounds on the pre-activations of every layer over a box.
 
-    solve: solve linear programs for units that the rest leaves undecided and no sample decides.
+    Parameters
+    ----------
+    network
+        S members.
+    box
+        The inputs.
+    solve
+        Whether to solve linear programs for units whose sign the cheaper bounds and samples leave open.
 
+    Returns
+    -------
+    tuple
+        (low, high) per layer, the outputs last, float64 [S, n_l] each.
+
+    Examples
+    --------
     >>> net = Network((torch.tensor([[[1.0], [-1.0]]], dtype=torch.float64),))
     >>> [[round(end.item(), 12) for end in layer] for layer in bounds(net, box_for(net, (0, 1)))]
     [[-1.0, 1.0]]

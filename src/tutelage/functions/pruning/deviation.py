@@ -18,7 +18,15 @@ _CLIMB = 40  # steps of an ascent
 @printed
 @dataclass(frozen=True, eq=False)
 class Deviation:
-    """The largest difference of any output that was found: value [S], at the input ``at`` [S, d]."""
+    """Largest difference of any output that was found.
+
+    Attributes
+    ----------
+    value
+        Per member, [S].
+    at
+        Input at which it was found, [S, d].
+    """
 
     value: Tensor
     at: Tensor
@@ -66,7 +74,22 @@ def rounding(before: Network, after: Network, sizes: Sequence[Tensor]) -> Tensor
 
 
 def largest_deviation(first: Network, second: Network, box: Box, points: Tensor | None = None) -> Deviation:
-    """The largest difference of any output found on samples of a bounded box and the points, then by local ascent."""
+    """Search for the largest difference of two networks: samples of a box and given points, then local ascent.
+
+    Parameters
+    ----------
+    first, second
+        Networks with S members each.
+    box
+        Inputs; unbounded sides are sampled near 0.
+    points
+        Further starting points [S, N, d] or [N, d].
+
+    Returns
+    -------
+    Deviation
+        A lower bound on the largest difference.
+    """
     tried = box.sample(1024)
     if points is not None:
         tried = torch.cat([tried, points], dim=1)

@@ -24,7 +24,13 @@ TINY = torch.finfo(torch.float64).tiny
 @printed
 @dataclass(frozen=True, eq=False)
 class Box:
-    """low <= x <= high, in every coordinate: float64 [S, d] each; infinite for a box without ends."""
+    """Inputs with low <= x <= high in every coordinate.
+
+    Attributes
+    ----------
+    low, high
+        Ends, float64 [S, d]; infinite where there is none.
+    """
 
     low: Tensor
     high: Tensor

@@ -32,11 +32,18 @@ _SAMPLES = 256  # points on which the variation is measured
 class PruningProof:
     r"""Where the smaller network is the same function, and how far it can be off.
 
-    domain: "all inputs", "the box", or "the points" when a step was only seen on samples; exact: whether every step
-    keeps the function but for rounding, that of storing new weights included; bound: [S], or None where there is none.
-    With a box no output differs by more than the bound at any of its points; without, by no more than
-    :math:`\mathrm{bound} \cdot \max(1, |x|_\infty)`. The bound is on the functions of the stored weights in exact
-    arithmetic; evaluating either of them adds rounding of its own.
+    Attributes
+    ----------
+    domain
+        "all inputs", "the box", or "the points" where a step was only seen on samples.
+    exact
+        Whether every step keeps the function up to rounding, that of storing new weights included.
+    bound
+        [S]: no output differs by more at any point of the box; without a box, by no more than this times
+        :math:`\max(1, |x|_\infty)`. None where there is no bound. It is a bound on the functions of the stored weights
+        in exact arithmetic; evaluating either network adds rounding.
+    boxed
+        Whether there is a box.
     """
 
     domain: Valid
@@ -57,12 +64,24 @@ class PruningProof:
 @printed
 @dataclass(frozen=True, eq=False)
 class Pruning:
-    """A smaller network, what was done to get it, and how sure it is.
+    """A smaller network, the steps that led to it, and the proof.
 
-    network: as wide as the widest member; narrower members are filled up with units that do nothing. widths: int64
-    [S, L-1], hidden units a member needs; kept: int64 [S, width] a hidden layer, the unit of the original that stands
-    there (-1 for filling). deviation: the largest difference found by search. seen: units that were always (never)
-    active on the points, without proof, and were left.
+    Attributes
+    ----------
+    network
+        As wide as the widest member; narrower members are filled up with units that contribute nothing.
+    widths
+        int64 [S, L-1]: hidden units that each member needs.
+    kept
+        int64 [S, width] per hidden layer: the unit of the original, -1 for filling.
+    steps
+        What was removed, merged or folded, and why.
+    proof
+        Where the function is kept, and how far it can be off.
+    deviation
+        Largest difference found by search.
+    seen
+        Units that were always (or never) active on the points, without proof, and were kept.
     """
 
     network: Network
@@ -87,17 +106,36 @@ def prune(
     seconds: float | None = None,
     on_progress: Callable[[float], None] | None = None,
 ) -> Pruning:
-    """The same function with fewer units: idle and constant ones removed, co-linear ones merged, linear ones folded.
+    """Remove units without changing the function, with a proof.
 
-    box: (low, high) inputs that matter, each a number or [d]; without, steps must hold for all inputs. tolerance: 0 for
-    steps that change nothing but rounding; else units also count as idle when fan-out times weights is at most this
-    share of the layer's largest, and as co-linear when weights scaled to length 1 differ by at most this. points
-    [S, N, d] or [N, d]: units that never or always fire on them are reported, and with on_samples removed. seconds: a
-    time limit, after which the steps made so far are the result. on_progress: called with the share of units removed.
+    Idle and constant units are removed, co-linear ones merged, linear ones folded into the next layer. With tolerance 0
+    and without ``on_samples`` a step is made only if all steps together provably change no output by more than
+    rounding: a small share of how much that output varies, the rounding of the stored weights included.
 
-    With tolerance 0 and without on_samples a step is made only if all steps together provably move no output by more
-    than rounding: a small share of how much that output varies, the rounding of the stored weights included.
+    Parameters
+    ----------
+    network
+        S members.
+    points
+        Inputs [S, N, d] or [N, d]: units that never or always fire on them are reported.
+    box
+        (low, high), inputs that matter, each a number or [d]; default: all inputs.
+    tolerance
+        Above 0, units also count as idle when fan-out times weights is at most this share of the layer's largest, and
+        as co-linear when weights scaled to length 1 differ by at most this.
+    on_samples
+        Whether to remove units on the evidence of the points alone.
+    seconds
+        Time limit; the steps made so far are then the result.
+    on_progress
+        Called with the share of units removed.
 
+    Returns
+    -------
+    Pruning
+
+    Examples
+    --------
     >>> w = torch.tensor([[[1.0, 2.0, 0.0], [1.0, 2.0, 1.0]]], dtype=torch.float64)
     >>> small = prune(Network((w, torch.tensor([[[1.0], [1.0], [0.0]]], dtype=torch.float64))))
     >>> small.network.widths, [(s.unit, s.action, s.reason) for s in small.steps]

@@ -32,21 +32,38 @@ LINES = 576
 
 _EXACT = 1e-7  # a smaller unexplained share means that all folds are found
 _SEEN = 8_000  # points on which every weight should have an effect
-_DEEPEST = 8  # hidden layers looked for unless told
+_DEEPEST = 8  # hidden layers looked for by default
 _FORMAT = "tutelage-identification-1"
 
 
 @printed
 @dataclass(frozen=True, eq=False)
 class Reconstruction:
-    """What queries told about a black box.
+    """A network reconstructed from the values of a black box.
 
-    network: one member, units of length 1, the function of the black box where ``unexplained`` is 0; units: folds
-    found in each hidden layer; passing: units added in each hidden layer to carry what no fold in the box tells
-    (units that never switch, or whose orientation stayed open); open_signs: hidden layers, from 1, where that happened;
-    unexplained: root mean square of the error on fresh points over the standard deviation of the values; largest:
-    largest error there; unplaced: share of the fold points that belong to no unit found; notes: what was not found;
-    undecided: whether a time limit ended the search before the values were explained.
+    Attributes
+    ----------
+    network
+        One member with units of length 1; the black box's function where ``unexplained`` is 0.
+    units
+        Folds found in each hidden layer.
+    passing
+        Units added in each hidden layer to carry what no fold in the box tells (units that never switch, or whose
+        orientation stayed open).
+    open_signs
+        Hidden layers, from 1, where an orientation stayed open.
+    unexplained
+        Root mean square of the error on fresh points over the standard deviation of the values.
+    largest
+        Largest error there.
+    unplaced
+        Share of the fold points that belong to no unit that was found.
+    queries, lines
+        Values asked for, and lines searched.
+    notes
+        What was not found.
+    undecided
+        Whether a time limit ended the search before the values were explained.
     """
 
     network: Network
@@ -83,17 +100,44 @@ def identify(
     progress: Callable[[float], None] | None = None,
     seconds: float | None = None,
 ) -> Reconstruction:
-    """Weights of a deep ReLU network from values at chosen inputs (Phuong 2021, Theorem 2.1 made constructive).
+    """Reconstruct a deep ReLU network from its values at chosen inputs (Phuong 2021, Theorem 2.1 made constructive).
 
-    oracle: a function of a float64 tensor [N, d] that returns values [N, C] (with ``gradients`` a pair of values and
-    gradients [N, C, d]), a torch module (a float64 copy of it is asked), or a network of one member; inputs, outputs:
-    d and C; box: where to look, (low, high);
-    widths: hidden widths, if known, to say what is missing; depth: the largest number of hidden layers, if known;
-    noise: a bound on the error of a value; lines: along how many to look at most; checkpoint: a file that keeps what
-    was asked, so that a later call with the same settings does not ask again; progress: called with the share of the
-    search that is done; seconds: a time limit for the search, after which the best network so far is returned and a
-    note says that the rest is undecided. Folds outside the box cannot be seen; the notes say what was not found.
+    Folds outside the box cannot be seen; the notes of the result say what was not found.
 
+    Parameters
+    ----------
+    oracle
+        Function of a float64 tensor [N, d] that returns values [N, C]; or a torch module (a float64 copy is queried);
+        or a network with one member.
+    inputs, outputs
+        d and C, where the oracle does not tell.
+    box
+        Where to look, (low, high).
+    widths
+        Hidden widths, if known; the notes then say what is missing.
+    depth
+        Largest number of hidden layers, if known.
+    gradients
+        Whether the oracle returns values and gradients [N, C, d].
+    noise
+        Bound on the error of a value.
+    lines
+        Largest number of lines to search.
+    seed
+        Of the search.
+    checkpoint
+        File that keeps the answers, so that a later call with the same settings does not query again.
+    progress
+        Called with the share of the search that is done.
+    seconds
+        Time limit; the best network so far is then returned, with a note.
+
+    Returns
+    -------
+    Reconstruction
+
+    Examples
+    --------
     >>> teacher = Network((torch.eye(2, dtype=torch.float64)[None], torch.ones(1, 2, 1, dtype=torch.float64)))
     >>> found = identify(teacher)
     >>> found.units, found.complete, found.unexplained < 1e-12

@@ -31,7 +31,7 @@ SEEDS: dict[Scale, int] = {"smoke": 2, "quick": 20, "paper": 100}
 
 @dataclass(frozen=True)
 class Case:
-    """A distribution of points and the scale of the start; the seed's distribution wants a smaller one (Lemma 3.1)."""
+    """A distribution of points and the scale of the start; the paper's distribution wants a smaller one (Lemma 3.1)."""
 
     name: str
     distribution: str
@@ -222,7 +222,7 @@ def draw(found: list[Nearing]) -> Figure:
 
 
 def _left(panel: Axes, log_t: np.ndarray, late: np.ndarray, one: Nearing) -> None:
-    """What is left of (3.8), one line a seed, those whose supports span the space apart, with both guides."""
+    """What is left of (3.8), one line per seed, those whose supports span the space apart, with both guides."""
     for spanning, colour, name in ((False, PALETTE[0], "supports do not span"), (True, PALETTE[3], "supports span")):
         lines = one.first[:, one.spans == spanning]
         if lines.size:
@@ -312,7 +312,7 @@ sharper = Claim(
     "|W_+-|^2/log t, the share of |W_+|^2, the smoothed margins and the factors of Corollary 3.1 have the limits that "
     "Lemma B.6 gives",
     statistic="relative difference from the limit at t = 1e300, the larger of both classes (1.3 %, 0.1 % and 0.2 % had "
-    "been seen for the first three on the seed's distribution before)",
+    "been seen for the first three on the paper's distribution before)",
     expected="< 0.05",
     refuted_by="an interval over seeds above 0.05 for that quantity and distribution",
     values=lambda found: {f"{name}: {one.case.name}": one.off[name][-1] for one in found for name in QUANTITIES},

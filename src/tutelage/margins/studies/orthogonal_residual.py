@@ -82,7 +82,7 @@ rank_two = Claim(
 high = Claim(
     "first-layer units have a high cosine with the closer of the max-margin vectors",
     statistic="share of the units, and of |W|^2, with a cosine above 0.9, after 500 epochs (0.67 of the units had been "
-    "seen before; the seed gives no number, so most is asked for as with two layers)",
+    "seen before; the paper gives no number, so most is asked for as with two layers)",
     expected="> 0.5",
     refuted_by="an interval over seeds below 0.5",
     values=lambda one: {"units": one.high(), "by norm": one.high(True)},

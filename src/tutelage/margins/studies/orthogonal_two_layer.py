@@ -35,7 +35,7 @@ def orthogonal_two_layer(scale: Scale) -> Plan:
 
 
 def theirs(found: list[SeparableNetworks]) -> SeparableNetworks:
-    """Networks trained as long as the seed's."""
+    """Networks trained as long as the paper's."""
     return [one for one in found if one.epochs <= THEIRS][-1]
 
 
@@ -102,7 +102,7 @@ def histograms(panel, one: SeparableNetworks) -> None:
 
 rank_two = Claim(
     "W has two non-zero singular values",
-    statistic="its third singular value over its second, after the seed's 500 epochs (0.26 had been seen in a few "
+    statistic="its third singular value over its second, after the paper's 500 epochs (0.26 had been seen in a few "
     "seeds before)",
     expected="< 0.5",
     refuted_by="an interval over seeds above 0.5",
@@ -112,7 +112,7 @@ rank_two = Claim(
 most_are_high = Claim(
     "the cosine with the max-margin vector is above 0.9 for most units",
     statistic="share of the units, and of |W|^2, with a cosine above 0.9 to w_+ or w_-, by the sign of the fan-out, "
-    "after the seed's 500 epochs (0.72 to 0.79 of the units had been seen before)",
+    "after the paper's 500 epochs (0.72 to 0.79 of the units had been seen before)",
     expected="> 0.5",
     refuted_by="an interval over seeds below 0.5",
     values=lambda found: {"units": theirs(found).high(), "by norm": theirs(found).high(True)},
@@ -120,7 +120,7 @@ most_are_high = Claim(
 
 beyond_the_sum = Claim(
     "units point at the max-margin vector rather than at the class sum, where the first phase leads",
-    statistic="mean cosine with the max-margin vector less that with the class sum, after the seed's 500 epochs "
+    statistic="mean cosine with the max-margin vector less that with the class sum, after the paper's 500 epochs "
     "(medians of 0.937 and 0.985 had been seen before)",
     expected="> 0",
     refuted_by="an interval over seeds below 0",
@@ -130,7 +130,7 @@ beyond_the_sum = Claim(
 still_turning = Claim(
     "with longer training units go on turning from the class sum to the max-margin vector",
     statistic="mean cosine with the max-margin vector less that with the class sum, at the longest training minus "
-    "after the seed's 500 epochs, seed by seed",
+    "after the paper's 500 epochs, seed by seed",
     expected="> 0",
     refuted_by="an interval over seeds below 0",
     values=lambda found: {

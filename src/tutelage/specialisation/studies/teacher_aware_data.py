@@ -19,7 +19,7 @@ LAWS = {
     "teacher-aware": TeacherAware(std=1.5),
     "aware, judged on aware points": TeacherAware(std=1.5, evaluate_aware=True),
 }
-"""The seed does not say which points its evaluation loss is taken on; both readings are shown."""
+"""The paper does not say which points its evaluation loss is taken on; both readings are shown."""
 
 SAMPLES: dict[Scale, tuple[int, ...]] = {
     "smoke": (60, 240),

@@ -1,0 +1,54 @@
+"""Sphinx extension: pages of studies, of verdicts and of the reference, written from the registry and stored results.
+
+Nothing is computed here: a page is a function of the registered studies, of ``docs/results`` and of ``explained.yaml``.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from sphinx.application import Sphinx
+
+from tutelage_docs import api, citations, docstrings, front, links, mathml, study_page, verdicts
+from tutelage_docs.stored import gallery_studies
+
+__all__ = ["pages", "setup"]
+
+
+def pages(docs: Path) -> dict[str, str]:
+    """Every generated page: path below docs -> text."""
+    studies = gallery_studies(docs)
+    written = {f"gallery/{study.name}.md": study_page.page(study) for study in studies}
+    written["gallery/index.md"] = front.page(studies)
+    written["gallery/not_reproduced.md"] = verdicts.page(studies, verdicts.read_reasons(docs))
+    return written | api.pages()
+
+
+def _write(app: Sphinx) -> None:
+    docs = Path(app.srcdir)
+    written = pages(docs)
+    for name, text in written.items():
+        path = docs / name
+        if not path.exists() or path.read_text() != text:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+    for folder in ("gallery", "api"):
+        for old in (docs / folder).glob("*.md"):
+            if old.relative_to(docs).as_posix() not in written:
+                old.unlink()
+
+
+def _write_thumbnails(app: Sphinx, error: Exception | None) -> None:
+    if error is None and app.builder.format == "html":
+        front.write_thumbnails(Path(app.outdir) / "_static" / "thumbs", gallery_studies(Path(app.srcdir)))
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register the hooks."""
+    app.connect("builder-inited", _write, priority=100)
+    app.connect("build-finished", _write_thumbnails)
+    app.connect("source-read", links.rewrite_links)
+    app.connect("doctree-read", links.link_studies)
+    app.connect("autodoc-process-docstring", docstrings.escape, priority=900)
+    app.add_directive("papers", citations.PapersDirective)
+    app.add_html_math_renderer("mathml", (mathml.inline, None), (mathml.block, None))
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

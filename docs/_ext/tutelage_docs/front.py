@@ -1,0 +1,97 @@
+"""The front page of the gallery: thumbnails by subject, filtered by paper and verdict."""
+
+from html import escape
+from itertools import groupby
+from pathlib import Path
+
+from PIL import Image
+
+from tutelage.papers import PAPERS
+from tutelage_docs.stored import GOOD, GalleryStudy, summary
+
+SUBJECTS = {
+    "specialisation": "Specialisation: which teacher units students recover",
+    "alignment": "Alignment: students of one teacher in the plane",
+    "population": "Population: training without samples",
+    "local": "Local convergence near the optimum",
+    "functions": "Functions: which function a network is",
+    "margins": "Margins: which network training picks",
+    "distillation": "Distillation: what a student learns from soft labels",
+    "autoencoders": "Autoencoders: codes with the information you ask for",
+    "exits": "Exits: networks that can answer early",
+}
+"""Headings of the subjects, in order; a subject without an entry comes last, under its own name."""
+
+THUMBNAIL = (400, 260)
+
+
+def page(studies: list[GalleryStudy]) -> str:
+    """The Markdown page with one card per study."""
+    order = [*SUBJECTS, *sorted({s.subject for s in studies} - set(SUBJECTS))]
+    ranked = sorted(studies, key=lambda s: (order.index(s.subject), s.name))
+    parts = ["# Gallery of studies", _introduction(studies), _filters(studies)]
+    for subject, group in groupby(ranked, key=lambda s: s.subject):
+        cards = "\n".join(_card(study) for study in group)
+        parts.append(
+            f"## {SUBJECTS.get(subject, subject)}\n\n```{{raw}} html\n<div class='cards'>\n{cards}\n</div>\n```"
+        )
+    names = "\n".join(study.name for study in ranked)
+    parts.append(f"```{{toctree}}\n:hidden:\n\nnot_reproduced\n{names}\n```")
+    return "\n\n".join(parts) + "\n"
+
+
+def _introduction(studies: list[GalleryStudy]) -> str:
+    stored = sum(1 for study in studies if study.stored)
+    return (
+        f"One study is one figure, table or statement of a paper. There are {len(studies)}; "
+        f"results of {stored} are stored in the repository, and each page is written from them. "
+        "[What did not reproduce](not_reproduced.md) lists every check that does not hold."
+    )
+
+
+def verdict_class(study: GalleryStudy) -> str:
+    """How a study is filtered: all checks hold, some fail, some are open, or nothing is stored."""
+    if study.first is None:
+        return "none"
+    if set(study.first.counts) == {GOOD}:
+        return "holds"
+    return "fails" if study.first.counts["fails"] else "open"
+
+
+def _filters(studies: list[GalleryStudy]) -> str:
+    papers = [paper for key, paper in PAPERS.items() if any(s.paper is paper for s in studies)]
+    choices = "".join(f"<option value='{p.key}'>{escape(p.label)}</option>" for p in papers)
+    return (
+        "```{raw} html\n<form class='filters' hidden>\n"
+        f"<label>Paper <select name='paper'><option value=''>all</option>{choices}</select></label>\n"
+        "<label>Checks <select name='verdict'><option value=''>all</option>"
+        "<option value='holds'>all hold</option><option value='fails'>some fail</option>"
+        "<option value='open'>none fails, some are open</option><option value='none'>nothing stored</option>"
+        "</select></label>\n<output></output>\n</form>\n```"
+    )
+
+
+def _card(study: GalleryStudy) -> str:
+    words = summary(study.first.counts) if study.first else "no stored results"
+    picture = (
+        f"<img src='../_static/thumbs/{study.name}.png' alt='' loading='lazy' width='{THUMBNAIL[0]}'>"
+        if study.first
+        else "<span class='no-picture'>no stored results</span>"
+    )
+    return (
+        f"<a class='study-card' href='{study.name}.html' data-paper='{study.paper.key if study.paper else ''}' "
+        f"data-verdict='{verdict_class(study)}'>{picture}<strong>{escape(study.title)}</strong>"
+        f"<span>{escape(study.source)}</span><span class='counts'>{words}</span></a>"
+    )
+
+
+def write_thumbnails(folder: Path, studies: list[GalleryStudy]) -> None:
+    """Small pictures of the figures that are shown first, in a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for study in studies:
+        if study.first is None:
+            continue
+        with Image.open(study.first.folder / "figure.png") as figure:
+            small = figure.convert("RGB")
+            small.thumbnail((2 * THUMBNAIL[0], 2 * THUMBNAIL[1]))
+            small.quantize(64).save(folder / f"{study.name}.png", optimize=True)

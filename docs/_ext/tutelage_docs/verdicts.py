@@ -1,0 +1,64 @@
+"""What did not reproduce, and why: every check that does not hold, with an explanation where one is known."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tutelage_docs.markup import escape, number, sentence, table
+from tutelage_docs.stored import GOOD, GalleryStudy, StoredStudy, summary
+from tutelage_docs.study_page import MEANINGS, verdict
+
+
+def read_reasons(docs: Path) -> dict[str, str]:
+    """Explanations by study, written by hand."""
+    return yaml.safe_load((docs / "explained.yaml").read_text())
+
+
+def page(studies: list[GalleryStudy], reasons: dict[str, str]) -> str:
+    """The Markdown page of all checks that do not hold."""
+    stored = [(study, results) for study in studies for results in study.stored]
+    total = sum((results.counts for _, results in stored), Counter())
+    parts = [
+        "# What did not reproduce, and why",
+        f"Of {sum(total.values())} checks in {len(stored)} stored runs, {summary(total)}. A check is one claim in one "
+        "setting, with a threshold that was fixed before the results were seen. "
+        + " ".join(f"*{v.capitalize()}*: {MEANINGS[v]}." for v in MEANINGS if total[v]),
+        "This page is written from the stored results; explanations are written by hand. A study that is not listed "
+        "has no check that does not hold.",
+        _without(studies),
+    ]
+    parts += [_section(study, results, reasons.get(study.name)) for study, results in stored if _open(results)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _without(studies: list[GalleryStudy]) -> str:
+    names = [f"`{study.name}`" for study in studies if not study.stored]
+    return f"No results are stored of {', '.join(names)}." if names else ""
+
+
+def _open(results: StoredStudy) -> list[dict[str, Any]]:
+    return [claim for claim in results.claims if claim["verdict"] != GOOD]
+
+
+def _section(study: GalleryStudy, results: StoredStudy, reason: str | None) -> str:
+    rows = [
+        [
+            sentence(c["claim"]),
+            escape(c["setting"]) or "all",
+            escape(c["expected"]),
+            f"{number(c['measured'])} ± {number(c['stderr'])}",
+            verdict(c["verdict"]),
+        ]
+        for c in sorted(_open(results), key=lambda c: c["verdict"] != "fails")
+    ]
+    head = f"## {study.name}, {results.scale} scale\n\n{escape(study.source)}: {summary(results.counts)}. "
+    head += f"[All claims]({study.name}.md)."
+    parts = [head, *([sentence_of(reason)] if reason else [])]
+    return "\n\n".join([*parts, table(["claim", "setting", "expected", "measured", "verdict"], rows)])
+
+
+def sentence_of(reason: str) -> str:
+    """An explanation, set apart from what is generated."""
+    return f"**Why.** {' '.join(reason.split())}"
