@@ -24,12 +24,14 @@ from tutelage.studies.reproduce import distinct_experiments, plans
 from tutelage.studies.reproduce import reproduce as carry_out
 from tutelage.studies.tracking import Tracker, open_tracker
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of tables.")]
-Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
-On = Annotated[str, typer.Option(help="local, processes[:N], ray[://HOST:PORT] or slurm[:PARTITION].")]
-Results = Annotated[Path, typer.Option(help="Folder of the results of experiments.")]
-Track = Annotated[str | None, typer.Option(help="mlflow[:URI] or tensorboard[:FOLDER]: log what is computed there.")]
-Engine = Annotated[str, typer.Option(help="auto, or an engine by name.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+Device = Annotated[str, typer.Option(help="Device: auto, cpu or cuda.")]
+On = Annotated[
+    str, typer.Option(help=r"Where to compute: local, processes\[:N], ray\[://HOST:PORT] or slurm\[:PARTITION].")
+]
+Results = Annotated[Path, typer.Option(help="Folder with the results of experiments.")]
+Track = Annotated[str | None, typer.Option(help=r"Tracker to log to: mlflow\[:URI] or tensorboard\[:FOLDER].")]
+Engine = Annotated[str, typer.Option(help="Training engine: auto, or a name from 'tutelage engines'.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Log engine, device and seeds of every experiment.")]
 
 FAILED = 1
@@ -40,7 +42,7 @@ _SHOWN = 12  # experiments whose tables a run prints; beyond that `tutelage quer
 
 
 def studies(as_json: Json = False) -> None:
-    """List what can be reproduced, with its paper, figure and size at each scale."""
+    """List the studies: paper, figure, title and rough time at each scale."""
     if as_json:
         print(json.dumps(tables.study_rows(), indent=1))
     else:
@@ -50,7 +52,9 @@ def studies(as_json: Json = False) -> None:
 
 def reproduce(
     names: Annotated[list[str], typer.Argument(metavar="STUDY...", help="Names of studies, or 'all'.")],
-    scale: Annotated[str, typer.Option(help="smoke (seconds), quick (a minute or two) or paper.")] = "quick",
+    scale: Annotated[
+        str, typer.Option(help="Size: smoke (seconds), quick (minutes) or paper (the size of the paper).")
+    ] = "quick",
     on: On = "local",
     device: Device = "auto",
     engine: Engine = "auto",
@@ -100,7 +104,7 @@ def reproduce(
 
 
 def run(
-    file: Annotated[Path, typer.Argument(metavar="EXPERIMENT.yaml", help="An experiment of your own.")],
+    file: Annotated[Path, typer.Argument(metavar="EXPERIMENT.yaml", help="File with an experiment.")],
     plugins: With = None,
     on: On = "local",
     device: Device = "auto",
@@ -111,8 +115,9 @@ def run(
     as_json: Json = False,
     verbose: Verbose = False,
 ) -> None:
-    """Train and measure the experiments of a YAML file; what was computed before is only read. JSON has a line an
-    experiment.
+    """Train and measure the experiments of a YAML file; results that are stored already are only read.
+
+    With --json one line per experiment is printed.
     """
     _log_to_terminal(verbose)
     experiments = [part for whole in read(file, plugins, limit) for part in split(whole)]
@@ -137,16 +142,15 @@ def run(
         elif len(computed) <= _SHOWN:
             console.print(tables.summary_table(result))
             console.print(
-                f"{'known already' if before else 'written'}: {result.folder}", soft_wrap=True, highlight=False
+                f"{'stored before' if before else 'written'}: {result.folder}", soft_wrap=True, highlight=False
             )
     if len(computed) > 1 and not as_json:
-        console.print(
-            f"{size(experiments)}, {sum(known)} of the experiments known already; all are in {results}", highlight=False
-        )
+        console.print(f"{size(experiments)}, {sum(known)} stored before; all are in {results}", highlight=False)
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(help="Where 'reproduce' wrote.")] = Path("reproduced"), as_json: Json = False
+    folder: Annotated[Path, typer.Argument(help="Folder that 'reproduce' wrote.")] = Path("reproduced"),
+    as_json: Json = False,
 ) -> None:
     """Write the HTML report of a folder of reproduced studies again."""
     page = html.write_reports(folder)
@@ -154,7 +158,7 @@ def report(
 
 
 def ledger(
-    folder: Annotated[Path, typer.Argument(help="Where studies are stored.")] = Path("docs/results"),
+    folder: Annotated[Path, typer.Argument(help="Folder with stored studies.")] = Path("docs/results"),
     as_json: Json = False,
 ) -> None:
     """Write ledger.md: every claim of every study stored below a folder, with its verdict."""
