@@ -1,9 +1,9 @@
 """Every Python block and every shell command of the documentation runs as printed, page by page.
 
 The blocks of a page run one after another in one empty folder. A ``text`` block right after a ``python`` block is what
-that block prints; lines of a ``console`` block without ``$`` are what the command before them prints. ``...`` stands for
-anything. A ``code-block`` with a caption is a file of that name. Commands in ``sh`` blocks have placeholders such as
-HASH: the options they name must exist.
+that block prints; lines of a ``console`` block without ``$`` are what the command before them prints. ``...`` stands
+for anything. A ``code-block`` with a caption is a file of that name. Commands in ``sh`` blocks have placeholders such
+as HASH: the options they name must exist.
 """
 
 import doctest
@@ -22,7 +22,10 @@ import typer
 from typer.testing import CliRunner
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *(p for d in ("", "tutorials", "subjects") for p in sorted((ROOT / "docs" / d).glob("*.md")))]
+PAGES = [
+    ROOT / "README.md",
+    *(p for d in ("", "tutorials", "subjects") for p in sorted((ROOT / "docs" / d).glob("*.md"))),
+]
 NEEDS_YOURS = {
     "docs/subjects/exits.md": "module and images of the reader",
     "docs/subjects/sentences.md": "text of the reader",
@@ -134,7 +137,13 @@ def test_a_page_runs_as_printed(page, tmp_path, monkeypatch):
 
 def templates() -> list[tuple[str, str]]:
     """Every command of an sh block, with its page."""
-    lines = [(p.stem, line) for p in PAGES for b in blocks(p.read_text()) if b.language == "sh" for line in b.text.splitlines()]
+    lines = [
+        (p.stem, line)
+        for p in PAGES
+        for b in blocks(p.read_text())
+        if b.language == "sh"
+        for line in b.text.splitlines()
+    ]
     return [(page, line.split(" #")[0].strip()) for page, line in lines if line.startswith("tutelage ")]
 
 

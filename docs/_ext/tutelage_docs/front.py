@@ -32,7 +32,9 @@ def page(studies: list[GalleryStudy]) -> str:
     parts = ["# Gallery of studies", _introduction(studies), _filters(studies)]
     for subject, group in groupby(ranked, key=lambda s: s.subject):
         cards = "\n".join(_card(study) for study in group)
-        parts.append(f"## {SUBJECTS.get(subject, subject)}\n\n```{{raw}} html\n<div class='cards'>\n{cards}\n</div>\n```")
+        parts.append(
+            f"## {SUBJECTS.get(subject, subject)}\n\n```{{raw}} html\n<div class='cards'>\n{cards}\n</div>\n```"
+        )
     names = "\n".join(study.name for study in ranked)
     parts.append(f"```{{toctree}}\n:hidden:\n\nnot_reproduced\n{names}\n```")
     return "\n\n".join(parts) + "\n"
