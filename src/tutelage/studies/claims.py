@@ -58,24 +58,26 @@ def compared(first: np.ndarray, second: np.ndarray, limits: tuple[float, float] 
 class Claim:
     """What a paper says, what is computed to judge it, and what would refute it.
 
-            Parameters
-        ----------
-        sentence, statistic, refuted_by
-            What is claimed, the number that decides, and the outcome that would refute the claim.
-        expected
-            A bound such as "> 0.3" or "< 0.5": on the mean over members, or on every member.
-        values
-            From the results (or the plan's view of them) to one array per setting, with one independent value per member,
-            or to :class:`Measured`. Each setting is judged by itself.
-        reason
-            Why the threshold is what it is; measured values are no reason.
-        about
-            "mean" for a statement about the mean over members. "every" for a universal statement: one member that
-            violates the bound refutes it, and it holds when the exact upper limit of the share of exceptions is below
-            ``exceptions``.
-        possible
-            Least and greatest value that the statistic can have; some of them must violate the bound.
-        """
+    Parameters
+    ----------
+    sentence, statistic, refuted_by
+        What is claimed, the number that decides, and the outcome that would refute the claim.
+    expected
+        A bound such as "> 0.3" or "< 0.5": on the mean over members, or on every member.
+    values
+        From the results (or the plan's view of them) to one array per setting, with one independent value per member,
+        or to :class:`Measured`. Each setting is judged by itself.
+    reason
+        Why the threshold is what it is; measured values are no reason.
+    about
+        "mean" for a statement about the mean over members. "every" for a universal statement: one member that violates
+        the bound refutes it, and it holds when the exact upper limit of the share of exceptions is below
+        ``exceptions``.
+    possible
+        Least and greatest value that the statistic can have; some of them must violate the bound.
+    exceptions
+        Largest share of exceptions that a universal statement allows for, given the number of members.
+    """
 
     sentence: str
     statistic: str
