@@ -13,7 +13,17 @@ def test_a_row_a_study_with_its_verdicts_so_far():
     console.print(standings_table([Standing("l-shape", 3, 12, Counter(holds=5, fails=1), 2)]))
     console.file.close()
     row = next(line for line in console.export_text().splitlines() if "l-shape" in line)
-    assert [cell.strip() for cell in row.strip("│ ").split("│")] == ["l-shape", "3/12", "5", "1", "0", "2"]
+    assert [cell.strip() for cell in row.strip("│ ").split("│")] == [
+        "l-shape",
+        "3/12",
+        "5",
+        "1",
+        "0",
+        "0",
+        "0",
+        "0",
+        "2",
+    ]
 
 
 def test_nothing_is_drawn_without_a_terminal(capsys):

@@ -30,7 +30,9 @@ class Coins(Experiment, kind="own-coins", numerics=1):
         return {"heads": np.array([1.0, 2.0, 3.0, 2.0])}
 
 
-heads = Claim("heads come up", "heads", "> 1e-3", "none", lambda results: {"all": results.one()["heads"]})
+heads = Claim(
+    "heads come up", "heads", "> 1e-3", "none", lambda results: {"all": results.one()["heads"]}, "more than none"
+)
 
 
 @study("own-study", paper="mine", figure="1", shows="Coins.")

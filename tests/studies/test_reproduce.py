@@ -18,6 +18,7 @@ from tutelage.lab.experiment import find as find_kind
 from tutelage.lab.query import query
 from tutelage.settings import Seeds
 from tutelage.studies import SCALES, STUDIES, Claim, reproduce
+from tutelage.studies.claims import CHECKED, VERDICTS
 from tutelage.studies.reproduce import distinct_experiments, plans
 from tutelage.studies.study import Plan, Study
 
@@ -37,7 +38,7 @@ def test_a_study_at_smoke_scale(out, name):
     claims = json.loads((folder / "claims.json").read_text())
     assert claims == outcome.claims()
     for claim in claims:
-        assert claim["verdict"] in ("holds", "fails", "undecided")
+        assert claim["verdict"] in (*VERDICTS, *CHECKED)
         assert claim["measured"] is None or math.isfinite(claim["measured"])
     stored = list(yaml.safe_load_all((folder / "settings.yaml").read_text()))
     experiments = [find_kind(values.pop("kind"))(**values) for values in stored]
@@ -71,7 +72,7 @@ class Ones(Experiment, kind="test-ones", numerics=1):
 
 def ones(scale):
     """A plan with a view: figure, claims and numbers are made of what it returns."""
-    claim = Claim("ones are positive", "the number", "> 0", "none", lambda viewed: {scale: viewed})
+    claim = Claim("ones are positive", "the number", "> 0", "none", lambda viewed: {scale: viewed}, "the sign decides")
 
     def view(results):
         return results.one(shift=0.0)["number"]

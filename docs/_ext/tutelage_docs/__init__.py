@@ -48,6 +48,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("build-finished", _write_thumbnails)
     app.connect("source-read", links.rewrite_links)
     app.connect("doctree-read", links.link_studies)
+    app.connect("autodoc-skip-member", docstrings.skip)
     app.connect("autodoc-process-docstring", docstrings.escape, priority=900)
     app.add_directive("papers", citations.PapersDirective)
     app.add_html_math_renderer("mathml", (mathml.inline, None), (mathml.block, None))

@@ -75,16 +75,16 @@ def _claim(rows: list[dict[str, Any]]) -> str:
     """One claim with a table of its settings."""
     first = rows[0]
     reported = any(_reported(row) is not None for row in rows)
-    head = ["setting", *(["paper"] if reported else []), "expected", "measured", "n", "verdict"]
+    head = ["setting", "verdict", *(["paper"] if reported else []), "expected", "measured", "n"]
     lines = [f"**{sentence(first['claim'])}**", f"Statistic: {escape(first['statistic'])}."]
     body = [
         [
             escape(row["setting"]) or "all",
+            verdict(row["verdict"]),
             *([number(_reported(row))] if reported else []),
             escape(row["expected"]),
-            _measured(row),
+            measured(row),
             str(row["n"]),
-            verdict(row["verdict"]),
         ]
         for row in rows
     ]
@@ -98,7 +98,8 @@ def _reported(row: dict[str, Any]) -> Any:
     return next((row[name] for name in REPORTED if row.get(name) is not None), None)
 
 
-def _measured(row: dict[str, Any]) -> str:
+def measured(row: dict[str, Any]) -> str:
+    """The measured value of a claim with its standard error, where there is one."""
     value = number(row["measured"])
     return value if row.get("stderr") is None else f"{value} ± {number(row['stderr'])}"
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import yaml
 
-from tutelage_docs.markup import escape, number, sentence, table
+from tutelage_docs.markup import escape, sentence, table
 from tutelage_docs.stored import GOOD, GalleryStudy, StoredStudy, summary
-from tutelage_docs.study_page import MEANINGS, verdict
+from tutelage_docs.study_page import MEANINGS, measured, verdict
 
 
 def read_reasons(docs: Path) -> dict[str, str]:
@@ -23,7 +23,7 @@ def page(studies: list[GalleryStudy], reasons: dict[str, str]) -> str:
     parts = [
         "# What did not reproduce, and why",
         f"Of {sum(total.values())} checks in {len(stored)} stored runs, {summary(total)}. A check is one claim in one "
-        "setting, with a threshold that was fixed before the results were seen. "
+        "setting, with a threshold that was fixed before its results were seen unless the claim says otherwise. "
         + " ".join(f"*{v.capitalize()}*: {MEANINGS[v]}." for v in MEANINGS if total[v]),
         "This page is written from the stored results; explanations are written by hand. A study that is not listed "
         "has no check that does not hold.",
@@ -47,16 +47,16 @@ def _section(study: GalleryStudy, results: StoredStudy, reason: str | None) -> s
         [
             sentence(c["claim"]),
             escape(c["setting"]) or "all",
-            escape(c["expected"]),
-            f"{number(c['measured'])} ± {number(c['stderr'])}",
             verdict(c["verdict"]),
+            escape(c["expected"]),
+            measured(c),
         ]
         for c in sorted(_open(results), key=lambda c: c["verdict"] != "fails")
     ]
     head = f"## {study.name}, {results.scale} scale\n\n{escape(study.source)}: {summary(results.counts)}. "
     head += f"[All claims]({study.name}.md)."
     parts = [head, *([sentence_of(reason)] if reason else [])]
-    return "\n\n".join([*parts, table(["claim", "setting", "expected", "measured", "verdict"], rows)])
+    return "\n\n".join([*parts, table(["claim", "setting", "verdict", "expected", "measured"], rows)])
 
 
 def sentence_of(reason: str) -> str:

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tutelage.studies import Reproduction, Verdict
-from tutelage.studies.report import short
+from tutelage.studies.report import short, span
 from tutelage.studies.study import source
 
 GOOD, BAD = ("holds", "passes"), ("fails", "does not pass")
@@ -42,14 +42,14 @@ def claims_summary(outcome: Reproduction) -> Group:
 def claims_details(outcome: Reproduction) -> Group:
     """Every claim, what was measured, and a table of its settings."""
     rows: list[RenderableType] = [Text(title(outcome), style="bold")]
-    numbers = ("expected", "measured", "± s.e.", "n")
+    numbers = ("expected", "measured", "95 % interval", "n")
     for _, group in groupby(outcome.verdicts, key=lambda v: v.claim):
         verdicts = list(group)
         table = Table(box=None, padding=(0, 2, 0, 0))
         for column in ("setting", *numbers, "verdict"):
             table.add_column(column, justify="right" if column in numbers else "left", no_wrap=column in numbers)
         for v in verdicts:
-            cells = v.setting, v.expected, short(v.measured), short(v.stderr), str(v.n)
+            cells = v.setting, v.expected, short(v.measured), span(v.interval), str(v.n)
             table.add_row(*map(escape, cells), f"[{colour(v.verdict)}]{v.verdict}[/]")
         measured = Text(f"measured: {verdicts[0].statistic}", style="dim")
         rows += [_indented(Text(verdicts[0].claim), 2), _indented(measured, 6), _indented(table, 6)]

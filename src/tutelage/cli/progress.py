@@ -9,6 +9,7 @@ from rich.live import Live
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
+from tutelage.studies.claims import VERDICTS
 from tutelage.studies.live import Landing, Standing
 
 OnProgress = Callable[[float], None]
@@ -57,8 +58,8 @@ def share_shown(label: str, quiet: bool) -> Iterator[OnProgress]:
 
 def standings_table(standings: list[Standing]) -> Table:
     """Results stored and verdicts so far, one row per study."""
-    table = Table("study", "experiments", "holds", "fails", "undecided", "waiting")
+    table = Table("study", "experiments", *VERDICTS, "checks passed", "waiting")
     for s in standings:
-        counts = [str(s.verdicts[name]) for name in ("holds", "fails", "undecided")]
+        counts = [str(s.verdicts[name]) for name in (*VERDICTS, "passes")]
         table.add_row(s.study, f"{s.landed}/{s.experiments}", *counts, str(s.waiting))
     return table

@@ -34,7 +34,7 @@ def class_subset(
 
     The seed's CIFAR(X) is per_class=X with 50 held, ImageNet(X) holds X // 10. unlabelled: images a class, all that are
     left of each class unless given. classes: how many there are, as many as the labels name unless given. Which images:
-    drawn from the seed's own stream, so a larger X of the same seed holds the images of a smaller one.
+    drawn from the paper's own stream, so a larger X of the same seed holds the images of a smaller one.
 
     >>> rows = class_subset(torch.arange(12) % 3, 3, held=1, unlabelled=1)
     >>> len(rows.train), len(rows.held), len(rows.unlabelled)

@@ -57,7 +57,7 @@ def read_experiment(path: str | Path, limit: int = LIMIT) -> list[TeacherStudent
     """
     values = read_table(path)
     try:
-        return _experiments(values, limit)
+        return experiments_of(values, limit)
     except TutelageError as error:
         raise TutelageError(f"{path}: {one_line(str(error))}") from None
 
@@ -79,7 +79,8 @@ def settings_of(model: type[Settings] = TeacherStudent, prefix: str = "") -> Ite
             yield from settings_of(inner, f"{dotted}.")
 
 
-def _experiments(values: dict[str, Any], limit: int) -> list[TeacherStudent]:
+def experiments_of(values: dict[str, Any], limit: int = LIMIT) -> list[TeacherStudent]:
+    """The experiments that plain data with ``grid`` and ``zip`` describe."""
     values = dict(values)
     if values.pop("kind", TeacherStudent.kind) != TeacherStudent.kind:
         raise TutelageError(f"'kind' of an experiment to run from a file must be {TeacherStudent.kind}")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tutelage.lab.results import Results
-from tutelage.studies.claims import Claim, judge
+from tutelage.studies.claims import Check, Claim, judge
 from tutelage.studies.study import Plan
 
 
@@ -59,7 +59,7 @@ def _standing(name: str, plan: Plan, landed: dict[str, Any]) -> Standing:
     return Standing(name, len(results), len(plan.experiments), verdicts, waiting)
 
 
-def _so_far(claim: Claim, viewed: Any) -> list[str] | None:
+def _so_far(claim: Claim | Check, viewed: Any) -> list[str] | None:
     """Verdicts of a claim on the results that are there, or None when it needs one that is not."""
     try:
         return [v.verdict for v in judge(claim, viewed)] or None

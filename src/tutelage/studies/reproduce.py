@@ -52,7 +52,7 @@ class Reproduction:
     def claims(self) -> list[dict]:
         """The verdicts as they are stored in claims.json."""
         about = {"study": self.study.name, "paper": self.study.paper, "figure": self.study.figure, "scale": self.scale}
-        return [about | asdict(v) for v in self.verdicts]
+        return [about | asdict(v) | {"interval": v.interval and list(v.interval)} for v in self.verdicts]
 
 
 def plans(names: Sequence[str], scale: str) -> dict[str, Plan]:

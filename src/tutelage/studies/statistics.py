@@ -40,3 +40,19 @@ def mean_where(values: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     """Mean over the chosen units of each member: [S, n] twice -> [S]; NaN where none is chosen."""
     count = chosen.sum(1)
     return np.where(count > 0, np.where(chosen, values, 0).sum(1) / np.maximum(count, 1), np.nan)
+
+
+def above_chance(values: np.ndarray, chance: np.ndarray) -> np.ndarray:
+    """How far a best correlation is on its way from chance to 1: 0 for an untrained student, 1 for a full match.
+
+    The best of many random units resembles a teacher unit by chance, and the more units there are the better: students
+    of different widths, and layers, can only be compared beyond that.
+
+    Parameters
+    ----------
+    values
+        Mean best correlations of trained students.
+    chance
+        The same of untrained students of the same width; the same shape.
+    """
+    return (values - chance) / (1 - chance)

@@ -12,10 +12,26 @@ from tutelage.lab.experiment import Experiment
 from tutelage.measures.registry import Axis
 from tutelage.papers import PAPERS
 from tutelage.printing import printed
-from tutelage.studies.claims import Claim
+from tutelage.studies.claims import Check, Claim
 
 Scale = Literal["smoke", "quick", "paper"]
 SCALES: tuple[Scale, ...] = ("smoke", "quick", "paper")
+
+
+FRESH = 10_000
+"""Seeds from here on were never used to choose a threshold."""
+
+
+def fresh_seeds(scale: Scale, count: int) -> range:
+    """Seeds of so many members; at paper scale ones that no rehearsal has used.
+
+    For studies whose thresholds were fixed after a rehearsal: their verdicts come from other members.
+
+    >>> list(fresh_seeds("quick", 3)), list(fresh_seeds("paper", 3))
+    ([0, 1, 2], [10000, 10001, 10002])
+    """
+    first = FRESH if scale == "paper" else 0
+    return range(first, first + count)
 
 
 @printed
@@ -39,7 +55,7 @@ class Plan:
 
     experiments: Sequence[Experiment]
     figure: Callable[[Any], Figure]
-    claims: Sequence[Claim]
+    claims: Sequence[Claim | Check]
     numbers: Axis | Callable[[Any], pa.Table]
     view: Callable[[Any], Any] | None = None
 

@@ -28,12 +28,14 @@ def test_the_distance_from_a_law_is_scipys():
         assert np.allclose(found, wanted)
 
 
-def test_shares_count_angles_from_the_boundary():
-    angles = np.radians([[10.0, 80.0, 82.0, 89.0]])
-    one = Angles(angles, np.ones(1), lambda t: t)
-    assert one.share(NEAR).tolist() == [0.5]
-    assert thin.values({"kappa = 2": one})["kappa = 2"].tolist() == [5.0]
-    assert np.allclose(margin.values({"task B": one, "large margin": one})["task B"], 89 / 90)
+def test_distributions_are_checked_exactly_and_not_over_draws():
+    def one(p):
+        return Angles(np.zeros((1, 4)), np.ones(1), p)
+
+    found = {"kappa = 1": one(lambda t: 1 - t / NEAR / 2), "kappa = 2": one(lambda t: 0.1 + 0 * t)}
+    assert np.isclose(thin.values(found)["kappa = 2"], 0.2)
+    inside = one(lambda t: np.maximum(np.pi / 3 - t, 0))
+    assert margin.values({"task B": inside, "large margin": inside})["task B"] == 0
 
 
 def test_the_smoke_scale_has_all_tasks_in_figure_and_table(tmp_path):

@@ -54,7 +54,8 @@ def test_claims_compare_neighbours_ranks_and_bounds():
     found = [made_up(0.1, [0.4, 0.3]), made_up(0.2, [0.3, 0.35]), made_up(0.4, [0.1, 0.1])]
     assert np.allclose(falls.values(found)["0.1 to 0.2"], [0.1, -0.05])
     assert np.allclose(trend.values(found)["all"], [-1.0, -0.5])
-    assert np.allclose(below_corollary.values(found)["0.4"], -0.4)
+    assert np.allclose(below_corollary.values(found)["0.4"].values, -0.4)
+    assert np.isclose(below_corollary.values(found)["0.4"].baseline, 0.0)
 
 
 def test_the_figure_and_the_table_hold_every_degree():

@@ -35,6 +35,6 @@ def test_growth_and_slopes_are_taken_seed_by_seed():
     ]
     seen = study.WidthResult(widths, searched)
     assert np.allclose(study._slopes(seen)["m > r"], [-0.5, 0])
-    assert np.allclose(study.saturated_1.values(seen)["the two greatest widths"], [4, 1])
+    assert np.allclose(study.steps_to_1e4.values(seen)["m = 24 against 6"], [4, 1])
     assert np.allclose(study._worst_ratio(seen)["space, L = 0.1"], [1, 0.5])
     assert study.worst_found.values(seen)["plane, m = 3, L = 0.1"].tolist() == [1, 0]

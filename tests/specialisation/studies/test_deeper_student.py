@@ -23,4 +23,6 @@ def test_the_lowest_layer_of_a_copy_matches_whatever_lies_above():
 
 def test_layers_above_are_judged_by_the_best_of_them():
     depth = DepthMatch(2, np.array([[0.9, 0.7, 0.8]]), np.zeros((1, 3)), np.zeros(1))
-    assert np.allclose(lowest_alone.values([depth])["2 extra layers"], [0.1])
+    measured = lowest_alone.values([depth])["2 extra layers"]
+    assert np.allclose(measured.values, [0.1])
+    assert np.allclose(measured.baseline, [0.0])

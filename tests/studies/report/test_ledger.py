@@ -30,11 +30,23 @@ def test_every_claim_of_every_study_is_listed(tmp_path):
         ]
         (tmp_path / name / "claims.json").write_text(json.dumps(claims))
     text = write_ledger(tmp_path).read_text()
-    assert "| [one](one/) | Tian 2020, Fig. 5 | quick | 1 | 0 | 1 |" in text
-    assert "| [deeper/two](deeper/two/) | Tian 2020, Fig. 5 | quick | 0 | 1 | 1 |" in text
-    assert "| p = 1 | > 0 | 0.5 | - | 8 | fails |" in text
-    assert "| p = 2 | > 0 | - | - | 8 | undecided |" in text
+    assert "| [one](one/) | Tian 2020, Fig. 5 | quick | 1 | 0 | 1 | 0 | 0 | - | earlier |" in text
+    assert "| [deeper/two](deeper/two/) | Tian 2020, Fig. 5 | quick | 0 | 1 | 1 | 0 | 0 | - | earlier |" in text
+    assert "| p = 1 | > 0 | 0.5 | - | 8 | fails | Student, earlier rules |" in text
+    assert "| p = 2 | > 0 | - | - | 8 | undecided | Student, earlier rules |" in text
     assert text.count("**a sentence**") == 2
+
+
+def test_checks_saturated_and_vacuous_verdicts_are_counted_apart(tmp_path):
+    about = {"reason": "a round number", "method": "Student", "interval": [0.25, 1.0]}
+    claims = [claim(verdict=verdict, **about) for verdict in ("holds", "saturated", "vacuous")]
+    claims += [claim(claim="exact", verdict=verdict, method="check") for verdict in ("passes", "does not pass")]
+    (tmp_path / "claims.json").write_text(json.dumps(claims))
+    text = write_ledger(tmp_path).read_text()
+    assert "| quick | 1 | 0 | 0 | 1 | 1 | 1 of 2 | present |" in text
+    assert "| p = 1 | > 0 | 0.5 | 0.25 to 1 | 8 | vacuous | Student |" in text
+    assert "**Check: exact**" in text
+    assert "Threshold: a round number." in text
 
 
 def test_nothing_stored_is_refused(tmp_path):

@@ -17,7 +17,7 @@ from tutelage.alignment.proof_checker import check
 from tutelage.errors import TutelageError
 from tutelage.lab import Context, Experiment, Results, Shared
 from tutelage.lab.experiment import Arrays
-from tutelage.studies.claims import Claim
+from tutelage.studies.claims import Check
 from tutelage.studies.figures import PALETTE
 from tutelage.studies.study import Plan, Scale, study
 
@@ -234,31 +234,31 @@ def draw(e: ConjectureResults) -> Figure:
     return figure
 
 
-confirmed = Claim(
+confirmed = Check(
     "where it is proved that some det M_i is negative, a separate checker in whole numbers confirms every box",
     statistic="boxes of the proof that the checker does not confirm, one value per region",
-    expected="< 0.5",
-    refuted_by="a box that is not confirmed",
+    expected="<= 0",
     values=lambda e: {"all regions": np.array([values["rejected"] for values in e.proofs.values()])},
+    reason="a proof has no exceptions",
 )
 
-none_at_random = Claim(
+none_at_random = Check(
     "no random angle set has all det M_i positive",
     statistic="sets with all determinants proved positive or left unsettled, one value per number of students",
-    expected="< 0.5",
-    refuted_by="one set in which all are proved positive",
+    expected="<= 0",
     values=lambda e: {"all m": np.array([v["positive"] + v["unsettled"] for v in e.searches.values()], float)},
+    reason="a conjecture has no exceptions",
 )
 
-none_uphill = Claim(
+none_uphill = Check(
     "nor does one that was climbed to",
     statistic="highest least ratio det M_i / det M over its numerical error, one value per number of students",
     expected="< -1",
-    refuted_by="a value above -1, whose sign is not proved",
     values=lambda e: {
         f"angles {distance:g} apart": np.array(
             [values["highest"] / values["error"] for (_, d), values in e.climbs.items() if d == distance]
         )
         for distance in DISTANCES
     },
+    reason="below zero by more than the numerical error",
 )

@@ -16,7 +16,7 @@ from tutelage import draws
 from tutelage.alignment.determinants import DEGENERATE, Signs, determinants, separation, signs
 from tutelage.lab import Context, Experiment, Results
 from tutelage.lab.experiment import Arrays
-from tutelage.studies.claims import Claim
+from tutelage.studies.claims import MODERATE, SHARE, SIGNED, Check, Claim
 from tutelage.studies.figures import PALETTE
 from tutelage.studies.study import Plan, Scale, study
 
@@ -154,7 +154,7 @@ def four(scale: Scale) -> Plan:
 )
 def random(scale: Scale) -> Plan:
     """The least determinant of random students is not positive."""
-    claims = [never_positive, definite, a_potential]
+    claims = [never_positive_at_random, definite_at_random, a_potential]
     experiments = [RandomDeterminants(students=m, per_block=SETS[scale] // BLOCKS) for m in RANDOM]
     return Plan(experiments, draw_random, claims, table, view=angle_sets)
 
@@ -211,20 +211,44 @@ def draw_random(found: list[AngleSets]) -> Figure:
 # ----------------------------------------------------------------------------------------------------------------
 # The claims
 
-never_positive = Claim(
-    "z is always non-positive (Conjecture 5.5)",
-    statistic="share of the angle sets, coincident and antipodal ones left out, with some det M_i proved negative",
-    expected="> 0.999999",
-    refuted_by="an interval below 0.999999, or one set in which all are proved positive",
-    values=lambda found: {s.label: s.signs.nonpositive[~s.signs.degenerate] for s in found},
+never_positive = Check(
+    "for relu z is non-positive on the grid (Conjecture 5.5, which is false for other functions of the angle)",
+    statistic="number of the angle sets, coincident and antipodal ones left out, without some det M_i proved negative",
+    expected="<= 0",
+    values=lambda found: {s.label: float((~s.signs.nonpositive & ~s.signs.degenerate).sum()) for s in found},
+    reason="the conjecture allows no exception",
 )
 
-definite = Claim(
+definite = Check(
     "and det M is positive (the other half of the determinant condition, Theorem 5.1)",
-    statistic="share of the same sets with M proved positive definite",
-    expected="> 0.999999",
-    refuted_by="an interval below 0.999999",
-    values=lambda found: {s.label: s.signs.full[~s.signs.degenerate] == 1 for s in found},
+    statistic="number of the same sets without a proof that M is positive definite",
+    expected="<= 0",
+    values=lambda found: {s.label: float(((s.signs.full != 1) & ~s.signs.degenerate).sum()) for s in found},
+    reason="the theorem allows no exception",
+)
+
+never_positive_at_random = Claim(
+    "for relu z is always non-positive (Conjecture 5.5, which is false for other functions of the angle)",
+    statistic="one where some det M_i is proved negative, else zero; coincident and antipodal sets left out",
+    expected=">= 1",
+    refuted_by="one set without such a proof",
+    values=lambda found: {s.label: s.signs.nonpositive[~s.signs.degenerate].astype(float) for s in found},
+    reason="the conjecture allows no exception",
+    about="every",
+    possible=SHARE,
+    exceptions=0.0001,
+)
+
+definite_at_random = Claim(
+    "and det M is positive (the other half of the determinant condition, Theorem 5.1)",
+    statistic="one where M is proved positive definite, else zero; the same sets",
+    expected=">= 1",
+    refuted_by="one set without such a proof",
+    values=lambda found: {s.label: (s.signs.full[~s.signs.degenerate] == 1).astype(float) for s in found},
+    reason="the theorem allows no exception",
+    about="every",
+    possible=SHARE,
+    exceptions=0.0001,
 )
 
 a_potential = Claim(
@@ -232,6 +256,8 @@ a_potential = Claim(
     statistic="rank correlation of -z with the least angle between two units, over the sets of a block",
     expected="> 0.3",
     refuted_by="an interval over blocks below 0.3",
+    reason=MODERATE,
+    possible=SIGNED,
     values=lambda found: {
         s.label: np.array(
             [

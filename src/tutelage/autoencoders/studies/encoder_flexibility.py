@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from tutelage.autoencoders import code, divergence, posterior
 from tutelage.autoencoders.studies._toys import SEEDS, SYMBOLS, MutualAutoencoders, every_target, trained_models
 from tutelage.lab import Results
-from tutelage.studies.claims import Claim
+from tutelage.studies.claims import DIRECTION, Claim
 from tutelage.studies.study import Plan, Scale, study
 
 MOST = float(np.log(SYMBOLS))
@@ -117,6 +117,7 @@ better = Claim(
     expected="> 0",
     refuted_by="an interval over seeds below 0",
     values=lambda found: _less(found, "off"),
+    reason=DIRECTION,
 )
 
 sharper = Claim(
@@ -125,4 +126,5 @@ sharper = Claim(
     expected="> 0",
     refuted_by="an interval over seeds below 0",
     values=lambda found: _less(found, "sharpness"),
+    reason=DIRECTION,
 )

@@ -15,7 +15,7 @@ from tutelage.distillation import Distillation, LargeMargin, Polynomial, outcome
 from tutelage.lab import Context, Experiment, Results, Shared
 from tutelage.lab.experiment import Arrays
 from tutelage.settings import Seeds
-from tutelage.studies.claims import Claim
+from tutelage.studies.claims import DIRECTION, SIGNED, Check, Claim
 from tutelage.studies.figures import PALETTE
 from tutelage.studies.study import Plan, Scale, study
 
@@ -48,7 +48,7 @@ POINTS: dict[Scale, int] = {"smoke": 100, "quick": 500, "paper": 1_000}
 )
 def angle_distributions(scale: Scale) -> Plan:
     """Distributions of the angle between inputs and teacher."""
-    claims = [as_said, decreases, margin, no_margin, thin, easier]
+    claims: list[Claim | Check] = [as_said, decreases, margin, no_margin, thin, easier]
     experiments = [AngleDraws(task=name, points=POINTS[scale], seeds=SETS[scale]) for name in TASKS | PLANE]
     return Plan(experiments, draw, claims, table, view=angles_of)
 
@@ -84,10 +84,6 @@ class Angles:
     p: Callable[[np.ndarray], np.ndarray]
     risk: np.ndarray | None = None
     points: np.ndarray | None = None
-
-    def share(self, theta: float) -> np.ndarray:
-        """Share of the points at an angle of theta or more: [S]."""
-        return (self.angles >= theta).mean(1)
 
 
 AnglesByTask = dict[str, Angles]
@@ -159,42 +155,42 @@ as_said = Claim(
     "inputs are drawn with P[angle >= theta] = p(theta)",
     statistic="sqrt(N) times Kolmogorov's distance between the angles drawn and p, whose mean is 0.869 if it is so",
     expected="< 1",
-    refuted_by="an interval over sets above 1 for that task",
-    values=lambda e: {name: one.distance for name, one in e.items()},
+    refuted_by="an interval over sets above 1",
+    values=lambda e: {"all distributions, which transform the same draws": e["task A"].distance},
+    reason="the mean is 0.869 where p is the distribution, and grows like sqrt(N) where it is not",
+    possible=(0.0, np.inf),
 )
 
-decreases = Claim(
+decreases = Check(
     "with high alignment p decreases quickly, with low alignment slowly",
-    statistic="share of task C's inputs at 45 degrees or more, minus that of this task",
+    statistic="p(45 degrees) of task C minus that of this task",
     expected="> 0.5",
-    refuted_by="an interval over sets below 0.5",
-    values=lambda e: {
-        name: e["task C"].share(math.pi / 4) - e[name].share(math.pi / 4) for name in ("task A", "task B")
-    },
+    values=lambda e: {name: _p(e, "task C", math.pi / 4) - _p(e, name, math.pi / 4) for name in ("task A", "task B")},
+    reason="half of the range of a probability",
 )
 
-margin = Claim(
+margin = Check(
     "with a margin p reaches 0 before pi/2",
-    statistic="largest angle drawn, of pi/2, where the margin begins at 2/3",
-    expected="< 0.667",
-    refuted_by="an interval over sets above 0.667",
-    values=lambda e: {name: e[name].angles[:, -1] / (math.pi / 2) for name in ("task B", "large margin")},
+    statistic="p(60 degrees), where the margin begins",
+    expected="<= 0",
+    values=lambda e: {name: _p(e, name, math.radians(60.001)) for name in ("task B", "large margin")},
+    reason="a margin holds no input",
 )
 
-no_margin = Claim(
+no_margin = Check(
     "the polynomial distributions have no margin: even for kappa = 2 there are inputs near the boundary",
-    statistic="share of inputs within 9 degrees of the boundary",
+    statistic="p(81 degrees): probability of an input within 9 degrees of the boundary",
     expected="> 0",
-    refuted_by="no such input in any set",
-    values=lambda e: {name: e[name].share(NEAR) for name in ("kappa = 1", "kappa = 2")},
+    values=lambda e: {name: _p(e, name, NEAR) for name in ("kappa = 1", "kappa = 2")},
+    reason=DIRECTION,
 )
 
-thin = Claim(
+thin = Check(
     "but for kappa = 2 there are few, unlike for kappa = 1",
-    statistic="share of inputs within 9 degrees of the boundary for kappa = 2, over the tenth that kappa = 1 has",
+    statistic="p(81 degrees) for kappa = 2 over that for kappa = 1",
     expected="< 0.2",
-    refuted_by="an interval over sets above 0.2",
-    values=lambda e: {"kappa = 2": 10 * e["kappa = 2"].share(NEAR)},
+    values=lambda e: {"kappa = 2": _p(e, "kappa = 2", NEAR) / _p(e, "kappa = 1", NEAR)},
+    reason="'few' is read as a fifth",
 )
 
 easier = Claim(
@@ -203,7 +199,14 @@ easier = Claim(
     expected="> 0",
     refuted_by="an interval over sets below 0",
     values=lambda e: {name: _risk(e, "task C") - _risk(e, name) for name in ("task A", "task B")},
+    reason=DIRECTION,
+    possible=SIGNED,
 )
+
+
+def _p(e: AnglesByTask, name: str, theta: float) -> float:
+    """p(theta) of a task, exactly."""
+    return float(e[name].p(np.array(theta)))
 
 
 def _risk(e: AnglesByTask, name: str) -> np.ndarray:

@@ -23,7 +23,7 @@ from tutelage.distillation import (
 from tutelage.lab import Context, Experiment, Results, Shared
 from tutelage.lab.experiment import Arrays
 from tutelage.settings import Seeds
-from tutelage.studies.claims import Claim
+from tutelage.studies.claims import DIRECTION, SIGNED, Check, Claim, Measured
 from tutelage.studies.figures import PALETTE
 from tutelage.studies.study import Plan, Scale, study
 
@@ -36,6 +36,8 @@ HELD_OUT: dict[Scale, int] = {"smoke": 40, "quick": 50, "paper": 200}
 """Inputs a batch of the held-out ones, of which there are BATCHES."""
 BATCHES = 10
 LAW = "held out"
+GUESSING = 0.5
+"""Risk of a student that guesses."""
 
 
 @study(
@@ -47,7 +49,7 @@ LAW = "held out"
 )
 def data_geometry(scale: Scale) -> Plan:
     """How the alignment of inputs with the teacher decides the risk."""
-    claims = [falls, trend, below_corollary, below_theorem, found_by_training, as_held_out]
+    claims: list[Claim | Check] = [falls, trend, below_corollary, below_theorem, found_by_training, as_held_out]
     sizes = {"dimension": DIMENSION[scale], "held_out": HELD_OUT[scale], "seeds": SETS[scale]}
     experiments = [DistilledDegree(kappa=kappa, **sizes) for kappa in KAPPAS]
     return Plan(experiments, draw, claims, table, view=degrees)
@@ -173,6 +175,8 @@ falls = Claim(
     expected="> 0",
     refuted_by="an interval over sets below 0",
     values=lambda found: {f"{a.kappa:g} to {b.kappa:g}": a.risk - b.risk for a, b in pairwise(found)},
+    reason=DIRECTION,
+    possible=SIGNED,
 )
 
 trend = Claim(
@@ -181,6 +185,8 @@ trend = Claim(
     expected="< -0.9",
     refuted_by="an interval over sets above -0.9",
     values=lambda found: {"all": np.array([_rank_correlation(found, s) for s in range(len(found[0].risk))])},
+    reason="a rank correlation of -0.9 allows a few exchanges of neighbours among the values of kappa",
+    possible=SIGNED,
 )
 
 below_corollary = Claim(
@@ -188,7 +194,10 @@ below_corollary = Claim(
     statistic="risk minus that bound",
     expected="< 0",
     refuted_by="an interval over sets above 0",
-    values=lambda found: {f"{d.kappa:g}": d.risk - d.corollary for d in found},
+    values=lambda found: {
+        f"{d.kappa:g}": Measured(d.risk - d.corollary, baseline=GUESSING - d.corollary) for d in found
+    },
+    reason="the bound of the statement itself; where it is above the 1/2 of guessing, guessing meets it too",
 )
 
 below_theorem = Claim(
@@ -196,15 +205,16 @@ below_theorem = Claim(
     statistic="risk minus that bound at its best beta",
     expected="< 0",
     refuted_by="an interval over sets above 0",
-    values=lambda found: {f"{d.kappa:g}": d.risk - d.theorem for d in found},
+    values=lambda found: {f"{d.kappa:g}": Measured(d.risk - d.theorem, baseline=GUESSING - d.theorem) for d in found},
+    reason="the bound of the statement itself; where it is above the 1/2 of guessing, guessing meets it too",
 )
 
-found_by_training = Claim(
+found_by_training = Check(
     "the student learns the teacher's projection onto the span of the data",
     statistic="distance between the minimiser of the loss in that span, by Newton's method, and w_hat, of |w_hat|",
     expected="< 0.000001",
-    refuted_by="an interval over sets above 1e-6",
     values=lambda found: {f"{d.kappa:g}": d.trained for d in found},
+    reason="Newton's method stops at a relative error below 1e-6",
 )
 
 as_held_out = Claim(
@@ -213,6 +223,8 @@ as_held_out = Claim(
     expected="< 0.02",
     refuted_by="an interval over batches above 0.02",
     values=lambda found: {f"{d.kappa:g}": np.abs(d.held_out - d.risk.mean()) for d in found},
+    reason="two points: a fiftieth of the risks' range from 0 to 1",
+    possible=(0.0, np.inf),
 )
 
 

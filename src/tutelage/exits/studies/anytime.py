@@ -17,7 +17,7 @@ from tutelage.exits.studies._protocol import (
     table,
 )
 from tutelage.exits.studies._thesis import ANYTIME
-from tutelage.studies.claims import Claim
+from tutelage.studies.claims import DIRECTION, Claim
 from tutelage.studies.study import Plan, Scale, study
 
 
@@ -50,6 +50,7 @@ two_exits = Claim(
     expected="> 0",
     refuted_by="an interval over repeats below 0 for that number of labelled images",
     values=lambda e: _gains(e, 1),
+    reason=DIRECTION,
 )
 
 first_ones = Claim(
@@ -62,6 +63,7 @@ first_ones = Claim(
         - e.gain(n, DISTILLED, EXIT_WISE, "ensemble")[:, -1]
         for n in e.labelled
     },
+    reason=DIRECTION,
 )
 
 all_exits = Claim(
@@ -70,6 +72,7 @@ all_exits = Claim(
     expected="> 0",
     refuted_by="an interval over repeats below 0 for that number of labelled images",
     values=lambda e: _gains(e, -1),
+    reason=DIRECTION,
 )
 
 more_is_better = Claim(
@@ -84,4 +87,5 @@ more_is_better = Claim(
         for method in THREE
         if (n, method.name) in e.runs
     },
+    reason=DIRECTION,
 )

@@ -19,7 +19,7 @@ from tutelage.exits.studies._protocol import (
     table,
 )
 from tutelage.exits.studies._thesis import BUDGET
-from tutelage.studies.claims import Claim
+from tutelage.studies.claims import DIRECTION, Claim
 from tutelage.studies.study import Plan, Scale, study
 
 
@@ -53,6 +53,7 @@ first_exit = Claim(
     expected="> 0",
     refuted_by="an interval over repeats below 0 for that number of labelled images",
     values=lambda e: {_name(e, n): e.gain(n, DISTILLED, EXIT_WISE, "budget")[:, 0] for n in e.labelled},
+    reason=DIRECTION,
 )
 
 least_data = Claim(
@@ -64,6 +65,7 @@ least_data = Claim(
         f"{e.labelled[0]} against {e.labelled[-1]} a class": e.gain(e.labelled[0], DISTILLED, EXIT_WISE, "budget")[:, 0]
         - e.gain(e.labelled[-1], DISTILLED, EXIT_WISE, "budget")[:, 0]
     },
+    reason=DIRECTION,
 )
 
 smallest_budget = Claim(
@@ -75,6 +77,7 @@ smallest_budget = Claim(
         _name(e, n): e.gain(n, DISTILLED, EXIT_WISE, "budget")[:, 0] - e.gain(n, DISTILLED, EXIT_WISE, "budget")[:, -1]
         for n in e.labelled
     },
+    reason=DIRECTION,
 )
 
 whole_budget = Claim(
@@ -83,6 +86,7 @@ whole_budget = Claim(
     expected="> 0",
     refuted_by="an interval over repeats below 0 for that number of labelled images",
     values=lambda e: {_name(e, n): e.gain(n, DISTILLED, EXIT_WISE, "budget")[:, -1] for n in e.labelled},
+    reason=DIRECTION,
 )
 
 unlabelled_help = Claim(
@@ -93,4 +97,5 @@ unlabelled_help = Claim(
     values=lambda e: {
         _name(e, n): e.gain(n, WITH_UNLABELLED, DISTILLED, "budget")[:, 0] for n in e.labelled if n < e.total
     },
+    reason=DIRECTION,
 )

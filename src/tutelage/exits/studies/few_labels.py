@@ -16,7 +16,7 @@ from tutelage.exits.studies._protocol import (
     networks,
     table,
 )
-from tutelage.studies.claims import Claim
+from tutelage.studies.claims import DIRECTION, Claim
 from tutelage.studies.study import Plan, Scale, study
 
 
@@ -53,6 +53,7 @@ distilled_wins = Claim(
     expected="> 0",
     refuted_by="an interval over repeats below 0",
     values=lambda e: {f"{e.images}({e.labelled[0]})": e.gain(e.labelled[0], DISTILLED, EXIT_WISE, "budget")[:, 0]},
+    reason=DIRECTION,
 )
 
 little_more = Claim(
@@ -64,6 +65,7 @@ little_more = Claim(
         f"{m + 1} exits available": column
         for m, column in enumerate(e.gain(e.labelled[0], WITH_UNLABELLED, DISTILLED, "budget").T)
     },
+    reason="the one point of the sentence",
 )
 
 not_less = Claim(
@@ -74,4 +76,5 @@ not_less = Claim(
     values=lambda e: {
         f"{e.images}({e.labelled[0]})": e.gain(e.labelled[0], WITH_UNLABELLED, DISTILLED, "budget").mean(1)
     },
+    reason="the same one point, downwards",
 )

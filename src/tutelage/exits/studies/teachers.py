@@ -17,7 +17,7 @@ from tutelage.exits.studies._protocol import (
     networks,
     table,
 )
-from tutelage.studies.claims import Claim
+from tutelage.studies.claims import DIRECTION, Claim
 from tutelage.studies.study import Plan, Scale, study
 
 ALL_LATER = Method("taught by all later exits", teachers="later")
@@ -62,6 +62,7 @@ not_worse = Claim(
     expected="> -1",
     refuted_by="an interval over repeats below -1",
     values=_difference,
+    reason="one point is read as nearly as well",
 )
 
 not_better = Claim(
@@ -70,6 +71,7 @@ not_better = Claim(
     expected="< 1",
     refuted_by="an interval over repeats above 1",
     values=_difference,
+    reason="one point is read as not much better",
 )
 
 taught_by_all = Claim(
@@ -78,4 +80,5 @@ taught_by_all = Claim(
     expected="> 0",
     refuted_by="an interval over repeats below 0 for that choice of teachers",
     values=lambda e: {m.name: e.gain(e.labelled[0], m, EXIT_WISE, "budget")[:, 0] for m in (DISTILLED, ALL_LATER)},
+    reason=DIRECTION,
 )

@@ -17,7 +17,7 @@ from tutelage.exits.studies._protocol import (
     networks,
     table,
 )
-from tutelage.studies.claims import Claim
+from tutelage.studies.claims import DIRECTION, SIGNED, Claim
 from tutelage.studies.figures import PALETTE
 from tutelage.studies.study import Plan, Scale, study
 
@@ -90,6 +90,8 @@ raw_rises = Claim(
     expected="> 0",
     refuted_by="an interval over repeats below 0",
     values=lambda e: {_setting(e): _ends(_traces(e)[:, 2])},
+    reason=DIRECTION,
+    possible=SIGNED,
 )
 
 below_limit = Claim(
@@ -98,6 +100,8 @@ below_limit = Claim(
     expected="< 0",
     refuted_by="an interval over repeats above 0",
     values=lambda e: {_setting(e): _half(e)},
+    reason="the limit is a setting of the method",
+    possible=SIGNED,
 )
 
 near_limit = Claim(
@@ -106,6 +110,8 @@ near_limit = Claim(
     expected="> -0.1",
     refuted_by="an interval over repeats below -0.1",
     values=lambda e: {_setting(e): _half(e)},
+    reason="a tenth of the range of a confidence is read as slightly",
+    possible=SIGNED,
 )
 
 one_is_worse = Claim(
@@ -114,6 +120,7 @@ one_is_worse = Claim(
     expected="> 0",
     refuted_by="an interval over repeats below 0",
     values=lambda e: {_setting(e): e.gain(e.labelled[0], DISTILLED, STAYING[0], "budget")[:, 0]},
+    reason=DIRECTION,
 )
 
 others_no_better = Claim(
@@ -122,6 +129,7 @@ others_no_better = Claim(
     expected="> -1",
     refuted_by="an interval over repeats below -1 for that temperature",
     values=lambda e: {m.name: e.gain(e.labelled[0], DISTILLED, m, "budget").mean(1) for m in STAYING[1:]},
+    reason="one point is read as as good as",
 )
 
 

@@ -22,7 +22,7 @@ from tutelage.lab import Context, Experiment, Results
 from tutelage.lab.experiment import Arrays
 from tutelage.networks import Network, concatenate, outputs
 from tutelage.settings import Seeds
-from tutelage.studies.claims import Claim
+from tutelage.studies.claims import DIRECTION, SHARE, SIGNED, Claim
 from tutelage.studies.figures import PALETTE
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.studies.training import train_in
@@ -262,9 +262,9 @@ def _random(found: list[JudgedNetworks], name: str, chosen: Callable[[JudgedNetw
 
 general = Claim(
     "almost all networks are general (Lemmas A.10 to A.12)",
-    statistic="share of random networks, normal weights and biases of four sizes, for which G1 to G3 hold",
-    expected="> 0.99",
-    refuted_by="an interval over seeds below 0.99",
+    statistic="share of a seed's random networks, normal weights and biases of four sizes, for which G1 to G3 hold",
+    expected=">= 1",
+    refuted_by="one member that violates the bound in that setting",
     values=lambda found: {
         f"width {width}, {hidden} hidden": np.mean(
             [s.values["general"] for s in found if s.kind == "random" and s.bias > 0 and s.shape == (width, hidden)], 0
@@ -272,23 +272,35 @@ general = Claim(
         for width in WIDTHS
         for hidden in DEPTHS
     },
+    reason="'almost all' is a probability of one, so that no exception is expected",
+    about="every",
+    possible=SHARE,
+    exceptions=0.05,
 )
 
 not_without_biases = Claim(
     "networks without biases are not among them: where one unit of a layer is active alone, all above are "
     "width_factors",
-    statistic="share of random networks without biases for which G1 to G3 hold",
-    expected="< 0.01",
-    refuted_by="an interval over seeds above 0.01",
+    statistic="one where G1 to G3 hold for a random network without biases, else zero",
+    expected="< 0.5",
+    refuted_by="one member that violates the bound in that setting",
     values=lambda found: _random(found, "general", lambda s: s.bias == 0),
+    reason="the sentence allows no exception; a network shows 0 or 1",
+    about="every",
+    possible=SHARE,
+    exceptions=0.05,
 )
 
 closed_without_biases = Claim(
     "nor are they transparent, if no layer is wider than the inputs: some inputs are negative for all units",
-    statistic="share of random networks without biases that are transparent",
-    expected="< 0.01",
-    refuted_by="an interval over seeds above 0.01",
+    statistic="one where a random network without biases is transparent, else zero",
+    expected="< 0.5",
+    refuted_by="one member that violates the bound in that setting",
     values=lambda found: _random(found, "transparent", lambda s: s.bias == 0),
+    reason="the sentence allows no exception; a network shows 0 or 1",
+    about="every",
+    possible=SHARE,
+    exceptions=0.05,
 )
 
 seldom = Claim(
@@ -297,6 +309,8 @@ seldom = Claim(
     expected="< 0.1",
     refuted_by="an interval over seeds above 0.1",
     values=lambda found: _random(found, "identifiable", lambda s: s.hidden > 1 and s.bias > 0),
+    reason="'hard' is read as fewer than one in ten",
+    possible=SHARE,
 )
 
 rarer_with_depth = Claim(
@@ -313,6 +327,8 @@ rarer_with_depth = Claim(
         if deep.kind == flat.kind == "random" and deep.bias == flat.bias > 0
         and deep.widths[0] == flat.widths[0] and (deep.hidden, flat.hidden) == (3, 1)
     },
+reason="'rare' is read as fewer than half",
+possible=SHARE,
 )  # fmt: skip
 
 learnt_alike = Claim(
@@ -328,6 +344,8 @@ learnt_alike = Claim(
         for s in found
         if s.kind.endswith("end,")
     },
+    reason="a student is its teacher's function only up to the loss, so that one in ten may differ",
+    possible=SHARE,
 )
 
 by_training = Claim(
@@ -342,4 +360,6 @@ by_training = Claim(
         if start.kind == "students of identifiable teachers, start,"
         and end.kind == "students of identifiable teachers, end," and start.widths == end.widths
     },
+reason=DIRECTION,
+possible=SIGNED,
 )  # fmt: skip

@@ -19,7 +19,7 @@ from tutelage.local import LocalSetting, descend, local_students, separated_teac
 from tutelage.local.starts import plane_teachers
 from tutelage.local.studies._slopes import geometric_steps, powers
 from tutelage.settings import Seeds
-from tutelage.studies.claims import Claim
+from tutelage.studies.claims import SHARE, Claim
 from tutelage.studies.figures import PALETTE, panel_grid
 from tutelage.studies.study import Plan, Scale, study
 
@@ -192,6 +192,8 @@ linear = Claim(
     expected="> 0.99",
     refuted_by="an interval over seeds below 0.99",
     values=lambda found: _named(found, [ONE, EQUAL], _straight),
+    reason="a straight line up to one hundredth of the variance",
+    possible=SHARE,
 )
 
 
@@ -205,6 +207,8 @@ third_power = Claim(
     expected="< 0.1",
     refuted_by="an interval over seeds above 0.1",
     values=lambda found: _named(found, [PAIR], lambda c: np.abs(_power(c) + 3)),
+    reason="a tenth of the power, less than the distance to the next one",
+    possible=(0.0, np.inf),
 )
 
 second_power = Claim(
@@ -213,14 +217,18 @@ second_power = Claim(
     expected="< 0.1",
     refuted_by="an interval over seeds above 0.1",
     values=lambda found: _named(found, [ACROSS], lambda c: np.abs(_power(c) + 2)),
+    reason="a tenth of the power, less than the distance to the next one",
+    possible=(0.0, np.inf),
 )
 
 at_least_1_over_t = Claim(
     "with more students than teachers the loss falls at least like 1 / t (Theorem 4)",
     statistic="slope of log L against log t over the last decade",
     expected="< -1",
-    refuted_by="an interval over seeds above -1",
+    refuted_by="one member that violates the bound in that setting",
     values=lambda found: _named(found, [PAIR, ACROSS, MORE], _power),
+    reason="the exponent of the theorem",
+    about="every",
 )
 
 
@@ -232,9 +240,12 @@ def _bound(course: DescentCourse) -> np.ndarray:
 under_the_bound = Claim(
     "on every path L_t <= 4 / (t eta kappa^2), kappa the least |grad L| / L of that path",
     statistic="one where L_t t eta kappa^2 / 4 is at most 1 at every recorded step, else zero",
-    expected="> 0.999",
-    refuted_by="an interval over seeds below 0.999",
+    expected=">= 1",
+    refuted_by="one member that violates the bound in that setting",
     values=lambda found: {c.name: _bound(c) for c in found},
+    reason="the bound of the theorem; a path shows 0 or 1",
+    about="every",
+    possible=SHARE,
 )
 
 
@@ -246,9 +257,12 @@ def _rises(course: DescentCourse) -> np.ndarray:
 falls = Claim(
     "the loss falls all the way",
     statistic="share of the stretches between recorded steps over which the loss rises",
-    expected="< 0.001",
-    refuted_by="an interval over seeds above 0.001",
+    expected="<= 0",
+    refuted_by="one member that violates the bound in that setting",
     values=lambda found: {c.name: _rises(c) for c in found},
+    reason="the sentence allows no rise",
+    about="every",
+    possible=SHARE,
 )
 
 
@@ -269,4 +283,6 @@ exponents = Claim(
     expected="< 0.02",
     refuted_by="an interval over seeds above 0.02",
     values=_exponents,
+    reason="smaller than the distances between 1/2, 2/3 and 3/4",
+    possible=(0.0, np.inf),
 )

@@ -16,9 +16,9 @@ from tutelage.local.setting import effective
 from tutelage.local.starts import opposite_pair, plane_teachers
 from tutelage.local.studies._slopes import PLANE
 from tutelage.settings import Seeds
-from tutelage.studies.claims import Claim
+from tutelage.studies.claims import SHARE, Check, Claim
 from tutelage.studies.figures import PALETTE
-from tutelage.studies.study import Plan, Scale, study
+from tutelage.studies.study import Plan, Scale, fresh_seeds, study
 
 STUDENTS = 6
 POINTS = 4_000
@@ -26,7 +26,7 @@ POINTS = 4_000
 SEEDS: dict[Scale, int] = {"smoke": 3, "quick": 64, "paper": 512}
 SPREADS = (0.1, 0.4, 1.0)
 PAIRS = (0.05, 0.1)
-"""delta of the pair whose slab bound was measured before."""
+"""delta of the pair whose slab bound is checked."""
 TAUS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 
 
@@ -39,9 +39,11 @@ TAUS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 )
 def slabs_and_spikes(scale: Scale) -> Plan:
     """What test functions see of a residual: slabs, flat parts and spikes."""
-    claims = [spikes_up, spike_width, spike_height, flat_part, falling, bounds_hold, pair_seen]
-    bounds = [LossBounds(spread=spread, seeds=SEEDS[scale]) for spread in SPREADS]
-    return Plan([ResidualOnCircle(seeds=SEEDS[scale]), *bounds], draw, claims, table, view=residuals)
+    claims: list[Claim | Check] = [spikes_up, spike_width, spike_height, flat_part, falling, bounds_hold, pair_seen]
+    bounds = [LossBounds(spread=spread, seeds=fresh_seeds(scale, SEEDS[scale])) for spread in SPREADS]
+    return Plan(
+        [ResidualOnCircle(seeds=fresh_seeds(scale, SEEDS[scale])), *bounds], draw, claims, table, view=residuals
+    )
 
 
 class ResidualOnCircle(Experiment, kind="residual-on-circle", numerics=1):
@@ -217,9 +219,12 @@ def _slab(left: Axes, right: Axes) -> None:
 spikes_up = Claim(
     "the spiky part R2 of the residual is nowhere negative",
     statistic="share of the points of the unit circle with R2 below -1e-12",
-    expected="< 0.001",
-    refuted_by="an interval over seeds above 0.001",
+    expected="<= 0",
+    refuted_by="one member that violates the bound in that setting",
     values=lambda result: {"plane": result.circle["negative_share"]},
+    reason="the statement allows no exception; -1e-12 is rounding",
+    about="every",
+    possible=SHARE,
 )
 
 
@@ -227,26 +232,35 @@ spike_width = Claim(
     "each spike lies between the hyperplanes of the student and of its teacher, so is as wide as their angle",
     statistic="greatest distance, over students, of the share of the circle with a spike from angle / pi",
     expected="< 0.001",
-    refuted_by="an interval over seeds above 0.001",
+    refuted_by="one member that violates the bound in that setting",
     values=lambda result: {"plane": result.circle["width_error"]},
+    reason="the spacing of the points on the circle",
+    about="every",
+    possible=(0.0, np.inf),
 )
 
 
 spike_height = Claim(
     "and of the order of |w|^2 times their angle high",
     statistic="greatest height of a spike over |w|^2 times the angle; 2 by the formula",
-    expected="< 2",
-    refuted_by="an interval over seeds above 2",
+    expected="<= 2.000001",
+    refuted_by="one member that violates the bound in that setting",
     values=lambda result: {"plane": result.circle["height_ratio"]},
+    reason="the factor of the formula, up to rounding",
+    about="every",
+    possible=(0.0, np.inf),
 )
 
 
 flat_part = Claim(
     "the flat part R1 is at most r times the greatest error of an average neuron (Lemma C.2)",
     statistic="greatest |R1| on the unit circle over r max |v_i|",
-    expected="< 1",
-    refuted_by="an interval over seeds above 1",
+    expected="<= 1",
+    refuted_by="one member that violates the bound in that setting",
     values=lambda result: {"plane": result.circle["flatness"]},
+    reason="the bound of the lemma itself",
+    about="every",
+    possible=(0.0, np.inf),
 )
 
 
@@ -255,12 +269,12 @@ def _rising(result: ResidualResult) -> dict[str, np.ndarray]:
     return {"all tau": np.array([(slab.slope(phi, tau) > 1e-12).mean() for tau in TAUS])}
 
 
-falling = Claim(
+falling = Check(
     "what a slab sees of a neuron falls with the neuron's angle (Lemma 8)",
     statistic="share of angles in (0, pi/2] where it rises, one value a threshold tau from 0.01 to 3",
-    expected="< 0.001",
-    refuted_by="an interval over thresholds above 0.001",
+    expected="<= 0",
     values=_rising,
+    reason="the lemma allows no rise",
 )
 
 
@@ -272,15 +286,18 @@ def _shares(result: ResidualResult) -> dict[str, np.ndarray]:
 bounds_hold = Claim(
     "both test functions give lower bounds of the loss",
     statistic="one where the best bound is at most the loss, else zero",
-    expected="> 0.999",
-    refuted_by="an interval over seeds below 0.999",
+    expected=">= 1",
+    refuted_by="one member that violates the bound in that setting",
     values=_shares,
+    reason="a lower bound has no exceptions",
+    about="every",
+    possible=SHARE,
 )
 
-pair_seen = Claim(
-    "a slab sees a fifth of the loss of Claim 2's pair, whatever its angle (0.196, as measured before)",
-    statistic="distance from 0.196 of the best slab bound over the loss, for delta = 0.05 and 0.1",
+pair_seen = Check(
+    "a slab sees a fifth of the loss of Claim 2's pair, whatever its angle",
+    statistic="distance from 0.2 of the best slab bound over the loss, for delta = 0.05 and 0.1",
     expected="< 0.01",
-    refuted_by="an interval over the two angles above 0.01",
-    values=lambda result: {"pair": np.abs(result.pairs - 0.196)},
+    values=lambda result: {"pair": np.abs(result.pairs - 0.2)},
+    reason="a fifth to two digits",
 )

@@ -22,7 +22,7 @@ from tutelage.lab.experiment import Arrays
 from tutelage.margins.studies.pairs import pair_histogram, pair_shares
 from tutelage.networks.layered import Architecture, Conv, Dense, Layered
 from tutelage.settings import Seeds
-from tutelage.studies.claims import Claim
+from tutelage.studies.claims import SHARE, SIGNED, STRONG, Claim
 from tutelage.studies.figures import PALETTE
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.training import Adam, Training
@@ -333,6 +333,8 @@ to_the_right = Claim(
     expected="> 0.9",
     refuted_by="an interval over members below 0.9 for that setting",
     values=lambda result: {name: v[:, 1:].min(1) for name, v in _last(result, "ahead", "train").items()},
+    reason="nine of ten pairs",
+    possible=SHARE,
 )
 
 gap_grows = Claim(
@@ -345,6 +347,8 @@ gap_grows = Claim(
         name: np.array([stats.spearmanr(np.arange(v.shape[1]), row).statistic for row in v])
         for name, v in _last(result, "gap", "train").items()
     },
+    reason=STRONG,
+    possible=SIGNED,
 )
 
 cross_class = Claim(
@@ -355,6 +359,8 @@ cross_class = Claim(
     values=lambda result: {
         k: v[:, -1] for part in ("train", "test") for k, v in _last(result, "cross_positive", part).items()
     },
+    reason="one pair in a hundred",
+    possible=SHARE,
 )
 
 same_class = Claim(
@@ -365,6 +371,8 @@ same_class = Claim(
     values=lambda result: {
         k: v[:, -1] for part in ("train", "test") for k, v in _last(result, "same_not", part).items()
     },
+    reason="one pair in a hundred",
+    possible=SHARE,
 )
 
 more_than_two = Claim(
@@ -373,4 +381,6 @@ more_than_two = Claim(
     expected="> 2.5",
     refuted_by="an interval over members below 2.5 for that setting",
     values=lambda result: {c.name: (c.singular > LARGE * c.singular[:, :1]).sum(1) for c in result.courses},
+    reason="more than the two of orthogonally separable data, half way to three",
+    possible=(1.0, 10.0),
 )

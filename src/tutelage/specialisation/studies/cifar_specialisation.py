@@ -18,8 +18,9 @@ from tutelage.measures.streaming import StreamedCorrelation
 from tutelage.networks.channel_pruning import pruned, strongest, unit_strengths
 from tutelage.networks.layered import Architecture, Conv, Layered, Norm, folded
 from tutelage.settings import Seeds
-from tutelage.studies.claims import Claim
+from tutelage.studies.claims import DIRECTION, SIGNED, Claim
 from tutelage.studies.figures import PALETTE, panel_grid
+from tutelage.studies.statistics import above_chance
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.training import Adam, Cosine, Sgd, Training
 from tutelage.training.layered import accuracy, fit
@@ -194,6 +195,11 @@ class ConvCourse:
     rho: np.ndarray
     accuracy: np.ndarray
 
+    @property
+    def beyond_chance(self) -> np.ndarray:
+        """rho at the end, counted from that of the untrained students to 1: [S, L]."""
+        return above_chance(self.rho[-1], self.rho[0])
+
 
 @dataclass(frozen=True)
 class ConvCourses:
@@ -263,7 +269,7 @@ def table(found: ConvCourses) -> pa.Table:
 
 
 def draw(found: ConvCourses) -> Figure:
-    """rho_mean of every layer and accuracy over epochs, mean and deviation over members."""
+    """rho_mean of every layer and accuracy over epochs, mean and deviation over members; dotted: untrained students."""
     layers = found.courses[0].rho.shape[2]
     titles = [*(f"layer {layer + 1}" for layer in range(layers)), "accuracy"]
     figure, axes = panel_grid([""], titles, "epoch", r"$\rho_{mean}$", size=(1.8, 2.3), sharey=False)
@@ -272,6 +278,7 @@ def draw(found: ConvCourses) -> Figure:
             mean, spread = values.mean(1), values.std(1)
             panel.plot(course.epochs, mean, color=colour, label=f"{course.width_factor:g}x")
             panel.fill_between(course.epochs, mean - spread, mean + spread, color=colour, alpha=0.15, linewidth=0)
+            panel.axhline(mean[0], color=colour, linewidth=0.7, linestyle=":")  # chance: untrained students
     for panel in axes[0, :-1]:
         panel.set_ylim(0, 1.02)
     for panel in axes[0, 1:-1]:
@@ -283,8 +290,8 @@ def draw(found: ConvCourses) -> Figure:
 
 
 def _gain(found: ConvCourses, layer: int | None) -> np.ndarray:
-    """How much more rho_mean of a layer, or accuracy, the widest students have at the end than the narrowest: [S]."""
-    narrow, wide = ((c.accuracy[-1] if layer is None else c.rho[-1, :, layer]) for c in _ends(found))
+    """How much accuracy, or rho_mean of a layer beyond chance, the widest students have over the narrowest: [S]."""
+    narrow, wide = ((c.accuracy[-1] if layer is None else c.beyond_chance[:, layer]) for c in _ends(found))
     return wide - narrow
 
 
@@ -298,10 +305,12 @@ def _layers(found: ConvCourses) -> range:
 
 wider_specialises = Claim(
     "more over-realisation gives better specialisation across all layers",
-    statistic="rho_mean of the layer at 4x minus that at 1x at the end, member by member",
+    statistic="rho_mean of the layer at the end, counted from that before training (the best of four times as many "
+    "random filters is better by chance) to 1: at 4x minus that at 1x, member by member",
     expected="> 0",
     refuted_by="an interval over members at or below 0 for that layer",
     values=lambda e: {f"layer {layer + 1}": _gain(e, layer) for layer in _layers(e)},
+    reason=DIRECTION,
 )
 
 wider_generalises = Claim(
@@ -310,6 +319,8 @@ wider_generalises = Claim(
     expected="> 0",
     refuted_by="an interval over members at or below 0",
     values=lambda e: {"accuracy": _gain(e, None)},
+    reason=DIRECTION,
+    possible=SIGNED,
 )
 
 every_layer = Claim(
@@ -320,12 +331,15 @@ every_layer = Claim(
     values=lambda e: {
         f"layer {layer + 1}": e.courses[-1].rho[-1, :, layer] - e.courses[-1].rho[0, :, layer] for layer in _layers(e)
     },
+    reason="a tenth of the range of a correlation",
 )
 
 lowest_best = Claim(
     "the lowest layer specialises better than the highest",
-    statistic="rho_mean of the lowest hidden layer minus that of the highest at the end, member by member",
+    statistic="rho_mean at the end, counted from that before training to 1: of the lowest hidden layer minus that of "
+    "the highest, member by member",
     expected="> 0",
     refuted_by="an interval over members at or below 0 for that width",
-    values=lambda e: {f"{c.width_factor:g}x": c.rho[-1, :, 0] - c.rho[-1, :, -1] for c in e.courses},
+    values=lambda e: {f"{c.width_factor:g}x": c.beyond_chance[:, 0] - c.beyond_chance[:, -1] for c in e.courses},
+    reason=DIRECTION,
 )

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from tutelage.lab import Record, Results, TeacherStudent, TrainedStudents
 from tutelage.measures import RECOVERED
 from tutelage.specialisation.studies.two_layer import SIZES
-from tutelage.studies.claims import Claim
+from tutelage.studies.claims import MOST, SHARE, Claim
 from tutelage.studies.figures import PALETTE, panel_grid
 from tutelage.studies.statistics import recovery_steps
 from tutelage.studies.study import Plan, Scale, study
@@ -71,16 +71,19 @@ def draw(results: Results) -> Figure:
 
 
 def _order(result: TrainedStudents) -> np.ndarray:
+    """One where unit 0 is recovered at an earlier recorded step than the last unit: [S]."""
     steps = np.minimum(recovery_steps(result), result.report.steps[-1] + 1.0)
-    return np.sign(steps[:, -1] - steps[:, 0])
+    return (steps[:, 0] < steps[:, -1]).astype(float)
 
 
 strongest_first = Claim(
     "the strongest teacher unit is found before the weakest",
-    statistic="+1 where unit 0 is recovered before unit 4, -1 where after, 0 where at the same recorded step",
+    statistic="one where unit 0 is recovered at an earlier recorded step than unit 4, else zero",
     expected="> 0.5",
     refuted_by="an interval over seeds below 0.5",
     values=lambda results: {"p = 1, 2x": _order(next(iter(results)))},
+    reason="more often than not",
+    possible=SHARE,
 )
 
 
@@ -98,6 +101,8 @@ strongest_has_most = Claim(
     expected="> 0.5",
     refuted_by="an interval over seeds below 0.5; members that never recover unit 0 do not count",
     values=lambda results: {"p = 1, 2x": _share_on_strongest(next(iter(results)))},
+    reason=MOST,
+    possible=SHARE,
 )
 
 
@@ -117,4 +122,6 @@ last_one_shifted = Claim(
     expected="> 0.5",
     refuted_by="an interval over seeds below 0.5; members that never recover unit 4 do not count",
     values=lambda results: {"p = 1, 2x": _shifted(next(iter(results)))},
+    reason="more often than not",
+    possible=SHARE,
 )

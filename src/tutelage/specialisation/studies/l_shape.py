@@ -3,10 +3,10 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from tutelage.lab import Results
+from tutelage.lab import Results, TrainedStudents
 from tutelage.measures import RECOVERED
 from tutelage.specialisation.studies.two_layer import WIDTH_FACTORS, sweep
-from tutelage.studies.claims import Claim
+from tutelage.studies.claims import DIRECTION, MODERATE, SIGNED, Claim, Measured, compared
 from tutelage.studies.figures import panel_grid
 from tutelage.studies.statistics import at_step, mean_where, rank_correlations, recovered_share
 from tutelage.studies.study import Plan, Scale, study
@@ -53,14 +53,20 @@ def _label(result) -> str:
     return f"p = {result.setting('polarity'):g}, {result.setting('width_factor'):g}x"
 
 
+def _by_rank(result: TrainedStudents) -> Measured:
+    """Rank correlation of best correlation and fan-out; where all units are specialised no rank can be seen."""
+    best = at_step(result, "specialisation")
+    return Measured(rank_correlations(best, at_step(result, "fan_out")), at_limit=np.asarray((best > RECOVERED).all(1)))
+
+
 small_fan_out = Claim(
     "the less a student unit resembles a teacher unit, the smaller its fan-out (Theorem 2)",
     statistic="rank correlation, over a member's units, of best correlation and fan-out norm at the end",
     expected="> 0.3",
     refuted_by="an interval over seeds that lies below 0.3 in that setting",
-    values=lambda results: {
-        _label(p): rank_correlations(at_step(p, "specialisation"), at_step(p, "fan_out")) for p in results
-    },
+    values=lambda results: {_label(p): _by_rank(p) for p in results},
+    reason=MODERATE,
+    possible=SIGNED,
 )
 
 
@@ -75,6 +81,8 @@ little_left = Claim(
     expected="< 0.2",
     refuted_by="an interval over seeds above 0.2 in that setting; members without such units do not count",
     values=lambda results: {_label(p): _fan_out_ratio(p) for p in results},
+    reason="a fifth is read as far smaller",
+    possible=(0.0, np.inf),
 )
 
 polarity_is_harder = Claim(
@@ -83,12 +91,14 @@ polarity_is_harder = Claim(
     expected="> 0",
     refuted_by="an interval over seeds at or below 0 for that width_factor",
     values=lambda results: {f"{k:g}x": _loss_of_recovery(results, k) for k in results.values("width_factor")},
+    reason=DIRECTION,
+    possible=SIGNED,
 )
 
 
-def _loss_of_recovery(results: Results, width_factor: float) -> np.ndarray:
+def _loss_of_recovery(results: Results, width_factor: float) -> Measured:
     easy, hard = (results.one(polarity=p, width_factor=width_factor) for p in (POLARITIES[0], POLARITIES[-1]))
-    return recovered_share(easy) - recovered_share(hard)
+    return compared(recovered_share(easy), recovered_share(hard))
 
 
 harder_above_all_at_1x = Claim(
@@ -96,5 +106,9 @@ harder_above_all_at_1x = Claim(
     statistic="that difference at 1x minus the same difference at 10x, seed by seed",
     expected="> 0",
     refuted_by="an interval over seeds at or below 0",
-    values=lambda results: {"1x against 10x": _loss_of_recovery(results, 1) - _loss_of_recovery(results, 10)},
+    values=lambda results: {
+        "1x against 10x": _loss_of_recovery(results, 1).values - _loss_of_recovery(results, 10).values
+    },
+    reason=DIRECTION,
+    possible=(-2.0, 2.0),
 )

@@ -5,9 +5,9 @@ from matplotlib.figure import Figure
 
 from tutelage.lab import Results, TrainedStudents
 from tutelage.specialisation.studies.deep_setting import BATCH, DeepTeacherSize, deep_experiment, layers_of
-from tutelage.studies.claims import Claim
+from tutelage.studies.claims import DIRECTION, MODERATE, SIGNED, Claim, Measured
 from tutelage.studies.figures import panel_grid
-from tutelage.studies.statistics import at_step, rank_correlations
+from tutelage.studies.statistics import above_chance, at_step, rank_correlations
 from tutelage.studies.study import Plan, Scale, study
 
 SIZES: dict[Scale, DeepTeacherSize] = {
@@ -35,7 +35,7 @@ def l_shape_deep(scale: Scale) -> Plan:
     """The L-shape of deep students, layer by layer over training."""
     size = SIZES[scale]
     experiment = deep_experiment(size, "mse", size.samples[0], WIDTH_FACTORS[scale], MEASURES, _frames(size))
-    return Plan([experiment], draw, [small_fan_out, early_below, from_below], "unit")
+    return Plan([experiment], draw, [small_fan_out, tall_are_specialised, early_below, from_below], "unit")
 
 
 def _epoch(size: DeepTeacherSize) -> int:
@@ -92,8 +92,39 @@ small_fan_out = Claim(
     expected="> 0.3",
     refuted_by="an interval over seeds below 0.3 in that layer",
     values=lambda results: {
-        f"layer {layer + 1}": ranks for result in results for layer, ranks in enumerate(_rank(result, None))
+        f"layer {layer + 1}": Measured(ranks, baseline=chance)
+        for result in results
+        for layer, (ranks, chance) in enumerate(zip(_rank(result, None), _rank(result, 0), strict=True))
     },
+    reason=MODERATE,
+    possible=SIGNED,
+)
+
+
+def _tall(result: TrainedStudents) -> list[np.ndarray]:
+    """Mean best correlation of the tenth of a layer's units with the largest fan-out, beyond chance: [S] per layer.
+
+    Chance is the mean best correlation of the layer's units before training.
+    """
+    best, fan_out = (layers_of(result, at_step(result, name)) for name in ("specialisation", "fan_out"))
+    before = layers_of(result, at_step(result, "specialisation", 0))
+    out = []
+    for x, y, start in zip(best, fan_out, before, strict=True):
+        tallest = np.argsort(-y, axis=1)[:, : max(1, x.shape[1] // 10)]
+        out.append(above_chance(np.take_along_axis(x, tallest, axis=1).mean(1), start.mean(1)))
+    return out
+
+
+tall_are_specialised = Claim(
+    "the units with the largest sqrt(E beta_kk) are specialised, at every layer (the upright stroke of the L)",
+    statistic="mean best correlation of the tenth of a layer's units with the largest sqrt(E beta_kk) at the end, "
+    "counted from that of all its units before training (chance) to 1",
+    expected="> 0.5",
+    refuted_by="an interval over seeds below 0.5 in that layer: its largest units are nearer to chance than to a match",
+    values=lambda results: {
+        f"layer {layer + 1}": values for result in results for layer, values in enumerate(_tall(result))
+    },
+    reason="half way from chance to a full match",
 )
 
 
@@ -107,18 +138,22 @@ early_below = Claim(
     expected="> 0.3",
     refuted_by="an interval over seeds below 0.3",
     values=lambda results: {"layer 1": _early_rank(*results)},
+    reason=MODERATE,
+    possible=SIGNED,
 )
 
 
 def _lead(result: TrainedStudents) -> np.ndarray:
-    rho = at_step(result, "rho_mean", _early(result))
+    rho = above_chance(at_step(result, "rho_mean", _early(result)), at_step(result, "rho_mean", 0))
     return rho[:, 0] - rho[:, -1]
 
 
 from_below = Claim(
     "the lowest layer specialises before the highest",
-    statistic="rho_mean of the lowest layer minus that of the highest after ten epochs, seed by seed",
+    statistic="rho_mean after ten epochs, counted from that before training (chance) to 1: of the lowest layer minus "
+    "that of the highest, seed by seed",
     expected="> 0",
     refuted_by="an interval over seeds at or below 0",
     values=lambda results: {"layer 1 against the highest": _lead(*results)},
+    reason=DIRECTION,
 )

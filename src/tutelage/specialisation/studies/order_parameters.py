@@ -15,7 +15,7 @@ from tutelage.population.flow import flow
 from tutelage.population.online import online_sgd
 from tutelage.population.order_parameters import follow_overlaps, overlaps
 from tutelage.settings import Seeds
-from tutelage.studies.claims import Claim
+from tutelage.studies.claims import SIGNED, Claim
 from tutelage.studies.figures import PALETTE, panel_grid
 from tutelage.studies.study import Plan, Scale, study
 
@@ -191,6 +191,8 @@ near = Claim(
     expected="< 0.05",
     refuted_by="an interval over seeds above 0.05",
     values=lambda found: {s.label: s.gaps(s.limit)[-1] for s in found},
+    reason="a twentieth of a teacher's length",
+    possible=(0.0, np.inf),
 )
 
 
@@ -205,6 +207,7 @@ as_a_root = Claim(
     expected="< -0.25",
     refuted_by="an interval over seeds above -0.25",
     values=lambda found: {s.activation: exponents(np.array(s.dimensions), s.gaps(s.limit)) for s in found},
+    reason="half of the exponent -0.5 of the theory",
 )
 
 
@@ -225,6 +228,8 @@ no_bias = Claim(
     expected="< 0.25",
     refuted_by="an interval over pairs of seeds above 0.25",
     values=lambda found: {s.label: common_share(s.simulated[-1] - s.limit[:, None]) for s in found},
+    reason="a quarter of the squared gap",
+    possible=SIGNED,
 )
 
 more_than_flow = Claim(
@@ -233,4 +238,5 @@ more_than_flow = Claim(
     expected="> 0.3",
     refuted_by="an interval over seeds below 0.3, that is less than twice the gap",
     values=lambda found: {s.label: np.log10(s.gaps(s.flow)[-1] / s.gaps(s.limit)[-1]) for s in found},
+    reason="twice the gap",
 )

@@ -15,7 +15,7 @@ from tutelage.population.expectations import Units
 from tutelage.population.flow import flow
 from tutelage.population.simplified import departure_time
 from tutelage.settings import Seeds
-from tutelage.studies.claims import Claim
+from tutelage.studies.claims import DIRECTION, Check, Claim
 from tutelage.studies.figures import PALETTE, panel_grid
 from tutelage.studies.study import Plan, Scale, study
 
@@ -24,7 +24,7 @@ GAPS: dict[Scale, tuple[float, ...]] = {
     "quick": (0.3, 0.1, 0.03, 0.01, 0.003),
     "paper": (0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003),
 }
-SEEDS: dict[Scale, int] = {"smoke": 3, "quick": 16, "paper": 64}
+SEEDS: dict[Scale, int] = {"smoke": 3, "quick": 16, "paper": 256}
 LEFT = math.pi / 2
 """A student has left when its angle with the teacher is below this."""
 LENGTHS = (0.5, 2.0)
@@ -134,30 +134,37 @@ def exponents(gaps: np.ndarray, times: np.ndarray) -> np.ndarray:
     return np.where(usable, slopes, np.nan)
 
 
-simple = Claim(
+simple = Check(
     "in the simplified dynamics the time to leave grows like 1/eps",
     statistic="slope of log time against log 1/eps over pairs of neighbouring gaps",
     expected="> 0.9",
-    refuted_by="an interval below 0.9",
+    reason="nine tenths of the power 1 of the sentence",
     values=lambda seen: {
         "length kept": -np.diff(np.log(seen.simplified)) / np.diff(np.log(seen.gaps)),
     },
 )
 
-exact = Claim(
+exact = Check(
     "and so it does when the student's length moves as well, in the exact flow",
-    statistic="slope of log time against log 1/eps, seed by seed",
+    statistic="slope of log time against log 1/eps, for lengths from 0.5 to 2",
     expected="> 0.9",
-    refuted_by="an interval over seeds below 0.9",
     values=lambda seen: {"one student": exponents(seen.gaps, seen.exact)},
+    reason="nine tenths of the power 1 of the sentence",
 )
+
+
+def _shortening(seen: DepartureTimes) -> np.ndarray:
+    """log10 of the time among five over that alone at the smallest gap: [S]; NaN where one had left at once."""
+    among, alone = seen.crowd[-1], seen.exact[-1]
+    return np.where(among > 0, np.log10(np.where(among > 0, among, 1.0) / alone), np.nan)
+
 
 wider_is_faster = Claim(
     "over-realisation shortens the departure",
-    statistic="log10 of the time with five students over that with one, at the smallest gap",
+    statistic="log10 of the time with five students over that with one, at the smallest gap, of members in which no "
+    "student is on the teacher's side at the start (where one is, the time is 0 whatever the others do)",
     expected="< 0",
-    refuted_by="an interval over seeds above 0",
-    values=lambda seen: {
-        f"eps = {seen.gaps[-1]:g}": np.log10(np.maximum(seen.crowd[-1], 1e-3) / seen.exact[-1]),
-    },
+    refuted_by="an interval over members above 0",
+    values=lambda seen: {f"eps = {seen.gaps[-1]:g}": _shortening(seen)},
+    reason=DIRECTION,
 )

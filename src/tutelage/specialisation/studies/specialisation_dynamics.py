@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 
 from tutelage.lab import Results, TrainedStudents
 from tutelage.specialisation.studies.two_layer import sweep
-from tutelage.studies.claims import Claim
+from tutelage.studies.claims import SIGNED, STRONG, Claim
 from tutelage.studies.figures import panel_grid, strength_bar, strength_colours
 from tutelage.studies.statistics import rank_correlations, recovery_steps
 from tutelage.studies.study import Plan, Scale, study
@@ -66,6 +66,8 @@ strong_sooner = Claim(
     expected="> 0.5",
     refuted_by="an interval over seeds below 0.5 for that polarity",
     values=lambda results: {_label(p): _rank_of_time(p) for p in results},
+    reason=STRONG,
+    possible=SIGNED,
 )
 
 
@@ -81,4 +83,5 @@ weak_much_later = Claim(
     expected="> 1",
     refuted_by="an interval over seeds below 1, that is less than twice as long, for that polarity",
     values=lambda results: {_label(p): _time_ratio(p) for p in results},
+    reason="'much longer' is read as twice as long",
 )

@@ -14,7 +14,7 @@ from tutelage.population.expectations import Units, units_of
 from tutelage.population.flow import flow
 from tutelage.population.kernels import kernel
 from tutelage.specialisation.studies.nearness import spread
-from tutelage.studies.claims import Claim
+from tutelage.studies.claims import SIGNED, STRONG, Claim
 from tutelage.studies.figures import panel_grid, strength_bar, strength_colours
 from tutelage.studies.statistics import rank_correlations
 from tutelage.studies.study import Plan, Scale, study
@@ -171,6 +171,8 @@ flow_order = Claim(
     expected="> 0.5",
     refuted_by="an interval over seeds below 0.5 for that polarity",
     values=lambda found: {s.label: _order(s.times, s.flow) for s in found},
+    reason=STRONG,
+    possible=SIGNED,
 )
 
 sample_order = Claim(
@@ -179,6 +181,8 @@ sample_order = Claim(
     expected="> 0.5",
     refuted_by="an interval over seeds below 0.5 for that polarity",
     values=lambda found: {s.label: _order(s.times, s.samples) for s in found},
+    reason=STRONG,
+    possible=SIGNED,
 )
 
 
@@ -196,6 +200,8 @@ same_order = Claim(
     expected="> 0.7",
     refuted_by="an interval over seeds below 0.7 for that polarity",
     values=lambda found: {s.label: _agreement(s) for s in found},
+    reason="half of the variance of the ranks is a correlation of 0.7",
+    possible=SIGNED,
 )
 
 
@@ -214,4 +220,6 @@ same_time = Claim(
     expected="< 0.5",
     refuted_by="an interval over seeds above 0.5, that is a factor of 1.41, for that polarity",
     values=lambda found: {s.label: time_gap(s.times, s.flow, s.samples) for s in found},
+    reason="half a factor of two",
+    possible=(0.0, np.inf),
 )

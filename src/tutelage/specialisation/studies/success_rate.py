@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from tutelage.lab import Results, TrainedStudents
 from tutelage.measures import RECOVERED
 from tutelage.specialisation.studies.two_layer import SIZES, WIDTH_FACTORS, sweep
-from tutelage.studies.claims import Claim
+from tutelage.studies.claims import DIRECTION, SHARE, SIGNED, Claim, Measured, compared
 from tutelage.studies.figures import PALETTE, panel_grid
 from tutelage.studies.statistics import at_step, recovered_share
 from tutelage.studies.study import Plan, Scale, study
@@ -58,9 +58,9 @@ def _rates(result: TrainedStudents, step: int | None) -> np.ndarray:
     return np.nanmean(np.where(np.isfinite(best), best > RECOVERED, np.nan), axis=0)
 
 
-def _strong_minus_weak(result: TrainedStudents, step: int | None = None) -> np.ndarray:
+def _strong_minus_weak(result: TrainedStudents, step: int | None = None) -> Measured:
     found = at_step(result, "best_correlation", step) > RECOVERED
-    return found[:, :END_UNITS].mean(1) - found[:, -END_UNITS:].mean(1)
+    return compared(found[:, :END_UNITS].mean(1), found[:, -END_UNITS:].mean(1))
 
 
 def _label(result: TrainedStudents) -> str:
@@ -74,6 +74,8 @@ def strong_first(early: int) -> Claim:
         expected="> 0",
         refuted_by="an interval over seeds at or below 0 in that setting",
         values=lambda results: {_label(p): _strong_minus_weak(p, early) for p in results},
+        reason=DIRECTION,
+        possible=SIGNED,
     )
 
 
@@ -83,6 +85,8 @@ strong_at_the_end = Claim(
     expected="> 0",
     refuted_by="an interval over seeds at or below 0 in that setting",
     values=lambda results: {_label(p): _strong_minus_weak(p) for p in results if p.setting("polarity") >= 1.5},
+    reason=DIRECTION,
+    possible=SIGNED,
 )
 
 wider_recovers_more = Claim(
@@ -91,10 +95,14 @@ wider_recovers_more = Claim(
     expected="> 0",
     refuted_by="an interval over seeds at or below 0 for that polarity",
     values=lambda results: {
-        f"p = {p:g}": recovered_share(results.one(polarity=p, width_factor=10))
-        - recovered_share(results.one(polarity=p, width_factor=1))
+        f"p = {p:g}": compared(
+            recovered_share(results.one(polarity=p, width_factor=10)),
+            recovered_share(results.one(polarity=p, width_factor=1)),
+        )
         for p in results.values("polarity")
     },
+    reason=DIRECTION,
+    possible=SIGNED,
 )
 
 stuck_at_1x = Claim(
@@ -105,6 +113,8 @@ stuck_at_1x = Claim(
     values=lambda results: {
         f"p = {p:g}": recovered_share(results.one(polarity=p, width_factor=1)) for p in results.values("polarity")
     },
+    reason="one of the twenty units is not recovered",
+    possible=SHARE,
 )
 
 polarity_is_harder = Claim(
@@ -113,8 +123,12 @@ polarity_is_harder = Claim(
     expected="> 0",
     refuted_by="an interval over seeds at or below 0 for that width_factor",
     values=lambda results: {
-        f"{k:g}x": recovered_share(results.one(polarity=POLARITIES[0], width_factor=k))
-        - recovered_share(results.one(polarity=POLARITIES[-1], width_factor=k))
+        f"{k:g}x": compared(
+            recovered_share(results.one(polarity=POLARITIES[0], width_factor=k)),
+            recovered_share(results.one(polarity=POLARITIES[-1], width_factor=k)),
+        )
         for k in results.values("width_factor")
     },
+    reason=DIRECTION,
+    possible=SIGNED,
 )

@@ -15,7 +15,7 @@ from tutelage.measures import RECOVERED, correlations, second_moments, similarit
 from tutelage.measures.similarity import kept_directions
 from tutelage.networks import Network, forward
 from tutelage.specialisation.studies.two_layer import MEASURES, sweep
-from tutelage.studies.claims import Claim
+from tutelage.studies.claims import DIRECTION, SHARE, SIGNED, Claim, Measured
 from tutelage.studies.figures import PALETTE, band, panel_grid
 from tutelage.studies.study import Plan, Scale, study
 
@@ -155,16 +155,21 @@ svd_drops_the_unaligned = Claim(
     expected="< 0.01",
     refuted_by="an interval over seeds above 0.01; members without such units do not count",
     values=lambda found: {seen.label: seen.values["unaligned_variance"] for seen in found},
+    reason="SVCCA drops the directions of the last hundredth of the variance",
+    possible=SHARE,
 )
 
 few_directions = Claim(
     "so that SVCCA keeps about as many directions of a student as of its teacher, however many units it has",
     statistic="directions SVCCA keeps of the student's layer over those of the teacher's",
     expected="< 1.5",
-    refuted_by="an interval over seeds above 1.5",
+    refuted_by="one member that violates the bound in that setting",
     values=lambda found: {
         seen.label: seen.values["student_directions"] / seen.values["teacher_directions"] for seen in found
     },
+    reason="half as many again is read as more",
+    about="every",
+    possible=(0.0, np.inf),
 )
 
 cca_merges = Claim(
@@ -176,12 +181,26 @@ cca_merges = Claim(
     values=lambda found: {
         seen.label: np.abs(seen.values["svcca"] - seen.values["svcca_of_the_best_alone"]) for seen in found
     },
+    reason="a twentieth of the range of the index",
+    possible=(0.0, np.inf),
 )
+
+
+def _untrained(seen: LikenessOfStudents) -> np.ndarray:
+    """The same difference before training: [S]."""
+    report = seen.trained.report
+    return report["svcca"][0, :, 0] - report["specialisation"][0].mean(1)
+
 
 more_than_unit_by_unit = Claim(
     "SVCCA finds networks alike that differ unit by unit",
     statistic="SVCCA minus the mean best correlation of the student's units",
     expected="> 0",
     refuted_by="an interval over seeds below 0",
-    values=lambda found: {seen.label: seen.values["svcca"] - seen.values["unit_by_unit"] for seen in found},
+    values=lambda found: {
+        seen.label: Measured(seen.values["svcca"] - seen.values["unit_by_unit"], baseline=_untrained(seen))
+        for seen in found
+    },
+    reason=DIRECTION,
+    possible=SIGNED,
 )

@@ -1,6 +1,7 @@
 """One self-contained page of HTML: the claims first, then the figure, then where the numbers come from."""
 
 import base64
+from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
 from tutelage.studies import STUDIES
+from tutelage.studies.claims import CHECKED, VERDICTS
 from tutelage.studies.report.study_files import read_claims, read_provenance
 from tutelage.studies.study import source
 
@@ -63,10 +65,11 @@ def render(title: str, studies: list[dict[str, Any]]) -> str:
     environment = Environment(
         loader=PackageLoader("tutelage.studies.report", "."), autoescape=True, undefined=StrictUndefined
     )
-    environment.filters["short"] = short
+    environment.filters |= {"short": short, "span": span}
     verdicts = [v["verdict"] for study in studies for v in study["verdicts"]]
-    counts = {name: verdicts.count(name) for name in ("holds", "fails", "undecided")} | {"total": len(verdicts)}
-    return environment.get_template("page.html.j2").render(title=title, studies=studies, counts=counts)
+    counts = {name: verdicts.count(name) for name in VERDICTS}
+    checks = {name: verdicts.count(name) for name in CHECKED}
+    return environment.get_template("page.html.j2").render(title=title, studies=studies, counts=counts, checks=checks)
 
 
 def short(value: float | None) -> str:
@@ -76,6 +79,15 @@ def short(value: float | None) -> str:
     ('0.123', '-')
     """
     return "-" if value is None else f"{value:.3g}"
+
+
+def span(interval: Sequence[float] | None) -> str:
+    """An interval for a table; none is a dash.
+
+    >>> span((0.25, 1.0)), span(None)
+    ('0.25 to 1', '-')
+    """
+    return "-" if interval is None else f"{interval[0]:.3g} to {interval[1]:.3g}"
 
 
 def _by_claim(verdicts: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:

@@ -8,14 +8,20 @@ from typing import Any
 from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
 from tutelage.settings import one_line
-from tutelage.studies.report.html import short
-from tutelage.studies.report.study_files import read_claims
+from tutelage.studies.claims import CHECKED, VERDICTS
+from tutelage.studies.report.html import short, span
+from tutelage.studies.report.study_files import EARLIER, read_claims
 from tutelage.studies.study import source
 
 _HEAD = """# Ledger of claims
 
 Written by `tutelage ledger`, from the `claims.json` of every study stored below this folder; do not edit it.
-A claim holds or fails in a setting where its 95 % interval over seeds lies on one side of the threshold.
+A claim about a mean holds or fails in a setting where the 95 % interval over members lies on one side of the
+threshold; the interval is exact for outcomes of 0 and 1. A universal claim fails with one exception, and holds when
+the exact upper limit of their share is small. *Saturated*: both sides of a comparison are at a limit, so that nothing
+can be seen. *Vacuous*: a network that has learnt nothing, or the worst that is possible, meets the claim as well.
+Checks of deterministic quantities are counted apart. Verdicts of "earlier rules" were stored when every interval was
+Student's; they are replaced when their study is run again.
 """
 
 
@@ -51,28 +57,35 @@ def _text(text: str, cell: bool = True) -> str:
 
 
 def _counts(root: Path, found: list[Path]) -> str:
-    rows = ["| study | paper, figure | scale | holds | fails | undecided |", "|---|---|---|---|---|---|"]
+    head = ["study", "paper, figure", "scale", *VERDICTS, "checks passed", "rules"]
+    rows = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
     for path in found:
         claims = _read(path)
         first, verdicts = claims[0], [c["verdict"] for c in claims]
         name = f"[{first['study']}]({path.parent.relative_to(root).as_posix()}/)"
-        counts = " | ".join(str(verdicts.count(v)) for v in ("holds", "fails", "undecided"))
-        rows.append(f"| {name} | {source(first['paper'], first['figure'])} | {first['scale']} | {counts} |")
+        counts = " | ".join(str(verdicts.count(v)) for v in VERDICTS)
+        checks = [v for v in verdicts if v in CHECKED]
+        passed = f"{checks.count('passes')} of {len(checks)}" if checks else "-"
+        rules = "earlier" if any(c["method"] == EARLIER for c in claims) else "present"
+        about = f"{name} | {source(first['paper'], first['figure'])} | {first['scale']}"
+        rows.append(f"| {about} | {counts} | {passed} | {rules} |")
     return "\n".join(rows) + "\n"
 
 
 def _study(root: Path, path: Path) -> str:
     claims = _read(path)
     lines = [f"## {claims[0]['study']} ({claims[0]['scale']})", ""]
-    for sentence, rows in groupby(claims, key=lambda c: c["claim"]):
+    for sentence, group in groupby(claims, key=lambda c: c["claim"]):
+        rows = list(group)
+        first, kind = rows[0], "Check: " if rows[0]["verdict"] in CHECKED else ""
         lines += [
-            f"**{sentence}**",
+            f"**{kind}{sentence}**",
             "",
-            "| setting | expected | measured | s.e. | n | verdict |",
-            "|---|---|---|---|---|---|",
+            "| setting | expected | measured | interval | n | verdict | method |",
+            "|---|---|---|---|---|---|---|",
         ]
         for c in rows:
-            values = f"{c['expected']} | {short(c['measured'])} | {short(c['stderr'])} | {c['n']}"
-            lines.append(f"| {c['setting']} | {values} | {c['verdict']} |")
-        lines.append("")
+            values = f"{c['expected']} | {short(c['measured'])} | {span(c['interval'])} | {c['n']}"
+            lines.append(f"| {c['setting']} | {values} | {c['verdict']} | {c['method']} |")
+        lines += ["", f"Threshold: {first['reason']}.", ""] if first["reason"] else [""]
     return "\n".join(lines)

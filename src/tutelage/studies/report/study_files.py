@@ -2,12 +2,16 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from tutelage.errors import TutelageError
 from tutelage.settings import one_line
+from tutelage.studies.claims import Outcome
+
+EARLIER = "Student, earlier rules"
+"""The method of verdicts stored before intervals fitted the statistic: Student's for everything."""
 
 Text = Annotated[str, Field(min_length=1)]
 
@@ -28,8 +32,11 @@ class _Claim(_Record):
     measured: float | None
     stderr: float | None
     n: int
-    verdict: Literal["holds", "fails", "undecided"]
+    verdict: Outcome
     refuted_by: str
+    reason: str = ""
+    method: str = EARLIER
+    interval: Annotated[list[float], Field(min_length=2, max_length=2)] | None = None
 
 
 class _Experiment(_Record):

@@ -13,6 +13,7 @@ from tutelage.errors import unknown
 from tutelage.lab import TrainedStudents, plain
 from tutelage.measures import find
 from tutelage.studies import Reproduction
+from tutelage.studies.claims import CHECKED, VERDICTS
 
 
 class Tracker(ABC):
@@ -80,6 +81,7 @@ def files(outcome: Reproduction) -> list[Path]:
 
 
 def counts(outcome: Reproduction) -> dict[str, float]:
-    """How many checks of a study hold, fail and are undecided."""
-    verdicts = [v.verdict for v in outcome.verdicts]
-    return {f"claims_{name}": float(verdicts.count(name)) for name in ("holds", "fails", "undecided")}
+    """How many verdicts of each kind a study has."""
+    verdicts: list[str] = [v.verdict for v in outcome.verdicts]
+    claims = {f"claims_{name}": float(verdicts.count(name)) for name in VERDICTS}
+    return claims | {f"checks_{name.replace(' ', '_')}": float(verdicts.count(name)) for name in CHECKED}

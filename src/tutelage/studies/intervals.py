@@ -1,0 +1,92 @@
+"""Intervals that fit the statistic: exact for outcomes of 0 and 1, Student's for means, none from equal values."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+CONFIDENCE = 0.95
+"""Of the interval that has to lie on one side of the threshold."""
+_EQUAL = 8 * np.finfo(float).eps
+"""Values whose spread is at most this share of their size are equal up to rounding."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Lower and upper end of an interval for a mean, and the method it comes from."""
+
+    low: float
+    high: float
+    method: str
+
+
+def binomial_interval(successes: int, trials: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """Exact interval of a share by Clopper and Pearson (1934).
+
+    >>> low, high = binomial_interval(8, 8)
+    >>> round(low, 3), high
+    (0.631, 1.0)
+    """
+    tail = (1 - confidence) / 2
+    low = float(stats.beta.ppf(tail, successes, trials - successes + 1)) if successes else 0.0
+    high = float(stats.beta.ppf(1 - tail, successes + 1, trials - successes)) if successes < trials else 1.0
+    return low, high
+
+
+def largest_share(exceptions: int, trials: int, confidence: float = CONFIDENCE) -> float:
+    """Exact one-sided upper limit of a share, after so many exceptions in so many trials.
+
+    >>> round(largest_share(0, 59), 4)
+    0.0495
+    """
+    return float(stats.beta.ppf(confidence, exceptions + 1, trials - exceptions)) if exceptions < trials else 1.0
+
+
+def mean_interval(values: np.ndarray, possible: tuple[float, float]) -> Interval | None:
+    """The interval of a mean that fits independent values [n]; None where the values allow none.
+
+    Parameters
+    ----------
+    values
+        Finite values, one per member.
+    possible
+        Least and greatest value that the statistic can have.
+
+    Returns
+    -------
+    Interval or None
+        Clopper and Pearson's where the values are 0 and 1 and can only lie between; an exact sign test where they are
+        differences of such outcomes; Student's where the values vary. Equal values say nothing about the spread of
+        the next one: for them only the number of members and the range of the statistic count.
+    """
+    n = len(values)
+    if n < 2:
+        return None
+    if possible == (0.0, 1.0) and np.isin(values, (0.0, 1.0)).all():
+        return Interval(*binomial_interval(int(values.sum()), n), "exact binomial")
+    if possible == (-1.0, 1.0) and np.isin(values, (-1.0, 0.0, 1.0)).all():
+        return _sign_interval(values)
+    if np.ptp(values) <= _EQUAL * np.abs(values).max():
+        return _equal_interval(float(values[0]), n, possible)
+    middle, error = float(values.mean()), float(values.std(ddof=1) / n**0.5)
+    reach = float(stats.t.ppf((1 + CONFIDENCE) / 2, n - 1)) * error
+    return Interval(middle - reach, middle + reach, "Student")
+
+
+def _sign_interval(values: np.ndarray) -> Interval | None:
+    """Of differences of two outcomes: their sign is judged on the members where the outcomes differ."""
+    differ = int((values != 0).sum())
+    if not differ:
+        return None
+    low, high = binomial_interval(int((values > 0).sum()), differ)
+    share = differ / len(values)
+    return Interval((2 * low - 1) * share, (2 * high - 1) * share, "exact sign test")
+
+
+def _equal_interval(value: float, n: int, possible: tuple[float, float]) -> Interval | None:
+    """All members have this value: at least a share of them does (exact limit), the rest may lie anywhere possible."""
+    if not np.isfinite(possible).all():
+        return None
+    share, _ = binomial_interval(n, n)
+    low, high = (share * value + (1 - share) * end for end in possible)
+    return Interval(low, high, "equal values, exact share")
