@@ -57,7 +57,9 @@ def test_the_readme_counts_the_studies():
 
 def test_a_page_has_claims_figure_cost_citation_and_source(stored):
     experiments = [{"kind": "students", "device": "NVIDIA H200", "seconds": 1.0}]
-    page = study_page.page(stored(claim(), commit="abc1234", experiments=experiments)["l-shape"])
+    page = study_page.page(stored(claim(), commit="abc1234", experiments=experiments)["l-shape"], "Because of this.")
+    assert "Because of this." in page
+    assert "All 1 verdicts are as expected" in page
     assert "../results/paper/l-shape/figure.png" in page
     assert r"\|w\_\*\| falls" in page
     assert "0.25 ± 0.01" in page

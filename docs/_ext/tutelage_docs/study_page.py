@@ -21,13 +21,14 @@ REPORTED = ("reported", "paper_value", "printed")
 """Fields of a claim that may carry the number that the paper prints."""
 
 
-def page(study: GalleryStudy) -> str:
-    """The Markdown page of a study."""
+def page(study: GalleryStudy, reason: str = "") -> str:
+    """The Markdown page of a study; reason: why some of its claims do not hold, where that is known."""
     parts = [
         f"# {escape(study.title)}",
-        f"`{study.name}` reproduces {escape(study.source)}. Subject: {_subject_link(study)}.",
-        f"**The paper's figure or statement.** {sentence(study.shows)}",
+        f"Study `{study.name}`, after {escape(study.source)}. Subject: {_subject_link(study)}.",
+        f"**What the paper shows.** {sentence(study.shows)}",
     ]
+    parts += [f"**Why some claims do not hold.** {' '.join(reason.split())}"] if reason else []
     parts += [_results(study, stored) for stored in study.stored] or [_nothing(study)]
     parts += [_run(study), _citation(study), _source(study)]
     return "\n\n".join(parts) + "\n"
@@ -71,7 +72,10 @@ def _verdict_words(stored: StoredStudy) -> str:
     total = sum(stored.counts.values())
     meanings = [f"*{v}*: {MEANINGS[v]}" for v in MEANINGS if stored.counts.get(v)]
     rules = " Verdicts of this run follow earlier rules: Student's interval for every statistic."
-    words = f"**Of {total} verdicts {summary(stored.counts)}** ({'; '.join(meanings)})."
+    which = (
+        f"Of {total} verdicts {summary(stored.counts)}" if stored.not_good else f"All {total} verdicts are as expected"
+    )
+    words = f"**{which}** ({'; '.join(meanings)})."
     return words + (rules if stored.by_earlier_rules else "")
 
 
