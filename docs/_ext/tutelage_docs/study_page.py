@@ -12,6 +12,8 @@ MEANINGS = {
     "undecided": "the interval over members contains the threshold",
     "saturated": "both sides of the comparison are at the ceiling, so that it decides nothing",
     "vacuous": "the bound cannot be missed, so that it decides nothing",
+    "passes": "a deterministic quantity is what it should be",
+    "does not pass": "a deterministic quantity is not what it should be",
 }
 """Verdicts in words; a verdict without an entry stands for itself."""
 
