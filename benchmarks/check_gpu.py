@@ -148,9 +148,9 @@ def check_precision(checks, quick):
     cases["d = 127, n = 256, C = 64"] = {"hidden": 256, "inputs": 127, "output_count": 64}
     for name, case in cases.items():
         students, task = problem(8, **{"inputs": 100, "output_count": 50} | case)
-        refused = FusedGpu.refusal(students, task)
-        if refused:
-            checks.add(f"fused-gpu, {name}: {refused}", False)
+        rejected = FusedGpu.error(students, task)
+        if rejected:
+            checks.add(f"fused-gpu, {name}: {rejected}", False)
             continue
         fused, (exact, exact_task) = FusedGpu(task), in_double(students, task)
         reference = Stacked(exact_task)
@@ -304,7 +304,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", help="write everything to this file as JSON")
     parser.add_argument("--quick", action="store_true", help="fewer widths, smaller ensembles, no long sweep")
-    parser.add_argument("--commit", help="the commit to name in the output (asked of git unless told)")
+    parser.add_argument("--commit", help="the commit to name in the output (asked of git by default)")
     options = parser.parse_args()
     if not torch.cuda.is_available():
         sys.exit("there is no CUDA device here")

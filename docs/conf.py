@@ -48,6 +48,7 @@ sphinx_gallery_conf = {
     "ignore_pattern": r"__init__",
     "download_all_examples": False,
     "show_memory": False,
+    "write_computation_times": False,
     "show_signature": False,
     "remove_config_comments": True,
     "copyfile_regex": r".*\.yaml",

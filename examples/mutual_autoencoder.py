@@ -20,7 +20,7 @@ from tutelage.errors import TutelageError
 from tutelage.training import Settle
 
 WORDS = 16
-words = torch.arange(WORDS).unsqueeze(1)  # one word a sample
+words = torch.arange(WORDS).unsqueeze(1)  # one word per sample
 data = words.repeat(64, 1)
 
 
@@ -37,7 +37,7 @@ class Encoder(nn.Module):
 
 
 def decoder() -> nn.Module:
-    """Logits over the words, for one word a sample."""
+    """Logits over the words, for one word per sample."""
     return nn.Sequential(nn.Linear(1, 32), nn.Tanh(), nn.Linear(32, WORDS), nn.Unflatten(1, (1, WORDS)))
 
 
@@ -63,4 +63,4 @@ with tempfile.TemporaryDirectory() as folder:
 try:
     MutualAutoencoder(Encoder(), decoder(), target=5.0, kind="categorical").fit(data)
 except TutelageError as refusal:
-    print("refused:", refusal)
+    print("rejected:", refusal)

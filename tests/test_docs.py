@@ -1,9 +1,9 @@
 """Every Python block and every shell command of the documentation runs as printed, page by page.
 
 The blocks of a page run one after another in one empty folder. A ``text`` block right after a ``python`` block is what
-that block prints; lines of a ``console`` block without ``$`` are what the command before them prints. ``...`` stands for
-anything. A ``code-block`` with a caption is a file of that name. Commands in ``sh`` blocks have placeholders such as
-HASH: the options they name must exist.
+that block prints; lines of a ``console`` block without ``$`` are what the command before them prints. ``...`` stands
+for anything. A ``code-block`` with a caption is a file of that name. Commands in ``sh`` blocks have placeholders such
+as HASH: the options they name must exist.
 """
 
 import doctest

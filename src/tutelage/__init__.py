@@ -29,18 +29,23 @@ _PACKAGES = (
 )
 _NAMES = {
     "Network": "networks",
-    "TutelageError": "errors",
+    "TeacherStudent": "lab",
     "Trajectory": "training",
+    "TutelageError": "errors",
     "canonical": "functions",
     "certify": "certificates",
     "connect": "functions",
     "distil": "distillation",
+    "grid": "lab.from_python",
     "identify": "functions",
     "inputs": "training",
     "match": "functions",
     "measure": "measures",
     "prune": "functions",
+    "query": "lab.from_python",
     "reproduce": "studies",
+    "results": "lab.from_python",
+    "run": "lab.from_python",
     "same_function": "functions",
     "students": "training",
     "teachers": "training",
@@ -50,8 +55,9 @@ _NAMES = {
 
 __all__ = [
     "Network",
-    "TutelageError",
+    "TeacherStudent",
     "Trajectory",
+    "TutelageError",
     "alignment",
     "autoencoders",
     "canonical",
@@ -63,6 +69,7 @@ __all__ = [
     "distillation",
     "exits",
     "functions",
+    "grid",
     "identify",
     "inputs",
     "lab",
@@ -74,7 +81,10 @@ __all__ = [
     "networks",
     "population",
     "prune",
+    "query",
     "reproduce",
+    "results",
+    "run",
     "same_function",
     "specialisation",
     "students",
@@ -123,6 +133,8 @@ if TYPE_CHECKING:
     from tutelage.distillation import distil
     from tutelage.errors import TutelageError
     from tutelage.functions import canonical, connect, identify, match, prune, same_function
+    from tutelage.lab import TeacherStudent
+    from tutelage.lab.from_python import grid, query, results, run
     from tutelage.measures import measure
     from tutelage.networks import Network
     from tutelage.studies.reproduce import reproduce

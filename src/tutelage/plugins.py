@@ -169,7 +169,7 @@ def _of_the_package(thing: Any) -> bool:
 
 
 def _new(path: Path, before: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """What was added to the registries, by name; refused where it replaces something, is unfinished, or is nothing."""
+    """What was added to the registries, by name; an error where it replaces something, is unfinished, or is nothing."""
     new = {}
     for word, registry in _registries().items():
         for name, thing in registry.items():

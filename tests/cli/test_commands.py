@@ -113,7 +113,7 @@ def test_run_computes_once_and_then_reads(tutelage, tmp_path):
     assert first["last"] == second["last"]
     assert first["last"]["rho_mean"]["n"] == 3
     shown = tutelage("run", path, "--results", tmp_path / "results", "--verbose")
-    assert "known already" in shown.stdout
+    assert "stored before" in shown.stdout
 
 
 def test_verbose_logs_the_engine_and_the_device(tutelage, tmp_path):
@@ -205,7 +205,7 @@ def test_ctrl_c_ends_with_130_and_keeps_finished_results(tutelage, tmp_path):
     _, errors = process.communicate(timeout=60)
     landed = {p.name: p.stat().st_mtime_ns for p in results.glob("[!.]*")}
     assert process.returncode == 130
-    assert "interrupted; finished experiments are kept" in errors
+    assert "interrupted; finished experiments are stored" in errors
     assert landed
     assert not list(results.glob(".*.part"))
     done = tutelage(*words)

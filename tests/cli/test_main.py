@@ -93,3 +93,38 @@ def test_output_that_nobody_reads_is_no_verdict():
         )
     assert done.returncode not in (0, 1)
     assert "Traceback" not in done.stderr
+
+
+def every_command():
+    """Every command with its parameters, groups opened."""
+    for name, (where, _) in module.COMMANDS.items():
+        command = load(name, f"tutelage.cli.{where}")
+        if hasattr(command, "commands"):
+            yield from ((f"{name} {inner}", c) for inner, c in command.commands.items())
+        else:
+            yield name, command
+
+
+def test_every_option_says_what_it_is():
+    """Noun phrases or imperatives that end with a full stop; no bare "Of Adam." and no riddles."""
+    for name, command in every_command():
+        assert command.help, name
+        assert command.help[0].isupper(), name
+        assert not command.help.startswith(("Say ", "Tell ")), name
+        for parameter in command.params:
+            text = parameter.help or ""
+            assert text[:1].isupper(), f"{name} {parameter.name}: {text!r}"
+            assert text.endswith("."), f"{name} {parameter.name}: {text!r}"
+            assert not text.startswith(("Of ", "Where ", "Which ", "The most", "A ", "An ", "The other")) or (
+                parameter.name == "on"
+            ), f"{name} {parameter.name}: {text!r}"
+            assert " a member" not in text, f"{name} {parameter.name}: {text!r}"
+
+
+def test_brackets_in_help_survive_the_markup(capsys, monkeypatch):
+    for words, shape in ((("certify",), "[S, N, d]"), (("distil",), "[N, d]"), (("run",), "ray[://HOST:PORT]")):
+        monkeypatch.setattr(sys, "argv", ["tutelage", *words, "--help"])
+        monkeypatch.setenv("COLUMNS", "200")
+        with pytest.raises(SystemExit):
+            entry()
+        assert shape in capsys.readouterr().out

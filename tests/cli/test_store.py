@@ -118,7 +118,7 @@ def test_results_travel(tutelage, results, tmp_path):
     assert sent == {"file": str(file), "experiments": [names[0]]}
     assert f"2 experiments written: {file}" in tutelage("store", "export", file, "--results", root).stdout
     there = tmp_path / "there"
-    assert "2 experiments taken in, 0 known already" in tutelage("store", "import", file, "--results", there).stdout
+    assert "2 experiments imported, 0 stored before" in tutelage("store", "import", file, "--results", there).stdout
     assert json.loads(tutelage("store", "import", file, "--results", there, "--json").stdout)["known"] == sorted(names)
 
 
@@ -156,7 +156,7 @@ def test_query_answers_as_a_table_as_json_and_as_csv(tutelage, results):
         (["store", "import", "nothing.tar", "--results", "{root}"], "nothing.tar cannot be taken in"),
         (["query", "SELECT x FROM experiments", "--results", "{root}"], 'Referenced column "x" not found'),
         (["query", "DROP VIEW experiments", "--results", "{root}"], "a query must be one SELECT"),
-        (["query", "SELECT 1", "--json", "--csv", "--results", "{root}"], "choose one of --json and --csv"),
+        (["query", "SELECT 1", "--json", "--csv", "--results", "{root}"], "exclude each other: give one of them"),
     ],
 )
 def test_bad_words_are_one_sentence_and_exit_code_2(tutelage, results, words, sentence):

@@ -16,10 +16,10 @@ __all__ = ["pages", "setup"]
 
 def pages(docs: Path) -> dict[str, str]:
     """Every generated page: path below docs -> text."""
-    studies = gallery_studies(docs)
-    written = {f"gallery/{study.name}.md": study_page.page(study) for study in studies}
+    studies, reasons = gallery_studies(docs), verdicts.read_reasons(docs)
+    written = {f"gallery/{study.name}.md": study_page.page(study, reasons.get(study.name, "")) for study in studies}
     written["gallery/index.md"] = front.page(studies)
-    written["gallery/not_reproduced.md"] = verdicts.page(studies, verdicts.read_reasons(docs))
+    written["gallery/not_reproduced.md"] = verdicts.page(studies, reasons)
     return written | api.pages()
 
 
@@ -48,6 +48,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("build-finished", _write_thumbnails)
     app.connect("source-read", links.rewrite_links)
     app.connect("doctree-read", links.link_studies)
+    app.connect("autodoc-skip-member", docstrings.skip)
     app.connect("autodoc-process-docstring", docstrings.escape, priority=900)
     app.add_directive("papers", citations.PapersDirective)
     app.add_html_math_renderer("mathml", (mathml.inline, None), (mathml.block, None))

@@ -24,6 +24,11 @@ def escape(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[s
             literal = indent
 
 
+def skip(app: Any, what: str, name: str, obj: Any, skipped: bool, options: Any) -> bool | None:
+    """Leave out what pydantic adds to a record (hook of autodoc)."""
+    return True if name.startswith("model_") else None
+
+
 def _is_code(line: str) -> bool:
     return line.lstrip().startswith((">>>", "...", ".. ", ":param", ":type", "=="))
 
@@ -32,7 +37,7 @@ def escaped(line: str) -> str:
     """One line of prose without accidental markup.
 
     >>> print(escaped("|w_+|^2 of ``a*b`` and w* x"))
-    \\|w_+\\|^2 of ``a*b`` and w\\* x
+    \\|w\\_+\\|^2 of ``a*b`` and w\\* x
     """
     parts = _KEPT.split(line)
     return "".join(part if i % 2 else _SIGNS.sub(r"\\\1", part) for i, part in enumerate(parts))

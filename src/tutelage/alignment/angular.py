@@ -153,7 +153,7 @@ def from_formula(
     function: Callable[[np.ndarray], np.ndarray], name: str = "formula", *, variation: float | None = None,
     circle: bool = False, error: float = 1e-12,
 ) -> AngularKernel:  # fmt: skip
-    """A user's kernel, refused where it is not finite, not continuous or (on the whole circle) not even.
+    """A user's kernel, an error where it is not finite, not continuous or (on the whole circle) not even.
 
     circle: whether the formula is meant on [-pi, pi], and so has to be even; else it is only asked on [0, pi].
 

@@ -29,7 +29,7 @@ SLACK = 1 + 1e-9
 
 
 def checked(angles: np.ndarray) -> np.ndarray:
-    """Angle sets as float64 [S, m] in [0, 2 pi), or a refusal; one set [m] is taken as S = 1."""
+    """Angle sets as float64 [S, m] in [0, 2 pi), or an error; one set [m] is taken as S = 1."""
     angles = np.asarray(angles, dtype=np.float64)
     angles = angles[None] if angles.ndim == 1 else angles
     if angles.ndim != 2 or angles.shape[1] < 1 or not np.isfinite(angles).all():

@@ -36,7 +36,7 @@ def check_four(proof: FourProof, on_progress: Callable[[float], None] = lambda s
         )
     tables = _tables(FINEST)
     corners = np.zeros((1, 4), np.int32)
-    proved = refused = seen = 0
+    proved = rejected = seen = 0
     covers, total = True, sum(len(codes) for codes in proof.levels)
     for level, codes in enumerate(proof.levels):
         if len(codes) != len(corners):
@@ -51,13 +51,13 @@ def check_four(proof: FourProof, on_progress: Callable[[float], None] = lambda s
             own = corners[codes == i]
             for k in range(0, len(own), CHUNK):
                 good = negative(tables, own[k : k + CHUNK], level, i)
-                proved, refused = proved + int(good.sum()), refused + int((~good).sum())
+                proved, rejected = proved + int(good.sum()), rejected + int((~good).sum())
         seen += len(codes)
         on_progress(seen / total)
         split = corners[codes == 0] * 2
         halves = [split + np.array(offset, np.int32) for offset in itertools.product((0, 1), repeat=4)]
         corners = np.stack(halves, axis=1).reshape(-1, 4)
-    return BoxCheck(proved, refused, covers and len(corners) == 0)
+    return BoxCheck(proved, rejected, covers and len(corners) == 0)
 
 
 def _set_aside(corners: np.ndarray, codes: np.ndarray, level: int, margin: int) -> bool:

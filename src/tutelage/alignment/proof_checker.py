@@ -33,19 +33,19 @@ Pair = tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class BoxCheck:
-    """Boxes of a proof that were confirmed (proved) and not (refused), and whether it covers every set it claims to.
+    """Boxes of a proof that were confirmed (proved) and not (rejected), and whether it covers every set it claims to.
 
     covers: the boxes called outside or excluded are so, and no box is open where the proof must leave none open;
     valid: covers, and every proved box is confirmed.
     """
 
     proved: int
-    refused: int
+    rejected: int
     covers: bool
 
     @property
     def valid(self) -> bool:
-        return self.covers and self.refused == 0
+        return self.covers and self.rejected == 0
 
 
 def check(proof: IntervalProof, on_progress: Callable[[float], None] = lambda share: None) -> BoxCheck:
@@ -57,7 +57,7 @@ def check(proof: IntervalProof, on_progress: Callable[[float], None] = lambda sh
     """
     tables = _tables(max(FINEST, len(proof.levels) - 1))
     corners = np.zeros((1, 3), np.int64)
-    proved = refused = seen = 0
+    proved = rejected = seen = 0
     covers, total = True, sum(len(codes) for codes in proof.levels)
     for level, codes in enumerate(proof.levels):
         if len(codes) != len(corners):
@@ -70,14 +70,14 @@ def check(proof: IntervalProof, on_progress: Callable[[float], None] = lambda sh
             for k in range(0, len(own), CHUNK):
                 some = own[k : k + CHUNK]
                 good = tables.confirmed(some, level, i, proof)
-                proved, refused = proved + int(good.sum()), refused + int((~good).sum())
+                proved, rejected = proved + int(good.sum()), rejected + int((~good).sum())
         seen += len(codes)
         on_progress(seen / total)
         split = corners[codes == 0] * 2
         corners = np.concatenate([split + np.array([a, b, c]) for a in (0, 1) for b in (0, 1) for c in (0, 1)])
         order = np.arange(len(corners)).reshape(8, -1).T.ravel()  # a parent's children one after the other
         corners = corners[order]
-    return BoxCheck(proved, refused, covers and len(corners) == 0)
+    return BoxCheck(proved, rejected, covers and len(corners) == 0)
 
 
 def _set_aside(corners: np.ndarray, codes: np.ndarray, level: int, proof: IntervalProof) -> bool:

@@ -144,7 +144,7 @@ def started(module: Module, seed: int, stream: str) -> Module:
 
 
 def checked_shape(shape: Sequence[int]) -> tuple[int, int, int]:
-    """Channels, height, width; refused unless both sides can be halved twice."""
+    """Channels, height, width; an error unless both sides can be halved twice."""
     if len(shape) != 3 or min(shape) < 1 or shape[1] % 4 or shape[2] % 4:
         raise TutelageError(
             f"images of shape {list(shape)} are not (channels, height, width) with sides multiples of 4"

@@ -243,7 +243,7 @@ def log_conditional(model: Model, z: Tensor, x: Tensor) -> Tensor:
         return model.decoder.log_probabilities(latents)[..., x]
     mean, log_std = model.decoder.moments(latents)
     if mean.shape[-1] != 1:
-        raise TutelageError("data of several dimensions are not integrated: exact numbers need one number a sample")
+        raise TutelageError("data of several dimensions are not integrated: exact numbers need one number per sample")
     return -0.5 * ((x - mean) * (-log_std).exp()).square() - log_std - 0.5 * math.log(2 * math.pi)
 
 
@@ -272,7 +272,7 @@ def _given(model: Model, x: Tensor) -> Tensor:
 
 
 def _hold(mass: Tensor, whose: str, part: str, allowed: float = _MISSED) -> None:
-    """Refuse where the grid does not hold what it integrates."""
+    """Reject where the grid does not hold what it integrates."""
     off = float((mass - 1).abs().max())
     if not off <= allowed:
         raise TutelageError(

@@ -53,7 +53,7 @@ class Joint:
                 said = str(error).splitlines()[0]
                 raise TutelageError(f"encoder and decoder do not fit data of shape {list(x.shape)} ({said})") from None
             if mean.ndim != 2:
-                raise TutelageError(f"the encoder gives codes of shape {list(mean.shape)}: wanted one row a sample")
+                raise TutelageError(f"the encoder gives codes of shape {list(mean.shape)}: wanted one row per sample")
             self.likelihood.log_density(out, x[:2])
         self.size = mean.shape[1]
         return self.likelihood.most(out)

@@ -95,7 +95,7 @@ class Likelihood:
         return getattr(out, "most", None) if self.kind == "distribution" else None
 
     def check(self, x: Tensor) -> None:
-        """Refuse data that are not of this kind."""
+        """Reject data that are not of this kind."""
         whole = not x.is_floating_point() or bool((x == x.round()).all())
         if not x.isfinite().all():
             raise TutelageError("some data are not finite: leave them out")

@@ -26,7 +26,7 @@ from tutelage.training.settings import given, set_rate
 
 _EVERY = 50  # steps between records
 _CHUNK = 1024  # samples looked at together after training
-_ADAM: dict[str, Any] = {"batch": 128, "learning_rate": 1e-3, "optimiser": Adam()}  # unless told otherwise
+_ADAM: dict[str, Any] = {"batch": 128, "learning_rate": 1e-3, "optimiser": Adam()}  # by default
 _SWITCHES = ("penalty", "resample", "beta", "warm_up", "free_bits", "gradient")
 
 

@@ -198,7 +198,7 @@ def _estimator_step(model: Model, part: "_StepDraws") -> None:
 
 
 def check_course(bound: Tensor, information: Tensor, step: int) -> None:
-    """Refuse members that have diverged: [S] each."""
+    """Reject members that have diverged: [S] each."""
     fine = (bound.abs() < _LOST) & (information.abs() < _LOST)  # not so where a number is none
     lost = torch.nonzero(~fine)[:, 0].tolist()
     if lost:
@@ -251,7 +251,7 @@ class _StepNoise:
 def checked_targets(
     targets: Sequence[float | None], seeds: Sequence[int], most: float | None = None, members: int | None = None
 ) -> Tensor:
-    """Targets [S], NaN for none; refused where they cannot be met; members: how many the model has."""
+    """Targets [S], NaN for none; an error where they cannot be met; members: how many the model has."""
     if members is not None and members != len(seeds):
         raise TutelageError(f"there are {len(seeds)} seeds for a model of {members} members: give one each")
     if len(targets) != len(seeds):

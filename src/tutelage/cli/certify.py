@@ -19,8 +19,7 @@ from torch import Tensor
 from tutelage.certificates import Certificate, Subject, find, subjects, theorems
 from tutelage.certificates import certify as carry_out
 from tutelage.certificates.wording import headline, measured
-from tutelage.cli.commands import Json
-from tutelage.cli.experiments import With, load_plugins
+from tutelage.cli.options import Json, With, load_plugins
 from tutelage.cli.points import read_points
 from tutelage.errors import TutelageError, unknown
 from tutelage.lab import build
@@ -45,7 +44,7 @@ def certify(
     student: Annotated[Path | None, typer.Argument(metavar="STUDENT.safetensors", help="Saved students.")] = None,
     seed: Annotated[int | None, typer.Option(help="Member with this seed, of an experiment; default: all.")] = None,
     member: Annotated[int | None, typer.Option(help="Member with this number, counted from 0; default: all.")] = None,
-    points: Annotated[Path | None, typer.Option(help="Safetensors file with samples [N, d] or [S, N, d].")] = None,
+    points: Annotated[Path | None, typer.Option(help=r"Safetensors file with samples \[N, d] or \[S, N, d].")] = None,
     distribution: Annotated[
         str | None, typer.Option(help="Distribution to draw samples from instead: gaussian, uniform, sphere, ...")
     ] = None,
@@ -53,7 +52,7 @@ def certify(
     samples: Annotated[int, typer.Option(help="Number of samples to draw.")] = 10_000,
     samples_seed: Annotated[int, typer.Option(help="Seed of the samples drawn.")] = 0,
     option: Annotated[list[str] | None, typer.Option(help="Option of the theorem, NAME=NUMBER; repeatable.")] = None,
-    subject: Annotated[str | None, typer.Option(help="Subject, with 'all' [default: specialisation].")] = None,
+    subject: Annotated[str | None, typer.Option(help="Subject, with 'all'; default: specialisation.")] = None,
     about: Annotated[
         list[str] | None,
         typer.Option(help="Setting NAME=VALUE of what a theorem of another subject is checked on; repeatable."),

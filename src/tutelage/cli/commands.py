@@ -12,7 +12,8 @@ from rich.console import Console
 from rich.logging import RichHandler
 
 from tutelage.cli import claims, tables
-from tutelage.cli.experiments import LIMIT, Limit, With, load_plugins, read
+from tutelage.cli.experiments import LIMIT, Limit, read
+from tutelage.cli.options import Device, Json, Results, With, load_plugins
 from tutelage.cli.progress import shown
 from tutelage.errors import unknown
 from tutelage.lab import Store, TrainedStudents, schedule, split
@@ -24,12 +25,11 @@ from tutelage.studies.reproduce import distinct_experiments, plans
 from tutelage.studies.reproduce import reproduce as carry_out
 from tutelage.studies.tracking import Tracker, open_tracker
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of tables.")]
-Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
-On = Annotated[str, typer.Option(help="local, processes[:N], ray[://HOST:PORT] or slurm[:PARTITION].")]
-Results = Annotated[Path, typer.Option(help="Folder of the results of experiments.")]
-Track = Annotated[str | None, typer.Option(help="mlflow[:URI] or tensorboard[:FOLDER]: log what is computed there.")]
-Engine = Annotated[str, typer.Option(help="auto, or an engine by name.")]
+On = Annotated[
+    str, typer.Option(help=r"Where to compute: local, processes\[:N], ray\[://HOST:PORT] or slurm\[:PARTITION].")
+]
+Track = Annotated[str | None, typer.Option(help=r"Tracker to log to: mlflow\[:URI] or tensorboard\[:FOLDER].")]
+Engine = Annotated[str, typer.Option(help="Training engine: auto, or a name from 'tutelage engines'.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Log engine, device and seeds of every experiment.")]
 
 FAILED = 1
@@ -40,7 +40,7 @@ _SHOWN = 12  # experiments whose tables a run prints; beyond that `tutelage quer
 
 
 def studies(as_json: Json = False) -> None:
-    """List what can be reproduced, with its paper, figure and size at each scale."""
+    """List the studies: paper, figure, title and rough time at each scale."""
     if as_json:
         print(json.dumps(tables.study_rows(), indent=1))
     else:
@@ -50,7 +50,9 @@ def studies(as_json: Json = False) -> None:
 
 def reproduce(
     names: Annotated[list[str], typer.Argument(metavar="STUDY...", help="Names of studies, or 'all'.")],
-    scale: Annotated[str, typer.Option(help="smoke (seconds), quick (a minute or two) or paper.")] = "quick",
+    scale: Annotated[
+        str, typer.Option(help="Size: smoke (seconds), quick (minutes) or paper (the size of the paper).")
+    ] = "quick",
     on: On = "local",
     device: Device = "auto",
     engine: Engine = "auto",
@@ -58,6 +60,9 @@ def reproduce(
     results: Results = Path("results"),
     plugins: With = None,
     track: Track = None,
+    style: Annotated[
+        str | None, typer.Option(metavar="NAME|FILE", help="Matplotlib style of the figures, by name or as a file.")
+    ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Print every setting of every claim.")] = False,
     as_json: Json = False,
     verbose: Verbose = False,
@@ -81,6 +86,7 @@ def reproduce(
             on=on,
             device=device,
             engine=engine,
+            style=style,
             on_progress=done,
             on_landed=landed,
         )
@@ -100,7 +106,7 @@ def reproduce(
 
 
 def run(
-    file: Annotated[Path, typer.Argument(metavar="EXPERIMENT.yaml", help="An experiment of your own.")],
+    file: Annotated[Path, typer.Argument(metavar="EXPERIMENT.yaml", help="File with an experiment.")],
     plugins: With = None,
     on: On = "local",
     device: Device = "auto",
@@ -111,8 +117,9 @@ def run(
     as_json: Json = False,
     verbose: Verbose = False,
 ) -> None:
-    """Train and measure the experiments of a YAML file; what was computed before is only read. JSON has a line an
-    experiment.
+    """Train and measure the experiments of a YAML file; results that are stored already are only read.
+
+    With --json one line per experiment is printed.
     """
     _log_to_terminal(verbose)
     experiments = [part for whole in read(file, plugins, limit) for part in split(whole)]
@@ -137,24 +144,30 @@ def run(
         elif len(computed) <= _SHOWN:
             console.print(tables.summary_table(result))
             console.print(
-                f"{'known already' if before else 'written'}: {result.folder}", soft_wrap=True, highlight=False
+                f"{'stored before' if before else 'written'}: {result.folder}", soft_wrap=True, highlight=False
             )
     if len(computed) > 1 and not as_json:
-        console.print(
-            f"{size(experiments)}, {sum(known)} of the experiments known already; all are in {results}", highlight=False
-        )
+        console.print(f"{size(experiments)}, {sum(known)} stored before; all are in {results}", highlight=False)
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(help="Where 'reproduce' wrote.")] = Path("reproduced"), as_json: Json = False
+    folder: Annotated[Path, typer.Argument(help="Folder that 'reproduce' wrote.")] = Path("reproduced"),
+    latex: Annotated[bool, typer.Option("--latex", help="Also write report.tex with tables and figures.")] = False,
+    as_json: Json = False,
 ) -> None:
-    """Write the HTML report of a folder of reproduced studies again."""
-    page = html.write_reports(folder)
-    print(json.dumps({"report": str(page)}) if as_json else f"report: {page}")
+    """Write the report of reproduced studies again, as HTML and, with --latex, as LaTeX for a paper."""
+    written = {"report": html.write_reports(folder)}
+    if latex:
+        written["latex"] = html.write_latex(folder)
+    if as_json:
+        print(json.dumps({name: str(path) for name, path in written.items()}))
+    else:
+        for name, path in written.items():
+            print(f"{name}: {path}")
 
 
 def ledger(
-    folder: Annotated[Path, typer.Argument(help="Where studies are stored.")] = Path("docs/results"),
+    folder: Annotated[Path, typer.Argument(help="Folder with stored studies.")] = Path("docs/results"),
     as_json: Json = False,
 ) -> None:
     """Write ledger.md: every claim of every study stored below a folder, with its verdict."""

@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from torch import Tensor
 
+from tutelage.cli.options import Json
 from tutelage.cli.progress import share_shown
 from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
@@ -27,41 +28,50 @@ from tutelage.studies.figures import house_style
 SAME, DIFFERENT, NOT_DECIDED = 0, 1, 3
 _DOMAIN = 1 << 24  # bytes of a domain file
 
-_FILE = "A network that tutelage saved, a torch state dict as safetensors, or an ONNX file."
+_FILE = "Network: saved by tutelage, a torch state dict as safetensors, or an ONNX file."
 
 
 def compare(
     a: Annotated[Path, typer.Argument(metavar="A", help=_FILE)],
-    b: Annotated[Path, typer.Argument(metavar="B", help="The other one.")],
+    b: Annotated[Path, typer.Argument(metavar="B", help="Network to compare it with, in any of these formats.")],
     box: Annotated[
         tuple[float, float] | None,
         typer.Option(metavar="LOW HIGH", help="Lower and upper bound for every input; default: unbounded."),
     ] = None,
     on: Annotated[
         Path | None,
-        typer.Option(metavar="DOMAIN.yaml", help="normals and offsets of a polytope, or low and high ends of a box."),
+        typer.Option(
+            metavar="DOMAIN.yaml",
+            help="File with the domain: normals and offsets of a polytope, or low and high of a box.",
+        ),
     ] = None,
-    member_a: Annotated[int | None, typer.Option(help="Which member of A, where it is a stack.")] = None,
-    member_b: Annotated[int | None, typer.Option(help="Which member of B, where it is a stack.")] = None,
+    member_a: Annotated[
+        int | None, typer.Option(help="Member of A, counted from 0; needed where A has several.")
+    ] = None,
+    member_b: Annotated[
+        int | None, typer.Option(help="Member of B, counted from 0; needed where B has several.")
+    ] = None,
     tolerance: Annotated[
         float | None,
-        typer.Option(help="Differences up to this value count as equal; default: the rounding of the weights."),
+        typer.Option(help="Differences up to this value count as equal; default: the rounding error of the weights."),
     ] = None,
-    budget: Annotated[int, typer.Option(help="The most regions of an exact comparison.")] = BUDGET,
+    budget: Annotated[int, typer.Option(help="Largest number of regions of an exact comparison.")] = BUDGET,
     seconds: Annotated[
-        float | None, typer.Option(help="Time limit; the best bound so far is given when it is reached.")
+        float | None, typer.Option(help="Time limit in seconds; the best bound so far is then printed.")
     ] = None,
-    activation: Annotated[str, typer.Option(help="Between the layers of a torch state dict.")] = "relu",
-    slope: Annotated[float, typer.Option(help="Of leaky units of a torch state dict.")] = 0.01,
+    activation: Annotated[str, typer.Option(help="Activation between the layers of a torch state dict.")] = "relu",
+    slope: Annotated[float, typer.Option(help="Slope of leaky units of a torch state dict.")] = 0.01,
     picture: Annotated[
-        Path | None, typer.Option("--slice", metavar="FILE.png", help="Draw both on a plane through the witness.")
+        Path | None,
+        typer.Option("--slice", metavar="FILE.png", help="Draw both networks on a plane through the witness."),
     ] = None,
     page: Annotated[
-        Path | None, typer.Option("--report", metavar="FILE.html", help="Write a page with the verdict and the slice.")
+        Path | None,
+        typer.Option("--report", metavar="FILE.html", help="Write an HTML page with the verdict and the slice."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+    as_json: Json = False,
 ) -> None:
-    """Say whether two networks are the same function, why, or where they differ.
+    """Decide whether two networks are the same function, and show why or where they differ.
 
     Exit code 0: the same; 1: different; 3: not decided; 2: bad input; 70: an internal error.
     """

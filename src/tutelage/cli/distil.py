@@ -17,6 +17,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
+from tutelage.cli.options import Json
 from tutelage.cli.points import read_points, real_points
 from tutelage.distillation import Outlook, Softening, outlook
 from tutelage.distillation import distil as carry_out
@@ -26,29 +27,39 @@ from tutelage.networks import Network, from_module, read_network, save, to_modul
 
 
 def distil(
-    teacher: Annotated[Path, typer.Argument(metavar="TEACHER", help="A network: safetensors or ONNX.")],
-    student: Annotated[Path, typer.Argument(metavar="STUDENT", help="Where the student starts: safetensors or ONNX.")],
-    points: Annotated[Path, typer.Option(metavar="X.safetensors", help="Inputs [N, d] to learn from.")],
+    teacher: Annotated[Path, typer.Argument(metavar="TEACHER", help="Teacher network: safetensors or ONNX.")],
+    student: Annotated[
+        Path, typer.Argument(metavar="STUDENT", help="Student network before training: safetensors or ONNX.")
+    ],
+    points: Annotated[Path, typer.Option(metavar="X.safetensors", help=r"Inputs \[N, d] to train on.")],
     labels: Annotated[
-        bool, typer.Option("--labels", help="Read true classes [N] from the same file, the array called labels.")
+        bool, typer.Option("--labels", help=r"Read true classes \[N] from the array 'labels' of the same file.")
     ] = False,
     held_out: Annotated[
-        Path | None, typer.Option(metavar="X.safetensors", help="Inputs to judge on, with labels if --labels.")
+        Path | None,
+        typer.Option(
+            metavar="X.safetensors",
+            help="Inputs to evaluate on, with labels if --labels; default: the training inputs.",
+        ),
     ] = None,
-    temperature: Annotated[float, typer.Option(help="Divides the logits of both before the softmax.")] = 1.0,
-    hard_share: Annotated[float, typer.Option(help="Share of the loss asked of the labels.")] = 0.0,
-    epochs: Annotated[int, typer.Option(min=0, help="Passes over the inputs.")] = 100,
-    batch: Annotated[int, typer.Option(min=1, help="Inputs a step.")] = 128,
-    learning_rate: Annotated[float, typer.Option(help="Of Adam.")] = 1e-3,
-    seed: Annotated[int, typer.Option(help="Of the order of the inputs.")] = 0,
+    temperature: Annotated[
+        float, typer.Option(help="Temperature: divisor of the logits of teacher and student.")
+    ] = 1.0,
+    hard_share: Annotated[float, typer.Option(help="Share of the loss that uses the labels.")] = 0.0,
+    epochs: Annotated[int, typer.Option(min=0, help="Number of passes over the inputs.")] = 100,
+    batch: Annotated[int, typer.Option(min=1, help="Inputs per step.")] = 128,
+    learning_rate: Annotated[float, typer.Option(help="Adam learning rate.")] = 1e-3,
+    seed: Annotated[int, typer.Option(help="Seed of the order of the inputs.")] = 0,
     seconds: Annotated[
-        float | None, typer.Option(help="End training after this time; theory that would start later is left out.")
+        float | None, typer.Option(help="Time limit of the training in seconds; theory is left out once it is reached.")
     ] = None,
-    activation: Annotated[str, typer.Option(help="Of networks whose file does not say: relu, leaky, linear.")] = "relu",
-    out: Annotated[Path | None, typer.Option(help="Where to save the student.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of lines.")] = False,
+    activation: Annotated[
+        str, typer.Option(help="Activation of networks whose file has none: relu, leaky or linear.")
+    ] = "relu",
+    out: Annotated[Path | None, typer.Option(help="File to save the student to.")] = None,
+    as_json: Json = False,
 ) -> None:
-    """Train a student on a teacher's soft labels; say what theory expects of the teacher's last layer on these inputs.
+    """Train a student on a teacher's soft labels, and print what theory expects of the last layer on these inputs.
 
     For example: tutelage distil teacher.safetensors student.safetensors --points x.safetensors --out new.safetensors
     """
@@ -96,7 +107,7 @@ def _print_found(found: Distilled, epochs: int, seconds: float | None, out: Path
 
 def _print_expected(expected: Outlook | None) -> None:
     if expected is None:
-        _print("what theory expects is left out: the time is over")
+        _print("what theory expects is left out: the time limit is reached")
         return
     if not expected.vacuous:
         Console().print(_table(expected))
@@ -147,7 +158,7 @@ def _arrays(path: Path) -> tuple[Tensor, Tensor]:
         raise TutelageError(f"{path} holds the arrays {held}: call the samples 'points' and their classes 'labels'")
     y = arrays["labels"]
     if y.is_floating_point() or y.is_complex():
-        raise TutelageError(f"the labels of {path} are {y.dtype}: give whole numbers, one class a sample")
+        raise TutelageError(f"the labels of {path} are {y.dtype}: give whole numbers, one class per sample")
     return real_points(arrays["points"], path), y.long()
 
 

@@ -9,11 +9,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from tutelage.cli.options import Device, Json
 from tutelage.lab.execute import pick_device
 from tutelage.training import ENGINES
 from tutelage.training.speed import Speed, engine_speed, gemm_gflops
-
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of tables.")]
 
 HIDDEN = (52, 100)
 MEMBERS = {"cpu": 32, "cuda": 2304}
@@ -21,11 +20,13 @@ STEPS = {"cpu": 500, "cuda": 2000}
 
 
 def engines(
-    measure: Annotated[bool, typer.Option("--measure", help="Measure the speed of each, some seconds.")] = False,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    measure: Annotated[
+        bool, typer.Option("--measure", help="Measure the speed of every engine; takes some seconds.")
+    ] = False,
+    device: Device = "auto",
     as_json: Json = False,
 ) -> None:
-    """List the training engines, fastest first: available here or not and why, what they support, their speed."""
+    """List the training engines, fastest first, with what they support and whether they are available."""
     where = pick_device(device)
     rows = [
         {"engine": e.name, "available": e.missing() is None, "missing": e.missing(), "supports": e.supports}
@@ -65,7 +66,15 @@ def _engine_table(rows: list[dict[str, Any]]) -> Table:
 def _speed_table(speeds: list[Speed], gemm: dict[str, float]) -> Table:
     products = ", ".join(f"{precision} {rate:.0f}" for precision, rate in gemm.items())
     table = Table(title=f"Speed here; GFLOP/s of a large matrix product: {products}", title_justify="left")
-    for column in ("engine", "precision", "hidden", "students", "us a step and student", "GFLOP/s", "of the product"):
+    for column in (
+        "engine",
+        "precision",
+        "hidden",
+        "students",
+        "us per step and student",
+        "GFLOP/s",
+        "share of the product",
+    ):
         table.add_column(column, justify="left" if column in ("engine", "precision") else "right")
     for s in speeds:
         table.add_row(

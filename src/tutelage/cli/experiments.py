@@ -8,34 +8,25 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from tutelage.cli.options import Json, With, load_plugins
 from tutelage.lab.explanation import difference, explain_experiment, facts, flat, variations
 from tutelage.lab.grid import LIMIT, read_experiment, size
 from tutelage.lab.loads import split
 from tutelage.lab.schema import schema as experiment_schema
 from tutelage.lab.teacher_student import TeacherStudent, plain
-from tutelage.plugins import load_plugin
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of text.")]
-With = Annotated[
-    list[Path] | None,
-    typer.Option("--with", metavar="FILE.py", help="A Python file of yours with measures or kinds; may be repeated."),
+Limit = Annotated[int, typer.Option(min=1, help="Largest number of experiments that the file may describe.")]
+Experiment = Annotated[
+    Path, typer.Argument(metavar="FILE", help="YAML file with an experiment, or with a grid of them.")
 ]
-Limit = Annotated[int, typer.Option(min=1, help="The most experiments an experiment may make.")]
-Experiment = Annotated[Path, typer.Argument(metavar="FILE", help="An experiment, or an experiment, as YAML.")]
 
 app = typer.Typer(
     name="experiment",
-    help="Look at experiments before they are run: explain, list, diff, schema.",
+    help="Inspect experiment files: explain, list, diff, schema.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-
-
-def load_plugins(plugins: list[Path] | None) -> None:
-    """Load the Python files that the user named with --with."""
-    for plugin in plugins or ():
-        load_plugin(plugin)
 
 
 def read(path: Path, plugins: list[Path] | None, limit: int) -> list[TeacherStudent]:
@@ -46,14 +37,14 @@ def read(path: Path, plugins: list[Path] | None, limit: int) -> list[TeacherStud
 
 @app.command()
 def schema(plugins: With = None, as_json: Json = False) -> None:
-    """Print the JSON schema of experiment files, for editors; --json puts it on one line."""
+    """Print the JSON schema of experiment files, for editors; with --json on one line."""
     load_plugins(plugins)
     print(json.dumps(experiment_schema(), indent=None if as_json else 1))
 
 
 @app.command()
 def explain(file: Experiment, plugins: With = None, limit: Limit = LIMIT, as_json: Json = False) -> None:
-    """Say in plain words what an experiment does and what it costs."""
+    """Explain what an experiment does and what it costs."""
     experiments = read(file, plugins, limit)
     if as_json:
         first = {"settings": plain(experiments[0]), **facts(experiments[0])}
@@ -64,7 +55,7 @@ def explain(file: Experiment, plugins: With = None, limit: Limit = LIMIT, as_jso
 
 @app.command(name="list")
 def list_results(file: Experiment, plugins: With = None, limit: Limit = LIMIT, as_json: Json = False) -> None:
-    """List the experiments an experiment makes, with their hashes and sizes."""
+    """List the experiments of a file with their hashes and sizes."""
     experiments = [result for experiment in read(file, plugins, limit) for result in split(experiment)]
     varied = list(variations(experiments))
     rows = [_row(experiment, varied) for experiment in experiments]
@@ -84,13 +75,13 @@ def list_results(file: Experiment, plugins: With = None, limit: Limit = LIMIT, a
 
 @app.command()
 def diff(
-    a: Annotated[Path, typer.Argument(metavar="A")],
-    b: Annotated[Path, typer.Argument(metavar="B")],
+    a: Annotated[Path, typer.Argument(metavar="A", help="YAML file with an experiment, or with a grid of them.")],
+    b: Annotated[Path, typer.Argument(metavar="B", help="The file to compare it with.")],
     plugins: With = None,
     limit: Limit = LIMIT,
     as_json: Json = False,
 ) -> None:
-    """Say which settings differ between two experiments, or which experiments between two experiments."""
+    """Compare two files: the settings that differ or, for grids, the experiments that differ."""
     old, new = read(a, plugins, limit), read(b, plugins, limit)
     if len(old) == len(new) == 1:
         found = difference(old[0], new[0])

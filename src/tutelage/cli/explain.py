@@ -9,8 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from tutelage.cli.commands import Json
-from tutelage.cli.experiments import With, load_plugins
+from tutelage.cli.options import Json, With, load_plugins
 from tutelage.errors import TutelageError
 from tutelage.lab import TrainedStudents, build
 from tutelage.lab.manifest import MANIFEST, is_result
@@ -23,14 +22,15 @@ _SHOWN = 20  # units told of one by one, unless all are asked for
 
 def explain(
     run: Annotated[
-        Path, typer.Argument(metavar="RUN", help="An experiment (results/HASH), or a folder with one experiment.")
+        Path,
+        typer.Argument(metavar="EXPERIMENT", help="Stored experiment (results/HASH), or a folder with one experiment."),
     ],
-    seed: Annotated[int | None, typer.Option(help="Look at the member of this seed alone.")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Tell of every unit, not of the first few.")] = False,
+    seed: Annotated[int | None, typer.Option(help="Seed of the member to explain; default: all members.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Print every unit instead of the first 20.")] = False,
     plugins: With = None,
     as_json: Json = False,
 ) -> None:
-    """Say for every teacher unit that was not found whether it was unobserved, starved, weak or not yet reached."""
+    """Explain why teacher units were not recovered: unobserved, starved, weak or not yet reached."""
     load_plugins(plugins)
     result = _result(run)
     chosen = _members(result, seed)
@@ -43,13 +43,13 @@ def explain(
         print(json.dumps(about | {"missed": rows}, indent=1))
         return
     console = Console(highlight=False, soft_wrap=True)
-    console.print(f"{units - len(found)} of {units} teacher units were found by some student, {len(found)} were not.")
+    console.print(f"{units - len(found)} of {units} teacher units were recovered, {len(found)} were not.")
     if found:
         console.print(_counts(found))
         for d in found if everything else found[:_SHOWN]:
             console.print(f"seed {seeds[d.member]}, layer {d.layer}, unit {d.unit}: {d}")
         if len(found) > _SHOWN and not everything:
-            console.print(f"... and {len(found) - _SHOWN} more: --all tells of every one")
+            console.print(f"... and {len(found) - _SHOWN} more: --all prints all of them")
 
 
 def _result(run: Path) -> TrainedStudents:
@@ -66,7 +66,7 @@ def _is_result(folder: Path) -> bool:
 
 
 def _members(result: TrainedStudents, seed: int | None) -> list[int]:
-    """Members to look at: those that did not diverge, or the one of a seed."""
+    """Members to look at: those that did not diverge, or the one with the given seed."""
     if result.experiment.record.weights == "none":
         raise TutelageError(
             f"experiment {result.experiment.hash} kept no weights to look at: run it with record.weights set to last"

@@ -8,6 +8,7 @@ import torch
 import typer
 from rich.console import Console
 
+from tutelage.cli.options import Json
 from tutelage.cli.progress import share_shown
 from tutelage.errors import TutelageError
 from tutelage.functions import match
@@ -20,20 +21,22 @@ NOT_DECIDED = 3
 
 
 def identify(
-    network: Annotated[Path, typer.Argument(metavar="NET.safetensors", help="A network that tutelage saved.")],
-    box: Annotated[tuple[float, float], typer.Option(metavar="LOW HIGH", help="Ends of every input.")] = (-4.0, 4.0),
-    noise: Annotated[float, typer.Option(help="Answer with errors drawn uniformly up to this bound.")] = 0.0,
-    gradients: Annotated[bool, typer.Option("--gradients", help="Answer with gradients as well.")] = False,
-    out: Annotated[Path | None, typer.Option(help="Where to save the network found.")] = None,
-    checkpoint: Annotated[Path | None, typer.Option(help="A file that keeps what was asked, to go on from.")] = None,
-    member: Annotated[int, typer.Option(help="Which member of the stack.")] = 0,
-    seed: Annotated[int, typer.Option(help="Of the lines to look along.")] = 0,
+    network: Annotated[Path, typer.Argument(metavar="NET.safetensors", help="Network saved by tutelage.")],
+    box: Annotated[
+        tuple[float, float], typer.Option(metavar="LOW HIGH", help="Lower and upper bound for every input.")
+    ] = (-4.0, 4.0),
+    noise: Annotated[float, typer.Option(help="Largest error of an answer; errors are uniform.")] = 0.0,
+    gradients: Annotated[bool, typer.Option("--gradients", help="Also answer with gradients.")] = False,
+    out: Annotated[Path | None, typer.Option(help="File to save the reconstructed network to.")] = None,
+    checkpoint: Annotated[Path | None, typer.Option(help="File with the queries so far, to continue from.")] = None,
+    member: Annotated[int, typer.Option(help="Member to reconstruct, counted from 0.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the lines that are searched.")] = 0,
     seconds: Annotated[
-        float | None, typer.Option(help="Time limit; the best network so far is given when it is reached.")
+        float | None, typer.Option(help="Time limit in seconds; the best network so far is then the result.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of lines.")] = False,
+    as_json: Json = False,
 ) -> None:
-    """Recover the weights of a network from its values alone, and say what could not be found.
+    """Reconstruct the weights of a network from its values alone, and report what could not be found.
 
     Exit code 0: the search ended; 3: not decided within the time limit; 2: bad input.
     """

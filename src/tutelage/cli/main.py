@@ -18,21 +18,22 @@ from tutelage.cli.lazy import lazy_group
 from tutelage.errors import TutelageError
 
 COMMANDS = {
-    "studies": ("commands:studies", "List what can be reproduced, with its paper, figure and size at each scale."),
+    "studies": ("commands:studies", "List the studies: paper, figure, title and rough time at each scale."),
     "reproduce": ("commands:reproduce", "Reproduce figures of the papers and judge their claims."),
     "run": ("commands:run", "Train and measure the students of a YAML file."),
-    "query": ("store:query", "Ask the results with SQL."),
-    "store": ("store:app", "Look after a results folder."),
-    "experiment": ("experiments:app", "Look at experiments before they are run: explain, list, diff, schema."),
-    "report": ("commands:report", "Write the HTML report of a folder of reproduced studies again."),
+    "query": ("store:query", "Query the results with SQL."),
+    "store": ("store:app", "Maintain a results folder: list, check, gc, export, import."),
+    "experiment": ("experiments:app", "Inspect experiment files: explain, list, diff, schema."),
+    "report": ("commands:report", "Write the report of reproduced studies again, as HTML or LaTeX."),
+    "cite": ("cite:cite", "Print BibTeX entries of the library and of the papers."),
     "ledger": ("commands:ledger", "Write ledger.md: every claim of every stored study, with its verdict."),
-    "explain": ("explain:explain", "Say why a teacher unit was not recovered."),
+    "explain": ("explain:explain", "Explain why teacher units were not recovered."),
     "certify": ("certify:certify", "Check every condition of a theorem on trained networks, and its conclusion."),
-    "compare": ("compare:compare", "Say whether two networks are the same function."),
+    "compare": ("compare:compare", "Decide whether two networks are the same function."),
     "prune": ("prune:prune", "Remove units without changing the function, with a proof."),
     "identify": ("identify:identify", "Reconstruct the weights of a network from its values alone."),
-    "distil": ("distil:distil", "Teach a student network by a teacher network."),
-    "engines": ("engines:engines", "List training engines, and measure how fast they are here."),
+    "distil": ("distil:distil", "Train a student network on the outputs of a teacher network."),
+    "engines": ("engines:engines", "List training engines, and measure their speed."),
     "data": ("data:app", "Fetch, list and check data sets."),
 }
 """Every command: where it is, and its line in the help. Modules are imported when their command is used."""
@@ -92,7 +93,7 @@ def main() -> None:
 
 
 def _interrupted() -> int:
-    _say("interrupted; finished experiments are kept, and the same command goes on from there")
+    _say("interrupted; finished experiments are stored, and the same command continues from there")
     return INTERRUPTED
 
 
@@ -108,7 +109,7 @@ def _failed(error: BaseException | None) -> int:
             _say(f"{error.strerror}{f': {error.filename}' if error.filename is not None else ''}")
             return ERROR
     if isinstance(error, MemoryError) or "allocate memory" in str(error) or "out of memory" in str(error):
-        _say("there is not enough memory for this: take fewer members, samples or units")
+        _say("not enough memory: use fewer members, samples or units")
         return ERROR
     if os.environ.get(TRACEBACK) == "1":
         traceback.print_exception(error)

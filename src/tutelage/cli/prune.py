@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from tutelage.cli.options import Json
 from tutelage.cli.points import read_points
 from tutelage.cli.progress import share_shown
 from tutelage.errors import TutelageError
@@ -21,28 +22,29 @@ _SHOWN = 200  # rows of the table on a terminal
 
 
 def prune(
-    network: Annotated[Path, typer.Argument(metavar="NET.safetensors", help="A network that tutelage saved.")],
-    out: Annotated[Path | None, typer.Option(help="Where to save the smaller network.")] = None,
+    network: Annotated[Path, typer.Argument(metavar="NET.safetensors", help="Network saved by tutelage.")],
+    out: Annotated[Path | None, typer.Option(help="File to save the smaller network to.")] = None,
     box: Annotated[
         tuple[float, float] | None,
         typer.Option(metavar="LOW HIGH", help="Lower and upper bound for every input; default: unbounded."),
     ] = None,
     points: Annotated[
-        Path | None, typer.Option(metavar="POINTS.safetensors", help="Inputs [N, d] or [members, N, d] to look at.")
+        Path | None, typer.Option(metavar="POINTS.safetensors", help=r"Inputs \[N, d] or \[S, N, d] to look at.")
     ] = None,
     on_samples: Annotated[
-        bool, typer.Option("--on-samples", help="Remove what is only seen on the points, without proof.")
+        bool,
+        typer.Option("--on-samples", help="Also remove units that are redundant only on the points."),
     ] = False,
     tolerance: Annotated[
-        float, typer.Option(help="0 keeps the function; more removes and merges what is close.")
+        float, typer.Option(help="Size of what may be removed or merged; 0 keeps the function.")
     ] = 0.0,
-    member: Annotated[int | None, typer.Option(help="One member of the stack; default: all of them.")] = None,
+    member: Annotated[int | None, typer.Option(help="Member to prune, counted from 0; default: all.")] = None,
     seconds: Annotated[
-        float | None, typer.Option(help="Time limit; the steps made so far are the result when it is reached.")
+        float | None, typer.Option(help="Time limit in seconds; the steps made so far are then the result.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of a table.")] = False,
+    as_json: Json = False,
 ) -> None:
-    """Make a network smaller without changing its function, and say what went and why.
+    """Remove units without changing the function, and print what was removed and why.
 
     Exit code 0: done, with the bound that is printed; 2: bad input; 70: an internal error.
     """
@@ -75,11 +77,15 @@ def prune(
 
 def _table(found: Pruning) -> Table:
     rows = [*found.steps, *found.seen]
-    title = "What went and why" if len(rows) <= _SHOWN else f"What went and why: the first {_SHOWN} of {len(rows)}"
+    title = (
+        "Units removed or merged"
+        if len(rows) <= _SHOWN
+        else f"Units removed or merged: the first {_SHOWN} of {len(rows)}"
+    )
     table = Table(title=title, title_justify="left")
-    for column, right in (("member", 1), ("layer", 1), ("unit", 1), ("what", 0), ("why", 0), ("holds for", 0)):
+    for column, right in (("member", 1), ("layer", 1), ("unit", 1), ("action", 0), ("reason", 0), ("holds for", 0)):
         table.add_column(column, justify="right" if right else "left", no_wrap=bool(right))
-    table.add_column("moves an output by at most", justify="right")
+    table.add_column("largest change of an output", justify="right")
     for s in rows[:_SHOWN]:
         what = {"removed": "removed", "seen": "left"}.get(s.action, f"{s.action} into {', '.join(map(str, s.into))}")
         bound = "" if s.action == "seen" else "unknown" if s.bound is None else rounded_up(s.bound)

@@ -17,16 +17,13 @@ from rich.progress import track
 from rich.table import Table
 from rich.text import Text
 
+from tutelage.cli.options import Json, Results
 from tutelage.errors import TutelageError
 from tutelage.lab import archive, store_tools
 from tutelage.lab.query import query as answer
 from tutelage.studies.report import short
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of tables.")]
-Out = Annotated[Path, typer.Option("--results", help="Folder of the results of experiments.")]
-Results = Annotated[
-    list[str] | None, typer.Argument(metavar="[PACK]...", help="Hashes of experiments; all unless named.")
-]
+Hashes = Annotated[list[str] | None, typer.Argument(metavar="HASH", help="Hashes of experiments; default: all.")]
 
 DAMAGED = 1
 _SHOWN = 200  # rows of a table on a terminal
@@ -34,12 +31,12 @@ _DAY = 24.0
 _SPARED = ("bytes", "device", "seconds", "engine", "finished")
 """Columns of the list that a narrow terminal does without, the first first."""
 
-app = typer.Typer(name="store", help="Look after a results folder.", no_args_is_help=True)
+app = typer.Typer(name="store", help="Maintain a results folder.", no_args_is_help=True)
 
 
 @app.command("list")
-def list_(out: Out = Path("results"), as_json: Json = False) -> None:
-    """List experiments: date, members, steps, engine, device, time, size; whether every file is there with its size."""
+def list_(out: Results = Path("results"), as_json: Json = False) -> None:
+    """List stored experiments with kind, date, members, engine, device, time, size and state."""
     rows = store_tools.list_results(out)
     if as_json:
         print(json.dumps(rows))
@@ -55,9 +52,9 @@ def list_(out: Out = Path("results"), as_json: Json = False) -> None:
 
 
 @app.command()
-def check(results: Results = None, out: Out = Path("results"), as_json: Json = False) -> None:
-    """Read every byte of all experiments and name what is damaged, and what was left over; exit code 1 for damage."""
-    chosen = store_tools.select(out, results or ())
+def check(hashes: Hashes = None, out: Results = Path("results"), as_json: Json = False) -> None:
+    """Read every byte of stored experiments and report damage and leftovers; exit code 1 for damage."""
+    chosen = store_tools.select(out, hashes or ())
     console = Console(stderr=True)
     quiet = as_json or not console.is_terminal
     found = store_tools.check(out, chosen)
@@ -86,17 +83,15 @@ def check(results: Results = None, out: Out = Path("results"), as_json: Json = F
 
 @app.command()
 def gc(
-    results: Annotated[
-        list[str] | None, typer.Argument(metavar="[PACK]...", help="Whole experiments to remove.")
-    ] = None,
-    older: Annotated[float, typer.Option(help="Hours since a leftover last changed.", min=0)] = _DAY,
-    damaged: Annotated[bool, typer.Option("--damaged", help="Remove damaged experiments too.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go; remove nothing.")] = False,
-    out: Out = Path("results"),
+    hashes: Annotated[list[str] | None, typer.Argument(metavar="HASH", help="Hashes of experiments to remove.")] = None,
+    older: Annotated[float, typer.Option(help="Smallest age of leftovers to remove, in hours.", min=0)] = _DAY,
+    damaged: Annotated[bool, typer.Option("--damaged", help="Also remove damaged experiments.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be removed; remove nothing.")] = False,
+    out: Results = Path("results"),
     as_json: Json = False,
 ) -> None:
-    """Remove old leftovers, damaged experiments if asked, and experiments that are named; never another whole one."""
-    removals = store_tools.garbage(out, older * 3600, damaged, results or ())
+    """Remove old leftovers, the experiments that are named and, with --damaged, damaged experiments."""
+    removals = store_tools.garbage(out, older * 3600, damaged, hashes or ())
     for removal in removals if not dry_run else ():
         store_tools.remove(removal)
     if as_json:
@@ -110,13 +105,13 @@ def gc(
 
 @app.command()
 def export(
-    file: Annotated[Path, typer.Argument(help="The tar file to write.")],
-    results: Results = None,
-    out: Out = Path("results"),
+    file: Annotated[Path, typer.Argument(help="Tar file to write.")],
+    hashes: Hashes = None,
+    out: Results = Path("results"),
     as_json: Json = False,
 ) -> None:
-    """Write experiments as one tar file, to be taken in elsewhere with 'store import'."""
-    names = archive.export(out, file, results or ())
+    """Write experiments to one tar file, for 'store import' elsewhere."""
+    names = archive.export(out, file, hashes or ())
     print(
         json.dumps({"file": str(file), "experiments": names})
         if as_json
@@ -126,30 +121,30 @@ def export(
 
 @app.command("import")
 def import_(
-    file: Annotated[Path, typer.Argument(help="A tar file that 'store export' wrote.")],
-    out: Out = Path("results"),
+    file: Annotated[Path, typer.Argument(help="Tar file that 'store export' wrote.")],
+    out: Results = Path("results"),
     as_json: Json = False,
 ) -> None:
-    """Take in the experiments of a tar file: all, or none if anything in it is damaged or no file of an experiment."""
+    """Import the experiments of a tar file: all of them, or none if anything in it is damaged."""
     taken = archive.import_results(out, file)
     if as_json:
         print(json.dumps({"new": taken.new, "known": taken.known}))
     else:
-        print(f"{len(taken.new)} experiments taken in, {len(taken.known)} known already: {out}")
+        print(f"{len(taken.new)} experiments imported, {len(taken.known)} stored before: {out}")
 
 
 def query(
-    sql: Annotated[str, typer.Argument(metavar="SQL", help="One SELECT.")],
-    out: Out = Path("results"),
+    sql: Annotated[str, typer.Argument(metavar="SQL", help="One SELECT statement.")],
+    out: Results = Path("results"),
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")] = False,
 ) -> None:
-    """Ask the results with SQL: views experiments, members, layers, teachers, units, pairs, and one per other kind.
+    """Query the results with SQL: views experiments, members, layers, teachers, units, pairs, and one per other kind.
 
     For example: SELECT polarity, width_factor, avg(recovered) FROM units WHERE step = steps GROUP BY ALL
     """
     if as_json and as_csv:
-        raise TutelageError("an answer is printed as JSON or as CSV: choose one of --json and --csv")
+        raise TutelageError("--json and --csv exclude each other: give one of them")
     table = answer(out, sql)
     if as_csv:
         _print_csv(table)
@@ -185,7 +180,7 @@ def _print_table(names: Sequence[str], rows: Sequence[Sequence[Any]], note: str 
     else:
         _print_records(console, kept, [[row[i] for i in chosen] for row in cells])
     if left_out:
-        console.print(f"left out for want of width: {', '.join(left_out)}; --json prints all")
+        console.print(f"columns that do not fit: {', '.join(left_out)}; --json prints all")
     if note:
         console.print(note)
 

@@ -57,7 +57,7 @@ def load_images(name: str, folder: Path | str | None = None) -> Images:
 
 
 def at_hand(name: str, folder: Path | str | None = None) -> bool:
-    """Whether the files of a dataset are in the folder; damaged ones are refused, not passed over."""
+    """Whether the files of a dataset are in the folder; damaged ones raise an error, not passed over."""
     dataset, root = find(name), cache_folder(folder)
     return path_of(dataset, root).exists() or any(read_published(dataset, p) is not None for p in (root / name, root))
 
@@ -85,7 +85,7 @@ def keep(dataset: Dataset, parts: Parts, root: Path, place: Path) -> Path:
 
 
 def checked(dataset: Dataset, parts: Parts, place: Path) -> Images:
-    """The arrays as images, refused unless they are the dataset's own, by count and digest."""
+    """The arrays as images, an error unless they are the dataset's own, by count and digest."""
     images = Images(dataset.name, *parts, classes=dataset.classes)
     counts = len(images.train), len(images.test)
     if counts != dataset.counts:

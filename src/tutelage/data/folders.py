@@ -1,4 +1,4 @@
-"""Folders of pictures, one folder a class, as ImageNet is kept: train/CLASS/*.jpg and val/CLASS/*.jpg."""
+"""Folders of pictures, one folder per class, as ImageNet is kept: train/CLASS/*.jpg and val/CLASS/*.jpg."""
 
 from pathlib import Path
 
@@ -37,7 +37,7 @@ def image_folder(
     root = Path(folder)
     if not (root / "train").is_dir() or not (root / test).is_dir():
         raise TutelageError(
-            f"{root} has no folders 'train' and '{test}' with one folder a class: name the folder above them"
+            f"{root} has no folders 'train' and '{test}' with one folder per class: name the folder above them"
         )
     classes = tuple(sorted(p.name for p in (root / "train").iterdir() if p.is_dir()))
     strange = sorted({p.name for p in (root / test).iterdir() if p.is_dir()} - set(classes))

@@ -91,7 +91,7 @@ def _first_found(folder: Path, archive: str, inside: str, names: list[str]) -> b
 
 
 def cifar10_sheets(folder: Path) -> Parts | None:
-    """CIFAR-10 as sheets: PNG files of 10,000 rows, one image a row, and labels as JSON (spelt ``lables`` there)."""
+    """CIFAR-10 as sheets: PNG files of 10,000 rows, one image per row, and labels as JSON (spelt ``lables`` there)."""
     batches = [folder / f"data_batch_{i}.png" for i in range(1, 6)]
     files = [*batches, folder / "test_batch.png", folder / "train_lables.json", folder / "test_lables.json"]
     if not all(path.exists() for path in files):

@@ -41,7 +41,7 @@ class Grammar:
         self._check()
 
     def _check(self) -> None:
-        """Refuse rules that are missing, or that lead back to themselves."""
+        """Reject rules that are missing, or that lead back to themselves."""
         for name, choices in self._rules.items():
             for part in itertools.chain.from_iterable(parts for _, parts in choices):
                 if part.isupper() and len(part) > 1 and part not in self._rules:

@@ -1,4 +1,4 @@
-"""Few labels: subsets with so many images a class, some held for selection, the rest without labels (Phuong 2021,
+"""Few labels: subsets with a number of images a class, some held for selection, the rest without labels (Phuong 2021,
 6.4).
 """
 
@@ -34,7 +34,7 @@ def class_subset(
 
     The seed's CIFAR(X) is per_class=X with 50 held, ImageNet(X) holds X // 10. unlabelled: images a class, all that are
     left of each class unless given. classes: how many there are, as many as the labels name unless given. Which images:
-    drawn from the seed's own stream, so a larger X of the same seed holds the images of a smaller one.
+    drawn from the paper's own stream, so a larger X of the same seed holds the images of a smaller one.
 
     >>> rows = class_subset(torch.arange(12) % 3, 3, held=1, unlabelled=1)
     >>> len(rows.train), len(rows.held), len(rows.unlabelled)

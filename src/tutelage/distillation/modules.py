@@ -167,7 +167,7 @@ def _inputs_and_labels(data: Tensor | tuple | Iterable) -> tuple[Tensor, Tensor 
     if len(x) == 0:
         raise TutelageError("there are no samples to distil on: give at least one")
     if y is not None and y.shape != x.shape[:1]:
-        raise TutelageError(f"labels have shape {list(y.shape)} for {len(x)} inputs: give one class a sample")
+        raise TutelageError(f"labels have shape {list(y.shape)} for {len(x)} inputs: give one class per sample")
     return x, y
 
 

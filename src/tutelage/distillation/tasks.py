@@ -213,7 +213,7 @@ class Empirical:
         if pool.ndim != 2 or out.ndim != 2 or w.shape != pool.shape[1:] or w.shape != out.shape[1:]:
             shapes = [list(v.shape) for v in (pool, w, out)]
             raise TutelageError(f"wanted pool [N, d], teacher [d] and held-out points [M, d], not {shapes}")
-        TransferSet(pool, w), TransferSet(out, w)  # refuses what is empty, not finite, or a teacher of 0
+        TransferSet(pool, w), TransferSet(out, w)  # rejects what is empty, not finite, or a teacher of 0
         if bool((pool == 0).all(1).any()):
             raise TutelageError("an input of the pool is 0 and has no angle with the teacher: leave it out")
         for name, value in (("pool", pool), ("teacher", w), ("held_out", out)):

@@ -1,4 +1,4 @@
-"""Transfer sets: inputs, and a teacher whose soft labels they carry; one set a member."""
+"""Transfer sets: inputs, and a teacher whose soft labels they carry; one set per member."""
 
 import math
 from collections.abc import Sequence

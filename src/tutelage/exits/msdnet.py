@@ -54,7 +54,7 @@ class MSDNet:
 
     def __post_init__(self) -> None:
         if not len(self.first) == len(self.growth) == len(self.bottleneck) or not self.first:
-            raise TutelageError("first, growth and bottleneck have one entry a scale each")
+            raise TutelageError("first, growth and bottleneck have one entry per scale each")
         if not self.exits or list(self.exits) != sorted(set(self.exits)) or self.exits[-1] != self.layers:
             raise TutelageError(
                 f"exits at layers {list(self.exits)}: wanted growing numbers that end with {self.layers}"

@@ -77,7 +77,7 @@ class MultiExit(nn.Module):
         return nn.Sequential(*self.stages[:exit_number], self.heads[exit_number - 1])
 
     def checked(self, exit_number: int) -> int:
-        """The number of an exit, refused unless there is one."""
+        """The number of an exit, an error unless there is one."""
         if not 1 <= exit_number <= self.exits:
             raise TutelageError(f"there is no exit {exit_number}: exits are numbered 1 .. {self.exits}")
         return exit_number

@@ -6,7 +6,8 @@ r"""Losses of networks with exits: every exit classifies, and earlier exits lear
          + \frac1M \sum_m \frac{1}{|T(m)|} \sum_{t \in T(m)} \tau^2\, \mathrm{CE}(p_t^{1/\tau}, p_m^{1/\tau})
 
 with T(m) the exits that teach exit m, and the teachers' outputs constants in the second term alone (eqs. 6.1-6.5).
-Both the teacher and the student are softened once; the seed's algorithm read to the letter would soften teachers twice.
+Both the teacher and the student are softened once; the paper's algorithm read to the letter would soften teachers
+twice.
 """
 
 from collections.abc import Sequence
@@ -154,7 +155,7 @@ def teacher_confidence(logits: Sequence[Tensor], teachers: Sequence[Sequence[int
 
 
 def check_labels(labels: Tensor, outputs: int) -> None:
-    """Refuse labels that are all absent, or not among the classes."""
+    """Reject labels that are all absent, or not among the classes."""
     known = labels[labels != UNLABELLED]
     if not len(known):
         raise TutelageError("no sample has a label: classification needs at least one")

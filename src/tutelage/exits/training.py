@@ -240,7 +240,7 @@ class _Course:
         self.best: tuple[float, int, dict[str, Tensor]] | None = None
 
     def _check(self) -> None:
-        """Refuse samples that are not finite or do not fit the network, and labels that are no classes of it."""
+        """Reject samples that are not finite or do not fit the network, and labels that are no classes of it."""
         x, model = self.task.x, self.pupil.model
         if isinstance(x, Tensor) and not x.isfinite().all():
             raise TutelageError("some samples are not finite: leave them out")

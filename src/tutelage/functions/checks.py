@@ -80,7 +80,7 @@ def in_double(network: Network, name: str = "network") -> Network:
 
 
 def points_for(network: Network, points: Tensor) -> Tensor:
-    """Points in float64 as [S, N, d]; refused when there are none, or when they do not fit or are not finite."""
+    """Points in float64 as [S, N, d]; an error when there are none, or when they do not fit or are not finite."""
     if not isinstance(points, Tensor):
         raise TutelageError(f"points must be a torch tensor [N, {network.inputs}], got {type(points).__name__}")
     if not points.numel():
@@ -91,7 +91,7 @@ def points_for(network: Network, points: Tensor) -> Tensor:
 
 
 def same_function_space(first: Network, second: Network) -> None:
-    """Refuse two stacks that do not map the same inputs to the same outputs for as many members."""
+    """Reject two stacks that do not map the same inputs to the same outputs for as many members."""
     for what, a, b in (
         ("inputs", first.inputs, second.inputs),
         ("outputs", first.outputs, second.outputs),

@@ -29,7 +29,7 @@ _CHUNK = 1 << 20
 
 
 def export(root: Path, file: Path, chosen: Sequence[str] = ()) -> list[str]:
-    """Write all experiments, or the chosen ones, as one tar file; their names. A damaged experiment is refused by
+    """Write all experiments, or the chosen ones, as one tar file; their names. A damaged experiment raises an error by
     name.
     """
     names = select(root, chosen)
@@ -113,7 +113,7 @@ class _Hashing:
 
 
 def _add(tar: tarfile.TarFile, folder: Path) -> None:
-    """Add an experiment, the manifest first; a file that is not as it was written is refused."""
+    """Add an experiment, the manifest first; a file that is not as it was written raises an error."""
     manifest = read(folder)
     for name in (MANIFEST, *manifest.files):
         entry = tarfile.TarInfo(f"{folder.name}/{name}")
@@ -165,7 +165,7 @@ def _write(tar: tarfile.TarFile, entry: tarfile.TarInfo, target: Path, file: Pat
 
 
 def _check(file: Path, folder: Path) -> None:
-    """Refuse an experiment that is not whole or has files that its manifest does not know."""
+    """Reject an experiment that is not whole or has files that its manifest does not know."""
     try:
         expected = {MANIFEST, *_whole(folder).files}
         for name in sorted(path.name for path in folder.iterdir() if path.name not in expected):

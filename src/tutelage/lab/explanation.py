@@ -151,7 +151,7 @@ def _training(experiment: TeacherStudent) -> str:
         f"all {experiment.inputs.train:,} points" if training.batch == "all" else f"{training.batch:,} points {drawn}"
     )
     epochs = experiment.steps * _batch(experiment) / experiment.inputs.train
-    rate = _shown(training.learning_rate) + (" (one a member)" if isinstance(training.learning_rate, tuple) else "")
+    rate = _shown(training.learning_rate) + (" (one per member)" if isinstance(training.learning_rate, tuple) else "")
     loss = "" if training.loss == "mse" else f" on the loss {training.loss}"
     return (
         f"Training: {experiment.steps:,} steps of {_optimiser(experiment)}{loss} on {points}, {epochs:,.4g} times "

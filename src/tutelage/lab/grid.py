@@ -51,15 +51,15 @@ def size(experiments: Sequence[TeacherStudent]) -> ExperimentSize:
 
 
 def read_experiment(path: str | Path, limit: int = LIMIT) -> list[TeacherStudent]:
-    """The experiments of a file, in its order; more than ``limit`` are refused, and so is whatever is wrong.
+    """The experiments of a file, in its order; more than ``limit`` raise an error, and so is whatever is wrong.
 
-    Every refusal is one sentence with the name of the file and of the setting.
+    Every error is one sentence with the name of the file and of the setting.
     """
     values = read_table(path)
     try:
-        return _experiments(values, limit)
-    except TutelageError as refusal:
-        raise TutelageError(f"{path}: {one_line(str(refusal))}") from None
+        return experiments_of(values, limit)
+    except TutelageError as error:
+        raise TutelageError(f"{path}: {one_line(str(error))}") from None
 
 
 def settings_of(model: type[Settings] = TeacherStudent, prefix: str = "") -> Iterator[tuple[str, type[Settings], str]]:
@@ -79,7 +79,8 @@ def settings_of(model: type[Settings] = TeacherStudent, prefix: str = "") -> Ite
             yield from settings_of(inner, f"{dotted}.")
 
 
-def _experiments(values: dict[str, Any], limit: int) -> list[TeacherStudent]:
+def experiments_of(values: dict[str, Any], limit: int = LIMIT) -> list[TeacherStudent]:
+    """The experiments that plain data with ``grid`` and ``zip`` describe."""
     values = dict(values)
     if values.pop("kind", TeacherStudent.kind) != TeacherStudent.kind:
         raise TutelageError(f"'kind' of an experiment to run from a file must be {TeacherStudent.kind}")
@@ -152,9 +153,9 @@ def _experiment(base: dict[str, Any], changes: dict[str, Any], place: int, resul
         values = _with(values, name.split("."), value, name)
     try:
         return TeacherStudent(**values)
-    except TutelageError as refusal:
+    except TutelageError as error:
         where = f" (in experiment {place} of {results}, with {_shown(changes)})" if changes else ""
-        raise TutelageError(f"{refusal}{where}") from None
+        raise TutelageError(f"{error}{where}") from None
 
 
 def _with(table: dict[str, Any], parts: Sequence[str], value: Any, name: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 An experiment with very many seeds is cut into experiments by :func:`split`, from its experiment alone. When they are
 computed, experiments too large for a device are cut further into pieces, and like-shaped small ones are joined. A
-member's numbers depend on its own seed and settings alone, but for rounding: the stacked engine's last bits may differ
+member's numbers depend on its own seed and settings alone, up to rounding: the stacked engine's last bits may differ
 with the members that are trained side by side (:class:`tutelage.training.stacked.Stacked`), whose number is in the log
 of an experiment.
 """

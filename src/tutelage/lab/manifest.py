@@ -123,7 +123,7 @@ def damage(folder: Path, manifest: Manifest, checksums: bool = True) -> Iterator
 
 
 def verify(folder: Path, name: str | None = None) -> Manifest:
-    """The manifest of an experiment whose files are all as they were written; the first that is not is refused by
+    """The manifest of an experiment whose files are all as they were written; the first that is not raises an error by
     name.
     """
     manifest = read(folder, name)

@@ -26,7 +26,7 @@ def on_slurm(rest: str) -> Backend:
 def submit(
     jobs: Sequence[Job], landed: Callable[[str], None], partition: str | None = None, cluster: str | None = None
 ) -> None:
-    """Submit jobs and wait for them; ``cluster`` is submitit's word for where, Slurm unless told."""
+    """Submit jobs and wait for them; ``cluster`` is submitit's word for where, Slurm by default."""
     executor = _executor(Path(jobs[0].store) / ".slurm", cluster)
     gpus = {"gpus_per_node": 1} if jobs[0].device == "cuda" else {}
     wanted = {"slurm_partition": partition} if partition else {}

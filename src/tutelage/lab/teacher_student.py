@@ -155,7 +155,7 @@ class TeacherStudent(Experiment, kind="students", numerics=1):
 
     @model_validator(mode="after")
     def _can_be_held(self) -> "TeacherStudent":
-        """Numbers that no machine holds are a slip of the keyboard, and refused before they are asked for."""
+        """Numbers that no machine holds are a slip of the keyboard, and rejected before they are asked for."""
         teacher = self.teacher.widths()
         points = max(self.inputs.train, self.inputs.evaluate) * (teacher[0] + teacher[-1])
         if points > _NUMBERS:
@@ -240,5 +240,5 @@ def from_yaml(path: str | Path) -> TeacherStudent:
     values = {name: value for name, value in values.items() if (name, value) != ("kind", TeacherStudent.kind)}
     try:
         return TeacherStudent(**values)
-    except TutelageError as refusal:
-        raise TutelageError(f"{path}: {refusal}") from None
+    except TutelageError as error:
+        raise TutelageError(f"{path}: {error}") from None

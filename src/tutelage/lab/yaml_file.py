@@ -1,7 +1,7 @@
 """Tables that users write as YAML: plain data and nothing else, or a sentence that names the file and the line.
 
 Reading runs no code, follows no tag, and costs no more than the file's size: aliases that unfold into more than that,
-and tables nested deeper than any experiment, are refused before they are built.
+and tables nested deeper than any experiment, raise an error before they are built.
 """
 
 import re
@@ -109,7 +109,7 @@ def _values(text: str) -> Any:
 
 
 def _measure(node: Node, known: dict[int, tuple[int, int] | None], path: Sequence[str] = ()) -> tuple[int, int]:
-    """Number of values and depth of a node with its aliases unfolded; refused where they are not those of plain data.
+    """Number of values and depth of a node with its aliases unfolded; an error where they are not those of plain data.
 
     A node met again is an alias: it was measured already, or else it lies inside itself.
     """

@@ -241,7 +241,7 @@ def descend_on_samples(
     """
     steps = tuple(sorted({int(step) for step in record}))
     if not steps or steps[0] < 0 or batch < 1:
-        raise TutelageError("descent on samples needs numbers of steps from 0 on, and at least one sample a step")
+        raise TutelageError("descent on samples needs numbers of steps from 0 on, and at least one sample per step")
     if len(seeds) != setting.members:
         raise TutelageError(f"there are {len(seeds)} seeds for {setting.members} members: give one each")
     rates, streams = _rates(setting, rate, beyond), keys(seeds, "local batches")

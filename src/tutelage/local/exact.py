@@ -71,7 +71,7 @@ def loss_and_gradient(setting: LocalSetting, top: Tensor | None = None) -> tuple
 
 
 def top_of(setting: LocalSetting, top: Tensor | None) -> np.ndarray:
-    """Factors of the students' outputs, 1 unless told: [m]."""
+    """Factors of the students' outputs, 1 by default: [m]."""
     if top is None:
         return np.ones(setting.m)
     if top.shape != (setting.m,):

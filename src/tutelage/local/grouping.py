@@ -1,7 +1,7 @@
 r"""Which student belongs to which teacher, and what the students of a teacher amount to together.
 
 |w.x| does not know w from -w, so angles are those between lines, in [0, pi/2], and a student is flipped to its
-teacher's side before it is added up. The seed leaves this unsaid (Zhou et al. 2021, Def. of T_i), and without it a
+teacher's side before it is added up. The paper leaves this unsaid (Zhou et al. 2021, Def. of T_i), and without it a
 perfect student
 -w* would count as one at the angle pi.
 """

@@ -132,7 +132,7 @@ class LocalSetting:
         r"""log10 of :math:`\epsilon_0 = \Delta^{36} w_{min}^{80} r^{-162} w_{max}^{-78}`: [S] (Zhou et al. 2021, proof
         of Lemma 7).
 
-        The seed gives it up to a constant, here 1. It is far below what float64 can reach.
+        The paper gives it up to a constant, here 1. It is far below what float64 can reach.
 
         >>> round(LocalSetting(torch.eye(2), torch.eye(2)).threshold_exponent.item(), 1)
         -41.7

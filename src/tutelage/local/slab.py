@@ -3,7 +3,7 @@ r"""The slab test function: it sees only what happens near one teacher's hyperpl
 .. math:: h(x) = (|\bar w^* \cdot x| - g)\, 1\{|\bar w^* \cdot x| \le \tau\}, \qquad
     g = \sqrt{2/\pi}\,(1 - e^{-\tau^2/2}) / \mathrm{erf}(\tau/\sqrt2)
 
-By Cauchy and Schwarz L >= <h, R>^2 / (2 ||h||^2), a lower bound of the loss for every teacher and tau. (The seed has L
+By Cauchy and Schwarz L >= <h, R>^2 / (2 ||h||^2), a lower bound of the loss for every teacher and tau. (The paper has L
 for ||R||^2, and w*.x for its unit's: Zhou et al. 2021, section 5.3.) Arrays of angles phi in (0, pi) and thresholds tau
 broadcast.
 """
@@ -110,7 +110,7 @@ class SlabBound:
 def lower_bound(setting: LocalSetting, taus: np.ndarray | None = None) -> SlabBound:
     """The best <h, R>^2 / (2 ||h||^2) over teachers and thresholds, below the loss of every member.
 
-    taus [G]: thresholds to try; unless told 64 between a hundredth of the angle at which half of the mass is met and 3.
+    taus [G]: thresholds to try; by default 64 between a hundredth of the angle at which half of the mass is met and 3.
     <h, R> = sum_j |w_j|^2 H(angle of j) - sum_k |w*_k| H(angle of k), angles with the teacher of the slab; what
     rounding may have made of it is taken off first, so a bound of a loss near rounding is 0 and never too large.
     """

@@ -15,7 +15,7 @@ _TRIES = 1000
 
 
 def plane_teachers(degrees: Sequence[float], lengths: Sequence[float] | None = None) -> Tensor:
-    """Teachers in the plane at these angles, of length 1 unless told: [1, r, 2].
+    """Teachers in the plane at these angles, of length 1 by default: [1, r, 2].
 
     >>> plane_teachers([0, 90]).round(decimals=6).abs().tolist()
     [[[1.0, 0.0], [0.0, 1.0]]]

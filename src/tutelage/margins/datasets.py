@@ -1,5 +1,5 @@
-"""Labelled points, one set a member, and distributions to draw them from: separable in the ways Phuong 2021, chapter 3
-tells apart.
+"""Labelled points, one set per member, and distributions to draw them from: separable in the ways Phuong 2021, chapter
+3 tells apart.
 
 A member's points depend on its seed alone, and a larger set begins with the smaller one.
 """

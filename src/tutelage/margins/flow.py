@@ -201,7 +201,7 @@ def _checked(data: LabelledPoints, start: Network) -> tuple[Tensor, Tensor, Labe
     if start.inputs != data.dimension or data.members not in (1, start.members):
         raise TutelageError(
             f"{start.members} networks of {start.inputs} inputs do not fit {data.members} sets of points in "
-            f"{data.dimension} dimensions: give one set a network, or one for all"
+            f"{data.dimension} dimensions: give one set per network, or one for all"
         )
     if data.members != start.members:
         data = LabelledPoints(data.x.expand(start.members, -1, -1), data.y.expand(start.members, -1))

@@ -1,6 +1,6 @@
 """Losses and correlations of two-layer networks on a CPU, in one compiled pass over the evaluation points.
 
-What these measures need of the points, a number a member and a small matrix, is summed up block by block
+What these measures need of the points, one number per member and a small matrix, is summed up block by block
 (:mod:`._fused_moments`): the students' activations are never in memory as a whole.
 """
 

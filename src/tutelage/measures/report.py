@@ -25,7 +25,7 @@ STANDARD = (
     "fan_out",
     "unit_class",
 )
-"""What is measured unless told otherwise."""
+"""What is measured by default."""
 
 
 @printed

@@ -1,6 +1,6 @@
 """Activations that are a gate times the pre-activation, sigma(u) = z(u) u: relu, leaky, abs and linear.
 
-The gate is all the theory of the seeds needs (Tian 2020, section 3): f = z u, and back-propagation multiplies by z.
+The gate is all the theory of the papers needs (Tian 2020, section 3): f = z u, and back-propagation multiplies by z.
 """
 
 from collections.abc import Callable

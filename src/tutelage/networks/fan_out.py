@@ -1,6 +1,6 @@
 r"""Fan-out matrices and the recursive gradient rule (Tian 2020, eqs. 3 and 5, Lemma 1).
 
-Biases are folded in as the seeds do: a network with biases has a constant 1 beside every layer, so V_l has one
+Biases are folded in as the papers do: a network with biases has a constant 1 beside every layer, so V_l has one
 column more than the layer has units (the last one, which belongs to that constant).
 """
 

@@ -126,7 +126,7 @@ def linear(network: Network, layer: int, f: Tensor) -> Tensor:
 
 
 def stacked_points(network: Network, points: Tensor) -> Tensor:
-    """Points as [S, N, d] for this network; refused when the shapes or precisions do not fit."""
+    """Points as [S, N, d] for this network; an error when the shapes or precisions do not fit."""
     if points.ndim not in (2, 3) or points.shape[-1] != network.inputs:
         raise TutelageError(
             f"points have shape {list(points.shape)}: wanted [.., N, {network.inputs}] for this network"

@@ -48,5 +48,5 @@ def read_network(path: str | Path, activation: str = "relu", slope: float = 0.01
         raise TutelageError(f"{path} is neither a safetensors nor an ONNX file ({error})") from None
     try:
         return network_of(arrays, activation, slope, ordered=False)  # safetensors keeps no order
-    except TutelageError as refusal:
-        raise TutelageError(f"{path}: {one_line(str(refusal))}") from None
+    except TutelageError as error:
+        raise TutelageError(f"{path}: {one_line(str(error))}") from None

@@ -114,7 +114,7 @@ def _width(layer: Conv | Dense) -> int:
 
 
 class Layered(nn.Module):
-    """S networks of one architecture, one a seed.
+    """S networks of one architecture, one per seed.
 
     Weights start uniform with the variance that keeps activations alive (He et al. 2015), biases at 0; they are drawn
     from the member's own stream. weights[l]: [S, out, in, k, k] or [S, in, out]; biases[l]: [S, out].
@@ -239,7 +239,7 @@ def folded(model: Layered) -> Layered:
     """The same function in evaluation, without batch norm: its running moments go into the weights around it.
 
     Before the activation it is part of the layer below; after it, of the layer above, and an image's border would be
-    treated otherwise: convolutions padded with zeros are refused there.
+    treated otherwise: convolutions padded with zeros raise an error there.
     """
     plan = model.architecture
     if plan.norm == "off":

@@ -155,7 +155,7 @@ def _architecture(network: Network) -> tuple:
 
 
 def _check(network: Network) -> None:
-    """Refuse arrays that do not fit together, naming the layer, what was met and what was wanted."""
+    """Reject arrays that do not fit together, naming the layer, what was met and what was wanted."""
     if network.activation not in ACTIVATIONS:
         raise TutelageError(f"unknown activation '{network.activation}': choose one of {', '.join(ACTIVATIONS)}")
     if not 0 <= network.slope < 1:
@@ -184,7 +184,7 @@ def _check(network: Network) -> None:
         return
     if len(network.biases) != len(network.weights):
         raise TutelageError(
-            f"{len(network.weights)} layers of weights came with {len(network.biases)} biases: give one a layer"
+            f"{len(network.weights)} layers of weights came with {len(network.biases)} biases: give one per layer"
         )
     for layer, (w, b) in enumerate(zip(network.weights, network.biases, strict=True), start=1):
         if b.shape != (members, w.shape[2]):

@@ -105,8 +105,8 @@ def load_onnx(path: str | Path) -> Network:
     """
     try:
         return _load(Path(path))
-    except TutelageError as refusal:  # names in a file may hold anything
-        raise TutelageError(one_line(str(refusal))) from None
+    except TutelageError as error:  # names in a file may hold anything
+        raise TutelageError(one_line(str(error))) from None
 
 
 def _load(path: Path) -> Network:

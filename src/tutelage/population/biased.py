@@ -32,7 +32,7 @@ SLOPES = {"relu": 0.0, "abs": -1.0, "linear": 1.0}
 def product(w: Tensor, b: Tensor, v: Tensor, c: Tensor, activation: str = "relu", slope: float = 0.01) -> Tensor:
     """E[sigma(w.x + b) sigma(v.x + c)] of all pairs: w [S, p, d], b [S, p], v [S, q, d], c [S, q] -> [S, p, q].
 
-    Exact but for rounding of about 1e-10 of the product of the units' sizes.
+    Exact up to rounding of about 1e-10 of the product of the units' sizes.
 
     >>> one, zero = torch.ones(1, 1, 1, dtype=torch.float64), torch.zeros(1, 1, dtype=torch.float64)
     >>> round(product(one, zero, one, zero).item(), 12)

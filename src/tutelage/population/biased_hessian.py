@@ -24,7 +24,7 @@ def hessian(teacher: Network, students: Network) -> Tensor:
     """d2J over weights and biases of the first layer, w_1, b_1, w_2, b_2, ...: [S, n (d + 1), n (d + 1)].
 
     For students without biases over w_1, w_2, ... alone: [S, n d, n d]. A unit with neither weights nor bias sits on
-    the kink of its activation and has no Hessian: it is refused.
+    the kink of its activation and has no Hessian: it raises an error.
 
     >>> one = torch.ones(1, 1, 1, dtype=torch.float64)
     >>> net = Network((one, one), (0 * one[0], 0 * one[0]))

@@ -42,7 +42,7 @@ def integrate(
     """The states at the given times, from ``start`` [S, D] at time 0: [T, S, D].
 
     relative, absolute: the tolerated error of a step, of every number of the state; most: steps a member may take
-    between two of the times, after which the equation counts as too stiff and is refused.
+    between two of the times, after which the equation counts as too stiff and raises an error.
 
     >>> decay = integrate(lambda t, y, who: -y, torch.ones(1, 1, dtype=torch.float64), [0.0, 1.0])
     >>> bool((decay[1] - torch.exp(torch.tensor(-1.0))).abs() < 1e-7)

@@ -54,7 +54,7 @@ def common_residue(target: Tensor, weights: Tensor, bonus: Tensor | None = None)
     target w* [d], weights a [n] above 0, bonus e [n]. Without a bonus the h_k = wbar_k.r obey
     :math:`\dot h_k = \|r\|^2 - h_k^2 - S h_k`, with :math:`S = \sum_k a_k \|w_k\|` (Tian 2019, eq. 68): negative
     feedback, so lengths keep their ratios in the end; with one the length of that node over another's grows
-    exponentially, as the seed says, but not for ever: the residue left is -e w*, which turns the loser round, and it
+    exponentially, as the paper says, but not for ever: the residue left is -e w*, which turns the loser round, and it
     grows on the other side.
     """
     if bool((weights <= 0).any()):

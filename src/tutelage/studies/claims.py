@@ -70,11 +70,13 @@ class Claim:
     reason
         Why the threshold is what it is; measured values are no reason.
     about
-        "mean" for a statement about the mean over members. "every" for a universal statement: one member that
-        violates the bound refutes it, and it holds when the exact upper limit of the share of exceptions is below
+        "mean" for a statement about the mean over members. "every" for a universal statement: one member that violates
+        the bound refutes it, and it holds when the exact upper limit of the share of exceptions is below
         ``exceptions``.
     possible
         Least and greatest value that the statistic can have; some of them must violate the bound.
+    exceptions
+        Largest share of exceptions that a universal statement allows for, given the number of members.
     """
 
     sentence: str
@@ -96,10 +98,19 @@ class Claim:
 
 @dataclass(frozen=True)
 class Check:
-    """A deterministic quantity held against what it should be: it passes or it does not; there are no members.
+    """A deterministic quantity compared with what it should be: it passes or it does not; there are no members.
 
-    values: from the results (or the plan's view) to one number, or an array of numbers, per setting; all must satisfy
-    ``expected``.
+    Parameters
+    ----------
+    sentence, statistic
+        What is said, and the number that decides.
+    expected
+        A bound such as "< 1e-9".
+    values
+        From the results (or the plan's view of them) to one number, or an array of numbers, per setting; all must
+        satisfy ``expected``.
+    reason
+        Why the threshold is what it is.
     """
 
     sentence: str
@@ -124,8 +135,23 @@ def _reasoned(sentence: str, reason: str) -> None:
 class Verdict:
     """A claim or a check judged in one setting.
 
-    interval: of the mean, or of the share of exceptions where the statement is about every member; None for a check,
-    and where the values allow none. measured: the mean, or the worst value.
+    Attributes
+    ----------
+    claim, setting, statistic, expected, refuted_by, reason
+        What was judged.
+    measured
+        The mean, or the worst value where the statement is about every member.
+    stderr
+        Standard error of the mean, or None.
+    n
+        Number of members.
+    verdict
+        One of ``VERDICTS``, or of ``CHECKED`` for a check.
+    method
+        How the interval was computed.
+    interval
+        Of the mean, or of the share of exceptions where the statement is about every member; None for a check, and
+        where the values allow none.
     """
 
     claim: str
@@ -143,7 +169,20 @@ class Verdict:
 
 
 def judge(claim: Claim | Check, evidence: Any) -> list[Verdict]:
-    """The verdict of a claim, or of a check, in each of its settings."""
+    """Judge a claim, or a check, in each of its settings.
+
+    Parameters
+    ----------
+    claim
+        What is judged.
+    evidence
+        Results of the experiments, or the plan's view of them.
+
+    Returns
+    -------
+    list of Verdict
+        One per setting.
+    """
     if isinstance(claim, Check):
         return [_check(claim, setting, values) for setting, values in claim.values(evidence).items()]
     judged = _judge_every if claim.about == "every" else _judge_mean

@@ -1,4 +1,4 @@
-"""Statistics of experiments that claims are made of: one value a member."""
+"""Statistics of experiments that claims are made of: one value per member."""
 
 import numpy as np
 from scipy import stats

@@ -5,7 +5,7 @@ r"""Matrix products held in vector registers: the two routines every step of the
 .. math:: \mathrm{out}[r, v] \;(+)\!\!= \sum_k a[r, k]\, t[k, v]
 
 one *tile* at a time: up to eight rows by up to two vectors of ``out`` stay in registers while k runs, so that each
-pass of the loop loads one piece of a row of ``t``, broadcasts one number a row of ``a``, and does nothing else but
+pass of the loop loads one piece of a row of ``t``, broadcasts one number per row of ``a``, and does nothing else but
 fused multiply-adds. Forward products, backward products and weight updates are all this one routine, which keeps the
 compiled code small. ``transpose`` turns a matrix around, a square block of registers at a time.
 

@@ -43,7 +43,7 @@ class Residual:
 
     @property
     def network(self) -> Network:
-        """The same as a Network, which two layers are; refused for more."""
+        """The same as a Network, which two layers are; an error for more."""
         if len(self.weights) != 2:
             raise TutelageError(f"a residual network of {len(self.weights)} layers is no plain stack of layers")
         return Network(self.weights)

@@ -1,4 +1,4 @@
-"""The engine for two-layer networks on the CPU: one student a core, its weights in cache for many steps."""
+"""The engine for two-layer networks on the CPU: one student per core, its weights in cache for many steps."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -42,7 +42,7 @@ class FusedCpu(Engine):
         self._keys = task.key.numpy().view(np.uint64)
 
     @classmethod
-    def refusal(cls, students: Network, task: Task) -> str | None:
+    def error(cls, students: Network, task: Task) -> str | None:
         if task.training.unusual:
             return f"it does plain SGD on the squared error, not {task.training.unusual}"
         if students.depth != 2:
@@ -68,14 +68,14 @@ class FusedCpu(Engine):
         return _unpack(students, shape, incoming, outgoing)
 
     def _check(self, students: Network) -> None:
-        """Refuse students that do not fit the task: compiled code would read beyond its arrays.
+        """Reject students that do not fit the task: compiled code would read beyond its arrays.
 
         Shared points may come with any first axis, since only one set of them is read.
         """
         points, labels, members = self.task.points, self.task.labels, self.task.members
         wanted_points = (members if points.stride(0) else points.shape[0], points.shape[1], students.inputs)
         wanted_labels = (members if labels.stride(0) else labels.shape[0], points.shape[1], students.outputs)
-        why_not = self.refusal(students, self.task)
+        why_not = self.error(students, self.task)
         if (students.members, points.shape, labels.shape) != (members, wanted_points, wanted_labels):
             why_not = why_not or (
                 f"{students.members} students of widths {students.widths} do not fit {members} members with points "

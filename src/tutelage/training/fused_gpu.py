@@ -19,7 +19,7 @@ from tutelage.networks import Network
 from tutelage.training.engine import Engine, engine
 from tutelage.training.task import Task
 
-BATCH = 16  # rows of the matrix products: smaller batches are padded, larger ones refused
+BATCH = 16  # rows of the matrix products: smaller batches are padded, larger ones rejected
 _ACTIVATIONS = ("relu", "leaky", "abs", "linear")  # numbered as in the kernel
 _SPAN = 8192  # steps of one launch when the kernel draws its rows
 _TABLE = 1 << 26  # rows of one launch when they come from a table
@@ -149,7 +149,7 @@ class FusedGpu(Engine):
         return None
 
     @classmethod
-    def refusal(cls, students: Network, task: Task) -> str | None:
+    def error(cls, students: Network, task: Task) -> str | None:
         if task.training.unusual:
             return f"it does plain SGD on the squared error, not {task.training.unusual}"
         if students.depth != 2:

@@ -68,7 +68,7 @@ class StackedGraph(Stacked):
             self._free.record()
 
     @classmethod
-    def refusal(cls, students: Network, task: Task) -> str | None:
+    def error(cls, students: Network, task: Task) -> str | None:
         if not (students.weights[0].is_cuda and task.points.is_cuda and task.labels.is_cuda):
             return "the students and their data are not on a GPU"
         if not task.training.optimiser.plain:
@@ -92,7 +92,7 @@ class StackedGraph(Stacked):
     def _tables(self, start: int, stop: int, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
         """Rows of points and of labels [T, S B] and rates [T, S, 1, 1] of steps start .. stop-1.
 
-        With full batches no rows are read, and the tables are one column a member.
+        With full batches no rows are read, and the tables are one column per member.
         """
         rows = self.task.rows(start, stop)
         if self.task.training.batch == "all":

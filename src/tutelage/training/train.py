@@ -135,7 +135,7 @@ def follow(
 
 
 def make_task(students: Network, teacher: Network, inputs: Inputs, settings: Training) -> Task:
-    """The task of learning this teacher from these inputs; refused when the shapes do not fit."""
+    """The task of learning this teacher from these inputs; an error when the shapes do not fit."""
     if (students.inputs, students.outputs) != (teacher.inputs, teacher.outputs):
         raise TutelageError(
             f"students map {students.inputs} inputs to {students.outputs} outputs and the teacher {teacher.inputs} to "

@@ -29,7 +29,7 @@ STATEMENTS = {
 
 
 def standing_still(teacher: Tensor, students: Tensor) -> dict[str, list[Certificate]]:
-    """Hold students [S, m, 2] with fan-outs 1 against the theorems, one certificate a member each: teacher [2].
+    """Hold students [S, m, 2] with fan-outs 1 against the theorems, one certificate per member each: teacher [2].
 
     The conclusion is looked up in the exact gradient of the population loss (Zhu et al. 2021, eq. 1).
 

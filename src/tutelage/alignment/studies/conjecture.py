@@ -121,7 +121,7 @@ class BoxProof(Experiment, kind="box-proof", numerics=1):
             covered = proof.share
         else:  # a proof for small gaps speaks of its region as a whole, once no box is open
             covered = proof.region if found.valid else 0.0
-        judged = {"rejected": np.array([found.refused]), "valid": np.array([found.valid])}
+        judged = {"rejected": np.array([found.rejected]), "valid": np.array([found.valid])}
         return counts | judged | {"covered": np.array([covered])} | {k: Shared(v) for k, v in held.items()}
 
 

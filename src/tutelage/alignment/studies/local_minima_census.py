@@ -36,7 +36,7 @@ ALIGNED = 0.05
     paper="zhu2021",
     figure="sec. 3",
     shows="No figure: with one teacher and at most two students every stationary point has all students on the "
-    "teacher; the seed conjectures it for any number of students.",
+    "teacher; the paper conjectures it for any number of students.",
 )
 def local_minima_census(scale: Scale) -> Plan:
     """Where gradient flow ends, over many starts."""

@@ -55,7 +55,7 @@ RATES: dict[str, dict[str, float]] = {
     "images",
     paper="phuong2021",
     figure="ch. 4, on images",
-    shows="The seed stays with numbers, symbols and sentences. Here: images, with a decoder that needs the code and "
+    shows="The paper stays with numbers, symbols and sentences. Here: images, with a decoder that needs the code and "
     "one that can do without it; what the code carries, and how much of the class a linear probe reads off it.",
 )
 def images(scale: Scale) -> Plan:
@@ -173,7 +173,7 @@ def _attained(panel: Axes, found: ImageCodes, decoder: str) -> None:
     for m in targets:
         low, high = (found.values(decoder, f"M = {m:g}", read) for read in (lower, upper))
         places = m + 0.02 * max(targets) * (np.arange(len(low)) - (len(low) - 1) / 2)
-        label = "between its bounds, a line a seed" if m == targets[0] else ""
+        label = "between its bounds, one line per seed" if m == targets[0] else ""
         panel.vlines(places, low, high, color=PALETTE[0], linewidth=1.5, label=label)
         panel.plot(places, low, ".", color=PALETTE[0], markersize=4)
     low, high = (found.values(decoder, "VAE", read).mean() for read in (lower, upper))

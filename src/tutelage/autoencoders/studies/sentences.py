@@ -368,7 +368,7 @@ more_exact = Claim(
 
 fidelity = Claim(
     "with a high M the input is reconstructed with high fidelity",
-    statistic="share of words that come back at their place at the largest M (three reconstructions in the seed's "
+    statistic="share of words that come back at their place at the largest M (three reconstructions in the paper's "
     "table keep 0.52 of them)",
     expected="> 0.5",
     refuted_by="an interval over seeds below 0.5",

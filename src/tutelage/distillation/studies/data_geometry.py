@@ -28,7 +28,7 @@ from tutelage.studies.figures import PALETTE
 from tutelage.studies.study import Plan, Scale, study
 
 KAPPAS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.5, 2.0, 3.0)
-"""The seed does not name its own; over these the risk falls from near 1/2 to near 0."""
+"""The paper does not name its own; over these the risk falls from near 1/2 to near 0."""
 TRANSFER = 20
 DIMENSION: dict[Scale, int] = {"smoke": 60, "quick": 1_000, "paper": 1_000}
 SETS: dict[Scale, int] = {"smoke": 6, "quick": 24, "paper": 200}
@@ -100,7 +100,7 @@ def degrees(results: Results) -> list[Degree]:
 
 
 def tilted(x: Tensor, task: Polynomial) -> Tensor:
-    """Inputs of the task from those of kappa = 1 drawn with the same numbers, but for rounding: [..., d].
+    """Inputs of the task from those of kappa = 1 drawn with the same numbers, up to rounding: [..., d].
 
     Their lengths and the directions beside the teacher's are the same, and the angles are in the same order.
     """

@@ -31,7 +31,7 @@ from tutelage.studies.study import Plan, Scale, study
 DELTAS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
 DISTILLATION, STEPPED, MARGIN = "distillation", "hard labels, 2,000 steps", "hard labels, max margin"
 HARD = (STEPPED, MARGIN)
-"""The seed does not say how long the hard-label learner is trained: some way, and without end."""
+"""The paper does not say how long the hard-label learner is trained: some way, and without end."""
 LEARNERS: dict[str, Learner] = {
     DISTILLATION: Distillation(),
     STEPPED: HardTarget(2_000),

@@ -208,8 +208,8 @@ class _Question:
         """Same or different from all regions of the difference; not decided where these are too many."""
         try:
             found = supremum(self.first, self.second, self.domain, self.budget, self.enough.max().item(), self.deadline)
-        except TutelageError as refusal:
-            return self._undecided(str(refusal))
+        except TutelageError as error:
+            return self._undecided(str(error))
         self.supremum = found
         different = self._different(Witness(found.value, found.at))
         if different:
@@ -285,8 +285,8 @@ class _Question:
             return best, "over all inputs the largest difference found is given"
         try:
             found = self.supremum or supremum(self.first, self.second, self.domain, self.budget, deadline=self.deadline)
-        except TutelageError as refusal:
-            return best, f"the largest difference found is given, since {refusal}"
+        except TutelageError as error:
+            return best, f"the largest difference found is given, since {error}"
         self._knows(found.each)
         if self._shown(found.at) is None:
             return best, "the largest difference found is given, since rounding hides the exact one"

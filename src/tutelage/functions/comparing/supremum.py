@@ -245,10 +245,10 @@ def _regions(both: Network, domain: Domain, budget: int) -> tuple[Regions, int]:
     for times in _COARSER:
         try:
             return enumerate_regions(both, domain, budget, times * ROUNDING), times
-        except TutelageError as refusal:
-            if "rounding" not in str(refusal):
+        except TutelageError as error:
+            if "rounding" not in str(error):
                 raise
-            last = refusal
+            last = error
     assert last is not None
     raise last
 

@@ -58,7 +58,7 @@ def tolerance(network: Network) -> float:
 
 
 def one_relu_network(network: Network) -> Network:
-    """A single relu network in float64; all others are refused."""
+    """A single relu network in float64; all others raise an error."""
     if network.members != 1:
         raise TutelageError(
             f"these conditions are of one network, and this is a stack of {network.members}: take network[s]"

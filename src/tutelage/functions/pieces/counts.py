@@ -1,4 +1,4 @@
-"""How many regions to expect before any is found, and the refusal when they are too many."""
+"""How many regions to expect before any is found, and the error when they are too many."""
 
 from dataclasses import dataclass
 from math import comb, log10, prod
@@ -19,7 +19,7 @@ LINES, WALK = 16, 8
 """How many chords are looked at, and how many steps of a random walk through the domain lead to each."""
 MOST_ON_A_CHORD = 1_000_000
 BEYOND = 10
-"""An estimate of more budgets than this is refused at once; below, the count decides."""
+"""An estimate of more budgets than this raises an error at once; below, the count decides."""
 
 
 @printed
@@ -124,8 +124,8 @@ def chords(domain: Domain, seed: int) -> tuple[Tensor, Tensor]:
     return start, end
 
 
-def refuse_beyond(network: Network, domain: Domain, budget: int) -> None:
-    """Refuse before any work what would exceed the budget by far; chords are looked at only where widths allow that."""
+def reject_beyond(network: Network, domain: Domain, budget: int) -> None:
+    """Reject before any work what would exceed the budget by far; chords are looked at only where widths allow that."""
     units, dimension = sum(network.widths[1:-1]), network.inputs
     if min(zaslavsky(units, dimension), at_most(network)) > BEYOND * budget:
         expected = estimate(network, domain)

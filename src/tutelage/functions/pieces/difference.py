@@ -56,7 +56,7 @@ def deepen(network: Network, depth: int) -> Network:
     """The same function with more layers: the highest hidden features, or the inputs, pass through the new ones.
 
     Features that are never negative pass relu and abs unchanged. Others need two units each, since for relu (slope 0)
-    and leaky x = (sigma(x) - sigma(-x)) / (1 + slope); abs forgets their sign, and is refused.
+    and leaky x = (sigma(x) - sigma(-x)) / (1 + slope); abs forgets their sign, and raises an error.
 
     >>> net = Network((torch.ones(1, 2, 3), torch.ones(1, 3, 1)))
     >>> deepen(net, 4).widths

@@ -10,7 +10,7 @@ from torch import Tensor
 from tutelage.errors import TutelageError
 from tutelage.functions.checks import bias
 from tutelage.functions.pieces._skeleton import Complex
-from tutelage.functions.pieces.counts import refuse_beyond, too_many
+from tutelage.functions.pieces.counts import reject_beyond, too_many
 from tutelage.functions.pieces.domain import ROUNDING, Domain, Ends
 from tutelage.functions.pieces.subdivision import BeyondBudget, checked, subdivide
 from tutelage.networks import Network
@@ -18,7 +18,7 @@ from tutelage.networks.activations import gate
 from tutelage.printing import printed
 
 BUDGET = 1_000_000
-"""The most regions, and the most vertices, unless told otherwise: about half a gigabyte in three dimensions."""
+"""The most regions, and the most vertices, by default: about half a gigabyte in three dimensions."""
 
 
 @printed
@@ -96,7 +96,7 @@ class Regions:
     def maps(self, layer: int | None = None) -> tuple[Tensor, Tensor]:
         """The affine map of every region, x -> x A + c, to the pre-activations of a layer or to the outputs.
 
-        layer in 1 .. L (L unless told) -> A [R, d, n_layer], c [R, n_layer].
+        layer in 1 .. L (L by default) -> A [R, d, n_layer], c [R, n_layer].
         """
         return local_maps(self.network, self.signs, layer)
 
@@ -131,7 +131,7 @@ def enumerate_regions(
     (4, 9, 12)
     """
     network, domain = checked(network, domain)
-    refuse_beyond(network, domain, budget)
+    reject_beyond(network, domain, budget)
     try:
         state, per_layer, pieces = subdivide(network, domain, budget, rounding)
     except BeyondBudget as reason:
@@ -164,7 +164,7 @@ def local_maps(network: Network, signs: Tensor, layer: int | None = None) -> tup
 
     .. math:: A_l = A_{l-1} D_{l-1} W_l, \qquad c_l = c_{l-1} D_{l-1} W_l + b_l \qquad (Tian 2020, section 3)
 
-    signs [R, K], layer in 1 .. L (L unless told) -> A [R, d, n_layer], c [R, n_layer].
+    signs [R, K], layer in 1 .. L (L by default) -> A [R, d, n_layer], c [R, n_layer].
     """
     layer = network.depth if layer is None else layer
     if not 1 <= layer <= network.depth:

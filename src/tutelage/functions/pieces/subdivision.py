@@ -2,7 +2,7 @@
 
 The boundary of a unit (where its pre-activation is 0) cuts the regions it passes through; see :mod:`._cutting` for how.
 Signs that rounding error could have decided count as 0: a region thinner than that is not told from none, and where
-such zeros do not fit together the answer is a refusal, never a guess. A vertex lies on its boundaries to rounding
+such zeros do not fit together the answer is an error, never a guess. A vertex lies on its boundaries to rounding
 error; along boundaries that are nearly parallel its place is known only as well as their angle allows.
 """
 
@@ -60,7 +60,7 @@ def subdivide(
 
 
 def checked(network: Network, domain: Domain | Ends) -> tuple[Network, Domain]:
-    """The network in float64 and the domain; refused when regions are not defined or not of one network."""
+    """The network in float64 and the domain; an error when regions are not defined or not of one network."""
     if network.members != 1:
         raise TutelageError(
             f"regions are those of one network, and this is a stack of {network.members}: choose network[s]"

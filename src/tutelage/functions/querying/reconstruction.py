@@ -32,7 +32,7 @@ LINES = 576
 
 _EXACT = 1e-7  # a smaller unexplained share means that all folds are found
 _SEEN = 8_000  # points on which every weight should have an effect
-_DEEPEST = 8  # hidden layers looked for unless told
+_DEEPEST = 8  # hidden layers looked for by default
 _FORMAT = "tutelage-identification-1"
 
 

@@ -20,7 +20,7 @@ def covering_start(teachers: Tensor, directions: Tensor, *, chance: float = 0.9)
 
     teachers [S, r, d] or [1, r, d], directions [S, m, d]; lengths are fitted exactly. ``chance``: the settings tell how
     many random directions would cover every teacher within this gamma with that probability (Zhou et al. 2021, Lemma
-    E.1 with the probability exact; the seed's denominator has another limit).
+    E.1 with the probability exact; the paper's denominator has another limit).
     """
     start = LocalSetting(teachers, fit_lengths(directions, teachers))
     angle = pairs(directions.double(), start.teachers).angle

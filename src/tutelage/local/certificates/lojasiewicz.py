@@ -39,7 +39,7 @@ def lojasiewicz(setting: LocalSetting, *, threshold: float = THRESHOLD, constant
 
 
 def polyak(setting: LocalSetting, *, threshold: float = 1e-3) -> list[Certificate]:
-    """With one student a teacher, |grad L|^2 >= lambda_min(M) w_min L: half of the limit at the optimum (Claim 2)."""
+    """With one student per teacher, |grad L|^2 >= lambda_min(M) w_min L: half of the limit at the optimum (Claim 2)."""
     loss, slope = loss_and_gradient(setting)
     squared = slope.square().sum((1, 2))
     constant = least_eigenvalue(setting) * setting.shortest
@@ -57,6 +57,6 @@ def polyak(setting: LocalSetting, *, threshold: float = 1e-3) -> list[Certificat
         bound = float(constant[s] * loss[s])
         return (Part("all students", (), check("|grad L|^2", float(squared[s]), ">=", bound, "lambda_min(M) w_min L")),)
 
-    statement = "With one student a teacher the squared gradient is at least a constant times the loss."
+    statement = "With one student per teacher the squared gradient is at least a constant times the loss."
     settings = {"threshold": threshold, "empirical": "threshold"}
     return signed(setting, "polyak", "section 4, Claim 2", statement, parts, conditions, **settings)

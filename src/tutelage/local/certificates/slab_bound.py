@@ -10,7 +10,7 @@ from tutelage.local.setting import LocalSetting
 from tutelage.local.slab import lower_bound
 
 CONSTANT = 2.0
-"""Of Lemma 8, empirical: the seed gives none."""
+"""Of Lemma 8, empirical: the paper gives none."""
 
 
 def slab_bound(setting: LocalSetting, *, threshold: float = THRESHOLD, constant: float = CONSTANT) -> list[Certificate]:

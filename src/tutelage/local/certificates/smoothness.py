@@ -15,11 +15,11 @@ from tutelage.local.exact import gradient
 from tutelage.local.setting import LocalSetting
 
 CONSTANT = 3.0
-"""Of Lemma 12, empirical: the seed gives none."""
+"""Of Lemma 12, empirical: the paper gives none."""
 
 
 def smoothness(setting: LocalSetting, step: Tensor | None = None, *, constant: float = CONSTANT) -> list[Certificate]:
-    """Lemma 12 for a step U [S, m, d] (one of gradient descent unless told), Lemma 13 and the mass of Lemma C.3."""
+    """Lemma 12 for a step U [S, m, d] (one of gradient descent by default), Lemma 13 and the mass of Lemma C.3."""
     moved = -usual_rate(setting)[:, None, None] * gradient(setting) if step is None else step
     rest, slopes, gap = remainder(setting, moved), gradient_size(setting), mass_gap(setting)
     off = ROUNDING * size(setting)

@@ -47,8 +47,8 @@ class MarginScene:
         """The max-margin vectors, or why there are none."""
         try:
             return max_margins(self.course.data)
-        except TutelageError as refusal:
-            return str(refusal)
+        except TutelageError as error:
+            return str(error)
 
     def separable(self, s: int) -> tuple[Condition, ...]:
         """Orthogonal separability of one member's data (Phuong 2021, eq. 3.1)."""

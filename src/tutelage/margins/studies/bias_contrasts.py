@@ -46,7 +46,7 @@ STARTS: dict[Scale, int] = {"smoke": 8, "quick": 200, "paper": 1_000}
     paper="phuong2021",
     figure="sec. 3, contrasts",
     shows="No figure: Theorem 3.1 asks for a start near zero, orthogonally separable data and a unit that lives, which "
-    "happens with probability 1 - 2^-p; the seed says that the results hold for general losses.",
+    "happens with probability 1 - 2^-p; the paper says that the results hold for general losses.",
 )
 def bias_contrasts(scale: Scale) -> Plan:
     """What becomes of the max-margin limit when one of its assumptions is dropped."""

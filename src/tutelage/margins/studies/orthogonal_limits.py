@@ -31,7 +31,7 @@ SEEDS: dict[Scale, int] = {"smoke": 2, "quick": 20, "paper": 100}
 
 @dataclass(frozen=True)
 class Case:
-    """A distribution of points and the scale of the start; the seed's distribution wants a smaller one (Lemma 3.1)."""
+    """A distribution of points and the scale of the start; the paper's distribution wants a smaller one (Lemma 3.1)."""
 
     name: str
     distribution: str
@@ -224,7 +224,7 @@ def draw(found: list[Nearing]) -> Figure:
 
 
 def _left(panel: Axes, log_t: np.ndarray, late: np.ndarray, one: Nearing) -> None:
-    """What is left of (3.8), one line a seed, those whose supports span the space apart, with both guides."""
+    """What is left of (3.8), one line per seed, those whose supports span the space apart, with both guides."""
     for spanning, colour, name in ((False, PALETTE[0], "supports do not span"), (True, PALETTE[3], "supports span")):
         lines = one.first[:, one.spans == spanning]
         if lines.size:

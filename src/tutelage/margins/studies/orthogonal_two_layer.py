@@ -35,7 +35,7 @@ def orthogonal_two_layer(scale: Scale) -> Plan:
 
 
 def theirs(found: list[SeparableNetworks]) -> SeparableNetworks:
-    """Networks trained as long as the seed's."""
+    """Networks trained as long as the paper's."""
     return [one for one in found if one.epochs <= THEIRS][-1]
 
 
@@ -133,7 +133,7 @@ beyond_the_sum = Claim(
 still_turning = Claim(
     "with longer training units go on turning from the class sum to the max-margin vector",
     statistic="mean cosine with the max-margin vector less that with the class sum, at the longest training minus "
-    "after the seed's 500 epochs, seed by seed",
+    "after the paper's 500 epochs, seed by seed",
     expected="> 0",
     refuted_by="an interval over seeds below 0",
     values=lambda found: {

@@ -24,7 +24,7 @@ ALIGNED = "a student unit has this boundary"
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """The numbers of one scene, stacked: one row a member, one column a teacher unit."""
+    """The numbers of one scene, stacked: one row per member, one column per teacher unit."""
 
     found: Evidence
     between: Distances
@@ -89,7 +89,7 @@ def _coefficients(scene: Scene, found: Evidence) -> Tensor:
 
 
 def gradient_condition(scene: Scene, found: Evidence, tolerance: Tensor) -> list[Condition]:
-    """|g_1| at every sample and at the points of the proof, the largest of both: one condition a member."""
+    """|g_1| at every sample and at the points of the proof, the largest of both: one condition per member."""
     on_samples, at_sample = scene.gradients[0].abs().flatten(1).max(1)
     used = (found.kink > 0)[..., None, None] * found.gradients.abs()
     between = used.flatten(1).amax(1)
@@ -126,7 +126,7 @@ def apart_condition(scene: Scene, between: Distances, near: Tensor) -> list[Cond
 
 
 def findings(scene: Scene, seen: Look) -> list[Finding]:
-    """One finding a member, one part a teacher unit."""
+    """One finding per member, one part per teacher unit."""
     gradient = gradient_condition(scene, seen.found, seen.tolerance)
     apart = apart_condition(scene, seen.between, seen.alignment)
     u = scene.sample_heights[..., : scene.m]

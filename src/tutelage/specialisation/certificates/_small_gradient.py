@@ -57,7 +57,7 @@ class Band:
 def findings(
     scene: Scene, around: list[Surroundings], epsilon: float, apart: float | None, augmentation: Augmentation
 ) -> list[Finding]:
-    """One finding a member, one part a teacher unit."""
+    """One finding per member, one part per teacher unit."""
     if not epsilon > 0:
         raise TutelageError(f"alignment is asked for within an epsilon above 0, not {epsilon}")
     separation = epsilon if apart is None else apart

@@ -17,6 +17,6 @@ def alignment(scene: Scene, *, tolerance: float | None = None, alignment: float 
     :math:`4\max|g_k| \ge |\alpha_{kj}|\,\mathrm{kink}`, which only a tolerance above rounding allows.
 
     tolerance: the largest gradient taken for zero; alignment: the distance up to which two boundaries count as the
-    same (Tian 2020, Def. 3). Both are at the level of rounding unless told.
+    same (Tian 2020, Def. 3). Both are at the level of rounding by default.
     """
     return findings(scene, look(scene, tolerance, alignment))

@@ -1,7 +1,7 @@
 """How far apart two boundaries are (Tian 2020, Defs. 3 and 9), whatever side of them a unit is active on.
 
-The seed calls two units aligned when sin(theta) <= eps and |b - b'| <= eps, and means it to stay true when a unit is
-turned over. Turning over sends [w~, b] to [-w~, -b] (the seed writes [-w~, b], which is another hyperplane), so the
+The paper calls two units aligned when sin(theta) <= eps and |b - b'| <= eps, and means it to stay true when a unit is
+turned over. Turning over sends [w~, b] to [-w~, -b] (the paper writes [-w~, b], which is another hyperplane), so the
 offsets are compared with the sign that brings the normals to an angle of at most 90 degrees.
 
 That matters: relu(u) = u + relu(-u), so a student may learn a teacher unit with a unit that is turned over and another

@@ -74,8 +74,8 @@ def noisy_recovery(
     and 6 (:func:`bounds`), all units of teacher and student counted; the nearest unit must not be another teacher.
     Offsets are compared with normals at an acute angle, which Lemma 5 tacitly does.
 
-    epsilon: the upper bound itself unless told; radius: the ball's, as far as the boundary of k unless told;
-    epsilon_0 >= epsilon: equal unless told, and then delta drops out.
+    epsilon: the upper bound itself by default; radius: the ball's, as far as the boundary of k by default;
+    epsilon_0 >= epsilon: equal by default, and then delta drops out.
     """
     if not 0 < delta < 0.5:
         raise TutelageError(f"delta lies between 0 and 1/2, not at {delta}")

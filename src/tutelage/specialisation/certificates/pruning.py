@@ -20,7 +20,7 @@ FAN_OUT = "net fan-out of the units with this boundary"
 
 @dataclass(frozen=True, eq=False)
 class BoundaryGroups:
-    """Students by boundary, one row a unit: the unit that stands for its group, their net fan-out and its bound.
+    """Students by boundary, one row per unit: the unit that stands for its group, their net fan-out and its bound.
 
     leader: the first student with this boundary [S, n]; unaligned: bool [S, n], leaders that share no teacher's
     boundary; net: sum of v_k' |w~_k'| over the group [S, n, C]; bound: what the gradient leaves possible for its norm
@@ -94,7 +94,7 @@ def pruning(scene: Scene, *, tolerance: float | None = None, alignment: float | 
     not vanish.
 
     tolerance: the largest gradient taken for zero; alignment: how near (Tian 2020, Def. 3) a teacher unit must be for a
-    student to count as aligned. Both are at the level of rounding unless told.
+    student to count as aligned. Both are at the level of rounding by default.
     """
     found = groups(scene, alignment)
     near = aligned_at(scene, alignment)

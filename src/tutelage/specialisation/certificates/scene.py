@@ -195,7 +195,7 @@ def scenes(teacher: Network, students: Network, points: Tensor | Inputs) -> Iter
 
 
 def _checked(teacher: Network, students: Network, points: Tensor | Inputs) -> tuple[Network, Tensor]:
-    """The teacher, one a member, and the points [S, N, d]; refused where the theorems cannot speak of them."""
+    """The teacher, one per member, and the points [S, N, d]; an error where the theorems cannot speak of them."""
     points = points.train if isinstance(points, Inputs) else points
     for network, who in ((teacher, "teacher"), (students, "students")):
         if network.activation not in ("relu", "leaky"):
@@ -224,7 +224,7 @@ def _checked(teacher: Network, students: Network, points: Tensor | Inputs) -> tu
 
 
 def _matched(teacher: Network, students: Network) -> None:
-    """Refuse a teacher that these students cannot have learned from."""
+    """Reject a teacher that these students cannot have learned from."""
     if teacher.members not in (1, students.members):
         raise TutelageError(
             f"there are {teacher.members} teachers and {students.members} students: give one, or one a student"

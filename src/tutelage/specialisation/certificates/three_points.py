@@ -26,7 +26,7 @@ def three_points(scene: Scene) -> Sequence[Finding]:
     :math:`e = \varepsilon_h \tilde w_j` one of :math:`x_j, x_j \pm e` has
     :math:`|h| > |c_j| (1 - c_\mathrm{leaky})(\varepsilon_h - \varepsilon_l)/5`.
 
-    The lemma asks :math:`|w_{j'} \cdot e| \le \varepsilon_h` of the other units too (the seed writes it for j alone),
+    The lemma asks :math:`|w_{j'} \cdot e| \le \varepsilon_h` of the other units too (the paper writes it for j alone),
     which this e gives, and c_j other than 0.
     """
     sample, low, gap = _nearest_samples(scene)

@@ -18,7 +18,7 @@ POLARITIES = (0.0, 1.0, 2.0)
     "l-shape",
     paper="tian2020",
     figure="5",
-    shows="One point a student unit, for 1, 2, 5 and 10 times as many students as the ten teacher units: units that "
+    shows="One point per student unit, for 1, 2, 5 and 10 times as many students as the ten teacher units: units that "
     "resemble no teacher have small fan-out, and high polarity p makes recovery harder, above all at 1x.",
 )
 def l_shape(scale: Scale) -> Plan:

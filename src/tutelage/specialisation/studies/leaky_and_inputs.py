@@ -33,7 +33,7 @@ SLOPE, UNITS, WIDTH_FACTOR, POLARITY = 0.1, 10, 5, 1.0
     "leaky-and-inputs",
     paper="tian2020",
     figure="5, repeated",
-    shows="No figure: the seed's theory covers leaky ReLU and any inputs; its two-layer experiments are ReLU on "
+    shows="No figure: the paper's theory covers leaky ReLU and any inputs; its two-layer experiments are ReLU on "
     "Gaussian inputs.",
 )
 def leaky_and_inputs(scale: Scale) -> Plan:

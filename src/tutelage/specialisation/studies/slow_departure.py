@@ -80,7 +80,7 @@ def departures(results: Results) -> DepartureTimes:
 
 
 def _opposite(gap: float, lengths: np.ndarray) -> torch.Tensor:
-    """One student a seed at angle pi - gap: [S, 1, 3]."""
+    """One student per seed at angle pi - gap: [S, 1, 3]."""
     direction = torch.tensor([math.cos(math.pi - gap), math.sin(math.pi - gap), 0.0], dtype=torch.float64)
     return torch.tensor(lengths)[:, None, None] * direction
 

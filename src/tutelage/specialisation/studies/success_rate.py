@@ -35,7 +35,9 @@ def success_rate(scale: Scale) -> Plan:
 
 
 def draw(results: Results, early: int) -> Figure:
-    """Recovery of unit j against j: a panel a polarity, a colour a width_factor, dotted early and solid at the end."""
+    """Recovery of unit j against j: one panel per polarity, a colour a width_factor, dotted early and solid at the
+    end.
+    """
     polarities, width_factors = results.values("polarity"), results.values("width_factor")
     figure, axes = panel_grid(
         [""], [f"p = {p:g}" for p in polarities], "teacher unit, strongest first", "success rate", size=(2.1, 2.4)

@@ -19,7 +19,7 @@ def panel_grid(
     size: tuple[float, float] = (2.2, 1.9),
     **shared: Any,
 ) -> tuple[Figure, np.ndarray]:
-    """A figure with one panel a row and column, labelled at the margins: axes [len(rows), len(columns)]."""
+    """A figure with one panel per row and column, labelled at the margins: axes [len(rows), len(columns)]."""
     figure = Figure(figsize=(size[0] * len(columns) + 0.9, size[1] * len(rows) + 0.7), layout="constrained")
     options: dict[str, Any] = {"sharex": True, "sharey": True} | shared
     axes = figure.subplots(len(rows), len(columns), squeeze=False, **options)

@@ -1,4 +1,4 @@
-"""`--track mlflow` or `--track mlflow:URI`: one MLflow run an experiment and one a study, in the experiment
+"""`--track mlflow` or `--track mlflow:URI`: one MLflow run an experiment and one per study, in the experiment
 "tutelage".
 """
 

@@ -1,4 +1,4 @@
-"""`--track tensorboard:FOLDER`: event files that TensorBoard shows, one folder an experiment and one a study."""
+"""`--track tensorboard:FOLDER`: event files that TensorBoard shows, one folder an experiment and one per study."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from tutelage.studies.tracking.tracker import Tracker, counts, curves, settings,
 
 @tracker("tensorboard")
 class TensorBoard(Tracker):
-    """Writes below the given folder, `tensorboard` unless told."""
+    """Writes below the given folder, `tensorboard` by default."""
 
     def __init__(self, folder: str) -> None:
         self.folder = Path(folder or "tensorboard")

@@ -1,6 +1,6 @@
 r"""The two augmentations of a data set that the sample bounds of Tian 2020 ask for (Def. 7).
 
-Points are [S, N, d], or [N, d] for one set, and the augmented set begins with the points themselves. The seed moves
+Points are [S, N, d], or [N, d] for one set, and the augmented set begins with the points themselves. The paper moves
 them by :math:`2\varepsilon/(c K^{3/2})` (:func:`step`), with K the units of the lowest layer of teacher and student.
 """
 

@@ -1,4 +1,4 @@
-"""Inputs: points to learn from and points to be judged on, one set a member."""
+"""Inputs: points to learn from and points to be judged on, one set per member."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from tutelage.settings import Recipe
 @printed
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """Training and evaluation points of S members: train [S, N, d], evaluate [S, M, d], one seed a member.
+    """Training and evaluation points of S members: train [S, N, d], evaluate [S, M, d], one seed per member.
 
     Where all members share their points, both are views that repeat one array along the member axis.
     """
@@ -46,7 +46,7 @@ class Distribution(Recipe):
         """``count`` points of each stream: keys [S] -> [S, count, dimension]."""
 
     def draw(self, teacher: Network, seeds: Sequence[int]) -> Inputs:
-        """Training and evaluation points for the members of a teacher, one seed a member."""
+        """Training and evaluation points for the members of a teacher, one seed per member."""
         if teacher.members != len(seeds):
             raise TutelageError(
                 f"there are {teacher.members} teachers and {len(seeds)} seeds: build both from the same seeds"

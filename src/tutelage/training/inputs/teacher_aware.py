@@ -15,7 +15,7 @@ from tutelage.training.inputs.inputs import Distribution
 
 
 class TeacherAware(Distribution):
-    r"""Gaussian points moved to the teacher's boundaries; evaluation points stay Gaussian unless told otherwise.
+    r"""Gaussian points moved to the teacher's boundaries; evaluation points stay Gaussian by default.
 
     For teacher unit j a Gaussian point is projected onto the hyperplane :math:`\tilde w^*_j x + b_j = 0`; with it come
     the two points moved by :math:`\pm a\,\tilde w^*_j`, a uniform in std * [near, near + spread]. Every point is then

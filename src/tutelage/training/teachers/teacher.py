@@ -1,4 +1,4 @@
-"""How a teacher is made: a recipe that builds a stack of networks, one a seed."""
+"""How a teacher is made: a recipe that builds a stack of networks, one per seed."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -25,4 +25,4 @@ class Teacher(Recipe):
         dtype: torch.dtype = torch.float32,
         device: torch.device | str = "cpu",
     ) -> Network:
-        """One teacher a seed; ``distribution`` is where its inputs will come from, for recipes that look at them."""
+        """One teacher per seed; ``distribution`` is where its inputs will come from, for recipes that look at them."""

@@ -1,0 +1,6 @@
+"""The extension of the documentation is imported from docs/_ext."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "docs" / "_ext"))

@@ -1,0 +1,40 @@
+"""Numbers that the pages quote are those of the stored results."""
+
+import json
+from collections import Counter
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+QUOTED = yaml.safe_load((Path(__file__).parent / "numbers.yaml").read_text())
+
+
+def stored(study: str, name: str):
+    return json.loads((ROOT / "docs/results/paper" / study / name).read_text())
+
+
+def rounds_to(value: float, printed: str) -> bool:
+    """Whether a number, rounded, is what is printed.
+
+    >>> rounds_to(0.50001, "0.50"), rounds_to(-2.9862, "-2.99"), rounds_to(0.52, "0.51")
+    (True, True, False)
+    """
+    exponent = Decimal(printed).as_tuple().exponent
+    return abs(value - float(printed)) <= 0.5000001 * 10.0 ** int(exponent)
+
+
+@pytest.mark.parametrize("quoted", QUOTED, ids=lambda q: f"{Path(q['page']).stem}: {q['text']}")
+def test_a_quoted_number_is_the_stored_one(quoted):
+    assert quoted["text"] in (ROOT / quoted["page"]).read_text()
+    if "seconds" in quoted:
+        assert rounds_to(stored(quoted["study"], "provenance.json")["seconds"], quoted["seconds"])
+        return
+    claims = stored(quoted["study"], "claims.json")
+    if "counts" in quoted:
+        assert Counter(claim["verdict"] for claim in claims) == quoted["counts"]
+        return
+    (claim,) = [c for c in claims if c["claim"].startswith(quoted["claim"]) and c["setting"] == str(quoted["setting"])]
+    assert rounds_to(quoted.get("times", 1) * claim["measured"], quoted["value"]), claim["measured"]

@@ -1,0 +1,92 @@
+"""The site is built without a warning and without the network; every link inside it leads somewhere."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+pytest.importorskip("sphinx", reason="THE DOCUMENTATION IS NOT TESTED: install the extra 'docs'")
+
+ROOT = Path(__file__).parents[2]
+PAGES_WITHOUT_TEXT = {"genindex", "search", "py-modindex", "sg_api_usage"}
+
+
+class Page(HTMLParser):
+    """Links, anchors, sources of scripts and images, and the words of the article of a page."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.loaded: list[str] = []
+        self.anchors: set[str] = set()
+        self.words = 0
+        self._inside = 0
+        self.feed(path.read_text())
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        if given.get("id"):
+            self.anchors.add(given["id"])
+        if tag == "a" and given.get("href"):
+            self.links.append(given["href"])
+        if tag in ("img", "script") and given.get("src"):
+            self.loaded.append(given["src"])
+        if tag == "link" and given.get("rel") == "stylesheet":
+            self.loaded.append(given["href"])
+        self._inside += tag == "article"
+
+    def handle_endtag(self, tag):
+        self._inside -= tag == "article"
+
+    def handle_data(self, data):
+        if self._inside:
+            self.words += len(data.split())
+
+
+def build(folder: Path) -> None:
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-j", "2", "-d", str(folder / "doctrees")]
+    source = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
+    environment = os.environ | {"PYTHONPATH": source, "MPLBACKEND": "Agg"}
+    done = subprocess.run(
+        [*command, str(ROOT / "docs"), str(folder / "html")], capture_output=True, text=True, env=environment
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def broken(path: Path, page: Page, pages: dict[Path, Page]) -> Iterator[str]:
+    """Links and files of a page that are not there, and files that are loaded from the network."""
+    for link in [*page.links, *page.loaded]:
+        parts = urlsplit(link)
+        if parts.scheme or link.startswith("//"):
+            if link in page.loaded and parts.scheme != "data":
+                yield f"{link} is loaded from the network"
+            continue
+        target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+        if not target.exists():
+            yield f"{link} does not exist"
+        elif parts.fragment and target in pages and unquote(parts.fragment) not in pages[target].anchors:
+            yield f"{link} has no such place"
+
+
+def test_the_site_is_whole(tmp_path):
+    build(tmp_path)
+    pages = {path.resolve(): Page(path) for path in (tmp_path / "html").rglob("*.html") if "_static" not in path.parts}
+    assert len(pages) > 100
+    wrong = {str(path.name): list(broken(path, page, pages)) for path, page in pages.items()}
+    assert {name: found for name, found in wrong.items() if found} == {}
+    empty = [p.name for p, page in pages.items() if page.words < 15 and p.stem not in PAGES_WITHOUT_TEXT]
+    assert empty == []
+
+
+def test_a_broken_link_is_found(tmp_path):
+    (tmp_path / "a.html").write_text(
+        "<a href='b.html'>x</a><a href='#y'>z</a><script src='https://x.org/a.js'></script>"
+    )
+    path = (tmp_path / "a.html").resolve()
+    page = Page(path)
+    assert len(list(broken(path, page, {path: page}))) == 3
