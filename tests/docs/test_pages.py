@@ -57,7 +57,9 @@ def test_the_readme_counts_the_studies():
 
 def test_a_page_has_claims_figure_cost_citation_and_source(stored):
     experiments = [{"kind": "students", "device": "NVIDIA H200", "seconds": 1.0}]
-    page = study_page.page(stored(claim(), commit="abc1234", experiments=experiments)["l-shape"])
+    page = study_page.page(stored(claim(), commit="abc1234", experiments=experiments)["l-shape"], "Because of this.")
+    assert "Because of this." in page
+    assert "All 1 verdicts are as expected" in page
     assert "../results/paper/l-shape/figure.png" in page
     assert r"\|w\_\*\| falls" in page
     assert "0.25 ± 0.01" in page
@@ -79,7 +81,7 @@ def test_verdicts_that_are_not_known_yet_are_shown(stored):
     page = study_page.page(study)
     assert "verdict-saturated" in page
     assert "verdict-odd" in page
-    assert "Of 3 checks 1 holds, 1 odd, 1 saturated" in page
+    assert "Of 3 verdicts 1 holds, 1 odd, 1 saturated" in page
     assert front.verdict_class(study) == "open"
 
 
@@ -94,7 +96,7 @@ def test_a_study_without_results_says_so(stored):
 def test_what_does_not_hold_is_listed_with_its_reason(stored):
     studies = stored(claim(), claim(setting="p = 2", verdict="fails", measured=0.75, stderr=None))
     page = verdicts.page([studies["l-shape"], studies["success-rate"]], {"l-shape": "Because of this."})
-    assert "Of 2 checks in 1 stored runs, 1 holds, 1 fails." in page
+    assert "Of 2 verdicts in 1 stored runs, 1 holds, 1 fails." in page
     assert "**Why.** Because of this." in page
     assert "| p = 2 |" in page
     assert "| p = 1 |" not in page
@@ -105,13 +107,35 @@ def test_every_explanation_is_of_a_study_with_something_to_explain():
     reasons = yaml.safe_load((DOCS / "explained.yaml").read_text())
     studies = {study.name: study for study in gallery_studies(DOCS)}
     for name in reasons:
-        assert any(set(results.counts) - {"holds"} for results in studies[name].stored), name
+        assert any(results.not_good for results in studies[name].stored), name
 
 
 def test_every_failing_check_is_explained():
     reasons = yaml.safe_load((DOCS / "explained.yaml").read_text())
-    failing = {s.name for s in gallery_studies(DOCS) for results in s.stored if results.counts["fails"]}
+    failing = {
+        s.name
+        for s in gallery_studies(DOCS)
+        for results in s.stored
+        if set(results.counts) & {"fails", "does not pass"}
+    }
     assert failing <= set(reasons)
+
+
+def test_checks_intervals_and_reasons_are_shown(stored):
+    check = claim(verdict="does not pass", stderr=None, n=1, reason="rounding", method="check")
+    every = claim(setting="p = 2", interval=[0.2, 0.31], method="Student", reason="rounding")
+    study = stored(check, every)["l-shape"]
+    page = study_page.page(study)
+    assert "| 0.2 to 0.31 |" in page
+    assert "Interval: Student." in page
+    assert "Threshold: rounding." in page
+    assert "verdict-does-not-pass" in page
+    assert "earlier rules" not in page
+    assert front.verdict_class(study) == "fails"
+
+
+def test_verdicts_by_earlier_rules_say_so(stored):
+    assert "earlier rules" in study_page.page(stored(claim())["l-shape"])
 
 
 def test_thumbnails_are_small(stored, tmp_path):

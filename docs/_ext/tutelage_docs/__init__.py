@@ -16,10 +16,10 @@ __all__ = ["pages", "setup"]
 
 def pages(docs: Path) -> dict[str, str]:
     """Every generated page: path below docs -> text."""
-    studies = gallery_studies(docs)
-    written = {f"gallery/{study.name}.md": study_page.page(study) for study in studies}
+    studies, reasons = gallery_studies(docs), verdicts.read_reasons(docs)
+    written = {f"gallery/{study.name}.md": study_page.page(study, reasons.get(study.name, "")) for study in studies}
     written["gallery/index.md"] = front.page(studies)
-    written["gallery/not_reproduced.md"] = verdicts.page(studies, verdicts.read_reasons(docs))
+    written["gallery/not_reproduced.md"] = verdicts.page(studies, reasons)
     return written | api.pages()
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from PIL import Image
 
 from tutelage.papers import PAPERS
-from tutelage_docs.stored import GOOD, GalleryStudy, summary
+from tutelage_docs.stored import BAD, GalleryStudy, summary
 
 SUBJECTS = {
     "specialisation": "Specialisation: which teacher units students recover",
@@ -53,9 +53,9 @@ def verdict_class(study: GalleryStudy) -> str:
     """How a study is filtered: all checks hold, some fail, some are open, or nothing is stored."""
     if study.first is None:
         return "none"
-    if set(study.first.counts) == {GOOD}:
+    if not study.first.not_good:
         return "holds"
-    return "fails" if study.first.counts["fails"] else "open"
+    return "fails" if any(study.first.counts[verdict] for verdict in BAD) else "open"
 
 
 def _filters(studies: list[GalleryStudy]) -> str:

@@ -44,7 +44,7 @@ def rewritten(text: str) -> str:
 def link_studies(app: Sphinx, doctree: nodes.document) -> None:
     """Every name of a study in code becomes a link to its page.
 
-    A name that is also an ordinary word (``images``) is one only after "study".
+    A name that is also an ordinary word (``images``) is one only after "study", or alone in a cell of a table.
     """
     docname = app.env.docname
     if docname.startswith(("api/", "auto_examples/")):
@@ -61,8 +61,10 @@ def _is_study(literal: nodes.literal, name: str) -> bool:
         if isinstance(parent, (nodes.reference, pending_xref, nodes.title)):
             return False
         parent = parent.parent
-    before = literal.parent[literal.parent.index(literal) - 1] if literal.parent.index(literal) else None
-    return "-" in name or (before is not None and re.search(r"stud(y|ies) $", before.astext()) is not None)
+    place = literal.parent.index(literal)
+    alone = len(literal.parent) == 1 and isinstance(literal.parent.parent, nodes.entry)  # in a table of studies
+    before = literal.parent[place - 1].astext() if place else ""
+    return "-" in name or alone or re.search(r"stud(y|ies) $", before) is not None
 
 
 def _reference(docname: str, name: str, literal: nodes.literal) -> pending_xref:

@@ -10,13 +10,17 @@ from typing import Any
 
 from tutelage.papers import PAPERS, Paper
 from tutelage.studies import STUDIES, Study
+from tutelage.studies.report.study_files import EARLIER
 from tutelage.studies.study import source
 
 SCALES = ("paper", "quick")
 """Scales whose results are stored, the one to show first before the other."""
 
-GOOD = "holds"
-"""The verdict of a claim that came out as the paper says; every other verdict is named on the pages."""
+GOOD = ("holds", "passes")
+"""Verdicts of claims and checks that came out as expected; every other one is listed with its numbers."""
+BAD = ("fails", "does not pass")
+"""Verdicts of claims and checks that came out otherwise."""
+_SEVERAL = {"holds": "hold", "fails": "fail", "passes": "pass", "does not pass": "do not pass"}
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,16 @@ class StoredStudy:
     def counts(self) -> Counter[str]:
         """How many settings got each verdict."""
         return Counter(str(claim["verdict"]) for claim in self.claims)
+
+    @property
+    def not_good(self) -> list[dict[str, Any]]:
+        """The claims that did not come out as expected, failing ones first."""
+        return sorted((c for c in self.claims if c["verdict"] not in GOOD), key=lambda c: c["verdict"] not in BAD)
+
+    @property
+    def by_earlier_rules(self) -> bool:
+        """Whether the verdicts were stored before intervals fitted the statistic."""
+        return any(claim.get("method", EARLIER) == EARLIER for claim in self.claims)
 
     @property
     def seconds(self) -> float | None:
@@ -104,9 +118,5 @@ def summary(counts: Mapping[str, int]) -> str:
     >>> summary({"fails": 1, "holds": 12}), summary({"holds": 1}), summary({"saturated": 2})
     ('12 hold, 1 fails', '1 holds', '2 saturated')
     """
-    order = sorted(counts, key=lambda verdict: (verdict != GOOD, verdict))
-    return ", ".join(f"{counts[v]} {_plural(v, counts[v])}" for v in order if counts[v])
-
-
-def _plural(verdict: str, count: int) -> str:
-    return verdict.removesuffix("s") if count != 1 and verdict in ("holds", "fails") else verdict
+    order = sorted((v for v in counts if counts[v]), key=lambda verdict: (verdict not in GOOD, verdict))
+    return ", ".join(f"{counts[v]} {_SEVERAL.get(v, v) if counts[v] != 1 else v}" for v in order)

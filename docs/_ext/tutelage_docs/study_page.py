@@ -7,11 +7,13 @@ from tutelage_docs.markup import duration, escape, number, sentence, table
 from tutelage_docs.stored import GalleryStudy, StoredStudy, summary
 
 MEANINGS = {
-    "holds": "the value, with its interval over members, lies on the expected side of the threshold",
-    "fails": "the value, with its interval over members, lies on the other side",
+    "holds": "the interval over members lies on the expected side of the threshold",
+    "fails": "the interval over members lies on the other side of the threshold",
     "undecided": "the interval over members contains the threshold",
-    "saturated": "both sides of the comparison are at the ceiling, so that it decides nothing",
-    "vacuous": "the bound cannot be missed, so that it decides nothing",
+    "saturated": "both sides of a comparison are at a limit, so that no difference can be seen",
+    "vacuous": "a network that has learnt nothing, or the worst that is possible, meets the claim as well",
+    "passes": "every value of a deterministic check satisfies the bound",
+    "does not pass": "some value of a deterministic check does not satisfy the bound",
 }
 """Verdicts in words; a verdict without an entry stands for itself."""
 
@@ -19,13 +21,14 @@ REPORTED = ("reported", "paper_value", "printed")
 """Fields of a claim that may carry the number that the paper prints."""
 
 
-def page(study: GalleryStudy) -> str:
-    """The Markdown page of a study."""
+def page(study: GalleryStudy, reason: str = "") -> str:
+    """The Markdown page of a study; reason: why some of its claims do not hold, where that is known."""
     parts = [
         f"# {escape(study.title)}",
-        f"`{study.name}` reproduces {escape(study.source)}. Subject: {_subject_link(study)}.",
-        f"**The paper's figure or statement.** {sentence(study.shows)}",
+        f"Study `{study.name}`, after {escape(study.source)}. Subject: {_subject_link(study)}.",
+        f"**What the paper shows.** {sentence(study.shows)}",
     ]
+    parts += [f"**Why some claims do not hold.** {' '.join(reason.split())}"] if reason else []
     parts += [_results(study, stored) for stored in study.stored] or [_nothing(study)]
     parts += [_run(study), _citation(study), _source(study)]
     return "\n\n".join(parts) + "\n"
@@ -68,30 +71,43 @@ def _cost(stored: StoredStudy) -> str:
 def _verdict_words(stored: StoredStudy) -> str:
     total = sum(stored.counts.values())
     meanings = [f"*{v}*: {MEANINGS[v]}" for v in MEANINGS if stored.counts.get(v)]
-    return f"**Of {total} checks {summary(stored.counts)}** ({'; '.join(meanings)})."
+    rules = " Verdicts of this run follow earlier rules: Student's interval for every statistic."
+    which = (
+        f"Of {total} verdicts {summary(stored.counts)}" if stored.not_good else f"All {total} verdicts are as expected"
+    )
+    words = f"**{which}** ({'; '.join(meanings)})."
+    return words + (rules if stored.by_earlier_rules else "")
 
 
 def _claim(rows: list[dict[str, Any]]) -> str:
     """One claim with a table of its settings."""
     first = rows[0]
-    reported = any(_reported(row) is not None for row in rows)
-    head = ["setting", "verdict", *(["paper"] if reported else []), "expected", "measured", "n"]
     lines = [f"**{sentence(first['claim'])}**", f"Statistic: {escape(first['statistic'])}."]
-    body = [
-        [
-            escape(row["setting"]) or "all",
-            verdict(row["verdict"]),
-            *([number(_reported(row))] if reported else []),
-            escape(row["expected"]),
-            measured(row),
-            str(row["n"]),
-        ]
-        for row in rows
-    ]
-    lines.append(table(head, body))
+    if first.get("reason"):
+        lines[-1] += f" Threshold: {escape(first['reason'])}."
+    lines.append(_settings(rows))
+    methods = sorted({row["method"] for row in rows if row.get("interval")})
+    if methods:
+        lines.append(f"Interval: {escape(', '.join(methods))}.")
     if first.get("refuted_by"):
         lines.append(f"What would refute it: {escape(first['refuted_by'])}.")
     return "\n\n".join(lines)
+
+
+def _settings(rows: list[dict[str, Any]]) -> str:
+    """The table of a claim: one row per setting, with columns for what the rows have."""
+    columns = {
+        "setting": [escape(row["setting"]) or "all" for row in rows],
+        "verdict": [verdict(row["verdict"]) for row in rows],
+        "paper": [number(_reported(row)) for row in rows],
+        "expected": [escape(row["expected"]) for row in rows],
+        "measured": [measured(row) for row in rows],
+        "95 % interval": [" to ".join(map(number, row.get("interval") or ())) for row in rows],
+        "n": [str(row["n"]) for row in rows],
+    }
+    empty = {"paper": all(_reported(row) is None for row in rows), "95 % interval": not any(columns["95 % interval"])}
+    shown = {name: cells for name, cells in columns.items() if not empty.get(name)}
+    return table(list(shown), [list(cells) for cells in zip(*shown.values(), strict=True)])
 
 
 def _reported(row: dict[str, Any]) -> Any:

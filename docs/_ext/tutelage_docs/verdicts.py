@@ -2,12 +2,11 @@
 
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import yaml
 
 from tutelage_docs.markup import escape, sentence, table
-from tutelage_docs.stored import GOOD, GalleryStudy, StoredStudy, summary
+from tutelage_docs.stored import GalleryStudy, StoredStudy, summary
 from tutelage_docs.study_page import MEANINGS, measured, verdict
 
 
@@ -22,24 +21,20 @@ def page(studies: list[GalleryStudy], reasons: dict[str, str]) -> str:
     total = sum((results.counts for _, results in stored), Counter())
     parts = [
         "# What did not reproduce, and why",
-        f"Of {sum(total.values())} checks in {len(stored)} stored runs, {summary(total)}. A check is one claim in one "
-        "setting, with a threshold that was fixed before its results were seen unless the claim says otherwise. "
-        + " ".join(f"*{v.capitalize()}*: {MEANINGS[v]}." for v in MEANINGS if total[v]),
+        f"Of {sum(total.values())} verdicts in {len(stored)} stored runs, {summary(total)}. A verdict is that of one "
+        "claim in one setting, with a threshold that was fixed before its results were seen unless the claim says "
+        "otherwise. " + " ".join(f"*{v.capitalize()}*: {MEANINGS[v]}." for v in MEANINGS if total[v]),
         "This page is written from the stored results; explanations are written by hand. A study that is not listed "
-        "has no check that does not hold.",
+        "has none of these.",
         _without(studies),
     ]
-    parts += [_section(study, results, reasons.get(study.name)) for study, results in stored if _open(results)]
+    parts += [_section(study, results, reasons.get(study.name)) for study, results in stored if results.not_good]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _without(studies: list[GalleryStudy]) -> str:
     names = [f"`{study.name}`" for study in studies if not study.stored]
     return f"No results are stored of {', '.join(names)}." if names else ""
-
-
-def _open(results: StoredStudy) -> list[dict[str, Any]]:
-    return [claim for claim in results.claims if claim["verdict"] != GOOD]
 
 
 def _section(study: GalleryStudy, results: StoredStudy, reason: str | None) -> str:
@@ -51,7 +46,7 @@ def _section(study: GalleryStudy, results: StoredStudy, reason: str | None) -> s
             escape(c["expected"]),
             measured(c),
         ]
-        for c in sorted(_open(results), key=lambda c: c["verdict"] != "fails")
+        for c in results.not_good
     ]
     head = f"## {study.name}, {results.scale} scale\n\n{escape(study.source)}: {summary(results.counts)}. "
     head += f"[All claims]({study.name}.md)."
