@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from tutelage import __version__
 from tutelage.errors import unknown
 
 
@@ -120,6 +121,23 @@ _ALL = (
 
 PAPERS: dict[str, Paper] = {paper.key: paper for paper in _ALL}
 """Papers by key."""
+
+
+LIBRARY_TITLE = "tutelage: a laboratory for teacher-student networks"
+LIBRARY_AUTHORS = "The tutelage developers"
+LIBRARY_YEAR = 2026
+
+
+def library_bibtex() -> str:
+    """The BibTeX entry of this version of the library."""
+    fields = {
+        "author": f"{{{LIBRARY_AUTHORS}}}",
+        "title": f"{{{LIBRARY_TITLE}}}",
+        "version": __version__,
+        "year": str(LIBRARY_YEAR),
+    }
+    lines = [f"  {name} = {{{value}}}," for name, value in fields.items()]
+    return "\n".join(["@software{tutelage,", *lines, "}"])
 
 
 def find_paper(key: str) -> Paper:

@@ -1,9 +1,13 @@
 """What the tests of the command line share."""
 
 import io
+import sys
+from dataclasses import dataclass
 
 import pytest
 from rich.console import Console
+
+from tutelage.cli import main
 
 
 @pytest.fixture
@@ -16,3 +20,26 @@ def on_terminal():
         return file.getvalue()
 
     return text
+
+
+@dataclass
+class Done:
+    """A command that has ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def command(capsys, monkeypatch):
+    """Run a command of ``tutelage`` in this process."""
+
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["tutelage", *map(str, words)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        out, err = capsys.readouterr()
+        return Done(end.value.code or 0, out, err)
+
+    return run

@@ -87,7 +87,7 @@ def named(kind: str = "relu", slope: float = 0.01) -> AngularKernel:
     Parameters
     ----------
     kind
-        "relu", "leaky", "abs", "linear", "erf" or "arc".
+        "relu", "leaky", "abs", "linear", "erf", "arc" or "poisson" (with r = 1/2).
     slope
         Of "leaky".
 
@@ -98,10 +98,12 @@ def named(kind: str = "relu", slope: float = 0.01) -> AngularKernel:
     if kind == "arc":
         odd_alone = lambda n: np.where(n == 0, math.pi / 2, _odd(n))  # noqa: E731
         return AngularKernel(kind, lambda t: math.pi - t, 4.0, odd_alone, shaped=True)
+    if kind == "poisson":
+        return poisson()
     if kind == "erf":
         return AngularKernel(kind, lambda t: 4 * np.arcsin(np.cos(t) / 2), 8.0)
     if kind not in KINDS:
-        raise unknown("angular kernel", kind, ("arc", *KINDS))
+        raise unknown("angular kernel", kind, ("arc", "poisson", *KINDS))
     a, b = odd_and_even(kind, slope)
 
     def shape(t: np.ndarray) -> np.ndarray:
@@ -116,6 +118,30 @@ def named(kind: str = "relu", slope: float = 0.01) -> AngularKernel:
 
     # f' is 2 pi a^2 times a sine (variation 4) and 4 b^2 times -(pi/2 - theta) sin theta (variation below 2 pi)
     return AngularKernel(kind, shape, 8 * math.pi * a * a + 8 * math.pi * b * b, coefficient, shaped=a * a >= b * b)
+
+
+def poisson(ratio: float = 0.5) -> AngularKernel:
+    r"""The Poisson kernel (1 - r^2) / (1 - 2 r cos theta + r^2), whose Fourier coefficients are r^n.
+
+    Parameters
+    ----------
+    ratio
+        r, between 0 and 1.
+
+    Examples
+    --------
+    >>> poisson()(np.array([0.0, math.pi / 2, math.pi])).round(12).tolist()
+    [3.0, 0.6, 0.333333333333]
+    """
+    if not 0 < ratio < 1:
+        raise TutelageError(f"ratio must lie between 0 and 1, got {ratio}")
+
+    def shape(t: np.ndarray) -> np.ndarray:
+        return (1 - ratio**2) / (1 - 2 * ratio * np.cos(t) + ratio**2)
+
+    error = 1e-15 * 16 / (1 - ratio) ** 2  # rounding of the denominator, which is at least (1 - r)^2
+    name = f"poisson, r = {ratio:g}"
+    return AngularKernel(name, shape, None, lambda n: ratio ** np.abs(np.asarray(n, dtype=np.float64)), error)
 
 
 def _odd(n: np.ndarray) -> np.ndarray:

@@ -19,8 +19,7 @@ from torch import Tensor
 from tutelage.certificates import Certificate, Subject, find, subjects, theorems
 from tutelage.certificates import certify as carry_out
 from tutelage.certificates.wording import headline, measured
-from tutelage.cli.commands import Json
-from tutelage.cli.experiments import With, load_plugins
+from tutelage.cli.options import Json, With, load_plugins
 from tutelage.cli.points import read_points
 from tutelage.errors import TutelageError, unknown
 from tutelage.lab import build

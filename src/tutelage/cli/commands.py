@@ -12,7 +12,8 @@ from rich.console import Console
 from rich.logging import RichHandler
 
 from tutelage.cli import claims, tables
-from tutelage.cli.experiments import LIMIT, Limit, With, load_plugins, read
+from tutelage.cli.experiments import LIMIT, Limit, read
+from tutelage.cli.options import Device, Json, Results, With, load_plugins
 from tutelage.cli.progress import shown
 from tutelage.errors import unknown
 from tutelage.lab import Store, TrainedStudents, schedule, split
@@ -24,12 +25,9 @@ from tutelage.studies.reproduce import distinct_experiments, plans
 from tutelage.studies.reproduce import reproduce as carry_out
 from tutelage.studies.tracking import Tracker, open_tracker
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
-Device = Annotated[str, typer.Option(help="Device: auto, cpu or cuda.")]
 On = Annotated[
     str, typer.Option(help=r"Where to compute: local, processes\[:N], ray\[://HOST:PORT] or slurm\[:PARTITION].")
 ]
-Results = Annotated[Path, typer.Option(help="Folder with the results of experiments.")]
 Track = Annotated[str | None, typer.Option(help=r"Tracker to log to: mlflow\[:URI] or tensorboard\[:FOLDER].")]
 Engine = Annotated[str, typer.Option(help="Training engine: auto, or a name from 'tutelage engines'.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Log engine, device and seeds of every experiment.")]
@@ -62,6 +60,9 @@ def reproduce(
     results: Results = Path("results"),
     plugins: With = None,
     track: Track = None,
+    style: Annotated[
+        str | None, typer.Option(metavar="NAME|FILE", help="Matplotlib style of the figures, by name or as a file.")
+    ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Print every setting of every claim.")] = False,
     as_json: Json = False,
     verbose: Verbose = False,
@@ -85,6 +86,7 @@ def reproduce(
             on=on,
             device=device,
             engine=engine,
+            style=style,
             on_progress=done,
             on_landed=landed,
         )
@@ -150,11 +152,18 @@ def run(
 
 def report(
     folder: Annotated[Path, typer.Argument(help="Folder that 'reproduce' wrote.")] = Path("reproduced"),
+    latex: Annotated[bool, typer.Option("--latex", help="Also write report.tex with tables and figures.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Write the HTML report of a folder of reproduced studies again."""
-    page = html.write_reports(folder)
-    print(json.dumps({"report": str(page)}) if as_json else f"report: {page}")
+    """Write the report of reproduced studies again, as HTML and, with --latex, as LaTeX for a paper."""
+    written = {"report": html.write_reports(folder)}
+    if latex:
+        written["latex"] = html.write_latex(folder)
+    if as_json:
+        print(json.dumps({name: str(path) for name, path in written.items()}))
+    else:
+        for name, path in written.items():
+            print(f"{name}: {path}")
 
 
 def ledger(

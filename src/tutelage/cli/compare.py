@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from torch import Tensor
 
+from tutelage.cli.options import Json
 from tutelage.cli.progress import share_shown
 from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
@@ -68,7 +69,7 @@ def compare(
         Path | None,
         typer.Option("--report", metavar="FILE.html", help="Write an HTML page with the verdict and the slice."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Decide whether two networks are the same function, and show why or where they differ.
 

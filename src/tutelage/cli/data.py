@@ -9,12 +9,12 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TransferSpeedColumn
 from rich.table import Table
 
+from tutelage.cli.options import Json
 from tutelage.data.cache import at_hand, cache_folder, load_images, path_of
 from tutelage.data.fetch import fetch as bring
 from tutelage.data.sets import DATASETS, find
 from tutelage.errors import TutelageError
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Folder = Annotated[
     Path | None, typer.Option("--data", help="Folder of data sets; default: $TUTELAGE_DATA, or the cache.")
 ]

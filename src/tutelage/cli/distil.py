@@ -17,6 +17,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
+from tutelage.cli.options import Json
 from tutelage.cli.points import read_points, real_points
 from tutelage.distillation import Outlook, Softening, outlook
 from tutelage.distillation import distil as carry_out
@@ -56,7 +57,7 @@ def distil(
         str, typer.Option(help="Activation of networks whose file has none: relu, leaky or linear.")
     ] = "relu",
     out: Annotated[Path | None, typer.Option(help="File to save the student to.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Train a student on a teacher's soft labels, and print what theory expects of the last layer on these inputs.
 

@@ -9,11 +9,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from tutelage.cli.options import Device, Json
 from tutelage.lab.execute import pick_device
 from tutelage.training import ENGINES
 from tutelage.training.speed import Speed, engine_speed, gemm_gflops
-
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 HIDDEN = (52, 100)
 MEMBERS = {"cpu": 32, "cuda": 2304}
@@ -24,7 +23,7 @@ def engines(
     measure: Annotated[
         bool, typer.Option("--measure", help="Measure the speed of every engine; takes some seconds.")
     ] = False,
-    device: Annotated[str, typer.Option(help="Device: auto, cpu or cuda.")] = "auto",
+    device: Device = "auto",
     as_json: Json = False,
 ) -> None:
     """List the training engines, fastest first, with what they support and whether they are available."""

@@ -8,20 +8,13 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from tutelage.cli.options import Json, With, load_plugins
 from tutelage.lab.explanation import difference, explain_experiment, facts, flat, variations
 from tutelage.lab.grid import LIMIT, read_experiment, size
 from tutelage.lab.loads import split
 from tutelage.lab.schema import schema as experiment_schema
 from tutelage.lab.teacher_student import TeacherStudent, plain
-from tutelage.plugins import load_plugin
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
-With = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--with", metavar="FILE.py", help="Python file with studies, measures, theorems or recipes to load; repeatable."
-    ),
-]
 Limit = Annotated[int, typer.Option(min=1, help="Largest number of experiments that the file may describe.")]
 Experiment = Annotated[
     Path, typer.Argument(metavar="FILE", help="YAML file with an experiment, or with a grid of them.")
@@ -34,12 +27,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-
-
-def load_plugins(plugins: list[Path] | None) -> None:
-    """Load the Python files that the user named with --with."""
-    for plugin in plugins or ():
-        load_plugin(plugin)
 
 
 def read(path: Path, plugins: list[Path] | None, limit: int) -> list[TeacherStudent]:

@@ -9,8 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from tutelage.cli.commands import Json
-from tutelage.cli.experiments import With, load_plugins
+from tutelage.cli.options import Json, With, load_plugins
 from tutelage.errors import TutelageError
 from tutelage.lab import TrainedStudents, build
 from tutelage.lab.manifest import MANIFEST, is_result

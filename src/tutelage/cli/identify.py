@@ -8,6 +8,7 @@ import torch
 import typer
 from rich.console import Console
 
+from tutelage.cli.options import Json
 from tutelage.cli.progress import share_shown
 from tutelage.errors import TutelageError
 from tutelage.functions import match
@@ -33,7 +34,7 @@ def identify(
     seconds: Annotated[
         float | None, typer.Option(help="Time limit in seconds; the best network so far is then the result.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Reconstruct the weights of a network from its values alone, and report what could not be found.
 

@@ -25,6 +25,7 @@ COMMANDS = {
     "store": ("store:app", "Maintain a results folder: list, check, gc, export, import."),
     "experiment": ("experiments:app", "Inspect experiment files: explain, list, diff, schema."),
     "report": ("commands:report", "Write the report of reproduced studies again, as HTML or LaTeX."),
+    "cite": ("cite:cite", "Print BibTeX entries of the library and of the papers."),
     "ledger": ("commands:ledger", "Write ledger.md: every claim of every stored study, with its verdict."),
     "explain": ("explain:explain", "Explain why teacher units were not recovered."),
     "certify": ("certify:certify", "Check every condition of a theorem on trained networks, and its conclusion."),

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from tutelage.cli.options import Json
 from tutelage.cli.points import read_points
 from tutelage.cli.progress import share_shown
 from tutelage.errors import TutelageError
@@ -41,7 +42,7 @@ def prune(
     seconds: Annotated[
         float | None, typer.Option(help="Time limit in seconds; the steps made so far are then the result.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Remove units without changing the function, and print what was removed and why.
 

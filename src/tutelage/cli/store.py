@@ -17,14 +17,13 @@ from rich.progress import track
 from rich.table import Table
 from rich.text import Text
 
+from tutelage.cli.options import Json, Results
 from tutelage.errors import TutelageError
 from tutelage.lab import archive, store_tools
 from tutelage.lab.query import query as answer
 from tutelage.studies.report import short
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
-Out = Annotated[Path, typer.Option("--results", help="Folder with the results of experiments.")]
-Results = Annotated[list[str] | None, typer.Argument(metavar="HASH", help="Hashes of experiments; default: all.")]
+Hashes = Annotated[list[str] | None, typer.Argument(metavar="HASH", help="Hashes of experiments; default: all.")]
 
 DAMAGED = 1
 _SHOWN = 200  # rows of a table on a terminal
@@ -36,7 +35,7 @@ app = typer.Typer(name="store", help="Maintain a results folder.", no_args_is_he
 
 
 @app.command("list")
-def list_(out: Out = Path("results"), as_json: Json = False) -> None:
+def list_(out: Results = Path("results"), as_json: Json = False) -> None:
     """List stored experiments with kind, date, members, engine, device, time, size and state."""
     rows = store_tools.list_results(out)
     if as_json:
@@ -53,9 +52,9 @@ def list_(out: Out = Path("results"), as_json: Json = False) -> None:
 
 
 @app.command()
-def check(results: Results = None, out: Out = Path("results"), as_json: Json = False) -> None:
+def check(hashes: Hashes = None, out: Results = Path("results"), as_json: Json = False) -> None:
     """Read every byte of stored experiments and report damage and leftovers; exit code 1 for damage."""
-    chosen = store_tools.select(out, results or ())
+    chosen = store_tools.select(out, hashes or ())
     console = Console(stderr=True)
     quiet = as_json or not console.is_terminal
     found = store_tools.check(out, chosen)
@@ -84,17 +83,15 @@ def check(results: Results = None, out: Out = Path("results"), as_json: Json = F
 
 @app.command()
 def gc(
-    results: Annotated[
-        list[str] | None, typer.Argument(metavar="HASH", help="Hashes of experiments to remove.")
-    ] = None,
+    hashes: Annotated[list[str] | None, typer.Argument(metavar="HASH", help="Hashes of experiments to remove.")] = None,
     older: Annotated[float, typer.Option(help="Smallest age of leftovers to remove, in hours.", min=0)] = _DAY,
     damaged: Annotated[bool, typer.Option("--damaged", help="Also remove damaged experiments.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be removed; remove nothing.")] = False,
-    out: Out = Path("results"),
+    out: Results = Path("results"),
     as_json: Json = False,
 ) -> None:
     """Remove old leftovers, the experiments that are named and, with --damaged, damaged experiments."""
-    removals = store_tools.garbage(out, older * 3600, damaged, results or ())
+    removals = store_tools.garbage(out, older * 3600, damaged, hashes or ())
     for removal in removals if not dry_run else ():
         store_tools.remove(removal)
     if as_json:
@@ -109,12 +106,12 @@ def gc(
 @app.command()
 def export(
     file: Annotated[Path, typer.Argument(help="Tar file to write.")],
-    results: Results = None,
-    out: Out = Path("results"),
+    hashes: Hashes = None,
+    out: Results = Path("results"),
     as_json: Json = False,
 ) -> None:
     """Write experiments to one tar file, for 'store import' elsewhere."""
-    names = archive.export(out, file, results or ())
+    names = archive.export(out, file, hashes or ())
     print(
         json.dumps({"file": str(file), "experiments": names})
         if as_json
@@ -125,7 +122,7 @@ def export(
 @app.command("import")
 def import_(
     file: Annotated[Path, typer.Argument(help="Tar file that 'store export' wrote.")],
-    out: Out = Path("results"),
+    out: Results = Path("results"),
     as_json: Json = False,
 ) -> None:
     """Import the experiments of a tar file: all of them, or none if anything in it is damaged."""
@@ -138,7 +135,7 @@ def import_(
 
 def query(
     sql: Annotated[str, typer.Argument(metavar="SQL", help="One SELECT statement.")],
-    out: Out = Path("results"),
+    out: Results = Path("results"),
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")] = False,
 ) -> None:

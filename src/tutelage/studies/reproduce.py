@@ -23,7 +23,8 @@ from tutelage.lab.results import Results
 from tutelage.lab.tables import parquet_bytes
 from tutelage.printing import printed
 from tutelage.studies.claims import Verdict, judge
-from tutelage.studies.figures import house_style, save
+from tutelage.studies.figures import check_style, house_style, save
+from tutelage.studies.figures.style import Style
 from tutelage.studies.study import SCALES, Plan, Scale, Study, find
 from tutelage.version import commit
 
@@ -76,6 +77,7 @@ def reproduce(
     on: str = "local",
     device: str = "auto",
     engine: str = "auto",
+    style: Style | None = None,
     on_progress: Callable[[float], None] | None = None,
     on_landed: Callable[[Any], None] | None = None,
 ) -> list[Reproduction]:
@@ -93,6 +95,8 @@ def reproduce(
         Folder of the results of experiments (default: OUT/results); what is there already is not computed again.
     on
         Where experiments are computed, see :func:`tutelage.lab.schedule`.
+    style
+        Matplotlib style on top of the house style: a name, a style file, or a mapping of rcParams.
     device, engine, on_progress, on_landed
         As in :func:`tutelage.lab.schedule`.
 
@@ -102,6 +106,7 @@ def reproduce(
         One per study, in the order of the names.
     """
     planned = plans(names, scale)
+    check_style(style)
     store = Store(Path(out) / "results" if results is None else results)
     experiments = distinct_experiments(planned)
     computed = schedule(
@@ -109,12 +114,20 @@ def reproduce(
     )
     stored = {result.experiment.hash: result for result in computed}
     return [
-        _write(find(name), scale, plan, Results(stored[e.hash] for e in plan.experiments), stored, Path(out))
+        _write(find(name), scale, plan, Results(stored[e.hash] for e in plan.experiments), stored, Path(out), style)
         for name, plan in planned.items()
     ]
 
 
-def _write(study: Study, scale: Scale, plan: Plan, results: Results, stored: dict[str, Any], out: Path) -> Reproduction:
+def _write(
+    study: Study,
+    scale: Scale,
+    plan: Plan,
+    results: Results,
+    stored: dict[str, Any],
+    out: Path,
+    style: Style | None = None,
+) -> Reproduction:
     """Draw and judge a study and write its folder whole: after a crash it is the old one or the new one."""
     folder = out / scale / study.name
     viewed = plan.view(results) if plan.view else results
@@ -125,7 +138,7 @@ def _write(study: Study, scale: Scale, plan: Plan, results: Results, stored: dic
     final = folder.resolve()
     part = final.with_name(f".{final.name}.{secrets.token_hex(4)}.part")
     try:
-        with house_style():
+        with house_style(style):
             save(plan.figure(viewed), part)
         write_atomically(part / "claims.json", json.dumps(outcome.claims(), indent=1))
         write_atomically(part / "settings.yaml", _settings_text(every))

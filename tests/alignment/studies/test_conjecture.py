@@ -9,6 +9,7 @@ from tutelage.alignment.proof_checker import check
 from tutelage.alignment.studies.conjecture import BoxProof, arranged, conjecture, read_proof
 from tutelage.errors import TutelageError
 from tutelage.lab import Context, Results, Store, execute
+from tutelage.studies import judge
 
 
 def test_a_small_run_proves_searches_and_climbs(tmp_path):
@@ -17,7 +18,12 @@ def test_a_small_run_proves_searches_and_climbs(tmp_path):
     assert all(values["rejected"] == 0 for values in found.proofs.values())
     assert 0 < found.proofs["interior"]["covered"] < 1
     assert all(values["positive"] == values["unsettled"] == 0 for values in found.searches.values())
-    assert len(plan.figure(found).axes) == 2
+    assert len(plan.figure(found).axes) == 3
+    assert {k for k, v in found.kernels.items() if v["positive"]} == {"Poisson, r = 0.5", "erf"}
+    assert all(v["positive"] + v["negative"] <= v["sets"] for v in found.kernels.values())
+    (printed, *others) = [verdict for claim in plan.claims for verdict in judge(claim, found)]
+    assert printed.verdict == "does not pass", "the conjecture is false as printed"
+    assert {verdict.verdict for verdict in others} == {"passes"}
     assert plan.numbers(found).num_rows == len(plan.experiments)
 
 

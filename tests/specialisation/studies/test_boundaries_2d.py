@@ -5,7 +5,7 @@ import math
 import torch
 
 from tutelage.networks import Network
-from tutelage.specialisation.studies.boundaries_2d import alignment
+from tutelage.specialisation.studies.boundaries_2d import alignment, cuts
 
 
 def one_unit(angle, bias, length=1.0):
@@ -25,3 +25,9 @@ def test_angle_and_bias_are_those_of_regular_weights():
 def test_opposite_directions_are_not_aligned():
     sine, _ = alignment(one_unit(0.3, 0.0), one_unit(0.3 + math.pi, 0.0))
     assert sine.item() == 1.0
+
+
+def test_a_student_that_is_active_on_one_point_does_not_cut_the_data():
+    points = torch.linspace(-1, 1, 200, dtype=torch.float64)[None, :, None] * torch.tensor([1.0, 0.0])
+    found = [bool(cuts(one_unit(0.0, bias), points)) for bias in (-2.0, -0.995, -0.9, 0.0, 0.9, 0.995, 2.0)]
+    assert found == [False, False, True, True, True, False, False]

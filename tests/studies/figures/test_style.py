@@ -2,9 +2,11 @@
 
 import matplotlib as mpl
 import numpy as np
+import pytest
 from matplotlib.figure import Figure
 
-from tutelage.studies.figures import PALETTE, house_style, save
+from tutelage import TutelageError
+from tutelage.studies.figures import PALETTE, check_style, house_style, save
 
 
 def drawn():
@@ -40,3 +42,21 @@ def test_palette_colours_stay_apart_in_lightness_or_hue():
     colours = np.array([mpl.colors.to_rgb(c) for c in PALETTE])
     distances = np.linalg.norm(colours[:, None] - colours[None], axis=-1)[np.triu_indices(len(PALETTE), 1)]
     assert distances.min() > 0.1 * 3**0.5
+
+
+def test_a_style_of_the_user_goes_on_top_of_the_house_style(tmp_path):
+    before = dict(mpl.rcParams)
+    file = tmp_path / "mine.mplstyle"
+    file.write_text("font.size: 14\n")
+    for style, size in (({"font.size": 12}, 12), (file, 14), (str(file), 14), ("ggplot", 10)):
+        with house_style(style):
+            assert mpl.rcParams["font.size"] == size
+            assert mpl.rcParams["pdf.fonttype"] == 42
+    assert dict(mpl.rcParams) == before
+
+
+@pytest.mark.parametrize("style", ["no-such-style", {"font.sise": 3}, {"font.size": "large-ish"}])
+def test_a_style_that_cannot_be_used_is_one_sentence(tmp_path, monkeypatch, style):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(TutelageError, match="style"):
+        check_style(style)

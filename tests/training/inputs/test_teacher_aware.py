@@ -179,3 +179,14 @@ def test_building_evaluation_points_around_the_teacher_leaves_training_points_al
         TeacherAware(train=30, evaluate=30, evaluate_aware=told).draw(teacher, [0, 1]) for told in (False, True)
     )
     assert torch.equal(plain.train, aware.train)
+
+
+def test_united_sets_keep_the_gaussian_points_and_the_moved_ones(dtype):
+    """Every third point is that of the Gaussian set; the moved points are those of the other construction."""
+    seeds = [0, 1, 2]
+    teacher = teacher_of(seeds, dtype)
+    apart, united = (triples(teacher, seeds, united=united) for united in (False, True))
+    gaussian = Gaussian(std=1.5, train=30, evaluate=1).draw(teacher, seeds).train
+    assert torch.equal(united[0], gaussian)
+    assert torch.equal(united[1], apart[1])
+    assert torch.equal(united[2], apart[2])

@@ -1,4 +1,4 @@
-"""Computer-assisted proofs of Conjecture 5.5 of Zhu et al. 2021 for relu, and searches for a counterexample."""
+"""Conjecture 5.5 of Zhu et al. 2021: false as printed; proofs for relu, and searches for a counterexample there."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -14,6 +14,7 @@ from tutelage.alignment.four_checker import check_four
 from tutelage.alignment.four_proof import FourProof, prove_four
 from tutelage.alignment.interval_proof import IntervalProof, prove
 from tutelage.alignment.proof_checker import check
+from tutelage.alignment.studies._other_kernels import KERNELS, KernelSearch, as_printed, draw_kernels
 from tutelage.errors import TutelageError
 from tutelage.lab import Context, Experiment, Results, Shared
 from tutelage.lab.experiment import Arrays
@@ -49,6 +50,8 @@ STUDENTS: dict[Scale, tuple[int, ...]] = {
     "paper": (3, 4, 5, 6, 7, 8, 9, 10, 11, 12),
 }
 DISTANCES = (0.1, 0.02)
+KERNEL_SETS: dict[Scale, int] = {"smoke": 2_000, "quick": 20_000, "paper": 200_000}
+"""Random sets of three students for each of several AD functions."""
 
 
 @study(
@@ -59,7 +62,7 @@ DISTANCES = (0.1, 0.02)
     "grids and random sets.",
 )
 def conjecture(scale: Scale) -> Plan:
-    """How much of Conjecture 5.5 is proved for relu, and what searches find."""
+    """Conjecture 5.5 is false for general functions; how much of it is proved for relu."""
     proofs: list[Experiment] = [
         BoxProof(region=region, slab=slab, margin=margin, finest=finest)
         for region, (slab, margin, finest) in PROOFS[scale].items()
@@ -71,7 +74,9 @@ def conjecture(scale: Scale) -> Plan:
         for m in STUDENTS[scale]
         for distance in DISTANCES
     ]
-    return Plan([*proofs, *searches, *climbs], draw, [confirmed, none_at_random, none_uphill], table, view=arranged)
+    kernels = [KernelSearch(kernel=name, students=3, sets=KERNEL_SETS[scale]) for name in KERNELS]
+    claims = [as_printed, confirmed, none_at_random, none_uphill]
+    return Plan([*proofs, *searches, *climbs, *kernels], draw, claims, table, view=arranged)
 
 
 class BoxProof(Experiment, kind="box-proof", numerics=1):
@@ -178,11 +183,12 @@ class Climb(Experiment, kind="determinant-climb", numerics=1):
 
 @dataclass(frozen=True, eq=False)
 class ConjectureResults:
-    """Proofs by region, searches by number of students, climbs by number of students and distance."""
+    """Proofs by region, searches by number of students, climbs by number of students and distance, other kernels."""
 
     proofs: dict[str, dict[str, float]]
     searches: dict[int, dict[str, int]]
     climbs: dict[tuple[int, float], dict[str, float]]
+    kernels: dict[str, dict[str, int]]
 
 
 def arranged(results: Results) -> ConjectureResults:
@@ -199,7 +205,11 @@ def arranged(results: Results) -> ConjectureResults:
         (r.setting("students"), r.setting("distance")): {n: float(r[n][0]) for n in ("highest", "error")}
         for r in results.of(Climb)
     }
-    return ConjectureResults(proofs, searches, climbs)
+    kernels = {
+        r.setting("kernel"): {"sets": r.setting("sets")} | {n: int(r[n][0]) for n in ("positive", "negative")}
+        for r in results.of(KernelSearch)
+    }
+    return ConjectureResults(proofs, searches, climbs, kernels)
 
 
 _SEARCHED = ("reopened", "unsettled", "positive")
@@ -209,14 +219,16 @@ def table(e: ConjectureResults) -> pa.Table:
     rows: list[dict] = [{"what": "proof", "setting": name, **values} for name, values in e.proofs.items()]
     rows += [{"what": "search", "setting": f"m = {m}", **values} for m, values in e.searches.items()]
     rows += [{"what": "climb", "setting": f"m = {m}, {d:g}", **values} for (m, d), values in e.climbs.items()]
+    rows += [{"what": "kernel", "setting": name, **values} for name, values in e.kernels.items()]
     names = list(dict.fromkeys(name for row in rows for name in row))
     return pa.Table.from_pylist([{name: row.get(name) for name in names} for row in rows])
 
 
 def draw(e: ConjectureResults) -> Figure:
-    """Share of all ordered angle sets covered per region; the highest least ratio of determinants by climbing."""
-    figure = Figure(figsize=(8.6, 3.1), layout="constrained")
-    left, right = figure.subplots(1, 2)
+    """Share of ordered angle sets covered per region; the highest least ratio by climbing; other AD functions."""
+    figure = Figure(figsize=(12.4, 3.1), layout="constrained")
+    left, right, others = figure.subplots(1, 3)
+    draw_kernels(others, e.kernels)
     names = list(e.proofs)
     left.barh(names, [100 * e.proofs[name]["covered"] for name in names], color=PALETTE[0])
     for place, name in enumerate(names):
@@ -235,7 +247,7 @@ def draw(e: ConjectureResults) -> Figure:
 
 
 confirmed = Check(
-    "where it is proved that some det M_i is negative, a separate checker in whole numbers confirms every box",
+    "where it is proved for relu that some det M_i is negative, a separate checker in whole numbers confirms every box",
     statistic="boxes of the proof that the checker does not confirm, one value per region",
     expected="<= 0",
     values=lambda e: {"all regions": np.array([values["rejected"] for values in e.proofs.values()])},
@@ -243,7 +255,7 @@ confirmed = Check(
 )
 
 none_at_random = Check(
-    "no random angle set has all det M_i positive",
+    "for relu no random angle set has all det M_i positive",
     statistic="sets with all determinants proved positive or left unsettled, one value per number of students",
     expected="<= 0",
     values=lambda e: {"all m": np.array([v["positive"] + v["unsettled"] for v in e.searches.values()], float)},

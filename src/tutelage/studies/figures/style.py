@@ -1,7 +1,7 @@
 """One house style for every figure: plain, readable in print and in colour-blindness, saved as PNG and PDF."""
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,9 @@ import matplotlib as mpl
 from cycler import cycler
 from matplotlib.figure import Figure
 
+from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
+from tutelage.settings import one_line
 
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000")
 """Okabe and Ito's colours, distinct for the common kinds of colour-blindness."""
@@ -39,11 +41,51 @@ _STYLE: Any = {
 }
 
 
+Style = str | Path | Mapping[str, Any]
+"""A matplotlib style: its name, a style file, or rcParams."""
+
+
 @contextmanager
-def house_style() -> Iterator[None]:
-    """Everything drawn inside looks like ours."""
+def house_style(style: Style | None = None) -> Iterator[None]:
+    """Draw everything inside in the house style, changed by a style of the user.
+
+    Parameters
+    ----------
+    style
+        Name of a matplotlib style, path of a style file (``.mplstyle``), or a mapping of rcParams. It is applied on top
+        of the house style, so a style that sets only the fonts keeps the rest.
+
+    Raises
+    ------
+    TutelageError
+        If there is no such style, or a mapping has an unknown or invalid parameter.
+    """
     with mpl.rc_context(_STYLE):
+        if style is not None:
+            _apply(style)
         yield
+
+
+def check_style(style: Style | None) -> None:
+    """Raise an error where a style cannot be used, before anything is computed."""
+    with house_style(style):
+        pass
+
+
+def _apply(style: Style) -> None:
+    from matplotlib import style as styles
+
+    try:
+        styles.use(dict(style) if isinstance(style, Mapping) else str(style))
+    except (OSError, ValueError, KeyError) as error:
+        if isinstance(style, Mapping):
+            raise TutelageError(
+                f"style has an invalid parameter ({one_line(str(error))}): see matplotlib.rcParams"
+            ) from None
+        why = "is neither a matplotlib style nor a file" if isinstance(error, OSError) else f"({one_line(str(error))})"
+        raise TutelageError(
+            f"style '{style}' {why}: see matplotlib.style.available, or give a .mplstyle file"
+        ) from None
 
 
 def save(figure: Figure, folder: Path, name: str = "figure") -> None:

@@ -20,6 +20,9 @@ class TeacherAware(Distribution):
     For teacher unit j a Gaussian point is projected onto the hyperplane :math:`\tilde w^*_j x + b_j = 0`; with it come
     the two points moved by :math:`\pm a\,\tilde w^*_j`, a uniform in std * [near, near + spread]. Every point is then
     rescaled to length :math:`\mathrm{std}\,\sqrt d`. Units take turns, so N points hold N/(3m) triples of each.
+
+    With ``united`` the Gaussian point itself stays in the place of its projection, so that the set is a Gaussian set D
+    united with points of it moved to both sides of a boundary, as aug(D, W*) of Tian 2020, Def. 7b.
     """
 
     kind: Literal["teacher-aware"] = "teacher-aware"
@@ -31,6 +34,9 @@ class TeacherAware(Distribution):
     """Width of the interval of distances, in units of std."""
     evaluate_aware: bool = False
     """Build the evaluation points around the teacher's boundaries too, instead of drawing them from the Gaussian."""
+
+    united: bool = False
+    """Keep each Gaussian point in the place of its projection onto a boundary."""
 
     def points(self, key: Tensor, count: int, dimension: int, dtype: torch.dtype) -> Tensor:
         return normals(key, count, dimension, dtype).mul_(self.std)
@@ -53,13 +59,17 @@ class TeacherAware(Distribution):
         length = normal.norm(dim=-1, keepdim=True)
         offset = 0 if teacher.biases is None else teacher.biases[0][:, turn].unsqueeze(-1) / length
         normal = normal / length
+        drawn = base
         base = base - ((base * normal).sum(-1, keepdim=True) + offset) * normal
         unit = draws.uniforms(draws.keys(seeds, f"{stream}-offset", teacher.device), triples).to(teacher.dtype)
         move = (self.std * (self.near + self.spread * unit)).unsqueeze(-1) * normal
-        x = torch.stack([base, base + move, base - move], dim=2).flatten(1, 2)[:, :count]
+        x = torch.stack([base, base + move, base - move], dim=2)
         length = x.norm(dim=-1, keepdim=True)
         if (length == 0).any():
             raise TutelageError(
                 "a teacher-aware point fell on the origin, which cannot be rescaled: give two inputs or a bias"
             )
-        return x * (self.std * d**0.5 / length)
+        x = x * (self.std * d**0.5 / length)
+        if self.united:
+            x[:, :, 0] = drawn
+        return x.flatten(1, 2)[:, :count]

@@ -1,0 +1,104 @@
+"""Reproduced studies as LaTeX: a table of claims and a figure environment per study, to be put into a paper."""
+
+from pathlib import Path
+from typing import Any
+
+from tutelage.errors import TutelageError
+from tutelage.files import write_atomically
+from tutelage.papers import PAPERS
+from tutelage.studies.report.html import found_studies, read_study, short
+
+_HEAD = """% Written by 'tutelage report --latex'; needs \\usepackage{booktabs,graphicx}.
+% Paths of figures are relative to this file. BibTeX entries: 'tutelage cite'.
+"""
+
+_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\ensuremath{<}",
+    ">": r"\ensuremath{>}",
+    "|": r"\textbar{}",
+    "±": r"\ensuremath{\pm}",
+    "°": r"\ensuremath{^\circ}",
+}
+
+
+def write_latex(out: str | Path) -> Path:
+    """Write OUT/report.tex for all reproduced studies in a folder.
+
+    Parameters
+    ----------
+    out
+        Folder that :func:`tutelage.studies.reproduce` wrote.
+
+    Returns
+    -------
+    Path
+        The file; it has no preamble and can be included with ``\\input``.
+    """
+    out = Path(out)
+    parts = []
+    for folder in found_studies(out):
+        if not (folder / "figure.pdf").is_file():
+            raise TutelageError(f"the study in {folder} lacks figure.pdf: reproduce it again")
+        parts.append(study_latex(read_study(folder), (folder / "figure.pdf").relative_to(out).as_posix()))
+    path = out / "report.tex"
+    write_atomically(path, "\n".join([_HEAD, *parts]))
+    return path
+
+
+def study_latex(study: dict[str, Any], figure: str) -> str:
+    """The table and the figure of one study."""
+    paper = study["verdicts"][0]["paper"]
+    cited = rf"~\cite{{{paper}}}" if paper in PAPERS else ""
+    about = f"{tex(study['title'])}, after {tex(study['source'])}{cited}"
+    name = study["name"]
+    return "\n".join(
+        [
+            r"\begin{figure}",
+            r"  \centering",
+            rf"  \includegraphics[width=\linewidth]{{{figure}}}",
+            rf"  \caption{{{about}. {tex(study['shows'])}}}",
+            rf"  \label{{fig:{name}-{study['scale']}}}",
+            r"\end{figure}",
+            r"\begin{table}",
+            r"  \centering\small",
+            rf"  \caption{{Claims of {about}; scale {study['scale']}.}}",
+            rf"  \label{{tab:{name}-{study['scale']}}}",
+            r"  \begin{tabular}{lrrrl}",
+            r"    \toprule",
+            r"    Setting & Expected & Measured & Members & Verdict \\",
+            *(line for claim, rows in study["claims"] for line in _claim(claim, rows)),
+            r"    \bottomrule",
+            r"  \end{tabular}",
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+def _claim(claim: dict[str, Any], rows: list[dict[str, Any]]) -> list[str]:
+    sentence = rf"\multicolumn{{5}}{{p{{0.95\linewidth}}}}{{{tex(claim['claim'])} ({tex(claim['statistic'])})}} \\"
+    lines = [r"    \midrule", f"    {sentence}"]
+    for v in rows:
+        error = "" if v["stderr"] is None else rf" $\pm$ {short(v['stderr'])}"
+        cells = tex(v["setting"]), tex(v["expected"]), f"{short(v['measured'])}{error}", str(v["n"]), tex(v["verdict"])
+        lines.append(f"    {' & '.join(cells)} \\\\")
+    return lines
+
+
+def tex(text: str) -> str:
+    r"""Text in which no character has a meaning for LaTeX.
+
+    >>> print(tex("p > 0.5 at 95 % of C_1"))
+    p \ensuremath{>} 0.5 at 95 \% of C\_1
+    """
+    return "".join(_SPECIAL.get(letter, letter) for letter in text)

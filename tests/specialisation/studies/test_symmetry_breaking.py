@@ -1,0 +1,31 @@
+"""Ratios of lengths made by hand, and the flow of two students whose end is known."""
+
+import numpy as np
+
+from tutelage.lab import Context
+from tutelage.specialisation.studies.symmetry_breaking import CompetingStudents, Competition, slopes
+
+
+def made(log_ratio, cosine=1.0):
+    """A competition of two students, the first of which has the given ln of the ratio at times 0 .. 19."""
+    times = np.arange(20.0)
+    lengths = np.stack([np.exp(log_ratio(times)), np.ones(20)], axis=1)[None]
+    same = np.full((1, 20, 2), cosine)
+    return Competition(0.1, 0.001, times, lengths, same, same, lengths, lengths)
+
+
+def test_the_slope_of_an_exponential_is_its_rate_and_only_aligned_records_count():
+    assert np.allclose(slopes(made(lambda t: 0.3 * t)), 0.3)
+    assert np.isnan(slopes(made(lambda t: 0.3 * t, cosine=0.5))).all()
+
+
+def test_without_a_bonus_students_share_the_teacher():
+    found = CompetingStudents(bonus=0.0, start=0.001, students=3, dimension=4, records=50, seeds=6).run(Context())
+    weights = np.linspace(0.5, 1.5, 3)
+    assert np.allclose((found["lengths"][:, -1] * weights).sum(1), 1.0, atol=1e-4)  # sum_k a_k w_k = w*
+    assert (found["cosines"][:, -1] > 0.999).all()
+
+
+def test_aligned_students_are_competing_species():
+    found = CompetingStudents(bonus=0.1, start=0.1, students=3, dimension=4, records=50, seeds=6).run(Context())
+    assert np.allclose(found["straight"], found["species"], rtol=1e-5)

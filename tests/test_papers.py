@@ -1,0 +1,47 @@
+"""The five works are cited alike in code and in CITATION.cff."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+import tutelage
+from tutelage.papers import LIBRARY_AUTHORS, LIBRARY_TITLE, PAPERS, find_paper
+
+CITATION = Path(__file__).parents[1] / "CITATION.cff"
+KINDS = {"inproceedings": "conference-paper", "misc": "article", "phdthesis": "thesis"}
+
+
+@pytest.fixture(scope="module")
+def citation():
+    return yaml.safe_load(CITATION.read_text())
+
+
+def test_the_library_is_cited_as_it_is(citation):
+    assert citation["title"] == LIBRARY_TITLE
+    assert [author["name"] for author in citation["authors"]] == [LIBRARY_AUTHORS]
+    assert citation["version"] == tutelage.__version__
+
+
+def test_citation_names_every_paper_with_all_of_its_authors(citation):
+    written = {
+        (
+            r["type"],
+            r["title"],
+            tuple((a["family-names"], a["given-names"]) for a in r["authors"]),
+            r["year"],
+            r["notes"],
+            r["url"],
+        )
+        for r in citation["references"]
+    }
+    assert len(citation["references"]) == len(PAPERS) == 5
+    assert written == {(KINDS[p.kind], p.title, p.authors, p.year, p.venue, p.url) for p in PAPERS.values()}
+
+
+def test_every_entry_is_whole_and_has_its_key():
+    for key, paper in PAPERS.items():
+        entry = paper.bibtex()
+        assert entry.startswith(f"@{paper.kind}{{{key},")
+        assert entry.count("{") == entry.count("}")
+        assert find_paper(key) is paper
