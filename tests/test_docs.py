@@ -177,6 +177,21 @@ def listed(tree, path: list[str]) -> list[str]:
     return list(getattr(command, "commands", {})) if len(path) == 1 and isinstance(command, click.Command) else []
 
 
+def test_targets_of_make_on_pages_exist():
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = {name for page in PAGES for name in re.findall(r"(?:^|`)make ([a-z]+)\b", page.read_text(), re.MULTILINE)}
+    assert {"demo", "test", "docs"} <= named <= targets
+
+
+def test_counts_on_pages():
+    from tutelage.certificates import theorems
+    from tutelage.functions.comparing import gallery
+
+    own = [theorem for theorem in theorems().values() if theorem.function.__module__.startswith("tutelage.")]
+    assert f"all {len(own)} theorems" in (ROOT / "docs/subjects/certificates.md").read_text()
+    assert len(gallery.names()) == 10  # docs/subjects/functions.md, docs/tutorials/same_function.md: "ten"
+
+
 NAME = re.compile(r"`(?:tt|tutelage)((?:\.[A-Za-z_]\w*)+)")
 
 

@@ -66,6 +66,8 @@ def _module(name: str, head: bool) -> str:
     public = list(getattr(module, "__all__", ()))
     title = f"## {name}\n\n" if head else ""
     body = f".. automodule:: {name}\n   :no-members:\n\n"
+    if public:
+        body += ".. autosummary::\n   :nosignatures:\n\n" + "".join(f"   {member}\n" for member in public) + "\n"
     body += "\n".join(_entry(module, name, member) for member in public)
     return f"{title}```{{eval-rst}}\n{body}\n```"
 
