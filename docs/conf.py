@@ -42,6 +42,7 @@ numpydoc_class_members_toctree = False
 maximum_signature_line_length = 100
 python_use_unqualified_type_names = True
 add_module_names = False
+toc_object_entries_show_parents = "hide"
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
