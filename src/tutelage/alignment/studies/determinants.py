@@ -185,6 +185,7 @@ def draw_grids(found: list[AngleSets]) -> Figure:
         image = panel.imshow(drop.T, origin="lower", extent=(0, 2 * math.pi) * 2, norm=norm, cmap="viridis")
         missing = ~s.signs.nonpositive & ~s.signs.degenerate
         panel.plot(s.angles[missing, 1], s.angles[missing, 2], "x", color="#D55E00", markersize=5)
+        panel.grid(False)
         title = s.label.replace("theta_", r"\theta_").replace(", ", r",\ ")
         panel.set(title=f"${title}$", xlabel=r"$\theta_2$")
         panel.set_xticks([0, math.pi, 2 * math.pi], ["0", "$\\pi$", "$2\\pi$"])

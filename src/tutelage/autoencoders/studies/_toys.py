@@ -181,7 +181,7 @@ def table(toys: TrainedAutoencoders) -> pa.Table:
 
 def rows_and_one(rows: int) -> tuple[Figure, list[Axes], Axes]:
     """A figure with a column of flat panels that share x, and one large panel beside them."""
-    figure = Figure(figsize=(8.4, 1.0 * rows + 0.6), layout="constrained")
+    figure = Figure(figsize=(8.4, 0.8 * rows + 0.6), layout="constrained")
     places = figure.add_gridspec(rows, 2, width_ratios=(1.25, 1))
     column = [figure.add_subplot(places[row, 0]) for row in range(rows)]
     for panel in column[:-1]:
@@ -202,5 +202,4 @@ def attained(panel: Axes, toys: TrainedAutoencoders) -> None:
             said = toys.estimate[toys.rows(i)]
             panel.plot(place, said, "_", color=PALETTE[1], markersize=9, label="_" if target else "its own estimate")
     panel.set(xlabel="M, nats", ylabel="exact I(x; z), nats")
-    panel.set_box_aspect(1)
     panel.legend(loc="upper left")

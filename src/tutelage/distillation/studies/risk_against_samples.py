@@ -46,6 +46,8 @@ TASKS: dict[str, Callable[[int], AnyTask]] = {
 }
 LAYERS, SHARE = 2, 0.02
 """Deep students start so that Theorem 5.2 puts their end within this share of |w_hat|."""
+LOWEST = 1e-16
+"""Risks below this are not drawn."""
 GUESSING = 0.5
 """Risk of a student that guesses."""
 AS_PRINTED, TIGHTER, DEEP = "Theorem 5.3", "Theorem 5.3, tighter", "Theorem D.4"
@@ -166,25 +168,34 @@ def table(e: Curves) -> pa.Table:
 
 
 def draw(e: Curves) -> Figure:
-    """Mean risk with the middle 90 % of sets by logarithms; at n = d it falls to 0, which a logarithm cannot show."""
+    """Mean risk with the middle 90 % of sets by logarithms; at n = d it falls to 0, which a logarithm cannot show.
+
+    Where it is below what is drawn already before, a mark says so.
+    """
     figure = Figure(figsize=(10.2, 3.1), layout="constrained")
-    axes = figure.subplots(1, len(e), sharey=True)
+    axes = figure.subplots(1, len(e))
     colours = {AS_PRINTED: PALETTE[6], TIGHTER: PALETTE[4], "Corollary 5.1": PALETTE[1], "Corollary 5.2": PALETTE[1]}
     for panel, (name, c) in zip(axes, e.items(), strict=True):
         n = np.arange(1, c.dimension)
         few = c.risk[: len(n)]
         low, high = np.quantile(few, [0.05, 0.95], axis=1)
-        panel.fill_between(n, np.maximum(low, 1e-12), np.maximum(high, 1e-12), color=PALETTE[0], alpha=0.15, lw=0)
-        panel.plot(n, few.mean(1), color=PALETTE[0], label="distillation")
-        deep = c.deep[: len(n)].mean(1)
-        panel.plot(n, deep, "--", color=PALETTE[2], label=f"two layers, within {SHARE:.0%}")
+        mean, deep = few.mean(1), c.deep[: len(n)].mean(1)
+        floor = 10 ** np.floor(np.log10(max(np.min(mean[mean > 0]), LOWEST)) - 1)
+        panel.fill_between(n, np.maximum(low, floor), np.maximum(high, floor), color=PALETTE[0], alpha=0.15, lw=0)
+        panel.plot(n, np.maximum(mean, floor), color=PALETTE[0], label="distillation")
+        below = n[mean < floor]
+        if len(below):
+            marks = np.full(len(below), 2 * floor)
+            panel.plot(below, marks, "v", color=PALETTE[0], markersize=3, label="distillation, below this")
+        panel.plot(n, np.maximum(deep, floor), "--", color=PALETTE[2], label=f"two layers, within {SHARE:.0%}")
         for bound, values in c.bounds.items():
             panel.plot(n, values, ":", color=colours[bound], label=bound)
         panel.plot(n, c.deep_bound, ":", color=PALETTE[2], label=DEEP)
         panel.axvspan(c.dimension, c.dimension + BEYOND, color="#dddddd", lw=0)
-        panel.set(title=f"{name}, d = {c.dimension}", xlabel="inputs n", yscale="log", ylim=(1e-8, 3))
-        panel.text(c.dimension + BEYOND / 2, 1e-7, "risk 0", rotation=90, ha="center", va="bottom", fontsize=7)
-        panel.legend(fontsize=6, loc="lower left" if few.mean(1).min() > 1e-5 else "upper right")
+        panel.set(title=f"{name}, d = {c.dimension}", xlabel="inputs n", yscale="log", ylim=(floor, 3))
+        panel.text(c.dimension + BEYOND / 2, 3 * floor, "risk 0", rotation=90, ha="center", va="bottom", fontsize=7)
+        corner = {"loc": "upper right", "bbox_to_anchor": (0.84, 1.0)} if len(below) else {"loc": "lower left"}
+        panel.legend(fontsize=6, **corner)
     axes[0].set_ylabel("expected transfer risk")
     return figure
 

@@ -130,7 +130,10 @@ def table(found: Sequence[RegimeResult]) -> pa.Table:
 
 
 def draw(found: Sequence[RegimeResult]) -> Figure:
-    """Trajectories of the first seed's students: teachers' directions blue, ways black, ends red."""
+    """Trajectories of the first seed's students: teachers' directions blue, ways black, ends red.
+
+    Lazy students come in pairs that start, and stay, at the same place with opposite signs.
+    """
     figure = Figure(figsize=(7.6, 2.9), layout="constrained")
     for panel, regime in zip(figure.subplots(1, len(found)), found, strict=True):
         ways = regime.path
@@ -139,7 +142,9 @@ def draw(found: Sequence[RegimeResult]) -> Figure:
             panel.axline((0, 0), (x, y), color=PALETTE[0], linewidth=1.2, alpha=0.8)
         panel.plot(ways[:, :, 0], ways[:, :, 1], color="#000000", linewidth=0.8)
         panel.plot(ways[-1, :, 0], ways[-1, :, 1], "o", color=PALETTE[3], markersize=3.5, zorder=3)
-        panel.set(aspect="equal", xlim=(-reach, reach), ylim=(-reach, reach), title=regime.name, xlabel="$w_1$")
+        pairs = " in pairs" if regime.name == "lazy" else ""
+        title = f"{regime.name}: {ways.shape[1]} students{pairs}"
+        panel.set(aspect="equal", xlim=(-reach, reach), ylim=(-reach, reach), title=title, xlabel="$w_1$")
     figure.axes[0].set_ylabel("$w_2$")
     return figure
 

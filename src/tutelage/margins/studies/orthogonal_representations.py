@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import matplotlib as mpl
-import matplotlib.lines
 import numpy as np
 import pyarrow as pa
 import torch
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from scipy import stats
 from torch import Tensor
 
@@ -298,10 +297,9 @@ def draw(result: Representations) -> Figure:
         axes[2, 3].plot(*mine.T, "o", color=colour, markersize=2.5, label=f"fan-out {'>' if sign > 0 else '<'} 0")
     axes[2, 3].set(title="units of layer 7", xlabel="1st singular direction", ylabel="2nd")
     axes[2, 3].legend(fontsize=6)
-    lines = [
-        mpl.lines.Line2D([], [], color=colour, label=name) for name, colour in zip(VARIANTS, _COLOURS, strict=True)
-    ]
-    lines.append(mpl.lines.Line2D([], [], color="#666666", linestyle="--", label="violating pairs of the same class"))
+    pairs = [*zip(VARIANTS, _COLOURS, strict=True), ("violating pairs of the same class", "#666666")]
+    lines = [Line2D([], [], color=colour, label=name) for name, colour in pairs]
+    lines[-1].set_linestyle("--")
     figure.legend(handles=lines, loc="outside lower center", ncols=5, fontsize=7)
     return figure
 

@@ -18,10 +18,12 @@ from tutelage.training.students import SmallNormal
 from tutelage.training.teachers import Levels
 
 STEPS: dict[Scale, int] = {"smoke": 400, "quick": 40_000, "paper": 200_000}
-SEEDS: dict[Scale, int] = {"smoke": 3, "quick": 16, "paper": 32}
+SEEDS: dict[Scale, int] = {"smoke": 3, "quick": 16, "paper": 128}
 FRAMES = (0.0, 0.01, 0.1, 1.0)  # of the training
 WINDOW = 3.5
 ALIGNED = 0.05  # Definition 3 of Tian 2020 with this epsilon
+DASH = 3.0
+"""Length of a dash, in widths of the line."""
 CUT = 0.01
 """Share of the data that a boundary leaves on either side, at least, if it runs through them."""
 
@@ -57,7 +59,10 @@ def boundaries_2d(scale: Scale) -> Plan:
 
 
 def draw(results: Results) -> Figure:
-    """Boundaries at four moments for the first three seeds; the legend gives each student's fan-out norm."""
+    """Boundaries at four moments for the first three seeds; beside each panel the fan-out norm of every student.
+
+    The dashes of students take turns, so that students on one line are all seen.
+    """
     (result,) = results
     rows, steps = min(3, len(result.experiment.seeds)), result.report.steps
     figure, axes = panel_grid(
@@ -65,7 +70,7 @@ def draw(results: Results) -> Figure:
         [f"step {s:,}" for s in steps],
         "x1",
         "x2",
-        size=(2.1, 2.1),
+        size=(2.7, 2.1),
     )
     teacher = result.teacher()
     for column, step in enumerate(steps):
@@ -73,15 +78,26 @@ def draw(results: Results) -> Figure:
         for row in range(rows):
             panel = axes[row, column]
             for unit in range(teacher.widths[1]):
-                _line(panel, teacher, row, unit, color="#000000", linewidth=2.2, alpha=0.8)
+                _line(panel, teacher, row, unit, color="#bbbbbb", linewidth=4)
             for unit, colour in zip(range(students.widths[1]), PALETTE, strict=False):
-                label = f"{fan_out[row, unit]:.2f}"
-                _line(panel, students, row, unit, color=colour, linestyle="--", label=label)
+                outside = "" if _distance(students, row, unit) < WINDOW * 2**0.5 else " (outside)"
+                label = f"{fan_out[row, unit]:.2f}{outside}"
+                dashes = (DASH * unit, (DASH, DASH * (students.widths[1] - 1)))
+                _line(panel, students, row, unit, color=colour, linewidth=0.7, alpha=0.6)
+                _line(panel, students, row, unit, color=colour, linewidth=2.2, linestyle=dashes)
+                panel.plot([], [], color=colour, label=label)
             panel.set(xlim=(-WINDOW, WINDOW), ylim=(-WINDOW, WINDOW), aspect="equal")
             panel.legend(
-                fontsize=5.5, loc="upper right", handlelength=1.2, labelspacing=0.2, frameon=True, framealpha=0.8
-            )
+                fontsize=5.5, loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=1.0, labelspacing=0.3,
+                title="fan-out", title_fontsize=5.5,
+            )  # fmt: skip
     return figure
+
+
+def _distance(network: Network, member: int, unit: int) -> float:
+    """Of the boundary of one unit from the origin."""
+    b = network.biases[0][member, unit].abs().item() if network.biases else 0.0
+    return b / network.weights[0][member, :, unit].norm().item()
 
 
 def _line(axes: Axes, network: Network, member: int, unit: int, **style) -> None:

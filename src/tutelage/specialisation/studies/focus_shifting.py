@@ -66,7 +66,7 @@ def draw(results: Results) -> Figure:
             for student in range(rho.shape[3]):
                 colour, style = styles[student % len(styles)]
                 axes[row, unit].plot(steps, rho[:, row, unit, student], style, color=colour, linewidth=1)
-    axes[0, 0].set_ylim(-0.4, 1.05)
+    axes[0, 0].set_ylim(min(-0.4, np.nanmin(rho[:, :rows]) - 0.05), 1.05)
     return figure
 
 

@@ -116,11 +116,16 @@ def table(seen: DepartureTimes) -> pa.Table:
 
 
 def draw(seen: DepartureTimes) -> Figure:
-    """Time to leave against the gap; with five students one of them is on the teacher's side at once."""
+    """Time to leave against the gap; with five students, of members in which none is on the teacher's side at once."""
     figure, axes = panel_grid([""], [""], "distance from the opposite direction, eps", "time to leave", size=(4.0, 3.0))
     panel = axes[0, 0]
     panel.plot(seen.gaps, seen.simplified, "o-", color="#000000", label="simplified dynamics, length kept")
-    panel.plot(seen.gaps, np.exp(np.log(seen.exact).mean(1)), "o-", color=PALETTE[0], label="exact flow")
+    panel.plot(seen.gaps, np.exp(np.log(seen.exact).mean(1)), "o-", color=PALETTE[0], label="exact flow, one student")
+    slow = seen.crowd[-1] > 0  # members in which no student is on the teacher's side at the start
+    if slow.any():
+        middle = np.exp(np.log(seen.crowd[:, slow]).mean(1))
+        panel.plot(seen.gaps, seen.crowd[:, slow], ".", color=PALETTE[1], markersize=3, alpha=0.6)
+        panel.plot(seen.gaps, middle, "s-", color=PALETTE[1], label=f"exact flow, five students ({slow.sum()} members)")
     panel.plot(seen.gaps, seen.simplified[0] * seen.gaps[0] / seen.gaps, ":", color="#999999", label="1/eps")
     panel.set(xscale="log", yscale="log")
     panel.legend()

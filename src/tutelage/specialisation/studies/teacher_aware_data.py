@@ -64,16 +64,16 @@ def teacher_aware_data(scale: Scale) -> Plan:
 
 def draw(results: Results) -> Figure:
     """Training and evaluation loss at the end against the number of samples, mean and range over seeds."""
-    figure, axes = panel_grid([""], ["training", "evaluation"], "training samples", "loss", size=(3.0, 2.6))
+    figure, axes = panel_grid([""], ["training", "evaluation"], "training samples", "loss", size=(3.0, 2.9))
     for panel, measure in zip(axes[0], ("train_loss", "evaluate_loss"), strict=True):
-        for colour, kind in zip(PALETTE, LAWS, strict=False):
+        for colour, kind, style in zip(PALETTE, LAWS, ("o-", "s-", "x--", "^-"), strict=False):
             x = [p.experiment.inputs.train for p in _of(results, kind)]
             y = np.stack([at_step(p, measure) for p in _of(results, kind)])
-            panel.plot(x, np.nanmean(y, 1), "o-", color=colour, label=kind, markersize=3)
+            panel.plot(x, np.nanmean(y, 1), style, color=colour, label=kind, markersize=4)
             panel.fill_between(x, np.nanmin(y, 1), np.nanmax(y, 1), color=colour, alpha=0.15, linewidth=0)
         panel.set_xscale("log")
         panel.set_yscale("log")
-    axes[0, 1].legend(loc="best")
+    figure.legend(*axes[0, 1].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return figure
 
 
