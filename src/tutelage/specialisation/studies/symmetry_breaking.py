@@ -38,7 +38,7 @@ def symmetry_breaking(scale: Scale) -> Plan:
     """Symmetry, and what a small head start does to it."""
     sizes = {"records": RECORDS[scale], "seeds": SEEDS[scale]}
     experiments = [CompetingStudents(bonus=b, start=s, **sizes) for s in STARTS for b in BONUSES]
-    claims = [identity, species, all_align, ratios_freeze, winner_grows, at_the_rate, and_goes_on]
+    claims: list[Claim | Check] = [identity, species, all_align, ratios_freeze, winner_grows, at_the_rate, and_goes_on]
     return Plan(experiments, draw, claims, table, view=competitions)
 
 
