@@ -6,41 +6,37 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test docs attack bench lint types layers clean help
+.PHONY: demo test docs attack bench lint types layers hooks clean help
 
-help:
-	@echo "make demo   quick L-shape and success-rate studies, claims table, HTML report"
-	@echo "make test   lint, types, import rules, all tests, doctests, examples"
-	@echo "make docs   the documentation site, in build/docs; the tests build it too"
-	@echo "make attack fuzz and fault suite with fresh seeds, some minutes"
-	@echo "make bench  speed of every engine here, and the time of the whole two-layer sweep from a tenth of it"
+help: ## list the targets of this file
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /make \1\t/' | expand -t 14
 
-demo: $(READY)
+demo: $(READY) ## quick L-shape and success-rate studies, their claims and an HTML report
 	$(BIN)/tutelage reproduce l-shape success-rate --scale quick --out reproduced || [ $$? -eq 1 ]
 
-test: lint types layers
+test: lint types layers ## lint, types, import rules, all tests, doctests, examples and pages
 	$(BIN)/python -m pytest -n 2
 
-docs: $(READY)
+docs: $(READY) ## the documentation site, in build/docs; the tests build it too
 	$(BIN)/python -m sphinx -W --keep-going -q -j 2 -d build/doctrees docs build/docs
 	@echo "open build/docs/index.html"
 
-attack: $(READY)
+attack: $(READY) ## fuzz and fault suite with fresh seeds, some minutes
 	TUTELAGE_ATTACK=$${TUTELAGE_ATTACK:-40} $(BIN)/python -m pytest tests/attack -n 2
 
-bench: $(READY)
+bench: $(READY) ## speed of every engine on this machine, and the time of the two-layer sweep from a tenth of it
 	mkdir -p results
 	$(BIN)/python benchmarks/bench_engines.py --json results/engines.json
 	$(BIN)/python benchmarks/sweep.py --share 0.1 --json results/sweep.json
 
-lint: $(READY)
+lint: $(READY) ## ruff: rules and format
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(READY)
+types: $(READY) ## mypy
 	$(BIN)/mypy
 
-layers: $(READY)
+layers: $(READY) ## import-linter: which package may import which
 	$(BIN)/lint-imports --no-cache
 
 # torch goes first and pinned, so that no other package pulls in a different build of it
@@ -50,5 +46,8 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
 	touch $(READY)
 
-clean:
+hooks: $(READY) ## run lint, types and layers before every commit (needs pre-commit)
+	pre-commit install
+
+clean: ## remove the environment, results and caches
 	rm -rf $(VENV) reproduced results build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache

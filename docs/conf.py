@@ -17,6 +17,7 @@ extensions = [
     "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
@@ -31,6 +32,7 @@ myst_heading_anchors = 3
 myst_links_external_new_tab = False
 
 autodoc_default_options = {"members": True}
+autosummary_generate = False
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
@@ -40,6 +42,7 @@ numpydoc_class_members_toctree = False
 maximum_signature_line_length = 100
 python_use_unqualified_type_names = True
 add_module_names = False
+toc_object_entries_show_parents = "hide"
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",

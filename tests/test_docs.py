@@ -7,6 +7,7 @@ as HASH: the options they name must exist.
 """
 
 import doctest
+import importlib
 import os
 import re
 import shlex
@@ -174,6 +175,52 @@ def listed(tree, path: list[str]) -> list[str]:
         return list(COMMANDS)
     command = load(path[0], f"tutelage.cli.{COMMANDS[path[0]][0]}")
     return list(getattr(command, "commands", {})) if len(path) == 1 and isinstance(command, click.Command) else []
+
+
+def test_targets_of_make_on_pages_exist():
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = {name for page in PAGES for name in re.findall(r"(?:^|`)make ([a-z]+)\b", page.read_text(), re.MULTILINE)}
+    assert {"demo", "test", "docs"} <= named <= targets
+
+
+def test_counts_on_pages():
+    from tutelage.certificates import theorems
+    from tutelage.functions.comparing import gallery
+
+    own = [theorem for theorem in theorems().values() if theorem.function.__module__.startswith("tutelage.")]
+    assert f"all {len(own)} theorems" in (ROOT / "docs/subjects/certificates.md").read_text()
+    assert len(gallery.names()) == 10  # docs/subjects/functions.md, docs/tutorials/same_function.md: "ten"
+
+
+NAME = re.compile(r"`(?:tt|tutelage)((?:\.[A-Za-z_]\w*)+)")
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if NAME.search(p.read_text())], ids=lambda p: p.stem)
+def test_names_on_a_page_exist(page):
+    for dotted in sorted(set(NAME.findall(page.read_text()))):
+        assert exists("tutelage" + dotted), f"tutelage{dotted}"
+
+
+def exists(dotted: str) -> bool:
+    """Whether a dotted name is a module, or something in one."""
+    parts = dotted.split(".")
+    for size in range(len(parts), 0, -1):
+        try:
+            found = importlib.import_module(".".join(parts[:size]))
+        except ModuleNotFoundError:
+            continue
+        for name in parts[size:]:
+            if not hasattr(found, name):
+                return False
+            found = getattr(found, name)
+        return True
+    return False
+
+
+def test_a_name_that_does_not_exist_is_found():
+    assert exists("tutelage.population.loss")
+    assert exists("tutelage.draws")
+    assert not exists("tutelage.population.no_such_name")
 
 
 def test_blocks_are_read_with_their_output_and_file():

@@ -46,7 +46,7 @@ EXPERIMENT = {
     "record": {"every": 10},
     "seeds": 3,
 }
-PINNED = "478253512f01b5a9"
+PINNED = "a9ebf22ec9dbcd51"
 
 
 @pytest.fixture(autouse=True)

@@ -10,6 +10,7 @@ from tutelage.lab import Context, Experiment, Shared, Store, plain
 from tutelage.lab.execute import execute, levels, with_needs
 from tutelage.lab.experiment import find, flat, setting
 from tutelage.settings import Recipe, Seeds, Settings
+from tutelage.training import Training
 
 
 @dataclass(frozen=True)
@@ -200,3 +201,18 @@ def test_progress_is_told_in_units_of_cost(tmp_path):
 def test_a_context_without_a_store_says_so():
     with pytest.raises(LookupError, match="no store"):
         Sum(terms=(Powers(power=1),)).run(Context())
+
+
+def test_the_hash_covers_defaults_so_that_changing_one_computes_anew():
+    class Followed(Experiment, kind="followed-for-a-time", numerics=1):
+        until: float = 60.0
+        inner: Training = Training(steps=5)
+
+    first = Followed()
+    assert first.description()["settings"]["until"] == 60.0
+    assert first.description()["settings"]["inner"]["batch"] == 16
+    assert first.hash == Followed(until=60.0, inner=Training(steps=5, batch=16)).hash
+    Followed.model_fields["until"].default = 200.0
+    Followed.model_rebuild(force=True)
+    assert Followed().until == 200.0
+    assert Followed().hash != first.hash

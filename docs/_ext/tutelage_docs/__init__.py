@@ -8,7 +8,7 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
-from tutelage_docs import api, citations, docstrings, front, links, mathml, study_page, verdicts
+from tutelage_docs import api, citations, commands, docstrings, front, links, mathml, study_page, verdicts
 from tutelage_docs.stored import gallery_studies
 
 __all__ = ["pages", "setup"]
@@ -20,6 +20,7 @@ def pages(docs: Path) -> dict[str, str]:
     written = {f"gallery/{study.name}.md": study_page.page(study, reasons.get(study.name, "")) for study in studies}
     written["gallery/index.md"] = front.page(studies)
     written["gallery/not_reproduced.md"] = verdicts.page(studies, reasons)
+    written["api/commands.md"] = commands.page()
     return written | api.pages()
 
 

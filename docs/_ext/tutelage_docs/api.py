@@ -42,10 +42,11 @@ def _index() -> str:
     functions = sorted(name for name in tutelage.__all__ if name not in PACKAGES)
     rows = "\n".join(f"| [`tutelage.{p}`]({p}.md) | {_summary(f'tutelage.{p}')} |" for p in PACKAGES)
     names = ", ".join(f"`tt.{name}`" for name in functions)
-    toctree = "\n".join(PACKAGES)
+    toctree = "\n".join(["commands", *PACKAGES])
     return (
         "# API reference\n\nEvery public name is in the `__all__` of its package. The names used most often are also "
         f"at the top, after `import tutelage as tt`: {names}.\n\n"
+        "Every command is on the page of the [command line](commands.md).\n\n"
         f"| package | what is in it |\n|---|---|\n{rows}\n\n```{{toctree}}\n:hidden:\n\n{toctree}\n```\n"
     )
 
@@ -66,6 +67,8 @@ def _module(name: str, head: bool) -> str:
     public = list(getattr(module, "__all__", ()))
     title = f"## {name}\n\n" if head else ""
     body = f".. automodule:: {name}\n   :no-members:\n\n"
+    if public:
+        body += ".. autosummary::\n   :nosignatures:\n\n" + "".join(f"   {member}\n" for member in public) + "\n"
     body += "\n".join(_entry(module, name, member) for member in public)
     return f"{title}```{{eval-rst}}\n{body}\n```"
 

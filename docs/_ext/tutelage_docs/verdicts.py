@@ -23,8 +23,7 @@ def page(studies: list[GalleryStudy], reasons: dict[str, str]) -> str:
         "# What did not reproduce, and why",
         f"Of {sum(total.values())} verdicts in {len(stored)} stored runs, {summary(total)}. A verdict is that of one "
         "claim in one setting, with a threshold that was fixed before its results were seen unless the claim says "
-        "otherwise. "
-        + " ".join(f"*{v.capitalize()}*: {MEANINGS[v]}." for v in MEANINGS if total[v]),
+        "otherwise. " + " ".join(f"*{v.capitalize()}*: {MEANINGS[v]}." for v in MEANINGS if total[v]),
         "This page is written from the stored results; explanations are written by hand. A study that is not listed "
         "has none of these.",
         _without(studies),

@@ -24,6 +24,7 @@ COMMANDS = {
     "query": ("store:query", "Query the results with SQL."),
     "store": ("store:app", "Maintain a results folder: list, check, gc, export, import."),
     "experiment": ("experiments:app", "Inspect experiment files: explain, list, diff, schema."),
+    "new": ("new:new", "Write a skeleton of a study, measure, theorem, teacher or experiment, with its test."),
     "report": ("commands:report", "Write the report of reproduced studies again, as HTML or LaTeX."),
     "cite": ("cite:cite", "Print BibTeX entries of the library and of the papers."),
     "ledger": ("commands:ledger", "Write ledger.md: every claim of every stored study, with its verdict."),

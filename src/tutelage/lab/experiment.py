@@ -17,7 +17,7 @@ that stored results of the old code are not taken for those of the new.
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -108,7 +108,7 @@ class Experiment(Settings):
         """What the hash is taken of, as plain data: kind, numerics, settings, contents of files, plugins."""
         from tutelage.plugins import used_by  # plugins know experiments, which know them
 
-        out: dict[str, Any] = {"kind": self.kind, "numerics": self.numerics, "settings": plain(self)}
+        out: dict[str, Any] = {"kind": self.kind, "numerics": self.numerics, "settings": complete(self)}
         if files := {path.name: content_hash(path) for path in self.files()}:
             out["files"] = files
         if needed := [experiment.hash for experiment in self.needs()]:
@@ -175,6 +175,11 @@ def plain(settings: Settings) -> dict[str, Any]:
     return out
 
 
+def complete(settings: Settings) -> dict[str, Any]:
+    """Settings as plain data with every default, so that a default that is changed later changes nothing stored."""
+    return {name: _plain(getattr(settings, name), complete) for name in type(settings).model_fields}
+
+
 def flat(settings: Settings, prefix: str = "") -> dict[str, Any]:
     """All settings by dotted name, defaults too, as plain data."""
     out: dict[str, Any] = {}
@@ -223,15 +228,16 @@ def content_hash(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, settings: Callable[[Settings], dict[str, Any]] = plain) -> Any:
+    """A value as plain data; ``settings`` says how sections within it are written."""
     if isinstance(value, Settings):
-        return plain(value)
+        return settings(value)
     if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+        return {field.name: _plain(getattr(value, field.name), settings) for field in fields(value)}
     if isinstance(value, tuple | list):
-        return [_plain(entry) for entry in value]
+        return [_plain(entry, settings) for entry in value]
     if isinstance(value, dict):
-        return {key: _plain(entry) for key, entry in value.items()}
+        return {key: _plain(entry, settings) for key, entry in value.items()}
     return str(value) if isinstance(value, Path) else value
 
 

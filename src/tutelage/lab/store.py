@@ -13,7 +13,7 @@ import yaml
 from tutelage.discover import import_from_subjects
 from tutelage.errors import TutelageError
 from tutelage.files import sync_folder, write_atomically
-from tutelage.lab.experiment import Experiment, find, plain
+from tutelage.lab.experiment import Experiment, complete, find
 from tutelage.lab.manifest import MANIFEST, SETTINGS, Damage, Manifest, check_settings, compose, is_result, verify
 from tutelage.plugins import describe, used_by
 
@@ -87,7 +87,7 @@ class Store:
 def to_yaml(experiment: Experiment) -> str:
     """Kind and settings as YAML; plugins that are needed stand in a comment."""
     needs = "".join(f"# needs --with {name}\n" for name in describe(used_by(experiment)))
-    return needs + yaml.safe_dump({"kind": experiment.kind, **plain(experiment)}, sort_keys=False)
+    return needs + yaml.safe_dump({"kind": experiment.kind, **complete(experiment)}, sort_keys=False)
 
 
 def load_result(folder: Path) -> Any:

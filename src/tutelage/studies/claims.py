@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from tutelage.errors import TutelageError
+from tutelage.printing import printed
 from tutelage.studies.intervals import CONFIDENCE, mean_interval
 from tutelage.studies.intervals import largest_share as largest_exceptions
 
@@ -28,6 +29,7 @@ SIGNED = (-1.0, 1.0)
 ANY = (-np.inf, np.inf)
 
 
+@printed
 @dataclass(frozen=True)
 class Measured:
     """The statistic of a claim in one setting, with what is needed to see that it shows nothing.

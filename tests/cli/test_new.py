@@ -1,0 +1,76 @@
+"""Skeletons work as they are written: their tests pass, they follow the house style, and --with accepts them."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tutelage.cli.new import KINDS, skeleton
+
+ROOT = Path(__file__).parents[2]
+NAMES = {kind: f"my-own-{kind}" for kind in KINDS}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """One skeleton of each kind."""
+    out = tmp_path_factory.mktemp("parts")
+    for kind, name in NAMES.items():
+        words = [sys.executable, "-m", "tutelage", "new", kind, name, "--out", str(out), "--json"]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        module = name.replace("-", "_")
+        assert json.loads(done.stdout)["written"] == [str(out / f"{module}.py"), str(out / f"test_{module}.py")]
+    return out
+
+
+def test_their_tests_pass_at_once(folder):
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error", "."]
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout
+    assert "9 passed" in done.stdout, done.stdout
+
+
+def test_they_follow_the_house_style(folder):
+    config = ["--config", str(ROOT / "pyproject.toml"), "--no-cache"]
+    for words in (["check"], ["format", "--check", "--diff"]):
+        command = [sys.executable, "-m", "ruff", *words, *config, str(folder)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_study_is_reproduced_with_its_file(folder, tmp_path):
+    words = ["reproduce", NAMES["study"], "--scale", "smoke", "--with", str(folder / "my_own_study.py")]
+    command = [sys.executable, "-m", "tutelage", *words, "--json"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert [claim["setting"] for claim in json.loads(done.stdout)] == ["1x", "4x"], done.stderr
+
+
+def test_a_theorem_is_listed_with_its_file(folder):
+    words = [sys.executable, "-m", "tutelage", "certify", "list", "--with", str(folder / "my_own_theorem.py"), "--json"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    assert NAMES["theorem"] in [row["theorem"] for row in json.loads(done.stdout)], done.stderr
+
+
+@pytest.mark.parametrize("name", ["My-Study", "1st", "a--b", "a_b", "", "../x", "class"])
+def test_a_bad_name_is_one_sentence(command, tmp_path, name):
+    done = command("new", "study", name, "--out", tmp_path)
+    assert done.code == 2
+    assert "NAME must be lower-case words" in " ".join(done.err.split())
+    assert not list(tmp_path.iterdir())
+
+
+def test_nothing_is_overwritten(command, tmp_path):
+    (tmp_path / "test_mine.py").write_text("mine")
+    done = command("new", "measure", "mine", "--out", tmp_path)
+    assert done.code == 2
+    assert "exists already" in done.err
+    assert [path.name for path in tmp_path.iterdir()] == ["test_mine.py"]
+    assert command("new", "engine", "mine").code == 2
+
+
+def test_every_kind_has_both_files():
+    for kind in KINDS:
+        assert list(skeleton(kind, "x-y")) == ["x_y.py", "test_x_y.py"]
