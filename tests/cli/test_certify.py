@@ -202,12 +202,12 @@ def test_refusals_are_one_sentence_with_exit_code_2(tutelage, files, tmp_path):
     cases = {
         "did you mean 'pruning'": ("pruned", teacher, student, "--points", points),
         "give a teacher and a student": ("pruning",),
-        "is no experiment of a store": ("pruning", tmp_path),
+        "is not a stored experiment": ("pruning", tmp_path),
         "give one of --points and --distribution": ("pruning", teacher, student),
         "there is no file": ("pruning", teacher, student, "--points", tmp_path / "none"),
-        "call the samples 'points'": ("pruning", teacher, student, "--points", two),
+        "name the samples 'points'": ("pruning", teacher, student, "--points", two),
         "is not a safetensors file": ("pruning", teacher, student, "--points", junk),
-        "write NAME=NUMBER": ("pruning", teacher, student, "--points", points, "--option", "tolerance"),
+        "--option must be NAME=NUMBER": ("pruning", teacher, student, "--points", points, "--option", "tolerance"),
         "it takes tolerance, alignment": ("pruning", teacher, student, "--points", points, "--option", "batch=3"),
         "tolerance must be a number of at least 0, got nan": (
             "pruning",
@@ -265,7 +265,7 @@ def test_settings_of_what_is_certified(tutelage):
     done = tutelage("certify", "arrival", "--about", "descent=true", "--about", "students=4")
     assert done.code == 0
     assert done.out.startswith("arrival (")
-    for word, sentence in (("students=x", "students must be a whole number, got 'x'"), ("colour=1", "is no setting")):
+    for word, sentence in (("students=x", "students must be a whole number, got 'x'"), ("colour=1", "--about must be NAME=VALUE")):
         refused = tutelage("certify", "arrival", "--about", word)
         assert refused.code == 2
         assert sentence in refused.err

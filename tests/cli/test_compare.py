@@ -151,8 +151,8 @@ def test_a_slice_of_equal_networks_has_no_witness(capsys, monkeypatch, tmp_path)
     ("words", "sentence"),
     [
         (["a", "three"], "2 and 3 inputs"),
-        (["a", "stack"], "choose one with --member-b 0 .. 1"),
-        (["a", "copy", "--member-a", "4"], "there is no member 4"),
+        (["a", "stack"], "choose one with --member-b, from 0 to 1"),
+        (["a", "copy", "--member-a", "4"], "--member-a must be from 0 to 0"),
         (["a", "copy", "--box", "1", "-1"], "no inside"),
         (["a", "nowhere"], "there is no file"),
         (["a", "copy", "--tolerance", "-1"], "tolerance must be a finite number of at least 0, got -1.0"),
@@ -180,9 +180,9 @@ BOMB = (
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("a: 1", "wanted normals and offsets, or low and high"),
+        ("a: 1", "must have normals and offsets, or low and high"),
         ("normals: [[1, 0]]\noffsets: [1]", "goes on for ever"),
-        ("normals: [[1, x]]\noffsets: [1]", "does not hold arrays of numbers"),
+        ("normals: [[1, x]]\noffsets: [1]", "must have arrays of numbers"),
         ("low: [0, 0]\nhigh: [0, 1]", "no inside"),
         ("- 1", "must hold a table with normals and offsets"),
         (BOMB, "unfolds aliases into too many values"),

@@ -96,8 +96,8 @@ def test_the_lines_on_a_terminal_say_what_they_speak_of(capsys, monkeypatch, fil
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--points", "few.safetensors", "--labels"], "call the samples 'points' and their classes 'labels'"),
-        (["--points", "wide.safetensors"], "wanted [N, 4] for this teacher"),
+        (["--points", "few.safetensors", "--labels"], "name the samples 'points' and their classes 'labels'"),
+        (["--points", "wide.safetensors"], "must have shape [N, 4] for this teacher"),
         (["--points", "nowhere.safetensors"], "there is no file"),
         (["--points", "nowhere.safetensors", "--labels"], "there is no file"),
         (["--points", "few.safetensors", "--hard-share", "0.5"], "give labels"),
@@ -120,7 +120,7 @@ def test_a_stack_is_refused(capsys, monkeypatch, files):
     save(network(4, 3, members=2), files / "teacher.safetensors")
     code, said = run(capsys, monkeypatch, *asked(files, "--points", files / "few.safetensors"))
     assert code == 2
-    assert "holds 2 networks" in said.err
+    assert "has 2 networks" in said.err
 
 
 def test_bounds_that_say_nothing_are_not_shown(capsys, monkeypatch, files):

@@ -19,6 +19,6 @@ def test_the_array_called_points_or_the_only_one(tmp_path):
 def test_what_holds_no_samples_is_refused(tmp_path):
     save_file({"a": torch.ones(1), "b": torch.ones(1)}, tmp_path / "unnamed")
     (tmp_path / "junk").write_text("no")
-    for name, sentence in (("unnamed", "holds the arrays a, b"), ("junk", "not a safetensors"), ("none", "no file")):
+    for name, sentence in (("unnamed", "has the arrays a, b"), ("junk", "not a safetensors"), ("none", "no file")):
         with pytest.raises(TutelageError, match=sentence):
             read_points(tmp_path / name)

@@ -74,7 +74,7 @@ def test_points_are_looked_at(capsys, monkeypatch, file, tmp_path):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--member", "7"], "there is no member 7"),
+        (["--member", "7"], "--member must be from 0 to 1"),
         (["--box", "1", "-1"], "low end above its high end"),
         (["--tolerance", "3"], "from 0 to below 1"),
         (["--points", "nowhere.safetensors"], "there is no file"),
@@ -93,7 +93,7 @@ def test_a_file_of_several_arrays_needs_one_called_points(capsys, monkeypatch, f
     save_file({"a": torch.zeros(3, 2), "b": torch.zeros(3, 2)}, points)
     code, said = run(capsys, monkeypatch, file, "--points", points)
     assert code == 2
-    assert "call the samples 'points'" in said.err
+    assert "name the samples 'points'" in said.err
 
 
 def test_a_time_limit_ends_the_steps(capsys, monkeypatch, file):

@@ -149,7 +149,7 @@ def _networks(teacher: Path | None, student: Path | None, seed: int | None, memb
         one_each = taught.members == students.members
         return _Found(taught[members] if one_each else taught, students[members], None, members, [None] * len(members))
     if not (is_result(teacher) and (teacher / MANIFEST).is_file()):
-        raise TutelageError(f"{teacher} is no experiment of a store: give an experiment, or a teacher and a student")
+        raise TutelageError(f"{teacher} is not a stored experiment: give an experiment, or a teacher and a student")
     result = load_students(teacher)
     label = f"experiment {result.experiment.hash}"
     if result.experiment.record.weights == "none":
@@ -201,7 +201,7 @@ def _options(words: list[str]) -> dict[str, float | int]:
         except ValueError:
             number = None
         if not equals or number is None:
-            raise TutelageError(f"'{word}' is no option of a theorem: write NAME=NUMBER, such as epsilon=0.1")
+            raise TutelageError(f"--option must be NAME=NUMBER, such as epsilon=0.1, got '{word}'")
         out[name] = int(number) if number.is_integer() and "." not in value and "e" not in value.lower() else number
     return out
 
@@ -254,7 +254,7 @@ def _example(subject: Subject, words: list[str]) -> tuple[Any, ...]:
         name, equals, value = word.partition("=")
         if not equals or name not in subject.settings:
             known = ", ".join(f"{n}={v}" for n, v in subject.settings.items())
-            raise TutelageError(f"'{word}' is no setting of {subject.name}: write NAME=VALUE with one of {known}")
+            raise TutelageError(f"--about must be NAME=VALUE with one of {known}, got '{word}'")
         default = subject.settings[name]
         try:
             chosen[name] = value.lower() in ("1", "true", "yes") if isinstance(default, bool) else type(default)(value)
@@ -263,9 +263,7 @@ def _example(subject: Subject, words: list[str]) -> tuple[Any, ...]:
     try:
         return subject.example(**chosen)
     except KeyError as error:
-        raise TutelageError(
-            f"there is no {error} among the choices of {subject.name}: see 'tutelage certify list'"
-        ) from None
+        raise TutelageError(f"unknown choice {error} of {subject.name}: see 'tutelage certify list'") from None
 
 
 _KINDS = {int: "a whole number", float: "a number", str: "a word"}

@@ -87,7 +87,8 @@ def _worst_line(verdicts: Sequence[Verdict]) -> str:
     v = worst(verdicts)
     where = f"{'worst: ' if len(verdicts) > 1 else ''}{v.setting}: " if v.setting else ""
     error = f" ± {short(v.stderr)}" if v.stderr is not None else ""
-    return f"{where}{v.statistic}: {short(v.measured)}{error}, expected {v.expected}"
+    paper = f"; the paper: {v.published}" if v.published else ""
+    return f"{where}{v.statistic}: {short(v.measured)}{error}, expected {v.expected}{paper}"
 
 
 def _rank(verdict: str) -> int:

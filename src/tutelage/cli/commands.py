@@ -176,7 +176,7 @@ def ledger(
 
 
 def _tell(tracker: Tracker, results: Sequence[TrainedStudents], outcomes: Sequence[Reproduction]) -> None:
-    """Tell a tracker of everything that was computed or found."""
+    """Log everything that was computed to a tracker."""
     for result in results:
         tracker.result(result)
     for outcome in outcomes:

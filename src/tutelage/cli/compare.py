@@ -122,11 +122,11 @@ def _member(network: Network, path: Path, member: int | None, option: str) -> Ne
     if member is None:
         if network.members > 1:
             raise TutelageError(
-                f"{path} holds {network.members} networks: choose one with {option} 0 .. {network.members - 1}"
+                f"{path} has {network.members} networks: choose one with {option}, from 0 to {network.members - 1}"
             )
         return network
     if not 0 <= member < network.members:
-        raise TutelageError(f"there is no member {member}: {path} holds members 0 .. {network.members - 1}")
+        raise TutelageError(f"{option} must be from 0 to {network.members - 1} for {path}, got {member}")
     return network[member]
 
 
@@ -146,9 +146,9 @@ def _domain(inputs: int, ends: tuple[float, float] | None, path: Path | None) ->
     except (TypeError, ValueError) as error:
         if isinstance(error, TutelageError):
             raise
-        raise TutelageError(f"{path} does not hold arrays of numbers ({error})") from None
+        raise TutelageError(f"{path} must have arrays of numbers ({error})") from None
     raise TutelageError(
-        f"{path} holds {', '.join(sorted(map(str, given)))}: wanted normals and offsets, or low and high"
+        f"{path} must have normals and offsets, or low and high, got {', '.join(sorted(map(str, given)))}"
     )
 
 

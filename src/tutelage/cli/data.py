@@ -105,7 +105,7 @@ def check(names: Names = None, data: Folder = None, as_json: Json = False) -> No
         except TutelageError as error:
             found[name] = str(error)
     if absent:
-        raise TutelageError(f"there is no {', '.join(absent)} in {root}: run `tutelage data fetch {' '.join(absent)}`")
+        raise TutelageError(f"{', '.join(absent)} not found in {root}: run 'tutelage data fetch {' '.join(absent)}'")
     if as_json:
         print(json.dumps(found))
     else:

@@ -132,7 +132,9 @@ def _progress(epochs: int, quiet: bool) -> Iterator[Callable[[int, float], None]
 
 def _one(network: Network, path: Path) -> Network:
     if network.members != 1:
-        raise TutelageError(f"{path} holds {network.members} networks: give one, such as load(...)[0] saved on its own")
+        raise TutelageError(
+            f"{path} has {network.members} networks, expected one: save a single member, such as load(...)[0]"
+        )
     return network
 
 
@@ -141,7 +143,7 @@ def _samples(path: Path, labels: bool, teacher: Network) -> tuple[Tensor, Tensor
     x, y = _arrays(path) if labels else (read_points(path), None)
     if x.ndim != 2 or x.shape[1] != teacher.inputs:
         raise TutelageError(
-            f"the inputs of {path} have shape {list(x.shape)}: wanted [N, {teacher.inputs}] for this teacher"
+            f"the inputs of {path} must have shape [N, {teacher.inputs}] for this teacher, got {list(x.shape)}"
         )
     return x.to(teacher.dtype), y
 
@@ -155,7 +157,7 @@ def _arrays(path: Path) -> tuple[Tensor, Tensor]:
         raise TutelageError(f"{path} is not a safetensors file ({error})") from None
     if not {"points", "labels"} <= set(arrays):
         held = ", ".join(sorted(arrays)) or "none"
-        raise TutelageError(f"{path} holds the arrays {held}: call the samples 'points' and their classes 'labels'")
+        raise TutelageError(f"{path} has the arrays {held}: name the samples 'points' and their classes 'labels'")
     y = arrays["labels"]
     if y.is_floating_point() or y.is_complex():
         raise TutelageError(f"the labels of {path} are {y.dtype}: give whole numbers, one class per sample")

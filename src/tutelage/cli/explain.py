@@ -81,7 +81,7 @@ def _members(result: TrainedStudents, seed: int | None) -> list[int]:
         whole = [i for i in whole if result.experiment.seeds[i] == seed]
     if not whole:
         raise TutelageError(
-            f"all students asked for in experiment {result.experiment.hash} diverged: lower the learning rate"
+            f"all chosen students of experiment {result.experiment.hash} diverged: lower the learning rate"
         )
     return whole
 

@@ -42,7 +42,7 @@ def identify(
     """
     net = load(network)
     if not 0 <= member < net.members:
-        raise TutelageError(f"there is no member {member}: {network} holds members 0 .. {net.members - 1}")
+        raise TutelageError(f"--member must be from 0 to {net.members - 1} for {network}, got {member}")
     if net.activation != "relu":
         raise TutelageError(f"{network} has activation {net.activation}: only ReLU networks can be identified")
     truth = in_double(net[member], str(network))

@@ -20,7 +20,7 @@ def read_points(path: Path) -> Tensor:
             name = "points" if "points" in names else names[0] if len(names) == 1 else None
             if name is None:
                 held = ", ".join(sorted(names)) or "none"
-                raise TutelageError(f"{path} holds the arrays {held}: call the samples 'points'")
+                raise TutelageError(f"{path} has the arrays {held}: name the samples 'points'")
             return real_points(file.get_tensor(name), path)
     except (SafetensorError, OSError) as error:
         raise TutelageError(f"{path} is not a safetensors file ({error})") from None

@@ -51,7 +51,7 @@ def prune(
     net = load(network)
     if member is not None:
         if not 0 <= member < net.members:
-            raise TutelageError(f"there is no member {member}: {network} holds members 0 .. {net.members - 1}")
+            raise TutelageError(f"--member must be from 0 to {net.members - 1} for {network}, got {member}")
         net = net[member]
     with share_shown("prune", as_json) as tell:
         found = carry_out(

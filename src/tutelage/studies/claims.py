@@ -75,6 +75,8 @@ class Claim:
         "mean" for a statement about the mean over members. "every" for a universal statement: one member that violates
         the bound refutes it, and it holds when the exact upper limit of the share of exceptions is below
         ``exceptions``.
+    published
+        The number that the paper prints for this, with its place; shown beside what is measured.
     possible
         Least and greatest value that the statistic can have; some of them must violate the bound.
     exceptions
@@ -90,6 +92,7 @@ class Claim:
     about: Literal["mean", "every"] = "mean"
     possible: tuple[float, float] = ANY
     exceptions: float = 0.1
+    published: str = ""
 
     def __post_init__(self) -> None:
         _reasoned(self.sentence, self.reason)
@@ -122,6 +125,7 @@ class Check:
     reason: str
 
     refuted_by: ClassVar[str] = "one value that does not satisfy the bound"
+    published: str = ""
 
     def __post_init__(self) -> None:
         _reasoned(self.sentence, self.reason)
@@ -168,6 +172,7 @@ class Verdict:
     reason: str = ""
     method: str = ""
     interval: tuple[float, float] | None = None
+    published: str = ""
 
 
 def judge(claim: Claim | Check, evidence: Any) -> list[Verdict]:
@@ -274,7 +279,7 @@ def _check(check: Check, setting: str, values: float | np.ndarray) -> Verdict:
     worst = _worst(check.expected, numbers)
     return Verdict(
         check.sentence, setting, check.statistic, check.expected, worst, None, len(numbers), verdict,
-        check.refuted_by, check.reason, "check",
+        check.refuted_by, check.reason, "check", None, check.published,
     )  # fmt: skip
 
 
@@ -297,7 +302,8 @@ def _verdict(
     interval: tuple[float, float] | None,
 ) -> Verdict:
     about = claim.sentence, setting, claim.statistic, claim.expected
-    return Verdict(*about, measured, stderr, n, verdict, claim.refuted_by, claim.reason, method, interval)
+    why = claim.refuted_by, claim.reason, method
+    return Verdict(*about, measured, stderr, n, verdict, *why, interval, claim.published)
 
 
 _BOUND = re.compile(r"\s*([<>]=?)\s*([-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*")

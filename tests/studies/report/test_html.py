@@ -1,13 +1,17 @@
 """Pages that stand alone: claims first, nothing fetched from elsewhere."""
 
+import io
 import json
 import re
 
+import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from tutelage import TutelageError
-from tutelage.studies import reproduce
+from tutelage.studies import Check, Claim, judge, reproduce
 from tutelage.studies.report import short, write_reports
+from tutelage.studies.report.html import natural_width
 
 
 @pytest.fixture(scope="module")
@@ -73,3 +77,25 @@ def test_a_damaged_study_is_refused_by_name(tmp_path, content):
 
 def test_numbers_are_short():
     assert [short(v) for v in (0.0, 1234.5, -0.00012345, None)] == ["0", "1.23e+03", "-0.000123", "-"]
+
+
+def test_a_figure_has_its_natural_size_and_its_pdf(out):
+    """Four inches wide are 384 CSS pixels, whatever the resolution of the file."""
+    for dpi in (100, 160):
+        buffer = io.BytesIO()
+        Figure(figsize=(4, 2)).savefig(buffer, format="png", dpi=dpi)
+        assert natural_width(buffer.getvalue(), out) == 384
+    with pytest.raises(TutelageError, match="is not a PNG image"):
+        natural_width(b"nothing", out)
+    text = write_reports(out).read_text()
+    assert 'href="smoke/focus-shifting/figure.pdf"' in text
+    assert re.search(r'<img [^>]*width="\d+"', text)
+    assert 'href="figure.pdf"' in (out / "smoke" / "focus-shifting" / "report.html").read_text()
+
+
+def test_the_number_of_the_paper_stands_beside_ours():
+    claim = Claim("s", "t", "> 0", "r", lambda e: {"all": np.arange(1.0, 9)}, "why", published="+6.3 (Table 6.2)")
+    [verdict] = judge(claim, None)
+    assert verdict.published == "+6.3 (Table 6.2)"
+    [check] = judge(Check("s", "t", "> 0", lambda e: {"all": 1.0}, "why", published="2"), None)
+    assert check.published == "2"

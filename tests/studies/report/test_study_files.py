@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from PIL import Image
 
 from tutelage import TutelageError
 from tutelage.studies.report import write_ledger, write_reports
@@ -21,7 +22,7 @@ def store(folder, claims=None, provenance=None):
     study.mkdir(exist_ok=True, parents=True)
     (study / "claims.json").write_text(json.dumps([CLAIM] if claims is None else claims))
     (study / "provenance.json").write_text(json.dumps(PROVENANCE if provenance is None else provenance))
-    (study / "figure.png").write_bytes(b"png")
+    Image.new("RGB", (2, 2)).save(study / "figure.png")
     return folder
 
 

@@ -382,4 +382,5 @@ more_than_two = Claim(
     values=lambda result: {c.name: (c.singular > LARGE * c.singular[:, :1]).sum(1) for c in result.courses},
     reason="more than the two of orthogonally separable data, half way to three",
     possible=(1.0, 10.0),
+    published="about five or ten, read off Fig. 3.4a",
 )

@@ -1,12 +1,14 @@
 """One self-contained page of HTML: the claims first, then the figure, then where the numbers come from."""
 
 import base64
+import io
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from PIL import Image
 
 from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
@@ -22,7 +24,9 @@ def write_reports(out: str | Path) -> Path:
     found = found_studies(out)
     studies = [read_study(folder) for folder in found]
     for folder, study in zip(found, studies, strict=True):
-        write_atomically(folder / "report.html", render(study["title"], [study]))
+        study["pdf"] = (folder / "figure.pdf").relative_to(out).as_posix()
+    for folder, study in zip(found, studies, strict=True):
+        write_atomically(folder / "report.html", render(study["title"], [study | {"pdf": "figure.pdf"}]))
     page = out / "report.html"
     write_atomically(page, render("Reproduced studies", studies))
     return page
@@ -42,7 +46,7 @@ def read_study(folder: Path) -> dict[str, Any]:
     """What a page needs to know of one study, from the files `reproduce` wrote."""
     verdicts, provenance = read_claims(folder / "claims.json"), read_provenance(folder / "provenance.json")
     try:
-        picture = base64.b64encode((folder / "figure.png").read_bytes()).decode()
+        picture = (folder / "figure.png").read_bytes()
     except OSError as error:
         raise TutelageError(f"the study in {folder} lacks its figure ({error.strerror}): reproduce it again") from None
     first = verdicts[0]
@@ -55,9 +59,19 @@ def read_study(folder: Path) -> dict[str, Any]:
         "shows": known.shows if known else "(this study is not part of the installed version)",
         "claims": [(rows[0], rows) for rows in _by_claim(verdicts)],
         "verdicts": verdicts,
-        "picture": picture,
+        "picture": base64.b64encode(picture).decode(),
+        "width": natural_width(picture, folder / "figure.png"),
         "provenance": provenance,
     }
+
+
+def natural_width(picture: bytes, path: Path) -> int:
+    """Width of a PNG on a page, in CSS pixels (96 per inch), at the size in inches that it was drawn for."""
+    try:
+        with Image.open(io.BytesIO(picture)) as image:
+            return round(image.width * 96 / float(image.info.get("dpi", (96, 96))[0]))
+    except (OSError, ZeroDivisionError):
+        raise TutelageError(f"{path} is not a PNG image: run 'tutelage reproduce' for this study again") from None
 
 
 def render(title: str, studies: list[dict[str, Any]]) -> str:

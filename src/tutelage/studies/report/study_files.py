@@ -37,6 +37,7 @@ class _Claim(_Record):
     reason: str = ""
     method: str = EARLIER
     interval: Annotated[list[float], Field(min_length=2, max_length=2)] | None = None
+    published: str = ""
 
 
 class _Experiment(_Record):
