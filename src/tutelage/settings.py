@@ -64,7 +64,9 @@ class Settings(BaseModel, metaclass=Documented):
     :class:`TutelageError`.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True, validate_default=True
+    )
 
     def __init__(self, **values: Any) -> None:
         try:

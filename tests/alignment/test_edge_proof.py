@@ -81,7 +81,7 @@ def test_more_than_was_shown_is_refused(edge):
     assert not check(IntervalProof(proof.margin, proof.levels, 5, 3 - proof.edge)).valid
     wrong = [codes.copy() for codes in proof.levels]
     wrong[-1][np.flatnonzero(wrong[-1] == 2)[0]] = 1
-    assert check(IntervalProof(proof.margin, tuple(wrong), 5, proof.edge)).refused == 1
+    assert check(IntervalProof(proof.margin, tuple(wrong), 5, proof.edge)).rejected == 1
 
 
 def test_where_the_gaps_are_wide_boxes_are_not_confirmed():

@@ -46,7 +46,7 @@ def test_open_boxes_that_are_called_proved_are_refused(proof):
     levels = [codes.copy() for codes in proof.levels]
     levels[-1][np.flatnonzero(levels[-1] == 6)[:200]] = 2
     found = check_four(FourProof(proof.margin, tuple(levels)))
-    assert found.refused > 100
+    assert found.rejected > 100
 
 
 def test_missing_boxes_and_finer_claims(proof):

@@ -144,5 +144,5 @@ def test_what_the_grid_cannot_hold_is_refused():
     with pytest.raises(TutelageError, match="more points"):
         evaluate(narrow)
     two = Model(NormalDecoder([0], 1, 2), NormalEncoder([0], 2), NormalEncoder([0], 2))
-    with pytest.raises(TutelageError, match="one number a sample"):
+    with pytest.raises(TutelageError, match="one number per sample"):
         evaluate(two)

@@ -118,7 +118,7 @@ def test_every_explanation_is_of_a_study_with_something_to_explain():
     reasons = yaml.safe_load((DOCS / "explained.yaml").read_text())
     studies = {study.name: study for study in gallery_studies(DOCS)}
     for name in reasons:
-        assert any(results.not_good for results in studies[name].stored), name
+        assert not studies[name].stored or any(results.not_good for results in studies[name].stored), name
 
 
 def test_every_failing_check_is_explained():

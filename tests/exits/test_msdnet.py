@@ -83,7 +83,7 @@ def test_the_imagenet_network_has_the_theses_shape():
 
 @pytest.mark.parametrize(
     ("change", "said"),
-    [({"exits": (2, 4)}, "end with 6"), ({"growth": (2, 4)}, "one entry a scale"), ({"growth": (3, 4, 6)}, "even")],
+    [({"exits": (2, 4)}, "end with 6"), ({"growth": (2, 4)}, "one entry per scale"), ({"growth": (3, 4, 6)}, "even")],
 )
 def test_what_cannot_be_is_said(change, said):
     settings = {"first": (2, 4, 6), "growth": (2, 4, 6), "layers": 6, "exits": (2, 4, 6), "bottleneck": (4, 4, 4)}

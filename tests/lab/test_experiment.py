@@ -1,5 +1,6 @@
 """Experiments: what the hash covers, what they need, and how results come back from disk."""
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -216,3 +217,17 @@ def test_the_hash_covers_defaults_so_that_changing_one_computes_anew():
     Followed.model_rebuild(force=True)
     assert Followed().until == 200.0
     assert Followed().hash != first.hash
+
+
+def test_a_default_that_is_written_out_gives_the_same_hash_in_a_worker():
+    """A worker is sent the settings that differ from their defaults; 1 and the default 1.0 are one number."""
+    from tutelage.lab import TeacherStudent
+
+    given = TeacherStudent(
+        teacher={"kind": "levels", "inputs": 4, "hidden": 2, "outputs": 2, "polarity": 0},
+        student={"kind": "small-normal", "width_factor": 1},
+        inputs={"kind": "gaussian", "std": 1},
+        training={"steps": 1},
+        seeds=2,
+    )
+    assert TeacherStudent(**json.loads(json.dumps(plain(given)))).hash == given.hash

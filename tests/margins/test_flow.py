@@ -119,7 +119,7 @@ def test_what_cannot_be_followed_is_refused():
     for times in ([], [1.0, 0.0], [0.0, math.inf]):
         with pytest.raises(TutelageError, match="log times"):
             flow(data, start, times)
-    with pytest.raises(TutelageError, match="one set a network"):
+    with pytest.raises(TutelageError, match="one set per network"):
         flow(data, balanced_start(range(3), 4, 3), [0.0])
     with pytest.raises(TutelageError, match="no biases"):
         flow(data, Network(start.weights, (torch.zeros(2, 4).double(), torch.zeros(2, 1).double())), [0.0])

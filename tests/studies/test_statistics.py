@@ -8,7 +8,7 @@ from scipy import stats
 
 from tutelage.lab import TrainedStudents
 from tutelage.measures import Report
-from tutelage.studies.statistics import mean_where, rank_correlations, recovered_share, recovery_steps
+from tutelage.studies.statistics import above_chance, mean_where, rank_correlations, recovered_share, recovery_steps
 
 
 def result_of(**values):
@@ -48,3 +48,9 @@ def test_mean_where_nothing_is_chosen_is_undefined():
     measured = mean_where(values, chosen)
     assert measured[0] == 2.0
     assert np.isnan(measured[1])
+
+
+def test_chance_counts_as_0_and_a_full_match_as_1():
+    """Wider untrained students resemble a teacher more by chance: equal progress from there is equal."""
+    values, chance = np.array([0.2, 0.5, 1.0, 0.6]), np.array([0.2, 0.0, 0.7, 0.2])
+    assert np.allclose(above_chance(values, chance), [0.0, 0.5, 1.0, 0.5])

@@ -14,7 +14,7 @@ def task_of(p, **training):
 
 
 def usable(p, task):
-    return [kind for kind in ENGINES.values() if kind.refusal(p.students, task) is None]
+    return [kind for kind in ENGINES.values() if kind.unsupported(p.students, task) is None]
 
 
 def test_auto_takes_the_fastest_engine_that_supports_the_task(problem):
@@ -40,7 +40,7 @@ def test_an_unknown_engine_is_refused_with_the_known_ones(problem):
 def test_a_named_engine_that_cannot_is_refused_with_the_reason(problem):
     p = problem(widths=(5, 4, 3, 2))
     for name in ENGINES:
-        if ENGINES[name].refusal(p.students, task_of(p)):
+        if ENGINES[name].unsupported(p.students, task_of(p)):
             with pytest.raises(TutelageError, match=f"the engine '{name}' cannot do this"):
                 choose(name, p.students, task_of(p))
 

@@ -279,15 +279,15 @@ def test_what_is_not_finite_spreads_as_in_the_stacked_engine(value):
     ],
 )
 def test_refusals(widths, settings, said):
-    assert FusedCpu.refusal(*problem(widths, **settings)) == said
+    assert FusedCpu.unsupported(*problem(widths, **settings)) == said
 
 
 def test_other_devices_and_mixed_precision_are_refused():
     students, task = problem((4, 5, 2))
-    assert FusedCpu.refusal(students.to("meta"), task) == "it works on the CPU alone"
+    assert FusedCpu.unsupported(students.to("meta"), task) == "it works on the CPU alone"
     mixed = replace(task, labels=task.labels.float())
-    assert FusedCpu.refusal(students, mixed) == "weights, points and labels must have one precision"
-    assert FusedCpu.refusal(students, task) is None
+    assert FusedCpu.unsupported(students, mixed) == "weights, points and labels must have one precision"
+    assert FusedCpu.unsupported(students, task) is None
 
 
 def test_students_that_do_not_fit_are_refused_before_compiled_code_sees_them():

@@ -8,7 +8,7 @@ import torch
 
 from tutelage.networks import Network, outputs
 from tutelage.training import Task, Training
-from tutelage.training.fused_gpu import FusedGpu, GpuLayout, result, size_refusal, unpack
+from tutelage.training.fused_gpu import FusedGpu, GpuLayout, result, size_limit, unpack
 from tutelage.training.schedules import Cosine
 from tutelage.training.stacked import Stacked
 
@@ -64,13 +64,13 @@ def relative_error(a, b):
     ],
 )
 def test_refusals_on_the_cpu(widths, training, said):
-    assert FusedGpu.refusal(*problem(widths, **training)) == said
+    assert FusedGpu.unsupported(*problem(widths, **training)) == said
 
 
 def test_float64_is_refused():
     students, task = problem((4, 5, 2))
-    assert FusedGpu.refusal(students.to(dtype=torch.float64), task) == "it computes in float32"
-    assert FusedGpu.refusal(students, replace(task, points=task.points.double())) == "it computes in float32"
+    assert FusedGpu.unsupported(students.to(dtype=torch.float64), task) == "it computes in float32"
+    assert FusedGpu.unsupported(students, replace(task, points=task.points.double())) == "it computes in float32"
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_sizes_that_must_fit():
     for hidden in (10, 20, 52, 100, 200, 256):
         for bias in (True, False):
             assert GpuLayout(127, hidden, 64, bias).fits
-            assert size_refusal(GpuLayout(127, hidden, 64, bias)) is None
+            assert size_limit(GpuLayout(127, hidden, 64, bias)) is None
 
 
 def test_shared_memory_of_a_block():
@@ -114,14 +114,14 @@ def test_the_limit_is_the_limit():
     most = plan.most_hidden
     assert replace(plan, hidden=most).fits
     assert not replace(plan, hidden=most + 1).fits
-    assert size_refusal(replace(plan, hidden=most + 1)) == (
+    assert size_limit(replace(plan, hidden=most + 1)) == (
         f"{most + 1} hidden units do not fit on the chip: at most {most} with 100 inputs and 50 outputs"
     )
 
 
 def test_sizes_beyond_any_hidden_layer():
-    assert "at most 504 together" in size_refusal(GpuLayout(600, 1, 10))
-    assert "bytes of shared memory" in size_refusal(GpuLayout(400, 1, 10, shared_limit=48 * 1024))
+    assert "at most 504 together" in size_limit(GpuLayout(600, 1, 10))
+    assert "bytes of shared memory" in size_limit(GpuLayout(400, 1, 10, shared_limit=48 * 1024))
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -160,7 +160,7 @@ def exact(students, task, start, stop):
 )
 def test_follows_float64(case):
     students, task = problem((19, 21, 10), device="cuda", **case)
-    assert FusedGpu.refusal(students, task) is None
+    assert FusedGpu.unsupported(students, task) is None
     before = students.map(torch.clone)
     after = FusedGpu(task).advance(students, 0, 40)
     assert relative_error(after, exact(students, task, 0, 40)) < FLOAT32_GRADE
@@ -207,4 +207,4 @@ def test_a_diverged_member_shows_and_spares_its_neighbours():
 @gpu
 def test_too_large_is_refused_with_the_limit():
     students, task = problem((100, 600, 50), device="cuda")
-    assert FusedGpu.refusal(students, task).startswith("600 hidden units do not fit on the chip: at most")
+    assert FusedGpu.unsupported(students, task).startswith("600 hidden units do not fit on the chip: at most")

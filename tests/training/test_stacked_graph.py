@@ -27,7 +27,7 @@ def problem(widths=(6, 9, 4), dtype=torch.float32, device="cpu", members=3, **tr
 
 
 def test_the_cpu_is_refused():
-    assert StackedGraph.refusal(*problem()) == "the students and their data are not on a GPU"
+    assert StackedGraph.unsupported(*problem()) == "the students and their data are not on a GPU"
 
 
 @gpu
@@ -37,7 +37,7 @@ def test_the_cpu_is_refused():
 )
 def test_equals_the_stacked_engine(case, dtype):
     students, task = problem(dtype=dtype, device="cuda", **case)
-    assert StackedGraph.refusal(students, task) is None
+    assert StackedGraph.unsupported(students, task) is None
     before = students.map(torch.clone)
     after = StackedGraph(task).advance(students, 0, 75)
     wanted = Stacked(task).advance(students, 0, 75)

@@ -39,7 +39,7 @@ class Engine(ABC):
 
     @classmethod
     @abstractmethod
-    def error(cls, students: Network, task: Task) -> str | None:
+    def unsupported(cls, students: Network, task: Task) -> str | None:
         """Why this engine cannot train these students on this task, or None when it can."""
 
     @abstractmethod
@@ -76,13 +76,13 @@ def choose(name: str, students: Network, task: Task) -> tuple[type[Engine], str]
     if name != "auto":
         if name not in ENGINES:
             raise unknown("engine", name, [*ENGINES, "auto"])
-        why_not = ENGINES[name].error(students, task)
+        why_not = ENGINES[name].unsupported(students, task)
         if why_not:
             raise TutelageError(f"the engine '{name}' cannot do this: {why_not}; use --engine auto")
         return ENGINES[name], "named by the user"
     passed: list[str] = []
     for candidate in sorted(ENGINES.values(), key=lambda e: -e.speed):
-        why_not = candidate.error(students, task)
+        why_not = candidate.unsupported(students, task)
         if why_not is None:
             return candidate, "; ".join(passed) or "the fastest there is"
         passed.append(f"not {candidate.name}: {why_not}")

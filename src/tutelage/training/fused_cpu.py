@@ -42,7 +42,7 @@ class FusedCpu(Engine):
         self._keys = task.key.numpy().view(np.uint64)
 
     @classmethod
-    def error(cls, students: Network, task: Task) -> str | None:
+    def unsupported(cls, students: Network, task: Task) -> str | None:
         if task.training.unusual:
             return f"it does plain SGD on the squared error, not {task.training.unusual}"
         if students.depth != 2:
@@ -75,7 +75,7 @@ class FusedCpu(Engine):
         points, labels, members = self.task.points, self.task.labels, self.task.members
         wanted_points = (members if points.stride(0) else points.shape[0], points.shape[1], students.inputs)
         wanted_labels = (members if labels.stride(0) else labels.shape[0], points.shape[1], students.outputs)
-        why_not = self.error(students, self.task)
+        why_not = self.unsupported(students, self.task)
         if (students.members, points.shape, labels.shape) != (members, wanted_points, wanted_labels):
             why_not = why_not or (
                 f"{students.members} students of widths {students.widths} do not fit {members} members with points "

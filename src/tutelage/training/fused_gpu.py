@@ -149,7 +149,7 @@ class FusedGpu(Engine):
         return None
 
     @classmethod
-    def error(cls, students: Network, task: Task) -> str | None:
+    def unsupported(cls, students: Network, task: Task) -> str | None:
         if task.training.unusual:
             return f"it does plain SGD on the squared error, not {task.training.unusual}"
         if students.depth != 2:
@@ -162,7 +162,7 @@ class FusedGpu(Engine):
             return f"its batch is at most {BATCH}, not {task.batch}"
         if not (students.weights[0].is_cuda and task.points.is_cuda and task.labels.is_cuda):
             return "the students and their data are not on a GPU"
-        return cls.missing() or size_refusal(plan(students, task))
+        return cls.missing() or size_limit(plan(students, task))
 
     def advance(self, students: Network, start: int, stop: int) -> Network:
         if stop <= start:
@@ -250,10 +250,10 @@ def plan(students: Network, task: Task) -> GpuLayout:
     )
 
 
-def size_refusal(shape: GpuLayout) -> str | None:
+def size_limit(shape: GpuLayout) -> str | None:
     """Which size does not fit on the chip and what the limit is, or None.
 
-    >>> size_refusal(GpuLayout(inputs=100, hidden=500, outputs=50))
+    >>> size_limit(GpuLayout(inputs=100, hidden=500, outputs=50))
     '500 hidden units do not fit on the chip: at most 383 with 100 inputs and 50 outputs'
     """
     if shape.fits:

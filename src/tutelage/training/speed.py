@@ -56,7 +56,7 @@ def engine_speed(
     """The speed of an engine, the best of three runs; None when it cannot train this."""
     students, task = problem(hidden, members, dtype, device)
     kind = ENGINES[name]
-    if kind.missing() or kind.error(students, task):
+    if kind.missing() or kind.unsupported(students, task):
         return None
     engine = kind(task)
 

@@ -40,7 +40,7 @@ class Stacked(Engine):
         self.first_point = torch.zeros_like(members) if shared else self.first_label
 
     @classmethod
-    def error(cls, students: Network, task: Task) -> str | None:
+    def unsupported(cls, students: Network, task: Task) -> str | None:
         return None
 
     def advance(self, students: Network, start: int, stop: int) -> Network:

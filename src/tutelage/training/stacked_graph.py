@@ -68,7 +68,7 @@ class StackedGraph(Stacked):
             self._free.record()
 
     @classmethod
-    def error(cls, students: Network, task: Task) -> str | None:
+    def unsupported(cls, students: Network, task: Task) -> str | None:
         if not (students.weights[0].is_cuda and task.points.is_cuda and task.labels.is_cuda):
             return "the students and their data are not on a GPU"
         if not task.training.optimiser.plain:

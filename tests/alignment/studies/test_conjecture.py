@@ -37,7 +37,7 @@ def test_stored_boxes_are_checked_again(tmp_path, region, slab, margin, finest):
     held = {name: result[name] for name in ("codes", "lengths")}
     proof = read_proof(experiment, held)
     again = check_four(proof) if region == "four students" else check(proof)
-    assert again.refused == int(result["rejected"][0]) == 0
+    assert again.rejected == int(result["rejected"][0]) == 0
     assert again.proved == int(result["proved"][0])
     with pytest.raises(TutelageError, match="do not fit their levels"):
         read_proof(experiment, held | {"codes": held["codes"][:-1]})
@@ -49,7 +49,7 @@ def test_a_box_that_is_called_proved_and_is_not_is_rejected():
     last = levels[-1]
     last[np.flatnonzero(last == 6)[0]] = 1  # an open box
     spoilt = type(proof)(proof.margin, tuple(levels))
-    assert check(spoilt).refused == 1
+    assert check(spoilt).rejected == 1
 
 
 def test_the_proof_is_the_same_wherever_it_runs():

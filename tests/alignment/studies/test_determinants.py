@@ -6,7 +6,16 @@ import math
 import numpy as np
 import pytest
 
-from tutelage.alignment.studies.determinants import definite, four, grid, judged, never_positive, random, three
+from tutelage.alignment.studies.determinants import (
+    definite,
+    four,
+    grid,
+    judged,
+    never_positive,
+    never_positive_at_random,
+    random,
+    three,
+)
 from tutelage.lab import Results, Store, execute
 from tutelage.studies.claims import judge
 from tutelage.studies.study import STUDIES
@@ -34,12 +43,14 @@ def test_claims_notice_positive_sets():
     """Two students on both sides of the teacher: all determinants are positive, and the claim fails."""
     side = np.linspace(0.5, 1.5, 20)
     found = [judged("two", np.stack([side, 2 * math.pi - side], 1))]
-    assert judge(never_positive, found)[0].verdict == "fails"
-    assert judge(definite, found)[0].verdict == "holds"
+    assert judge(never_positive, found)[0].verdict == "does not pass"
+    assert judge(definite, found)[0].verdict == "passes"
+    assert judge(never_positive_at_random, found)[0].verdict == "fails"
 
 
 def test_degenerate_sets_do_not_count():
     found = judged("some coincide", np.array([[1.0, 1.0, 4.0], [1.0, 3.0, 5.0], [2.0, 3.5, 5.0]]))
     assert found.z[0] == 0
-    assert judge(never_positive, [found])[0].n == 2
+    assert judge(never_positive, [found])[0].measured == 0
+    assert judge(never_positive_at_random, [found])[0].n == 2
     assert dataclasses.replace(found, label="x").label == "x"

@@ -8,13 +8,14 @@ from tutelage.margins.studies.bias_contrasts import (
     DATA,
     Contrasts,
     GroupsByWidth,
-    alive,
+    _alive,
+    _empty,
     contrast,
     draw,
-    empty,
     table,
     width,
 )
+from tutelage.studies import judge
 
 
 def test_a_small_start_comes_nearer_than_a_large_one():
@@ -41,13 +42,13 @@ def test_empty_groups_are_counted_as_by_hand():
     assert (width(1, seeds).one_empty == 1).all()
 
 
-def test_claims_on_widths_compare_with_the_seeds_bound():
-    widths = [GroupsByWidth(2, np.array([1.0, 0.0]), np.zeros(2)), GroupsByWidth(12, np.zeros(2), np.zeros(2))]
-    evidence = Contrasts({}, {}, {}, widths)
-    assert empty.values(evidence)["p = 2"].tolist() == [0.75, -0.25]
-    assert "p = 12" not in empty.values(evidence)
-    assert alive.values(evidence)["p = 2"].tolist() == [-0.25] * 2
-    assert "p = 12" not in alive.values(evidence)
+def test_claims_on_widths_compare_exact_intervals_with_the_papers_bound():
+    """0 of 400 starts show less than 2^-6 and not less than 2^-8; 200 of 400 show more than 2^-2."""
+    none, half = np.zeros(400), np.arange(400) % 2.0
+    evidence = Contrasts({}, {}, {}, [GroupsByWidth(p, half, none) for p in (2, 6, 8)])
+    assert [judge(_alive(p), evidence)[0].verdict for p in (6, 8)] == ["holds", "undecided"]
+    assert judge(_empty(2), evidence)[0].verdict == "holds"
+    assert judge(_alive(6), evidence)[0].method == "exact binomial"
 
 
 def test_the_table_and_the_figure_hold_every_contrast():

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from tutelage.specialisation.studies.nearness import Nearness
-from tutelage.specialisation.studies.noisy_recovery import FAR, exponents, table
+from tutelage.specialisation.studies.noisy_recovery import FAR, at_gradient, exponents, table
 
 
 def test_the_slope_of_a_power_law_is_its_exponent():
@@ -27,3 +27,16 @@ def test_the_table_counts_units_from_0():
     at = Nearness(10, np.array([[0.1, 0.2]]), np.ones(1))
     seen = SimpleNamespace(polarity=1.0, course=[at], trained=SimpleNamespace(experiment=SimpleNamespace(seeds=(5,))))
     assert [(row["unit"], row["distance"]) for row in table([seen]).to_pylist()] == [(0, 0.1), (1, 0.2)]
+
+
+def test_distances_are_taken_at_equal_gradients_and_not_at_equal_steps():
+    """Two members on the same curve at different speeds have the same distance at one size of the gradient."""
+    slow, fast = np.geomspace(1, 1e-2, 5), np.geomspace(1, 1e-4, 5)
+    gradient = np.stack([slow, fast], axis=1)
+    distance = np.stack([2 * gradient, 0.5 * gradient**0.5], axis=2)
+    assert np.allclose(at_gradient(distance, gradient, 0.05), [[0.1, 0.5 * 0.05**0.5]] * 2)
+
+
+def test_a_gradient_that_is_not_reached_or_passed_at_once_gives_nothing():
+    gradient = np.array([[1.0, 1e-3], [0.5, 1e-4]])
+    assert np.isnan(at_gradient(np.ones((2, 2, 1)), gradient, 0.1)).all()

@@ -1,6 +1,7 @@
 """Conjecture 5.5 for angular distance functions other than relu's: random searches, and what refutes it as printed."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -19,7 +20,7 @@ KERNELS: dict[str, Callable[[], AngularKernel]] = {
     "relu": lambda: named("relu"),
     "leaky relu, slope 0.3": lambda: named("leaky", 0.3),
     "abs": lambda: named("abs"),
-    "pi - theta": lambda: named("arc"),
+    "pi - theta": lambda: replace(named("arc"), name="pi - theta"),  # some det M_i are exactly 0: no digit settles them
     "exp(cos theta)": lambda: AngularKernel(
         "exp(cos theta)", lambda t: np.exp(np.cos(t)), None, lambda n: special.iv(n, 1.0), 1e-14
     ),

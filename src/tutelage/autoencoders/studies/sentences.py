@@ -50,6 +50,8 @@ SETTINGS: dict[Scale, dict[str, Any]] = {
     "quick": {"targets": TARGETS, "steps": 1500},
     "paper": {"targets": (None, 2.5, 5.0, 7.5, 10.0), "steps": 5000},
 }  # fmt: skip
+PRINTED = 0.52
+"""Share of the words at their place in the three reconstructions that the paper's table prints for M = 10."""
 NUMBERS = (
     "estimate", "wrong", "exact", "words", "bound", "kl", "kl_error", "lower", "lower_error", "upper", "upper_error",
     "collapsed", "grammatical",
@@ -267,6 +269,7 @@ def _against_target(panel: Axes, spoken: SentenceCodes) -> None:
         vae = spoken.of(key)["VAE"]
         panel.plot(np.zeros(len(vae)), vae, "x", color=colour, markersize=5, label="_")
     panel.plot([], [], "x", color="#555555", markersize=5, label="VAE, at M = 0")
+    panel.plot(10, PRINTED, "D", color=PALETTE[0], markersize=6, fillstyle="none", label="words, printed in the paper")
     panel.axhline(spoken.unrelated, color="#888888", linewidth=0.8, linestyle="--", label="words of another sentence")
     panel.set(xlabel="M, nats", ylabel="share that comes back", ylim=(-0.03, 1.03))
     panel.legend(loc="upper left")
