@@ -265,7 +265,10 @@ def test_settings_of_what_is_certified(tutelage):
     done = tutelage("certify", "arrival", "--about", "descent=true", "--about", "students=4")
     assert done.code == 0
     assert done.out.startswith("arrival (")
-    for word, sentence in (("students=x", "students must be a whole number, got 'x'"), ("colour=1", "--about must be NAME=VALUE")):
+    for word, sentence in (
+        ("students=x", "students must be a whole number, got 'x'"),
+        ("colour=1", "--about must be NAME=VALUE"),
+    ):
         refused = tutelage("certify", "arrival", "--about", word)
         assert refused.code == 2
         assert sentence in refused.err
