@@ -7,7 +7,7 @@ Importing the package costs nothing: what a name needs is imported when the name
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _PACKAGES = (
     "alignment",

@@ -17,7 +17,7 @@ def test_the_check_runs_as_printed_on_the_smallest_proof(monkeypatch, capsys):
     names = re.search(r'\("m3_boxes".*?\)', BLOCKS[0])[0]
     exec(BLOCKS[0].replace(names, '("m3_face_boxes",)'), {})
     said = capsys.readouterr().out
-    assert "refused=0, covers=True" in said
+    assert "rejected=0, covers=True" in said
     digest = re.search(r"`m3_face_boxes.npz` \| ([0-9a-f]{64})", PAGE.read_text())[1]
     assert digest in said
 

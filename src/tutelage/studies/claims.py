@@ -51,7 +51,20 @@ class Measured:
 
 
 def compared(first: np.ndarray, second: np.ndarray, limits: tuple[float, float] = SHARE) -> Measured:
-    """Difference of two statistics per member, which shows nothing where both are at the same limit."""
+    """Difference of two statistics per member, which shows nothing where both are at the same limit.
+
+    Parameters
+    ----------
+    first, second
+        One value per member, [S].
+    limits
+        Least and greatest possible value.
+
+    Returns
+    -------
+    Measured
+        ``first - second``, with the members in which both are at one limit.
+    """
     at_limit = np.any([(first == limit) & (second == limit) for limit in limits], axis=0)
     return Measured(first - second, at_limit=at_limit)
 
@@ -116,6 +129,8 @@ class Check:
         satisfy ``expected``.
     reason
         Why the threshold is what it is.
+    published
+        The paper's own number as text, where it prints one.
     """
 
     sentence: str
@@ -158,6 +173,8 @@ class Verdict:
     interval
         Of the mean, or of the share of exceptions where the statement is about every member; None for a check, and
         where the values allow none.
+    published
+        The paper's own number as text, or empty.
     """
 
     claim: str

@@ -34,7 +34,7 @@ def kernel_lemmas(kernel: AngularKernel | None = None) -> dict[str, Certificate]
     >>> {name: found.verdict for name, found in kernel_lemmas().items()}
     {'4.2': 'holds', '4.3': 'holds'}
     >>> print(kernel_lemmas(named("abs"))["4.2"].parts[0].conclusion)
-    no  least fall over a step: -0.01377 (needed > 0), at 2.43, by the value at these angles
+    not met: least fall over a step (measured -0.01377, needed > 0; at 2.43, by the value at these angles)
     """
     kernel = kernel or named("relu")
     angles = np.linspace(0, math.pi, STEPS + 1)
