@@ -1,5 +1,6 @@
 """`tutelage distil` teaches a student, writes it, and says what theory expects."""
 
+import importlib
 import json
 import sys
 from itertools import pairwise
@@ -127,7 +128,9 @@ def test_bounds_that_say_nothing_are_not_shown(capsys, monkeypatch, files):
     line = {"name": "0", "angle": 30.0, "disagreement": 0.1, "bound": 1.0, "tighter": 1.0}
     for bound, shown in ((1.0, False), (0.9, True)):
         found = Outlook(5, 9, 5, True, False, (Line(**line), Line(**line | {"tighter": bound})))
-        monkeypatch.setattr(sys.modules["tutelage.cli.distil"], "outlook", lambda *given, found=found: found)
+        monkeypatch.setattr(
+            importlib.import_module("tutelage.cli.distil"), "outlook", lambda *given, found=found: found
+        )
         code, said = run(capsys, monkeypatch, *asked(files, "--points", files / "few.safetensors", "--epochs", 1))
         assert code == 0
         assert ("What a linear student of the last layer would come to" in said.out) == shown
@@ -157,7 +160,7 @@ def test_the_student_is_written_before_theory_is_asked(capsys, monkeypatch, file
     def interrupted(*given):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sys.modules["tutelage.cli.distil"], "outlook", interrupted)
+    monkeypatch.setattr(importlib.import_module("tutelage.cli.distil"), "outlook", interrupted)
     new = files / "new.safetensors"
     code, _ = run(
         capsys, monkeypatch, *asked(files, "--points", files / "few.safetensors", "--epochs", 1, "--out", new)

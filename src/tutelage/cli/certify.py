@@ -234,16 +234,15 @@ def _print_theorems(as_json: bool) -> None:
     if as_json:
         print(json.dumps(rows))
         return
-    console = Console()
+    console = Console(highlight=False)
     for subject in subjects().values():
         made = f"; --about {' '.join(subject.settings)}" if subject.settings else ""
-        table = Table(title=f"{subject.name}: on {subject.about}{made}", title_justify="left")
-        for column in ("theorem", "source", "statement", "options"):
-            table.add_column(column, no_wrap=column == "theorem")
+        console.print(Text(f"{subject.name}: on {subject.about}{made}", style="bold underline"))
         for row in rows:
             if row["subject"] == subject.name:
-                table.add_row(*(str(row[c]) for c in ("theorem", "source", "statement")), ", ".join(row["options"]))
-        console.print(table)
+                options = f" Options: {', '.join(row['options'])}." if row["options"] else ""
+                console.print(Text.assemble((str(row["theorem"]), "bold"), f" ({row['source']})"))
+                console.print(Padding(Text(f"{row['statement']}{options}"), (0, 0, 0, 4)))
 
 
 def _example(subject: Subject, words: list[str]) -> tuple[Any, ...]:

@@ -78,11 +78,13 @@ def list_(data: Folder = None, as_json: Json = False) -> None:
     if as_json:
         print(json.dumps({"folder": str(root), "datasets": rows}))
         return
-    table = Table("dataset", "about", "train", "test", "classes", f"in {root}")
+    table = Table("data set", "about", "train", "test", "classes", "here", box=None, padding=(0, 2, 0, 0))
     for row in rows:
-        *plain, here = row.values()
-        table.add_row(*(f"{v:,}" if isinstance(v, int) else str(v) for v in plain), "yes" if here else "no")
-    Console().print(table)
+        *values, here = row.values()
+        table.add_row(*(f"{v:,}" if isinstance(v, int) else str(v) for v in values), "yes" if here else "no")
+    console = Console(highlight=False)
+    console.print(table)
+    console.print(f"here: in {root}", soft_wrap=True)
 
 
 @app.command()

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from tutelage.cli.options import Json, With, load_plugins
+from tutelage.cli.rows import print_rows
 from tutelage.lab.explanation import difference, explain_experiment, facts, flat, variations
 from tutelage.lab.grid import LIMIT, read_experiment, size
 from tutelage.lab.loads import split
@@ -62,15 +62,15 @@ def list_results(file: Experiment, plugins: With = None, limit: Limit = LIMIT, a
     if as_json:
         print(json.dumps(rows, indent=1))
         return
-    table = Table(title=str(size(experiments)), title_justify="left")
-    table.add_column("hash", no_wrap=True)
-    for column in (*varied, "students", "student-steps", "multiplications"):
-        table.add_column(column.replace(".", ".\n"), justify="right", overflow="fold")
+    names = [name.rpartition(".")[2] for name in varied]
+    names = names if len(set(names)) == len(names) else varied
+    columns = ["hash", *names, "students", "student-steps", "multiplications"]
+    cells = []
     for row in rows:
         settings = [str(row["settings"].get(name, "")) for name in varied]
         counts = f"{row['students']:,}", f"{row['student_steps']:,}", f"{row['multiplications']:.2g}"
-        table.add_row(row["hash"], *settings, *counts)
-    Console().print(table)
+        cells.append([row["hash"], *settings, *counts])
+    print_rows(columns, cells, str(size(experiments)), drop=("multiplications", "student-steps"))
 
 
 @app.command()

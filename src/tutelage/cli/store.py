@@ -3,7 +3,6 @@
 import json
 import math
 import sys
-from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,16 +11,13 @@ import pyarrow as pa
 import typer
 from pyarrow import csv
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import track
-from rich.table import Table
-from rich.text import Text
 
 from tutelage.cli.options import Json, Results
+from tutelage.cli.rows import print_rows
 from tutelage.errors import TutelageError
 from tutelage.lab import archive, store_tools
 from tutelage.lab.query import query as answer
-from tutelage.studies.report import short
 
 Hashes = Annotated[list[str] | None, typer.Argument(metavar="HASH", help="Hashes of experiments; default: all.")]
 
@@ -46,7 +42,7 @@ def list_(out: Results = Path("results"), as_json: Json = False) -> None:
     for row in rows:
         row["finished"], row["damage"] = (row["finished"] or "")[:16].replace("T", " "), row["damage"] or "whole"
     cells = [[*row.values()] for row in rows[-_SHOWN:]]
-    _print_table(
+    print_rows(
         [*store_tools.LISTED[:-1], "state"], cells, note, drop=("bytes", "device", "seconds", "engine", "finished")
     )
 
@@ -153,45 +149,7 @@ def query(
     else:
         rows = table.slice(0, _SHOWN).to_pylist()
         note = f"the first {_SHOWN} of {len(table)} rows: --json and --csv print all" if len(table) > _SHOWN else ""
-        _print_table(table.column_names, [[*row.values()] for row in rows], note)
-
-
-def _print_table(names: Sequence[str], rows: Sequence[Sequence[Any]], note: str = "", drop: Sequence[str] = ()) -> None:
-    """Print rows as a table, or one line per value where the table is wider than the terminal.
-
-    drop: columns to leave out first where the terminal is narrow.
-    """
-    console = Console(highlight=False)
-    cells = [["" if v is None else short(v) if isinstance(v, float) else str(v) for v in row] for row in rows]
-    widths = {name: max([len(name), *(len(row[i]) for row in cells)]) for i, name in enumerate(names)}
-    kept, left_out = list(names), []
-    for name in drop:
-        if sum(widths[n] + 2 for n in kept) > console.width and name in kept:
-            kept.remove(name)
-            left_out.append(name)
-    chosen = [names.index(name) for name in kept]
-    if sum(widths[name] + 2 for name in kept) <= console.width or len(kept) == 1:
-        table = Table(box=None, padding=(0, 2, 0, 0))
-        for name in kept:
-            table.add_column(name, overflow="fold")
-        for row in cells:
-            table.add_row(*(escape(row[i]) for i in chosen))
-        console.print(table)
-    else:
-        _print_records(console, kept, [[row[i] for i in chosen] for row in cells])
-    if left_out:
-        console.print(f"columns that do not fit: {', '.join(left_out)}; --json prints all")
-    if note:
-        console.print(note)
-
-
-def _print_records(console: Console, names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """One block per row, one line per value."""
-    width = max(map(len, names))
-    for number, row in enumerate(rows):
-        console.print(f"[dim]row {number}[/]")
-        for name, value in zip(names, row, strict=True):
-            console.print(Text.assemble((f"  {name:<{width}}  ", "bold"), value), soft_wrap=True)
+        print_rows(table.column_names, [[*row.values()] for row in rows], note)
 
 
 def _print_csv(table: pa.Table) -> None:

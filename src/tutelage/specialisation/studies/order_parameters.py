@@ -78,6 +78,11 @@ class OnlineOverlaps(Experiment, kind="online-overlaps", numerics=1):
     seeds: Seeds
     frames: int = FRAMES
 
+    @property
+    def cost(self) -> float:
+        """Seconds of one core, roughly, as measured at two sizes."""
+        return self.last * self.dimension * (7e-4 + 2.5e-8 * self.members * self.dimension)
+
     def run(self, context: Context) -> Arrays:
         times = np.linspace(0, self.last, self.frames + 1)
         pair = _pair(self.activation, self.dimension, self.members)
