@@ -17,7 +17,7 @@ MEANINGS = {
 }
 """Verdicts in words; a verdict without an entry stands for itself."""
 
-REPORTED = ("reported", "paper_value", "printed")
+REPORTED = ("published",)
 """Fields of a claim that may carry the number that the paper prints."""
 
 
