@@ -24,7 +24,7 @@ N = 12  # samples
 X = draws.normals(draws.keys([0], "points"), 3 * N).view(N, 3).float()
 Y = (X[:, 0] > 0).long()
 MODULE = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
-STUDENTS = small_uniform([0, 1], 3, 4, width_factor=1.0).network
+STUDENTS = small_uniform([0, 1], 3, 4, factor=1.0).network
 
 
 class Two(nn.Module):

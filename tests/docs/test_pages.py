@@ -81,7 +81,7 @@ def test_a_page_has_claims_figure_cost_citation_and_source(stored):
 
 
 def test_the_number_of_the_paper_stands_beside_ours(stored):
-    page = study_page.page(stored(claim(reported=0.31))["l-shape"])
+    page = study_page.page(stored(claim(published="0.31"))["l-shape"])
     assert "| setting | verdict | paper | expected |" in page
     assert "| 0.31 |" in page
 
