@@ -254,7 +254,9 @@ def targets():
 
 
 def test_make_help_lists_every_target():
-    done = subprocess.run(["make", "--no-print-directory", "help"], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        ["make", "--no-print-directory", "help"], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
     listed = dict(line.removeprefix("make ").split(maxsplit=1) for line in done.stdout.splitlines())
     assert listed == {name: comment for name, (_, comment) in targets().items()}
     assert all(listed.values())
