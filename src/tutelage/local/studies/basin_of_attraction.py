@@ -15,6 +15,7 @@ from tutelage.local import (
     LocalSetting,
     basin_edge,
     direction,
+    groups,
     local_students,
     separated_teachers,
     slowest,
@@ -99,7 +100,7 @@ class SpreadDescent(Experiment, kind="spread-descent", numerics=1):
         }
 
 
-class SlowestStarts(Experiment, kind="slowest-starts", numerics=1):
+class SlowestStarts(Experiment, kind="slowest-starts", numerics=2):
     """Losses after descent from starts of a given loss that a search made as slow as it could.
 
     horizon: steps of descent after which the search compares losses; steps: of the descent from what it found.
@@ -121,7 +122,7 @@ class SlowestStarts(Experiment, kind="slowest-starts", numerics=1):
 
     def run(self, context: Context) -> Arrays:
         teachers = separated_teachers(self.teachers, self.dimension, self.seeds)
-        first = LocalSetting(teachers, local_students(teachers, self.students, self.seeds))
+        first = LocalSetting(teachers, attached_students(teachers, self.students, self.seeds))
         slow = slowest(first, self.level, horizon=self.horizon, iterations=self.iterations)
         edge = basin_edge(slow.where, steps=self.steps)
         return {
@@ -129,6 +130,16 @@ class SlowestStarts(Experiment, kind="slowest-starts", numerics=1):
             "found_after_horizon": slow.end.numpy(),
             "end_loss": edge.end.numpy(),
         }
+
+
+def attached_students(teachers: torch.Tensor, students: int, seeds: Sequence[int]) -> torch.Tensor:
+    """Students near teachers such that each teacher is the nearest of some student: [S, m, d].
+
+    Where the noise has left a teacher without one, a tenth of a radian of noise is taken, which cannot do that.
+    """
+    drawn = local_students(teachers, students, seeds)
+    without = (groups(LocalSetting(teachers, drawn)).mass() == 0).any(1)
+    return torch.where(without[:, None, None], local_students(teachers, students, seeds, spread=0.1), drawn)
 
 
 @dataclass(frozen=True, eq=False)
