@@ -10,11 +10,12 @@ from tutelage.functions.bounding import _zonotopes
 from tutelage.functions.bounding._zonotopes import (
     EPS,
     TINY,
-    Form,
     activate,
     affine,
     down,
-    listed,
+    filled,
+    mixed_size,
+    new_form,
     range_of,
     up,
 )
@@ -40,11 +41,6 @@ class Pair(NamedTuple):
 
 
 @njit(**OPTIONS)
-def new_form(n, columns):
-    return Form(np.empty((n, columns)), np.empty(n), np.empty(n), np.empty(n, np.int64), np.zeros(1, np.int64))
-
-
-@njit(**OPTIONS)
 def enter(w, b, centre, radius, free, form):
     """The first layer on a box, its flat sides without generators: rows w x + b."""
     n = w.shape[1]
@@ -62,9 +58,9 @@ def enter(w, b, centre, radius, free, form):
 
 @njit(**OPTIONS)
 def forms_on(pair, low, high, inputs, forms, shares, plan):
-    """Zonotopes of both outputs and of their difference on one box: the number of columns, -1 on overflow.
+    """Zonotopes of the outputs of f and of f - g on one box: the number of columns, -1 on overflow.
 
-    forms: two for f, two for g, two for d; the outputs are in the second of each where the depth is odd, else the first.
+    forms: two for f and two for d; the outputs are in the second of each where the depth is odd, else the first.
     """
     widths = pair.widths
     centre, radius = 0.5 * low + 0.5 * high, np.empty(low.shape[0])
@@ -85,77 +81,134 @@ def forms_on(pair, low, high, inputs, forms, shares, plan):
             pair.wg[w_at : w_at + n * m].reshape((n, m)),
             pair.wd[w_at : w_at + n * m].reshape((n, m)),
         )
-        bf, bg, bd = pair.bf[b_at : b_at + n], pair.bg[b_at : b_at + n], pair.bd[b_at : b_at + n]
+        bf, bd = pair.bf[b_at : b_at + n], pair.bd[b_at : b_at + n]
         w_at, b_at = w_at + n * m, b_at + n
         odd = layer % 2
-        f, g, d = forms[odd], forms[2 + odd], forms[4 + odd]
+        f, d = forms[odd], forms[2 + odd]
         if layer == 0:
             enter(wf, bf, centre, radius, free, f)
-            enter(wg, bg, centre, radius, free, g)
             enter(wd, bd, centre, radius, free, d)
         else:
-            affine(
-                wf, wg, wd, bf, bg, bd, forms[1 - odd], forms[3 - odd], forms[5 - odd], columns, f, g, d
-            )
+            affine(wf, wg, wd, bf, bd, forms[1 - odd], forms[3 - odd], columns, f, d)
         if layer < widths.shape[0] - 2:
             left_f, left_g = pair.left_f[layer], pair.left_g[layer]
-            columns = activate(f, g, d, n, columns, left_f, left_g, inputs if inputs == 0 else count, shares, plan)
+            columns = activate(f, d, n, columns, left_f, left_g, count if inputs else 0, shares, plan)
             if columns < 0:
                 return -1, free
     return columns, free
 
 
 @njit(**OPTIONS)
-def blame(forms, kind, chosen, columns, free, shares, score):
-    """How much every input contributes to the radius of an output, through whatever generator: added to score [d]."""
-    row = forms[kind].z[chosen]
+def blame(p, x, q, y, columns, free, shares, score):
+    """How much every input contributes to the radius of p x + q y, through whatever generator: added to score [d]."""
     count = free.shape[0]
     for k in range(count):
-        score[free[k]] += abs(row[1 + k])
+        score[free[k]] += abs(p * x[1 + k] + q * y[1 + k])
     for c in range(1 + count, columns):
-        size = abs(row[c])
+        size = abs(p * x[c] + q * y[c])
         if size > 0.0:
             for k in range(count):
                 score[free[k]] += size * shares[c, k]
 
 
+@njit(**OPTIONS)
+def most(form, i, j, columns):
+    """An upper bound of row i minus row j of one form."""
+    x, y = form.z[i], form.z[j]
+    size = mixed_size(1.0, x, -1.0, y, columns)
+    total = size + abs(x[0]) + abs(y[0])
+    reach = size + form.error[i] + form.error[j] + (columns + 16) * EPS * total
+    return up(up(x[0] - y[0]) + up(reach))
+
+
+@njit(**OPTIONS)
+def most_of_other(f, d, i, j, columns, row):
+    """An upper bound of row i minus row j of g = f - d; row: scratch, which holds the generators of it afterwards."""
+    total = abs(f.z[i, 0]) + abs(f.z[j, 0]) + abs(d.z[i, 0]) + abs(d.z[j, 0])
+    size = 0.0
+    for k in range(columns):
+        row[k] = (f.z[i, k] - f.z[j, k]) - (d.z[i, k] - d.z[j, k])
+        if k:
+            size += abs(row[k])
+            total += abs(f.z[i, k]) + abs(f.z[j, k]) + abs(d.z[i, k]) + abs(d.z[j, k])
+    error = f.error[i] + f.error[j] + d.error[i] + d.error[j] + (columns + 16) * EPS * total
+    return up(up(row[0]) + up(size + error))
+
+
+@njit(**OPTIONS)
+def disagreement(f, d, classes, margin, columns, free, shares, score, row):
+    """Below 0 where, on the box, the top class of g is that of f wherever f is sure of its own by the margin.
+
+    For every class c that f may be sure of: the largest, over other classes j, of the smaller of the bounds on
+    g_j - g_c and on (f_c - f_j) - (g_c - g_j) - margin. Ties of g are agreement.
+    """
+    worst = -np.inf
+    at_c, at_j, at_k = 0, 0, 0
+    for c in range(classes):
+        sure, other = np.inf, 0
+        for k in range(classes):
+            if k != c:
+                bound = most(f, c, k, columns)
+                if not bound >= sure:
+                    sure, other = bound, k
+        if down(sure - margin) < 0 and sure < margin:
+            worst = max(worst, sure - margin)
+            continue
+        for j in range(classes):
+            if j != c:
+                bound = min(most_of_other(f, d, j, c, columns, row), up(most(d, c, j, columns) - margin))
+                value = bound if not (0.0 >= bound) else min(bound, -TINY)
+                if not value <= worst:
+                    worst, at_c, at_j, at_k = value, c, j, other
+    if shares.shape[0] > 1:
+        most_of_other(f, d, at_j, at_c, columns, row)
+        blame(1.0, row, 0.0, row, columns, free, shares, score)
+        blame(1.0, f.z[at_c], -1.0, f.z[at_k], columns, free, shares, score)
+    return worst if worst == worst else np.inf
+
+
 def _bounded(stamp):
     @compiled
-    def bounded(pair, lows, highs, weights, columns, split, bounds, scores):
-        """Bounds [B, C, 2] of f - g on boxes [B, d], and a score [B, d] of the inputs to split along.
+    def bounded(pair, lows, highs, limits, margin, columns, bounds, values, scores):
+        """Bounds [B, C, 2] of f - g on boxes [B, d], what is missing for a proof [B], and scores [B, d] to split by.
 
-        weights [C]: of every output in the score of the largest weighted bound.
+        Without a margin (NaN) what is missing is the largest excess of a bound over its limit [C]; with one, it is
+        the disagreement of the top classes. A box is proved where that is 0 or less. scores: empty to leave them out.
         """
         assert stamp >= 0
-        widest = pair.widths.max()
+        widest, split = pair.widths.max(), scores.shape[1] > 0
         outputs, odd = pair.widths[-1], (pair.widths.shape[0] - 2) % 2
+        wide = filled(columns)
         forms = (
-            new_form(widest, columns),
-            new_form(widest, columns),
-            new_form(widest, columns),
-            new_form(widest, columns),
-            new_form(widest, columns),
-            new_form(widest, columns),
+            new_form(widest + 1, wide),
+            new_form(widest + 1, wide),
+            new_form(widest + 1, wide),
+            new_form(widest + 1, wide),
         )
+        f, d = forms[odd], forms[2 + odd]
         inputs = lows.shape[1] if split else 0
-        shares, plan = np.zeros((columns if split else 1, max(inputs, 1))), np.empty((widest, 10))
+        shares, plan = np.zeros((columns if split else 1, max(inputs, 1))), np.empty((widest, 8))
+        row = np.empty(wide)
         for n in range(lows.shape[0]):
             used, free = forms_on(pair, lows[n], highs[n], inputs, forms, shares, plan)
             if used < 0:
-                bounds[n, :, 0], bounds[n, :, 1] = -np.inf, np.inf
-                scores[n] = highs[n] - lows[n]
+                bounds[n, :, 0], bounds[n, :, 1], values[n] = -np.inf, np.inf, np.inf
+                scores[n] = highs[n, : scores.shape[1]] - lows[n, : scores.shape[1]]
                 continue
-            worst, largest = 0, -1.0
+            worst, values[n] = 0, -np.inf
             for i in range(outputs):
-                bounds[n, i, 0], bounds[n, i, 1] = range_of(forms[4 + odd], i, used)
-                size = weights[i] * max(-bounds[n, i, 0], bounds[n, i, 1])
+                bounds[n, i, 0], bounds[n, i, 1] = range_of(d, i, used)
+                size = max(-bounds[n, i, 0], bounds[n, i, 1])
                 if not size < np.inf:
-                    bounds[n, i, 0], bounds[n, i, 1] = -np.inf, np.inf
-                if size > largest:
-                    worst, largest = i, size
+                    bounds[n, i, 0], bounds[n, i, 1], size = -np.inf, np.inf, np.inf
+                if limits[i] < np.inf and size - limits[i] > values[n]:
+                    worst, values[n] = i, size - limits[i]
             if split:
                 scores[n] = 0.0
-                blame(forms, 4 + odd, worst, used, free, shares, scores[n])
+            if margin == margin:
+                values[n] = disagreement(f, d, outputs, margin, used, free, shares, scores[n], row)
+            elif split:
+                blame(1.0, d.z[worst], 0.0, d.z[worst], used, free, shares, scores[n])
 
     return bounded
 
