@@ -13,6 +13,7 @@ from tutelage.functions.bounding.frontier import Frontier
 from tutelage.functions.bounding.pairs import columns_for
 from tutelage.functions.bounding.questions import Hunt, Question
 from tutelage.functions.checks import Deadline
+from tutelage.functions.pieces.domain import Domain
 
 MOST_INPUTS = 24
 """The most inputs that are not flat for which cutting boxes can get anywhere."""
@@ -80,8 +81,6 @@ class Bounder:
 
 def divide(
     pair: Pair,
-    low: np.ndarray,
-    high: np.ndarray,
     question: Question,
     hunt: Hunt,
     deadline: Deadline,
@@ -90,7 +89,8 @@ def divide(
     keep: bool = False,
     on_progress: Tell | None = None,
 ) -> Division:
-    """Prove a claim about two networks on a box [d], or stop at a refutation or the deadline."""
+    """Prove a claim about two networks on a domain, or stop at a refutation or the deadline."""
+    low, high = hunt.low.numpy(), hunt.high.numpy()
     bound = Bounder(pair, question, int((high > low).sum()), threads)
     frontier = Frontier(len(low), int(pair.widths[-1]))
     frontier.add(low[None], high[None], np.full((1, int(pair.widths[-1])), np.inf), np.array([np.inf]))
@@ -104,6 +104,9 @@ def divide(
         boxes, batch = boxes + len(lows), min(2 * batch, _MOST * bound.threads)
         sizes = np.minimum(sizes, above)
         done = values <= 0
+        if not hunt.domain.is_box:
+            outside = _outside(hunt.domain, lows, highs)
+            sizes[outside], done = 0.0, done | outside
         closed = np.maximum(closed, sizes[done].max(0, initial=0.0))
         if keep:
             leaves.append((lows[done], highs[done]))
@@ -120,6 +123,15 @@ def divide(
     at_most = closed if proved else np.maximum(closed, frontier.bounds())
     kept = (np.concatenate([a for a, _ in leaves]), np.concatenate([b for _, b in leaves])) if leaves else None
     return Division(proved, torch.from_numpy(at_most), boxes, kept)
+
+
+def _outside(domain: Domain, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Which boxes [B, d] lie outside a polytope: bool [B]."""
+    normals, offsets = domain.normals.numpy(), domain.offsets.numpy()
+    middle, reach = 0.5 * low + 0.5 * high, 0.5 * high - 0.5 * low
+    size = (np.abs(middle) + reach) @ np.abs(normals).T + np.abs(offsets)
+    room = 4 * (len(domain.low) + 8) * np.finfo(np.float64).eps * size
+    return (middle @ normals.T - reach @ np.abs(normals).T - room > offsets).any(1)
 
 
 def _cut(

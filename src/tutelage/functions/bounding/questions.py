@@ -8,6 +8,7 @@ from torch import Tensor
 
 from tutelage.errors import TutelageError
 from tutelage.functions.evaluation import EXACT_WEIGHTS, exact_outputs, with_error
+from tutelage.functions.pieces.domain import Domain
 from tutelage.networks import Network, outputs
 
 _SAMPLES = 2048  # points drawn at first
@@ -18,12 +19,14 @@ _CLIMBERS, _CLIMB = 64, 60  # points of a local ascent, and its steps
 class Question:
     """limits: [C], the differences allowed, infinite for outputs that are not asked about; margin: of the top class.
 
-    With a margin the question is whether the second network has the top class of the first wherever that exceeds the
+    follow: how many times the largest difference found the limits grow to, where the question is how far apart the
+    networks are; 0 where the limits stay. With a margin the question is whether the second network has the top class of the first wherever that exceeds the
     other classes by the margin or more; the limits are then infinite.
     """
 
     limits: Tensor
     margin: float | None = None
+    follow: float = 0.0
 
     def excess(self, first: Tensor, second: Tensor) -> Tensor:
         """How far outputs [N, C] are from a yes: [N]; above 0 the answer is no."""
@@ -56,27 +59,44 @@ class Hunt:
     proof, in exact arithmetic where the networks are small enough, else beyond a bound on the rounding.
     """
 
-    def __init__(self, first: Network, second: Network, low: Tensor, high: Tensor, question: Question) -> None:
-        self.pair, self.low, self.high, self.question = (first, second), low, high, question
+    def __init__(self, first: Network, second: Network, domain: Domain, question: Question) -> None:
+        self.pair, self.domain, self.question = (first, second), domain, question
+        self.low, self.high = domain.low, domain.high
         if question.margin is not None and first.outputs < 2:
             raise TutelageError("a top class needs two outputs or more, and the networks have 1")
-        self.best, self.at = -torch.inf, (low + high) / 2
+        self.best, self.at = -torch.inf, domain.centre
         self.largest = torch.zeros(first.outputs, dtype=torch.float64)
         self.refuted = False
 
     def look(self, points: Tensor) -> Tensor:
-        """Evaluate at points [N, d] of the box; their excess [N]."""
+        """Evaluate at points [N, d] of the box; their excess [N], minus infinity outside a polytope."""
         first, second = (outputs(n, points)[0] for n in self.pair)
-        self.largest = torch.maximum(self.largest, (first - second).abs().nan_to_num(0.0).amax(0))
-        excess = self.question.excess(first, second).nan_to_num(-torch.inf)
+        gap, excess = (first - second).abs().nan_to_num(0.0), self.question.excess(first, second).nan_to_num(-torch.inf)
+        if not self.domain.is_box:
+            inside = (points @ self.domain.normals.T <= self.domain.offsets).all(1)
+            gap, excess = gap * inside.unsqueeze(1), torch.where(inside, excess, -torch.inf)
+        self.largest = torch.maximum(self.largest, gap.amax(0))
+        if self.question.follow:
+            self._follow(gap, points)
+            return excess
         best = int(excess.argmax())
         if excess[best] > self.best or (excess[best] >= 0 and not self.refuted):
             self.best, self.at = excess[best].item(), points[best].clone()
             self.refuted = excess[best].item() >= 0 and self.proved(self.at)
         return excess
 
+    def _follow(self, gap: Tensor, points: Tensor) -> None:
+        """Let the limits grow with the largest differences [C]."""
+        row = int(gap.amax(1).argmax())
+        if gap[row].max() > self.best:
+            self.best, self.at = gap[row].max().item(), points[row].clone()
+        limits = self.question.limits
+        limits.copy_(torch.where(limits < torch.inf, torch.maximum(limits, self.question.follow * self.largest), limits))
+
     def proved(self, at: Tensor) -> bool:
         """Whether the answer at an input is no beyond any doubt."""
+        if not self.domain.is_box and not self._inside(at):
+            return False
         weights = sum(a.numel() for n in self.pair for a in n.parameters)
         if weights <= EXACT_WEIGHTS:
             first, second = (exact_outputs(n, at) for n in self.pair)
@@ -85,13 +105,25 @@ class Hunt:
         room = 4 * (e + h).max() + 1e-12 * (first_value.abs().max() + second_value.abs().max())
         return bool((self.question.excess(first_value, second_value) > room).all())
 
+    def _inside(self, at: Tensor) -> bool:
+        """Whether an input lies in a polytope, in rational arithmetic."""
+        x = [Fraction(v) for v in at.tolist()]
+        return all(
+            sum(Fraction(a) * v for a, v in zip(row, x, strict=True)) <= Fraction(b)
+            for row, b in zip(self.domain.normals.tolist(), self.domain.offsets.tolist(), strict=True)
+        )
+
     def begin(self, seed: int = 0) -> None:
         """Random points and corners, and an ascent from the best of them."""
         generator = torch.Generator().manual_seed(seed)
         d = len(self.low)
         unit = torch.rand(_SAMPLES, d, generator=generator, dtype=torch.float64)
         corners = (torch.rand(_SAMPLES // 4, d, generator=generator) < 0.5).to(torch.float64)
-        self.climb(self.inside(torch.cat([unit, corners])))
+        points = self.inside(torch.cat([unit, corners]))
+        if not self.domain.is_box:  # half way to the centre from everywhere, some of which lies inside
+            share = torch.rand(len(points), 1, generator=generator, dtype=torch.float64)
+            points = self.domain.centre + share * (points - self.domain.centre)
+        self.climb(points)
 
     def inside(self, unit: Tensor) -> Tensor:
         """Points [N, d] of the unit cube taken to the box, never outside of it."""
