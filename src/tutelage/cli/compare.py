@@ -134,7 +134,7 @@ def _domain(inputs: int, ends: tuple[float, float] | None, path: Path | None) ->
     if ends is not None and path is not None:
         raise TutelageError("--box and --on each give a domain: choose one of them")
     if ends is not None:
-        return make_box(*ends, dimension=inputs)
+        return make_box(*ends, dimension=inputs, flat=True)
     if path is None:
         return None
     try:
@@ -142,7 +142,7 @@ def _domain(inputs: int, ends: tuple[float, float] | None, path: Path | None) ->
         if set(given) == {"normals", "offsets"}:
             return polytope(*(_array(given[name]) for name in ("normals", "offsets")))
         if set(given) == {"low", "high"}:
-            return make_box(_array(given["low"]), _array(given["high"]), dimension=inputs)
+            return make_box(_array(given["low"]), _array(given["high"]), dimension=inputs, flat=True)
     except (TypeError, ValueError) as error:
         if isinstance(error, TutelageError):
             raise
