@@ -1,5 +1,7 @@
 """Questions about two networks: proofs, witnesses, and what neither decides."""
 
+import itertools
+
 import pytest
 import torch
 
@@ -13,7 +15,7 @@ from tutelage.networks import Network
 
 def net(seed, widths=(2, 6, 5, 2), scale=1.0):
     torch.manual_seed(seed)
-    pairs = list(zip(widths, widths[1:], strict=False))
+    pairs = list(itertools.pairwise(widths))
     weights = tuple(scale * torch.randn(1, m, n, dtype=torch.float64) / m**0.5 for m, n in pairs)
     return Network(weights, tuple(scale * torch.randn(1, n, dtype=torch.float64) / 2 for _, n in pairs))
 
@@ -29,7 +31,8 @@ def test_the_verdict_is_that_of_all_regions(seed):
     second = near(first, 10.0 ** -(seed % 3 + 1))
     exact = supremum(first, second, box(-1, 1, dimension=2))
     above = difference_bound(first, second, (-1, 1), exact.value * 1.02)
-    assert above.holds and exact.value * (1 - 1e-9) <= above.at_most.max() <= exact.value * 1.02 * (1 + 1e-12)
+    assert above.holds
+    assert exact.value * (1 - 1e-9) <= above.at_most.max() <= exact.value * 1.02 * (1 + 1e-12)
     below = difference_bound(first, second, (-1, 1), exact.value * 0.98)
     assert below.verdict == "violated"
     assert max(exact_difference(first, second, below.witness)) > exact.value * 0.98
@@ -67,7 +70,8 @@ def test_flat_sides_and_points():
     low = torch.tensor([0.5, -1.0], dtype=torch.float64)
     high = torch.tensor([0.5, 1.0], dtype=torch.float64)
     found = difference_bound(first, second, (low, high))
-    assert found.holds and found.witness[0] == 0.5
+    assert found.holds
+    assert found.witness[0] == 0.5
     whole = difference_bound(first, second, (-1, 1))
     assert found.largest.max() <= whole.at_most.max()
     at = difference_bound(first, second, (low, low))
@@ -81,7 +85,8 @@ def test_a_polytope_is_smaller_than_its_box():
     exact = supremum(first, second, triangle).value
     assert difference_bound(first, second, triangle, 1.05 * exact).holds
     refuted = difference_bound(first, second, triangle, 0.9 * exact)
-    assert refuted.verdict == "violated" and refuted.witness.sum() <= -1
+    assert refuted.verdict == "violated"
+    assert refuted.witness.sum() <= -1
 
 
 def test_top_classes_that_agree_and_that_do_not():
@@ -99,7 +104,9 @@ def test_top_classes_that_agree_and_that_do_not():
 
 def test_equal_networks_need_no_boxes():
     found = difference_bound(net(0), net(0), (-1, 1), 0.0)
-    assert found.holds and found.boxes == 0 and found.at_most.max() == 0
+    assert found.holds
+    assert found.boxes == 0
+    assert found.at_most.max() == 0
 
 
 def test_a_time_limit_returns_the_best_bound():

@@ -1,5 +1,6 @@
 """Bounds on boxes, held against exact rational arithmetic."""
 
+import itertools
 from dataclasses import replace
 from fractions import Fraction
 
@@ -19,7 +20,7 @@ KINDS = ("relu", "leaky", "abs", "linear")
 def network(rng: np.random.Generator, widths: tuple[int, ...], activation: str, scale: float = 1.0) -> Network:
     """Random weights; layers of alternating size where the scale is not 1, so that sums cancel and round."""
     weights, biases = [], []
-    for layer, (m, n) in enumerate(zip(widths, widths[1:], strict=False)):
+    for layer, (m, n) in enumerate(itertools.pairwise(widths)):
         size = scale if layer % 2 else 1 / scale
         weights.append(torch.from_numpy(size * rng.normal(size=(1, m, n)) / m**0.5))
         biases.append(torch.from_numpy(size * rng.normal(size=(1, n)) / 2))
@@ -112,4 +113,5 @@ def test_numbers_that_overflow_are_bounded_by_infinity() -> None:
     question = Question(torch.zeros(1, dtype=torch.float64))
     second = replace(first, weights=(*first.weights[:-1], -first.weights[-1]))
     sizes, values, _ = Bounder(joined(first, second), question, 2, threads=1)(-np.ones((1, 2)), np.ones((1, 2)))
-    assert np.isinf(sizes).all() and np.isinf(values).all()
+    assert np.isinf(sizes).all()
+    assert np.isinf(values).all()

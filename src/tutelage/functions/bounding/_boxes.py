@@ -157,7 +157,7 @@ def disagreement(f, d, classes, margin, columns, free, shares, score, row):
         for j in range(classes):
             if j != c:
                 bound = min(most_of_other(f, d, j, c, columns, row), up(most(d, c, j, columns) - margin))
-                value = bound if not (0.0 >= bound) else min(bound, -TINY)
+                value = bound if not (bound <= 0.0) else min(bound, -TINY)
                 if not value <= worst:
                     worst, at_c, at_j, at_k = value, c, j, other
     if shares.shape[0] > 1:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from tutelage.errors import InternalError, TutelageError
+from tutelage.functions.bounding.devices import chosen_device
 from tutelage.functions.bounding.division import divide
 from tutelage.functions.bounding.pairs import joined
 from tutelage.functions.bounding.questions import Hunt, Question
@@ -80,6 +81,7 @@ def difference_bound(
     seconds: float | None = 60.0,
     seed: int = 0,
     threads: int | None = None,
+    device: str = "auto",
     keep: bool = False,
     on_progress: OnClosing | None = None,
 ) -> Closeness:
@@ -101,6 +103,8 @@ def difference_bound(
         Of the search for a witness.
     threads
         Threads to compute on; default: as many as the process may use.
+    device
+        "cpu", "cuda" or "auto", which takes a GPU where there is one.
     keep
         Keep the boxes that the proof consists of.
     on_progress
@@ -127,7 +131,7 @@ def difference_bound(
     else:
         question = Question(limits)
         words = f"{name} differs by at most {limits[limits < torch.inf].max().item():g}"
-    return _answer(pair, domain, question, words, seconds, seed, threads, keep, on_progress)
+    return _answer(pair, domain, question, words, seconds, seed, threads, device, keep, on_progress)
 
 
 def top_class_agreement(
@@ -139,6 +143,7 @@ def top_class_agreement(
     seconds: float | None = 60.0,
     seed: int = 0,
     threads: int | None = None,
+    device: str = "auto",
     keep: bool = False,
     on_progress: OnClosing | None = None,
 ) -> Closeness:
@@ -158,6 +163,8 @@ def top_class_agreement(
         Of the search for a witness.
     threads
         Threads to compute on; default: as many as the process may use.
+    device
+        "cpu", "cuda" or "auto", which takes a GPU where there is one.
     keep
         Keep the boxes that the proof consists of.
     on_progress
@@ -180,7 +187,7 @@ def top_class_agreement(
         raise TutelageError(f"margin must be a finite number of at least 0, got {margin}")
     question = Question(torch.full((pair[0].outputs,), torch.inf, dtype=torch.float64), margin)
     words = "both have the same top class" + (f" wherever the first leads by {margin:g} or more" if margin else "")
-    return _answer(pair, domain, question, words, seconds, seed, threads, keep, on_progress)
+    return _answer(pair, domain, question, words, seconds, seed, threads, device, keep, on_progress)
 
 
 def difference_curve(
@@ -244,11 +251,12 @@ def _answer(
     seconds: float | None,
     seed: int,
     threads: int | None,
+    device: str,
     keep: bool,
     on_progress: OnClosing | None,
 ) -> Closeness:
     """Cheap answers first: equal weights, an input that refutes the claim, then branch and bound."""
-    deadline, inputs = Deadline(seconds), pair[0].inputs
+    deadline, inputs, device = Deadline(seconds), pair[0].inputs, chosen_device(device)
     domain = as_domain(domain, inputs, flat=True)
     if domain.dimension != inputs:
         raise TutelageError(f"the networks have {inputs} inputs and the domain {domain.dimension} dimensions")
@@ -261,12 +269,16 @@ def _answer(
         infinite = torch.full_like(zero, torch.inf)
         reason = "a search found an input that violates it, checked without rounding"
         return Closeness("violated", words, reason, in_words(domain), infinite, hunt.largest, hunt.at, 0)
-    division = divide(joined(*pair), question, hunt, deadline, threads=threads, keep=keep, on_progress=on_progress)
+    division = divide(
+        joined(*pair), question, hunt, deadline, threads=threads, device=device, keep=keep, on_progress=on_progress
+    )
     _hold_against_search(pair, hunt, division.at_most)
     verdict: Verdict = "violated" if hunt.refuted else "holds" if division.proved else "not decided"
     reason = {
         "violated": "an input was found that violates it, checked without rounding",
-        "holds": f"proved on {division.boxes:,} boxes" if division.boxes > 1 else "proved by bounds on the whole domain",
+        "holds": f"proved on {division.boxes:,} boxes"
+        if division.boxes > 1
+        else "proved by bounds on the whole domain",
         "not decided": f"{division.boxes:,} boxes were bounded, and some are left: more time or a smaller domain may help",
     }[verdict]
     witness = hunt.at if hunt.refuted or question.follow else None

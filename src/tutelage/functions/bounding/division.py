@@ -86,6 +86,7 @@ def divide(
     deadline: Deadline,
     *,
     threads: int | None = None,
+    device: str = "cpu",
     keep: bool = False,
     on_progress: Tell | None = None,
 ) -> Division:

@@ -1,7 +1,6 @@
 """Two networks with the same widths and depth, as the compiled bounds take them."""
 
 import numpy as np
-import torch
 
 from tutelage.functions.bounding._boxes import Pair
 from tutelage.functions.checks import bias, in_double
@@ -26,9 +25,7 @@ def joined(first: Network, second: Network) -> Pair:
     f, g = (_deepened(_layers(in_double(n)), depth) for n in (first, second))
     widths = [first.inputs, *(max(len(a[1]), len(b[1])) for a, b in zip(f, g, strict=True))]
     f, g = (_widened(layers, widths) for layers in (f, g))
-    wf, wg, bf, bg = (
-        _flat([layer[part] for layer in layers]) for part in (0, 1) for layers in (f, g)
-    )
+    wf, wg, bf, bg = (_flat([layer[part] for layer in layers]) for part in (0, 1) for layers in (f, g))
     left_f, left_g = (np.array([layer[2] for layer in layers[:-1]]) for layers in (f, g))
     return Pair(np.array(widths), wf, wg, wf - wg, bf, bg, bf - bg, left_f, left_g)
 

@@ -91,7 +91,9 @@ class Hunt:
         if gap[row].max() > self.best:
             self.best, self.at = gap[row].max().item(), points[row].clone()
         limits = self.question.limits
-        limits.copy_(torch.where(limits < torch.inf, torch.maximum(limits, self.question.follow * self.largest), limits))
+        limits.copy_(
+            torch.where(limits < torch.inf, torch.maximum(limits, self.question.follow * self.largest), limits)
+        )
 
     def proved(self, at: Tensor) -> bool:
         """Whether the answer at an input is no beyond any doubt."""

@@ -168,7 +168,9 @@ def skeleton(domain: Domain, units: int, budget: int) -> Complex:
     """The domain as a complex of one cell, with room for the bits and signs of all units."""
     words = (domain.facets + units + 63) // 64
     if domain.is_flat:
-        raise TutelageError("a box with a side of length 0 has no pieces: take a slice (slice_network) without that side")
+        raise TutelageError(
+            "a box with a side of length 0 has no pieces: take a slice (slice_network) without that side"
+        )
     if domain.is_box:
         return _cube(domain, words, units, budget)
     return _cut_out(domain, words, units, budget)
