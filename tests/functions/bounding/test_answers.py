@@ -138,3 +138,15 @@ def test_a_curve_grows_with_the_box():
 def test_what_cannot_be_asked_is_an_error(call, words):
     with pytest.raises(TutelageError, match=words):
         call()
+
+
+def test_many_inputs_are_answered_by_branching_on_units():
+    torch.manual_seed(0)
+    first = net(0, (40, 12, 10, 3))
+    second = first.map(lambda a: a + 0.05 * torch.randn_like(a))
+    found = difference_bound(first, second, (-0.3, 0.3))
+    bound = difference_bound(first, second, (-0.3, 0.3), 0.9 * found.at_most.max().item(), seconds=20)
+    assert bound.largest.max() <= found.at_most.max()
+    centre = torch.randn(40, dtype=torch.float64)
+    agreed = top_class_agreement(first, second, (centre - 0.05, centre + 0.05), seconds=20)
+    assert agreed.verdict != "not decided"

@@ -10,9 +10,10 @@ from torch import Tensor, nn
 
 from tutelage.errors import InternalError, TutelageError
 from tutelage.functions.bounding.devices import chosen_device
-from tutelage.functions.bounding.division import divide
+from tutelage.functions.bounding.division import MOST_INPUTS, divide
 from tutelage.functions.bounding.pairs import joined
 from tutelage.functions.bounding.questions import Hunt, Question
+from tutelage.functions.bounding.units import prove_by_units
 from tutelage.functions.checks import Deadline, as_network, in_double, rounded_up, same_function_space
 from tutelage.functions.comparing.wording import in_words
 from tutelage.functions.evaluation import difference_with_error
@@ -48,7 +49,7 @@ class Closeness:
     witness
         Input [d] that violates the claim; for a bound without limit the input of the largest difference; or None.
     boxes
-        Number of boxes bounded.
+        Number of boxes, or of parts with some units on one side of their kinks, that were bounded.
     leaves
         (low, high), each [N, d]: the boxes that the proof consists of, where they were kept.
     """
@@ -266,26 +267,37 @@ def _answer(
         return Closeness("holds", words, "both have the same weights", in_words(domain), zero, zero, None, 0)
     hunt.begin(seed)
     if hunt.refuted:
-        infinite = torch.full_like(zero, torch.inf)
-        reason = "a search found an input that violates it, checked without rounding"
-        return Closeness("violated", words, reason, in_words(domain), infinite, hunt.largest, hunt.at, 0)
+        return _record(pair, hunt, words, torch.full_like(zero, torch.inf), False, 0, None)
+    free = int((domain.high > domain.low).sum())
     division = divide(
         joined(*pair), question, hunt, deadline, threads=threads, device=device, keep=keep, on_progress=on_progress
     )
-    _hold_against_search(pair, hunt, division.at_most)
-    verdict: Verdict = "violated" if hunt.refuted else "holds" if division.proved else "not decided"
+    proved, at_most, parts = division.proved, division.at_most, division.boxes
+    if not (proved or hunt.refuted or deadline.passed) and free > MOST_INPUTS:
+        proved, at_most, more = prove_by_units(pair, question, hunt, at_most, deadline, device)
+        parts += more
+    return _record(pair, hunt, words, at_most, proved, parts, division.leaves)
+
+
+def _record(
+    pair: tuple[Network, Network],
+    hunt: Hunt,
+    words: str,
+    at_most: Tensor,
+    proved: bool,
+    parts: int,
+    leaves: tuple[np.ndarray, np.ndarray] | None,
+) -> Closeness:
+    """The answer in words, after the bounds were held against the largest difference found."""
+    _hold_against_search(pair, hunt, at_most)
+    verdict: Verdict = "violated" if hunt.refuted else "holds" if proved else "not decided"
     reason = {
         "violated": "an input was found that violates it, checked without rounding",
-        "holds": f"proved on {division.boxes:,} boxes"
-        if division.boxes > 1
-        else "proved by bounds on the whole domain",
-        "not decided": f"{division.boxes:,} boxes were bounded, and some are left: more time or a smaller domain may help",
+        "holds": f"proved on {parts:,} parts" if parts > 1 else "proved by bounds on the whole domain",
+        "not decided": f"{parts:,} parts were bounded, and some are left: more time or a smaller domain may help",
     }[verdict]
-    witness = hunt.at if hunt.refuted or question.follow else None
-    at_most = division.at_most
-    return Closeness(
-        verdict, words, reason, in_words(domain), at_most, hunt.largest, witness, division.boxes, division.leaves
-    )
+    witness = hunt.at if hunt.refuted or hunt.question.follow else None
+    return Closeness(verdict, words, reason, in_words(hunt.domain), at_most, hunt.largest, witness, parts, leaves)
 
 
 def equal_weights(first: Network, second: Network) -> bool:
