@@ -116,18 +116,17 @@ class SentenceAutoencoders(Experiment, kind="sentence-autoencoders", numerics=1)
         return 0.023 * self.steps * self.members
 
     def files(self) -> tuple[Path, ...]:
-        if self.text is None:
-            return ()
-        file = load_text(str(self.text)) if str(self.text) in TEXTS else self.text
-        if not file.is_file():
+        if self.text is None or str(self.text) in TEXTS:
+            return ()  # what a fetched text says is fixed by its recorded digest
+        if not self.text.is_file():
             raise TutelageError(f"text must be a file, and there is none at {self.text}: name a text file")
-        return (file,)
+        return (self.text,)
 
     def corpus(self) -> Corpus:
         """The sentences: of the text file, or of the grammar."""
         if not self.text:
             return film_talk(self.sentences, max(2, self.encoded))
-        (file,) = self.files()
+        file = load_text(str(self.text)) if str(self.text) in TEXTS else self.text
         return read_sentences(file, shortest=self.shortest, longest=self.longest, vocabulary=self.vocabulary)
 
     def run(self, context: Context) -> Arrays:
