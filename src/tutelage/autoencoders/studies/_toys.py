@@ -50,6 +50,10 @@ class MutualAutoencoders(Experiment, kind="mutual-autoencoders", numerics=1):
     learning_rate: PositiveFloat
     resample: PositiveInt = 1
     """Normals that the encoder resamples from; 1 for a normal encoder."""
+    penalty: PositiveFloat = 1.0
+    """C, the weight of the distance from the target."""
+    latent: PositiveInt = 1
+    """Numbers of the code."""
 
     @model_validator(mode="after")
     def _one_target_per_member(self) -> "MutualAutoencoders":
@@ -69,7 +73,7 @@ class MutualAutoencoders(Experiment, kind="mutual-autoencoders", numerics=1):
             self.targets,
             self.seeds,
             settled_adam(self.steps, self.batch, self.learning_rate),
-            objective=InformationObjective(resample=self.resample),
+            objective=InformationObjective(penalty=self.penalty, resample=self.resample),
             most=float(np.log(SYMBOLS)) if symbols else None,
             on_progress=lambda share: context.progress(0.95 * share),
         )
@@ -79,7 +83,8 @@ class MutualAutoencoders(Experiment, kind="mutual-autoencoders", numerics=1):
 
     def untrained(self) -> Model:
         """The models as training begins."""
-        return (categorical_models if self.distribution == "symbols" else normal_models)(self.seeds)
+        build = categorical_models if self.distribution == "symbols" else normal_models
+        return build(self.seeds, latent=self.latent)
 
 
 def every_target(targets: Sequence[float | None], seeds: Sequence[int]) -> dict[str, list]:
