@@ -268,15 +268,30 @@ def _answer(
     hunt.begin(seed)
     if hunt.refuted:
         return _record(pair, hunt, words, torch.full_like(zero, torch.inf), False, 0, None)
-    free = int((domain.high > domain.low).sum())
+    decided = decide(pair, hunt, deadline, threads=threads, device=device, keep=keep, on_progress=on_progress)
+    return _record(pair, hunt, words, *decided)
+
+
+def decide(
+    pair: tuple[Network, Network],
+    hunt: Hunt,
+    deadline: Deadline,
+    *,
+    threads: int | None = None,
+    device: str = "cpu",
+    keep: bool = False,
+    on_progress: OnClosing | None = None,
+) -> tuple[Tensor, bool, int, tuple[np.ndarray, np.ndarray] | None]:
+    """Branch and bound on inputs, and on units where there are many inputs: bounds [C], whether proved, parts, leaves."""
+    question, free = hunt.question, int((hunt.high > hunt.low).sum())
     division = divide(
         joined(*pair), question, hunt, deadline, threads=threads, device=device, keep=keep, on_progress=on_progress
     )
     proved, at_most, parts = division.proved, division.at_most, division.boxes
-    if not (proved or hunt.refuted or deadline.passed) and free > MOST_INPUTS:
+    if not (proved or hunt.refuted or deadline.passed) and free > MOST_INPUTS and hunt.domain.is_box:
         proved, at_most, more = prove_by_units(pair, question, hunt, at_most, deadline, device)
         parts += more
-    return _record(pair, hunt, words, at_most, proved, parts, division.leaves)
+    return at_most, proved, parts, division.leaves
 
 
 def _record(

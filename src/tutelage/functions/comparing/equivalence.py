@@ -9,9 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from tutelage.errors import InternalError, TutelageError
-from tutelage.functions.bounding._boxes import Pair
-from tutelage.functions.bounding.division import divide
-from tutelage.functions.bounding.pairs import joined
+from tutelage.functions.bounding.answers import decide
 from tutelage.functions.bounding.questions import Hunt, Question
 from tutelage.functions.checks import Deadline, as_network, in_double, same_function_space
 from tutelage.functions.comparing.normal import Redundancy, forms_apart, normal_form
@@ -218,19 +216,14 @@ class _Question:
     def _divided(self, seconds: float) -> Comparison | None:
         if self.domain is None:
             return None
-        question = Question(self.enough.clone())
-        hunt = Hunt(self.first, self.second, self.domain, question)
-        found = divide(self._joined, question, hunt, Deadline(max(0.0, seconds)))
+        hunt = Hunt(self.first, self.second, self.domain, Question(self.enough.clone()))
+        at_most, _, parts, _ = decide((self.first, self.second), hunt, Deadline(max(0.0, seconds)))
         if hunt.refuted:
             return self._different(Witness(hunt.largest.max().item(), hunt.at))
-        if (self._knows(found.at_most) > self.enough).any():
+        if (self._knows(at_most) > self.enough).any():
             return None
-        where = "the whole domain" if found.boxes == 1 else f"each of {found.boxes:,} boxes that make up the domain"
+        where = "the whole domain" if parts == 1 else f"each of {parts:,} parts of the domain"
         return self._same("same, not related", f"bounds on the difference over {where} stay within the tolerance")
-
-    @cached_property
-    def _joined(self) -> Pair:
-        return joined(self.first, self.second)
 
     def bounded_by(self) -> Comparison | None:
         """Same because intervals say so."""
