@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from tutelage.errors import InternalError, TutelageError
 from tutelage.functions.bounding.devices import chosen_device
 from tutelage.functions.bounding.division import MOST_INPUTS, divide
-from tutelage.functions.bounding.pairs import joined
+from tutelage.functions.bounding.intervals import bounded_at_once
+from tutelage.functions.bounding.pairs import fits, joined
 from tutelage.functions.bounding.questions import Hunt, Question
 from tutelage.functions.bounding.units import prove_by_units
 from tutelage.functions.checks import Deadline, as_network, in_double, rounded_up, same_function_space
@@ -284,11 +285,19 @@ def decide(
 ) -> tuple[Tensor, bool, int, tuple[np.ndarray, np.ndarray] | None]:
     """Branch and bound on inputs, and on units where there are many inputs: bounds [C], whether proved, parts, leaves."""
     question, free = hunt.question, int((hunt.high > hunt.low).sum())
+    joint, many = joined(*pair), free > MOST_INPUTS
+    known = torch.full((pair[0].outputs,), torch.inf, dtype=torch.float64)
+    if question.margin is None and many:
+        known = bounded_at_once(joint, question, hunt)
+        if (known <= question.limits).all():
+            return known, True, 1, None
+    if not fits(joint, free):
+        return known, False, 1, None
     division = divide(
-        joined(*pair), question, hunt, deadline, threads=threads, device=device, keep=keep, on_progress=on_progress
+        joint, question, hunt, deadline, threads=threads, device=device, keep=keep, on_progress=on_progress
     )
-    proved, at_most, parts = division.proved, division.at_most, division.boxes
-    if not (proved or hunt.refuted or deadline.passed) and free > MOST_INPUTS and hunt.domain.is_box:
+    proved, at_most, parts = division.proved, torch.minimum(division.at_most, known), division.boxes
+    if not (proved or hunt.refuted or deadline.passed) and many and hunt.domain.is_box:
         proved, at_most, more = prove_by_units(pair, question, hunt, at_most, deadline, device)
         parts += more
     return at_most, proved, parts, division.leaves

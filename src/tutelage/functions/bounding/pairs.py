@@ -8,6 +8,9 @@ from tutelage.functions.checks import bias, in_double
 from tutelage.functions.pruning.intervals import slopes
 from tutelage.networks import Network
 
+MOST_BYTES = 1 << 32
+"""The most memory of the zonotopes of one thread."""
+
 
 def joined(first: Network, second: Network) -> Pair:
     """Two networks of one member with units and layers added until their shapes agree; no function changes.
@@ -34,6 +37,11 @@ def joined(first: Network, second: Network) -> Pair:
 def columns_for(pair: Pair, free: int) -> int:
     """The most columns of a zonotope on a box with so many sides that are not flat."""
     return 1 + free + 2 * int(pair.widths[1:-1].sum())
+
+
+def fits(pair: Pair, free: int) -> bool:
+    """Whether zonotopes on a box with so many sides that are not flat fit into the memory set aside for them."""
+    return 32 * (int(pair.widths.max()) + 1) * (columns_for(pair, free) + 8) <= MOST_BYTES
 
 
 def _layers(network: Network) -> list[Layer]:

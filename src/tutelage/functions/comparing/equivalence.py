@@ -29,6 +29,7 @@ from tutelage.networks import Network
 
 _FINE_ENOUGH = 1e-9  # the relative error of a difference in float64 beyond which it is worked out exactly
 _LARGEST = torch.finfo(torch.float64).max
+_LARGE = 300_000  # weights
 _DIVIDING, _BRIEFLY = 60.0, 1.0  # seconds of branch and bound with a tolerance, and for what rounding explains
 _LARGEST_DIFFERENCE = 2.0  # seconds for the largest difference of networks that are known to differ
 
@@ -78,8 +79,8 @@ def same_function(
     """
     question = _Question(first, second, domain, tolerance, budget, seed, Deadline(seconds))
     methods = (
-        question.related, question.seen, question.normal, question.bounded_at_once, question.found,
-        question.bounded_by, question.divided, question.exact,
+        question.related, question.seen, *question.cheap, question.found, question.bounded_by, question.divided,
+        question.exact,
     )  # fmt: skip
     for number, method in enumerate(methods, start=1):
         if question.deadline.passed:
@@ -204,6 +205,12 @@ class _Question:
     def found(self) -> Comparison | None:
         """Different at a point that a search finds."""
         return self._different(searched(*self._scaled, self.domain, self.seed))
+
+    @property
+    def cheap(self) -> tuple[Callable[[], Comparison | None], ...]:
+        """The normal form first, which explains; bounds first where the networks are large, since forms take long."""
+        large = self._weights > _LARGE
+        return (self.bounded_at_once, self.normal) if large else (self.normal, self.bounded_at_once)
 
     def bounded_at_once(self) -> Comparison | None:
         """Same because bounds on the difference over the whole domain say so."""
