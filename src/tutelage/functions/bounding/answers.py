@@ -283,7 +283,7 @@ def decide(
     keep: bool = False,
     on_progress: OnClosing | None = None,
 ) -> tuple[Tensor, bool, int, tuple[np.ndarray, np.ndarray] | None]:
-    """Branch and bound on inputs, and on units where there are many inputs: bounds [C], whether proved, parts, leaves."""
+    """Branch and bound on inputs, and on units where inputs are many: bounds [C], whether proved, parts, leaves."""
     question, free = hunt.question, int((hunt.high > hunt.low).sum())
     joint, many = joined(*pair), free > MOST_INPUTS
     known = torch.full((pair[0].outputs,), torch.inf, dtype=torch.float64)

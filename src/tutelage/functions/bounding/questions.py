@@ -21,8 +21,8 @@ class Question:
     """limits: [C], the differences allowed, infinite for outputs that are not asked about; margin: of the top class.
 
     follow: how many times the largest difference found the limits grow to, where the question is how far apart the
-    networks are; 0 where the limits stay. With a margin the question is whether the second network has the top class of the first wherever that exceeds the
-    other classes by the margin or more; the limits are then infinite.
+    networks are; 0 where the limits stay. With a margin the question is whether the second network has the top class
+    of the first wherever that exceeds the other classes by the margin or more; the limits are then infinite.
     """
 
     limits: Tensor
