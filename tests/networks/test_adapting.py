@@ -48,15 +48,16 @@ def test_what_is_no_chain_is_named(kind, words):
         to_network(kind(), "first network")
 
 
+@pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
 def test_models_of_scikit_learn_give_their_outputs_before_softmax():
     neural = pytest.importorskip("sklearn.neural_network")
     torch.manual_seed(0)
     x = torch.randn(40, 3, dtype=torch.float64).numpy()
     y = x @ [[1.0, 0.0], [0.5, 2.0], [0.0, 1.0]]
-    model = neural.MLPRegressor((5, 4), max_iter=5, random_state=0).fit(x, y)
+    model = neural.MLPRegressor(hidden_layer_sizes=(5, 4), max_iter=5, random_state=0).fit(x, y)
     values = outputs(to_network(model), torch.from_numpy(x))[0].numpy()
     assert values == pytest.approx(model.predict(x), abs=1e-12)
-    smooth = neural.MLPRegressor((5,), activation="tanh", max_iter=5).fit(x, y)
+    smooth = neural.MLPRegressor(hidden_layer_sizes=(5,), activation="tanh", max_iter=5).fit(x, y)
     with pytest.raises(TutelageError, match="tanh"):
         to_network(smooth)
 

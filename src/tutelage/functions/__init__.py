@@ -11,6 +11,7 @@ from tutelage.functions.bounding.answers import (
     difference_curve,
     top_class_agreement,
 )
+from tutelage.functions.bounding.checking import ExportCheck, check_export
 from tutelage.functions.comparing.canonical import Orbit, canonical, orbit_size
 from tutelage.functions.comparing.equivalence import same_function
 from tutelage.functions.comparing.gallery import Exhibit, exhibit
@@ -47,6 +48,7 @@ __all__ = [
     "Domain",
     "Estimate",
     "Exhibit",
+    "ExportCheck",
     "Extremes",
     "Facets",
     "FoldSet",
@@ -68,6 +70,7 @@ __all__ = [
     "box",
     "canonical",
     "canonical_surface",
+    "check_export",
     "connect",
     "construct",
     "dependency_graph",
