@@ -37,7 +37,7 @@ def check(
     seconds: Annotated[float, typer.Option(help="Time limit of each proof in seconds.")] = 60.0,
     report: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write a certificate: .json or .html, with hashes of both files."),
+        typer.Option(metavar="FILE", help="Write a certificate with hashes of both files: .json or .html."),
     ] = None,
     as_json: Json = False,
 ) -> None:

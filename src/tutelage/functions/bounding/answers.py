@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from tutelage.errors import InternalError, TutelageError
 from tutelage.functions.bounding.devices import chosen_device
-from tutelage.functions.bounding.division import MOST_INPUTS, divide
+from tutelage.functions.bounding.division import MOST_INPUTS, compile_bounds, divide
 from tutelage.functions.bounding.intervals import bounded_at_once
 from tutelage.functions.bounding.pairs import fits, joined
 from tutelage.functions.bounding.questions import Hunt, Question
@@ -258,6 +258,7 @@ def _answer(
     on_progress: OnClosing | None,
 ) -> Closeness:
     """Cheap answers first: equal weights, an input that refutes the claim, then branch and bound."""
+    compile_bounds()
     deadline, inputs, device = Deadline(seconds), pair[0].inputs, chosen_device(device)
     domain = as_domain(domain, inputs, flat=True)
     if domain.dimension != inputs:
