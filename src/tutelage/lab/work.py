@@ -23,7 +23,8 @@ from tutelage.measures.report import Recorder
 from tutelage.networks import Network, concatenate
 from tutelage.training import Task
 from tutelage.training.inputs import Inputs
-from tutelage.training.train import follow, make_task
+from tutelage.training.make_task import make_task
+from tutelage.training.train import follow
 
 log = logging.getLogger(__name__)
 
@@ -175,7 +176,8 @@ def _train(load: Load, device: torch.device, engine: str, tell: OnProgress) -> l
 
     steps, per_step = load[0].experiment.record.steps(load[0].experiment.steps), total / load[0].experiment.steps
     begin = time.perf_counter()
-    diverged_at, used = follow(students, task, steps, record, engine, lambda done: tell(done * per_step))
+    ended = follow(students, task, steps, record, engine, lambda done: tell(done * per_step))
+    diverged_at, used = ended.diverged_at, ended.engine
     end = time.perf_counter()
     log.info(
         "%d experiments or pieces, %d students, on %s in %.1f s: building %.1f, training %.1f, recording %.1f",
