@@ -23,6 +23,8 @@ _TURNS = 4  # pieces of work a thread takes on average, so that a thread that is
 
 def applies(s: Snapshot) -> bool:
     """Whether this module can do the work: two layers, on a CPU, in one precision, no gradients asked for."""
+    if not isinstance(s.teacher, Network) or s.evaluate_labels is not None:
+        return False
     arrays = (*s.teacher.parameters, *s.students.parameters, s.evaluate)
     ends = [(network.members, network.inputs, network.outputs) for network in (s.teacher, s.students)]
     return (

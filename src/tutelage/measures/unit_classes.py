@@ -61,7 +61,7 @@ def classify(
     return code
 
 
-@measure_of("unit")
+@measure_of("unit", of_teacher_units=True)
 def unit_class(s: Snapshot) -> Tensor:
     """Codes of ``CLASSES`` for every student unit, judged on the evaluation points."""
     norms = fan_out_norms(s.students, s.activity)

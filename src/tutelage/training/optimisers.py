@@ -53,7 +53,9 @@ class Optimiser(Recipe):
         return TrainingState(students, tuple(students.map(torch.zeros_like) for _ in range(self.slots)))
 
     @abstractmethod
-    def change(self, weight: Tensor, gradient: Tensor, memory: Sequence[Tensor], rate: Tensor, step: int | Tensor) -> None:
+    def change(
+        self, weight: Tensor, gradient: Tensor, memory: Sequence[Tensor], rate: Tensor, step: int | Tensor
+    ) -> None:
         """Change one array of weights in place, and its memory with it.
 
         weight, gradient [S, ...]; memory: one array of that shape a slot; rate [S, 1, ...]; step counts from 0, and is
@@ -75,15 +77,6 @@ class Sgd(Optimiser):
     r"""Gradient descent with momentum and weight decay, with torch's definitions.
 
     .. math:: h = g + \lambda w, \qquad m \leftarrow \mu m + h, \qquad w \leftarrow w - \eta m
-
-    Parameters
-    ----------
-    weight_decay
-        lambda.
-    momentum
-        mu, in [0, 1).
-    nesterov
-        Whether to step along h + mu m instead of m.
     """
 
     kind: Literal["sgd"] = "sgd"
@@ -103,7 +96,9 @@ class Sgd(Optimiser):
     def plain(self) -> bool:
         return self.momentum == 0 and self.weight_decay == 0 and self.l1 == 0
 
-    def change(self, weight: Tensor, gradient: Tensor, memory: Sequence[Tensor], rate: Tensor, step: int | Tensor) -> None:
+    def change(
+        self, weight: Tensor, gradient: Tensor, memory: Sequence[Tensor], rate: Tensor, step: int | Tensor
+    ) -> None:
         h = self.penalised(weight, gradient)
         if self.momentum:
             kept = memory[0].mul_(self.momentum).add_(h)
@@ -124,15 +119,6 @@ class Adam(Optimiser):
     .. math::
         m \leftarrow \beta_1 m + (1 - \beta_1) h, \quad v \leftarrow \beta_2 v + (1 - \beta_2) h^2, \quad
         w \leftarrow w - \eta\, \frac{m / (1 - \beta_1^t)}{\sqrt{v / (1 - \beta_2^t)} + \epsilon}
-
-    Parameters
-    ----------
-    weight_decay
-        lambda; lambda times the weights is added to the gradient.
-    beta_1, beta_2
-        Decay of the two running means, in [0, 1).
-    epsilon
-        Added to the denominator.
     """
 
     kind: Literal["adam"] = "adam"
@@ -144,7 +130,9 @@ class Adam(Optimiser):
     """Number added to the root of the squared gradient."""
     slots: ClassVar[int] = 2
 
-    def change(self, weight: Tensor, gradient: Tensor, memory: Sequence[Tensor], rate: Tensor, step: int | Tensor) -> None:
+    def change(
+        self, weight: Tensor, gradient: Tensor, memory: Sequence[Tensor], rate: Tensor, step: int | Tensor
+    ) -> None:
         self._move(weight, self.penalised(weight, gradient), memory, rate, step)
 
     def _move(self, weight: Tensor, h: Tensor, memory: Sequence[Tensor], rate: Tensor, step: int | Tensor) -> None:
@@ -165,18 +153,15 @@ class AdamW(Adam):
     r"""Adam with decoupled weight decay (Loshchilov and Hutter 2019).
 
     .. math:: w \leftarrow (1 - \eta \lambda)\, w - \eta\, \frac{m / (1 - \beta_1^t)}{\sqrt{v / (1 - \beta_2^t)} + \epsilon}
-
-    Parameters
-    ----------
-    weight_decay
-        lambda; the weights shrink by the factor 1 - eta lambda at every step.
     """
 
     kind: Literal["adamw"] = "adamw"  # type: ignore[assignment]
     weight_decay: NonNegativeFloat = 0.01
     """Share of the weights that is taken off per unit of the learning rate."""
 
-    def change(self, weight: Tensor, gradient: Tensor, memory: Sequence[Tensor], rate: Tensor, step: int | Tensor) -> None:
+    def change(
+        self, weight: Tensor, gradient: Tensor, memory: Sequence[Tensor], rate: Tensor, step: int | Tensor
+    ) -> None:
         h = gradient + self.l1 * weight.sign() if self.l1 else gradient
         weight.mul_(1 - rate * self.weight_decay)
         self._move(weight, h, memory, rate, step)
@@ -194,16 +179,13 @@ class GradientFlow(Optimiser):
 
     A step advances the time by the learning rate, with the gradient over all samples (``batch="all"``) and four
     gradients per step; the error is of fourth order in the learning rate.
-
-    Parameters
-    ----------
-    weight_decay
-        lambda.
     """
 
     kind: Literal["gradient-flow"] = "gradient-flow"
 
-    def change(self, weight: Tensor, gradient: Tensor, memory: Sequence[Tensor], rate: Tensor, step: int | Tensor) -> None:
+    def change(
+        self, weight: Tensor, gradient: Tensor, memory: Sequence[Tensor], rate: Tensor, step: int | Tensor
+    ) -> None:
         raise NotImplementedError("gradient flow needs several gradients per step: see stacked.flow")
 
 

@@ -55,17 +55,6 @@ class Constant(Schedule):
 class Drops(Schedule):
     """A learning rate that is multiplied by a factor at given steps or epochs.
 
-    Parameters
-    ----------
-    at
-        Steps or epochs, counted from 0, at which the rate drops.
-    factor
-        Factor of each drop, in (0, 1].
-    unit
-        "steps" or "epochs".
-
-    Examples
-    --------
     >>> Drops(at=(2, 4), factor=0.5).factors(np.arange(6), 6).tolist()
     [1.0, 1.0, 0.5, 0.5, 0.25, 0.25]
     """
@@ -99,15 +88,6 @@ class Cosine(Schedule):
 class Settle(Schedule):
     """A learning rate that is constant at first and falls linearly at the end.
 
-    Parameters
-    ----------
-    share
-        Last share of the training over which the rate falls.
-    to
-        Factor on the rate at the end.
-
-    Examples
-    --------
     >>> Settle(share=0.5).factors(np.arange(4), 4).round(3).tolist()
     [1.0, 1.0, 1.0, 0.55]
     """
@@ -128,15 +108,6 @@ class Inverse(Schedule):
 
     The factor at step t is 1 / (1 + t / after)^power.
 
-    Parameters
-    ----------
-    after
-        Steps after which the rate has fallen to half (with power 1).
-    power
-        Exponent.
-
-    Examples
-    --------
     >>> Inverse(after=2).factors(np.arange(3), 3).round(3).tolist()
     [1.0, 0.667, 0.5]
     """

@@ -29,7 +29,9 @@ class Stacked(Engine):
     """
 
     name: ClassVar[str] = "stacked"
-    supports: ClassVar[str] = "any depth, activation, loss, optimiser, batch and sampling, float32 and float64, CPU and GPU"
+    supports: ClassVar[str] = (
+        "any depth, activation, loss, optimiser, batch and sampling, float32 and float64, CPU and GPU"
+    )
     speed: ClassVar[int] = 0
 
     def __init__(self, task: Task) -> None:
@@ -135,7 +137,9 @@ class Rule:
         """A step of an optimiser that remembers, in place."""
         students = learner.students
         arrays = students.parameters
-        slots = zip(*(slot.parameters for slot in learner.memory), strict=True) if learner.memory else [()] * len(arrays)
+        slots = (
+            zip(*(slot.parameters for slot in learner.memory), strict=True) if learner.memory else [()] * len(arrays)
+        )
         changes = zip(arrays, self.gradients(students, x, y), slots, self._per_array(students), strict=True)
         for array, gradient, memory, factor in changes:
             if gradient is not None and factor:
@@ -153,7 +157,9 @@ class Rule:
             ):
                 if gradient is None or not factor:
                     continue
-                move = self.optimiser.penalised(array, gradient) * ((rates if array.ndim == 3 else rates[:, 0]) * -factor)
+                move = self.optimiser.penalised(array, gradient) * (
+                    (rates if array.ndim == 3 else rates[:, 0]) * -factor
+                )
                 total[place] += share * move
                 array.copy_(start[place] + (total[place] / 6 if after is None else after * move))
 

@@ -116,13 +116,11 @@ def train(
     with progress_bar(progress, task.steps, on_progress) as tell:
         end = follow(students, task, steps, keep_and_tell, engine, tell, tell.describe)
     seconds = time.perf_counter() - start
-    return Trajectory(
-        steps, recorded, teacher, inputs, end.diverged_at, end.engine, seconds, end.why, end.stopped_at
-    )
+    return Trajectory(steps, recorded, teacher, inputs, end.diverged_at, end.engine, seconds, end.why, end.stopped_at)
 
 
 @dataclass(frozen=True)
-class End:
+class TrainingEnd:
     """How a training ended: diverged_at and stopped_at int64 [S], -1 where not; the engine and why it was chosen."""
 
     diverged_at: Tensor
@@ -139,7 +137,7 @@ def follow(
     engine: str = "auto",
     on_progress: Callable[[int], None] | None = None,
     on_engine: Callable[[str], None] | None = None,
-) -> End:
+) -> TrainingEnd:
     """Train students on a task and hand them over at each of the given steps, in order.
 
     ``on_engine`` is called once with the engine and why it was chosen.
@@ -162,7 +160,7 @@ def follow(
             if on_progress:
                 on_progress(result.step - begin)
         on_record(step, result.students, result.diverged_at)
-    return End(result.diverged_at, result.stopped_at, kind.name, why)
+    return TrainingEnd(result.diverged_at, result.stopped_at, kind.name, why)
 
 
 class _TrainedStudents:
