@@ -144,7 +144,9 @@ class _Group:
             [make_task(s, t, x, p.experiment.training) for (t, s, x), p in zip(built, pieces, strict=True)]
         )
         evaluate = built[0][2].evaluate if len(built) == 1 else torch.cat([x.evaluate for _, _, x in built])
-        points = Inputs(self.task.points, evaluate, self.task.seeds, None, *_labels([x for _, _, x in built]))
+        points = Inputs(
+            self.task.points, evaluate, self.task.seeds, built[0][2].distribution, *_labels([x for _, _, x in built])
+        )
         measures = applicable(pieces[0].experiment.record.measures, self.teacher)
         self.recorder = Recorder(self.teacher, points, measures)
         self.place = slice(begin, begin + self.students.members)

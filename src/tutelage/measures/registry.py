@@ -6,7 +6,7 @@ from typing import Literal
 
 from torch import Tensor
 
-from tutelage.errors import unknown
+from tutelage.errors import TutelageError, unknown
 from tutelage.measures.snapshot import Snapshot
 from tutelage.networks import Network
 
@@ -30,21 +30,31 @@ class Measure:
         From a :class:`Snapshot` to the values.
     of_teacher_units
         Whether the teacher must have units to be compared with.
+    two_layers
+        Whether it is defined for two-layer networks only.
     """
 
     name: str
     axis: Axis
     function: Callable[[Snapshot], Tensor]
     of_teacher_units: bool = False
+    two_layers: bool = False
 
     def __call__(self, snapshot: Snapshot) -> Tensor:
+        if self.two_layers and not snapshot.teacher.depth == snapshot.students.depth == 2:
+            raise TutelageError(
+                f"the measure '{self.name}' is defined for two-layer networks, and the teacher has "
+                f"{snapshot.teacher.depth} layers and the students {snapshot.students.depth}"
+            )
         return self.function(snapshot)
 
 
 MEASURES: dict[str, Measure] = {}
 
 
-def measure_of(axis: Axis, of_teacher_units: bool | None = None) -> Callable[[Callable[[Snapshot], Tensor]], Measure]:
+def measure_of(
+    axis: Axis, of_teacher_units: bool | None = None, two_layers: bool = False
+) -> Callable[[Callable[[Snapshot], Tensor]], Measure]:
     """Decorator that registers a function as a measure under its own name.
 
     Parameters
@@ -53,6 +63,8 @@ def measure_of(axis: Axis, of_teacher_units: bool | None = None) -> Callable[[Ca
         What the entries after the member axis are; see :class:`Measure`.
     of_teacher_units
         Whether the teacher must have units; default: for the axes "teacher" and "pair".
+    two_layers
+        Whether it is defined for two-layer networks only.
 
     Returns
     -------
@@ -62,7 +74,7 @@ def measure_of(axis: Axis, of_teacher_units: bool | None = None) -> Callable[[Ca
 
     def register(function: Callable[[Snapshot], Tensor]) -> Measure:
         needs = axis in ("teacher", "pair") if of_teacher_units is None else of_teacher_units
-        measure = Measure(function.__name__, axis, function, needs)
+        measure = Measure(function.__name__, axis, function, needs, two_layers)
         measure_doc = function.__doc__
         object.__setattr__(measure, "__doc__", measure_doc)
         MEASURES[measure.name] = measure

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from tutelage.networks import Activity, BlackBox, Network, forward
 from tutelage.printing import printed
-from tutelage.training.inputs import Inputs
+from tutelage.training.inputs import Distribution, Inputs
 
 T = TypeVar("T")
 
@@ -34,6 +34,8 @@ class Snapshot:
         Training and evaluation points [S, N, d].
     train_labels, evaluate_labels
         Labels of a data set [S, N, C], in the place of a teacher's outputs; None where there is a teacher.
+    distribution
+        Where the points come from; None where that is not known.
     """
 
     teacher: Network | BlackBox
@@ -42,6 +44,7 @@ class Snapshot:
     evaluate: Tensor
     train_labels: Tensor | None = None
     evaluate_labels: Tensor | None = None
+    distribution: Distribution | None = None
     _taught: dict[str, Any] = field(default_factory=dict, repr=False)
     _learnt: dict[str, Any] = field(default_factory=dict, repr=False)
 
@@ -98,4 +101,6 @@ def slices(teacher: Network | BlackBox, students: Network, inputs: Inputs) -> It
     for begin in range(0, students.members, size):
         part = slice(begin, begin + size)
         labels = (None if a is None else a[part] for a in (inputs.train_labels, inputs.evaluate_labels))
-        yield Snapshot(teacher[part], students[part], inputs.train[part], inputs.evaluate[part], *labels)
+        yield Snapshot(
+            teacher[part], students[part], inputs.train[part], inputs.evaluate[part], *labels, inputs.distribution
+        )
