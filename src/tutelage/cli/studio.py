@@ -11,7 +11,9 @@ from tutelage.errors import TutelageError
 
 
 def studio(
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; the next free one is taken if it is in use.")] = 8717,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port; the next free one is taken if it is in use.")
+    ] = 8717,
     host: Annotated[
         str, typer.Option(help="Address to listen at; other machines reach the page only if this is not 127.0.0.1.")
     ] = "127.0.0.1",

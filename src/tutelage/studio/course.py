@@ -38,6 +38,21 @@ class _Stored:
     state: Any
 
 
+@dataclass(frozen=True, eq=False)
+class Moment:
+    """A course at one tick: its state, and stored states up to it with their ticks, in order, the present one last."""
+
+    scene: Scene[Any, Any]
+    settings: Any
+    tick: int
+    state: Any
+    past: list[tuple[int, Any]]
+
+    def answer(self, question: dict[str, Any]) -> dict[str, Any]:
+        """The answer of the scene to a question about this moment, plain data."""
+        return self.scene.answer(self.settings, self, question)
+
+
 class Course:
     """A scene with settings, followed along its timeline.
 
@@ -135,13 +150,10 @@ class Course:
         times = [self.scene.time(self.given, t) for t in ticks]
         return frames.encode(arrays, kind="history", after=after, ticks=ticks, times=times)
 
-    def answer(self, question: dict[str, Any]) -> dict[str, Any]:
-        """The answer of the scene to a question about the present state."""
-        return self.scene.answer(self.settings, self, question)
-
-    def past(self) -> list[tuple[int, Any]]:
-        """Stored states up to the present one, in order, the present one last."""
-        return [(t, self._stored[t].state) for t in sorted(self._stored) if t < self.tick] + [(self.tick, self.state)]
+    def moment(self) -> "Moment":
+        """The present state, and the stored ones before it, for questions that are answered while the course goes on."""
+        past = [(t, self._stored[t].state) for t in sorted(self._stored) if t < self.tick] + [(self.tick, self.state)]
+        return Moment(self.scene, self.settings, self.tick, self.state, past)
 
     def plain(self) -> dict[str, Any]:
         """What a link holds: scene, settings that differ from the defaults, events and tick."""

@@ -40,7 +40,7 @@ def encode(arrays: Mapping[str, np.ndarray], **header: Any) -> bytes:
     >>> arrays["loss"].tolist(), header["tick"]
     ([0.5, 2.0], 3)
     """
-    cast = {name: np.ascontiguousarray(array, dtype="<f4") for name, array in arrays.items()}
+    cast = {name: np.asarray(array, dtype="<f4", order="C") for name, array in arrays.items()}
     header = {**header, "arrays": [[name, list(array.shape)] for name, array in cast.items()]}
     text = json.dumps(header, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
     text += b" " * (-len(text) % 4)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -147,7 +148,9 @@ async def _bytes(request: Request, most: int) -> bytes:
     async for chunk in request.stream():
         content += chunk
         if len(content) > most:
-            raise TutelageError(f"the file is larger than {most >> 20} MiB, the most that is taken: use the command line")
+            raise TutelageError(
+                f"the file is larger than {most >> 20} MiB, the most that is taken: use the command line"
+            )
     return bytes(content)
 
 
@@ -205,8 +208,6 @@ def serve(
     on_ready
         Called with the address of the page and the port that was asked for, when the server listens.
     """
-    import uvicorn
-
     folder = None if results is None else Path(results)
     if folder is not None and not folder.is_dir():
         raise TutelageError(f"there is no folder {folder}: give --results the folder of 'tutelage run'")
@@ -220,11 +221,28 @@ def serve(
         on_ready(address, port)
     if browser:
         threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+    make_server(guard, folder).run(sockets=[listening])
+
+
+def make_server(guard: Guard, results: Path | None = None) -> uvicorn.Server:
+    """The application in its server, to be run with the socket of :func:`free_socket`.
+
+    Parameters
+    ----------
+    guard
+        Hosts and token.
+    results
+        Folder whose results can be browsed.
+
+    Returns
+    -------
+    uvicorn.Server
+    """
     config = uvicorn.Config(
-        make_app(guard, folder), log_level="warning", access_log=False, ws="websockets-sansio", ws_max_size=_REQUEST,
+        make_app(guard, results), log_level="warning", access_log=False, ws="websockets-sansio", ws_max_size=_REQUEST,
         ws_per_message_deflate=False, timeout_graceful_shutdown=1, lifespan="off",
     )  # fmt: skip
-    uvicorn.Server(config).run(sockets=[listening])
+    return uvicorn.Server(config)
 
 
 def warm_up() -> None:
@@ -232,6 +250,9 @@ def warm_up() -> None:
     from tutelage.studio.course import Course
 
     try:
-        Course("specialisation", {"members": 2, "train": 20, "steps": 20}).forward()
+        course = Course("specialisation", {"members": 1, "train": 20, "steps": 20})
+        course.frame()
+        course.forward()
+        course.moment().answer({"about": "unit", "member": 0, "unit": 0})
     except Exception:  # the page will meet the same error and show it
         log.exception("warming up failed")

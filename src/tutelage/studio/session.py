@@ -11,17 +11,19 @@ import queue
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from tutelage.errors import TutelageError
 from tutelage.settings import one_line
-from tutelage.studio.course import Course
+from tutelage.studio.course import Course, Moment
 from tutelage.studio.frames import PREFIX
 
 WINDOW = 2
 """Frames that may be on their way."""
 _FRAME = 1 / 40  # seconds between frames, at least
 _WAIT = 0.5  # seconds without a command after which a thread looks whether its connection is still there
+_LAST = 10.0  # seconds that a thread has for its last tick
 
 Send = Callable[[str | bytes], None]
 
@@ -47,6 +49,7 @@ class Session:
         self._in_flight = 0
         self._due = 0.0
         self._told_marks = -1
+        self._answers = ThreadPoolExecutor(1, thread_name_prefix="studio-answers")
         self._thread = threading.Thread(target=self._work, name="studio-session", daemon=True)
 
     def start(self) -> None:
@@ -54,8 +57,13 @@ class Session:
         self._thread.start()
 
     def close(self) -> None:
-        """End the thread at its next tick; it is not waited for."""
+        """Tell the thread to end at its next tick."""
         self._closed.set()
+        self._answers.shutdown(wait=False, cancel_futures=True)
+
+    def join(self, seconds: float) -> None:
+        """Wait until the thread has ended, at most so long."""
+        self._thread.join(seconds)
 
     def receive(self, text: str) -> None:
         """A message of the page; acknowledgements count at once, commands wait for the thread."""
@@ -154,12 +162,18 @@ class Session:
             self._show()
 
     def _do_ask(self, command: dict[str, Any]) -> None:
+        self._answers.submit(self._answer, self._course.moment(), _table(command.get("question")), command.get("id"))
+
+    def _answer(self, moment: Moment, question: dict[str, Any], number: Any) -> None:
+        """Answer in a second thread, so that the course goes on."""
         try:
-            found = self._course.answer(_table(command.get("question")))
+            found = moment.answer(question)
         except TutelageError as error:
-            self._tell(answer={"error": str(error)}, id=command.get("id"))
-        else:
-            self._tell(answer=found, id=command.get("id"))
+            found = {"error": str(error)}
+        except Exception as error:  # the page waits for an answer, whatever happened
+            found = {"error": one_line(f"internal error: {type(error).__name__}: {error}")}
+        if not self._closed.is_set():
+            self._tell(answer=found, id=number)
 
     @property
     def _course(self) -> Course:
@@ -252,10 +266,13 @@ async def converse(websocket: Any) -> None:
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         for task in done:
-            if (why := task.exception()) is not None and not isinstance(why, WebSocketDisconnect | RuntimeError | KeyError):
+            if (why := task.exception()) is not None and not isinstance(
+                why, WebSocketDisconnect | RuntimeError | KeyError
+            ):
                 raise why
     finally:
         session.close()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.to_thread(session.join, _LAST)  # a thread that computes while Python ends would crash it

@@ -47,7 +47,9 @@ class Uploads:
         suffix = Path(name).suffix.lower()
         shown = Path(name).name[:80]
         if suffix not in KINDS:
-            raise TutelageError(f"{shown} is not a .safetensors or .onnx file: save the network in one of these formats")
+            raise TutelageError(
+                f"{shown} is not a .safetensors or .onnx file: save the network in one of these formats"
+            )
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / f"network{suffix}"
             path.write_bytes(content)

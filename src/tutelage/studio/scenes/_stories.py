@@ -30,24 +30,24 @@ WORDS = {
 }
 
 
-def story(settings: StudentsSettings, course: Any, question: dict[str, Any]) -> dict[str, Any]:
+def story(settings: StudentsSettings, moment: Any, question: dict[str, Any]) -> dict[str, Any]:
     """Sentences, the alignment over time and certificates for a student unit or a teacher unit of one member."""
     member, unit = _index(question, "member", settings.members), question.get("unit")
-    widths = course.state.students.widths[1], settings.units
+    widths = moment.state.students.widths[1], settings.units
     teacher = question.get("teacher")
     if teacher is not None:
-        unit = int(np.nan_to_num(course.state.correlation(member)[_index(question, "teacher", widths[1])]).argmax())
+        unit = int(np.nan_to_num(moment.state.correlation(member)[_index(question, "teacher", widths[1])]).argmax())
     unit = _index({"unit": unit}, "unit", widths[0])
-    if course.state.lost[member]:
-        when = int(course.state.trained.diverged_at[member])
+    if moment.state.lost[member]:
+        when = int(moment.state.trained.diverged_at[member])
         return {"title": f"Student {member}", "sentences": [f"This student diverged at step {when:,}."], "theorems": []}
-    now = _measured(course.state, member, unit)
-    times, path = _alignment(course, settings, member, unit)
+    now = _measured(moment.state, member, unit)
+    times, path = _alignment(moment, settings, member, unit)
     return {
         "title": f"Unit {unit} of student {member} (seed {settings.seed + member})",
-        "sentences": _sentences(course.state, settings, member, unit, now, teacher),
+        "sentences": _sentences(moment.state, settings, member, unit, now, teacher),
         "alignment": {"times": times, "values": path},
-        "theorems": _theorems(course.state, settings, member),
+        "theorems": _theorems(moment.state, settings, member),
         "member": member,
         "unit": unit,
     }
@@ -100,11 +100,12 @@ def _diagnoses(state: StudentsState, member: int) -> list[Any]:
     return diagnose(world.teacher[one], state.students[one], inputs)
 
 
-def _alignment(course: Any, settings: StudentsSettings, member: int, unit: int) -> tuple[list[float], list[list[float]]]:
+def _alignment(
+    moment: Any, settings: StudentsSettings, member: int, unit: int
+) -> tuple[list[float], list[list[float]]]:
     """Correlation of a unit with every teacher unit at the stored states: times [T], values [T, m]."""
-    past = course.past()
-    times = [float(settings.step(tick)) for tick, _ in past]
-    return times, [np.nan_to_num(state.correlation(member)[:, unit]).round(4).tolist() for _, state in past]
+    times = [float(settings.step(tick)) for tick, _ in moment.past]
+    return times, [np.nan_to_num(state.correlation(member)[:, unit]).round(4).tolist() for _, state in moment.past]
 
 
 def _theorems(state: StudentsState, settings: StudentsSettings, member: int) -> list[dict[str, Any]]:

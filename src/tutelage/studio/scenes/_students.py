@@ -28,9 +28,7 @@ UNITS = 100_000
 _NUMBERS = 1 << 26  # the most numbers of all inputs
 MEASURES = ("evaluate_loss", "best_correlation", "strength", "specialisation", "best_teacher", "fan_out")
 
-_TEACHER, _STUDENTS, _INPUTS, _TRAINING = (
-    {"group": name} for name in ("Teacher", "Students", "Inputs", "Training")
-)
+_TEACHER, _STUDENTS, _INPUTS, _TRAINING = ({"group": name} for name in ("Teacher", "Students", "Inputs", "Training"))
 _LIVE = _TRAINING | {"live": True}  # may change on the way
 
 
@@ -39,7 +37,9 @@ class StudentsSettings(Settings):
 
     units: int = Field(10, ge=1, le=200, json_schema_extra=_TEACHER)
     """Hidden units of the teacher."""
-    polarity: NonNegativeFloat = Field(1.0, le=5, json_schema_extra=_TEACHER | {"step": 0.25, "label": "strength decay"})
+    polarity: NonNegativeFloat = Field(
+        1.0, le=5, json_schema_extra=_TEACHER | {"step": 0.25, "label": "strength decay"}
+    )
     """Strength decay p: the strength of unit j is proportional to 1/(j+1)^p."""
     outputs: int = Field(10, ge=1, le=200, json_schema_extra=_TEACHER)
     """Outputs of the teacher."""
@@ -53,7 +53,9 @@ class StudentsSettings(Settings):
     """Number of students; each has its own seed, teacher, inputs and batches."""
     seed: NonNegativeInt = Field(0, le=10**9, json_schema_extra=_STUDENTS | {"label": "first seed"})
     """Seed of the first student; the others follow."""
-    scale: PositiveFloat = Field(0.005, le=10, json_schema_extra=_STUDENTS | {"step": 0.005, "label": "weights at the start"})
+    scale: PositiveFloat = Field(
+        0.005, le=10, json_schema_extra=_STUDENTS | {"step": 0.005, "label": "weights at the start"}
+    )
     """Standard deviation of the students' weights at the start."""
     dimension: int = Field(20, ge=1, le=500, json_schema_extra=_INPUTS)
     """Number of inputs d."""
@@ -224,5 +226,3 @@ def live_fields() -> set[str]:
     """Settings that may change on the way."""
     extra: dict[str, Any] = {n: f.json_schema_extra or {} for n, f in StudentsSettings.model_fields.items()}
     return {name for name, about in extra.items() if about.get("live")}
-
-

@@ -82,8 +82,8 @@ class Scene(ABC, Generic[S, State]):
         """Settings and state after the user changed something at this tick."""
         raise TutelageError(f"the scene '{self.name}' cannot be changed while it runs: it starts again instead")
 
-    def answer(self, settings: S, course: Any, question: dict[str, Any]) -> dict[str, Any]:
-        """The answer to a question about the present state, plain data."""
+    def answer(self, settings: S, moment: Any, question: dict[str, Any]) -> dict[str, Any]:
+        """The answer to a question about a moment of the course, plain data."""
         raise unknown("question", question.get("about"), [])
 
     def saved(self, settings: S, events: list[Any], form: str) -> str:

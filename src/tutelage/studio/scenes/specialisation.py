@@ -130,10 +130,10 @@ class Specialisation(Scene[StudentsSettings, StudentsState]):
             )
         return arrays, {"note": note, "member": member}
 
-    def answer(self, settings: StudentsSettings, course: Any, question: dict[str, Any]) -> dict[str, Any]:
+    def answer(self, settings: StudentsSettings, moment: Any, question: dict[str, Any]) -> dict[str, Any]:
         if question.get("about") != "unit":
             raise unknown("question", question.get("about"), ["unit"])
-        return story(settings, course, question)
+        return story(settings, moment, question)
 
     def saved(self, settings: StudentsSettings, events: list[Any], form: str) -> str:
         experiment = settings.experiment()

@@ -1,7 +1,7 @@
 // Curves over time, drawn by uPlot on the screen and by the calls of a view into SVG files.
 
 import uPlot from "./uplot.js";
-import { View, download, short, theme } from "./draw.js";
+import { View, decades, download, short, theme } from "./draw.js";
 
 /** Series over a common axis: `show(x, series)` with series {values, colour, width, label}. */
 export class CurveView extends View {
@@ -43,12 +43,12 @@ export class CurveView extends View {
     const axis = { stroke: t.soft, font, labelFont: font, grid: { stroke: t.line, width: 1 }, ticks: { show: false }, labelSize: 16, labelGap: 0, gap: 3 };
     const o = this.options;
     this.chart = new uPlot({
-      width: w, height: h, legend: { show: false }, padding: [8, 10, 0, 0],
+      width: w, height: h, legend: { show: false }, padding: [8, 18, 0, 0],
       cursor: { points: { show: false }, drag: { x: false, y: false }, y: false },
       scales: { x: { time: false, distr: o.xlog ? 3 : 1, range: o.xrange }, y: { distr: o.log ? 3 : 1, range: o.yrange } },
       axes: [
         { ...axis, label: o.xlabel, size: 22, values: (_, v) => v.map((n) => (n == null ? "" : short(n))) },
-        { ...axis, label: o.ylabel, size: 42, values: (_, v) => v.map((n) => (n == null ? "" : short(n))) },
+        { ...axis, label: o.ylabel, size: 42, ...(o.log ? { splits: (u) => decades(u.scales.y.min, u.scales.y.max) } : {}), values: (_, v) => v.map((n) => (n == null ? "" : short(n))) },
       ],
       series: [{}, ...this.series.map((s) => ({ stroke: s.colour, width: s.width || 1, dash: s.dash, points: { show: !!s.points, size: 4, fill: s.colour }, spanGaps: false }))],
       hooks: { setCursor: [(u) => this.cursor(u)] },

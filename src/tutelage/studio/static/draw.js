@@ -266,7 +266,7 @@ export class View {
   }
 }
 
-const decades = (low, high) => {
+export const decades = (low, high) => {
   const from = Math.ceil(Math.log10(low) - 1e-9), to = Math.floor(Math.log10(high) + 1e-9), by = Math.max(1, Math.ceil((to - from) / 5));
   const out = [];
   for (let e = from; e <= to; e += by) out.push(10 ** e);

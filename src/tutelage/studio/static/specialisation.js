@@ -1,6 +1,6 @@
 // Scene 1: which teacher unit does each student unit come to follow?
 
-import { View, diverging, median, niceLimit, pixels, rgb, sequential, short, theme, unitColours } from "./draw.js";
+import { View, diverging, median, niceLimit, pixels, rgb, short, theme, unitColours } from "./draw.js";
 import { CurveView } from "./curves.js";
 
 const RECOVERED = 0.95;
@@ -280,7 +280,7 @@ const line = (tag, text) => { const e = document.createElement(tag); e.textConte
 export function specialisation(parent, context) {
   const views = [];
   const add = (Kind, options) => { const v = new Kind(parent, options); v.context = context; views.push(v); return v; };
-  const l = add(LView, { title: "Units", area: "l", name: "units", hint: "one point per student unit, coloured by the teacher unit it follows" });
+  const l = add(LView, { title: "Units", area: "l", name: "units", hint: "colour: teacher unit followed" });
   const plane = add(PlaneView, { title: "Plane", area: "plane", name: "plane", hint: "thick: teacher; thin: student; grey: error" });
   const map = add(MapView, { title: "Correlation map", area: "map", name: "map" });
   const recovery = add(RecoveryView, { title: "Recovery", area: "recovery", name: "recovery" });
