@@ -1,16 +1,26 @@
 """Scenes as plain data: what the page needs to build their controls."""
 
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from tutelage.settings import Settings
 from tutelage.studio.scenes.scene import SCENES, Scene, find
 
 
+def _still(name: str, title: str, about: str) -> dict[str, Any]:
+    """A scene without a timeline."""
+    return {"name": name, "title": title, "about": about, "clock": "", "unit": "", "plays": False, "presets": [], "fields": []}
+
+
+COMPARE = _still("compare", "Compare", "Drop two network files: are they the same function, and if not, where do they differ?")
+RESULTS = _still("results", "Results", "Browse the members of a folder of results; brush an axis to filter.")
+
+
 def described(results: Path | None) -> list[dict[str, Any]]:
     """Title, presets and settings of every scene."""
     find("specialisation")
-    return [_scene(scene) for name, scene in SCENES.items() if name != "results" or results is not None]
+    timed = [_scene(scene) for scene in sorted(SCENES.values(), key=lambda scene: scene.order)]
+    return [*timed, COMPARE, *([RESULTS] if results is not None else [])]
 
 
 def _scene(scene: Scene[Any, Any]) -> dict[str, Any]:
@@ -23,7 +33,8 @@ def _scene(scene: Scene[Any, Any]) -> dict[str, Any]:
         "title": scene.title,
         "about": scene.about,
         "clock": scene.clock,
-        "plays": getattr(scene, "plays", True),
+        "unit": scene.unit,
+        "plays": True,
         "presets": presets,
         "fields": fields(scene.settings),
     }
@@ -48,7 +59,7 @@ def fields(model: type[Settings]) -> list[dict[str, Any]]:
                 "group": extra.get("group", ""),
                 "live": bool(extra.get("live")),
                 "type": "choice" if choices else "boolean" if about.get("type") == "boolean" else number,
-                "choices": choices or list(get_args(None)),
+                "choices": choices or [],
                 "min": about.get("minimum", about.get("exclusiveMinimum")),
                 "max": about.get("maximum"),
                 "step": extra.get("step", 1 if number == "integer" else None),

@@ -18,6 +18,7 @@ from tutelage.errors import TutelageError
 from tutelage.settings import one_line
 from tutelage.studio.course import Course, Moment
 from tutelage.studio.frames import PREFIX
+from tutelage.studio.threads import single_threaded
 
 WINDOW = 2
 """Frames that may be on their way."""
@@ -44,7 +45,7 @@ class Session:
         self.course: Course | None = None
         self.number = 0
         self.playing = False
-        self.speed = 1
+        self.speed = 1.0
         self.frames = self.dropped = 0
         self._in_flight = 0
         self._due = 0.0
@@ -84,6 +85,7 @@ class Session:
     # ---------------------------------------------------------------------------------------------- the thread
 
     def _work(self) -> None:
+        single_threaded()
         while not self._closed.is_set():
             try:
                 busy = self.playing and self.course is not None
@@ -124,7 +126,7 @@ class Session:
         self._state()
 
     def _do_play(self, command: dict[str, Any]) -> None:
-        self.speed = min(max(_whole(command.get("speed", self.speed)), 0), 1000)
+        self._do_speed(command)
         course = self._course
         if course.tick >= course.ticks:
             course.seek(0)
@@ -138,7 +140,10 @@ class Session:
         self._state()
 
     def _do_speed(self, command: dict[str, Any]) -> None:
-        self.speed = min(max(_whole(command.get("speed", 1)), 0), 1000)
+        speed = command.get("speed", self.speed)
+        if isinstance(speed, bool) or not isinstance(speed, int | float) or not 0 <= speed <= 1000:
+            raise TutelageError(f"speed must be from 0 to 1000, got {one_line(str(speed))[:40]}")
+        self.speed = float(speed)
         self._state()
 
     def _do_seek(self, command: dict[str, Any]) -> None:
@@ -166,6 +171,7 @@ class Session:
 
     def _answer(self, moment: Moment, question: dict[str, Any], number: Any) -> None:
         """Answer in a second thread, so that the course goes on."""
+        single_threaded()
         try:
             found = moment.answer(question)
         except TutelageError as error:
@@ -190,7 +196,9 @@ class Session:
         if self.speed and (now < self._due or self._in_flight >= WINDOW):
             time.sleep(min(max(self._due - now, 0.001), 0.05))  # a chosen speed waits for the page
             return
-        for _ in range(self.speed or 1):
+        rate = self.speed * course.scene.pace  # ticks per second, 0 for as many as can be
+        ticks = max(1, round(rate * _FRAME))
+        for _ in range(ticks):
             if not course.forward():
                 self.playing = False
                 break
@@ -202,7 +210,7 @@ class Session:
                 self._show()
             else:
                 self.dropped += 1
-            self._due = max(now, self._due) + _FRAME
+            self._due = max(now, self._due) + (max(_FRAME, ticks / rate) if rate else _FRAME)
 
     def _show(self) -> None:
         """Send new marks and the present frame."""

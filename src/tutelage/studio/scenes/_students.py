@@ -15,6 +15,7 @@ from tutelage.measures.report import observe
 from tutelage.measures.snapshot import Snapshot, slices
 from tutelage.networks import Network
 from tutelage.settings import Settings
+from tutelage.studio.threads import all_threads
 from tutelage.training import Training
 from tutelage.training import inputs as distributions
 from tutelage.training.engine import choose
@@ -170,7 +171,8 @@ class StudentsState:
     def advanced(self, stop: int) -> "StudentsState":
         """The students some steps later; these stay as they are, since every array is replaced as a whole."""
         trained = copy.copy(self.trained)
-        trained.advance(stop)
+        with all_threads():
+            trained.advance(stop)
         return StudentsState(self.world, trained)
 
     def changed(self, settings: StudentsSettings) -> "StudentsState":
@@ -189,7 +191,8 @@ class StudentsState:
     @cached_property
     def measured(self) -> dict[str, np.ndarray]:
         """Measures [S, ...] by name, NaN for members that diverged."""
-        values = observe(self.world.snapshots, self.students, [find(name) for name in MEASURES])
+        with all_threads():
+            values = observe(self.world.snapshots, self.students, [find(name) for name in MEASURES])
         out = {name: value.astype(np.float32) for name, value in zip(MEASURES, values, strict=True)}
         for value in out.values():
             value[self.lost] = np.nan

@@ -70,6 +70,8 @@ class DistillationScene(Scene[DistillationSettings, DistilledState]):
     title: ClassVar[str] = "Distillation"
     about: ClassVar[str] = "A linear student learns a linear teacher's soft labels, one more input per tick."
     clock: ClassVar[str] = "samples"
+    order: ClassVar[int] = 4
+    pace: ClassVar[float] = 5.0
     settings: ClassVar[type[Settings]] = DistillationSettings
     presets: ClassVar[tuple[Preset, ...]] = (
         Preset(

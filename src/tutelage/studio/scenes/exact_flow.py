@@ -95,6 +95,7 @@ class ExactFlow(Scene[FlowSettings, FlowState]):
     title: ClassVar[str] = "Exact flow"
     about: ClassVar[str] = "Units in the plane follow the exact gradient over Gaussian inputs. Drag one and let go."
     clock: ClassVar[str] = "time"
+    order: ClassVar[int] = 2
     settings: ClassVar[type[Settings]] = FlowSettings
     presets: ClassVar[tuple[Preset, ...]] = (
         Preset(

@@ -82,7 +82,10 @@ class Folds(Scene[FoldSettings, FoldState]):
     name: ClassVar[str] = "folds"
     title: ClassVar[str] = "Folds"
     about: ClassVar[str] = "A network of two inputs is one affine map per region. Drag a fold; permute and rescale units."
-    clock: ClassVar[str] = "path, %"
+    clock: ClassVar[str] = "path"
+    order: ClassVar[int] = 5
+    pace: ClassVar[float] = 12.0
+    unit: ClassVar[str] = "%"
     settings: ClassVar[type[Settings]] = FoldSettings
     presets: ClassVar[tuple[Preset, ...]] = (
         Preset(

@@ -89,6 +89,8 @@ class Margins(Scene[MarginSettings, MarginState]):
     title: ClassVar[str] = "Max margin"
     about: ClassVar[str] = "Which of the networks that fit the data does training pick? Drag the points."
     clock: ClassVar[str] = "log t"
+    order: ClassVar[int] = 3
+    pace: ClassVar[float] = 15.0
     settings: ClassVar[type[Settings]] = MarginSettings
     presets: ClassVar[tuple[Preset, ...]] = (
         Preset(

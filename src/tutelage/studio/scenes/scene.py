@@ -51,8 +51,14 @@ class Scene(ABC, Generic[S, State]):
     """One sentence."""
     settings: ClassVar[type[Settings]]
     presets: ClassVar[tuple[Preset, ...]]
+    order: ClassVar[int] = 100
+    """Place among the tabs."""
     clock: ClassVar[str] = "step"
     """What the timeline counts."""
+    unit: ClassVar[str] = ""
+    """Unit of the clock."""
+    pace: ClassVar[float] = 20.0
+    """Ticks per second at normal speed."""
 
     @abstractmethod
     def ticks(self, settings: S) -> int:
@@ -96,7 +102,7 @@ class Scene(ABC, Generic[S, State]):
 
 
 SCENES: dict[str, Scene[Any, Any]] = {}
-"""Scenes by name, in the order of their tabs."""
+"""Scenes by name."""
 
 
 def scene(cls: type[Scene[Any, Any]]) -> type[Scene[Any, Any]]:

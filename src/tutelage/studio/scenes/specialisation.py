@@ -27,6 +27,8 @@ class Specialisation(Scene[StudentsSettings, StudentsState]):
     name: ClassVar[str] = "specialisation"
     title: ClassVar[str] = "Specialisation"
     about: ClassVar[str] = "Many students learn from a teacher. Which teacher unit does each student unit follow?"
+    order: ClassVar[int] = 1
+    pace: ClassVar[float] = 60.0
     settings: ClassVar[type[Settings]] = StudentsSettings
     presets: ClassVar[tuple[Preset, ...]] = (
         Preset(

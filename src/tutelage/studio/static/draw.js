@@ -11,10 +11,12 @@ export const dark = () => {
 
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-/** Colours of the theme in force. */
-export function theme() {
+let known = null;
+/** Colours of the theme in force; read anew when that may have changed. */
+export function theme(again = false) {
   const isDark = dark();
-  return {
+  if (!again && known?.dark === isDark) return known;
+  return known = {
     dark: isDark,
     ink: css("--ink"), soft: css("--soft"), line: css("--line"), card: css("--card"), accent: css("--accent"),
     warm: css("--warm"), good: css("--good"), bad: css("--bad"),
@@ -55,7 +57,7 @@ export function short(value) {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "none" : value > 0 ? "∞" : "-∞";
   const size = Math.abs(value);
   if (size === 0) return "0";
-  if (size >= 1e5 || size < 1e-3) return value.toExponential(1).replace("e+", "e");
+  if (size >= 1e5 || size < 1e-3) return Number(value.toPrecision(2)).toExponential().replace("e+", "e");
   return size >= 100 ? Math.round(value).toLocaleString("en") : String(+value.toPrecision(3));
 }
 
@@ -273,6 +275,12 @@ export const decades = (low, high) => {
   return out;
 };
 
+/** A function value in [-1, 1] -> [r, g, b] from a table, since colours as text are slow to make. */
+export function table(colour, size = 256) {
+  const entries = Array.from({ length: size + 1 }, (_, i) => colour((2 * i) / size - 1));
+  return (v) => entries[Math.round(((Math.min(Math.max(v, -1), 1) + 1) / 2) * size)];
+}
+
 /** Pixels of a grid [rows, columns] as a small canvas, coloured by a function value -> [r, g, b]. */
 export function pixels(values, rows, columns, colour) {
   const canvas = document.createElement("canvas");
@@ -280,8 +288,11 @@ export function pixels(values, rows, columns, colour) {
   canvas.height = rows;
   const ctx = canvas.getContext("2d"), image = ctx.createImageData(columns, rows);
   for (let i = 0; i < rows * columns; i++) {
-    const [r, g, b] = colour(values[i], i);
-    image.data.set([r, g, b, 255], 4 * i);
+    const rgb = colour(values[i]), at = 4 * i;
+    image.data[at] = rgb[0];
+    image.data[at + 1] = rgb[1];
+    image.data[at + 2] = rgb[2];
+    image.data[at + 3] = 255;
   }
   ctx.putImageData(image, 0, 0);
   return canvas;

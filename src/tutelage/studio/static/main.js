@@ -3,9 +3,13 @@
 import { LiveSource, ReplaySource } from "./source.js";
 import { buildControls, fillControls } from "./controls.js";
 import { dark, download, short } from "./draw.js";
+import { distillation } from "./distillation.js";
+import { flow } from "./flow.js";
+import { folds } from "./folds.js";
+import { margins } from "./margins.js";
 import { specialisation } from "./specialisation.js";
 
-const PAGES = { specialisation };
+const PAGES = { specialisation, flow, margins, distillation, folds };
 const $ = (id) => document.getElementById(id);
 const shell = { scene: null, page: null, state: null, playing: false, look: {}, preset: null, ticks: 1 };
 let source, scenes;
@@ -158,7 +162,7 @@ function frameCame(frame) {
   shell.frame = frame;
   shell.frames = (shell.frames || 0) + 1;
   if (document.activeElement !== $("timeline") || !shell.dragging) $("timeline").value = frame.tick;
-  const text = `${shell.scene.clock} ${short(frame.time)}`;
+  const text = `${shell.scene.clock} ${short(frame.time)}${shell.scene.unit ? ` ${shell.scene.unit}` : ""}`;
   $("clock").textContent = text;
   $("timeline").setAttribute("aria-valuetext", text);
   if (frame.words.note) message(sentence(frame.words.note), "note");

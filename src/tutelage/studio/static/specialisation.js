@@ -1,6 +1,6 @@
 // Scene 1: which teacher unit does each student unit come to follow?
 
-import { View, diverging, median, niceLimit, pixels, rgb, short, theme, unitColours } from "./draw.js";
+import { View, diverging, median, niceLimit, pixels, rgb, short, table, theme, unitColours } from "./draw.js";
 import { CurveView } from "./curves.js";
 
 const RECOVERED = 0.95;
@@ -76,8 +76,7 @@ class MapView extends View {
     this.order = Array.from({ length: n }, (_, k) => k).sort((a, b) => best[a] - best[b] || values[best[b] * n + b] - values[best[a] * n + a]);
     const cells = new Float32Array(m * n);
     for (let j = 0; j < m; j++) this.order.forEach((k, c) => { cells[j * n + c] = values[j * n + k]; });
-    const table = Array.from({ length: 201 }, (_, i) => rgb(diverging((i - 100) / 100, t)));
-    const image = pixels(cells, m, n, (v) => table[Math.round(100 + 100 * Math.min(Math.max(v, -1), 1))]);
+    const image = pixels(cells, m, n, table((v) => rgb(diverging(v, t))));
     const left = 46, top = 8, right = 54, bottom = 34, pw = w - left - right, ph = h - top - bottom;
     this.boxes = { left, top, pw, ph, m, n };
     ctx.imageSmoothingEnabled = false;
@@ -170,7 +169,7 @@ class PlaneView extends View {
     const flipped = new Float32Array(values.length);
     for (let r = 0; r < rows; r++) flipped.set(values.subarray(r * columns, (r + 1) * columns), (rows - 1 - r) * columns);
     ctx.imageSmoothingEnabled = true;
-    ctx.drawImage(pixels(flipped, rows, columns, (v) => { const q = Math.min(Math.sqrt(v / (high || 1)), 1) * 0.75; return paper.map((p, i) => p + (ink[i] - p) * q); }), s.left, s.top, s.right - s.left, s.bottom - s.top);
+    ctx.drawImage(pixels(flipped, rows, columns, ((shade) => (v) => shade(Math.sqrt(v / (high || 1))))(table((q) => paper.map((p, i) => p + (ink[i] - p) * Math.max(q, 0) * 0.75)))), s.left, s.top, s.right - s.left, s.bottom - s.top);
     ctx.save();
     ctx.beginPath(); ctx.rect(s.left, s.top, s.right - s.left, s.bottom - s.top); ctx.clip();
     const m = f.arrays.teacher_lines.shape[0], n = f.arrays.student_lines.shape[0], colours = unitColours(m, t);
@@ -281,7 +280,7 @@ export function specialisation(parent, context) {
   const views = [];
   const add = (Kind, options) => { const v = new Kind(parent, options); v.context = context; views.push(v); return v; };
   const l = add(LView, { title: "Units", area: "l", name: "units", hint: "colour: teacher unit followed" });
-  const plane = add(PlaneView, { title: "Plane", area: "plane", name: "plane", hint: "thick: teacher; thin: student; grey: error" });
+  const plane = add(PlaneView, { title: "Plane", area: "plane", name: "plane", hint: "thick: teacher; grey: error" });
   const map = add(MapView, { title: "Correlation map", area: "map", name: "map" });
   const recovery = add(RecoveryView, { title: "Recovery", area: "recovery", name: "recovery" });
   const loss = add(CurveView, { title: "Loss", area: "loss", name: "loss", xlabel: "step", ylabel: "loss", log: true });
