@@ -1,5 +1,6 @@
 """`tutelage studio`: the live page, in the browser."""
 
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
@@ -36,4 +37,5 @@ def studio(
         console.print(f"Open {address}", markup=False)
         console.print("Press Ctrl-C to stop.", markup=False)
 
-    serve(host, port, results, browser=browser, fragment=link, on_ready=ready)
+    with suppress(KeyboardInterrupt):  # the usual way to stop a server
+        serve(host, port, results, browser=browser, fragment=link, on_ready=ready)

@@ -216,6 +216,7 @@ def serve(
     shown = f"[{host}]" if ":" in host else host
     fragment = f"#{fragment.removeprefix('#')}" if fragment else ""
     address = f"http://{shown}:{listening.getsockname()[1]}/?token={guard.token}{fragment}"
+    logging.getLogger("tutelage.training").setLevel(logging.ERROR)  # the page says which students diverge
     threading.Thread(target=warm_up, name="studio-warm-up", daemon=True).start()
     if on_ready:
         on_ready(address, port)

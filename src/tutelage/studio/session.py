@@ -118,7 +118,9 @@ class Session:
         self.playing, self.course = False, None
         self.number = int(command.get("number", self.number + 1)) % (1 << 32)
         settings, events, look = (command.get(n) for n in ("settings", "events", "look"))
-        course = Course(str(command.get("scene")), _table(settings), list(events or []), _table(look))
+        if not isinstance(events or [], list):
+            raise TutelageError(f"events must be a list, got {one_line(str(events))[:40]}: copy the link again")
+        course = Course(str(command.get("scene")), _table(settings), events or [], _table(look))
         self.course, self._told_marks, self._in_flight = course, -1, 0
         course.seek(_whole(command.get("tick", 0)), self._interrupted)
         self._tell(opened=course.plain(), defaults=course.given.model_dump(mode="json"), ticks=course.ticks)

@@ -70,7 +70,7 @@ class StudentsSettings(Settings):
     """Training points per student."""
     evaluate: int = Field(256, ge=2, le=20_000, json_schema_extra=_INPUTS | {"label": "evaluation points"})
     """Points on which losses and correlations are measured."""
-    learning_rate: PositiveFloat = Field(0.01, le=1000, json_schema_extra=_LIVE | {"step": 0.005})
+    learning_rate: PositiveFloat = Field(0.05, le=1000, json_schema_extra=_LIVE | {"step": 0.005})
     """Learning rate."""
     batch: int = Field(16, ge=1, le=4096, json_schema_extra=_LIVE)
     """Samples per step."""

@@ -37,7 +37,7 @@ class FlowSettings(Settings):
     """Units of the teacher; their directions are random and their lengths 1/2 to 3/2."""
     students: int = Field(10, ge=1, le=24, json_schema_extra={"group": "Units", "label": "student units"})
     """Units of the student."""
-    seed: NonNegativeInt = Field(3, le=10**9, json_schema_extra={"group": "Units"})
+    seed: NonNegativeInt = Field(10, le=10**9, json_schema_extra={"group": "Units"})
     """Seed of the directions and of the start."""
     scale: PositiveFloat = Field(0.3, le=3, json_schema_extra={"group": "Units", "step": 0.1, "label": "start"})
     """Standard deviation of the student's weights at the start."""
@@ -116,8 +116,8 @@ class ExactFlow(Scene[FlowSettings, FlowState]):
         Preset(
             "too-few",
             "Fewer students than teachers",
-            "Two units cannot be three: the student stops at a minimum with a loss above 0, where one unit stands for "
-            "two teachers.",
+            "Two units cannot be three: the student stops at a minimum with a loss above 0, where one unit lies "
+            "between two teachers.",
             "",
             {"teacher_at": [[1.2, 0.2], [-0.4, 1.0], [-0.7, -0.9]], "student_at": [[0.3, 0.4], [-0.5, 0.1]]},
         ),

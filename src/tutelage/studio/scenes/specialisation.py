@@ -34,8 +34,8 @@ class Specialisation(Scene[StudentsSettings, StudentsState]):
         Preset(
             "l-shape",
             "The L",
-            "Watch the points: units climb on the right once they follow one teacher unit; the others sink to "
-            "fan-out 0 wherever they are.",
+            "Watch the points: units that follow one teacher unit climb on the right; the others lose their fan-out, "
+            "wherever they are.",
             "Tian 2020, Fig. 5",
         ),
         Preset(
@@ -77,7 +77,7 @@ class Specialisation(Scene[StudentsSettings, StudentsState]):
             "A learning rate that is too high",
             "Some students diverge and drop out of the pictures; the others go on.",
             "",
-            {"learning_rate": 0.28, "members": 32},
+            {"learning_rate": 0.5, "members": 32},
         ),
     )  # fmt: skip
 

@@ -3,13 +3,15 @@
 import { LiveSource, ReplaySource } from "./source.js";
 import { buildControls, fillControls } from "./controls.js";
 import { dark, download, short } from "./draw.js";
+import { compare } from "./compare.js";
 import { distillation } from "./distillation.js";
 import { flow } from "./flow.js";
 import { folds } from "./folds.js";
 import { margins } from "./margins.js";
+import { results } from "./results.js";
 import { specialisation } from "./specialisation.js";
 
-const PAGES = { specialisation, flow, margins, distillation, folds };
+const PAGES = { specialisation, flow, margins, distillation, folds, compare, results };
 const $ = (id) => document.getElementById(id);
 const shell = { scene: null, page: null, state: null, playing: false, look: {}, preset: null, ticks: 1 };
 let source, scenes;
@@ -70,6 +72,8 @@ function openNamed(name, state = {}) {
   }
   document.title = `${scene.title} · tutelage studio`;
   document.body.classList.toggle("still", !scene.plays);
+  $("about").hidden = scene.plays;
+  $("about").textContent = scene.about;
   $("preset").textContent = "";
   for (const p of scene.presets) $("preset").add(new Option(p.title, p.name));
   $("preset").add(new Option("own settings", ""));
@@ -111,6 +115,7 @@ function chosen(field, value) {
 function listen() {
   source.addEventListener("opened", ({ detail }) => {
     shell.state = detail.opened;
+    shell.fallback = false;
     shell.defaults = detail.defaults;
     shell.ticks = detail.ticks;
     shell.preset = shell.preset ?? saysPreset(shell.state.settings)?.name ?? null;
@@ -125,7 +130,14 @@ function listen() {
   source.addEventListener("history", ({ detail }) => { shell.history = joined(shell.history, detail); shell.page.history?.(shell.history); });
   source.addEventListener("frame", ({ detail }) => frameCame(detail));
   source.addEventListener("state", ({ detail }) => { stateCame(detail); });
-  source.addEventListener("error", ({ detail }) => { message(sentence(detail)); if (shell.defaults) fillControls($("controls"), now()); });
+  source.addEventListener("error", ({ detail }) => {
+    if (!shell.state && !shell.fallback) { // a link that cannot be opened: its scene as it comes
+      shell.fallback = true;
+      openNamed(shell.scene.name);
+    }
+    message(sentence(detail));
+    if (shell.state) fillControls($("controls"), now());
+  });
   source.addEventListener("offline", ({ detail }) => { shell.offline = true; $("status").textContent = detail.full ? "too many pages are open" : "connecting again"; });
   source.addEventListener("online", () => {
     $("status").textContent = "";
@@ -304,5 +316,6 @@ async function begin() {
   $("preset").disabled = !!inside;
 }
 
+shell.source = () => source;
 window.studio = shell; // for tests and for the curious
 begin();
