@@ -124,7 +124,7 @@ def test_a_loader_of_points_with_labels_is_read_like_its_points():
 
 
 @pytest.mark.parametrize(
-    "batches, message",
+    ("batches", "message"),
     [
         (torch.zeros(6), r"batches has shape \[6\]: wanted inputs"),
         (iter(torch.zeros(4, 6)), r"batch 0 of batches has shape \[6\].*pass the tensor itself"),

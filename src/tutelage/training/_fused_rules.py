@@ -172,8 +172,8 @@ def _corrections(rule, step, out):
 
 
 @njit(**PART)
-def _train_member_by_rule(w_in, w_out, memory, data, member, rates, start, key, chosen, kind, gate, shape, factors, rule,
-                          buffers, to_in, to_out, numbers):  # fmt: skip
+def _train_member_by_rule(w_in, w_out, memory, data, member, rates, start, key, chosen, kind, gate, shape, factors,
+                          rule, buffers, to_in, to_out, numbers):  # fmt: skip
     """All steps of one member, in place; see ``_train_member`` of the plain kernel."""
     first_point, first_label = member * data.points_apart, member * data.labels_apart
     steps, batch = rates.shape[0], shape.batch

@@ -181,11 +181,11 @@ def by_rule(engine: FusedCpu, learner: TrainingState, start: int, stop: int) -> 
     incoming, outgoing = _result(students, shape)
     slots = [np.concatenate(_result(slot, shape), axis=1) for slot in learner.memory]
     empty = np.zeros((students.members, incoming.shape[1] + outgoing.shape[1]), incoming.dtype)
-    m, v = (slots + [empty, empty.copy() if len(slots) == 0 else empty])[:2]
+    m, v = ([*slots, empty, empty.copy() if len(slots) == 0 else empty])[:2]
     adam, apart = isinstance(optimiser, Adam), isinstance(optimiser, AdamW)
     rule = kernel.UpdateRule(
         int(adam),
-        optimiser.beta_1 if isinstance(optimiser, Adam) else optimiser.momentum,
+        optimiser.beta_1 if isinstance(optimiser, Adam) else getattr(optimiser, "momentum", 0.0),
         int(getattr(optimiser, "nesterov", False)),
         getattr(optimiser, "beta_2", 0.0),
         getattr(optimiser, "epsilon", 1.0),
