@@ -63,7 +63,9 @@ def _chosen(asked: dict[str, Any], which: str, uploads: Uploads) -> tuple[str, N
         raise TutelageError(f"{name} has members 0 to {network.members - 1}, got {one_line(str(member))[:20]}")
     weights = sum(a[0].numel() for a in network.parameters)
     if weights > _WEIGHTS:
-        raise TutelageError(f"{name} has {weights:,} weights, and this page compares up to {_WEIGHTS:,}: use tutelage compare")
+        raise TutelageError(
+            f"{name} has {weights:,} weights, and this page compares up to {_WEIGHTS:,}: use tutelage compare"
+        )
     return name, network[member]
 
 
@@ -108,7 +110,9 @@ def _sentences(found: Comparison) -> list[str]:
         kind = "The largest difference is" if found.exact else "The largest difference found is"
         lines.append(f"{kind} {found.difference:.6g}{over}.")
     if found.at_most is not None and not found.exact and math.isfinite(found.at_most):
-        lines.append(f"No difference exceeds {rounded_up(found.at_most, 3)}{over}: proved for all inputs of the domain.")
+        lines.append(
+            f"No difference exceeds {rounded_up(found.at_most, 3)}{over}: proved for all inputs of the domain."
+        )
     return [*lines, f"Differences up to {found.tolerance:.3g}{over} count as equal."]
 
 
