@@ -161,7 +161,11 @@ def test_bad_input_is_answered_and_nothing_breaks(tab):
     tab.open("specialisation", SMALL["specialisation"] | {"learning_rate": 5})
     tab.page.keyboard.press("End")
     tab.message("diverged")
-    for link in ("#scene=nowhere&settings={&tick=x", "#scene=specialisation&events=3", "#scene=specialisation&settings=[1]"):
+    for link in (
+        "#scene=nowhere&settings={&tick=x",
+        "#scene=specialisation&events=3",
+        "#scene=specialisation&settings=[1]",
+    ):
         tab.page.goto("about:blank")
         tab.page.goto(tab.studio.address(link))
         tab.ready("specialisation")
@@ -203,8 +207,20 @@ def test_everything_is_done_by_keyboard(tab):
     names = set()
     for _ in range(60):
         press("Tab")
-        names.add(tab.eval("document.activeElement.id || document.activeElement.name || document.activeElement.tagName"))
-    assert {"save", "theme", "help", "preset", "field-units", "field-learning_rate", "play", "speed", "timeline"} <= names
+        names.add(
+            tab.eval("document.activeElement.id || document.activeElement.name || document.activeElement.tagName")
+        )
+    assert {
+        "save",
+        "theme",
+        "help",
+        "preset",
+        "field-units",
+        "field-learning_rate",
+        "play",
+        "speed",
+        "timeline",
+    } <= names
     tab.page.focus("#save")
     press("Enter")
     press("ArrowDown")

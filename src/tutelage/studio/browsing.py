@@ -34,7 +34,12 @@ def browsed(results: Path) -> dict[str, Any]:
     table = query(results, f"{SQL} LIMIT {ROWS}")
     total = query(results, "SELECT count(*) AS n FROM members WHERE step = steps")["n"][0].as_py()
     columns = {name: _column(table[name]) for name in table.column_names}
-    return {"columns": {n: c for n, c in columns.items() if c is not None}, "sql": SQL, "rows": len(table), "total": total}
+    return {
+        "columns": {n: c for n, c in columns.items() if c is not None},
+        "sql": SQL,
+        "rows": len(table),
+        "total": total,
+    }
 
 
 def _column(column: pa.ChunkedArray) -> list[Any] | None:

@@ -9,10 +9,21 @@ from tutelage.studio.scenes.scene import SCENES, Scene, find
 
 def _still(name: str, title: str, about: str) -> dict[str, Any]:
     """A scene without a timeline."""
-    return {"name": name, "title": title, "about": about, "clock": "", "unit": "", "plays": False, "presets": [], "fields": []}
+    return {
+        "name": name,
+        "title": title,
+        "about": about,
+        "clock": "",
+        "unit": "",
+        "plays": False,
+        "presets": [],
+        "fields": [],
+    }
 
 
-COMPARE = _still("compare", "Compare", "Drop two network files: are they the same function, and if not, where do they differ?")
+COMPARE = _still(
+    "compare", "Compare", "Drop two network files: are they the same function, and if not, where do they differ?"
+)
 RESULTS = _still("results", "Results", "Browse the members of a folder of results; brush an axis to filter.")
 
 

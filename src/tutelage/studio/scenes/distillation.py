@@ -20,7 +20,9 @@ _CURVE = 91  # points of the curve of p
 class DistillationSettings(Settings):
     """Settings of the scene Distillation."""
 
-    task: Literal["polynomial", "large-margin", "isotropic"] = Field("polynomial", json_schema_extra={"group": "Inputs"})
+    task: Literal["polynomial", "large-margin", "isotropic"] = Field(
+        "polynomial", json_schema_extra={"group": "Inputs"}
+    )
     """Distribution of the angle between inputs and teacher: polynomial, polynomial with a margin, or Gaussian inputs."""
     kappa: PositiveFloat = Field(1.0, le=10, json_schema_extra={"group": "Inputs", "step": 0.25})
     """Degree of the polynomial: larger values leave less mass near the teacher's boundary."""

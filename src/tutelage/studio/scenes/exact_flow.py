@@ -41,7 +41,9 @@ class FlowSettings(Settings):
     """Seed of the directions and of the start."""
     scale: PositiveFloat = Field(0.3, le=3, json_schema_extra={"group": "Units", "step": 0.1, "label": "start"})
     """Standard deviation of the student's weights at the start."""
-    first_step: PositiveFloat = Field(0.05, le=1, json_schema_extra={"group": "Time", "step": 0.01, "label": "first step"})
+    first_step: PositiveFloat = Field(
+        0.05, le=1, json_schema_extra={"group": "Time", "step": 0.01, "label": "first step"}
+    )
     """Length of the first tick; later ones grow by 3 % each."""
     teacher_at: tuple[Place, ...] | None = Field(None, json_schema_extra={"hidden": True})
     """Places of the teacher units, instead of random ones."""
@@ -167,7 +169,9 @@ class ExactFlow(Scene[FlowSettings, FlowState]):
                 if not isinstance(unit, int) or not 0 <= unit < w.shape[1]:
                     raise TutelageError(f"the {name} unit must be from 0 to {w.shape[1] - 1}, got {unit}")
                 w[0, unit] = place
-                return settings, FlowState(w if name == "teacher" else state.teacher, w if name == "student" else state.student)
+                return settings, FlowState(
+                    w if name == "teacher" else state.teacher, w if name == "student" else state.student
+                )
         raise TutelageError("a change of this scene moves a 'student' or a 'teacher' unit")
 
     def mark(self, settings: FlowSettings, state: FlowState, tick: int) -> dict[str, np.ndarray]:

@@ -81,7 +81,9 @@ class Folds(Scene[FoldSettings, FoldState]):
 
     name: ClassVar[str] = "folds"
     title: ClassVar[str] = "Folds"
-    about: ClassVar[str] = "A network of two inputs is one affine map per region. Drag a fold; permute and rescale units."
+    about: ClassVar[str] = (
+        "A network of two inputs is one affine map per region. Drag a fold; permute and rescale units."
+    )
     clock: ClassVar[str] = "path"
     order: ClassVar[int] = 5
     pace: ClassVar[float] = 12.0
@@ -190,7 +192,9 @@ def changed(network: Network, event: dict[str, Any]) -> Network:
             raise TutelageError(f"a unit has two weights and a bias, got {len(numbers)} numbers")
         w[0, :, k], b[0, k] = torch.tensor(numbers[:2], dtype=torch.float64), numbers[2]
     else:
-        raise TutelageError(f"a change of this scene has a unit, copy, permute or scale, got {', '.join(event) or 'none'}")
+        raise TutelageError(
+            f"a change of this scene has a unit, copy, permute or scale, got {', '.join(event) or 'none'}"
+        )
     biases = (b, *(network.biases or ())[1:])
     return replace(network, weights=(w, v, *network.weights[2:]), biases=biases)
 
