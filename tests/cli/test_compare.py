@@ -183,7 +183,7 @@ BOMB = (
         ("a: 1", "must have normals and offsets, or low and high"),
         ("normals: [[1, 0]]\noffsets: [1]", "goes on for ever"),
         ("normals: [[1, x]]\noffsets: [1]", "must have arrays of numbers"),
-        ("low: [0, 0]\nhigh: [0, 1]", "no inside"),
+        ("low: [0, 0]\nhigh: [-1, 1]", "no inside"),
         ("- 1", "must hold a table with normals and offsets"),
         (BOMB, "unfolds aliases into too many values"),
         ("normals: [[1, 0], [-1, 0], [0, 1], [0, -1]]\noffsets: [-2, 1, 1, 1]", "no inside"),

@@ -135,7 +135,7 @@ CORPUS = {
     "a Reshape over the batch": lambda: one("Reshape", "s", shape=("N", 2, 3), arrays={"s": np.array([1, -1])}),
     "a Reshape by two guesses": lambda: one("Reshape", "s", shape=("N", 2, 3), arrays={"s": np.array([-1, -1])}),
     "a Reshape by numbers": lambda: one("Reshape", "s", shape=("N", 6), arrays={"s": np.array([0.0, -1.0])}),
-    "an input without a batch": lambda: sound(shape=(3,)),
+    "an input that is a single number": lambda: sound(shape=()),
     "an input of unknown images": lambda: sound(shape=("N", "T", 3)),
     "an input of negative size": lambda: sound(shape=("N", -3)),
     "an input of whole numbers": lambda: changed(model=lambda m: setattr(

@@ -11,8 +11,9 @@ import typer
 from rich.console import Console
 from torch import Tensor
 
-from tutelage.cli.options import Json
+from tutelage.cli.options import Device, Json
 from tutelage.cli.progress import share_shown
+from tutelage.cli.questions import Asked, ask
 from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
 from tutelage.functions import Comparison, Domain, polytope, same_function
@@ -59,6 +60,30 @@ def compare(
     seconds: Annotated[
         float | None, typer.Option(help="Time limit in seconds; the best bound so far is then printed.")
     ] = None,
+    epsilon: Annotated[
+        str | None,
+        typer.Option(
+            metavar="E[,E...]",
+            help="Ask whether outputs differ by at most this on the domain; one number, or one per output.",
+        ),
+    ] = None,
+    output: Annotated[
+        int | None, typer.Option(help="Ask --epsilon or --bound about this output alone, counted from 0.")
+    ] = None,
+    top_1: Annotated[bool, typer.Option("--top-1", help="Ask whether both have the same top class.")] = False,
+    margin: Annotated[
+        float | None, typer.Option(help="Ask --top-1 only where the first network leads by this or more.")
+    ] = None,
+    bound: Annotated[
+        bool, typer.Option("--bound", help="Find how far apart both are on the domain, per output.")
+    ] = False,
+    around: Annotated[
+        Path | None, typer.Option(metavar="POINT.safetensors", help="Ask on boxes around this input.")
+    ] = None,
+    radius: Annotated[
+        str | None, typer.Option(metavar="R[,R...]", help="Half the side of the boxes of --around; several: a curve.")
+    ] = None,
+    device: Device = "auto",
     activation: Annotated[str, typer.Option(help="Activation between the layers of a torch state dict.")] = "relu",
     slope: Annotated[float, typer.Option(help="Slope of leaky units of a torch state dict.")] = 0.01,
     picture: Annotated[
@@ -73,11 +98,17 @@ def compare(
 ) -> None:
     """Decide whether two networks are the same function, and show why or where they differ.
 
-    Exit code 0: the same; 1: different; 3: not decided; 2: bad input; 70: an internal error.
+    With --epsilon, --top-1 or --bound: decide whether they stay close, or agree, on a bounded domain. Exit code 0: the
+    same, or it holds; 1: different, or violated; 3: not decided; 2: bad input; 70: an internal error.
     """
     first = _member(read_network(a, activation, slope), a, member_a, "--member-a")
     second = _member(read_network(b, activation, slope), b, member_b, "--member-b")
     domain = _domain(first.inputs, box, on)
+    asked = Asked(epsilon, output, top_1, margin, around, radius, bound, seconds, device)
+    if asked.anything:
+        ask(first, second, asked, domain, as_json)
+    if around is not None or output is not None:
+        raise TutelageError("--around and --output need a question: add --epsilon, --top-1 or --bound")
     with share_shown("compare", as_json) as tell:
         found = same_function(
             first,
@@ -134,7 +165,7 @@ def _domain(inputs: int, ends: tuple[float, float] | None, path: Path | None) ->
     if ends is not None and path is not None:
         raise TutelageError("--box and --on each give a domain: choose one of them")
     if ends is not None:
-        return make_box(*ends, dimension=inputs)
+        return make_box(*ends, dimension=inputs, flat=True)
     if path is None:
         return None
     try:
@@ -142,7 +173,7 @@ def _domain(inputs: int, ends: tuple[float, float] | None, path: Path | None) ->
         if set(given) == {"normals", "offsets"}:
             return polytope(*(_array(given[name]) for name in ("normals", "offsets")))
         if set(given) == {"low", "high"}:
-            return make_box(_array(given["low"]), _array(given["high"]), dimension=inputs)
+            return make_box(_array(given["low"]), _array(given["high"]), dimension=inputs, flat=True)
     except (TypeError, ValueError) as error:
         if isinstance(error, TutelageError):
             raise

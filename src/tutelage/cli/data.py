@@ -12,8 +12,9 @@ from rich.table import Table
 from tutelage.cli.options import Json
 from tutelage.data.cache import at_hand, cache_folder, load_images, path_of
 from tutelage.data.fetch import fetch as bring
-from tutelage.data.sets import DATASETS, find
-from tutelage.errors import TutelageError
+from tutelage.data.sets import DATASETS
+from tutelage.data.texts import TEXTS, fetch_text, load_text
+from tutelage.errors import TutelageError, unknown
 
 Folder = Annotated[
     Path | None, typer.Option("--data", help="Folder of data sets; default: $TUTELAGE_DATA, or the cache.")
@@ -25,6 +26,12 @@ Names = Annotated[
 DAMAGED = 1
 
 app = typer.Typer(name="data", help="Fetch, list and check data sets.", no_args_is_help=True)
+
+
+def known(name: str) -> None:
+    """Raise an error unless there is a data set or text of that name."""
+    if name not in DATASETS and name not in TEXTS:
+        raise unknown("dataset", name, [*DATASETS, *TEXTS])
 
 
 @app.command()
@@ -41,7 +48,7 @@ def fetch(
 ) -> None:
     """Fetch data sets; a broken download continues where it stopped, and every array is checked."""
     for name in names:
-        find(name)
+        known(name)
     paths = {}
     console = Console(stderr=True)
     columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn()
@@ -52,7 +59,10 @@ def fetch(
             def told(have: int, total: int | None, task: TaskID = task) -> None:
                 bar.update(task, completed=have, total=total)
 
-            paths[name] = bring(name, data, again, told, source)
+            if name in TEXTS:
+                paths[name] = fetch_text(name, data, again)
+            else:
+                paths[name] = bring(name, data, again, told, source)
     if as_json:
         print(json.dumps({name: str(path) for name, path in paths.items()}))
         return
@@ -75,13 +85,19 @@ def list_(data: Folder = None, as_json: Json = False) -> None:
         }
         for each in DATASETS.values()
     ]
+    texts = [
+        {"text": each.name, "about": each.about, "words": each.words, "here": (root / f"{each.name}.txt").exists()}
+        for each in TEXTS.values()
+    ]
     if as_json:
-        print(json.dumps({"folder": str(root), "datasets": rows}))
+        print(json.dumps({"folder": str(root), "datasets": rows, "texts": texts}))
         return
     table = Table("data set", "about", "train", "test", "classes", "here", box=None, padding=(0, 2, 0, 0))
     for row in rows:
         *values, here = row.values()
         table.add_row(*(f"{v:,}" if isinstance(v, int) else str(v) for v in values), "yes" if here else "no")
+    for name, about, words, here in (text.values() for text in texts):
+        table.add_row(str(name), str(about), f"{words:,} words", "", "", "yes" if here else "no")
     console = Console(highlight=False)
     console.print(table)
     console.print(f"here: in {root}", soft_wrap=True)
@@ -91,15 +107,20 @@ def list_(data: Folder = None, as_json: Json = False) -> None:
 def check(names: Names = None, data: Folder = None, as_json: Json = False) -> None:
     """Compare every array of the data sets on this machine with its recorded digest; exit code 1 for damage."""
     root = cache_folder(data)
-    chosen = names or [name for name, each in DATASETS.items() if path_of(each, root).exists()]
+    here = [name for name, each in DATASETS.items() if path_of(each, root).exists()]
+    chosen = names or here + [name for name in TEXTS if (root / f"{name}.txt").exists()]
     if not chosen:
         raise TutelageError(f"there are no datasets in {root}: run `tutelage data fetch NAME`")
     found: dict[str, str | None] = {}
     absent: list[str] = []
     for name in chosen:
-        find(name)
+        known(name)
         try:
-            if not at_hand(name, root):
+            if name in TEXTS and (root / f"{name}.txt").exists():
+                load_text(name, root)
+                found[name] = None
+                continue
+            if name in TEXTS or not at_hand(name, root):
                 absent.append(name)
                 continue
             load_images(name, root)
@@ -112,7 +133,8 @@ def check(names: Names = None, data: Folder = None, as_json: Json = False) -> No
         print(json.dumps(found))
     else:
         for name, damage in found.items():
-            recorded = "whole" if DATASETS[name].digest else "whole by its counts; no digest is recorded for it"
-            print(f"{name}: {damage or recorded}")
+            recorded = name in TEXTS or DATASETS[name].digest
+            fine = "whole" if recorded else "whole by its counts; no digest is recorded for it"
+            print(f"{name}: {damage or fine}")
     if any(found.values()):
         raise typer.Exit(DAMAGED)

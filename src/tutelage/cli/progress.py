@@ -56,6 +56,19 @@ def share_shown(label: str, quiet: bool) -> Iterator[OnProgress]:
         yield tell
 
 
+@contextmanager
+def closing_shown(quiet: bool) -> Iterator[Callable[[float, float, int], None] | None]:
+    """A function to call with a proven bound, the largest difference found and the open boxes; None where not drawn."""
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield None
+        return
+    with Live(console=console, refresh_per_second=4, transient=True) as live:
+        yield lambda most, least, left: live.update(
+            f"within {most:.4g}, differs by at least {least:.4g}; {left:,} boxes open"
+        )
+
+
 def standings_table(standings: list[Standing]) -> Table:
     """Results stored and verdicts so far, one row per study."""
     table = Table("study", "experiments", *VERDICTS, "checks passed", "waiting")

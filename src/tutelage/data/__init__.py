@@ -6,6 +6,7 @@ from tutelage.data.folders import image_folder
 from tutelage.data.images import Images, digest
 from tutelage.data.sentences import film_talk, read_sentences
 from tutelage.data.sets import DATASETS, Dataset
+from tutelage.data.texts import fetch_text
 
 __all__ = [
     "DATASETS",
@@ -13,6 +14,7 @@ __all__ = [
     "Images",
     "digest",
     "fetch",
+    "fetch_text",
     "film_talk",
     "image_folder",
     "load_images",

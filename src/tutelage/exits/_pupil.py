@@ -13,7 +13,8 @@ from torch import Tensor
 from tutelage.errors import TutelageError
 from tutelage.exits._batches import Batches
 from tutelage.exits.multi_exit import MultiExit
-from tutelage.exits.objective import Annealing, classification, confidence, distillation, teacher_shares
+from tutelage.exits.objective import classification, confidence, distillation, teacher_shares
+from tutelage.exits.settings import ExitObjective
 from tutelage.training.settings import Training, set_rate
 
 _WARM = 2  # steps before a recording, in which libraries set themselves up
@@ -29,12 +30,13 @@ class Pupil:
     """
 
     def __init__(
-        self, model: MultiExit, batches: Batches, settings: Training, annealing: Annealing, sets: tuple
+        self, model: MultiExit, batches: Batches, settings: Training, objective: ExitObjective, sets: tuple
     ) -> None:
         device, own = batches.order.device, next(model.parameters()).device
         if device != own:
             raise TutelageError(f"the samples are on {device} and the network on {own}: move one to the other")
-        self.batches, self.settings, self.annealing = batches, settings, annealing
+        self.batches, self.settings = batches, settings
+        self.annealing, self.power = objective.annealing, objective.power
         self.steps = (settings.epochs or 0) * batches.steps
         self.cuda = device.type == "cuda"
         self.stream = torch.cuda.Stream(device) if self.cuda else None
@@ -97,7 +99,7 @@ class Pupil:
         z = z.to(x.dtype)
         loss, adjusted, raw = classification(z, y), z.new_zeros(()), z.new_zeros(())
         if self.teachers is not None:
-            each = distillation(z, self.teachers, self.temperature)
+            each = distillation(z, self.teachers, self.temperature, self.power)
             loss = loss + (each.mean() if self.batches.shares is None else (self.batches.shares * each).sum())
             adjusted, raw = (confidence(z, self.teachers, t) for t in (self.temperature, 1.0))
         self.optimiser.zero_grad(set_to_none=True)

@@ -7,7 +7,7 @@ r"""Losses of networks with exits: every exit classifies, and earlier exits lear
 
 with T(m) the exits that teach exit m, and the teachers' outputs constants in the second term alone (eqs. 6.1-6.5).
 Both the teacher and the student are softened once; the paper's algorithm read to the letter would soften teachers
-twice.
+twice. Training multiplies the second term by tau to a power of choice, 1 by default (:class:`.ExitObjective`).
 """
 
 from collections.abc import Sequence
@@ -184,11 +184,11 @@ def classification(z: Tensor, labels: Tensor) -> Tensor:
     return (known * chosen).sum() / (len(z) * known.sum())
 
 
-def distillation(z: Tensor, shares: Tensor, temperature: float | Tensor) -> Tensor:
-    """l_dist of every sample: [M, N, C], teachers' shares [M, M] -> [N]."""
+def distillation(z: Tensor, shares: Tensor, temperature: float | Tensor, power: float = 2.0) -> Tensor:
+    """l_dist of every sample: [M, N, C], teachers' shares [M, M] -> [N]; power: of the temperature in its weight."""
     softened = z / temperature
     targets = torch.einsum("mt,tnc->mnc", shares, log_probabilities(softened.detach()).exp())
-    return temperature**2 * distillation_loss(softened, targets, None).mean(0)
+    return temperature**power * distillation_loss(softened, targets, None).mean(0)
 
 
 def confidence(z: Tensor, shares: Tensor, temperature: float | Tensor) -> Tensor:

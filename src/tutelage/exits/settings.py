@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from tutelage.errors import TutelageError
 from tutelage.exits.objective import Annealing, Teachers
 from tutelage.printing import printed
 from tutelage.training.optimisers import Sgd
@@ -31,7 +32,16 @@ class ExitObjective:
         teachers of each exit by number.
     annealing
         Temperature of the soft labels.
+    power
+        The soft part of the loss is multiplied by the temperature to this power. With 1 its gradient with respect to
+        a logit is a difference of probabilities, as that of the labels is, at any temperature. 2 is the paper's
+        choice: the gradient then grows with the logits, and in networks without batch norm it can drown the labels.
     """
 
     teachers: Teachers = "last"
     annealing: Annealing = field(default_factory=Annealing)
+    power: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.power <= 2:
+            raise TutelageError(f"the power of the temperature lies in 0 .. 2, not at {self.power:g}")

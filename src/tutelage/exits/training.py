@@ -234,7 +234,7 @@ class _Course:
         self.steps = self.batches.steps
         self.rates = task.settings.rates(task.epochs * self.steps, self.steps)
         self.moves = draws.keys([task.seed], "exits-augmentation", task.x.device)
-        self.pupil = Pupil(task.model, self.batches, task.settings, task.objective.annealing, self.sets)
+        self.pupil = Pupil(task.model, self.batches, task.settings, task.objective, self.sets)
         self._check()
         self.losses: list[float] = []
         self.best: tuple[float, int, dict[str, Tensor]] | None = None

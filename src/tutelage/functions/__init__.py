@@ -5,6 +5,12 @@ matched, and paths between networks; comparing: whether two networks are the sam
 function determines the parameters; querying: the weights of a black box from its values.
 """
 
+from tutelage.functions.bounding.answers import (
+    Closeness,
+    difference_bound,
+    difference_curve,
+    top_class_agreement,
+)
 from tutelage.functions.comparing.canonical import Orbit, canonical, orbit_size
 from tutelage.functions.comparing.equivalence import same_function
 from tutelage.functions.comparing.gallery import Exhibit, exhibit
@@ -35,6 +41,7 @@ from tutelage.functions.querying.reconstruction import Reconstruction, identify
 
 __all__ = [
     "Box",
+    "Closeness",
     "Comparison",
     "Deviation",
     "Domain",
@@ -64,6 +71,8 @@ __all__ = [
     "connect",
     "construct",
     "dependency_graph",
+    "difference_bound",
+    "difference_curve",
     "enumerate_regions",
     "estimate",
     "exact_deviation",
@@ -89,6 +98,7 @@ __all__ = [
     "straight",
     "straight_after_matching",
     "supremum",
+    "top_class_agreement",
     "transparency",
     "volumes",
     "zaslavsky",

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from tutelage.errors import TutelageError
 from tutelage.networks import Network, from_module
+from tutelage.networks.activations import find, piecewise_linear
 from tutelage.networks.forward import stacked_points
 
 PRECISIONS = (torch.bfloat16, torch.float16, torch.float32, torch.float64)
@@ -56,6 +57,11 @@ def as_network(network: Network | nn.Sequential, name: str = "network") -> Netwo
         network = from_module(network)
     if not isinstance(network, Network):
         raise TutelageError(f"the {name} must be a Network or a torch.nn.Sequential, got {type(network).__name__}")
+    if find(network.activation).gate is None:
+        raise TutelageError(
+            f"the {name} has the activation '{network.activation}', which is not piecewise linear: "
+            f"this needs one of {', '.join(piecewise_linear())}"
+        )
     if network.dtype not in PRECISIONS:
         allowed = ", ".join(str(p).removeprefix("torch.") for p in PRECISIONS)
         raise TutelageError(

@@ -6,13 +6,13 @@ from functools import lru_cache
 import torch
 
 from tutelage.lab.teacher_student import TeacherStudent
-from tutelage.networks import Network
+from tutelage.networks import BlackBox, Network
 from tutelage.training.inputs import Distribution, Inputs
 
 _one_at_a_time = threading.Lock()
 
 
-def build(experiment: TeacherStudent, device: torch.device | str = "cpu") -> tuple[Network, Network, Inputs]:
+def build(experiment: TeacherStudent, device: torch.device | str = "cpu") -> tuple[Network | BlackBox, Network, Inputs]:
     """Build teachers, students and inputs of an experiment without training.
 
     Parameters
@@ -25,11 +25,11 @@ def build(experiment: TeacherStudent, device: torch.device | str = "cpu") -> tup
     Returns
     -------
     teacher, students, inputs
-        Two networks with S members each, and the points.
+        Two networks with S members each (a teacher without units is a :class:`BlackBox`), and the points.
     """
     dtype = getattr(torch, experiment.precision)
     with _one_at_a_time:
-        teacher = experiment.teacher.build(experiment.seeds, experiment.inputs, dtype, device)
+        teacher = experiment.teacher.build_all(experiment.seeds, experiment.inputs, dtype, device)
         students = experiment.student.build(teacher, experiment.seeds)
         inputs = _inputs(experiment, teacher)
         if teacher.device.type == "cuda":
@@ -37,7 +37,7 @@ def build(experiment: TeacherStudent, device: torch.device | str = "cpu") -> tup
     return teacher, students, inputs
 
 
-def _inputs(experiment: TeacherStudent, teacher: Network) -> Inputs:
+def _inputs(experiment: TeacherStudent, teacher: Network | BlackBox) -> Inputs:
     kind = type(experiment.inputs)
     if (
         kind.training_points is Distribution.training_points

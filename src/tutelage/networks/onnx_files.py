@@ -23,7 +23,8 @@ DENSE = 1 << 24
 class _Chain:
     """What was read so far: finished layers (W, b), the affine map since the last activation, the shape of a sample.
 
-    batch: the number of samples where the file fixes it; precisions: of the weights met.
+    batch: the number of samples where the file fixes it; plain: whether there is no axis for samples; precisions: of
+    the weights met.
     """
 
     shape: tuple[int, ...] | None
@@ -32,6 +33,7 @@ class _Chain:
     affine: tuple[Tensor, Tensor] | None = None
     kinds: list[tuple[str, float]] = field(default_factory=list)
     precisions: set[str] = field(default_factory=set)
+    plain: bool = False
 
     def known(self, node: Any) -> tuple[int, ...]:
         if self.shape is None:
@@ -142,13 +144,13 @@ def _begin(value: Any) -> _Chain:
             f"the input {value.name} is not an array of real numbers: export the model with a float input"
         )
     dims = [d.dim_value for d in kind.shape.dim]
-    if kind.HasField("shape") and len(dims) < 2:
-        raise TutelageError(
-            f"the input {value.name} has {len(dims)} axes: it must have two or more, the first for samples"
-        )
+    if kind.HasField("shape") and not dims:
+        raise TutelageError(f"the input {value.name} is a single number: it must be an array")
     if min(dims, default=0) < 0:
         raise TutelageError(f"the input {value.name} has shape {dims}: sizes must be positive")
-    if not all(dims[1:]) or not dims:
+    if len(dims) == 1 and dims[0]:  # one sample without an axis for samples
+        return _Chain((dims[0],), plain=True)
+    if not all(dims[1:]) or len(dims) < 2:
         if len(dims) > 2:
             raise TutelageError(
                 f"the input {value.name} has axes of unknown size: export the model with a fixed input shape"
@@ -165,7 +167,7 @@ def _refused(node: Any, moving: list[str], here: str) -> str:
 
 def _read(chain: _Chain, node: Any, given: list[np.ndarray | None]) -> None:
     """Take one operator into the chain."""
-    if given[0] is not None and node.op_type not in ("Add", "Sub"):
+    if given[0] is not None and node.op_type not in ("Add", "Sub", "MatMul"):
         raise TutelageError(f"{called(node)} is applied to a constant: its first input must be the layer before it")
     how = attributes(node)
     match node.op_type:
@@ -206,6 +208,9 @@ def _weights(chain: _Chain, node: Any, given: list[np.ndarray | None]) -> list[T
 
 
 def _matrix(chain: _Chain, node: Any, arrays: list[Tensor | None], how: dict[str, Any]) -> None:
+    if arrays[0] is not None:
+        _matrix_on_the_left(chain, node, arrays[0])
+        return
     w = arrays[1]
     if w is None or w.ndim != 2 or how.get("transA", 0):
         raise TutelageError(f"{called(node)} is not a sample times a constant matrix: only that is understood")
@@ -216,6 +221,18 @@ def _matrix(chain: _Chain, node: Any, arrays: list[Tensor | None], how: dict[str
     if chain.shape is not None and chain.shape[0] != len(w):
         raise TutelageError(f"{called(node)} takes {len(w)} numbers and is given {chain.shape[0]}")
     chain.then(w, how.get("beta", 1.0) * _broadcast(b, (w.shape[1],), node), (w.shape[1],))
+
+
+def _matrix_on_the_left(chain: _Chain, node: Any, w: Tensor) -> None:
+    """A constant matrix times a sample that is one column: of shape [n] without an axis for samples, or [n, 1]."""
+    shape = chain.known(node)
+    column = shape[1:] == (1,) or (chain.plain and len(shape) == 1)
+    if w.ndim != 2 or not column or shape[0] != w.shape[1]:
+        raise TutelageError(
+            f"{called(node)} multiplies a matrix of shape {list(w.shape)} by samples of shape {list(shape)}: "
+            "only one column of as many numbers is understood"
+        )
+    chain.then(w.T, torch.zeros(len(w), dtype=torch.float64), (len(w), *shape[1:]))
 
 
 def _broadcast(b: Tensor, shape: tuple[int, ...], node: Any) -> Tensor:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from tutelage.errors import TutelageError
 from tutelage.networks import Network
-from tutelage.networks.activations import gate
+from tutelage.networks.activations import find, gate
 from tutelage.training.engine import Engine, engine
 from tutelage.training.task import Task
 
@@ -43,8 +43,8 @@ class FusedCpu(Engine):
 
     @classmethod
     def unsupported(cls, students: Network, task: Task) -> str | None:
-        if task.training.unusual:
-            return f"it does plain SGD on the squared error, not {task.training.unusual}"
+        if task.unusual:
+            return f"it does plain SGD on the squared error, not {task.unusual}"
         if students.depth != 2:
             return f"it trains networks of two layers, not {students.depth}"
         if students.device.type != "cpu" or task.points.device.type != "cpu" or task.labels.device.type != "cpu":
@@ -53,6 +53,8 @@ class FusedCpu(Engine):
             return f"it computes in float32 and float64, not {str(students.dtype).removeprefix('torch.')}"
         if {a.dtype for a in (*students.parameters, task.points, task.labels)} != {students.dtype}:
             return "weights, points and labels must have one precision"
+        if find(students.activation).gate is None:
+            return f"it trains piecewise linear units, not {students.activation}"
         if task.training.batch == "all":
             return "it trains on batches, not on all samples at once"
         return None

@@ -3,7 +3,6 @@
 import numpy as np
 
 from tutelage.lab import Context
-from tutelage.local import LocalSetting, groups, local_students, separated_teachers
 from tutelage.local.studies import basin_of_attraction as study
 
 
@@ -35,12 +34,3 @@ def test_rates_are_counted_in_their_bands_alone():
     }
     assert study.direction_works.values(seen)["m = 3, L from 0.1 to 0.3"].tolist() == [1.0, 0.0]
     assert np.allclose(study.far_above_the_promise.values(seen)["m = 3"], np.log10([0.05, 0.2]) + 70)
-
-
-def test_every_teacher_has_a_student_at_the_start_of_a_search():
-    """Of the seeds of the study one draws three students of which none is nearest to one of the teachers."""
-    seeds = range(10_000, 10_048)
-    teachers = separated_teachers(study.TEACHERS, study.DIMENSION, seeds)
-    drawn = groups(LocalSetting(teachers, local_students(teachers, 3, seeds))).mass()
-    assert (drawn == 0).any()
-    assert (groups(LocalSetting(teachers, study.attached_students(teachers, 3, seeds))).mass() > 0).all()

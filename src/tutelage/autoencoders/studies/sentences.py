@@ -30,7 +30,8 @@ from tutelage.autoencoders.sentence_training import train_sentences
 from tutelage.autoencoders.sequences import sentence_models
 from tutelage.autoencoders.settings import SentenceObjective, settled_adam
 from tutelage.autoencoders.studies._toys import check_targets, name, nan_for_none
-from tutelage.data.sentences import Corpus, film_talk, read_sentences
+from tutelage.data.sentences import LONGEST, Corpus, film_talk, read_sentences
+from tutelage.data.texts import TEXTS, load_text
 from tutelage.errors import TutelageError
 from tutelage.lab import Context, Experiment, Results, Shared
 from tutelage.lab.experiment import Arrays
@@ -83,7 +84,13 @@ class SentenceAutoencoders(Experiment, kind="sentence-autoencoders", numerics=1)
     """
 
     text: Path | None = None
-    """A text file with sentences; None for sentences of the grammar of remarks on films."""
+    """A text file with sentences, or the name of a fetched text; None for the grammar of remarks on films."""
+    shortest: PositiveInt = 1
+    """Words of the shortest sentence of a text that is kept."""
+    longest: PositiveInt = LONGEST
+    """Words of the longest one."""
+    vocabulary: PositiveInt = 2000
+    """Words of a text that are told apart."""
     sentences: PositiveInt = 1 << 15
     """Sentences of the grammar to train on."""
     targets: tuple[NonNegativeFloat | None, ...]
@@ -109,13 +116,18 @@ class SentenceAutoencoders(Experiment, kind="sentence-autoencoders", numerics=1)
         return 0.023 * self.steps * self.members
 
     def files(self) -> tuple[Path, ...]:
-        if self.text is not None and not self.text.is_file():
+        if self.text is None or str(self.text) in TEXTS:
+            return ()  # what a fetched text says is fixed by its recorded digest
+        if not self.text.is_file():
             raise TutelageError(f"text must be a file, and there is none at {self.text}: name a text file")
-        return (self.text,) if self.text else ()
+        return (self.text,)
 
     def corpus(self) -> Corpus:
         """The sentences: of the text file, or of the grammar."""
-        return read_sentences(self.text) if self.text else film_talk(self.sentences, max(2, self.encoded))
+        if not self.text:
+            return film_talk(self.sentences, max(2, self.encoded))
+        file = load_text(str(self.text)) if str(self.text) in TEXTS else self.text
+        return read_sentences(file, shortest=self.shortest, longest=self.longest, vocabulary=self.vocabulary)
 
     def run(self, context: Context) -> Arrays:
         corpus, how = self.corpus(), SentenceObjective()
@@ -249,7 +261,7 @@ def draw(spoken: SentenceCodes) -> Figure:
     places = figure.add_gridspec(2, 2, width_ratios=(1.25, 1))
     _against_target(figure.add_subplot(places[0, 0]), spoken)
     _attained(figure.add_subplot(places[1, 0]), spoken)
-    shown = [name(t) for t in (None, 5.0, 10.0)]
+    shown = [name(spoken.targets[i]) for i in (0, len(spoken.targets) // 2, -1)]
     lines = [("input", spoken.said), *((who, line) for who in shown for line in spoken.answers[who])]
     _lines(figure.add_subplot(places[0, 1]), "one sentence, encoded and decoded three times", lines)
     numbered = [(str(number), line) for number, line in enumerate(spoken.way, 1)]
@@ -269,7 +281,8 @@ def _against_target(panel: Axes, spoken: SentenceCodes) -> None:
         vae = spoken.of(key)["VAE"]
         panel.plot(np.zeros(len(vae)), vae, "x", color=colour, markersize=5, label="_")
     panel.plot([], [], "x", color="#555555", markersize=5, label="VAE, at M = 0")
-    panel.plot(10, PRINTED, "D", color=PALETTE[0], markersize=6, fillstyle="none", label="words, printed in the paper")
+    if 10.0 in spoken.targets:
+        panel.plot(10, PRINTED, "D", color=PALETTE[0], markersize=6, fillstyle="none", label="words, in the paper")
     panel.axhline(spoken.unrelated, color="#888888", linewidth=0.8, linestyle="--", label="words of another sentence")
     panel.set(xlabel="M, nats", ylabel="share that comes back", ylim=(-0.03, 1.03))
     panel.legend(loc="upper left")

@@ -101,7 +101,8 @@ class ExitNetwork(Experiment, kind="exit-network", numerics=1):
     def objective(self) -> ExitObjective:
         """What its exits learn from besides labels."""
         fixed = self.temperature
-        return ExitObjective(self.teachers, Annealing(limit=self.limit) if fixed is None else constant(fixed))
+        annealing = Annealing(limit=self.limit) if fixed is None else constant(fixed)
+        return ExitObjective(self.teachers, annealing, power=2)  # the paper's
 
     def description(self) -> dict[str, Any]:
         """With the names and sizes of the pictures of a folder: their contents are too many bytes to be read here."""

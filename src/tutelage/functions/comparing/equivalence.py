@@ -9,6 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from tutelage.errors import InternalError, TutelageError
+from tutelage.functions.bounding._boxes import Pair
+from tutelage.functions.bounding.division import divide
+from tutelage.functions.bounding.pairs import joined
+from tutelage.functions.bounding.questions import Hunt, Question
 from tutelage.functions.checks import Deadline, as_network, in_double, same_function_space
 from tutelage.functions.comparing.normal import Redundancy, forms_apart, normal_form
 from tutelage.functions.comparing.relation import Relation, kind, match_parameters
@@ -27,6 +31,8 @@ from tutelage.networks import Network
 
 _FINE_ENOUGH = 1e-9  # the relative error of a difference in float64 beyond which it is worked out exactly
 _LARGEST = torch.finfo(torch.float64).max
+_DIVIDING, _BRIEFLY = 60.0, 1.0  # seconds of branch and bound with a tolerance, and for what rounding explains
+_LARGEST_DIFFERENCE = 2.0  # seconds for the largest difference of networks that are known to differ
 
 
 def same_function(
@@ -73,7 +79,10 @@ def same_function(
     'same and related'
     """
     question = _Question(first, second, domain, tolerance, budget, seed, Deadline(seconds))
-    methods = question.related, question.seen, question.normal, question.found, question.bounded_by, question.exact
+    methods = (
+        question.related, question.seen, question.normal, question.bounded_at_once, question.found,
+        question.bounded_by, question.divided, question.exact,
+    )  # fmt: skip
     for number, method in enumerate(methods, start=1):
         if question.deadline.passed:
             break
@@ -101,7 +110,7 @@ class _Question:
         self.pair = as_network(first, "first network"), as_network(second, "second network")
         _check(*self.pair)
         inputs = self.pair[0].inputs
-        domain = None if domain is None else as_domain(domain, inputs)
+        domain = None if domain is None else as_domain(domain, inputs, flat=True)
         if domain is not None and domain.dimension != inputs:
             raise TutelageError(f"the networks have {inputs} inputs and the domain {domain.dimension} dimensions")
         if tolerance is not None and not 0 <= tolerance < torch.inf:
@@ -198,6 +207,31 @@ class _Question:
         """Different at a point that a search finds."""
         return self._different(searched(*self._scaled, self.domain, self.seed))
 
+    def bounded_at_once(self) -> Comparison | None:
+        """Same because bounds on the difference over the whole domain say so."""
+        return self._divided(0.0)
+
+    def divided(self) -> Comparison | None:
+        """Same because bounds on parts of the domain say so; different where one of them has a witness inside."""
+        return self._divided(min(self.deadline.left, _DIVIDING if self.tolerance.told else _BRIEFLY))
+
+    def _divided(self, seconds: float) -> Comparison | None:
+        if self.domain is None:
+            return None
+        question = Question(self.enough.clone())
+        hunt = Hunt(self.first, self.second, self.domain, question)
+        found = divide(self._joined, question, hunt, Deadline(max(0.0, seconds)))
+        if hunt.refuted:
+            return self._different(Witness(hunt.largest.max().item(), hunt.at))
+        if (self._knows(found.at_most) > self.enough).any():
+            return None
+        where = "the whole domain" if found.boxes == 1 else f"each of {found.boxes:,} boxes that make up the domain"
+        return self._same("same, not related", f"bounds on the difference over {where} stay within the tolerance")
+
+    @cached_property
+    def _joined(self) -> Pair:
+        return joined(self.first, self.second)
+
     def bounded_by(self) -> Comparison | None:
         """Same because intervals say so."""
         if (self._knows(upper_bound(self.first, self.second, self.domain)) > self.enough).any():
@@ -284,7 +318,8 @@ class _Question:
         if self.domain is None:
             return best, "over all inputs the largest difference found is given"
         try:
-            found = self.supremum or supremum(self.first, self.second, self.domain, self.budget, deadline=self.deadline)
+            limit = Deadline(min(self.deadline.left, _LARGEST_DIFFERENCE))
+            found = self.supremum or supremum(self.first, self.second, self.domain, self.budget, deadline=limit)
         except TutelageError as error:
             return best, f"the largest difference found is given, since {error}"
         self._knows(found.each)

@@ -51,8 +51,17 @@ class Domain:
     def facets(self) -> int:
         return self.normals.shape[0]
 
+    @property
+    def is_flat(self) -> bool:
+        """Whether some side of the box around it has no length, or none that rounding leaves."""
+        return not bool(_long(self.low, self.high).all())
 
-def box(low: float | Tensor, high: float | Tensor, dimension: int | None = None) -> Domain:
+
+def _long(low: Tensor, high: Tensor) -> Tensor:
+    return (high - low) > ROUNDING * (low.abs() + high.abs())
+
+
+def box(low: float | Tensor, high: float | Tensor, dimension: int | None = None, *, flat: bool = False) -> Domain:
     """The box low <= x <= high.
 
     Parameters
@@ -61,6 +70,8 @@ def box(low: float | Tensor, high: float | Tensor, dimension: int | None = None)
         Ends: numbers for all coordinates, or [d].
     dimension
         Number of coordinates; needed where both ends are numbers.
+    flat
+        Whether sides may have length 0, as comparisons allow; pieces need an interior.
 
     Returns
     -------
@@ -83,15 +94,15 @@ def box(low: float | Tensor, high: float | Tensor, dimension: int | None = None)
     lower, upper = lower.expand(d).clone(), upper.expand(d).clone()
     if not (lower.isfinite().all() and upper.isfinite().all()):
         raise TutelageError("a box has finite ends: give numbers for low and high")
-    if not ((upper - lower) > ROUNDING * (lower.abs() + upper.abs())).all():
+    if not (lower <= upper if flat else _long(lower, upper)).all():
         raise TutelageError("the box has no inside: every high must lie above its low; for a flat one take a slice")
     eye = torch.eye(d, dtype=torch.float64)
     return Domain(torch.cat([-eye, eye]), torch.cat([-lower, upper]), lower, upper, (lower + upper) / 2, is_box=True)
 
 
-def as_domain(domain: Domain | Ends, dimension: int) -> Domain:
+def as_domain(domain: Domain | Ends, dimension: int, flat: bool = False) -> Domain:
     """A domain as it is, or the box of a pair of bounds."""
-    return domain if isinstance(domain, Domain) else box(*pair_of_ends(domain), dimension=dimension)
+    return domain if isinstance(domain, Domain) else box(*pair_of_ends(domain), dimension=dimension, flat=flat)
 
 
 def polytope(normals: Tensor, offsets: Tensor) -> Domain:
@@ -156,6 +167,10 @@ def _support(normals: Tensor, offsets: Tensor, direction: Tensor) -> Tensor:
 def skeleton(domain: Domain, units: int, budget: int) -> Complex:
     """The domain as a complex of one cell, with room for the bits and signs of all units."""
     words = (domain.facets + units + 63) // 64
+    if domain.is_flat:
+        raise TutelageError(
+            "a box with a side of length 0 has no pieces: take a slice (slice_network) without that side"
+        )
     if domain.is_box:
         return _cube(domain, words, units, budget)
     return _cut_out(domain, words, units, budget)

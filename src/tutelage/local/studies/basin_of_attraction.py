@@ -15,11 +15,11 @@ from tutelage.local import (
     LocalSetting,
     basin_edge,
     direction,
-    groups,
     local_students,
     separated_teachers,
     slowest,
 )
+from tutelage.local.studies._starts import attached_students
 from tutelage.settings import Seeds
 from tutelage.studies.claims import SHARE, Check, Claim
 from tutelage.studies.figures import PALETTE
@@ -130,16 +130,6 @@ class SlowestStarts(Experiment, kind="slowest-starts", numerics=2):
             "found_after_horizon": slow.end.numpy(),
             "end_loss": edge.end.numpy(),
         }
-
-
-def attached_students(teachers: torch.Tensor, students: int, seeds: Sequence[int]) -> torch.Tensor:
-    """Students near teachers such that each teacher is the nearest of some student: [S, m, d].
-
-    Where the noise has left a teacher without one, a tenth of a radian of noise is taken, which cannot do that.
-    """
-    drawn = local_students(teachers, students, seeds)
-    without = (groups(LocalSetting(teachers, drawn)).mass() == 0).any(1)
-    return torch.where(without[:, None, None], local_students(teachers, students, seeds, spread=0.1), drawn)
 
 
 @dataclass(frozen=True, eq=False)

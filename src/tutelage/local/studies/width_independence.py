@@ -15,10 +15,11 @@ from tutelage.draws import keys, uniforms
 from tutelage.errors import TutelageError
 from tutelage.lab import Context, Experiment, Results
 from tutelage.lab.experiment import Arrays
-from tutelage.local import LocalSetting, descend, flattest, local_students, separated_teachers
+from tutelage.local import LocalSetting, descend, flattest, separated_teachers
 from tutelage.local.bounds import KAPPA
 from tutelage.local.starts import plane_teachers
 from tutelage.local.studies._slopes import PLANE, geometric_steps, powers, steps_to
+from tutelage.local.studies._starts import attached_students
 from tutelage.settings import Seeds
 from tutelage.studies.claims import SHARE, Claim
 from tutelage.studies.figures import PALETTE
@@ -93,7 +94,7 @@ class WidthDescent(Experiment, kind="width-descent", numerics=1):
         }
 
 
-class FlattestSearch(Experiment, kind="flattest-search", numerics=1):
+class FlattestSearch(Experiment, kind="flattest-search", numerics=2):
     """Least |grad L| sqrt(r w_max) / L that a search finds among students of a given loss.
 
     place: teachers and students in the plane as in the descent, or random teachers in four dimensions with students
@@ -118,7 +119,7 @@ class FlattestSearch(Experiment, kind="flattest-search", numerics=1):
         if self.place == "plane":
             return LocalSetting(plane_teachers(PLANE), beside(self.students, self.seeds))
         teachers = separated_teachers(len(PLANE), 4, self.seeds)
-        return LocalSetting(teachers, local_students(teachers, self.students, self.seeds))
+        return LocalSetting(teachers, attached_students(teachers, self.students, self.seeds))
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,146 @@
+"""The questions of `tutelage compare` about a bounded domain: epsilon, top class, and how far apart around a point."""
+
+import json
+import math
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import typer
+from rich.console import Console
+from torch import Tensor
+
+from tutelage.cli.points import read_points
+from tutelage.cli.progress import closing_shown
+from tutelage.errors import TutelageError
+from tutelage.functions import Closeness, Domain, difference_bound, top_class_agreement
+from tutelage.functions import box as make_box
+from tutelage.functions.checks import rounded_up
+from tutelage.networks import Network, outputs
+
+HOLDS, VIOLATED, NOT_DECIDED = 0, 1, 3
+_SHOWN = 8  # numbers of a witness that are printed
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the options of the command ask; epsilon: one number, or one per output, separated by commas."""
+
+    epsilon: str | None = None
+    output: int | None = None
+    top_1: bool = False
+    margin: float | None = None
+    around: Path | None = None
+    radius: str | None = None
+    bound: bool = False
+    seconds: float | None = None
+    device: str = "cpu"
+
+    @property
+    def anything(self) -> bool:
+        return self.epsilon is not None or self.top_1 or self.margin is not None or self.bound
+
+    def check(self) -> None:
+        if self.top_1 and self.epsilon is not None:
+            raise TutelageError("--epsilon and --top-1 are two questions: ask one of them")
+        if self.margin is not None and not self.top_1:
+            raise TutelageError("--margin belongs to the question --top-1: give both")
+        if self.output is not None and self.top_1:
+            raise TutelageError("--output chooses one output, and --top-1 is about all of them: give one of both")
+        if (self.around is None) != (self.radius is None):
+            raise TutelageError("--around and --radius belong together: give both")
+
+
+def numbers(text: str, option: str) -> list[float]:
+    """Numbers separated by commas.
+
+    >>> numbers("0.1,2", "--radius")
+    [0.1, 2.0]
+    """
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise TutelageError(f"{option} must be numbers separated by commas, got {text!r}") from None
+
+
+def domains(asked: Asked, inputs: int, domain: Domain | None) -> list[tuple[str, Domain]]:
+    """The domains to ask about, with a label each: one, or one per radius."""
+    if asked.around is None or asked.radius is None:
+        if domain is None:
+            raise TutelageError("this question needs a bounded domain: give --box, --on, --property or --around")
+        return [("", domain)]
+    if domain is not None:
+        raise TutelageError("--around gives a domain as --box, --on and --property do: choose one of them")
+    centre = read_points(asked.around).double().flatten()
+    if len(centre) != inputs:
+        raise TutelageError(f"{asked.around} has {len(centre)} numbers, and the networks have {inputs} inputs")
+    radii = numbers(asked.radius, "--radius")
+    if not all(0 <= r < math.inf for r in radii):
+        raise TutelageError(f"--radius must be finite and at least 0, got {asked.radius}")
+    return [(f"radius {r:g}: ", make_box(centre - r, centre + r, flat=True)) for r in radii]
+
+
+def ask(first: Network, second: Network, asked: Asked, domain: Domain | None, as_json: bool) -> None:
+    """Answer on every domain, print it and end with the exit code of the worst answer."""
+    asked.check()
+    answers, console = [], Console()
+    for label, where in domains(asked, first.inputs, domain):
+        begin = time.monotonic()
+        with closing_shown(as_json) as tell:
+            found = _answered(first, second, asked, where, tell)
+        answers.append(found)
+        if as_json:
+            print(json.dumps({"label": label.strip(" :"), **_data(first, second, found, time.monotonic() - begin)}))
+        else:
+            for line in _words(label, found, asked.top_1):
+                console.print(line, soft_wrap=True, highlight=False, markup=False)
+    verdicts = {a.verdict for a in answers}
+    code = VIOLATED if "violated" in verdicts else NOT_DECIDED if "not decided" in verdicts else HOLDS
+    raise typer.Exit(code)
+
+
+def _answered(first: Network, second: Network, asked: Asked, domain: Domain, tell: Any) -> Closeness:
+    common: dict[str, Any] = {"seconds": asked.seconds, "on_progress": tell, "device": asked.device}
+    if asked.top_1:
+        return top_class_agreement(first, second, domain, asked.margin or 0.0, **common)
+    if asked.epsilon is None:
+        return difference_bound(first, second, domain, None, output=asked.output, **common)
+    given = numbers(asked.epsilon, "--epsilon")
+    epsilon: float | Tensor = given[0] if len(given) == 1 else torch.tensor(given, dtype=torch.float64)
+    return difference_bound(first, second, domain, epsilon, output=asked.output, **common)
+
+
+def _words(label: str, found: Closeness, top_1: bool) -> list[str]:
+    lines = [f"{label}{found.verdict}: {found.question} on {found.domain}", f"why: {found.reason}"]
+    if found.witness is not None:
+        shown = ", ".join(f"{v:.6g}" for v in found.witness[:_SHOWN].tolist())
+        lines.append(f"witness: {shown}{' ...' if len(found.witness) > _SHOWN else ''}")
+    if not top_1 or found.at_most.isfinite().all():
+        for k, (most, least) in enumerate(zip(found.at_most.tolist(), found.largest.tolist(), strict=True)):
+            within = f"within {rounded_up(most, 4)}" if math.isfinite(most) else "no bound proved"
+            lines.append(f"output {k}: {within}; differs by at least {least:.4g}")
+    return lines
+
+
+def _data(first: Network, second: Network, found: Closeness, seconds: float) -> dict[str, Any]:
+    witness, values = found.witness, None
+    if witness is not None:
+        a, b = (outputs(n.to(dtype=torch.float64), witness[None])[0, 0].tolist() for n in (first, second))
+        values = {"a": a, "b": b}
+    bounds = [m if math.isfinite(m) else None for m in found.at_most.tolist()]
+    return {
+        "verdict": found.verdict,
+        "question": found.question,
+        "domain": found.domain,
+        "at_most": None if None in bounds else max(m for m in bounds if m is not None),
+        "at_most_per_output": bounds,
+        "max_difference": found.largest.max().item(),
+        "max_difference_per_output": found.largest.tolist(),
+        "witness": None if witness is None else witness.tolist(),
+        "outputs_at_witness": values,
+        "boxes": found.boxes,
+        "seconds": round(seconds, 3),
+        "reason": found.reason,
+    }

@@ -1,0 +1,1 @@
+"""Rigorous bounds on the difference of two networks, and branch and bound with them."""

@@ -1,0 +1,318 @@
+"""Questions about two networks on a bounded domain: how far apart they are, and whether their top classes agree."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from tutelage.errors import InternalError, TutelageError
+from tutelage.functions.bounding.devices import chosen_device
+from tutelage.functions.bounding.division import MOST_INPUTS, divide
+from tutelage.functions.bounding.pairs import joined
+from tutelage.functions.bounding.questions import Hunt, Question
+from tutelage.functions.bounding.units import prove_by_units
+from tutelage.functions.checks import Deadline, as_network, in_double, rounded_up, same_function_space
+from tutelage.functions.comparing.wording import in_words
+from tutelage.functions.evaluation import difference_with_error
+from tutelage.functions.pieces.domain import Domain, Ends, as_domain
+from tutelage.networks import Network
+from tutelage.printing import printed
+
+Verdict = Literal["holds", "violated", "not decided"]
+OnClosing = Callable[[float, float, int], None]
+_FOLLOW = 1.05  # times the largest difference found that a bound without a limit is brought down to
+_LEAST = 1e-12  # a difference that is not worth bounding any closer
+
+
+@printed
+@dataclass(frozen=True, eq=False)
+class Closeness:
+    """Answer to a question about two networks on a bounded domain.
+
+    Attributes
+    ----------
+    verdict
+        "holds" (proved for every input of the domain), "violated" (at the witness) or "not decided".
+    question
+        The claim in one sentence.
+    reason
+        How the verdict was reached, in one sentence.
+    domain
+        The domain in words.
+    at_most
+        [C]: no difference of an output exceeds this anywhere on the domain; infinite where nothing was proved.
+    largest
+        [C]: the largest differences found.
+    witness
+        Input [d] that violates the claim; for a bound without limit the input of the largest difference; or None.
+    boxes
+        Number of boxes, or of parts with some units on one side of their kinks, that were bounded.
+    leaves
+        (low, high), each [N, d]: the boxes that the proof consists of, where they were kept.
+    """
+
+    verdict: Verdict
+    question: str
+    reason: str
+    domain: str
+    at_most: Tensor
+    largest: Tensor
+    witness: Tensor | None
+    boxes: int
+    leaves: tuple[np.ndarray, np.ndarray] | None = field(default=None, repr=False)
+
+    def _title(self) -> str:
+        return f"{self.question}: {self.verdict}"
+
+    @property
+    def holds(self) -> bool:
+        return self.verdict == "holds"
+
+
+def difference_bound(
+    first: Network | nn.Module,
+    second: Network | nn.Module,
+    domain: Domain | Ends,
+    epsilon: float | Sequence[float] | Tensor | None = None,
+    *,
+    output: int | None = None,
+    seconds: float | None = 60.0,
+    seed: int = 0,
+    threads: int | None = None,
+    device: str = "auto",
+    keep: bool = False,
+    on_progress: OnClosing | None = None,
+) -> Closeness:
+    """Bound how far two networks are apart on a bounded domain, or decide whether they stay within epsilon.
+
+    Parameters
+    ----------
+    first, second
+        Networks with one member each, or torch modules, of any widths and depths.
+    domain
+        From :func:`box` or :func:`polytope`, or (low, high); sides of length 0 are allowed.
+    epsilon
+        Largest difference allowed, one for all outputs or one per output; default: find the smallest bound.
+    output
+        The only output that the question is about, counted from 0; default: all.
+    seconds
+        Time limit; the best bound and the largest difference so far are then returned. None for no limit.
+    seed
+        Of the search for a witness.
+    threads
+        Threads to compute on; default: as many as the process may use.
+    device
+        "cpu", "cuda" or "auto", which takes a GPU where there is one.
+    keep
+        Keep the boxes that the proof consists of.
+    on_progress
+        Called with the bound, the largest difference found and the number of open boxes.
+
+    Returns
+    -------
+    Closeness
+        Bounds hold in exact arithmetic of the stored weights: rounding is accounted for.
+
+    Examples
+    --------
+    >>> a = Network((torch.eye(2).unsqueeze(0), torch.ones(1, 2, 1)))
+    >>> b = Network((torch.eye(2).unsqueeze(0), torch.tensor([[[1.0], [1.5]]])))
+    >>> difference_bound(a, b, (-1, 1), 0.5).verdict
+    'holds'
+    """
+    pair = _pair(first, second)
+    limits = _limits(pair[0].outputs, epsilon, output)
+    name = "every output" if output is None else f"output {output}"
+    if epsilon is None:
+        question = Question(limits, follow=_FOLLOW)
+        words = f"{name} differs by how much at most"
+    else:
+        question = Question(limits)
+        words = f"{name} differs by at most {limits[limits < torch.inf].max().item():g}"
+    return _answer(pair, domain, question, words, seconds, seed, threads, device, keep, on_progress)
+
+
+def top_class_agreement(
+    first: Network | nn.Module,
+    second: Network | nn.Module,
+    domain: Domain | Ends,
+    margin: float = 0.0,
+    *,
+    seconds: float | None = 60.0,
+    seed: int = 0,
+    threads: int | None = None,
+    device: str = "auto",
+    keep: bool = False,
+    on_progress: OnClosing | None = None,
+) -> Closeness:
+    """Decide whether two classifiers have the same top class everywhere on a bounded domain.
+
+    Parameters
+    ----------
+    first, second
+        Networks with one member each and two outputs or more, or torch modules.
+    domain
+        From :func:`box` or :func:`polytope`, or (low, high); sides of length 0 are allowed.
+    margin
+        Ask only where the top output of the first network exceeds its others by this or more.
+    seconds
+        Time limit. None for no limit.
+    seed
+        Of the search for a witness.
+    threads
+        Threads to compute on; default: as many as the process may use.
+    device
+        "cpu", "cuda" or "auto", which takes a GPU where there is one.
+    keep
+        Keep the boxes that the proof consists of.
+    on_progress
+        Called with the bound, the largest difference found and the number of open boxes.
+
+    Returns
+    -------
+    Closeness
+        It holds where no output of the second network exceeds its output for the top class of the first; a tie counts
+        as agreement.
+
+    Examples
+    --------
+    >>> a = Network((torch.eye(2).unsqueeze(0),))
+    >>> top_class_agreement(a, a.map(lambda w: 2 * w), ((1, -1), (2, 0))).verdict
+    'holds'
+    """
+    pair = _pair(first, second)
+    if not 0 <= margin < torch.inf:
+        raise TutelageError(f"margin must be a finite number of at least 0, got {margin}")
+    question = Question(torch.full((pair[0].outputs,), torch.inf, dtype=torch.float64), margin)
+    words = "both have the same top class" + (f" wherever the first leads by {margin:g} or more" if margin else "")
+    return _answer(pair, domain, question, words, seconds, seed, threads, device, keep, on_progress)
+
+
+def difference_curve(
+    first: Network | nn.Module,
+    second: Network | nn.Module,
+    centre: Tensor,
+    radii: Sequence[float],
+    *,
+    seconds: float = 10.0,
+) -> list[Closeness]:
+    """How far two networks are apart in boxes of growing size around an input.
+
+    Parameters
+    ----------
+    first, second
+        Networks with one member each, or torch modules.
+    centre
+        Input [d].
+    radii
+        Half the side of each box.
+    seconds
+        Time limit per box.
+
+    Returns
+    -------
+    list of Closeness
+        One bound per radius.
+    """
+    centre = torch.as_tensor(centre, dtype=torch.float64)
+    return [difference_bound(first, second, (centre - r, centre + r), seconds=seconds) for r in radii]
+
+
+def _pair(first: Network | nn.Module, second: Network | nn.Module) -> tuple[Network, Network]:
+    pair = in_double(as_network(first, "first network")), in_double(as_network(second, "second network"))
+    for name, network in zip(("first", "second"), pair, strict=True):
+        if network.members != 1:
+            raise TutelageError(f"the {name} is a stack of {network.members} networks: choose one of them, network[s]")
+    same_function_space(*pair)
+    return pair
+
+
+def _limits(outputs: int, epsilon: float | Sequence[float] | Tensor | None, output: int | None) -> Tensor:
+    given = torch.as_tensor(_LEAST if epsilon is None else epsilon, dtype=torch.float64)
+    if given.ndim > 1 or (given.ndim and len(given) != outputs):
+        raise TutelageError(f"epsilon must be a number or {outputs} numbers, one per output, got {list(given.shape)}")
+    if not ((given >= 0) & (given < torch.inf)).all():
+        raise TutelageError(f"epsilon must be finite and at least 0, got {given.tolist()}")
+    limits = given.expand(outputs).clone()
+    if output is None:
+        return limits
+    if not 0 <= output < outputs:
+        raise TutelageError(f"output must be from 0 to {outputs - 1}, got {output}")
+    return torch.where(torch.arange(outputs) == output, limits, torch.inf)
+
+
+def _answer(
+    pair: tuple[Network, Network],
+    domain: Domain | Ends,
+    question: Question,
+    words: str,
+    seconds: float | None,
+    seed: int,
+    threads: int | None,
+    device: str,
+    keep: bool,
+    on_progress: OnClosing | None,
+) -> Closeness:
+    """Cheap answers first: equal weights, an input that refutes the claim, then branch and bound."""
+    deadline, inputs, device = Deadline(seconds), pair[0].inputs, chosen_device(device)
+    domain = as_domain(domain, inputs, flat=True)
+    if domain.dimension != inputs:
+        raise TutelageError(f"the networks have {inputs} inputs and the domain {domain.dimension} dimensions")
+    hunt = Hunt(*pair, domain, question)
+    zero = torch.zeros(pair[0].outputs, dtype=torch.float64)
+    if equal_weights(*pair):
+        return Closeness("holds", words, "both have the same weights", in_words(domain), zero, zero, None, 0)
+    hunt.begin(seed)
+    if hunt.refuted:
+        return _record(pair, hunt, words, torch.full_like(zero, torch.inf), False, 0, None)
+    free = int((domain.high > domain.low).sum())
+    division = divide(
+        joined(*pair), question, hunt, deadline, threads=threads, device=device, keep=keep, on_progress=on_progress
+    )
+    proved, at_most, parts = division.proved, division.at_most, division.boxes
+    if not (proved or hunt.refuted or deadline.passed) and free > MOST_INPUTS:
+        proved, at_most, more = prove_by_units(pair, question, hunt, at_most, deadline, device)
+        parts += more
+    return _record(pair, hunt, words, at_most, proved, parts, division.leaves)
+
+
+def _record(
+    pair: tuple[Network, Network],
+    hunt: Hunt,
+    words: str,
+    at_most: Tensor,
+    proved: bool,
+    parts: int,
+    leaves: tuple[np.ndarray, np.ndarray] | None,
+) -> Closeness:
+    """The answer in words, after the bounds were held against the largest difference found."""
+    _hold_against_search(pair, hunt, at_most)
+    verdict: Verdict = "violated" if hunt.refuted else "holds" if proved else "not decided"
+    reason = {
+        "violated": "an input was found that violates it, checked without rounding",
+        "holds": f"proved on {parts:,} parts" if parts > 1 else "proved by bounds on the whole domain",
+        "not decided": f"{parts:,} parts were bounded, and some are left: more time or a smaller domain may help",
+    }[verdict]
+    witness = hunt.at if hunt.refuted or hunt.question.follow else None
+    return Closeness(verdict, words, reason, in_words(hunt.domain), at_most, hunt.largest, witness, parts, leaves)
+
+
+def equal_weights(first: Network, second: Network) -> bool:
+    """Whether two networks have the same numbers in the same places, and the same activation."""
+    alike = first.widths == second.widths and (first.biases is None) == (second.biases is None)
+    same_kind = first.activation == second.activation and (first.slope == second.slope or first.activation != "leaky")
+    return alike and same_kind and all(map(torch.equal, first.parameters, second.parameters))
+
+
+def _hold_against_search(pair: tuple[Network, Network], hunt: Hunt, at_most: Tensor) -> None:
+    """Raise an internal error where a difference found exceeds what was proved."""
+    gap, error = (a[0, 0] for a in difference_with_error(*pair, hunt.at[None]))
+    if (gap - error > at_most).any():
+        worst = int((gap - error - at_most).argmax())
+        raise InternalError(
+            f"output {worst} was proved to differ by at most {rounded_up(at_most[worst].item())}, "
+            f"and a search found {gap[worst].item():.3g}"
+        )

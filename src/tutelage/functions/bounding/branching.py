@@ -1,0 +1,115 @@
+"""Branch and bound on hidden units: linear bounds of one network's outputs, tightened by which side of its kink a unit
+is on. For boxes of many inputs, where cutting the box itself gets nowhere."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from tutelage.functions.bounding.backward import Parts, hidden_ranges, improved, layers_of, whole
+from tutelage.functions.checks import Deadline
+from tutelage.networks import Network
+
+_BATCH = 256  # parts at a time
+_ROOT, _STEPS, _RANGES = 40, 12, 8  # gradient steps for the whole box, for parts, and for ranges of hidden units
+_MOST = 200_000  # parts that may wait
+
+
+@dataclass(frozen=True, eq=False)
+class Branching:
+    """bounds: [J], of every objective over the box; proved: whether all stay below their limits; parts: how many were
+    bounded."""
+
+    bounds: Tensor
+    proved: bool
+    parts: int
+
+
+def branch(
+    network: Network,
+    low: Tensor,
+    high: Tensor,
+    objectives: Tensor,
+    limits: Tensor,
+    deadline: Deadline,
+    *,
+    device: str = "cpu",
+    stop: Callable[[], bool] = lambda: False,
+) -> Branching:
+    """Prove objectives [J, C] times the outputs of a network of one member to be below limits [J] on a box [d]."""
+    layers = layers_of(network, low, high, device)
+    lows, highs, sizes = hidden_ranges(layers, _RANGES)
+    wanted = limits.to(layers.centre)
+    parts = whole(layers, objectives.to(layers.centre), lows, highs)
+    parts, bound, adds = improved(layers, parts, sizes, _ROOT)
+    number, count = torch.arange(len(objectives), device=bound.device), len(objectives)
+    closed = torch.where(bound < wanted, bound, -torch.inf)
+    open_ = ~(bound < wanted)
+    waiting = _Waiting(parts.rows(open_), bound[open_], number[open_], [a[open_] for a in adds])
+    while len(waiting) and not (deadline.passed or stop() or len(waiting) > _MOST):
+        now, waiting = waiting.split(wanted)
+        halves, numbers, fixed = _cut(now)
+        if halves is None or fixed:
+            waiting = waiting.joined(now)
+            break
+        halves, bound, adds = improved(layers, halves, sizes, _STEPS)
+        count += len(halves)
+        bound = torch.minimum(bound, torch.cat([now.bound, now.bound]))
+        open_ = ~(bound < wanted[numbers])
+        closed = closed.scatter_reduce(0, numbers[~open_], bound[~open_], "amax")
+        waiting = waiting.joined(_Waiting(halves.rows(open_), bound[open_], numbers[open_], [a[open_] for a in adds]))
+    bounds = closed.scatter_reduce(0, waiting.number, waiting.bound, "amax") if len(waiting) else closed
+    return Branching(bounds.cpu(), not len(waiting), count)
+
+
+@dataclass(frozen=True, eq=False)
+class _Waiting:
+    """Parts with their bounds [B], the number of the objective of each [B] and what chords add [B, n] per layer."""
+
+    parts: Parts
+    bound: Tensor
+    number: Tensor
+    adds: list[Tensor]
+
+    def __len__(self) -> int:
+        return len(self.bound)
+
+    def rows(self, chosen: Tensor) -> "_Waiting":
+        return _Waiting(
+            self.parts.rows(chosen), self.bound[chosen], self.number[chosen], [a[chosen] for a in self.adds]
+        )
+
+    def joined(self, other: "_Waiting") -> "_Waiting":
+        adds = [torch.cat(pair) for pair in zip(self.adds, other.adds, strict=True)]
+        parts = self.parts.joined(other.parts)
+        return _Waiting(parts, torch.cat([self.bound, other.bound]), torch.cat([self.number, other.number]), adds)
+
+    def split(self, wanted: Tensor) -> tuple["_Waiting", "_Waiting"]:
+        """The parts furthest from their limits, and the others."""
+        order = (self.bound - wanted[self.number]).argsort(descending=True)
+        return self.rows(order[:_BATCH]), self.rows(order[_BATCH:])
+
+
+def _cut(now: _Waiting) -> tuple[Parts | None, Tensor, bool]:
+    """Every part twice, its most costly unit on either side; None without hidden units; whether one has none to cut."""
+    parts, hidden = now.parts, len(now.parts.low)
+    if not hidden:
+        return None, now.number, True
+    costs = torch.cat(now.adds, dim=1)
+    unit, rows = costs.argmax(1), torch.arange(len(parts), device=costs.device)
+    fixed = bool((costs[rows, unit] <= 0).any())
+    halves, start = parts.joined(parts), 0
+    low, high, sides = list(halves.low), list(halves.high), list(halves.sides)
+    for layer in range(hidden):
+        width = low[layer].shape[1]
+        own = (unit >= start) & (unit < start + width)
+        mine, at = rows[own], unit[own] - start
+        other = mine + len(parts)
+        low[layer][mine, at] = 0.0
+        sides[layer][mine, at] = 1.0
+        high[layer][other, at] = 0.0
+        sides[layer][other, at] = -1.0
+        start += width
+    halves = replace(halves, low=tuple(low), high=tuple(high), sides=tuple(sides))
+    return halves, torch.cat([now.number, now.number]), fixed

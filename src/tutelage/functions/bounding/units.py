@@ -1,0 +1,60 @@
+"""Questions about two networks on boxes of many inputs, answered by branch and bound on hidden units."""
+
+import torch
+from torch import Tensor
+
+from tutelage.functions.bounding.branching import branch
+from tutelage.functions.bounding.questions import Hunt, Question
+from tutelage.functions.checks import Deadline, bias
+from tutelage.functions.comparing.supremum import apart
+from tutelage.networks import Network, outputs
+
+_EPS = 2.0**-52
+
+
+def prove_by_units(
+    pair: tuple[Network, Network], question: Question, hunt: Hunt, at_most: Tensor, deadline: Deadline, device: str
+) -> tuple[bool, Tensor, int]:
+    """Whether the question is answered with yes, bounds on the differences [C] and how many parts were bounded.
+
+    at_most: bounds [C] known before.
+    """
+    if question.margin is not None:
+        proved, parts = _one_class(pair, question.margin, hunt, deadline, device)
+        return proved, at_most, parts
+    asked = (question.limits < torch.inf).nonzero().flatten()
+    asked = asked[at_most[asked] > question.limits[asked]]
+    if "leaky" in (pair[0].activation, pair[1].activation) and not _alike(*pair):
+        return False, at_most, 0  # relu units in place of leaky ones have rounded weights
+    rounded = _EPS * (bias(pair[0], pair[0].depth - 1)[0].abs() + bias(pair[1], pair[1].depth - 1)[0].abs())
+    eye = torch.eye(pair[0].outputs, dtype=torch.float64)[asked]
+    limits = (question.limits - rounded)[asked]
+    found = branch(
+        apart(*pair), hunt.low, hunt.high, torch.cat([eye, -eye]), torch.cat([limits, limits]), deadline, device=device
+    )
+    both = torch.maximum(found.bounds[: len(asked)], found.bounds[len(asked) :]) + rounded[asked]
+    at_most = at_most.clone()
+    at_most[asked] = torch.minimum(at_most[asked], both.clamp_min(0) * (1 + 4 * _EPS))
+    return found.proved, at_most, found.parts
+
+
+def _alike(first: Network, second: Network) -> bool:
+    return first.activation == second.activation and first.slope == second.slope and first.depth == second.depth
+
+
+def _one_class(
+    pair: tuple[Network, Network], margin: float, hunt: Hunt, deadline: Deadline, device: str
+) -> tuple[bool, int]:
+    """Whether one class alone can be the first network's sure choice and is the second one's top class throughout."""
+    centre = (0.5 * hunt.low + 0.5 * hunt.high)[None]
+    top = int(outputs(pair[0], centre)[0, 0].argmax())
+    eye = torch.eye(pair[0].outputs, dtype=torch.float64)
+    others = torch.arange(pair[0].outputs) != top
+    objectives, parts = (eye - eye[top])[others], 0
+    for network, limit in zip(pair, (margin, 0.0), strict=True):
+        limits = torch.full((len(objectives),), limit, dtype=torch.float64)
+        found = branch(network, hunt.low, hunt.high, objectives, limits, deadline, device=device)
+        parts += found.parts
+        if not found.proved:
+            return False, parts
+    return True, parts

@@ -1,0 +1,85 @@
+"""The questions of `tutelage compare`: epsilon, top class, bounds around a point."""
+
+import json
+import sys
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from tutelage.cli import main
+from tutelage.networks import Network, save
+
+
+def run(capsys, monkeypatch, *words):
+    monkeypatch.setattr(sys, "argv", ["tutelage", "compare", *map(str, words)])
+    with pytest.raises(SystemExit) as end:
+        main()
+    return end.value.code or 0, capsys.readouterr()
+
+
+@pytest.fixture
+def files(tmp_path):
+    """a and b: relu(x) and relu(x) with the second output 0.25 larger per unit; point: (1, 0.5)."""
+    eye = torch.eye(2, dtype=torch.float64).unsqueeze(0)
+    save(Network((eye, eye)), tmp_path / "a.safetensors")
+    save(Network((eye, eye * torch.tensor([1.0, 1.25]))), tmp_path / "b.safetensors")
+    save_file({"points": torch.tensor([1.0, 0.5])}, tmp_path / "point.safetensors")
+    (tmp_path / "flat.yaml").write_text("low: [1, 0]\nhigh: [1, 1]")
+    return {path.stem: path for path in tmp_path.iterdir()}
+
+
+def test_epsilon_per_output(capsys, monkeypatch, files):
+    pair = files["a"], files["b"], "--box", -1, 1
+    code, said = run(capsys, monkeypatch, *pair, "--epsilon", 0.26)
+    assert code == 0
+    assert "holds: every output differs by at most 0.26" in said.out
+    assert "output 1: within 0.2" in said.out
+    assert "differs by at least 0.25" in said.out
+    assert run(capsys, monkeypatch, *pair, "--epsilon", 0.2)[0] == 1
+    assert run(capsys, monkeypatch, *pair, "--epsilon", "0.01,0.3")[0] == 0
+    assert run(capsys, monkeypatch, *pair, "--epsilon", 0.01, "--output", 0)[0] == 0
+
+
+def test_a_witness_comes_with_both_outputs(capsys, monkeypatch, files):
+    code, said = run(capsys, monkeypatch, files["a"], files["b"], "--on", files["flat"], "--epsilon", 0.1, "--json")
+    found = json.loads(said.out)
+    assert code == 1
+    assert found["verdict"] == "violated"
+    assert found["witness"][0] == 1.0
+    apart = abs(found["outputs_at_witness"]["a"][1] - found["outputs_at_witness"]["b"][1])
+    assert apart == pytest.approx(found["max_difference"])
+    assert apart > 0.1
+
+
+def test_top_classes(capsys, monkeypatch, files):
+    pair = files["a"], files["b"]
+    assert run(capsys, monkeypatch, *pair, "--box", 0.5, 1, "--top-1")[0] == 1
+    assert run(capsys, monkeypatch, *pair, "--box", 0.5, 1, "--top-1", "--margin", 0.3)[0] == 0
+
+
+def test_a_curve_around_a_point(capsys, monkeypatch, files):
+    words = files["a"], files["b"], "--bound", "--around", files["point"], "--radius", "0,0.1,0.5", "--json"
+    code, said = run(capsys, monkeypatch, *words)
+    bounds = [json.loads(line)["at_most"] for line in said.out.splitlines()]
+    assert code == 0
+    assert bounds == pytest.approx([0.125, 0.15, 0.25], rel=0.06)
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--epsilon", "1"], "needs a bounded domain"),
+        (["--epsilon", "one", "--box", "0", "1"], "must be numbers"),
+        (["--epsilon", "1", "--top-1", "--box", "0", "1"], "two questions"),
+        (["--margin", "1", "--box", "0", "1"], "--top-1"),
+        (["--bound", "--radius", "1"], "belong together"),
+        (["--output", "1"], "need a question"),
+        (["--top-1", "--output", "1", "--box", "0", "1"], "give one of both"),
+        (["--bound", "--box", "0", "1", "--device", "abacus"], "abacus"),
+    ],
+)
+def test_bad_questions_are_one_sentence_with_code_2(capsys, monkeypatch, files, words, why):
+    code, said = run(capsys, monkeypatch, files["a"], files["b"], *words)
+    assert code == 2
+    assert why in said.err
