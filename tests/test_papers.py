@@ -9,7 +9,7 @@ import tutelage
 from tutelage.papers import LIBRARY_AUTHORS, LIBRARY_TITLE, PAPERS, find_paper
 
 CITATION = Path(__file__).parents[1] / "CITATION.cff"
-KINDS = {"inproceedings": "conference-paper", "misc": "article", "phdthesis": "thesis"}
+KINDS = {"inproceedings": "conference-paper", "misc": "article", "phdthesis": "thesis", "article": "article"}
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def test_citation_names_every_paper_with_all_of_its_authors(citation):
         )
         for r in citation["references"]
     }
-    assert len(citation["references"]) == len(PAPERS) == 5
+    assert len(citation["references"]) == len(PAPERS) == 7
     assert written == {(KINDS[p.kind], p.title, p.authors, p.year, p.venue, p.url) for p in PAPERS.values()}
 
 

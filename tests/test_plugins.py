@@ -162,7 +162,7 @@ def test_a_subclass_of_a_plugins_class_counts_as_the_plugins(write):
         ("import nothing_of_this_name\n", r"mine\.py fails at line 1 \(ModuleNotFoundError: No module"),
         ("raise RuntimeError('two\\nlines')\n", r"mine\.py fails at line 1 \(RuntimeError: two\\nlines\)"),
         ("import sys\nsys.exit(3)\n", r"mine\.py fails at line 2 \(SystemExit: 3\)"),
-        ("x = 1\n", r"mine\.py registers no measure, teacher, student, distribution or schedule"),
+        ("x = 1\n", r"mine\.py registers no measure, activation, teacher, student, distribution or schedule"),
         (MEASURE.replace("own_number", "rho_mean"), r"registers the measure 'rho_mean', which exists already"),
         (LAW.replace('"doubled"', '"sphere"'), r"fails at line 5 .*kind 'sphere'.*Sphere and Doubled"),
         (
@@ -227,3 +227,31 @@ def test_the_hash_with_a_plugin_is_the_same_in_another_process(write):
     words = [sys.executable, "-c", code, str(write(LAW)), json.dumps(values)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60)
     assert done.stdout.strip() == TeacherStudent(**values).hash
+
+
+ACTIVATION = """
+from tutelage.networks import activation
+
+@activation
+def softsign(u):
+    return u / (1 + u.abs())
+"""
+
+
+def test_an_activation_of_a_plugin_works_in_yaml_and_its_file_enters_the_hash(tmp_path):
+    file = tmp_path / "softsign.py"
+    file.write_text(ACTIVATION)
+    plugin = load_plugin(file)
+    assert plugin.names == ("activation softsign",)
+    values = EXPERIMENT | {"student": EXPERIMENT["student"] | {"activation": "softsign"}}
+    experiment = TeacherStudent(**values)
+    assert experiment.description()["plugins"] == [plugin.digest]
+    (result,) = schedule([experiment], Store(tmp_path / "results"))
+    assert result.weights().activation == "softsign"
+    assert TeacherStudent(**EXPERIMENT).hash == PINNED
+
+
+def test_a_function_without_a_file_is_trained_but_not_stored(tmp_path):
+    student = EXPERIMENT["student"] | {"activation": lambda u: u.sin()}
+    with pytest.raises(TutelageError, match="comes from no plugin file"):
+        TeacherStudent(**EXPERIMENT | {"student": student}).hash  # noqa: B018

@@ -31,13 +31,17 @@ def not_kept(error: Exception) -> None:
         _LOG.warning("compiled code could not be kept on disk and is compiled at every start: %s", error)
 
 
-def compiled(function):
-    """An entry point, compiled when it is first called and kept on disk where there is a folder for it."""
+def compiled(function, exact: bool = False):
+    """An entry point, compiled when it is first called and kept on disk where there is a folder for it.
+
+    exact: products and sums are rounded one by one, as NumPy and torch round them.
+    """
+    options = OPTIONS | ({"fastmath": False} if exact else {})
     try:
-        entry = njit(cache=True, **OPTIONS)(function)
+        entry = njit(cache=True, **options)(function)
     except RuntimeError as error:  # numba found no folder it may write to
         not_kept(error)
-        return njit(**OPTIONS)(function)
+        return njit(**options)(function)
     _forgive_old_files(entry)
     return entry
 

@@ -59,6 +59,17 @@ def keys(seeds: Sequence[int] | Tensor, stream: str, device: torch.device | str 
     return mix(mix(seeds + signed(GOLDEN)) + signed(name))
 
 
+def substreams(key: Tensor, start: int, stop: int) -> Tensor:
+    """Keys of the streams start .. stop-1 of each stream, one per step of a training: int64 [S] -> [S, stop - start].
+
+    >>> one, several = substreams(keys([5], "x"), 7, 8), substreams(keys([4, 5], "x"), 0, 9)
+    >>> bool(one[0, 0] == several[1, 7])
+    True
+    """
+    counters = torch.arange(start, stop, dtype=torch.int64, device=key.device)
+    return bits(key, counters)
+
+
 def bits(key: Tensor, counters: Tensor) -> Tensor:
     """64 random bits for each key and counter: [S], [K] -> int64 [S, K]."""
     inner = mix(key.unsqueeze(-1) + counters * signed(GOLDEN))

@@ -56,7 +56,9 @@ class Paper:
           url = {https://proceedings.mlr.press/v119/tian20a.html},
         }
         """
-        place = {"inproceedings": "booktitle", "phdthesis": "school", "misc": "howpublished"}[self.kind]
+        place = {"inproceedings": "booktitle", "phdthesis": "school", "misc": "howpublished", "article": "journal"}[
+            self.kind
+        ]
         fields = {
             "author": " and ".join(f"{family}, {given}" for family, given in self.authors),
             "title": f"{{{self.title}}}",
@@ -116,6 +118,31 @@ _ALL = (
         "Institute of Science and Technology Austria",
         "https://doi.org/10.15479/at:ista:9418",
         "phdthesis",
+    ),
+    Paper(
+        "saad1995",
+        "Saad and Solla 1995",
+        (("Saad", "David"), ("Solla", "Sara A.")),
+        1995,
+        "On-line learning in soft committee machines",
+        "Physical Review E 52(4):4225-4243",
+        "https://doi.org/10.1103/PhysRevE.52.4225",
+        "article",
+    ),
+    Paper(
+        "goldt2019",
+        "Goldt et al. 2019",
+        (
+            ("Goldt", "Sebastian"),
+            ("Advani", "Madhu S."),
+            ("Saxe", "Andrew M."),
+            ("Krzakala", "Florent"),
+            ("Zdeborová", "Lenka"),
+        ),
+        2019,
+        "Dynamics of stochastic gradient descent for two-layer neural networks in the teacher-student setup",
+        "NeurIPS 32",
+        "https://arxiv.org/abs/1906.08632",
     ),
 )
 

@@ -1,4 +1,4 @@
-"""Plugins: a measure, teacher, student, distribution, schedule, experiment, study or theorem from a user's own file.
+"""Plugins: a measure, activation, teacher, student, distribution, schedule, experiment, study or theorem of a user.
 
 A plugin is a Python file that uses the same decorators and base classes as the package. It is named on the command
 line (``--with FILE.py``) or loaded with :func:`load_plugin`, never named inside an experiment: experiments cannot run
@@ -23,6 +23,7 @@ from typing import Any
 
 from tutelage.errors import TutelageError
 from tutelage.measures.registry import MEASURES
+from tutelage.networks.activations import ACTIVATIONS, Activation, registered_by_user
 from tutelage.settings import Recipe, Settings, one_line
 
 
@@ -71,9 +72,14 @@ def load_source(source: bytes, path: str | Path) -> Plugin:
 
 def used_by(settings: Settings) -> list[str]:
     """Digests of the plugins that settings come from, at any depth, in order; none for what the package has itself."""
-    if not _ORIGINS:
-        return []
-    return sorted({_ORIGINS[thing] for thing in _things(settings) if thing in _ORIGINS})
+    things = list(_things(settings))
+    for thing in things:
+        if isinstance(thing, Activation) and thing not in _ORIGINS and registered_by_user(thing.name):
+            raise TutelageError(
+                f"the activation '{thing.name}' comes from no plugin file, so what it does cannot enter the hash of "
+                "an experiment: put it into a file and load that with tutelage.plugins.load_plugin or --with"
+            )
+    return sorted({_ORIGINS[thing] for thing in things if thing in _ORIGINS})
 
 
 def _things(settings: Settings) -> Iterator[Any]:
@@ -85,6 +91,8 @@ def _things(settings: Settings) -> Iterator[Any]:
                 yield from _things(entry)
             elif name == "measures" and entry in MEASURES:
                 yield MEASURES[entry]
+            elif name in ("activation", "fold") and entry in ACTIVATIONS:
+                yield ACTIVATIONS[entry]
 
 
 def describe(used: Iterable[str]) -> list[str]:
@@ -136,7 +144,8 @@ def _registries() -> dict[str, dict[str, Any]]:
 
     Studies and theorems are there once they were imported, which a plugin that adds to them does.
     """
-    out = {"measure": MEASURES} | {family.__name__.lower(): family.kinds for family in _families()}
+    out: dict[str, dict[str, Any]] = {"measure": MEASURES, "activation": ACTIVATIONS}
+    out |= {family.__name__.lower(): family.kinds for family in _families()}
     for word, module, name in _FURTHER:
         if module in sys.modules:
             out[word] = getattr(sys.modules[module], name)
@@ -184,6 +193,7 @@ def _new(path: Path, before: dict[str, dict[str, Any]]) -> dict[str, Any]:
             new[f"{word} {name}"] = thing
     if not new:
         raise TutelageError(
-            f"{path} registers no measure, teacher, student, distribution or schedule: see the decorator measure_of"
+            f"{path} registers no measure, activation, teacher, student, distribution or schedule: see the decorator "
+            "measure_of"
         )
     return new

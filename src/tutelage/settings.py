@@ -20,6 +20,9 @@ from tutelage.settings_help import Documented, signature, with_parameters
 
 _EACH = "one value per member"  # marks the type of settings that may be a list with one entry per member
 
+ADDED = "left out of the hash at its default"
+"""Marks the type of a setting that was added later, so that hashes of experiments without it stay as they were."""
+
 PerMember = Annotated[float | tuple[float, ...], _EACH]
 """A number for all members, or one number per member."""
 

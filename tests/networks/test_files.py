@@ -157,7 +157,7 @@ def test_a_file_with_a_damaged_description_is_refused(tmp_path, about):
         {"depth": "x"},
         {"depth": None},
         {"slope": "steep"},
-        {"activation": "gelu"},
+        {"activation": "swish"},
         {"depth": 1},
         {"depth": 10**30},
         {"depth": True},

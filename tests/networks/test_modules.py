@@ -125,7 +125,7 @@ def test_an_activation_torch_does_not_have_is_refused_by_name(random_network):
     ("parts", "message"),
     [
         (lambda: [nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(4, 3)], "layer 0 is a Conv2d"),
-        (lambda: [nn.Linear(4, 5), nn.Sigmoid(), nn.Linear(5, 3)], "layer 1 is a Sigmoid"),
+        (lambda: [nn.Linear(4, 5), nn.Softsign(), nn.Linear(5, 3)], "layer 1 is a Softsign"),
         (lambda: [nn.Linear(4, 5), nn.ReLU6(), nn.Linear(5, 3)], "layer 1 is a ReLU6"),
         (lambda: [nn.Linear(4, 5), nn.Dropout(), nn.PReLU(), nn.Linear(5, 3)], "layer 2 is a PReLU"),
         (lambda: [nn.BatchNorm1d(4), nn.Linear(4, 3)], "layer 0 is a BatchNorm1d"),

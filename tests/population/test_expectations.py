@@ -91,8 +91,8 @@ def test_what_has_no_closed_form_here_is_refused():
         units_of(Network((torch.ones(1, 2, 3), torch.ones(1, 3, 1)), (torch.ones(1, 3), torch.zeros(1, 1))))
     with pytest.raises(TutelageError, match="two layers"):
         units_of(Network((torch.ones(1, 2, 3), torch.ones(1, 3, 3), torch.ones(1, 3, 1))))
-    with pytest.raises(TutelageError, match="no closed form"):
-        Units(teacher.w, teacher.c, "tanh")
+    with pytest.raises(TutelageError, match="unknown activation 'swish'"):
+        Units(teacher.w, teacher.c, "swish")
     with pytest.raises(TutelageError, match="3 inputs"):
         loss(teacher, Units(randn(3, 2, 4), randn(3, 2, 2)))
     with pytest.raises(TutelageError, match="different activations"):

@@ -120,4 +120,4 @@ def test_a_zero_vector_is_an_idle_unit(kind):
 
 def test_an_activation_without_a_closed_form_is_refused():
     with pytest.raises(TutelageError, match="activation with a closed form"):
-        kernel(vectors(1, 1, 2), vectors(1, 1, 2), "tanh")
+        kernel_hessians(vectors(1, 1, 2), vectors(1, 1, 2), "tanh")

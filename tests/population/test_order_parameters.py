@@ -6,10 +6,11 @@ import pytest
 import torch
 
 from tutelage import TutelageError
+from tutelage.networks.activations import value_and_derivative
 from tutelage.population.expectations import Units, loss
 from tutelage.population.flow import flow
 from tutelage.population.kernels import KINDS
-from tutelage.population.online import _activated, online_sgd
+from tutelage.population.online import online_sgd
 from tutelage.population.order_parameters import Overlaps, change, follow_overlaps, noise_term, overlaps
 
 START = torch.tensor([[0.6, 0.1, 0.5, 0.0], [0.1, 0.7, 0.0, 0.5]], dtype=torch.float64)
@@ -48,8 +49,8 @@ def test_every_term_against_samples_of_one_step(kind):
     g = torch.Generator().manual_seed(3)
     x = torch.randn(200_000, 6, dtype=torch.float64, generator=g)
     lam, rho = x @ students.w[0].T, x @ teacher.w[0].T
-    value, bend = _activated(lam, kind, 0.3)
-    taught = _activated(rho, kind, 0.3)[0] @ teacher.c[0]
+    value, bend = value_and_derivative(kind, lam, 0.3)
+    taught = value_and_derivative(kind, rho, 0.3)[0] @ teacher.c[0]
     error = value @ students.c[0] - taught - noise * torch.randn(*taught.shape, dtype=torch.float64, generator=g)
     delta = bend * (error @ students.c[0].T)
     drift = delta[:, :, None] * lam[:, None, :]

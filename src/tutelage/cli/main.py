@@ -35,6 +35,7 @@ COMMANDS = {
     "prune": ("prune:prune", "Remove units without changing the function, with a proof."),
     "identify": ("identify:identify", "Reconstruct the weights of a network from its values alone."),
     "distil": ("distil:distil", "Train a student network on the outputs of a teacher network."),
+    "studio": ("studio:studio", "Watch students learn on a live page in the browser."),
     "engines": ("engines:engines", "List training engines, and measure their speed."),
     "data": ("data:app", "Fetch, list and check data sets."),
 }

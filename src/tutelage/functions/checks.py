@@ -9,6 +9,7 @@ from torch import Tensor
 
 from tutelage.errors import TutelageError
 from tutelage.networks import Network, to_network
+from tutelage.networks.activations import find, piecewise_linear
 from tutelage.networks.forward import stacked_points
 
 PRECISIONS = (torch.bfloat16, torch.float16, torch.float32, torch.float64)
@@ -54,6 +55,11 @@ def as_network(network: object, name: str = "network") -> Network:
     """
     if not isinstance(network, Network):
         network = to_network(network, name)
+    if find(network.activation).gate is None:
+        raise TutelageError(
+            f"the {name} has the activation '{network.activation}', which is not piecewise linear: "
+            f"this needs one of {', '.join(piecewise_linear())}"
+        )
     if network.dtype not in PRECISIONS:
         allowed = ", ".join(str(p).removeprefix("torch.") for p in PRECISIONS)
         raise TutelageError(

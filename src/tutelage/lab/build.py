@@ -2,6 +2,7 @@
 
 import threading
 from functools import lru_cache
+from typing import cast
 
 import torch
 
@@ -25,11 +26,12 @@ def build(experiment: TeacherStudent, device: torch.device | str = "cpu") -> tup
     Returns
     -------
     teacher, students, inputs
-        Two networks with S members each, and the points.
+        Two networks with S members each (a teacher without units is a :class:`BlackBox`), and the points.
     """
     dtype = getattr(torch, experiment.precision)
     with _one_at_a_time:
-        teacher = experiment.teacher.build(experiment.seeds, experiment.inputs, dtype, device)
+        built = experiment.teacher.build_all(experiment.seeds, experiment.inputs, dtype, device)
+        teacher = cast(Network, built)  # a black box serves wherever outputs alone are needed
         students = experiment.student.build(teacher, experiment.seeds)
         inputs = _inputs(experiment, teacher)
         if teacher.device.type == "cuda":

@@ -26,7 +26,7 @@ import numpy as np
 
 from tutelage.errors import unknown
 from tutelage.printing import printed
-from tutelage.settings import Settings, per_member_names
+from tutelage.settings import ADDED, Settings, per_member_names
 
 if TYPE_CHECKING:
     from tutelage.lab.context import Context
@@ -176,8 +176,15 @@ def plain(settings: Settings) -> dict[str, Any]:
 
 
 def complete(settings: Settings) -> dict[str, Any]:
-    """Settings as plain data with every default, so that a default that is changed later changes nothing stored."""
-    return {name: _plain(getattr(settings, name), complete) for name in type(settings).model_fields}
+    """Settings as plain data with every default, so that a default that is changed later changes nothing stored.
+
+    Settings marked as ``ADDED`` are left out at their default: hashes from before they existed stay as they were.
+    """
+    return {
+        name: _plain(getattr(settings, name), complete)
+        for name, field in type(settings).model_fields.items()
+        if ADDED not in field.metadata or getattr(settings, name) != field.get_default(call_default_factory=True)
+    }
 
 
 def flat(settings: Settings, prefix: str = "") -> dict[str, Any]:

@@ -74,8 +74,8 @@ def split(experiment: TeacherStudent) -> list[TeacherStudent]:
     members = len(experiment.seeds)
     most = max(1, min(EXPERIMENT_MEMBERS, int(EXPERIMENT_WORK * members / work(experiment))))
     if (
-        members <= most or experiment.inputs.shared
-    ):  # shared points are those of the first seed, which other experiments would lack
+        members <= most or experiment.inputs.shared or experiment.teacher.shared
+    ):  # what is shared is that of the first seed, which other experiments would lack
         return [experiment]
     parts = math.ceil(members / most)
     ends = [members * part // parts for part in range(parts + 1)]
@@ -110,9 +110,17 @@ class Piece:
             (student.activation, student.slope, student.bias),
             self.experiment.inputs.train,
             training,
+            (self.experiment.inputs, _architecture(self.experiment)) if training.generated else None,
             self.experiment.record.steps(self.experiment.steps),
             self.experiment.precision,
         )
+
+
+def _architecture(experiment: TeacherStudent) -> tuple:
+    """What teachers must share to label fresh points side by side."""
+    teacher = experiment.teacher
+    kind = getattr(teacher, "activation", ""), getattr(teacher, "slope", 0.0), getattr(teacher, "bias", None) is None
+    return teacher.kind, teacher.widths(), kind, experiment.seeds[0] if experiment.inputs.shared else None
 
 
 def loads(experiments: Sequence[TeacherStudent], device: torch.device) -> list[list[Piece]]:
@@ -131,7 +139,8 @@ def cut(experiment: TeacherStudent, room: int) -> list[Piece]:
     experiment.
     """
     members = len(experiment.seeds)
-    if experiment.inputs.shared:  # one set of points, that of the first seed: it takes no more room for many members
+    # what is shared is that of the first seed; one set of points takes no more room for many members
+    if experiment.inputs.shared or experiment.teacher.shared:
         return [Piece(experiment, experiment)]
     most = max(1, room * members // Piece(experiment, experiment).bytes)
     starts = range(0, members, most)

@@ -70,13 +70,28 @@ def _nullable(value: np.ndarray) -> pa.Array:
 
 
 def _entries(axis: str, teacher: tuple[int, ...], students: tuple[int, ...]) -> dict[str, np.ndarray]:
-    """Index columns of one member at one step; layers count from 1, units from 0 in their layer."""
+    """Index columns of one member at one step; layers count from 1, units from 0 in their layer.
+
+    Where teacher and students differ in depth, pairs are of all units; the layer is that of the student unit, and
+    teacher units count through all their layers.
+    """
+    m, n = teacher[1:-1], students[1:-1]
+    if axis == "member":
+        return {}
+    if axis == "pair" and len(m) != len(n):
+        units = _entries("unit", teacher, students)
+        columns = {name: np.tile(column, sum(m)) for name, column in units.items()}
+        taught = np.repeat(np.arange(sum(m), dtype=np.int32), sum(n))
+        return {"layer": columns["layer"], "teacher": taught, "unit": columns["unit"]}
+    layers: dict[str, list[tuple[int, ...]]] = {
+        "layer": [() for _ in n],
+        "teacher": [(a,) for a in m],
+        "unit": [(b,) for b in n],
+    }
+    sizes = layers[axis] if axis in layers else list(zip(m, n, strict=True))
     grids = []
-    for layer, (m, n) in enumerate(zip(teacher[1:-1], students[1:-1], strict=True), start=1):
-        sizes = {"layer": (1,), "teacher": (1, m), "unit": (1, n), "pair": (1, m, n)}.get(axis)
-        if sizes is None:
-            return {}
-        grid = np.indices(sizes, dtype=np.int32).reshape(len(sizes), -1)
+    for layer, size in enumerate(sizes, start=1):
+        grid = np.indices((1, *size), dtype=np.int32).reshape(len(size) + 1, -1)
         grid[0] = layer
         grids.append(grid)
     return dict(zip(INDEX[axis], np.concatenate(grids, axis=1), strict=True))

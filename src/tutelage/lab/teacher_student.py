@@ -12,6 +12,7 @@ from tutelage.errors import TutelageError
 from tutelage.lab.experiment import Experiment, plain
 from tutelage.lab.yaml_file import read_table
 from tutelage.measures import MEASURES, STANDARD, find
+from tutelage.measures.report import applicable
 from tutelage.plugins import describe, used_by
 from tutelage.settings import Settings, check_per_member
 from tutelage.training import Training
@@ -154,16 +155,32 @@ class TeacherStudent(Experiment, kind="students", numerics=1):
         return self
 
     @model_validator(mode="after")
+    def _agrees(self) -> "TeacherStudent":
+        wanted = getattr(self.student, "parameterisation", self.training.parameterisation)
+        if wanted != self.training.parameterisation:
+            raise ValueError(
+                f"'training.parameterisation' is '{self.training.parameterisation}' and that of the student '{wanted}':"
+                " give both the same"
+            )
+        if self.teacher.kind == "none" and self.training.sampling == "online":
+            raise ValueError("'training.sampling' cannot be 'online' without a teacher: use 'replacement' or 'epochs'")
+        applicable(self.record.measures, self.teacher.widths())
+        return self
+
+    @model_validator(mode="after")
     def _can_be_held(self) -> "TeacherStudent":
         """Numbers that no machine holds are a slip of the keyboard, and rejected before they are asked for."""
         teacher = self.teacher.widths()
         points = max(self.inputs.train, self.inputs.evaluate) * (teacher[0] + teacher[-1])
         if points > _NUMBERS:
             raise ValueError(f"'inputs': the points and labels of one member are {points:.2g} numbers, give fewer")
+        if len(teacher) == 2 and self.student.hidden is None:
+            raise ValueError("'student.hidden' is needed: the teacher has no hidden layers whose widths could be used")
         try:
             widths = self.student.widths(teacher)
         except OverflowError:  # the rounded width is infinite
             raise ValueError("'student': its layers are too wide to be counted, give a smaller width_factor") from None
+        self.training.layer_factors(widths)  # raises an error where layers are named that are not there
         for name, layers in (("teacher", teacher), ("student", widths)):
             weights = sum((a + 1) * b for a, b in pairwise(layers))
             if weights > _NUMBERS:

@@ -43,7 +43,9 @@ class TrainedStudents(Result[TeacherStudent]):
         return self._network(f"students-{step}.safetensors")
 
     def teacher(self) -> Network:
-        """The teachers."""
+        """The teachers; a teacher without units is not stored."""
+        if not (self.folder / "teacher.safetensors").exists():
+            raise TutelageError(f"a teacher of the kind '{self.experiment.teacher.kind}' has no weights to read")
         return self._network("teacher.safetensors")
 
     def _network(self, name: str) -> Network:
@@ -67,21 +69,28 @@ class Trained:
     report: Report
     kept: dict[str, Network]
     diverged_at: Tensor
+    stopped_at: Tensor
     engine: str
     seconds: float
     training_seconds: float
     threads: int
     stack: list[int]
+    why: str = ""
 
     def about(self, experiment: TeacherStudent) -> dict[str, Any]:
         """What the log says of it."""
-        steps = self.diverged_at.tolist()
+        ends = {"diverged": self.diverged_at.tolist(), "stopped": self.stopped_at.tolist()}
+        members = {
+            name: {str(seed): step for seed, step in zip(experiment.seeds, steps, strict=True) if step >= 0}
+            for name, steps in ends.items()
+        }
         return {
             "engine": self.engine,
+            "why": self.why,
             "threads": self.threads,
             "stack": self.stack,
             "seeds": list(experiment.seeds),
-            "diverged": {str(seed): step for seed, step in zip(experiment.seeds, steps, strict=True) if step >= 0},
+            **members,
             "seconds": round(self.seconds, 3),
             "training_seconds": round(self.training_seconds, 3),
         }

@@ -19,11 +19,12 @@ from tutelage.lab.memory import keep_freed_memory
 from tutelage.lab.teacher_student import TeacherStudent
 from tutelage.lab.trained_students import Trained
 from tutelage.measures import Report
-from tutelage.measures.report import Recorder
-from tutelage.networks import Network, concatenate
+from tutelage.measures.report import Recorder, applicable
+from tutelage.networks import BlackBox, Network, concatenate
 from tutelage.training import Task
 from tutelage.training.inputs import Inputs
-from tutelage.training.train import follow, make_task
+from tutelage.training.make_task import make_task
+from tutelage.training.train import TrainingEnd, follow
 
 log = logging.getLogger(__name__)
 
@@ -42,11 +43,13 @@ class TrainedPiece:
     report: Report
     kept: dict[str, Network]
     diverged_at: Tensor
+    stopped_at: Tensor
     engine: str
     seconds: float
     training_seconds: float
     threads: int
     stack: int
+    why: str
 
 
 Load = Sequence[Piece]
@@ -76,11 +79,11 @@ def _whole(experiment: TeacherStudent, parts: Sequence[TrainedPiece]) -> Trained
     first = parts[0].report
     values = {name: np.concatenate([part.report[name] for part in parts], axis=1) for name in first.values}
     kept = {name: concatenate([part.kept[name] for part in parts]) for name in parts[0].kept}
-    diverged = torch.cat([part.diverged_at for part in parts])
+    diverged, stopped = (torch.cat([getattr(p, name) for p in parts]) for name in ("diverged_at", "stopped_at"))
     seconds = sum(part.seconds for part in parts)
     training = sum(part.training_seconds for part in parts)
     how = parts[0].engine, seconds, training, parts[0].threads, [part.stack for part in parts]
-    return Trained(Report(first.steps, values), kept, diverged, *how)
+    return Trained(Report(first.steps, values), kept, diverged, stopped, *how, parts[0].why)
 
 
 def train_loads(stacks: Sequence[Load], device: torch.device, engine: str, tell: OnProgress) -> Iterator[TrainedPiece]:
@@ -116,21 +119,36 @@ def train_loads(stacks: Sequence[Load], device: torch.device, engine: str, tell:
             raise
 
 
+def _joined(teachers: Sequence[Network | BlackBox]) -> Network | BlackBox:
+    networks = [teacher for teacher in teachers if isinstance(teacher, Network)]
+    return concatenate(networks) if networks else teachers[0].expand(sum(t.members for t in teachers))
+
+
+def _labels(inputs: Sequence[Inputs]) -> tuple[Tensor | None, Tensor | None]:
+    """Labels of data sets for training and evaluation points, where there are any."""
+    if inputs[0].train_labels is None:
+        return None, None
+    train = torch.cat([x.train_labels for x in inputs if x.train_labels is not None])
+    return train, torch.cat([x.evaluate_labels for x in inputs if x.evaluate_labels is not None])
+
+
 class _Group:
     """Pieces of a load whose teachers have one shape: built side by side, and measured together."""
 
     def __init__(self, pieces: Sequence[Piece], begin: int, device: torch.device) -> None:
         self.pieces = pieces
         built = [build(piece.experiment, device) for piece in pieces]
-        self.teacher = concatenate([teacher for teacher, _, _ in built])
+        self.teacher = _joined([teacher for teacher, _, _ in built])
         self.students = concatenate([students for _, students, _ in built])
         self.task = Task.join(
             [make_task(s, t, x, p.experiment.training) for (t, s, x), p in zip(built, pieces, strict=True)]
         )
         evaluate = built[0][2].evaluate if len(built) == 1 else torch.cat([x.evaluate for _, _, x in built])
-        self.recorder = Recorder(
-            self.teacher, Inputs(self.task.points, evaluate, self.task.seeds), pieces[0].experiment.record.measures
+        points = Inputs(
+            self.task.points, evaluate, self.task.seeds, built[0][2].distribution, *_labels([x for _, _, x in built])
         )
+        measures = applicable(pieces[0].experiment.record.measures, self.teacher)
+        self.recorder = Recorder(self.teacher, points, measures)
         self.place = slice(begin, begin + self.students.members)
         self.kept: dict[int, Network] = {}
 
@@ -140,20 +158,20 @@ class _Group:
         if experiment.record.weights == "all" or (experiment.record.weights == "last" and step == experiment.steps):
             self.kept[step] = mine.to("cpu")
 
-    def parts(
-        self, diverged_at: Tensor, engine: str, seconds: float, training: float, threads: int
-    ) -> Iterator[TrainedPiece]:
+    def parts(self, ended: TrainingEnd, seconds: float, training: float, threads: int) -> Iterator[TrainedPiece]:
         """The group taken apart again; times are shared out by the work of each piece."""
-        report, teacher, begin = self.recorder.report(), self.teacher.to("cpu"), 0
+        report, begin = self.recorder.report(), 0
+        teacher = self.teacher.to("cpu") if isinstance(self.teacher, Network) else None
         for piece in self.pieces:
             end = begin + len(piece.experiment.seeds)
             own = Report(report.steps, {name: value[:, begin:end] for name, value in report.values.items()})
-            kept = {"teacher": teacher[begin:end]}
+            kept = {"teacher": teacher[begin:end]} if teacher else {}
             kept |= {f"students-{step}": network[begin:end] for step, network in self.kept.items()}
-            lost = diverged_at[self.place][begin:end]
+            lost, stopped = (a[self.place][begin:end] for a in (ended.diverged_at, ended.stopped_at))
             share = work(piece.experiment)
             times = seconds * share, training * share
-            yield TrainedPiece(piece, own, kept, lost, engine, *times, threads, len(diverged_at))
+            how = ended.engine, *times, threads, len(ended.diverged_at), ended.why
+            yield TrainedPiece(piece, own, kept, lost, stopped, *how)
             begin = end
 
 
@@ -175,15 +193,15 @@ def _train(load: Load, device: torch.device, engine: str, tell: OnProgress) -> l
 
     steps, per_step = load[0].experiment.record.steps(load[0].experiment.steps), total / load[0].experiment.steps
     begin = time.perf_counter()
-    diverged_at, used = follow(students, task, steps, record, engine, lambda done: tell(done * per_step))
+    ended = follow(students, task, steps, record, engine, lambda done: tell(done * per_step))
     end = time.perf_counter()
     log.info(
         "%d experiments or pieces, %d students, on %s in %.1f s: building %.1f, training %.1f, recording %.1f",
-        *(len(load), students.members, used, end - start, begin - start, end - begin - recording, recording),
+        *(len(load), students.members, ended.engine, end - start, begin - start, end - begin - recording, recording),
     )
     times = (end - start) / total, (end - begin - recording) / total
     threads = torch.get_num_threads()
-    return [part for group in groups for part in group.parts(diverged_at, used, *times, threads)]
+    return [part for group in groups for part in group.parts(ended, *times, threads)]
 
 
 def _measured_alike(piece: Piece) -> tuple:

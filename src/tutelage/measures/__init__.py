@@ -2,7 +2,9 @@
 
 from tutelage.discover import import_all
 from tutelage.measures.correlation import RECOVERED, correlations
+from tutelage.measures.curvature import hessian_eigenvalues
 from tutelage.measures.diagnosis import Diagnosis, diagnose
+from tutelage.measures.kernels import tangent_kernel
 from tutelage.measures.losses import half_squares
 from tutelage.measures.modules import LayerMatch, match_modules
 from tutelage.measures.registry import MEASURES, Measure, find, measure_of
@@ -31,9 +33,11 @@ __all__ = [
     "diagnose",
     "find",
     "half_squares",
+    "hessian_eigenvalues",
     "match_modules",
     "measure",
     "measure_of",
     "second_moments",
     "similarity",
+    "tangent_kernel",
 ]

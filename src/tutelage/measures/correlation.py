@@ -64,11 +64,15 @@ def _cosines(first: tuple[Tensor, Tensor], second: tuple[Tensor, Tensor]) -> Ten
 
 
 def by_layer(s: Snapshot) -> list[Tensor]:
-    """The correlation matrix of every hidden layer, [S, m_l, n_l] each, on the evaluation points."""
+    """The correlation matrix of every hidden layer of the students, [S, m_l, n_l] each, on the evaluation points.
+
+    Where teacher and students differ in depth, every layer of the students is compared with all units of the teacher,
+    [S, sum of m_l, n_l].
+    """
     if moments.applies(s):
         return [moments.correlations(s, lambda: _centred(s.teacher_activity.features[1]))]
     layers = s.hidden_layers
-    taught = s.once_for_all("centred", lambda: [_centred(s.teacher_activity.features[layer]) for layer in layers])
+    taught = s.once_for_all("centred", lambda: _teacher_layers(s))
     return s.once(
         "correlations",
         lambda: [
@@ -78,38 +82,63 @@ def by_layer(s: Snapshot) -> list[Tensor]:
     )
 
 
+def _teacher_layers(s: Snapshot) -> list[tuple[Tensor, Tensor]]:
+    """What each hidden layer of the students is compared with: the teacher's layer, or all its units."""
+    centred = [_centred(f) for f in s.teacher_activity.features[1:-1]]
+    if len(centred) == len(s.hidden_layers):
+        return centred
+    everything = torch.cat([c for c, _ in centred], dim=2), torch.cat([n for _, n in centred], dim=1)
+    return [everything] * len(s.hidden_layers)
+
+
+def like_depths(s: Snapshot) -> bool:
+    """Whether teacher and students have as many layers, so that like layers are compared."""
+    return s.teacher.depth == s.students.depth
+
+
 @measure_of("pair")
 def correlation(s: Snapshot) -> Tensor:
     """rho_jk of every teacher unit j with every student unit k (Tian 2020, eq. 9)."""
     layers = by_layer(s)
+    if not like_depths(s):
+        return torch.cat(layers, dim=2)
     return layers[0] if len(layers) == 1 else torch.cat([c.flatten(1) for c in layers], dim=1)
 
 
-@measure_of("unit")
+@measure_of("unit", of_teacher_units=True)
 def specialisation(s: Snapshot) -> Tensor:
     """max_j rho_jk: how well the best teacher unit explains student unit k."""
     return torch.cat([c.amax(1) for c in by_layer(s)], dim=1)
 
 
-@measure_of("unit")
+@measure_of("unit", of_teacher_units=True)
 def best_teacher(s: Snapshot) -> Tensor:
-    """argmax_j rho_jk: the teacher unit (counted from 0 in its layer) that student unit k resembles most."""
+    """argmax_j rho_jk: the teacher unit that student unit k resembles most, counted from 0 in its layer.
+
+    Where teacher and students differ in depth it is counted through all layers of the teacher.
+    """
     return torch.cat([c.argmax(1) for c in by_layer(s)], dim=1)
 
 
 @measure_of("teacher")
 def best_correlation(s: Snapshot) -> Tensor:
     """max_k rho_jk: how well teacher unit j is found by its best student unit."""
-    return torch.cat([c.amax(2) for c in by_layer(s)], dim=1)
+    return _best(s)
 
 
 @measure_of("teacher")
 def recovered(s: Snapshot) -> Tensor:
     """Whether max_k rho_jk > 0.95; for other thresholds compare ``best_correlation``."""
-    return torch.cat([c.amax(2) > RECOVERED for c in by_layer(s)], dim=1)
+    return _best(s) > RECOVERED
 
 
-@measure_of("layer")
+def _best(s: Snapshot) -> Tensor:
+    """max_k rho_jk of every teacher unit: [S, sum of m_l]."""
+    layers = by_layer(s)
+    return torch.cat([c.amax(2) for c in layers], dim=1) if like_depths(s) else torch.cat(layers, dim=2).amax(2)
+
+
+@measure_of("layer", of_teacher_units=True)
 def rho_mean(s: Snapshot) -> Tensor:
     """mean_j max_k rho_jk of every hidden layer (Tian 2020, eq. 9)."""
     return torch.stack([c.amax(2).mean(1) for c in by_layer(s)], dim=1)

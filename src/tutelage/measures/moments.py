@@ -15,7 +15,7 @@ from torch import Tensor
 from tutelage.measures.scaling import where_far
 from tutelage.measures.snapshot import Snapshot
 from tutelage.networks import Network
-from tutelage.networks.activations import gate
+from tutelage.networks.activations import find, gate
 
 Arrays = tuple[np.ndarray, ...]
 _TURNS = 4  # pieces of work a thread takes on average, so that a thread that is held up leaves its share to others
@@ -23,10 +23,13 @@ _TURNS = 4  # pieces of work a thread takes on average, so that a thread that is
 
 def applies(s: Snapshot) -> bool:
     """Whether this module can do the work: two layers, on a CPU, in one precision, no gradients asked for."""
+    if not isinstance(s.teacher, Network) or s.evaluate_labels is not None:
+        return False
     arrays = (*s.teacher.parameters, *s.students.parameters, s.evaluate)
     ends = [(network.members, network.inputs, network.outputs) for network in (s.teacher, s.students)]
     return (
         s.teacher.depth == s.students.depth == 2
+        and all(find(network.activation).gate is not None for network in (s.teacher, s.students))
         and {a.device.type for a in arrays} == {"cpu"}
         and {a.dtype for a in arrays} in ({torch.float32}, {torch.float64})
         and not (torch.is_grad_enabled() and any(a.requires_grad for a in arrays))
@@ -40,7 +43,7 @@ def losses(s: Snapshot) -> Tensor:
 
     The teacher's outputs come from the same routine as the students', so that a student that is the teacher has J = 0.
     """
-    return _moment(s, "losses", lambda: (_outputs(s.teacher, s.evaluate),))
+    return _moment(s, "losses", lambda: (_outputs(s.teacher_network, s.evaluate),))
 
 
 def correlations(s: Snapshot, centred: Callable[[], tuple[Tensor, Tensor]]) -> Tensor:

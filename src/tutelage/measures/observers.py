@@ -23,6 +23,7 @@ def observations(teacher: Tensor, students: Tensor) -> Tensor:
 
 def _by_layer(s: Snapshot) -> list[Tensor]:
     teacher, students = s.teacher_training_activity.features, s.training_activity.features
+    s.need_like_layers("observers")
     return s.once("observations", lambda: [observations(teacher[i], students[i]) for i in s.hidden_layers])
 
 

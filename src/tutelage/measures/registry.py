@@ -6,7 +6,7 @@ from typing import Literal
 
 from torch import Tensor
 
-from tutelage.errors import unknown
+from tutelage.errors import TutelageError, unknown
 from tutelage.measures.snapshot import Snapshot
 from tutelage.networks import Network
 
@@ -24,29 +24,47 @@ class Measure:
     axis
         What the entries after the member axis are: nothing ("member", [S]), hidden layers ("layer", [S, L-1]), teacher
         units ("teacher", [S, m]), student units ("unit", [S, n]) or pairs of both ("pair", [S, m, n]; for several
-        hidden layers [S, sum of m_l n_l]). Units of several layers follow one another from below.
+        hidden layers [S, sum of m_l n_l]; where teacher and students differ in depth all pairs, [S, sum of m_l, sum of
+        n_l]). Units of several layers follow one another from below.
     function
         From a :class:`Snapshot` to the values.
+    of_teacher_units
+        Whether the teacher must have units to be compared with.
+    two_layers
+        Whether it is defined for two-layer networks only.
     """
 
     name: str
     axis: Axis
     function: Callable[[Snapshot], Tensor]
+    of_teacher_units: bool = False
+    two_layers: bool = False
 
     def __call__(self, snapshot: Snapshot) -> Tensor:
+        if self.two_layers and not snapshot.teacher.depth == snapshot.students.depth == 2:
+            raise TutelageError(
+                f"the measure '{self.name}' is defined for two-layer networks, and the teacher has "
+                f"{snapshot.teacher.depth} layers and the students {snapshot.students.depth}"
+            )
         return self.function(snapshot)
 
 
 MEASURES: dict[str, Measure] = {}
 
 
-def measure_of(axis: Axis) -> Callable[[Callable[[Snapshot], Tensor]], Measure]:
+def measure_of(
+    axis: Axis, of_teacher_units: bool | None = None, two_layers: bool = False
+) -> Callable[[Callable[[Snapshot], Tensor]], Measure]:
     """Decorator that registers a function as a measure under its own name.
 
     Parameters
     ----------
     axis
         What the entries after the member axis are; see :class:`Measure`.
+    of_teacher_units
+        Whether the teacher must have units; default: for the axes "teacher" and "pair".
+    two_layers
+        Whether it is defined for two-layer networks only.
 
     Returns
     -------
@@ -55,7 +73,8 @@ def measure_of(axis: Axis) -> Callable[[Callable[[Snapshot], Tensor]], Measure]:
     """
 
     def register(function: Callable[[Snapshot], Tensor]) -> Measure:
-        measure = Measure(function.__name__, axis, function)
+        needs = axis in ("teacher", "pair") if of_teacher_units is None else of_teacher_units
+        measure = Measure(function.__name__, axis, function, needs, two_layers)
         measure_doc = function.__doc__
         object.__setattr__(measure, "__doc__", measure_doc)
         MEASURES[measure.name] = measure
@@ -96,4 +115,6 @@ def axis_shape(axis: Axis, teacher: Network | tuple[int, ...], students: Network
         case "unit":
             return (sum(n),)
         case "pair":
+            if len(m) != len(n):
+                return sum(m), sum(n)
             return (m[0], n[0]) if len(m) == 1 else (sum(a * b for a, b in zip(m, n, strict=True)),)

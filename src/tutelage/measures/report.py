@@ -10,7 +10,7 @@ from torch import Tensor
 from tutelage.errors import TutelageError
 from tutelage.measures.registry import Measure, find
 from tutelage.measures.snapshot import Snapshot, slices
-from tutelage.networks import Network
+from tutelage.networks import BlackBox, Network
 from tutelage.printing import printed
 from tutelage.training import Trajectory
 from tutelage.training.inputs import Inputs
@@ -56,10 +56,27 @@ class Report:
         return self.values[name]
 
 
+def applicable(names: Sequence[str], teacher: Network | BlackBox | tuple[int, ...]) -> tuple[str, ...]:
+    """The measures to take of students of this teacher, given by itself or by its widths.
+
+    A teacher without hidden units has nothing to compare units with: such measures are left out of the standard ones,
+    and an error when they are named.
+    """
+    widths = teacher if isinstance(teacher, tuple) else teacher.widths
+    if len(widths) > 2:
+        return tuple(names)
+    needing = [name for name in names if find(name).of_teacher_units]
+    if needing and tuple(names) != STANDARD:
+        raise TutelageError(
+            f"the measure '{needing[0]}' compares with units of the teacher, and this teacher has none: leave it out"
+        )
+    return tuple(name for name in names if name not in needing)
+
+
 class Recorder:
     """Measures students as they pass by; give its ``record`` to ``train(on_record=...)``, then ask for the report."""
 
-    def __init__(self, teacher: Network, inputs: Inputs, names: Sequence[str] = STANDARD) -> None:
+    def __init__(self, teacher: Network | BlackBox, inputs: Inputs, names: Sequence[str] = STANDARD) -> None:
         self.teacher, self.inputs = teacher, inputs
         self.measures = [find(name) for name in names]
         self.steps: list[int] = []
@@ -101,7 +118,8 @@ def measure(trajectory: Trajectory, names: Sequence[str] = STANDARD) -> Report:
     trajectory
         Result of :func:`tutelage.train`.
     names
-        Measures, keys of ``tutelage.measures.MEASURES``.
+        Measures, keys of ``tutelage.measures.MEASURES``. Of the standard ones those that compare with teacher units are
+        left out where the teacher is a function or a data set.
 
     Returns
     -------
@@ -114,7 +132,7 @@ def measure(trajectory: Trajectory, names: Sequence[str] = STANDARD) -> Report:
     >>> "best_correlation" in MEASURES
     True
     """
-    recorder = Recorder(trajectory.teacher, trajectory.inputs, names)
+    recorder = Recorder(trajectory.teacher, trajectory.inputs, applicable(names, trajectory.teacher))
     for step, students in sorted(trajectory.recorded.items()):
         recorder.record(step, students, trajectory.diverged_at)
     return recorder.report()

@@ -21,16 +21,16 @@ def classify(
     """Classify every student unit of one layer.
 
     The first class that applies: *dead* (activation 0 on every sample), *idle* (fan-out norm times the standard
-    deviation of the activation is negligible, so the unit adds at most a constant), *linear* (the gate is the same on
-    every sample), *specialised* (correlation with its best teacher above the threshold, and the best of that teacher's
-    students), *duplicate* (above the threshold but not the best), *unspecialised*.
+    deviation of the activation is negligible, so the unit adds at most a constant), *linear* (the derivative is the
+    same on every sample), *specialised* (correlation with its best teacher above the threshold, and the best of that
+    teacher's students), *duplicate* (above the threshold but not the best), *unspecialised*.
 
     Parameters
     ----------
     correlation
         Correlations of teacher and student units [S, m, n].
     features, gates
-        Activations and gates of the student units [S, N, n].
+        Activations and derivatives (gates of piecewise linear units) of the student units [S, N, n].
     norms
         Fan-out norms [S, n].
     threshold
@@ -61,13 +61,13 @@ def classify(
     return code
 
 
-@measure_of("unit")
+@measure_of("unit", of_teacher_units=True)
 def unit_class(s: Snapshot) -> Tensor:
     """Codes of ``CLASSES`` for every student unit, judged on the evaluation points."""
     norms = fan_out_norms(s.students, s.activity)
     parts, begin = [], 0
     for layer, c in zip(s.hidden_layers, by_layer(s), strict=True):
         end = begin + c.shape[2]
-        parts.append(classify(c, s.activity.features[layer], s.activity.gates[layer - 1], norms[:, begin:end]))
+        parts.append(classify(c, s.activity.features[layer], s.activity.slopes[layer - 1], norms[:, begin:end]))
         begin = end
     return torch.cat(parts, dim=1)

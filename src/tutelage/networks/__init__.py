@@ -1,7 +1,8 @@
 """What a network is: stacked weights, forward pass, fan-out matrices, files and torch modules."""
 
-from tutelage.networks.activations import ACTIVATIONS
+from tutelage.networks.activations import ACTIVATIONS, Activation, activation
 from tutelage.networks.adapting import to_network
+from tutelage.networks.black_box import BlackBox
 from tutelage.networks.fan_out import alpha, backward, beta, fan_out, recursive_gradient
 from tutelage.networks.files import load, save
 from tutelage.networks.forward import Activity, forward, outputs
@@ -14,8 +15,11 @@ from tutelage.networks.state_dict import from_state_dict
 
 __all__ = [
     "ACTIVATIONS",
+    "Activation",
     "Activity",
+    "BlackBox",
     "Network",
+    "activation",
     "alpha",
     "backward",
     "beta",

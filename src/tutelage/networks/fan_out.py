@@ -17,6 +17,9 @@ def fan_out(network: Network, activity: Activity, layer: int) -> Tensor:
 
     .. math:: V_L = I, \qquad V_{l-1}(x) = V_l(x)\, D_l(x)\, W_l^\top \qquad \text{(Tian 2020, eq. 3)}
 
+    D_l holds the derivatives of the activation. For piecewise linear units these are the gates, and the sum of fan-outs
+    times activations is the output; for others V_l is the derivative of the outputs with respect to the units.
+
     Parameters
     ----------
     network
@@ -41,7 +44,7 @@ def fan_out(network: Network, activity: Activity, layer: int) -> Tensor:
     constant = v.new_zeros(network.members, samples, network.outputs, 1)
     for upper in range(network.depth, layer, -1):
         if upper < network.depth:
-            v = v * activity.gates[upper - 1].unsqueeze(-2)
+            v = v * activity.slopes[upper - 1].unsqueeze(-2)
         if network.biases is not None:
             constant = constant + torch.einsum("sncj,sj->snc", v, network.biases[upper - 1]).unsqueeze(-1)
         v = torch.einsum("sncj,sij->snci", v, network.weights[upper - 1])
@@ -112,12 +115,14 @@ def recursive_gradient(
         raise TutelageError(
             f"layer {layer} has no gradient: layers count from 1 to {min(student.depth, teacher.depth)}"
         )
+    gates = student_activity.gates  # the rule needs gates, and raises an error where there are none
+    _ = teacher_activity.gates
     v = fan_out(student, student_activity, layer)
     v_teacher = fan_out(teacher, teacher_activity, layer)
     f = with_constant(student, student_activity.features[layer]).unsqueeze(-1)
     f_teacher = with_constant(teacher, teacher_activity.features[layer]).unsqueeze(-1)
     g = (alpha(v, v_teacher) @ f_teacher - beta(v) @ f).squeeze(-1)[..., : student.widths[layer]]
-    return g * student_activity.gates[layer - 1] if layer < student.depth else g
+    return g * gates[layer - 1] if layer < student.depth else g
 
 
 def backward(network: Network, activity: Activity, top: Tensor) -> tuple[Tensor, ...]:
@@ -141,5 +146,5 @@ def backward(network: Network, activity: Activity, top: Tensor) -> tuple[Tensor,
     """
     gradients = [top]
     for layer in range(network.depth - 1, 0, -1):
-        gradients.append(torch.bmm(gradients[-1], network.weights[layer].mT) * activity.gates[layer - 1])
+        gradients.append(torch.bmm(gradients[-1], network.weights[layer].mT) * activity.slopes[layer - 1])
     return tuple(reversed(gradients))

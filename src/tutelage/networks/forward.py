@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from tutelage.errors import TutelageError
-from tutelage.networks.activations import gate
+from tutelage.networks.activations import find, gate, value_and_derivative
+from tutelage.networks.black_box import BlackBox
 from tutelage.networks.network import Network
 from tutelage.printing import printed
 
@@ -24,14 +25,17 @@ class Activity:
     activation, slope
         As in :class:`Network`.
     signs
-        Signs of the hidden pre-activations, stored for "abs" only; other activations let their gates be read off the
-        features.
+        Signs of the hidden pre-activations, stored for "abs" only; other piecewise linear activations let their gates
+        be read off the features.
+    derivatives
+        sigma'(u) of the hidden layers, stored for activations that are not piecewise linear.
     """
 
     features: tuple[Tensor, ...]
     activation: str
     slope: float
     signs: tuple[Tensor, ...] = ()
+    derivatives: tuple[Tensor, ...] = ()
 
     @property
     def outputs(self) -> Tensor:
@@ -39,17 +43,25 @@ class Activity:
 
     @cached_property
     def gates(self) -> tuple[Tensor, ...]:
-        """z_l [S, N, n_l] of the hidden layers 1 .. L-1, worked out when first asked for."""
+        """z_l [S, N, n_l] of the hidden layers 1 .. L-1, computed when first needed, of piecewise linear units."""
         return self.signs or tuple(gate(self.activation, f, self.slope) for f in self.features[1:-1])
+
+    @property
+    def slopes(self) -> tuple[Tensor, ...]:
+        """sigma'(u_l) [S, N, n_l] of the hidden layers 1 .. L-1: the gates of piecewise linear units."""
+        return self.derivatives or self.gates
 
     def samples(self, part: slice) -> "Activity":
         """The activity on some of the samples."""
         return replace(
-            self, features=tuple(f[:, part] for f in self.features), signs=tuple(z[:, part] for z in self.signs)
+            self,
+            features=tuple(f[:, part] for f in self.features),
+            signs=tuple(z[:, part] for z in self.signs),
+            derivatives=tuple(z[:, part] for z in self.derivatives),
         )
 
 
-def forward(network: Network, points: Tensor) -> Activity:
+def forward(network: Network | BlackBox, points: Tensor) -> Activity:
     """Evaluate networks and keep the activations of every layer.
 
     Parameters
@@ -70,18 +82,26 @@ def forward(network: Network, points: Tensor) -> Activity:
     >>> forward(net, torch.tensor([[1.0, -3.0]])).outputs
     tensor([[[1.]]])
     """
-    features, signs = [stacked_points(network, points)], []
+    if isinstance(network, BlackBox):
+        points = stacked_points(network, points)
+        return Activity((points, network.at(points)), "linear", 0.0)
+    features, signs, derivatives = [stacked_points(network, points)], [], []
+    smooth = find(network.activation).gate is None
     for layer in range(network.depth):
         u = linear(network, layer, features[-1])
         if layer < network.depth - 1:
-            if network.activation == "abs":
-                signs.append(torch.sign(u))
-            u = activate(network, u)
+            if smooth:
+                u, derivative = value_and_derivative(network.activation, u)
+                derivatives.append(derivative)
+            else:
+                if network.activation == "abs":
+                    signs.append(torch.sign(u))
+                u = activate(network, u)
         features.append(u)
-    return Activity(tuple(features), network.activation, network.slope, tuple(signs))
+    return Activity(tuple(features), network.activation, network.slope, tuple(signs), tuple(derivatives))
 
 
-def outputs(network: Network, points: Tensor) -> Tensor:
+def outputs(network: Network | BlackBox, points: Tensor) -> Tensor:
     """Evaluate networks without keeping the activations of hidden layers.
 
     Parameters
@@ -97,6 +117,8 @@ def outputs(network: Network, points: Tensor) -> Tensor:
         Outputs [S, N, C].
     """
     f = stacked_points(network, points)
+    if isinstance(network, BlackBox):
+        return network.at(f)
     for layer in range(network.depth):
         f = linear(network, layer, f)
         if layer < network.depth - 1:
@@ -113,8 +135,10 @@ def activate(network: Network, u: Tensor) -> Tensor:
             return u.abs_()
         case "leaky":
             return torch.nn.functional.leaky_relu(u, network.slope)
-        case _:
+        case "linear":
             return u
+        case other:
+            return find(other).function(u, network.slope)
 
 
 def linear(network: Network, layer: int, f: Tensor) -> Tensor:
@@ -125,7 +149,7 @@ def linear(network: Network, layer: int, f: Tensor) -> Tensor:
     return torch.baddbmm(network.biases[layer].unsqueeze(1), f, w)
 
 
-def stacked_points(network: Network, points: Tensor) -> Tensor:
+def stacked_points(network: Network | BlackBox, points: Tensor) -> Tensor:
     """Points as [S, N, d] for this network; an error when the shapes or precisions do not fit."""
     if points.ndim not in (2, 3) or points.shape[-1] != network.inputs:
         raise TutelageError(

@@ -8,6 +8,13 @@ from tutelage.errors import TutelageError
 from tutelage.networks.network import Network
 
 _INERT = (nn.Flatten, nn.Identity, nn.Dropout)  # change nothing for a stack of layers in evaluation
+_SMOOTH: dict[str, type[nn.Module]] = {
+    "tanh": nn.Tanh,
+    "sigmoid": nn.Sigmoid,
+    "softplus": nn.Softplus,
+    "gelu": nn.GELU,
+    "silu": nn.SiLU,
+}
 
 
 def from_module(*modules: nn.Sequential) -> Network:
@@ -16,8 +23,8 @@ def from_module(*modules: nn.Sequential) -> Network:
     Parameters
     ----------
     *modules
-        One module per member. Supported layers: Linear, ReLU, LeakyReLU, BatchNorm1d right after a Linear (folded in
-        with its running statistics), Flatten, Identity, Dropout.
+        One module per member. Supported layers: Linear, ReLU, LeakyReLU, Tanh, Sigmoid, Softplus, GELU, SiLU,
+        BatchNorm1d right after a Linear (folded in with its running statistics), Flatten, Identity, Dropout.
 
     Returns
     -------
@@ -85,9 +92,12 @@ def _activation(network: Network) -> nn.Module:
             return nn.LeakyReLU(network.slope)
         case "linear":
             return nn.Identity()
+        case other if other in _SMOOTH:
+            return _SMOOTH[other]()
         case other:
             raise TutelageError(
-                f"torch.nn has no layer for the activation '{other}': only relu, leaky and linear convert"
+                f"torch.nn has no layer for the activation '{other}': only relu, leaky, linear and "
+                f"{', '.join(_SMOOTH)} convert"
             )
 
 
@@ -111,12 +121,15 @@ def _read(module: nn.Sequential) -> tuple[list[tuple[Tensor, Tensor]], str, floa
             hidden.append(("leaky", part.negative_slope))
         elif isinstance(part, nn.ReLU) and len(hidden) < len(layers):
             hidden.append(("relu", 0.01))
+        elif len(hidden) < len(layers) and (name := _smooth(part)):
+            hidden.append((name, 0.01))
         elif isinstance(part, nn.Flatten) and (part.start_dim, part.end_dim) != (1, -1):
             raise TutelageError(f"layer {place} is a Flatten of some axes only: a plain Flatten() keeps a row a sample")
         elif not isinstance(part, _INERT):
             raise TutelageError(
                 f"layer {place} is a {type(part).__name__}, which cannot be imported there: only Linear, ReLU, "
-                "LeakyReLU, BatchNorm1d after Linear, Flatten, Identity and Dropout are understood"
+                "LeakyReLU, Tanh, Sigmoid, Softplus, GELU, SiLU, BatchNorm1d after Linear, Flatten, Identity and "
+                "Dropout are supported"
             )
     if not layers:
         raise TutelageError("the module has no Linear layer")
@@ -131,9 +144,21 @@ def _read(module: nn.Sequential) -> tuple[list[tuple[Tensor, Tensor]], str, floa
     return layers, activation, slope
 
 
+def _smooth(part: nn.Module) -> str | None:
+    """The name of a smooth activation as torch computes it by default; an error for other options of it."""
+    for name, kind in _SMOOTH.items():
+        if isinstance(part, kind):
+            if part.extra_repr() != kind().extra_repr():
+                raise TutelageError(f"{type(part).__name__} with options ({part.extra_repr()}) cannot be imported")
+            return name
+    return None
+
+
 def _check_plain(part: nn.Module, which: str) -> None:
     """A class may compute something else than the class it is derived from, and a hook may change what it computes."""
-    for kind in (nn.Sequential, nn.Linear, nn.BatchNorm1d, nn.LeakyReLU, nn.ReLU, *_INERT):
+    kinds: tuple[type[nn.Module], ...] = (nn.Sequential, nn.Linear, nn.BatchNorm1d, nn.LeakyReLU, nn.ReLU)
+    every: tuple[type[nn.Module], ...] = (*kinds, *_SMOOTH.values(), *_INERT)
+    for kind in every:
         if isinstance(part, kind) and (type(part).forward is not kind.forward or "forward" in vars(part)):
             raise TutelageError(
                 f"{which} is a {type(part).__name__} with a forward of its own, not that of {kind.__name__}: a "

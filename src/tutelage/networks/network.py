@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from tutelage.errors import TutelageError
-from tutelage.networks.activations import ACTIVATIONS
+from tutelage.networks.activations import ACTIVATIONS, named
 from tutelage.printing import printed
 
 PRECISIONS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
@@ -32,7 +32,8 @@ class Network:
     biases
         One array [S, out] per layer, or None for networks without biases.
     activation
-        "relu", "leaky", "abs" or "linear".
+        Name of an activation (``tutelage.networks.ACTIVATIONS``: "relu", "leaky", "abs", "linear", "erf", "tanh", ...),
+        or a function of a tensor, which is registered under its name.
     slope
         Slope of "leaky" below 0.
 
@@ -52,6 +53,7 @@ class Network:
         object.__setattr__(self, "weights", tuple(self.weights))
         if self.biases is not None:
             object.__setattr__(self, "biases", tuple(self.biases))
+        object.__setattr__(self, "activation", named(self.activation))
         _check(self)
 
     def _title(self) -> str:

@@ -23,6 +23,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from tutelage.networks.activations import hermite
 from tutelage.population.kernels import odd_and_even
 
 NODES = 24
@@ -40,6 +41,8 @@ def fourfold(covariance: Tensor, count: int, activation: str, slope: float = 0.0
     """
     if activation == "erf":
         return _erf(covariance, count)
+    if activation.startswith("hermite-"):
+        return _polynomials(covariance, count, int(activation.removeprefix("hermite-")))
     return _gates(covariance, count, *odd_and_even(activation, slope), nodes)
 
 
@@ -59,6 +62,25 @@ def _erf(c: Tensor, count: int) -> Tensor:
     size = 1 + now.diagonal(dim1=3, dim2=4)
     sine = now / (size.unsqueeze(-1) * size.unsqueeze(-2)).sqrt()
     return (2 / math.pi) ** 2 * torch.asin(sine.clamp(-1, 1)) / determinant.sqrt()[..., None, None]
+
+
+def _polynomials(c: Tensor, count: int, order: int) -> Tensor:
+    """Hermite polynomials: a product rule of Gauss and Hermite with 2k points per axis is exact for them."""
+    x, weight = np.polynomial.hermite_e.hermegauss(2 * order)
+    z = torch.from_numpy(np.stack(np.meshgrid(x, x, x, x, indexing="ij"), -1).reshape(-1, 4)).to(c)
+    weight = weight / weight.sum()
+    weights = torch.from_numpy(np.einsum("i,j,k,l->ijkl", *[weight] * 4).reshape(-1)).to(c)
+    size = c.shape[1]
+    k, l, p, q = (
+        a.reshape(-1) for a in torch.meshgrid(*[torch.arange(n) for n in (count, count, size, size)], indexing="ij")
+    )
+    out = torch.empty(len(c), len(k), dtype=c.dtype, device=c.device)
+    for place, four in enumerate(torch.stack([k, l, p, q], 1)):
+        values, basis = torch.linalg.eigh(c[:, four[:, None], four[None]])
+        u = z @ (basis * values.clamp_min(0).sqrt().unsqueeze(1)).mT  # [S, nodes, 4]
+        slopes = order * hermite(u[..., 0], order - 1) * hermite(u[..., 1], order - 1)
+        out[:, place] = (slopes * hermite(u[..., 2], order) * hermite(u[..., 3], order)) @ weights
+    return out.view(len(c), count, count, size, size)
 
 
 def _gates(c: Tensor, count: int, a: float, b: float, nodes: int) -> Tensor:

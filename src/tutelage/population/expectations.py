@@ -18,7 +18,8 @@ from torch import Tensor
 
 from tutelage.errors import TutelageError
 from tutelage.networks import Network
-from tutelage.population.kernels import KINDS, kernel, kernel_hessians, odd_and_even, weighted_gradient
+from tutelage.networks.activations import find, named
+from tutelage.population.kernels import kernel, kernel_hessians, odd_and_even, weighted_gradient
 from tutelage.printing import printed
 
 _WORTHWHILE = 5_000  # pairs of units worth a thread of their own
@@ -36,7 +37,8 @@ class Units:
     c
         Fan-outs, the weights from each unit to the C outputs [S, n, C], stored in float64.
     activation
-        "relu", "leaky", "abs", "linear" or "erf".
+        Name of an activation. Expectations are in closed form for "relu", "leaky", "abs", "linear", "erf" and
+        "squared-relu", and by quadrature for smooth ones.
     slope
         Slope of "leaky" below 0.
 
@@ -51,10 +53,8 @@ class Units:
     slope: float = 0.01
 
     def __post_init__(self) -> None:
-        if self.activation not in KINDS:
-            raise TutelageError(
-                f"there is no closed form for the activation '{self.activation}': choose one of {', '.join(KINDS)}"
-            )
+        object.__setattr__(self, "activation", named(self.activation))
+        find(self.activation)
         if self.w.ndim != 3 or self.c.ndim != 3 or self.w.shape[:2] != self.c.shape[:2]:
             raise TutelageError(
                 f"units have directions {list(self.w.shape)} and fan-outs {list(self.c.shape)}: "
@@ -150,7 +150,7 @@ def _looped(teacher: Units, students: Units) -> bool:
     """Whether the compiled loop can do it; it is several times faster than arrays."""
     arrays = (teacher.w, teacher.c, students.w, students.c)
     plain = all(a.device.type == "cpu" and not a.requires_grad for a in arrays)
-    return students.activation != "erf" and plain and 0 not in students.w.shape
+    return students.activation in ("relu", "leaky", "abs", "linear") and plain and 0 not in students.w.shape
 
 
 def _loops(teacher: Units, students: Units, second_layer: bool) -> tuple[Tensor, Tensor]:

@@ -10,7 +10,9 @@ the angle :math:`\theta` between w and v one formula serves them all:
 
 For relu this is :math:`\|w\|\|v\| f(\theta) / (2\pi)` with :math:`f(\theta) = \sin\theta + (\pi - \theta)\cos\theta`
 (Zhu et al. 2021, section 2). erf(u / sqrt 2) is :math:`\tfrac{2}{\pi} \arcsin(w \cdot v / \sqrt{(1 + \|w\|^2)(1 +
-\|v\|^2)})` (Williams 1997; Saad and Solla 1995).
+\|v\|^2)})` (Williams 1997; Saad and Solla 1995). The squared relu has the arc-cosine kernel of degree 2 (Cho and Saul
+2009), :math:`\|w\|^2 \|v\|^2 (3 \sin\theta \cos\theta + (\pi - \theta)(1 + 2 \cos^2\theta)) / (2 \pi)`. Smooth
+activations without a closed form go through :mod:`.quadrature`.
 """
 
 import math
@@ -20,6 +22,8 @@ import torch
 from torch import Tensor
 
 from tutelage.errors import unknown
+from tutelage.networks.activations import find
+from tutelage.population.quadrature import expected
 
 KINDS = ("relu", "leaky", "abs", "linear", "erf")
 """Activations with a kernel here; erf stands for u -> erf(u / sqrt 2)."""
@@ -91,6 +95,8 @@ def kernel(x: Tensor, y: Tensor, activation: str = "relu", slope: float = 0.01) 
     """
     if activation == "erf":
         return 2 / math.pi * torch.asin(_overlap(x, y))
+    if activation not in KINDS:
+        return _other_kernel(pairs(x, y), activation)
     a, b = odd_and_even(activation, slope)
     p = pairs(x, y)
     shape = p.sine + (math.pi / 2 - p.angle) * p.cosine
@@ -108,6 +114,8 @@ def weighted_gradient(coefficients: Tensor, x: Tensor, y: Tensor, activation: st
     """
     if activation == "erf":
         return _erf_gradient(coefficients, x, y)
+    if activation not in KINDS:
+        return _other_gradient(coefficients, x, y, activation)
     a, b = odd_and_even(activation, slope)
     p = pairs(x, y)
     along = coefficients * (a * a + b * b * (1 - 2 / math.pi * p.angle))
@@ -137,6 +145,33 @@ def kernel_hessians(x: Tensor, y: Tensor, activation: str = "relu", slope: float
     ww = b * b * 2 / math.pi * s * (_outer(n, n) + eye - _outer(u, u))
     wv = a * a * eye + b * b * 2 / math.pi * (turn + _outer(v, m) + _outer(u, n))
     return ww, wv
+
+
+def _other_kernel(p: Pairs, activation: str) -> Tensor:
+    """k of the squared relu in closed form, of other activations by quadrature: [S, p, q]."""
+    if activation == "squared-relu":
+        return (p.first.unsqueeze(2) * p.second.unsqueeze(1)).square() * _second_degree(p)
+    find(activation)
+    return expected(p.first, p.second, p.cosine, activation)[0]
+
+
+def _second_degree(p: Pairs) -> Tensor:
+    return (3 * p.sine * p.cosine + (math.pi - p.angle) * (1 + 2 * p.cosine.square())) / (2 * math.pi)
+
+
+def _other_gradient(coefficients: Tensor, x: Tensor, y: Tensor, activation: str) -> Tensor:
+    r"""From Stein's lemma, :math:`\nabla_w k = v\, E[\sigma'(u) \sigma'(v)] + (E[\sigma'(u) \sigma(v) z_1] - \|v\|
+    \cos\theta\, E[\sigma'(u) \sigma'(v)])\, w / \|w\|` with z_1 = w.x / |w|."""
+    p = pairs(x, y)
+    if activation == "squared-relu":
+        turn = 2 / math.pi * (p.sine + (math.pi - p.angle) * p.cosine)
+        sizes = p.first.unsqueeze(2) * p.second.unsqueeze(1)
+        along = sizes * turn
+        outward = 2 * p.second.unsqueeze(1) * sizes * _second_degree(p) - p.second.unsqueeze(1) * p.cosine * along
+    else:
+        along, first = expected(p.first, p.second, p.cosine, activation, "slopes")
+        outward = first - p.second.unsqueeze(1) * p.cosine * along
+    return coefficients * along @ y + (coefficients * outward).sum(2, keepdim=True) * _units(x, p.first)
 
 
 def _units(x: Tensor, lengths: Tensor) -> Tensor:

@@ -5,7 +5,6 @@ r"""Online SGD in a finite number of dimensions: every sample is drawn afresh an
 The simulation to which :mod:`.order_parameters` is the limit of many dimensions.
 """
 
-import math
 from collections.abc import Callable, Sequence
 
 import torch
@@ -14,8 +13,8 @@ from torch import Tensor
 from tutelage import draws
 from tutelage.errors import TutelageError
 from tutelage.networks import Network
+from tutelage.networks.activations import value_and_derivative
 from tutelage.population.expectations import Units, as_units
-from tutelage.population.kernels import odd_and_even
 from tutelage.population.order_parameters import OverlapTrajectory, overlaps, rates_of
 
 _DRAWN = 1 << 22  # numbers drawn at a time
@@ -82,20 +81,11 @@ def _step(
     """One sample for every member, in place: w [S, K + M, d] and c [S, K + M, C], the teacher's last with -c."""
     x, noise = sample
     u = w @ x.unsqueeze(2)
-    active, bend = _activated(u, kind.activation, kind.slope)
+    active, bend = value_and_derivative(kind.activation, u, kind.slope)
     error = (active.mT @ c).squeeze(1) - noise
     back = bend[:, :count] * (c[:, :count] @ error.unsqueeze(2))
     w[:, :count].baddbmm_(rates[0] * back, x.unsqueeze(1), alpha=-1)
     c[:, :count].baddbmm_(rates[1] * active[:, :count], error.unsqueeze(1), alpha=-1)
-
-
-def _activated(u: Tensor, kind: str, slope: float) -> tuple[Tensor, Tensor]:
-    """sigma(u) and sigma'(u)."""
-    if kind == "erf":
-        return torch.erf(u / math.sqrt(2)), math.sqrt(2 / math.pi) * torch.exp(-u * u / 2)
-    a, b = odd_and_even(kind, slope)
-    bend = a + b * torch.sign(u)
-    return bend * u, bend
 
 
 def _stream(

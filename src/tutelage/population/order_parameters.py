@@ -28,7 +28,8 @@ from tutelage.networks import Network
 from tutelage.population._fourfold import fourfold
 from tutelage.population.expectations import Units, as_units, gradient, loss
 from tutelage.population.integrate import integrate
-from tutelage.population.kernels import odd_and_even
+from tutelage.population.kernels import KINDS, odd_and_even
+from tutelage.population.quadrature import expected
 from tutelage.printing import printed
 
 _FAR = 1e9
@@ -185,7 +186,8 @@ def order_parameters(
     Parameters
     ----------
     teacher, students
-        Two-layer networks without biases (relu, leaky, abs, linear or erf); only their overlaps and fan-outs matter.
+        Two-layer networks without biases (relu, leaky, abs, linear, erf or hermite-k); only their overlaps and
+        fan-outs matter.
     rate
         eta = d times the learning rate of the first layer, one for all members or one per member.
     times
@@ -240,6 +242,11 @@ def follow_overlaps(
 
     Two students that coincide do so for ever under SGD; here rounding parts them where their coincidence is unstable.
     """
+    if start.activation not in KINDS and not start.activation.startswith("hermite-"):
+        raise TutelageError(
+            f"order-parameter equations are not known for the activation '{start.activation}': choose one of "
+            f"{', '.join(KINDS)} or hermite-1 to hermite-6, or simulate with online_sgd"
+        )
     members, k, m = start.r.shape
     outputs = start.c.shape[2]
     rates = [rates_of(value, members, name) for value, name in ((rate, "rate"), (second_rate, "second_rate"))]
@@ -290,6 +297,10 @@ def _slopes(now: Overlaps) -> Tensor:
     if now.activation == "erf":
         inner = (1 + size).unsqueeze(2) * (1 + size).unsqueeze(1) - now.q**2
         return 2 / torch.pi / inner.sqrt()
+    if now.activation not in KINDS:
+        root = size.sqrt()
+        cosine = (now.q / (root.unsqueeze(2) * root.unsqueeze(1))).clamp(-1, 1)
+        return expected(root, root, cosine, now.activation, "slopes")[0]
     a, b = odd_and_even(now.activation, now.slope)
     cosine = (now.q / (size.unsqueeze(2) * size.unsqueeze(1)).sqrt()).clamp(-1, 1)
     return a * a + b * b * 2 / torch.pi * torch.asin(cosine)

@@ -2,9 +2,11 @@
 
 from tutelage.discover import import_all
 from tutelage.training.engine import ENGINES, Engine, engine
-from tutelage.training.optimisers import Adam, Optimiser, Sgd
-from tutelage.training.schedules import Constant, Cosine, Drops, Schedule, Settle
+from tutelage.training.noise import Flips, GaussianNoise, Noise, StudentTNoise
+from tutelage.training.optimisers import Adam, AdamW, GradientFlow, Optimiser, Sgd
+from tutelage.training.schedules import Constant, Cosine, Drops, Inverse, Schedule, Settle
 from tutelage.training.settings import Training
+from tutelage.training.stopping import LossBelow, Plateau, Stop
 from tutelage.training.task import Task
 from tutelage.training.train import train
 from tutelage.training.trajectory import Trajectory
@@ -14,14 +16,24 @@ import_all(__name__, __path__)
 __all__ = [
     "ENGINES",
     "Adam",
+    "AdamW",
     "Constant",
     "Cosine",
     "Drops",
     "Engine",
+    "Flips",
+    "GaussianNoise",
+    "GradientFlow",
+    "Inverse",
+    "LossBelow",
+    "Noise",
     "Optimiser",
+    "Plateau",
     "Schedule",
     "Settle",
     "Sgd",
+    "Stop",
+    "StudentTNoise",
     "Task",
     "Training",
     "Trajectory",

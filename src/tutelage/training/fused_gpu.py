@@ -150,8 +150,8 @@ class FusedGpu(Engine):
 
     @classmethod
     def unsupported(cls, students: Network, task: Task) -> str | None:
-        if task.training.unusual:
-            return f"it does plain SGD on the squared error, not {task.training.unusual}"
+        if task.unusual:
+            return f"it does plain SGD on the squared error, not {task.unusual}"
         if students.depth != 2:
             return f"it trains two-layer networks, these have {students.depth} layers"
         if students.dtype != torch.float32 or task.points.dtype != torch.float32 or task.labels.dtype != torch.float32:

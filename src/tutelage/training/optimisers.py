@@ -6,7 +6,7 @@ Every rule here acts on each weight alone, so members do not touch one another.
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import torch
 from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from tutelage.errors import TutelageError
 from tutelage.networks import Network
 from tutelage.printing import printed
-from tutelage.settings import Recipe
+from tutelage.settings import ADDED, Recipe
 
 
 class Optimiser(Recipe):
@@ -27,12 +27,21 @@ class Optimiser(Recipe):
         Name of the optimiser in YAML.
     weight_decay
         lambda; lambda times the weights is added to the gradient.
+    l1
+        alpha; alpha times the sign of the weights is added to the gradient.
     """
 
     slots: ClassVar[int] = 0
     """How many numbers are remembered for each weight."""
     weight_decay: NonNegativeFloat = 0.0
     """Factor on the weights that is added to their gradient."""
+    l1: Annotated[NonNegativeFloat, ADDED] = 0.0
+    """Factor on the signs of the weights that is added to their gradient."""
+
+    def penalised(self, weight: Tensor, gradient: Tensor) -> Tensor:
+        """The gradient with that of the penalties: g + weight_decay w + l1 sign(w)."""
+        h = gradient + self.weight_decay * weight if self.weight_decay else gradient
+        return h + self.l1 * weight.sign() if self.l1 else h
 
     @property
     def plain(self) -> bool:
@@ -44,32 +53,30 @@ class Optimiser(Recipe):
         return TrainingState(students, tuple(students.map(torch.zeros_like) for _ in range(self.slots)))
 
     @abstractmethod
-    def change(self, weight: Tensor, gradient: Tensor, memory: Sequence[Tensor], rate: Tensor, step: int) -> None:
+    def change(
+        self, weight: Tensor, gradient: Tensor, memory: Sequence[Tensor], rate: Tensor, step: int | Tensor
+    ) -> None:
         """Change one array of weights in place, and its memory with it.
 
-        weight, gradient [S, ...]; memory: one array of that shape a slot; rate [S, 1, ...]; step counts from 0.
+        weight, gradient [S, ...]; memory: one array of that shape a slot; rate [S, 1, ...]; step counts from 0, and is
+        an array without axes where steps are recorded to be replayed.
         """
 
     def for_module(
         self, parameters: Iterable[nn.Parameter], rate: float | Tensor, **options: Any
     ) -> torch.optim.Optimizer:
         """The same rule for the weights of a torch module; options: how torch computes it (``fused``)."""
-        raise TutelageError(f"the optimiser '{self.kind}' does not train torch modules: use 'sgd' or 'adam'")
+        raise TutelageError(f"the optimiser '{self.kind}' does not train torch modules: use 'sgd', 'adam' or 'adamw'")
+
+    def _no_l1(self) -> None:
+        if self.l1:
+            raise TutelageError(f"an l1 penalty is not supported for torch modules, got l1={self.l1:g}: leave it out")
 
 
 class Sgd(Optimiser):
     r"""Gradient descent with momentum and weight decay, with torch's definitions.
 
     .. math:: h = g + \lambda w, \qquad m \leftarrow \mu m + h, \qquad w \leftarrow w - \eta m
-
-    Parameters
-    ----------
-    weight_decay
-        lambda.
-    momentum
-        mu, in [0, 1).
-    nesterov
-        Whether to step along h + mu m instead of m.
     """
 
     kind: Literal["sgd"] = "sgd"
@@ -87,10 +94,12 @@ class Sgd(Optimiser):
 
     @property
     def plain(self) -> bool:
-        return self.momentum == 0 and self.weight_decay == 0
+        return self.momentum == 0 and self.weight_decay == 0 and self.l1 == 0
 
-    def change(self, weight: Tensor, gradient: Tensor, memory: Sequence[Tensor], rate: Tensor, step: int) -> None:
-        h = gradient + self.weight_decay * weight if self.weight_decay else gradient
+    def change(
+        self, weight: Tensor, gradient: Tensor, memory: Sequence[Tensor], rate: Tensor, step: int | Tensor
+    ) -> None:
+        h = self.penalised(weight, gradient)
         if self.momentum:
             kept = memory[0].mul_(self.momentum).add_(h)
             h = h + self.momentum * kept if self.nesterov else kept
@@ -99,6 +108,7 @@ class Sgd(Optimiser):
     def for_module(
         self, parameters: Iterable[nn.Parameter], rate: float | Tensor, **options: Any
     ) -> torch.optim.Optimizer:
+        self._no_l1()
         options |= {"nesterov": self.nesterov, "weight_decay": self.weight_decay}
         return torch.optim.SGD(parameters, rate, self.momentum, **options)
 
@@ -109,15 +119,6 @@ class Adam(Optimiser):
     .. math::
         m \leftarrow \beta_1 m + (1 - \beta_1) h, \quad v \leftarrow \beta_2 v + (1 - \beta_2) h^2, \quad
         w \leftarrow w - \eta\, \frac{m / (1 - \beta_1^t)}{\sqrt{v / (1 - \beta_2^t)} + \epsilon}
-
-    Parameters
-    ----------
-    weight_decay
-        lambda; lambda times the weights is added to the gradient.
-    beta_1, beta_2
-        Decay of the two running means, in [0, 1).
-    epsilon
-        Added to the denominator.
     """
 
     kind: Literal["adam"] = "adam"
@@ -129,8 +130,12 @@ class Adam(Optimiser):
     """Number added to the root of the squared gradient."""
     slots: ClassVar[int] = 2
 
-    def change(self, weight: Tensor, gradient: Tensor, memory: Sequence[Tensor], rate: Tensor, step: int) -> None:
-        h = gradient + self.weight_decay * weight if self.weight_decay else gradient
+    def change(
+        self, weight: Tensor, gradient: Tensor, memory: Sequence[Tensor], rate: Tensor, step: int | Tensor
+    ) -> None:
+        self._move(weight, self.penalised(weight, gradient), memory, rate, step)
+
+    def _move(self, weight: Tensor, h: Tensor, memory: Sequence[Tensor], rate: Tensor, step: int | Tensor) -> None:
         m = memory[0].lerp_(h, 1 - self.beta_1)
         v = memory[1].mul_(self.beta_2).addcmul_(h, h, value=1 - self.beta_2)
         size = (v / (1 - self.beta_2 ** (step + 1))).sqrt_().add_(self.epsilon)
@@ -139,8 +144,50 @@ class Adam(Optimiser):
     def for_module(
         self, parameters: Iterable[nn.Parameter], rate: float | Tensor, **options: Any
     ) -> torch.optim.Optimizer:
+        self._no_l1()
         betas = self.beta_1, self.beta_2
         return torch.optim.Adam(parameters, rate, betas, self.epsilon, weight_decay=self.weight_decay, **options)
+
+
+class AdamW(Adam):
+    r"""Adam with decoupled weight decay (Loshchilov and Hutter 2019).
+
+    .. math::
+        w \leftarrow (1 - \eta \lambda)\, w - \eta\, \frac{m / (1 - \beta_1^t)}{\sqrt{v / (1 - \beta_2^t)} + \epsilon}
+    """
+
+    kind: Literal["adamw"] = "adamw"  # type: ignore[assignment]
+    weight_decay: NonNegativeFloat = 0.01
+    """Share of the weights that is taken off per unit of the learning rate."""
+
+    def change(
+        self, weight: Tensor, gradient: Tensor, memory: Sequence[Tensor], rate: Tensor, step: int | Tensor
+    ) -> None:
+        h = gradient + self.l1 * weight.sign() if self.l1 else gradient
+        weight.mul_(1 - rate * self.weight_decay)
+        self._move(weight, h, memory, rate, step)
+
+    def for_module(
+        self, parameters: Iterable[nn.Parameter], rate: float | Tensor, **options: Any
+    ) -> torch.optim.Optimizer:
+        self._no_l1()
+        betas = self.beta_1, self.beta_2
+        return torch.optim.AdamW(parameters, rate, betas, self.epsilon, weight_decay=self.weight_decay, **options)
+
+
+class GradientFlow(Optimiser):
+    r"""Gradient flow :math:`\dot w = -\nabla J - \lambda w`, integrated by the classical Runge-Kutta method of order 4.
+
+    A step advances the time by the learning rate, with the gradient over all samples (``batch="all"``) and four
+    gradients per step; the error is of fourth order in the learning rate.
+    """
+
+    kind: Literal["gradient-flow"] = "gradient-flow"
+
+    def change(
+        self, weight: Tensor, gradient: Tensor, memory: Sequence[Tensor], rate: Tensor, step: int | Tensor
+    ) -> None:
+        raise NotImplementedError("gradient flow needs several gradients per step: see stacked.flow")
 
 
 @printed

@@ -1,12 +1,12 @@
 """Schedules: the factor on every member's learning rate at each step."""
 
 from abc import abstractmethod
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import Field, PositiveInt
+from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 
-from tutelage.settings import Recipe
+from tutelage.settings import ADDED, Recipe
 
 
 class Schedule(Recipe):
@@ -16,7 +16,23 @@ class Schedule(Recipe):
     ----------
     kind
         Name of the schedule in YAML.
+    warm_up
+        Steps over which the learning rate grows linearly at the start; the schedule's own time begins after them.
     """
+
+    warm_up: Annotated[NonNegativeInt, ADDED] = 0
+    """Steps over which the learning rate grows linearly at the start."""
+
+    def over(self, steps: np.ndarray, total: int) -> np.ndarray:
+        """The factor at each of the given steps, the warm-up included: [T] -> float64 [T].
+
+        >>> Constant(warm_up=2).over(np.arange(4), 4).tolist()
+        [0.5, 1.0, 1.0, 1.0]
+        """
+        if not self.warm_up:
+            return self.factors(steps, total)
+        rest = self.factors(np.maximum(steps - self.warm_up, 0), max(1, total - self.warm_up))
+        return np.where(steps < self.warm_up, (steps + 1) / self.warm_up, rest)
 
     @abstractmethod
     def factors(self, steps: np.ndarray, total: int) -> np.ndarray:
@@ -39,17 +55,6 @@ class Constant(Schedule):
 class Drops(Schedule):
     """A learning rate that is multiplied by a factor at given steps or epochs.
 
-    Parameters
-    ----------
-    at
-        Steps or epochs, counted from 0, at which the rate drops.
-    factor
-        Factor of each drop, in (0, 1].
-    unit
-        "steps" or "epochs".
-
-    Examples
-    --------
     >>> Drops(at=(2, 4), factor=0.5).factors(np.arange(6), 6).tolist()
     [1.0, 1.0, 0.5, 0.5, 0.25, 0.25]
     """
@@ -65,7 +70,7 @@ class Drops(Schedule):
     def in_steps(self, per_epoch: int) -> Schedule:
         if self.unit == "steps":
             return self
-        return Drops(at=tuple(epoch * per_epoch for epoch in self.at), factor=self.factor)
+        return self.model_copy(update={"at": tuple(epoch * per_epoch for epoch in self.at), "unit": "steps"})
 
     def factors(self, steps: np.ndarray, total: int) -> np.ndarray:
         return self.factor ** np.searchsorted(np.sort(self.at), steps, side="right").astype(float)
@@ -83,15 +88,6 @@ class Cosine(Schedule):
 class Settle(Schedule):
     """A learning rate that is constant at first and falls linearly at the end.
 
-    Parameters
-    ----------
-    share
-        Last share of the training over which the rate falls.
-    to
-        Factor on the rate at the end.
-
-    Examples
-    --------
     >>> Settle(share=0.5).factors(np.arange(4), 4).round(3).tolist()
     [1.0, 1.0, 1.0, 0.55]
     """
@@ -105,3 +101,22 @@ class Settle(Schedule):
     def factors(self, steps: np.ndarray, total: int) -> np.ndarray:
         left = (total - steps) / max(1.0, self.share * total)
         return self.to + (1 - self.to) * np.minimum(1.0, left)
+
+
+class Inverse(Schedule):
+    """A learning rate that falls as a power of the time, by default as 1/t.
+
+    The factor at step t is 1 / (1 + t / after)^power.
+
+    >>> Inverse(after=2).factors(np.arange(3), 3).round(3).tolist()
+    [1.0, 0.667, 0.5]
+    """
+
+    kind: Literal["inverse"] = "inverse"
+    after: PositiveFloat
+    """Steps after which the learning rate has fallen to 1/2^power."""
+    power: PositiveFloat = 1.0
+    """Exponent of the decay."""
+
+    def factors(self, steps: np.ndarray, total: int) -> np.ndarray:
+        return (1 + steps / self.after) ** -self.power

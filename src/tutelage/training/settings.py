@@ -2,17 +2,29 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
-from pydantic import Field, NonNegativeInt, PositiveInt, field_validator, model_validator
+from pydantic import (
+    Field,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    field_validator,
+    model_validator,
+)
 
 from tutelage.errors import TutelageError
-from tutelage.settings import PerMemberNonNegative, Settings
+from tutelage.settings import ADDED, PerMemberNonNegative, Settings
+from tutelage.training import stopping
 from tutelage.training.losses import Loss
-from tutelage.training.optimisers import Optimiser, Sgd
+from tutelage.training.noise import Flips, Noise
+from tutelage.training.optimisers import Adam, GradientFlow, Optimiser, Sgd
+from tutelage.training.parameterisations import Parameterisation, rate_factors
 from tutelage.training.schedules import Constant, Schedule
+from tutelage.training.stopping import Stop
 
 _SPAN = 1000  # steps whose learning rates are computed at a time
 
@@ -30,18 +42,32 @@ class Training(Settings):
         Samples per step, or "all" for full-batch gradient descent.
     sampling
         "replacement" draws every batch independently; "epochs" goes through a shuffled set, which is the default when
-        the length is given in epochs.
+        the length is given in epochs; "online" draws fresh inputs at every step, and nothing is stored.
     learning_rate
         One number, or one per member.
     schedule
-        Factor on the learning rate over time (:class:`Constant`, :class:`Cosine`, :class:`Drops`, :class:`Settle`).
+        Factor on the learning rate over time (:class:`Constant`, :class:`Cosine`, :class:`Drops`, :class:`Settle`,
+        :class:`Inverse`), with a ``warm_up`` where wanted.
     loss
-        "mse", "cross-entropy", "soft-cross-entropy" or "binary-cross-entropy". Trainers with an objective of their own
-        accept only the default.
+        "mse", "cross-entropy", "soft-cross-entropy", "binary-cross-entropy", "logistic" or "exponential". Trainers with
+        an objective of their own accept only the default.
     optimiser
-        :class:`Sgd` (with momentum, Nesterov, weight decay) or :class:`Adam`.
+        :class:`Sgd` (with momentum, Nesterov, weight decay), :class:`Adam`, :class:`AdamW` or :class:`GradientFlow`.
     mixed_precision
         Whether convolutions run in bfloat16 on a GPU.
+    temperature
+        Temperature T of "soft-cross-entropy".
+    label_noise, input_noise
+        Noise on labels and on inputs: a standard deviation, or a table with a kind. Labels are those of the inputs
+        without noise.
+    layer_rates
+        Factors on the learning rate, one per layer.
+    frozen
+        Layers that are not trained, counted from 1; -1 is the last one.
+    parameterisation
+        "standard", "ntk" or "mup": how learning rates depend on the widths (:mod:`.parameterisations`).
+    stop
+        Rule that ends the training of single members early (:class:`LossBelow`, :class:`Plateau`).
 
     Examples
     --------
@@ -55,8 +81,8 @@ class Training(Settings):
     """Number of passes over the training points; give this or ``steps``."""
     batch: PositiveInt | Literal["all"] = 16
     """Samples per step, or "all" for full-batch gradient descent."""
-    sampling: Literal["replacement", "epochs"] = "replacement"
-    """Whether a batch is drawn with replacement or by passes over all points (epochs)."""
+    sampling: Literal["replacement", "epochs", "online"] = "replacement"
+    """Whether a batch is drawn with replacement, by passes over all points (epochs), or afresh (online)."""
     learning_rate: PerMemberNonNegative = 0.01
     """Learning rate; one number, or one per member."""
     schedule: Schedule = Field(default_factory=Constant)
@@ -67,6 +93,20 @@ class Training(Settings):
     """Rule that changes the weights."""
     mixed_precision: bool = False
     """Whether products are computed in bfloat16; weights and losses keep their precision."""
+    temperature: Annotated[PositiveFloat, ADDED] = 1.0
+    """Temperature of the loss "soft-cross-entropy"."""
+    label_noise: Annotated[Noise | None, ADDED] = None
+    """Noise on the labels: a standard deviation, or a table with a kind."""
+    input_noise: Annotated[Noise | None, ADDED] = None
+    """Noise on the inputs that students see: a standard deviation, or a table with a kind."""
+    layer_rates: Annotated[tuple[NonNegativeFloat, ...] | None, ADDED] = None
+    """Factors on the learning rate, one per layer; default: 1 for all."""
+    frozen: Annotated[tuple[int, ...], ADDED] = ()
+    """Layers that are not trained, counted from 1; -1 is the last one."""
+    parameterisation: Annotated[Parameterisation, ADDED] = "standard"
+    """How learning rates depend on the widths of the layers."""
+    stop: Annotated[Stop | None, ADDED] = None
+    """Rule that ends the training of single members early."""
 
     @model_validator(mode="before")
     @classmethod
@@ -85,19 +125,76 @@ class Training(Settings):
     def _optimiser(cls, value: Any) -> Any:
         return Optimiser.parse(value)
 
+    @field_validator("label_noise", "input_noise", mode="before")
+    @classmethod
+    def _noise(cls, value: Any) -> Any:
+        return None if value is None else Noise.parse(value)
+
+    @field_validator("input_noise")
+    @classmethod
+    def _not_flipped(cls, noise: Noise | None) -> Noise | None:
+        if isinstance(noise, Flips):
+            raise ValueError("flips change labels, not inputs: use gaussian or student-t noise")
+        return noise
+
+    @field_validator("stop", mode="before")
+    @classmethod
+    def _stop(cls, value: Any) -> Any:
+        return stopping.parse(value)
+
+    @field_validator("frozen", mode="before")
+    @classmethod
+    def _several_layers(cls, frozen: Any) -> Any:
+        return (frozen,) if isinstance(frozen, int) and not isinstance(frozen, bool) else frozen
+
     @model_validator(mode="after")
     def _one_length(self) -> "Training":
         if (self.steps is None) == (self.epochs is None):
             both = "" if self.steps is None else ", not both"
             raise ValueError(f"give 'steps' or 'epochs' in the training{both}")
+        if self.sampling == "online" and (self.steps is None or self.batch == "all"):
+            raise ValueError("sampling 'online' has no epochs and no full batch: give 'steps' and a number for 'batch'")
+        if isinstance(self.optimiser, GradientFlow) and self.batch != "all":
+            raise ValueError("'gradient-flow' follows the gradient over all samples: give batch 'all'")
+        if self.temperature != 1 and self.loss != "soft-cross-entropy":
+            raise ValueError(f"'temperature' belongs to the loss 'soft-cross-entropy', not to '{self.loss}'")
         return self
 
     @property
     def unusual(self) -> str | None:
-        """What sets this training apart from plain SGD on the squared error, in a phrase."""
+        """What sets this training apart from plain SGD on the squared error of a fixed set, in a phrase."""
         if self.loss != "mse":
             return f"the loss {self.loss}"
+        if self.generated:
+            return "samples or noise that are drawn at every step"
+        if self.layer_rates is not None or self.frozen or self.parameterisation != "standard":
+            return "learning rates that differ from layer to layer"
         return None if self.optimiser.plain else f"{self.optimiser.kind} with momentum, decay or memory"
+
+    @property
+    def generated(self) -> bool:
+        """Whether samples, or noise on them, are drawn at every step."""
+        return self.sampling == "online" or any(n is not None and n.fresh for n in (self.label_noise, self.input_noise))
+
+    def layer_factors(self, widths: tuple[int, ...]) -> list[tuple[float, float]]:
+        """Factors on the learning rate of weights and biases of every layer; 0 for frozen layers.
+
+        >>> Training(steps=1, frozen=(-1,), layer_rates=(2.0, 1.0)).layer_factors((5, 4, 1))
+        [(2.0, 2.0), (0.0, 0.0)]
+        """
+        layers = len(widths) - 1
+        given = self.layer_rates or (1.0,) * layers
+        if len(given) != layers:
+            raise TutelageError(f"layer_rates has {len(given)} entries for {layers} layers: give one per layer")
+        for layer in self.frozen:
+            if not 1 <= (layer if layer > 0 else layers + 1 + layer) <= layers:
+                raise TutelageError(f"frozen names layer {layer}: layers are 1 to {layers}, or -1 for the last one")
+        still = {layer if layer > 0 else layers + 1 + layer for layer in self.frozen}
+        factors = rate_factors(self.parameterisation, widths, isinstance(self.optimiser, Adam))
+        return [
+            (0.0, 0.0) if layer in still else (weight * given[layer - 1], bias * given[layer - 1])
+            for layer, (weight, bias) in enumerate(factors, start=1)
+        ]
 
     @property
     def rate(self) -> float:
@@ -133,7 +230,7 @@ class Training(Settings):
 
     def factors(self, steps: np.ndarray, total: int, per_epoch: int) -> np.ndarray:
         """The schedule's factor at each of the given steps of ``total``: [T] -> float64 [T]."""
-        return self.schedule.in_steps(per_epoch).factors(steps, total)
+        return self.schedule.in_steps(per_epoch).over(steps, total)
 
     def rates(self, total: int, per_epoch: int = 1) -> Iterator[float]:
         """The learning rate of every step of ``total``, in order, for trainers that have one for all members."""
@@ -194,6 +291,10 @@ class Supported:
         self._among("optimiser", settings.optimiser.kind, self.optimisers)
         if settings.mixed_precision and not self.mixed_precision:
             self._fail("mixed_precision", True, ["False"])
+        for name in ("temperature", "label_noise", "input_noise", "layer_rates", "frozen", "parameterisation", "stop"):
+            default = Training.model_fields[name].default
+            if getattr(settings, name) != default:
+                self._fail(name, getattr(settings, name), [repr(default)])
 
     def _among(self, name: str, value: str, allowed: Sequence[str] | None) -> None:
         if allowed is not None and value not in allowed:

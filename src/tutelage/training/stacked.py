@@ -1,5 +1,6 @@
 """The engine for anything: batched matrix products over members, at any depth, on any device."""
 
+from collections.abc import Callable
 from typing import ClassVar
 
 import torch
@@ -7,10 +8,11 @@ from torch import Tensor
 
 from tutelage.errors import TutelageError
 from tutelage.networks import Network
-from tutelage.networks.activations import gate
+from tutelage.networks.activations import find, value_and_derivative
 from tutelage.training.engine import Engine, engine
 from tutelage.training.losses import Loss, descent
-from tutelage.training.optimisers import Optimiser, TrainingState
+from tutelage.training.optimisers import GradientFlow, TrainingState
+from tutelage.training.settings import Training
 from tutelage.training.task import Task
 
 _SPAN = 256  # steps whose rows are drawn at a time
@@ -27,7 +29,9 @@ class Stacked(Engine):
     """
 
     name: ClassVar[str] = "stacked"
-    supports: ClassVar[str] = "any depth, loss, optimiser, batch and sampling, float32 and float64, CPU and GPU"
+    supports: ClassVar[str] = (
+        "any depth, activation, loss, optimiser, batch and sampling, float32 and float64, CPU and GPU"
+    )
     speed: ClassVar[int] = 0
 
     def __init__(self, task: Task) -> None:
@@ -51,19 +55,26 @@ class Stacked(Engine):
         return self.learn(TrainingState(students), start, stop).students
 
     def learn(self, learner: TrainingState, start: int, stop: int) -> TrainingState:
-        learner, loss, optimiser = learner.clone(), self.task.training.loss, self.task.training.optimiser
-        for begin in range(start, stop, _SPAN):
-            end = min(begin + _SPAN, stop)
-            rows = self.task.rows(begin, end)
+        learner, optimiser = learner.clone(), self.task.training.optimiser
+        rule = Rule(self.task.training, learner.students.widths)
+        span = self.task.span if self.task.generated else _SPAN
+        for begin in range(start, stop, span):
+            end = min(begin + span, stop)
+            batch = self._batches(begin, end)
             rates = torch.as_tensor(self.task.rates(begin, end) / (self.task.batch if optimiser.plain else 1))
             rates = rates.to(learner.students.device, learner.students.dtype)[:, :, None, None]
             for t in range(end - begin):
-                x, y = self._batch(rows[:, t])
-                if optimiser.plain:
-                    step(learner.students, x, y, rates[:, t], loss)
-                else:
-                    optimise(learner, x, y, rates[:, t], loss, optimiser, begin + t)
+                x, y = batch(t)
+                rule.step(learner, x, y, rates[:, t], begin + t)
         return learner
+
+    def _batches(self, start: int, stop: int) -> Callable[[int], tuple[Tensor, Tensor]]:
+        """From a place in start .. stop-1 to the points [S, B, d] and labels [S, B, C] of that step."""
+        if self.task.generated:
+            x, y = self.task.generate(start, stop)
+            return lambda t: (x[:, t], y[:, t])
+        rows = self.task.rows(start, stop)
+        return lambda t: self._batch(rows[:, t])
 
     def _batch(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         """Points and labels of rows [S, B], as [S, B, d] and [S, B, C]."""
@@ -75,50 +86,108 @@ class Stacked(Engine):
         return x, y
 
 
+class Rule:
+    """How a step changes networks of given widths: loss, optimiser, and factors on the rate of every layer."""
+
+    def __init__(self, training: Training, widths: tuple[int, ...]) -> None:
+        self.loss, self.temperature, self.optimiser = training.loss, training.temperature, training.optimiser
+        self.factors = training.layer_factors(widths)
+        trained = [layer for layer, factors in enumerate(self.factors) if any(factors)]
+        self.lowest = trained[0] if trained else len(self.factors)
+
+    def step(self, learner: TrainingState, x: Tensor, y: Tensor, rates: Tensor, number: int | Tensor) -> None:
+        """One step in place: x [S, B, d], y [S, B, C]; rates [S, 1, 1], divided by B for plain SGD; number from 0.
+
+        A recorded step has its number in an array, since it differs from replay to replay.
+        """
+        if isinstance(self.optimiser, GradientFlow):
+            self._flow(learner.students, x, y, rates)
+        elif self.optimiser.plain:
+            self.descend(learner.students, x, y, rates)
+        else:
+            self._optimise(learner, x, y, rates, number)
+
+    def descend(self, students: Network, x: Tensor, y: Tensor, rates: Tensor) -> None:
+        """Gradient descent, in place: W_l += rate * sum over the batch of f_{l-1} g_l^T (Tian 2020, eq. 1)."""
+        features, gates = _upwards(students, x)
+        g = descent(self.loss, y, features[-1], self.temperature) * rates
+        for layer in range(students.depth - 1, self.lowest - 1, -1):
+            w, (factor, bias_factor) = students.weights[layer], self.factors[layer]
+            below = torch.bmm(g, w.mT).mul_(gates[layer - 1]) if layer > self.lowest else g
+            if factor:
+                w.baddbmm_(features[layer].mT, g, alpha=factor)
+            if students.biases is not None and bias_factor:
+                students.biases[layer].add_(g.sum(1), alpha=bias_factor)
+            g = below
+
+    def gradients(self, students: Network, x: Tensor, y: Tensor) -> list[Tensor | None]:
+        """The gradient of the mean loss for every array of the students, in order; None for frozen layers."""
+        features, gates = _upwards(students, x)
+        g = descent(self.loss, y, features[-1], self.temperature) / -x.shape[1]
+        weights: list[Tensor | None] = [None] * students.depth
+        biases: list[Tensor | None] = [None] * students.depth
+        for layer in range(students.depth - 1, self.lowest - 1, -1):
+            if any(self.factors[layer]):
+                weights[layer], biases[layer] = torch.bmm(features[layer].mT, g), g.sum(1)
+            if layer > self.lowest:
+                g = torch.bmm(g, students.weights[layer].mT).mul_(gates[layer - 1])
+        return weights + (biases if students.biases is not None else [])
+
+    def _optimise(self, learner: TrainingState, x: Tensor, y: Tensor, rates: Tensor, number: int | Tensor) -> None:
+        """A step of an optimiser that remembers, in place."""
+        students = learner.students
+        arrays = students.parameters
+        slots = (
+            zip(*(slot.parameters for slot in learner.memory), strict=True) if learner.memory else [()] * len(arrays)
+        )
+        changes = zip(arrays, self.gradients(students, x, y), slots, self._per_array(students), strict=True)
+        for array, gradient, memory, factor in changes:
+            if gradient is not None and factor:
+                rate = rates if array.ndim == 3 else rates[:, 0]
+                self.optimiser.change(array, gradient, memory, rate if factor == 1 else rate * factor, number)
+
+    def _flow(self, students: Network, x: Tensor, y: Tensor, rates: Tensor) -> None:
+        """One step of the classical Runge-Kutta method along minus the gradient, in place."""
+        start = [a.clone() for a in students.parameters]
+        total = [torch.zeros_like(a) for a in start]
+        for share, after in ((1, 0.5), (2, 0.5), (2, 1.0), (1, None)):
+            slopes = self.gradients(students, x, y)
+            for place, (array, gradient, factor) in enumerate(
+                zip(students.parameters, slopes, self._per_array(students), strict=True)
+            ):
+                if gradient is None or not factor:
+                    continue
+                move = self.optimiser.penalised(array, gradient) * (
+                    (rates if array.ndim == 3 else rates[:, 0]) * -factor
+                )
+                total[place] += share * move
+                array.copy_(start[place] + (total[place] / 6 if after is None else after * move))
+
+    def _per_array(self, students: Network) -> list[float]:
+        """The factor on the rate of every array of the students, in order."""
+        biases = [b for _, b in self.factors] if students.biases is not None else []
+        return [w for w, _ in self.factors] + biases
+
+
 def step(students: Network, x: Tensor, y: Tensor, rates: Tensor, loss: Loss = "mse") -> None:
-    """One step of gradient descent, in place: W_l += rate * sum over the batch of f_{l-1} g_l^T (Tian 2020, eq. 1).
-
-    x [S, B, d], y [S, B, C], rates [S, 1, 1] (the learning rate divided by B).
-    """
-    features, gates = _upwards(students, x)
-    g = descent(loss, y, features[-1]) * rates
-    for layer in range(students.depth - 1, -1, -1):
-        w = students.weights[layer]
-        below = torch.bmm(g, w.mT).mul_(gates[layer - 1]) if layer > 0 else g
-        w.baddbmm_(features[layer].mT, g)
-        if students.biases is not None:
-            students.biases[layer].add_(g.sum(1))
-        g = below
-
-
-def optimise(
-    learner: TrainingState, x: Tensor, y: Tensor, rates: Tensor, loss: Loss, optimiser: Optimiser, number: int
-) -> None:
-    """One step of an optimiser that remembers, in place; rates [S, 1, 1], number: the step counted from 0."""
-    students = learner.students
-    features, gates = _upwards(students, x)
-    g = descent(loss, y, features[-1]) / -x.shape[1]
-    weights, biases = [], []
-    for layer in range(students.depth - 1, -1, -1):
-        weights.append(torch.bmm(features[layer].mT, g))
-        biases.append(g.sum(1))
-        if layer > 0:
-            g = torch.bmm(g, students.weights[layer].mT).mul_(gates[layer - 1])
-    gradients = weights[::-1] + (biases[::-1] if students.biases is not None else [])
-    slots = zip(*(slot.parameters for slot in learner.memory), strict=True)
-    for array, gradient, memory in zip(students.parameters, gradients, slots, strict=True):
-        optimiser.change(array, gradient, memory, rates if array.ndim == 3 else rates[:, 0], number)
+    """One step of plain gradient descent on a loss, in place; rates [S, 1, 1], the learning rate divided by B."""
+    Rule(Training(steps=1, loss=loss), students.widths).descend(students, x, y, rates)
 
 
 def _upwards(students: Network, x: Tensor) -> tuple[list[Tensor], list[Tensor]]:
-    """Features of all layers, the input first, and gates of the hidden ones."""
-    features, gates = [x], []
+    """Features of all layers, the input first, and derivatives of the hidden ones."""
+    features, slopes = [x], []
+    gated = find(students.activation).gate
     for layer, w in enumerate(students.weights):
         u = torch.bmm(features[-1], w)
         if students.biases is not None:
             u += students.biases[layer].unsqueeze(1)
         if layer < students.depth - 1:
-            gates.append(gate(students.activation, u, students.slope))
-            u *= gates[-1]
+            if gated is not None:
+                slopes.append(gated(u, students.slope))
+                u *= slopes[-1]
+            else:
+                u, slope = value_and_derivative(students.activation, u, students.slope)
+                slopes.append(slope)
         features.append(u)
-    return features, gates
+    return features, slopes

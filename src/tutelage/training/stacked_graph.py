@@ -11,38 +11,40 @@ import torch
 from torch import Tensor
 
 from tutelage.networks import Network
+from tutelage.networks.activations import registered_by_user
 from tutelage.training.engine import engine
 from tutelage.training.optimisers import TrainingState
-from tutelage.training.stacked import Stacked, step
+from tutelage.training.stacked import Rule, Stacked
 from tutelage.training.task import Task
 
 _SPAN = 256  # steps whose rows are drawn at a time
 _STEPS = 32  # steps of the long graph
 _one_at_a_time = threading.Lock()  # a recording waits for the whole device first, which no other may be recording on
 
+Tables = tuple[Tensor, Tensor, Tensor, Tensor]
+"""Of the steps to come: what finds points and labels (rows of the engine's flat arrays, int64 [T, S B], or the samples
+themselves, [T, S, B, d] and [T, S, B, C]), rates [T, S, 1, 1], and numbers of the steps, float64 [T]."""
+
 
 @dataclass(frozen=True)
 class _Recording:
     """Steps recorded on arrays of their own: fill the arrays, replay, read the students.
 
-    students: trained in place; points and labels: rows of the engine's flat arrays, int64 [T, S B], and rates
-    [T, S, 1, 1] of the steps to come, of which the graph ``one`` takes the first and the graph ``many`` all T.
+    learner: trained in place; tables: of T steps, of which the graph ``one`` takes the first and ``many`` all.
     """
 
-    students: Network
-    points: Tensor
-    labels: Tensor
-    rates: Tensor
+    learner: TrainingState
+    tables: Tables
     one: torch.cuda.CUDAGraph
     many: torch.cuda.CUDAGraph
 
-    def run(self, points: Tensor, labels: Tensor, rates: Tensor) -> None:
+    def run(self, tables: Tables) -> None:
         """Advance the students through all steps of the given tables, by long graphs and then single steps."""
-        length, total = len(self.rates), len(rates)
+        length, total = len(self.tables[-1]), len(tables[-1])
         done = 0
         while done < total:
             count = length if total - done >= length else 1
-            for ours, given in ((self.points, points), (self.labels, labels), (self.rates, rates)):
+            for ours, given in zip(self.tables, tables, strict=True):
                 ours[:count].copy_(given[done : done + count])
             (self.many if count == length else self.one).replay()
             done += count
@@ -53,7 +55,7 @@ class StackedGraph(Stacked):
     """The stacked engine's steps, replayed from a CUDA graph."""
 
     name: ClassVar[str] = "stacked-graph"
-    supports: ClassVar[str] = "any depth, batch and sampling, float32 and float64, on a GPU"
+    supports: ClassVar[str] = "any depth, loss, optimiser, batch and sampling, float32 and float64, on a GPU"
     speed: ClassVar[int] = 5
 
     @classmethod
@@ -71,74 +73,86 @@ class StackedGraph(Stacked):
     def unsupported(cls, students: Network, task: Task) -> str | None:
         if not (students.weights[0].is_cuda and task.points.is_cuda and task.labels.is_cuda):
             return "the students and their data are not on a GPU"
-        if not task.training.optimiser.plain:
-            return f"it replays plain SGD, not {task.training.unusual}"
+        if registered_by_user(students.activation):
+            return f"it records no automatic differentiation, which the activation '{students.activation}' needs"
         return None
 
     def learn(self, learner: TrainingState, start: int, stop: int) -> TrainingState:
-        return TrainingState(self.advance(learner.students, start, stop))
-
-    def advance(self, students: Network, start: int, stop: int) -> Network:
-        with torch.cuda.device(students.device):
+        span = min(_SPAN, self.task.span) if self.task.generated else _SPAN
+        with torch.cuda.device(learner.students.device):
             self._free.wait()
-            recording = self._recording(students)
-            _assign(recording.students, students)
-            for begin in range(start, stop, _SPAN):
-                recording.run(*self._tables(begin, min(begin + _SPAN, stop), students.dtype))
-            trained = recording.students.map(torch.clone)
+            recording = self._recording(learner)
+            _assign(recording.learner, learner)
+            for begin in range(start, stop, span):
+                recording.run(self._tables(begin, min(begin + span, stop), learner.students.dtype))
+            trained = recording.learner.clone()
             self._free.record()
         return trained
 
-    def _tables(self, start: int, stop: int, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
-        """Rows of points and of labels [T, S B] and rates [T, S, 1, 1] of steps start .. stop-1.
-
-        With full batches no rows are read, and the tables are one column per member.
-        """
+    def _tables(self, start: int, stop: int, dtype: torch.dtype) -> Tables:
+        """Tables of steps start .. stop-1; with full batches no rows are read, and there is one column per member."""
+        device = self.points.device
+        divisor = self.task.batch if self.task.training.optimiser.plain else 1
+        rates = torch.as_tensor(self.task.rates(start, stop).T / divisor).to(device, dtype)[:, :, None, None]
+        numbers = torch.arange(start, stop, dtype=torch.float64, device=device)
+        if self.task.generated:
+            x, y = self.task.generate(start, stop)
+            return x.transpose(0, 1), y.transpose(0, 1), rates, numbers
         rows = self.task.rows(start, stop)
         if self.task.training.batch == "all":
             rows = rows[..., :1]
         points, labels = (
             (rows + first.unsqueeze(-1)).transpose(0, 1).flatten(1) for first in (self.first_point, self.first_label)
         )
-        rates = torch.as_tensor(self.task.rates(start, stop).T / self.task.batch)
-        return points, labels, rates.to(self.points.device, dtype)[:, :, None, None]
+        return points, labels, rates, numbers
 
-    def _recording(self, students: Network) -> _Recording:
+    def _recording(self, learner: TrainingState) -> _Recording:
         """The recording for students of this architecture, made at the first call."""
+        students = learner.students
         kind = (students.widths, students.activation, students.slope, students.biases is None, students.dtype)
         if kind not in self._recordings:
             with _one_at_a_time:
-                self._recordings[kind] = self._record(students)
+                self._recordings[kind] = self._record(learner)
         return self._recordings[kind]
 
-    def _record(self, students: Network) -> _Recording:
-        own = students.map(lambda array: array.clone(memory_format=torch.contiguous_format))
-        points, labels, rates = self._tables(0, _STEPS, students.dtype)
+    def _record(self, learner: TrainingState) -> _Recording:
+        own = TrainingState(_contiguous(learner.students), tuple(_contiguous(slot) for slot in learner.memory))
+        points, labels, rates, numbers = self._tables(0, _STEPS, learner.students.dtype)
+        tables = points.contiguous(), labels.contiguous(), rates.contiguous(), numbers
+        rule = Rule(self.task.training, learner.students.widths)
         aside = torch.cuda.Stream()
         aside.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(aside):  # libraries set themselves up here, which a graph cannot hold
-            self._steps(own, points, labels, rates, count=2)
+            self._steps(rule, own, tables, count=2)
         torch.cuda.current_stream().wait_stream(aside)
         graphs = []
         for count in (1, _STEPS):
             graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(graph, capture_error_mode="thread_local"):
-                self._steps(own, points, labels, rates, count)
+                self._steps(rule, own, tables, count)
             graphs.append(graph)
-        return _Recording(own, points, labels, rates, *graphs)
+        return _Recording(own, tables, *graphs)
 
-    def _steps(self, students: Network, points: Tensor, labels: Tensor, rates: Tensor, count: int) -> None:
+    def _steps(self, rule: Rule, learner: TrainingState, tables: Tables, count: int) -> None:
         """Steps 0 .. count-1 of the tables, in place."""
+        points, labels, rates, numbers = tables
         shape = (self.task.members, self.task.batch, -1)
         x, y = self.task.points, self.task.labels
         for t in range(count):
-            if self.task.training.batch != "all":
+            if self.task.generated:
+                x, y = points[t], labels[t]
+            elif self.task.training.batch != "all":
                 x = self.points.index_select(0, points[t]).view(shape)
                 y = self.labels.index_select(0, labels[t]).view(shape)
-            step(students, x, y, rates[t], self.task.training.loss)
+            rule.step(learner, x, y, rates[t], numbers[t])
 
 
-def _assign(target: Network, source: Network) -> None:
-    """Copy every array of one network into another of the same shapes."""
-    for ours, theirs in zip(target.parameters, source.parameters, strict=True):
-        ours.copy_(theirs)
+def _contiguous(network: Network) -> Network:
+    return network.map(lambda array: array.clone(memory_format=torch.contiguous_format))
+
+
+def _assign(target: TrainingState, source: TrainingState) -> None:
+    """Copy every array of one learner into another of the same shapes."""
+    for ours, theirs in zip((target.students, *target.memory), (source.students, *source.memory), strict=True):
+        for mine, given in zip(ours.parameters, theirs.parameters, strict=True):
+            mine.copy_(given)

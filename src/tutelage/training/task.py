@@ -1,6 +1,6 @@
-"""What students are trained on: points, labels, and which rows each step sees."""
+"""What students are trained on: points, labels, and what each step sees of them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -10,9 +10,17 @@ from torch import Tensor
 
 from tutelage import draws
 from tutelage.errors import TutelageError
+from tutelage.networks import BlackBox, Network, concatenate, outputs
 from tutelage.printing import printed
 from tutelage.settings import per_member
+from tutelage.training.inputs import Distribution
+from tutelage.training.losses import labels
 from tutelage.training.settings import Training
+
+Batches = Callable[[int], "Tensor | tuple[Tensor, Tensor]"]
+"""From a step to its points [B, d] or [S, B, d], or to points and labels; a pure function of the step."""
+
+_DRAWN = 1 << 22  # numbers of points drawn at a time
 
 
 @printed
@@ -30,16 +38,39 @@ class Task:
         Settings of the training.
     seeds
         One seed per member; they decide which samples are in which batch.
+    teacher
+        Who labels points that are drawn at every step.
+    distribution
+        Where points of online training are drawn from.
+    batches
+        The user's function from a step to its points.
+    point_seeds
+        Seeds of the streams of fresh points; default: those of the members.
+    taught
+        The teacher's outputs at ``points``, or labels of a data set, where noise is added at every step.
+    places
+        Places of the members among those that the user's function knows; default: all of them in order.
     """
 
     points: Tensor
     labels: Tensor
     training: Training
     seeds: tuple[int, ...]
+    teacher: Network | BlackBox | None = None
+    distribution: Distribution | None = None
+    batches: Batches | None = None
+    point_seeds: tuple[int, ...] | None = None
+    taught: Tensor | None = None
+    places: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.training.mixed_precision:
             raise TutelageError("Training.mixed_precision=True is not supported by train: use False")
+        if self.training.sampling == "online" and self.distribution is None and self.batches is None:
+            raise TutelageError(
+                "sampling 'online' needs a distribution to draw from: pass inputs from a distribution such as "
+                "tutelage.inputs.Gaussian(...).draw(teacher, seeds)"
+            )
         self.batch, self.learning_rates  # noqa: B018  (errors are raised here, before any work)
 
     @property
@@ -57,6 +88,16 @@ class Task:
     @property
     def steps(self) -> int:
         return self.training.length(self.samples)
+
+    @property
+    def generated(self) -> bool:
+        """Whether the samples of a step are made by :meth:`generate`, and are not rows of ``points``."""
+        return self.batches is not None or self.training.generated
+
+    @property
+    def unusual(self) -> str | None:
+        """What sets this task apart from plain SGD on the squared error of a fixed set, in a phrase."""
+        return "batches of the user's own function" if self.batches is not None else self.training.unusual
 
     @property
     def learning_rates(self) -> tuple[float, ...]:
@@ -95,6 +136,87 @@ class Task:
         skipped = (start - epochs[0] * per_epoch) * self.batch
         return rows[:, skipped : skipped + (stop - start) * self.batch].view(shape)
 
+    @property
+    def span(self) -> int:
+        """Steps whose samples are generated at a time."""
+        return max(1, min(256, _DRAWN // (self.members * self.batch * self.points.shape[2])))
+
+    def generate(self, start: int, stop: int) -> tuple[Tensor, Tensor]:
+        """Points [S, T, B, d] and labels [S, T, B, C] of steps start .. stop-1, noise included.
+
+        Draws depend on the member's seed and the step alone.
+        """
+        x, taught = self._clean(start, stop)
+        training, shape = self.training, (x.shape[0] * x.shape[1], *x.shape[2:])
+        noise = training.label_noise
+        drawn = training.sampling == "online" or self.batches is not None
+        steps = draws.substreams(draws.keys(self.seeds, "label noise", x.device), start, stop).view(-1)
+        y = taught.reshape(shape[0], self.batch, -1)
+        if noise is not None and (noise.fresh or drawn):
+            y = noise.on_values(y, steps)
+        y = labels(training.loss, y, training.temperature)
+        if noise is not None and (noise.fresh or drawn):
+            y = noise.on_labels(y, steps, training.loss)
+        if training.input_noise is not None and (training.input_noise.fresh or drawn):
+            steps = draws.substreams(draws.keys(self.seeds, "input noise", x.device), start, stop).view(-1)
+            x = training.input_noise.on_values(x.reshape(shape), steps).view(x.shape)
+        return x, y.view(*x.shape[:3], -1)
+
+    def _clean(self, start: int, stop: int) -> tuple[Tensor, Tensor]:
+        """Points [S, T, B, d] and what the teacher says about them [S, T, B, C], without noise drawn at every step."""
+        members, count = self.members, stop - start
+        if self.batches is not None:
+            return self._from_user(start, stop)
+        if self.training.sampling == "online":
+            assert self.distribution is not None
+            assert self.teacher is not None
+            key = draws.keys(self.point_seeds or self.seeds, "online", self.points.device)
+            shared = self.distribution.shared
+            x = self.distribution.fresh(
+                key[:1] if shared else key, start, stop, self.batch, self.points.shape[2], self.points.dtype
+            ).expand(members, -1, -1, -1)
+            return x, outputs(self.teacher, x.reshape(members, count * self.batch, -1)).view(*x.shape[:3], -1)
+        rows = self.rows(start, stop).view(members, -1)
+        taught = self.labels if self.taught is None else self.taught
+        x, y = (a.gather(1, rows.unsqueeze(-1).expand(-1, -1, a.shape[2])) for a in (self.points, taught))
+        return x.view(members, count, self.batch, -1), y.view(members, count, self.batch, -1)
+
+    def _from_user(self, start: int, stop: int) -> tuple[Tensor, Tensor]:
+        assert self.batches is not None
+        pairs = [self._checked(step, self.batches(step)) for step in range(start, stop)]
+        x, y = (torch.stack(arrays, 1) for arrays in zip(*pairs, strict=True))
+        return x, y
+
+    def _checked(self, step: int, made: Tensor | tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        """What the user's function made of a step, as points [S, B, d] and outputs of the teacher [S, B, C]."""
+        x, y = (made, None) if isinstance(made, Tensor) else made
+        if x.shape[-2:] != (self.batch, self.points.shape[2]) or x.ndim not in (2, 3):
+            raise TutelageError(
+                f"batches({step}) gave points of shape {list(x.shape)}: wanted [{self.batch}, {self.points.shape[2]}], "
+                f"or [{self.members}, {self.batch}, {self.points.shape[2]}] for one set per member"
+            )
+        x = self._mine(step, x.to(self.points))
+        if y is None:
+            if self.teacher is None:
+                raise TutelageError(f"batches({step}) gave no labels and there is no teacher: return points and labels")
+            return x, outputs(self.teacher, x)
+        if y.shape[-2:] != (self.batch, self.labels.shape[2]) or y.ndim not in (2, 3):
+            raise TutelageError(
+                f"batches({step}) gave labels of shape {list(y.shape)}: wanted [{self.batch}, {self.labels.shape[2]}]"
+            )
+        return x, self._mine(step, y.to(self.labels))
+
+    def _mine(self, step: int, array: Tensor) -> Tensor:
+        """An array of the user's function for the members of this task: [B, n] or [all, B, n] -> [S, B, n]."""
+        if array.ndim == 2:
+            return array.expand(self.members, -1, -1)
+        places = self.places or tuple(range(self.members))
+        if max(places) >= len(array):
+            raise TutelageError(
+                f"batches({step}) gave {len(array)} sets for {self.members} members: give one set, or one per member"
+            )
+        return array[list(places)]
+
     @staticmethod
     def join(tasks: Sequence["Task"]) -> "Task":
         """Tasks of one training (but for the learning rates) and one shape as a single one, members in order."""
@@ -105,21 +227,34 @@ class Task:
         same = {"learning_rate": first.learning_rate}
         if any(task.training.model_copy(update=same) != first for task in tasks):
             raise TutelageError("tasks with different trainings cannot be joined")
+        if any(task.batches or task.distribution != tasks[0].distribution for task in tasks):
+            raise TutelageError("tasks with different distributions cannot be joined")
+        teachers = [task.teacher for task in tasks if isinstance(task.teacher, Network)]
+        taught = [task.taught for task in tasks if task.taught is not None]
         return Task(
             points=torch.cat([task.points for task in tasks]),
             labels=torch.cat([task.labels for task in tasks]),
             training=first.model_copy(update={"learning_rate": rates}),
             seeds=tuple(seed for task in tasks for seed in task.seeds),
+            teacher=concatenate(teachers) if teachers else None,
+            distribution=tasks[0].distribution,
+            point_seeds=tuple(seed for task in tasks for seed in task.point_seeds or task.seeds),
+            taught=torch.cat(taught) if taught else None,
         )
 
     def __getitem__(self, members: Sequence[int]) -> "Task":
         """The same task for some of its members."""
         training = self.training.model_copy(update={"learning_rate": tuple(self.learning_rates[i] for i in members)})
         index = torch.as_tensor(members, device=self.points.device)
+        point_seeds, taught = self.point_seeds, self.taught
         return replace(
             self,
             points=self.points[: len(members)] if self.points.stride(0) == 0 else self.points[index],
             labels=self.labels[index],
             training=training,
             seeds=tuple(self.seeds[i] for i in members),
+            teacher=None if self.teacher is None else self.teacher[members],
+            point_seeds=None if point_seeds is None else tuple(point_seeds[i] for i in members),
+            taught=None if taught is None else taught[index],
+            places=tuple((self.places or range(self.members))[i] for i in members),
         )

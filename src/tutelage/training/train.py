@@ -3,19 +3,22 @@
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from tutelage.errors import TutelageError
-from tutelage.networks import Network, outputs
+from tutelage.networks import BlackBox, Network, outputs
 from tutelage.training.engine import Engine, choose
 from tutelage.training.inputs import Inputs
-from tutelage.training.losses import labels
+from tutelage.training.losses import values
+from tutelage.training.make_task import as_teacher, make_task
 from tutelage.training.optimisers import TrainingState
+from tutelage.training.progress import progress_bar
 from tutelage.training.settings import Training, given
-from tutelage.training.task import Task
+from tutelage.training.task import Batches, Task
 from tutelage.training.trajectory import Trajectory
 
 log = logging.getLogger(__name__)
@@ -27,7 +30,7 @@ OnRecord = Callable[[int, Network, Tensor], None]
 
 
 def train(
-    teacher: Network,
+    teacher: Network | BlackBox | nn.Module | Callable[[Tensor], Tensor] | None,
     students: Network,
     inputs: Inputs,
     settings: Training | None = None,
@@ -35,6 +38,8 @@ def train(
     record: Iterable[int] = (),
     keep: Literal["all", "last"] = "all",
     engine: str = "auto",
+    batches: Batches | None = None,
+    progress: bool = False,
     on_record: OnRecord | None = None,
     on_progress: Callable[[int], None] | None = None,
     **training: Any,
@@ -47,7 +52,8 @@ def train(
     Parameters
     ----------
     teacher
-        One network per student, or a single network for all of them.
+        One network per student, or a single network for all of them; a torch module or any function from inputs
+        [N, d] to outputs [N, C]; None for a data set, whose labels come with ``inputs``.
     students
         Networks at the start, [S] members with the teacher's inputs and outputs.
     inputs
@@ -61,6 +67,11 @@ def train(
         "all": the result keeps the weights at every recorded step; "last": only at the end.
     engine
         Name of a training engine, or "auto" for the fastest that fits (see ``tutelage engines``).
+    batches
+        Function from a step to the points of its batch, [B, d] or [S, B, d], or to points and labels. It must return
+        the same for the same step.
+    progress
+        Whether to draw a progress bar on the terminal, with the engine and why it was chosen.
     on_record
         Called as ``on_record(step, students, diverged_at)`` at every recorded step.
     on_progress
@@ -91,9 +102,8 @@ def train(
     """
     settings = given(settings, training)
     start = time.perf_counter()
-    if teacher.members == 1:
-        teacher = teacher.expand(students.members)
-    task = make_task(students, teacher, inputs, settings)
+    teacher = as_teacher(teacher, students, inputs)
+    task = make_task(students, teacher, inputs, settings, batches)
     recorded: dict[int, Network] = {}
     steps = tuple(sorted({0, task.steps, *record}))
 
@@ -103,8 +113,20 @@ def train(
         if on_record:
             on_record(step, now, diverged_at)
 
-    diverged_at, used = follow(students, task, steps, keep_and_tell, engine, on_progress)
-    return Trajectory(steps, recorded, teacher, inputs, diverged_at, used, time.perf_counter() - start)
+    with progress_bar(progress, task.steps, on_progress) as tell:
+        end = follow(students, task, steps, keep_and_tell, engine, tell, tell.describe)
+    seconds = time.perf_counter() - start
+    return Trajectory(steps, recorded, teacher, inputs, end.diverged_at, end.engine, seconds, end.why, end.stopped_at)
+
+
+@dataclass(frozen=True)
+class TrainingEnd:
+    """How a training ended: diverged_at and stopped_at int64 [S], -1 where not; the engine and why it was chosen."""
+
+    diverged_at: Tensor
+    stopped_at: Tensor
+    engine: str
+    why: str
 
 
 def follow(
@@ -114,44 +136,31 @@ def follow(
     on_record: OnRecord,
     engine: str = "auto",
     on_progress: Callable[[int], None] | None = None,
-) -> tuple[Tensor, str]:
+    on_engine: Callable[[str], None] | None = None,
+) -> TrainingEnd:
     """Train students on a task and hand them over at each of the given steps, in order.
 
-    Returns diverged_at int64 [S] (see :class:`Trajectory`) and the name of the engine that was used.
+    ``on_engine`` is called once with the engine and why it was chosen.
     """
     if steps[0] < 0 or steps[-1] > task.steps:
         raise TutelageError(f"recorded steps must lie in 0 .. {task.steps}, not {steps[0]} .. {steps[-1]}")
     kind, why = choose(engine, students, task)
     log.info("engine %s on %s: %s", kind.name, students.device, why)
+    if on_engine:
+        on_engine(f"{kind.name} ({why})")
     result = _TrainedStudents(kind, task, students)
+    stop = task.training.stop
     for step in steps:
         while result.step < step:
             begin = result.step
-            result.advance(min(step, begin + _SPAN))
+            look = begin // stop.every * stop.every + stop.every if stop else step
+            result.advance(min(step, begin + _SPAN, look))
+            if stop and result.step == look:
+                result.stop()
             if on_progress:
                 on_progress(result.step - begin)
         on_record(step, result.students, result.diverged_at)
-    return result.diverged_at, kind.name
-
-
-def make_task(students: Network, teacher: Network, inputs: Inputs, settings: Training) -> Task:
-    """The task of learning this teacher from these inputs; an error when the shapes do not fit."""
-    if (students.inputs, students.outputs) != (teacher.inputs, teacher.outputs):
-        raise TutelageError(
-            f"students map {students.inputs} inputs to {students.outputs} outputs and the teacher {teacher.inputs} to "
-            f"{teacher.outputs}: give both the same"
-        )
-    if not len(inputs.seeds) == teacher.members == students.members:
-        raise TutelageError(
-            f"there are {students.members} students, {teacher.members} teachers and inputs for {len(inputs.seeds)} "
-            "members: build all three with the same seeds"
-        )
-    if teacher.depth == students.depth > 1 and all(
-        a > b for a, b in zip(teacher.widths[1:-1], students.widths[1:-1], strict=True)
-    ):
-        hidden = ", ".join(map(str, teacher.widths[1:-1])), ", ".join(map(str, students.widths[1:-1]))
-        log.warning("the teacher (%s hidden units) is wider than its students (%s): the teacher comes first", *hidden)
-    return Task(inputs.train, labels(settings.loss, outputs(teacher, inputs.train)), settings, inputs.seeds)
+    return TrainingEnd(result.diverged_at, result.stopped_at, kind.name, why)
 
 
 class _TrainedStudents:
@@ -164,6 +173,8 @@ class _TrainedStudents:
         self.engine = kind(task)
         self.active = list(range(task.members))
         self.diverged_at = torch.full((task.members,), -1, dtype=torch.int64)
+        self.stopped_at = torch.full((task.members,), -1, dtype=torch.int64)
+        self.watched = task.training.stop.start(task.members) if task.training.stop else torch.empty(0)
 
     @property
     def students(self) -> Network:
@@ -186,8 +197,26 @@ class _TrainedStudents:
     def _retire(self, lost: Sequence[int], when: Tensor) -> None:
         self.diverged_at = self.diverged_at.clone()  # those handed out before stay as they were
         self.diverged_at[[self.active[i] for i in lost]] = when
-        stays = [i for i in range(len(self.active)) if i not in set(lost)]
         log.warning("%d of %d students diverged by step %d", len(lost), len(self.active), int(when.max()))
+        self._keep([i for i in range(len(self.active)) if i not in set(lost)])
+
+    def stop(self) -> None:
+        """Take out the members whose loss on the training points meets the stopping rule; they stay as they are."""
+        rule, task = self.task.training.stop, self.engine.task
+        if rule is None or not self.active:
+            return
+        now = self.students if len(self.active) == self.task.members else self.students[self.active]
+        with torch.no_grad():
+            got = outputs(now, task.points)
+            losses = values(task.training.loss, task.labels, got, task.training.temperature).double().cpu()
+        met, self.watched[self.active] = rule.judge(losses, self.watched[self.active])
+        self.stopped_at = self.stopped_at.clone()
+        self.stopped_at[[self.active[i] for i in met.nonzero()[:, 0].tolist()]] = self.step
+        if met.any():
+            self._keep((~met).nonzero()[:, 0].tolist())
+
+    def _keep(self, stays: Sequence[int]) -> None:
+        """Go on with some of the active members alone."""
         if stays:
             self.engine = type(self.engine)(self.engine.task[stays])
         self.active = [self.active[i] for i in stays]

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from tutelage.networks import Network
+from tutelage.networks import BlackBox, Network
 from tutelage.printing import printed
 from tutelage.training.inputs import Inputs
 
@@ -29,15 +29,21 @@ class Trajectory:
         Name of the training engine that was used.
     seconds
         Time taken.
+    why
+        Why this engine was chosen.
+    stopped_at
+        int64 [S]: the step after which a stopping rule ended the training of a member, or -1.
     """
 
     steps: tuple[int, ...]
     recorded: dict[int, Network]
-    teacher: Network
+    teacher: Network | BlackBox
     inputs: Inputs
     diverged_at: Tensor
     engine: str
     seconds: float
+    why: str = ""
+    stopped_at: Tensor | None = None
 
     def _title(self) -> str:
         lost = int((self.diverged_at >= 0).sum())

@@ -70,7 +70,7 @@ def test_a_copied_unit_is_named():
     network = construct((3, 3, 1), (-1, 1), seed=0)
     network.weights[0][0, :, 2], network.biases[0][0, 2] = network.weights[0][0, :, 1], network.biases[0][0, 1]
     found = identifiability(network, (-1, 1))
-    assert {"no two affine pieces are width_factors (G3)", folds_name(1)} <= set(found.unmet)
+    assert {"no two affine pieces are multiples of one another (G3)", folds_name(1)} <= set(found.unmet)
 
 
 def test_a_last_layer_whose_inputs_are_flat_is_named(random_net):

@@ -77,3 +77,10 @@ def test_the_stored_ledger_is_what_the_command_writes(tmp_path):
         copy.parent.mkdir(parents=True)
         copy.write_text(path.read_text())
     assert write_ledger(tmp_path).read_text() == (ROOT / "docs" / "results" / "ledger.md").read_text()
+
+
+def test_a_study_on_other_images_than_the_papers_says_so(tmp_path):
+    (tmp_path / "one").mkdir()
+    claims = [claim(figure="6.2, ImageNet(100)", setting="distilled, digits(20)"), claim(setting="exits(3)")]
+    (tmp_path / "one" / "claims.json").write_text(json.dumps(claims))
+    assert "Fig. 6.2, ImageNet(100), here on digits | quick" in write_ledger(tmp_path).read_text()

@@ -128,7 +128,7 @@ def table(found: list[Census]) -> pa.Table:
 
 
 def draw(found: list[Census]) -> Figure:
-    """Share of each kind of end point against the number of teachers, for each width_factor."""
+    """Share of each kind of end point against the number of teachers, for each width."""
     figure, axes = panel_grid(
         [""], [f"{k}x students" for k in WIDTH_FACTORS], "teachers", "share of starts", size=(2.8, 2.6)
     )

@@ -77,7 +77,7 @@ class MutualAutoencoders(Experiment, kind="mutual-autoencoders", numerics=1):
             most=float(np.log(SYMBOLS)) if symbols else None,
             on_progress=lambda share: context.progress(0.95 * share),
         )
-        found = {**vars(evaluate(model)), "estimate": course.estimate[-1].double()}
+        found = {**vars(evaluated(model)), "estimate": course.estimate[-1].double()}
         weights = {_column(name): w for name, w in model.weights().items()}
         return {"target": nan_for_none(self.targets)} | {name: a.numpy() for name, a in (found | weights).items()}
 
@@ -85,6 +85,22 @@ class MutualAutoencoders(Experiment, kind="mutual-autoencoders", numerics=1):
         """The models as training begins."""
         build = categorical_models if self.distribution == "symbols" else normal_models
         return build(self.seeds, latent=self.latent)
+
+
+def evaluated(model: Model) -> Exact:
+    """Exact quantities of every member; NaN for members whose decoder is too narrow for the grid of the quadrature."""
+    try:
+        return evaluate(model)
+    except TutelageError:
+        rows = [_one_evaluated(model.select([member])) for member in range(model.members)]
+        return Exact(*(torch.cat([getattr(row, name) for row in rows]) for name in Exact.__dataclass_fields__))
+
+
+def _one_evaluated(model: Model) -> Exact:
+    try:
+        return evaluate(model)
+    except TutelageError:
+        return Exact(*(torch.full((1,), torch.nan, dtype=torch.float64) for _ in Exact.__dataclass_fields__))
 
 
 def every_target(targets: Sequence[float | None], seeds: Sequence[int]) -> dict[str, list]:

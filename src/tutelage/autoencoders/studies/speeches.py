@@ -25,7 +25,7 @@ TEXT: dict[str, Any] = {"text": Path("sotu"), "shortest": 4, "longest": 12, "voc
 SETTINGS: dict[Scale, dict[str, Any]] = {
     "smoke": {"steps": 6, "hidden": 8, "sentences": 200, "encoded": 40, "pairs": 4, "samples": 64},
     "quick": {**TEXT, "steps": 600},
-    "paper": {**TEXT, "steps": 2000},
+    "paper": {**TEXT, "steps": 1000},
 }
 """Smoke: sentences of the grammar, so that it needs no text."""
 TARGETS = (None, 4.0, 8.0)

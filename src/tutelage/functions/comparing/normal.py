@@ -191,8 +191,8 @@ def _duplicates(form: Form, layer: int) -> tuple[Form, list[Redundancy]]:
         return form, []
     length = own.norm(dim=0)
     scale = torch.where(gone, length / length[first], 0)
-    width_factor = scale * own[:, first]
-    gap = (own - width_factor).abs() + gamma(0) * (own.abs() + width_factor.abs())
+    multiple = scale * own[:, first]
+    gap = (own - multiple).abs() + gamma(0) * (own.abs() + multiple.abs())
     apart = reaches(form)[layer] @ torch.where(gone, gap, 0)
     moved = form.moved + (apart * (1 + gamma(len(own)))) @ gains(form)[layer]
     layers: list[Tensor] = list(form.layers)

@@ -30,7 +30,7 @@ AXES = 8
 
 G1 = "zero is no local optimum of a unit (G1)"
 G2 = "products of weights have full rank (G2)"
-G3 = "no two affine pieces are width_factors (G3)"
+G3 = "no two affine pieces are multiples of one another (G3)"
 
 
 def generality(

@@ -281,7 +281,7 @@ def colinear(work: Work, layer: int) -> bool:
 
 
 def _partners(work: Work, layer: int, full: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The unit each unit can be merged into, the factor between them, whether they are width_factors, which units go.
+    """The unit each unit can be merged into, the factor between them, whether they are multiples, which units go.
 
     [S, n] each; the factor is negative for opposite abs units.
     """
@@ -306,9 +306,9 @@ def _partners(work: Work, layer: int, full: Tensor, v: Tensor) -> tuple[Tensor, 
 
 def _apart(work: Work, layer: int, full: Tensor, first: Tensor, turned: Tensor) -> Tensor:
     """How far a unit can be from the multiple of the other that replaces it, rounding included: [S, n]."""
-    width_factor = turned.unsqueeze(1) * full.gather(2, first.unsqueeze(1).expand_as(full))
-    gap = (full - width_factor).abs()
+    multiple = turned.unsqueeze(1) * full.gather(2, first.unsqueeze(1).expand_as(full))
+    gap = (full - multiple).abs()
     rounds = (turned.frexp().mantissa.abs() != 0.5).unsqueeze(1)  # a power of two multiplies exactly
-    gap = gap + torch.where(rounds, gamma(0) * (full.abs() + width_factor.abs()), gamma(0) * gap)
+    gap = gap + torch.where(rounds, gamma(0) * (full.abs() + multiple.abs()), gamma(0) * gap)
     below = torch.cat([work.view.reach[layer - 1], torch.ones_like(full[:, 0, :1])], dim=1)
     return torch.einsum("si,sin->sn", below, gap) * (1 + gamma(full.shape[1]))

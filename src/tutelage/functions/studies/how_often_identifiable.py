@@ -280,7 +280,7 @@ general = Claim(
 
 not_without_biases = Claim(
     "networks without biases are not among them: where one unit of a layer is active alone, all above are "
-    "width_factors",
+    "multiples of one another",
     statistic="one where G1 to G3 hold for a random network without biases, else zero",
     expected="< 0.5",
     refuted_by="one member that violates the bound in that setting",

@@ -168,8 +168,12 @@ def draw(found: list[DepthBoundaries]) -> Figure:
     )  # fmt: skip
     layers = np.array([d.layers for d in found])
     for d in found:
-        for values, colour, shift in ((d.before, "#888888", -0.1), (d.pieces, PALETTE[0], 0.1)):
-            axes[0, 0].plot([d.layers + shift] * len(values), values, ".", color=colour, ms=3, alpha=0.5)
+        for values, colour, shift, when in (
+            (d.before, "#888888", -0.1, "before"),
+            (d.pieces, PALETTE[0], 0.1, "after"),
+        ):
+            label = f"{when} training" if d is found[0] else "_"
+            axes[0, 0].plot([d.layers + shift] * len(values), values, ".", color=colour, ms=3, alpha=0.5, label=label)
         each = np.sort(d.distance.ravel())
         axes[0, 1].plot(np.linspace(d.layers - 0.3, d.layers + 0.3, len(each)), each, ".", color=PALETTE[1], ms=2)
         axes[0, 2].plot(np.arange(1, d.layers + 1), d.above.mean(0), "o-", ms=3, label=d.name)
@@ -181,6 +185,8 @@ def draw(found: list[DepthBoundaries]) -> Figure:
     axes[0, 1].axhline(EPSILON, color="#888888", ls="--", lw=0.8)
     axes[0, 1].set(ylabel="distance to the nearest student unit", xticks=layers)
     axes[0, 1].set_yscale("symlog", linthresh=1e-4)
+    axes[0, 1].set_ylim(-2e-5, 2)
+    axes[0, 0].legend(loc="lower right")
     axes[0, 2].set(xlabel="layer", ylim=(0, 1.03), xticks=layers)
     axes[0, 2].legend(loc="lower left")
     return figure

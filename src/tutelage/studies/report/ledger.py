@@ -5,6 +5,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from tutelage.data.sets import DATASETS
 from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
 from tutelage.settings import one_line
@@ -67,9 +68,15 @@ def _counts(root: Path, found: list[Path]) -> str:
         checks = [v for v in verdicts if v in CHECKED]
         passed = f"{checks.count('passes')} of {len(checks)}" if checks else "-"
         rules = "earlier" if any(c["method"] == EARLIER for c in claims) else "present"
-        about = f"{name} | {source(first['paper'], first['figure'])} | {first['scale']}"
+        about = f"{name} | {source(first['paper'], first['figure'])}{_on(claims)} | {first['scale']}"
         rows.append(f"| {about} | {counts} | {passed} | {rules} |")
     return "\n".join(rows) + "\n"
+
+
+def _on(claims: list[dict[str, Any]]) -> str:
+    """The data sets that settings name, as in "digits(20)": a paper's figure of ImageNet may stand for other images."""
+    named = {name for c in claims for name in re.findall(r"([a-z0-9-]+)\(\d+\)", c["setting"]) if name in DATASETS}
+    return f", here on {', '.join(sorted(named))}" if named else ""
 
 
 def _study(root: Path, path: Path) -> str:

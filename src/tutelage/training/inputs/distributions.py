@@ -1,7 +1,10 @@
 """The distributions inputs are drawn from; all have mean 0."""
 
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Literal
 
+import numpy as np
 import torch
 from pydantic import Field, PositiveFloat
 from scipy.special import stdtrit
@@ -10,10 +13,24 @@ from torch import Tensor
 from tutelage import draws
 from tutelage.training.inputs.inputs import Distribution
 
+_WORTHWHILE = 1 << 17  # numbers worth the compiled loop, and a share of them worth a thread
+
 
 def normals(key: Tensor, count: int, dimension: int, dtype: torch.dtype) -> Tensor:
     """Points with independent standard normal coordinates: keys [S] -> [S, count, dimension]."""
-    return draws.normals(key, count * dimension, dtype=dtype).view(-1, count, dimension)
+    size = count * dimension
+    if key.device.type != "cpu" or len(key) * size < _WORTHWHILE or dtype not in (torch.float32, torch.float64):
+        return draws.normals(key, size, dtype=dtype).view(-1, count, dimension)
+    from tutelage.training.inputs._normal_loops import fill  # loading the compiler takes a third of a second
+
+    out, keys = torch.empty(len(key), size, dtype=dtype), key.contiguous().numpy().view(np.uint64)
+    fill(0, 0, keys, out.numpy())  # compiled, or loaded, by one thread alone
+    threads = min(torch.get_num_threads(), len(key))
+    cuts = [len(key) * i // threads for i in range(threads + 1)]
+    with ThreadPoolExecutor(threads) as pool:
+        for done in [pool.submit(fill, a, b, keys, out.numpy()) for a, b in pairwise(cuts)]:
+            done.result()
+    return out.view(-1, count, dimension)
 
 
 class Gaussian(Distribution):

@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from pydantic import PositiveInt
@@ -10,7 +11,7 @@ from torch import Tensor
 
 from tutelage import draws
 from tutelage.errors import TutelageError
-from tutelage.networks import Network
+from tutelage.networks import BlackBox, Network
 from tutelage.printing import printed
 from tutelage.settings import Recipe
 
@@ -21,11 +22,25 @@ class Inputs:
     """Training and evaluation points of S members: train [S, N, d], evaluate [S, M, d], one seed per member.
 
     Where all members share their points, both are views that repeat one array along the member axis.
+
+    Attributes
+    ----------
+    train, evaluate
+        Points [S, N, d] and [S, M, d].
+    seeds
+        One seed per member.
+    distribution
+        Where further points can be drawn from, for training on fresh samples; None for points of a data set.
+    train_labels, evaluate_labels
+        Labels of a data set, [S, N, C] and [S, M, C]; None where a teacher labels the points.
     """
 
     train: Tensor
     evaluate: Tensor
     seeds: tuple[int, ...]
+    distribution: "Distribution | None" = None
+    train_labels: Tensor | None = None
+    evaluate_labels: Tensor | None = None
 
 
 class Distribution(Recipe):
@@ -45,22 +60,39 @@ class Distribution(Recipe):
     def points(self, key: Tensor, count: int, dimension: int, dtype: torch.dtype) -> Tensor:
         """``count`` points of each stream: keys [S] -> [S, count, dimension]."""
 
-    def draw(self, teacher: Network, seeds: Sequence[int]) -> Inputs:
-        """Training and evaluation points for the members of a teacher, one seed per member."""
-        if teacher.members != len(seeds):
+    def draw(self, teacher: Network | BlackBox, seeds: Sequence[int]) -> Inputs:
+        """Training and evaluation points for the members of a teacher, one seed per member; one teacher serves all."""
+        if teacher.members not in (1, len(seeds)):
             raise TutelageError(
-                f"there are {teacher.members} teachers and {len(seeds)} seeds: build both from the same seeds"
+                f"{teacher.members} teachers cannot be paired with {len(seeds)} seeds: build both from the same seeds, "
+                "or pass a single teacher"
             )
+        if teacher.members == 1:
+            teacher = teacher.expand(len(seeds))
         used = seeds[:1] if self.shared else seeds
         looked_at = teacher[:1] if self.shared else teacher
         train, evaluate = self.training_points(looked_at, used), self.evaluation_points(looked_at, used)
         shape = (len(seeds), -1, -1)
-        return Inputs(train.expand(shape), evaluate.expand(shape), tuple(seeds))
+        return Inputs(train.expand(shape), evaluate.expand(shape), tuple(seeds), self)
 
-    def training_points(self, teacher: Network, seeds: Sequence[int]) -> Tensor:
+    def fresh(self, key: Tensor, start: int, stop: int, batch: int, dimension: int, dtype: torch.dtype) -> Tensor:
+        """Points of steps start .. stop-1 for training on fresh samples: keys [S] -> [S, T, batch, dimension].
+
+        Every step of a member is a stream of its own, so that nothing is stored and steps can be repeated. A
+        distribution that changes over time overrides this.
+        """
+        if type(self).training_points is not Distribution.training_points:
+            raise TutelageError(
+                f"inputs of the kind '{self.kind}' are built around a teacher and cannot be drawn at every step: use "
+                "sampling 'replacement' or 'epochs'"
+            )
+        steps = draws.substreams(key, start, stop)
+        return self.points(steps.view(-1), batch, dimension, dtype).view(*steps.shape, batch, dimension)
+
+    def training_points(self, teacher: Any, seeds: Sequence[int]) -> Tensor:
         """The points to train on: those of the distribution, unless a distribution builds them around the teacher."""
         return self.points(draws.keys(seeds, "train", teacher.device), self.train, teacher.inputs, teacher.dtype)
 
-    def evaluation_points(self, teacher: Network, seeds: Sequence[int]) -> Tensor:
+    def evaluation_points(self, teacher: Any, seeds: Sequence[int]) -> Tensor:
         """The points to be judged on."""
         return self.points(draws.keys(seeds, "evaluate", teacher.device), self.evaluate, teacher.inputs, teacher.dtype)

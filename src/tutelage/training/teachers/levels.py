@@ -12,6 +12,7 @@ from torch import Tensor
 from tutelage import draws
 from tutelage.errors import TutelageError
 from tutelage.networks import Network
+from tutelage.networks.activations import ActivationName
 from tutelage.networks.forward import activate, outputs
 from tutelage.settings import PerMemberNonNegative, per_member
 from tutelage.training.inputs import Distribution
@@ -55,7 +56,7 @@ class Levels(Teacher):
     """Bias of the outputs."""
     standardised: bool = False
     """Whether outputs are scaled to mean 0 and deviation 1 over the inputs."""
-    activation: Literal["relu", "leaky", "abs", "linear"] = "relu"
+    activation: ActivationName = "relu"
     """Activation of the hidden units."""
     slope: float = Field(default=0.01, ge=0, lt=1)
     """Slope of leaky units for negative inputs."""

@@ -2,16 +2,20 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from typing import Annotated
 
 import torch
 
-from tutelage.networks import Network
-from tutelage.settings import Recipe
+from tutelage.networks import BlackBox, Network
+from tutelage.settings import ADDED, Recipe
 from tutelage.training.inputs import Distribution
 
 
 class Teacher(Recipe):
-    """A recipe for teachers. What it builds is a plain :class:`Network`."""
+    """A recipe for teachers. What it builds is a plain :class:`Network`, or a :class:`BlackBox` without units."""
+
+    shared: Annotated[bool, ADDED] = False
+    """One teacher for all members (that of the first seed) instead of one for each."""
 
     @abstractmethod
     def widths(self) -> tuple[int, ...]:
@@ -24,5 +28,16 @@ class Teacher(Recipe):
         distribution: Distribution | None = None,
         dtype: torch.dtype = torch.float32,
         device: torch.device | str = "cpu",
-    ) -> Network:
+    ) -> Network | BlackBox:
         """One teacher per seed; ``distribution`` is where its inputs will come from, for recipes that look at them."""
+
+    def build_all(
+        self,
+        seeds: Sequence[int],
+        distribution: Distribution | None = None,
+        dtype: torch.dtype = torch.float32,
+        device: torch.device | str = "cpu",
+    ) -> Network | BlackBox:
+        """As many teachers as seeds: built from all of them, or that of the first seed for all where it is shared."""
+        used = seeds[:1] if self.shared else seeds
+        return self.build(used, distribution, dtype, device).expand(len(seeds))

@@ -1,0 +1,41 @@
+"""`tutelage studio`: the live page, in the browser."""
+
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from tutelage.errors import TutelageError
+
+
+def studio(
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port; the next free one is taken if it is in use.")
+    ] = 8717,
+    host: Annotated[
+        str, typer.Option(help="Address to listen at; other machines reach the page only if this is not 127.0.0.1.")
+    ] = "127.0.0.1",
+    results: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of results to browse.")] = None,
+    link: Annotated[str, typer.Option(metavar="STATE", help="State to open: the part of a link after '#'.")] = "",
+    browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
+) -> None:
+    """Set up a teacher and students on a live page and watch them learn."""
+    missing = [name for name in ("starlette", "uvicorn", "websockets") if find_spec(name) is None]
+    if missing:
+        raise TutelageError(f"the live page needs {', '.join(missing)}: pip install 'tutelage[studio]'")
+    from tutelage.studio.server import serve
+
+    console = Console(highlight=False, soft_wrap=True)
+
+    def ready(address: str, wanted: int) -> None:
+        taken = int(address.split("/?")[0].rsplit(":", 1)[1])
+        if wanted not in (0, taken):
+            console.print(f"Port {wanted} is in use, so this server listens at port {taken}.", markup=False)
+        console.print(f"Open {address}", markup=False)
+        console.print("Press Ctrl-C to stop.", markup=False)
+
+    with suppress(KeyboardInterrupt):  # the usual way to stop a server
+        serve(host, port, results, browser=browser, fragment=link, on_ready=ready)

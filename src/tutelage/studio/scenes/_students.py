@@ -1,0 +1,232 @@
+"""Settings and state of the scene of trained students: an experiment, its teachers, inputs and students."""
+
+import copy
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, model_validator
+
+from tutelage.lab import Record, TeacherStudent, build
+from tutelage.measures.registry import find
+from tutelage.measures.report import observe
+from tutelage.measures.snapshot import Snapshot, slices
+from tutelage.networks import Network
+from tutelage.settings import Settings
+from tutelage.studio.threads import all_threads
+from tutelage.training import Training
+from tutelage.training import inputs as distributions
+from tutelage.training.engine import choose
+from tutelage.training.inputs import Inputs
+from tutelage.training.students import SmallNormal
+from tutelage.training.teachers import Levels
+from tutelage.training.train import _TrainedStudents, make_task
+
+UNITS = 100_000
+"""The most student units of all members together."""
+_NUMBERS = 1 << 26  # the most numbers of all inputs
+MEASURES = ("evaluate_loss", "best_correlation", "strength", "specialisation", "best_teacher", "fan_out")
+
+_About = dict[str, Any]
+_TEACHER, _STUDENTS, _INPUTS, _TRAINING = (_About(group=name) for name in ("Teacher", "Students", "Inputs", "Training"))
+_LIVE = _TRAINING | {"live": True}  # may change on the way
+
+
+class StudentsSettings(Settings):
+    """Settings of the scene Specialisation; :meth:`experiment` is the same as an experiment."""
+
+    units: int = Field(10, ge=1, le=200, json_schema_extra=_TEACHER)
+    """Hidden units of the teacher."""
+    polarity: NonNegativeFloat = Field(
+        1.0, le=5, json_schema_extra=_TEACHER | {"step": 0.25, "label": "strength decay"}
+    )
+    """Strength decay p: the strength of unit j is proportional to 1/(j+1)^p."""
+    outputs: int = Field(10, ge=1, le=200, json_schema_extra=_TEACHER)
+    """Outputs of the teacher."""
+    bias: float = Field(-0.1, ge=-3, le=3, json_schema_extra=_TEACHER | {"step": 0.1})
+    """Bias of the teacher's hidden units."""
+    levels: Literal["five", "wide"] = Field("five", json_schema_extra=_TEACHER | {"label": "weight levels"})
+    """Values of the teacher's weights: -0.5 to 0.5, or -1 to 1, in five levels."""
+    width_factor: float = Field(5.0, ge=1, le=100, json_schema_extra=_STUDENTS | {"step": 1})
+    """Student width over teacher width."""
+    members: int = Field(16, ge=1, le=1024, json_schema_extra=_STUDENTS | {"label": "students"})
+    """Number of students; each has its own seed, teacher, inputs and batches."""
+    seed: NonNegativeInt = Field(0, le=10**9, json_schema_extra=_STUDENTS | {"label": "first seed"})
+    """Seed of the first student; the others follow."""
+    scale: PositiveFloat = Field(
+        0.005, le=10, json_schema_extra=_STUDENTS | {"step": 0.005, "label": "weights at the start"}
+    )
+    """Standard deviation of the students' weights at the start."""
+    dimension: int = Field(20, ge=1, le=500, json_schema_extra=_INPUTS)
+    """Number of inputs d."""
+    distribution: Literal["gaussian", "uniform", "sphere", "correlated-gaussian", "student-t"] = Field(
+        "gaussian", json_schema_extra=_INPUTS
+    )
+    """Distribution of the inputs."""
+    spread: PositiveFloat = Field(1.5, le=100, json_schema_extra=_INPUTS | {"step": 0.1})
+    """Standard deviation, half width or radius of the inputs."""
+    train: int = Field(2000, ge=1, le=100_000, json_schema_extra=_INPUTS | {"label": "training points"})
+    """Training points per student."""
+    evaluate: int = Field(256, ge=2, le=20_000, json_schema_extra=_INPUTS | {"label": "evaluation points"})
+    """Points on which losses and correlations are measured."""
+    learning_rate: PositiveFloat = Field(0.05, le=1000, json_schema_extra=_LIVE | {"step": 0.005})
+    """Learning rate."""
+    batch: int = Field(16, ge=1, le=4096, json_schema_extra=_LIVE)
+    """Samples per step."""
+    optimiser: Literal["sgd", "momentum", "adam"] = Field("sgd", json_schema_extra=_LIVE)
+    """Plain SGD, SGD with momentum 0.9, or Adam."""
+    steps: int = Field(20_000, ge=1, le=1_000_000, json_schema_extra=_TRAINING)
+    """Length of the training."""
+    every: int = Field(20, ge=1, le=10_000, json_schema_extra=_TRAINING | {"label": "steps per tick"})
+    """Steps between two places of the timeline."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> "StudentsSettings":
+        total = self.members * round(self.units * self.width_factor)
+        if total > UNITS:
+            raise ValueError(
+                f"{self.members} students with {total // self.members:,} units each are {total:,} units, and the page "
+                f" shows at most {UNITS:,}: lower students, units or width_factor"
+            )
+        points = self.members * (self.train + self.evaluate) * (self.dimension + self.outputs)
+        if points > _NUMBERS:
+            raise ValueError(
+                f"the inputs of all students are {points:.2g} numbers, at most {_NUMBERS:.2g} are allowed: lower "
+                "students, training points or dimension"
+            )
+        if self.dimension == 1 and self.units > 2:
+            raise ValueError(
+                f"a teacher with one input has at most 2 units that differ, got {self.units}: raise dimension"
+            )
+        return self
+
+    def training(self) -> Training:
+        """Training settings."""
+        adam = {"kind": "adam"}
+        momentum = {"kind": "sgd", "momentum": 0.9}
+        optimiser = {"sgd": {"kind": "sgd"}, "momentum": momentum, "adam": adam}[self.optimiser]
+        return Training(steps=self.steps, batch=self.batch, learning_rate=self.learning_rate, optimiser=optimiser)
+
+    def experiment(self) -> TeacherStudent:
+        """The same as an experiment that records at every mark of the timeline."""
+        spread = {"gaussian": "std", "correlated-gaussian": "std", "uniform": "half_width", "sphere": "radius"}
+        inputs = {"kind": self.distribution, "train": self.train, "evaluate": self.evaluate}
+        levels = (-1.0, -0.5, 0.0, 0.5, 1.0) if self.levels == "wide" else (-0.5, -0.25, 0.0, 0.25, 0.5)
+        return TeacherStudent(
+            teacher=Levels(
+                inputs=self.dimension, hidden=self.units, outputs=self.outputs, polarity=self.polarity, bias=self.bias,
+                levels=levels,
+            ),
+            student=SmallNormal(width_factor=self.width_factor, scale=self.scale),
+            inputs=distributions.Distribution.parse(inputs | {spread.get(self.distribution, "scale"): self.spread}),
+            training=self.training(),
+            record=Record(every=max(1, self.ticks // 100) * self.every, measures=MEASURES),
+            seeds=tuple(range(self.seed, self.seed + self.members)),
+        )  # fmt: skip
+
+    @property
+    def ticks(self) -> int:
+        """Places of the timeline."""
+        return -(-self.steps // self.every)
+
+    def step(self, tick: int) -> int:
+        """The step at a tick."""
+        return min(tick * self.every, self.steps)
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """What all states of a course share: teachers, inputs and what the teachers do on them."""
+
+    experiment: TeacherStudent
+    teacher: Network
+    inputs: Inputs
+    snapshots: list[Snapshot]
+
+    @classmethod
+    def of(cls, settings: StudentsSettings) -> tuple["World", Network]:
+        """The world of these settings, and its students at the start."""
+        experiment = settings.experiment()
+        teacher, students, inputs = build(experiment)
+        return cls(experiment, teacher, inputs, list(slices(teacher, students, inputs))), students
+
+
+@dataclass(frozen=True, eq=False)
+class StudentsState:
+    """Students at a step; measured once, when first looked at."""
+
+    world: World
+    trained: _TrainedStudents
+
+    @classmethod
+    def start(cls, settings: StudentsSettings) -> "StudentsState":
+        world, students = World.of(settings)
+        return cls(world, _trained(world, settings, students))
+
+    @property
+    def students(self) -> Network:
+        return self.trained.students
+
+    def advanced(self, stop: int) -> "StudentsState":
+        """The students some steps later; these stay as they are, since every array is replaced as a whole."""
+        trained = copy.copy(self.trained)
+        with all_threads():
+            trained.advance(stop)
+        return StudentsState(self.world, trained)
+
+    def changed(self, settings: StudentsSettings) -> "StudentsState":
+        """The same students with another training from here on; another optimiser starts without memory."""
+        before, now = self.trained.task.training.optimiser, settings.training().optimiser
+        trained = _trained(self.world, settings, self.students)
+        if before == now:
+            trained.learner = self.trained.learner
+        trained.step, trained.diverged_at = self.trained.step, self.trained.diverged_at
+        lost = (self.trained.diverged_at >= 0).tolist()
+        trained.active = [i for i, gone in enumerate(lost) if not gone]
+        if any(lost) and trained.active:
+            trained.engine = type(trained.engine)(trained.engine.task[trained.active])
+        return StudentsState(self.world, trained)
+
+    @cached_property
+    def measured(self) -> dict[str, np.ndarray]:
+        """Measures [S, ...] by name, NaN for members that diverged."""
+        with all_threads():
+            values = observe(self.world.snapshots, self.students, [find(name) for name in MEASURES])
+        out = {name: value.astype(np.float32) for name, value in zip(MEASURES, values, strict=True)}
+        for value in out.values():
+            value[self.lost] = np.nan
+        return out
+
+    def correlation(self, member: int) -> np.ndarray:
+        """Correlations of one member's teacher and student units, [m, n]."""
+        one = slice(member, member + 1)
+        snapshot = Snapshot(
+            self.world.teacher[one], self.students[one], self.world.inputs.train[one], self.world.inputs.evaluate[one]
+        )
+        with torch.no_grad():
+            return find("correlation")(snapshot)[0].numpy()
+
+    @property
+    def lost(self) -> np.ndarray:
+        """Members that diverged, bool [S]."""
+        return (self.trained.diverged_at >= 0).numpy()
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the weights and of what the optimiser remembers."""
+        weights = sum(a.numel() * a.element_size() for a in self.students.parameters)
+        return weights * (1 + self.trained.task.training.optimiser.slots)
+
+
+def _trained(world: World, settings: StudentsSettings, students: Network) -> _TrainedStudents:
+    task = make_task(students, world.teacher, world.inputs, settings.training())
+    kind, _ = choose("auto", students, task)
+    return _TrainedStudents(kind, task, students)
+
+
+def live_fields() -> set[str]:
+    """Settings that may change on the way."""
+    extra: dict[str, Any] = {n: f.json_schema_extra or {} for n, f in StudentsSettings.model_fields.items()}
+    return {name for name, about in extra.items() if about.get("live")}

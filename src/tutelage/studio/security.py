@@ -1,0 +1,65 @@
+"""Who may speak to the server: the page it served itself, with the token of this server, and nobody else.
+
+A page of another site can make a browser send requests to 127.0.0.1. Three things keep it out: the random token in the
+address, the Origin, which a browser always sends with a WebSocket, and the Host, which still names the other site where
+its name was made to point here (DNS rebinding).
+"""
+
+import hmac
+import secrets
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, QueryParams
+
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
+        "connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+"""Headers of every answer."""
+
+
+@dataclass(frozen=True)
+class Guard:
+    """Hosts under which the server may be called, and its token.
+
+    Parameters
+    ----------
+    hosts
+        ``name:port`` as browsers send it.
+    token
+        Secret of this server.
+    """
+
+    hosts: frozenset[str]
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
+
+    @classmethod
+    def of(cls, host: str, port: int) -> "Guard":
+        """The guard of a server at an address; a server for all addresses answers under any numeric one."""
+        names = {"127.0.0.1", "localhost", "[::1]", host if ":" not in host else f"[{host}]"}
+        return cls(frozenset(f"{name}:{port}" for name in names))
+
+    def fault(self, headers: Headers, query: QueryParams, *, token: bool, origin: bool = False) -> str:
+        """Why a request is rejected, "" where it is not.
+
+        token: whether the token is needed; origin: whether an Origin is, as for a WebSocket.
+        """
+        if headers.get("host", "").lower() not in self.hosts:
+            return "this server is not reached under that host name"
+        sent = headers.get("origin")
+        if sent is None and origin:
+            return "a connection must name its origin"
+        if sent is not None and (urlsplit(sent).scheme != "http" or urlsplit(sent).netloc.lower() not in self.hosts):
+            return "another page may not use this server"
+        given = headers.get("x-token") or query.get("token", "")
+        if token and not hmac.compare_digest(given.encode(), self.token.encode()):
+            return "the token is wrong: open the address that the server printed"
+        return ""

@@ -1,0 +1,259 @@
+"""The server of the live page: static files, the scenes, a WebSocket, saving and uploads."""
+
+import json
+import logging
+import socket
+import threading
+import webbrowser
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.routing import Mount, Route, WebSocketRoute
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.websockets import WebSocket
+
+from tutelage import __version__
+from tutelage.errors import TutelageError
+from tutelage.studio.describe import described
+from tutelage.studio.saving import saved
+from tutelage.studio.security import HEADERS, Guard
+from tutelage.studio.session import converse
+from tutelage.studio.uploads import Uploads
+
+log = logging.getLogger(__name__)
+
+STATIC = Path(__file__).parent / "static"
+PORT = 8717
+"""Default port."""
+_TRIES = 50  # ports that are tried
+_REQUEST = 1 << 20  # bytes of a request that is no upload
+_CONNECTIONS = 64  # at once
+
+
+class _Headers:
+    """Adds the headers of :mod:`.security` to every answer."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def with_headers(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                extra = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+                message = message | {"headers": [*message["headers"], *extra]}
+            await send(message)
+
+        await self.app(scope, receive, with_headers)
+
+
+def make_app(guard: Guard, results: Path | None = None) -> Starlette:
+    """The application.
+
+    Parameters
+    ----------
+    guard
+        Hosts and token.
+    results
+        Folder whose results can be browsed.
+
+    Returns
+    -------
+    Starlette
+    """
+    uploads = Uploads()
+    connections = threading.Semaphore(_CONNECTIONS)
+
+    def guarded(work: Callable[[Request], Any], *, token: bool = True) -> Callable[[Request], Any]:
+        async def answer(request: Request) -> Response:
+            if why := guard.fault(request.headers, request.query_params, token=token):
+                return JSONResponse({"error": why}, 403)
+            try:
+                return await work(request)
+            except TutelageError as error:
+                return JSONResponse({"error": str(error)}, 400)
+
+        return answer
+
+    async def page(request: Request) -> Response:
+        return FileResponse(STATIC / "index.html")
+
+    async def about(request: Request) -> Response:
+        found = await run_in_threadpool(described, results)
+        return JSONResponse({"version": __version__, "scenes": found})
+
+    async def save(request: Request) -> Response:
+        asked = await _body(request)
+        content, name, kind = await run_in_threadpool(saved, asked)
+        return Response(content, media_type=kind, headers={"Content-Disposition": f'attachment; filename="{name}"'})
+
+    async def upload(request: Request) -> Response:
+        name = str(request.query_params.get("name", "network"))[:200]
+        return JSONResponse(await run_in_threadpool(uploads.take, name, await _bytes(request, uploads.largest)))
+
+    async def ask(request: Request) -> Response:
+        from tutelage.studio.answers import answered
+
+        asked = await _body(request)
+        found = await run_in_threadpool(answered, asked, uploads, results)
+        if isinstance(found, bytes):
+            return Response(found, media_type="application/octet-stream")
+        return JSONResponse(found)
+
+    async def live(websocket: WebSocket) -> None:
+        if guard.fault(websocket.headers, websocket.query_params, token=True, origin=True):
+            await websocket.close(1008)
+            return
+        if not connections.acquire(blocking=False):
+            await websocket.close(1013)
+            return
+        try:
+            await websocket.accept()
+            await converse(websocket)
+        finally:
+            connections.release()
+
+    static = StaticFiles(directory=STATIC)
+
+    async def files(scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        if why := guard.fault(request.headers, request.query_params, token=False):
+            await JSONResponse({"error": why}, 403)(scope, receive, send)
+        else:
+            await static(scope, receive, send)
+
+    routes = [
+        Route("/", guarded(page)),
+        Route("/scenes", guarded(about)),
+        Route("/save", guarded(save), methods=["POST"]),
+        Route("/upload", guarded(upload), methods=["POST"]),
+        Route("/ask", guarded(ask), methods=["POST"]),
+        WebSocketRoute("/live", live),
+        Mount("/static", files),
+    ]
+    app = Starlette(routes=routes)
+    app.add_middleware(_Headers)
+    return app
+
+
+async def _bytes(request: Request, most: int) -> bytes:
+    """The content of a request, an error as soon as it is too long."""
+    content = bytearray()
+    async for chunk in request.stream():
+        content += chunk
+        if len(content) > most:
+            raise TutelageError(
+                f"the file is larger than {most >> 20} MiB, the most that is taken: use the command line"
+            )
+    return bytes(content)
+
+
+async def _body(request: Request) -> dict[str, Any]:
+    try:
+        asked = json.loads(await _bytes(request, _REQUEST))
+    except (ValueError, RecursionError):
+        raise TutelageError("a request must be JSON") from None
+    if not isinstance(asked, dict):
+        raise TutelageError("a request must be a table")
+    return asked
+
+
+def free_socket(host: str, port: int) -> socket.socket:
+    """A socket that listens at the port, or at the first free one after it."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    for candidate in range(port, min(port + _TRIES, 65536)):
+        found = socket.socket(family)
+        try:
+            found.bind((host, candidate))
+            found.listen(128)
+            return found
+        except OSError as error:
+            found.close()
+            if candidate == port and error.errno not in (98, 48, 10048, 13, 10013):
+                raise TutelageError(f"the server cannot listen at {host}: {error.strerror}") from None
+            if port == 0:
+                break
+    raise TutelageError(f"no port from {port} to {port + _TRIES - 1} is free at {host}: choose another with --port")
+
+
+def serve(
+    host: str = "127.0.0.1",
+    port: int = PORT,
+    results: str | Path | None = None,
+    *,
+    browser: bool = True,
+    fragment: str = "",
+    on_ready: Callable[[str, int], None] | None = None,
+) -> None:
+    """Serve the live page until it is interrupted.
+
+    Parameters
+    ----------
+    host
+        Address to listen at; the default is reached from this machine alone.
+    port
+        Port, or the first free one after it; 0: any.
+    results
+        Folder of results to browse.
+    browser
+        Whether to open the page in a browser.
+    fragment
+        State to open the page with: the part of a link after ``#``.
+    on_ready
+        Called with the address of the page and the port that was asked for, when the server listens.
+    """
+    folder = None if results is None else Path(results)
+    if folder is not None and not folder.is_dir():
+        raise TutelageError(f"there is no folder {folder}: give --results the folder of 'tutelage run'")
+    listening = free_socket(host, port)
+    guard = Guard.of(host, listening.getsockname()[1])
+    shown = f"[{host}]" if ":" in host else host
+    fragment = f"#{fragment.removeprefix('#')}" if fragment else ""
+    address = f"http://{shown}:{listening.getsockname()[1]}/?token={guard.token}{fragment}"
+    logging.getLogger("tutelage.training").setLevel(logging.ERROR)  # the page says which students diverge
+    threading.Thread(target=warm_up, name="studio-warm-up", daemon=True).start()
+    if on_ready:
+        on_ready(address, port)
+    if browser:
+        threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+    make_server(guard, folder).run(sockets=[listening])
+
+
+def make_server(guard: Guard, results: Path | None = None) -> uvicorn.Server:
+    """The application in its server, to be run with the socket of :func:`free_socket`.
+
+    Parameters
+    ----------
+    guard
+        Hosts and token.
+    results
+        Folder whose results can be browsed.
+
+    Returns
+    -------
+    uvicorn.Server
+    """
+    config = uvicorn.Config(
+        make_app(guard, results), log_level="warning", access_log=False, ws="websockets-sansio", ws_max_size=_REQUEST,
+        ws_per_message_deflate=False, timeout_graceful_shutdown=1, lifespan="off",
+    )  # fmt: skip
+    return uvicorn.Server(config)
+
+
+def warm_up() -> None:
+    """Load what the first frame and the first step need while the browser starts."""
+    from tutelage.studio.course import Course
+
+    try:
+        course = Course("specialisation", {"members": 1, "train": 20, "steps": 20})
+        course.frame()
+        course.forward()
+        course.moment().answer({"about": "unit", "member": 0, "unit": 0})
+    except Exception:  # the page will meet the same error and show it
+        log.exception("warming up failed")
