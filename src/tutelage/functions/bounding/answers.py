@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from tutelage.errors import InternalError, TutelageError
 from tutelage.functions.bounding.devices import chosen_device
-from tutelage.functions.bounding.division import MOST_INPUTS, compile_bounds, divide
-from tutelage.functions.bounding.intervals import bounded_at_once
+from tutelage.functions.bounding.division import MOST_INPUTS, Bounder, compile_bounds, divide
+from tutelage.functions.bounding.intervals import bounded_at_once, interval_bounds
 from tutelage.functions.bounding.pairs import fits, joined
 from tutelage.functions.bounding.questions import Hunt, Question
 from tutelage.functions.bounding.units import prove_by_units
@@ -269,9 +269,18 @@ def _answer(
         return Closeness("holds", words, "both have the same weights", in_words(domain), zero, zero, None, 0)
     hunt.begin(seed)
     if hunt.refuted:
-        return _record(pair, hunt, words, torch.full_like(zero, torch.inf), False, 0, None)
+        return _record(pair, hunt, words, _bounded_whole(pair, hunt), False, 1, None)
     decided = decide(pair, hunt, deadline, threads=threads, device=device, keep=keep, on_progress=on_progress)
     return _record(pair, hunt, words, *decided)
+
+
+def _bounded_whole(pair: tuple[Network, Network], hunt: Hunt) -> Tensor:
+    """Bounds [C] on the differences over the whole domain, in one pass."""
+    joint, free = joined(*pair), int((hunt.high > hunt.low).sum())
+    if not fits(joint, free):
+        return torch.from_numpy(interval_bounds(joint, hunt.low.numpy(), hunt.high.numpy()))
+    sizes, _, _ = Bounder(joint, hunt.question, free, threads=1)(hunt.low.numpy()[None], hunt.high.numpy()[None])
+    return torch.from_numpy(sizes[0])
 
 
 def decide(
