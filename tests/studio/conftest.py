@@ -234,3 +234,9 @@ def tab(browser, studio):
     yield opened
     opened.context.close()
     assert opened.errors == []
+
+
+@pytest.fixture
+def new_tab(browser):
+    """Tabs with options of their own."""
+    return lambda studio, **options: Tab(browser, studio, **options)

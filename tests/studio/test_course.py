@@ -10,16 +10,18 @@ from tutelage.studio.frames import decode
 
 SMALL = {
     "specialisation": {
-        "units": 3,
-        "members": 3,
-        "dimension": 4,
-        "outputs": 2,
-        "train": 60,
-        "evaluate": 40,
-        "steps": 600,
+        "units": 3, "members": 3, "dimension": 4, "outputs": 2, "train": 60, "evaluate": 40, "steps": 600,
     },
+    "flow": {"teachers": 2, "students": 3},
+    "margins": {"count": 8, "units": 5},
+    "distillation": {"dimension": 30, "members": 3},
+    "folds": {"units": 4},
+}  # fmt: skip
+CHANGES = {
+    "specialisation": {"learning_rate": 0.1},
+    "flow": {"student": 1, "to": [1.0, -1.0]},
+    "folds": {"unit": 2, "to": [0.5, -0.3, 0.4]},
 }
-CHANGES = {"specialisation": {"learning_rate": 0.1}}
 
 
 @pytest.fixture(params=SMALL)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from tutelage.errors import TutelageError, unknown
-from tutelage.functions import Comparison, Domain, box, match, prune, same_function
+from tutelage.functions import Comparison, Domain, Pruning, box, match, prune, same_function
 from tutelage.functions.checks import rounded_up
 from tutelage.measures.unit_classes import CLASSES
 from tutelage.networks import Network, outputs
@@ -47,7 +47,7 @@ def answered(asked: dict[str, Any], uploads: Uploads, results: Path | None) -> d
         single_threaded()
         return compared(asked, uploads)
     if about == "pruned":
-        return to_bytes(_pruned(*_chosen(asked, "first", uploads)[1:], asked).network)
+        return to_bytes(_pruned(_chosen(asked, "first", uploads)[1], asked).network)
     if about in ("results", "student"):
         if results is None:
             raise TutelageError("this server was started without results: use tutelage studio --results DIR")
@@ -88,6 +88,7 @@ def compared(asked: dict[str, Any], uploads: Uploads) -> dict[str, Any]:
     domain = _domain(asked, first.inputs)
     found = same_function(first, second, domain, seconds=SECONDS)
     witness = found.witness
+    smaller = [_pruned(network, asked) for network in (first, second)]
     return {
         "names": [name_a, name_b],
         "widths": [list(first.widths), list(second.widths)],
@@ -98,8 +99,8 @@ def compared(asked: dict[str, Any], uploads: Uploads) -> dict[str, Any]:
         "witness": None if witness is None else witness.tolist()[:50],
         "values": None if witness is None else [_at(network, witness) for network in (first, second)],
         "picture": _picture(first, second, domain, witness),
-        "units": _units(first, second, found),
-        "pruned": [_sizes(first, asked), _sizes(second, asked)],
+        "units": _units(first, second, smaller),
+        "pruned": [_sizes(network, result) for network, result in zip((first, second), smaller, strict=True)],
     }
 
 
@@ -136,9 +137,9 @@ def _picture(first: Network, second: Network, domain: Domain | None, witness: Te
     return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
 
 
-def _units(first: Network, second: Network, found: Comparison) -> list[dict[str, Any]]:
-    """For every hidden layer the units of both networks: redundant ones, and for the second its match and class."""
-    lost = [{(r.layer, r.unit): str(r) for r in each} for each in found.redundancies]
+def _units(first: Network, second: Network, smaller: list[Pruning]) -> list[dict[str, Any]]:
+    """For every hidden layer the units of both networks: why they go, and for the second their match and class."""
+    lost = [{(step.layer, step.unit): f"{step.action}: {step.reason}" for step in each.steps} for each in smaller]
     pairs: tuple[Tensor, ...] | None = None
     classes: tuple[Tensor, ...] = ()
     if first.depth == second.depth:
@@ -159,14 +160,12 @@ def _units(first: Network, second: Network, found: Comparison) -> list[dict[str,
     return rows
 
 
-def _pruned(network: Network, asked: dict[str, Any]) -> Any:
+def _pruned(network: Network, asked: dict[str, Any]) -> Pruning:
     ends = asked.get("box")
     return prune(network, None, None if ends is None else (float(ends[0]), float(ends[1])), seconds=SECONDS)
 
 
-def _sizes(network: Network, asked: dict[str, Any]) -> dict[str, Any]:
-    try:
-        found = _pruned(network, asked)
-    except TutelageError as error:
-        return {"error": str(error)}
-    return {"before": list(network.widths[1:-1]), "after": found.widths[0].tolist(), "proof": str(found.proof)}
+def _sizes(network: Network, smaller: Pruning) -> dict[str, Any]:
+    """Hidden units before and after pruning, and what is proved."""
+    widths = list(network.widths[1:-1]), smaller.widths[0].tolist()
+    return {"before": widths[0], "after": widths[1], "proof": str(smaller.proof)}

@@ -151,7 +151,7 @@ class Course:
         return frames.encode(arrays, kind="history", after=after, ticks=ticks, times=times)
 
     def moment(self) -> "Moment":
-        """The present state, and the stored ones before it, for questions that are answered while the course goes on."""
+        """The present state and the stored ones before it, for questions answered while the course goes on."""
         past = [(t, self._stored[t].state) for t in sorted(self._stored) if t < self.tick] + [(self.tick, self.state)]
         return Moment(self.scene, self.settings, self.tick, self.state, past)
 
@@ -172,9 +172,9 @@ class Course:
     def _store(self, now: _Stored) -> None:
         """Keep the present state where it is due, and fewer of the older ones once they fill their memory."""
         self._now = now
-        if self.tick % self._every == 0 or self.tick == self.ticks:
-            if self.tick not in self.marks:
-                self.marks[self.tick] = self.scene.mark(now.settings, now.state, self.tick)
+        due = self.tick % self._every == 0 or self.tick == self.ticks
+        if due and self.tick not in self.marks:
+            self.marks[self.tick] = self.scene.mark(now.settings, now.state, self.tick)
         if self.tick % (self._every * self._spacing) == 0 or any(e.tick == self.tick for e in self.events):
             self._stored[self.tick] = now
         while len(self._stored) > 8 and len(self._stored) * self.scene.size(now.state) > _MEMORY:

@@ -1,4 +1,4 @@
-r"""Compiled bounds on two networks f, g and on their difference d = f - g over one box: zonotopes with common generators.
+r"""Compiled bounds on two networks f, g and their difference d = f - g over a box: zonotopes with common generators.
 
 A row of a zonotope says that a value is c + sum_k Z_k e_k + r for some \|e_k\| <= 1, common to all rows of both
 zonotopes, and some \|r\| <= error. There is one for f and one for d; g is their difference. Carrying d along is what

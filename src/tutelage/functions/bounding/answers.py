@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from tutelage.errors import InternalError, TutelageError
 from tutelage.functions.bounding.devices import chosen_device
 from tutelage.functions.bounding.division import MOST_INPUTS, divide
-from tutelage.functions.bounding.pairs import joined
+from tutelage.functions.bounding.intervals import bounded_at_once
+from tutelage.functions.bounding.pairs import fits, joined
 from tutelage.functions.bounding.questions import Hunt, Question
 from tutelage.functions.bounding.units import prove_by_units
 from tutelage.functions.checks import Deadline, as_network, in_double, rounded_up, same_function_space
@@ -268,15 +269,38 @@ def _answer(
     hunt.begin(seed)
     if hunt.refuted:
         return _record(pair, hunt, words, torch.full_like(zero, torch.inf), False, 0, None)
-    free = int((domain.high > domain.low).sum())
+    decided = decide(pair, hunt, deadline, threads=threads, device=device, keep=keep, on_progress=on_progress)
+    return _record(pair, hunt, words, *decided)
+
+
+def decide(
+    pair: tuple[Network, Network],
+    hunt: Hunt,
+    deadline: Deadline,
+    *,
+    threads: int | None = None,
+    device: str = "cpu",
+    keep: bool = False,
+    on_progress: OnClosing | None = None,
+) -> tuple[Tensor, bool, int, tuple[np.ndarray, np.ndarray] | None]:
+    """Branch and bound on inputs, and on units where inputs are many: bounds [C], whether proved, parts, leaves."""
+    question, free = hunt.question, int((hunt.high > hunt.low).sum())
+    joint, many = joined(*pair), free > MOST_INPUTS
+    known = torch.full((pair[0].outputs,), torch.inf, dtype=torch.float64)
+    if question.margin is None and many:
+        known = bounded_at_once(joint, question, hunt)
+        if (known <= question.limits).all():
+            return known, True, 1, None
+    if not fits(joint, free):
+        return known, False, 1, None
     division = divide(
-        joined(*pair), question, hunt, deadline, threads=threads, device=device, keep=keep, on_progress=on_progress
+        joint, question, hunt, deadline, threads=threads, device=device, keep=keep, on_progress=on_progress
     )
-    proved, at_most, parts = division.proved, division.at_most, division.boxes
-    if not (proved or hunt.refuted or deadline.passed) and free > MOST_INPUTS:
+    proved, at_most, parts = division.proved, torch.minimum(division.at_most, known), division.boxes
+    if not (proved or hunt.refuted or deadline.passed) and many and hunt.domain.is_box:
         proved, at_most, more = prove_by_units(pair, question, hunt, at_most, deadline, device)
         parts += more
-    return _record(pair, hunt, words, at_most, proved, parts, division.leaves)
+    return at_most, proved, parts, division.leaves
 
 
 def _record(

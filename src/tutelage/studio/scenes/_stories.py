@@ -88,10 +88,8 @@ def _sentences(
     best = state.measured["best_correlation"][member, wanted]
     if best > RECOVERED:
         return [*lines, f"Teacher unit {wanted} is recovered (best correlation {best:.3f})."]
-    for diagnosis in _diagnoses(state, member):
-        if diagnosis.unit == wanted:
-            lines.append(f"Teacher unit {wanted} is not recovered. {str(diagnosis)[0].upper()}{str(diagnosis)[1:]}.")
-    return lines
+    why = next((str(diagnosis) for diagnosis in _diagnoses(state, member) if diagnosis.unit == wanted), "")
+    return [*lines, f"Teacher unit {wanted} is not recovered. {why[:1].upper()}{why[1:]}."]
 
 
 def _diagnoses(state: StudentsState, member: int) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Settings and state of the scene of trained students: an experiment, its teachers, inputs, and students on their way."""
+"""Settings and state of the scene of trained students: an experiment, its teachers, inputs and students."""
 
 import copy
 from dataclasses import dataclass
@@ -29,7 +29,8 @@ UNITS = 100_000
 _NUMBERS = 1 << 26  # the most numbers of all inputs
 MEASURES = ("evaluate_loss", "best_correlation", "strength", "specialisation", "best_teacher", "fan_out")
 
-_TEACHER, _STUDENTS, _INPUTS, _TRAINING = ({"group": name} for name in ("Teacher", "Students", "Inputs", "Training"))
+_About = dict[str, Any]
+_TEACHER, _STUDENTS, _INPUTS, _TRAINING = (_About(group=name) for name in ("Teacher", "Students", "Inputs", "Training"))
 _LIVE = _TRAINING | {"live": True}  # may change on the way
 
 
@@ -86,8 +87,8 @@ class StudentsSettings(Settings):
         total = self.members * round(self.units * self.width_factor)
         if total > UNITS:
             raise ValueError(
-                f"{self.members} students with {round(self.units * self.width_factor):,} units each are {total:,} units, "
-                f"and the page shows at most {UNITS:,}: lower students, units or width_factor"
+                f"{self.members} students with {total // self.members:,} units each are {total:,} units, and the page "
+                f" shows at most {UNITS:,}: lower students, units or width_factor"
             )
         points = self.members * (self.train + self.evaluate) * (self.dimension + self.outputs)
         if points > _NUMBERS:
@@ -97,7 +98,7 @@ class StudentsSettings(Settings):
             )
         if self.dimension == 1 and self.units > 2:
             raise ValueError(
-                f"a teacher with one input has at most 2 units of different directions, got {self.units}: raise dimension"
+                f"a teacher with one input has at most 2 units that differ, got {self.units}: raise dimension"
             )
         return self
 
@@ -176,7 +177,7 @@ class StudentsState:
         return StudentsState(self.world, trained)
 
     def changed(self, settings: StudentsSettings) -> "StudentsState":
-        """The same students with another training from here on; the optimiser starts without memory if it is another."""
+        """The same students with another training from here on; another optimiser starts without memory."""
         before, now = self.trained.task.training.optimiser, settings.training().optimiser
         trained = _trained(self.world, settings, self.students)
         if before == now:

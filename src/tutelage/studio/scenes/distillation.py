@@ -1,4 +1,4 @@
-"""A linear student learns from a teacher's soft labels: how many inputs until it is the teacher? (Phuong 2021, ch. 5)."""
+"""A linear student learns from a teacher's soft labels: how many inputs does it need? (Phuong 2021, chapter 5)."""
 
 import math
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class DistillationSettings(Settings):
     task: Literal["polynomial", "large-margin", "isotropic"] = Field(
         "polynomial", json_schema_extra={"group": "Inputs"}
     )
-    """Distribution of the angle between inputs and teacher: polynomial, polynomial with a margin, or Gaussian inputs."""
+    """Distribution of the angle between inputs and teacher: polynomial, with a margin, or that of Gaussian inputs."""
     kappa: PositiveFloat = Field(1.0, le=10, json_schema_extra={"group": "Inputs", "step": 0.25})
     """Degree of the polynomial: larger values leave less mass near the teacher's boundary."""
     limit: float = Field(75.0, gt=0, lt=90, json_schema_extra={"group": "Inputs", "step": 5, "label": "largest angle"})
@@ -93,7 +93,8 @@ class DistillationScene(Scene[DistillationSettings, DistilledState]):
         Preset(
             "margin",
             "A wedge without inputs",
-            "No input lies within 5 degrees of the boundary, and the risk falls exponentially: it is 0 to rounding after a few dozen inputs.",
+            "No input lies within 5 degrees of the boundary, and the risk falls exponentially: after a few dozen "
+            "inputs it is 0 to rounding.",
             "Phuong 2021, Corollary 5.1",
             {"task": "large-margin", "limit": 85.0},
         ),

@@ -126,7 +126,8 @@ class ExactFlow(Scene[FlowSettings, FlowState]):
         Preset(
             "race",
             "The strong teacher wins",
-            "The long teacher arrow pulls harder: most student units turn to it first, and the short one is found late.",
+            "The long teacher arrow pulls harder: four of six student units turn to it, and the short one is found "
+            "late.",
             "Tian 2019, section 5",
             {"teacher_at": [[1.7, 0.3], [-0.2, 0.6]], "students": 6, "seed": 5, "scale": 0.15},
         ),

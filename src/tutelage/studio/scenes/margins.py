@@ -29,6 +29,10 @@ LAST = 60.0
 """log t at the end."""
 GRID = 48
 REACH = 3.0
+_SUPPORT = [
+    [0.6, 1.6, 1], [1.8, 0.5, 1], [2.2, 2.0, 1], [1.5, 2.6, 1], [-0.7, -1.9, -1], [-2.1, -0.8, -1], [-2.4, -2.2, -1],
+]  # fmt: skip
+_TOO_FAR = [[0.6, 1.6, 1], [1.8, 0.5, 1], [2.0, 1.9, 1], [-1.9, -0.4, -1], [-0.8, 1.0, -1], [-1.2, -1.5, -1]]
 _STEPS = 20_000  # of the integrator, after which a course is given up
 
 
@@ -105,7 +109,7 @@ class Margins(Scene[MarginSettings, MarginState]):
             "Only support points matter",
             "Drag a point without a ring: nothing changes in the end. Drag a ringed one: the direction follows it.",
             "Phuong 2021, section 3.2",
-            {"points": [[0.6, 1.6, 1], [1.8, 0.5, 1], [2.2, 2.0, 1], [1.5, 2.6, 1], [-0.7, -1.9, -1], [-2.1, -0.8, -1], [-2.4, -2.2, -1]]},
+            {"points": _SUPPORT},
         ),
         Preset(
             "not-separable",
@@ -113,7 +117,7 @@ class Margins(Scene[MarginSettings, MarginState]):
             "One point of class -1 lies at an acute angle to the other class: the data are not orthogonally separable, "
             "and units may end elsewhere.",
             "Phuong 2021, eq. 3.1",
-            {"points": [[0.6, 1.6, 1], [1.8, 0.5, 1], [2.0, 1.9, 1], [-1.9, -0.4, -1], [-0.8, 1.0, -1], [-1.2, -1.5, -1]]},
+            {"points": _TOO_FAR},
         ),
     )  # fmt: skip
 

@@ -1,6 +1,6 @@
 // Scene 6: two network files, dropped on the page and compared.
 
-import { download, short } from "./draw.js";
+import { download, sentence, short } from "./draw.js";
 import { element } from "./facts.js";
 
 export function compare(parent, context) {
@@ -45,7 +45,7 @@ export function compare(parent, context) {
       files[which] = null;
       zone.classList.remove("full");
       zone.querySelector(".name").textContent = `Drop ${which ? "the second" : "the first"} network here`;
-      context.message(error.message.charAt(0).toUpperCase() + error.message.slice(1) + ".");
+      context.message(sentence(error.message));
     }
     go.disabled = !(files[0] && files[1]);
     if (!go.disabled) work();
@@ -60,7 +60,7 @@ export function compare(parent, context) {
     try {
       const question = { about: "compare", first: files[0].key, second: files[1].key, first_member: member(0), second_member: member(1), box: ends() };
       show(await (await context.post("/ask", question)).json());
-    } catch (error) { result.hidden = true; context.message(error.message.charAt(0).toUpperCase() + error.message.slice(1) + "."); }
+    } catch (error) { result.hidden = true; context.message(sentence(error.message)); }
     go.textContent = "Compare";
     go.disabled = false;
   }
@@ -69,7 +69,7 @@ export function compare(parent, context) {
     result.textContent = "";
     const head = element("header"), kind = found.verdict.startsWith("same") ? "holds" : found.verdict === "different" ? "fails" : "open";
     head.append(element("h2", `${found.verdict.charAt(0).toUpperCase()}${found.verdict.slice(1)} on ${found.domain}`, kind));
-    result.append(head, element("p", found.reason.charAt(0).toUpperCase() + found.reason.slice(1)));
+    result.append(head, element("p", sentence(found.reason)));
     for (const line of found.sentences) result.append(element("p", line));
     if (found.witness) result.append(element("p", `Witness: (${found.witness.slice(0, 8).map(short).join(", ")}${found.witness.length > 8 ? ", ..." : ""}), where the outputs are ${found.values.map((v) => `(${v.slice(0, 4).map(short).join(", ")}${v.length > 4 ? ", ..." : ""})`).join(" and ")}.`));
     if (found.picture) { const picture = element("img"); picture.src = found.picture; picture.alt = "Both networks on a plane through the witness, and their difference"; result.append(picture); }
@@ -80,7 +80,7 @@ export function compare(parent, context) {
       if (p.error) part.append(element("p", p.error));
       else {
         const fewer = p.before.join("-") !== p.after.join("-");
-        part.append(element("p", `Hidden units: ${p.before.join("-")}, after pruning ${p.after.join("-")}. ${fewer ? `${p.proof.charAt(0).toUpperCase()}${p.proof.slice(1)}.` : "Nothing can be removed."}`));
+        part.append(element("p", `Hidden units: ${p.before.join("-")}, after pruning ${p.after.join("-")}. ${fewer ? sentence(p.proof) : "Nothing can be removed."}`));
         const button = element("button", "Download the pruned network");
         button.type = "button";
         button.onclick = async () => {
@@ -97,7 +97,7 @@ export function compare(parent, context) {
         const row = element("tr", "", u.redundant ? "redundant" : "");
         row.append(element("td", u.layer), element("td", u.unit));
         if (which) row.append(element("td", u.match ?? "none"), element("td", u.class ?? ""));
-        row.append(element("td", u.redundant.replace(/^unit \d+ of layer \d+ is /, "")));
+        row.append(element("td", u.redundant));
         body.append(row);
       }
       table.append(body);

@@ -128,6 +128,9 @@ export class SvgContext {
   text() { return `<svg xmlns="http://www.w3.org/2000/svg" width="${this.width}" height="${this.height}" viewBox="0 0 ${this.width} ${this.height}">${this.parts.join("")}</svg>`; }
 }
 
+/** Words as a sentence; a name of a file or setting at the start stays as it is. */
+export const sentence = (text) => (/^[a-z]+[ ,:]/.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text) + (/[.!?]$/.test(text) ? "" : ".");
+
 /** Give the user a file. */
 export function download(content, name, type) {
   const link = document.createElement("a");

@@ -2,7 +2,7 @@
 
 import { LiveSource, ReplaySource } from "./source.js";
 import { buildControls, fillControls } from "./controls.js";
-import { dark, download, short } from "./draw.js";
+import { dark, download, sentence, short } from "./draw.js";
 import { compare } from "./compare.js";
 import { distillation } from "./distillation.js";
 import { flow } from "./flow.js";
@@ -145,8 +145,6 @@ function listen() {
     shell.offline = false;
   });
 }
-
-const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".");
 
 /** Settings in force: the defaults, what the link says, and changes on the way up to now. */
 function now() {

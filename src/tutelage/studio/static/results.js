@@ -1,6 +1,6 @@
 // Scene 7: members of a folder of results as linked pictures; brush an axis to filter.
 
-import { View, download, short } from "./draw.js";
+import { View, download, sentence, short } from "./draw.js";
 import { Facts, element } from "./facts.js";
 
 const numeric = (column) => column.some((v) => typeof v === "number") && column.every((v) => v === null || typeof v === "number");
@@ -159,7 +159,7 @@ export function results(parent, context) {
       pick[1].value = scatter.yname;
       window.studio.results = store;
       update();
-    } catch (error) { context.message(error.message.charAt(0).toUpperCase() + error.message.slice(1) + "."); }
+    } catch (error) { context.message(sentence(error.message)); }
   })();
   return { views: [parallel, scatter], remove() { for (const v of this.views) v.remove(); } };
 }
