@@ -345,7 +345,7 @@ def main():
     import cupy
 
     checks, begin = Checks(), time.time()
-    for check in (check_draws, check_bits, check_graph):
+    for check in (check_draws, check_bits, check_graph, check_graph_modes):
         check(checks)
     for check in (check_precision, check_remainders):
         check(checks, options.quick)
