@@ -17,7 +17,7 @@ from tutelage.functions import Box, canonical, enumerate_regions, orbit_size, po
 from tutelage.functions.comparing.normal import WORDS, normal_form
 from tutelage.networks import Network, outputs
 from tutelage.settings import Settings
-from tutelage.studio.scenes.scene import Look, Preset, Scene, scene
+from tutelage.studio.scenes.scene import Look, Preset, StudioScene, scene
 
 TICKS = 60
 GRID = 64
@@ -76,7 +76,7 @@ def _permuted(network: Network) -> Network:
 
 
 @scene
-class Folds(Scene[FoldSettings, FoldState]):
+class Folds(StudioScene[FoldSettings, FoldState]):
     """The regions of a network of two inputs, along a path to the same network in another order."""
 
     name: ClassVar[str] = "folds"

@@ -12,7 +12,7 @@ from tutelage.networks import outputs
 from tutelage.settings import Settings
 from tutelage.studio.scenes._stories import story
 from tutelage.studio.scenes._students import StudentsSettings, StudentsState, live_fields
-from tutelage.studio.scenes.scene import Look, Preset, Scene, scene
+from tutelage.studio.scenes.scene import Look, Preset, StudioScene, scene
 
 GRID = 48
 """Points along each side of the picture of the error."""
@@ -21,7 +21,7 @@ WINDOW = 3.5
 
 
 @scene
-class Specialisation(Scene[StudentsSettings, StudentsState]):
+class Specialisation(StudioScene[StudentsSettings, StudentsState]):
     """Many students learn a teacher by SGD; every unit is a point."""
 
     name: ClassVar[str] = "specialisation"
