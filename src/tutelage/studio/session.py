@@ -23,7 +23,8 @@ from tutelage.studio.threads import single_threaded
 WINDOW = 2
 """Frames that may be on their way."""
 _FRAME = 1 / 40  # seconds between frames, at least
-_SHARE = 0.2  # of the time of a course that runs as fast as it can, at most, goes into frames
+_SHARE = 0.2  # of the time of a course that runs as fast as it can goes into frames, unless there would be too few
+_SLOWEST = 1 / 16  # seconds between frames that cost much; at most half the time goes into them
 _WAIT = 0.5  # seconds without a command after which a thread looks whether its connection is still there
 _LAST = 10.0  # seconds that a thread has for its last tick
 
@@ -217,7 +218,8 @@ class Session:
             if rate:
                 self._due = max(now, self._due) + max(_FRAME, ticks / rate)
             else:
-                self._due = begin + max(_FRAME, (time.monotonic() - begin) / _SHARE)
+                cost = time.monotonic() - begin
+                self._due = begin + max(_FRAME, min(cost / _SHARE, max(_SLOWEST, 2 * cost)))
 
     def _show(self) -> None:
         """Send new marks and the present frame."""

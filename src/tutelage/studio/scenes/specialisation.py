@@ -105,7 +105,7 @@ class Specialisation(StudioScene[StudentsSettings, StudentsState]):
     def mark(self, settings: StudentsSettings, state: StudentsState, tick: int) -> dict[str, np.ndarray]:
         found = state.measured
         above = (found["best_correlation"] > RECOVERED).astype(np.float32)
-        return {"loss": found["evaluate_loss"], "recovered": np.where(state.lost, np.nan, above.sum(1))}
+        return {"loss": state.losses, "recovered": np.where(state.lost, np.nan, above.sum(1))}
 
     def frame(
         self, settings: StudentsSettings, state: StudentsState, tick: int, look: Look
@@ -113,7 +113,6 @@ class Specialisation(StudioScene[StudentsSettings, StudentsState]):
         member = chosen_member(settings, look)
         found = state.measured
         arrays = {
-            "loss": found["evaluate_loss"],
             "best_correlation": found["best_correlation"],
             "strength": found["strength"],
             "specialisation": found["specialisation"],

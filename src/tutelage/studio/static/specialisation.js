@@ -303,6 +303,8 @@ export function specialisation(parent, context) {
   });
 
   const showLoss = (history) => {
+    const last = history.arrays.loss.shape[1];
+    loss.hint.textContent = `median ${short(median(history.arrays.loss.values.slice(-last)))}`;
     const t = theme(), { values, shape: [count, members] } = history.arrays.loss;
     const chosen = context.look.member ?? 0;
     const column = (s) => Array.from({ length: count }, (_, i) => values[i * members + s]);
@@ -330,8 +332,6 @@ export function specialisation(parent, context) {
       if (!plane.card.hidden) plane.show(frame);
       const a = frame.arrays.best_correlation, found = a.values.filter((v) => v > RECOVERED).length;
       recovery.hint.textContent = `${found} of ${a.values.length} recovered`;
-      const high = median(frame.arrays.loss.values);
-      loss.hint.textContent = `median ${short(high)}`;
       if (!context.playing) {
         l.describe(`Units: ${frame.arrays.specialisation.values.filter((v) => v > RECOVERED).length} of ${frame.arrays.specialisation.values.length} student units follow a teacher unit with correlation above 0.95.`);
         recovery.describe(`Recovery: ${found} of ${a.values.length} teacher units are recovered.`);
