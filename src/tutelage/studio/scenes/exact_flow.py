@@ -102,7 +102,7 @@ class ExactFlow(StudioScene[FlowSettings, FlowState]):
     presets: ClassVar[tuple[Preset, ...]] = (
         Preset(
             "alignment",
-            "Students turn onto teachers",
+            "Turning onto teachers",
             "Press play: every student unit (dot) ends on the direction of a teacher unit (arrow). Drag one away and "
             "watch it return, perhaps to another.",
             "Zhu et al. 2021, Fig. 1",

@@ -158,7 +158,10 @@ def chosen_member(settings: StudentsSettings, look: Look) -> int:
 
 
 def plane(state: StudentsState, member: int) -> dict[str, np.ndarray]:
-    """Boundaries w.x + b = 0 of one member's units, [m, 3] and [n, 3], and its error on a grid, [GRID, GRID]."""
+    """Boundaries w.x + b = 0 of one member's units, [m, 3] and [n, 3], and its error on a grid, [GRID, GRID].
+
+    size: largest output of the teacher on the grid, which the error is compared with.
+    """
     one = slice(member, member + 1)
     teacher, student = state.world.teacher[one], state.students[one]
     lines = {}
@@ -168,5 +171,7 @@ def plane(state: StudentsState, member: int) -> dict[str, np.ndarray]:
     side = torch.linspace(-WINDOW, WINDOW, GRID, dtype=student.dtype)
     points = torch.stack(torch.meshgrid(side, side, indexing="xy"), dim=-1).view(1, -1, 2)
     with torch.no_grad():
-        error = (outputs(teacher, points) - outputs(student, points)).square().sum(-1).sqrt()
-    return lines | {"error": error.view(GRID, GRID).numpy(), "window": np.array([WINDOW])}
+        wanted = outputs(teacher, points)
+        error = (wanted - outputs(student, points)).norm(dim=-1)
+    shown = {"error": error.view(GRID, GRID), "size": wanted.norm(dim=-1).max()[None], "window": torch.tensor([WINDOW])}
+    return lines | {name: value.numpy() for name, value in shown.items()}
