@@ -27,7 +27,10 @@ from tutelage.training.train import _TrainedStudents, make_task
 UNITS = 100_000
 """The most student units of all members together."""
 _NUMBERS = 1 << 26  # the most numbers of all inputs
-MEASURES = ("evaluate_loss", "best_correlation", "strength", "specialisation", "best_teacher", "fan_out")
+LOSS = "evaluate_loss"
+SHOWN = ("best_correlation", "strength", "specialisation", "best_teacher", "fan_out")
+"""Measures of every frame; the loss costs as much as all of them and is measured at the marks."""
+MEASURES = (LOSS, *SHOWN)
 
 _About = dict[str, Any]
 _TEACHER, _STUDENTS, _INPUTS, _TRAINING = (_About(group=name) for name in ("Teacher", "Students", "Inputs", "Training"))
@@ -191,10 +194,18 @@ class StudentsState:
 
     @cached_property
     def measured(self) -> dict[str, np.ndarray]:
-        """Measures [S, ...] by name, NaN for members that diverged."""
+        """Measures [S, ...] of a frame by name, NaN for members that diverged."""
+        return self._observed(SHOWN)
+
+    @cached_property
+    def losses(self) -> np.ndarray:
+        """Losses on the evaluation points, [S], NaN for members that diverged."""
+        return self._observed((LOSS,))[LOSS]
+
+    def _observed(self, names: tuple[str, ...]) -> dict[str, np.ndarray]:
         with all_threads():
-            values = observe(self.world.snapshots, self.students, [find(name) for name in MEASURES])
-        out = {name: value.astype(np.float32) for name, value in zip(MEASURES, values, strict=True)}
+            values = observe(self.world.snapshots, self.students, [find(name) for name in names])
+        out = {name: value.astype(np.float32) for name, value in zip(names, values, strict=True)}
         for value in out.values():
             value[self.lost] = np.nan
         return out

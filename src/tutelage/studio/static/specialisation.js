@@ -13,7 +13,7 @@ class LView extends View {
     const { specialisation: x, fan_out: y, best_teacher: who } = f.arrays;
     const [members, units] = x.shape, m = f.arrays.best_correlation.shape[1];
     this.limit = niceLimit(Math.max(this.top(y.values), 1e-9));
-    const s = this.axes(ctx, w, h, t, { x: [-0.05, 1.03], y: [0, this.limit], xlabel: "best correlation with a teacher unit", ylabel: "fan-out", xticks: [0, 0.25, 0.5, 0.75, 1] });
+    const s = this.axes(ctx, w, h, t, { x: [this.bottom(x.values) - 0.05, 1.03], y: [0, this.limit], xlabel: "best correlation with a teacher unit", ylabel: "fan-out" });
     ctx.setLineDash([3, 3]);
     ctx.strokeStyle = t.soft;
     ctx.beginPath(); ctx.moveTo(s.x(RECOVERED), s.top); ctx.lineTo(s.x(RECOVERED), s.bottom); ctx.stroke();
@@ -44,6 +44,7 @@ class LView extends View {
       if (k === this.context.look.unit) { ctx.strokeStyle = t.ink; ctx.lineWidth = 2; ctx.beginPath(); ctx.arc(s.x(x.values[i]), s.y(y.values[i]), 7, 0, 2 * Math.PI); ctx.stroke(); }
     }
   }
+  bottom(values) { let low = 0; for (const v of values) if (v < low) low = v; return Math.floor(low * 4) / 4; }
   top(values) { let high = 0; for (const v of values) if (v > high) high = v; return high; }
   show(frame) { this.data = frame; this.redraw(); }
   nearest(px, py) {
@@ -100,7 +101,7 @@ class MapView extends View {
     ctx.fillStyle = t.ink;
     ctx.textAlign = "center";
     ctx.textBaseline = "alphabetic";
-    ctx.fillText(`${n} units of the student, by the teacher unit they follow`, left + pw / 2, h - 12);
+    ctx.fillText(pw > 260 ? `${n} units of the student, by the teacher unit they follow` : `${n} student units`, left + pw / 2, h - 12);
     ctx.save(); ctx.translate(9, top + ph / 2); ctx.rotate(-Math.PI / 2); ctx.textBaseline = "middle"; ctx.fillText("teacher unit", 0, 0); ctx.restore();
     const bar = pixels(Float32Array.from({ length: 64 }, (_, i) => 1 - i / 31.5), 64, 1, (v) => rgb(diverging(v, t)));
     ctx.drawImage(bar, w - 46, top, 10, ph);
@@ -164,7 +165,7 @@ class PlaneView extends View {
     if (!f?.arrays.error) return;
     const reach = f.arrays.window.values[0], { values, shape: [rows, columns] } = f.arrays.error;
     const s = this.axes(ctx, w, h, t, { x: [-reach, reach], y: [-reach, reach], xlabel: "x₁", ylabel: "x₂", square: true, xticks: [-2, 0, 2], yticks: [-2, 0, 2] });
-    const high = (this.high = Math.max(this.high || 0, ...values));
+    const high = f.arrays.size.values[0];
     const paper = rgb(t.card), ink = rgb(t.dark ? "#8b949e" : "#6b7785");
     const flipped = new Float32Array(values.length);
     for (let r = 0; r < rows; r++) flipped.set(values.subarray(r * columns, (r + 1) * columns), (rows - 1 - r) * columns);
@@ -191,7 +192,7 @@ class PlaneView extends View {
     ctx.globalAlpha = alpha; ctx.strokeStyle = colour; ctx.lineWidth = width;
     ctx.beginPath(); ctx.moveTo(s.x(fx - dx), s.y(fy - dy)); ctx.lineTo(s.x(fx + dx), s.y(fy + dy)); ctx.stroke();
   }
-  show(frame) { this.data = frame; if (frame.tick === 0) this.high = 0; this.redraw(); }
+  show(frame) { this.data = frame; this.redraw(); }
   near(px, py) {
     const f = this.data, s = this.scale;
     if (!f?.arrays.student_lines || !s) return null;
@@ -303,6 +304,8 @@ export function specialisation(parent, context) {
   });
 
   const showLoss = (history) => {
+    const last = history.arrays.loss.shape[1];
+    loss.hint.textContent = `median ${short(median(history.arrays.loss.values.slice(-last)))}`;
     const t = theme(), { values, shape: [count, members] } = history.arrays.loss;
     const chosen = context.look.member ?? 0;
     const column = (s) => Array.from({ length: count }, (_, i) => values[i * members + s]);
@@ -318,7 +321,6 @@ export function specialisation(parent, context) {
       const two = context.settings().dimension === 2;
       parent.classList.toggle("two", two);
       plane.card.hidden = !two;
-      plane.high = 0;
       if (context.look.unit !== undefined) story.tell({ member: context.look.member ?? 0, unit: context.look.unit });
       else story.clear();
     },
@@ -330,8 +332,6 @@ export function specialisation(parent, context) {
       if (!plane.card.hidden) plane.show(frame);
       const a = frame.arrays.best_correlation, found = a.values.filter((v) => v > RECOVERED).length;
       recovery.hint.textContent = `${found} of ${a.values.length} recovered`;
-      const high = median(frame.arrays.loss.values);
-      loss.hint.textContent = `median ${short(high)}`;
       if (!context.playing) {
         l.describe(`Units: ${frame.arrays.specialisation.values.filter((v) => v > RECOVERED).length} of ${frame.arrays.specialisation.values.length} student units follow a teacher unit with correlation above 0.95.`);
         recovery.describe(`Recovery: ${found} of ${a.values.length} teacher units are recovered.`);
