@@ -83,6 +83,9 @@ def compare(
     radius: Annotated[
         str | None, typer.Option(metavar="R[,R...]", help="Half the side of the boxes of --around; several: a curve.")
     ] = None,
+    logits: Annotated[
+        bool, typer.Option("--logits", help="Compare what goes into a Softmax or Sigmoid at the end; --top-1 does so.")
+    ] = False,
     device: Device = "auto",
     activation: Annotated[str, typer.Option(help="Activation between the layers of a torch state dict.")] = "relu",
     slope: Annotated[float, typer.Option(help="Slope of leaky units of a torch state dict.")] = 0.01,
@@ -101,8 +104,8 @@ def compare(
     With --epsilon, --top-1 or --bound: decide whether they stay close, or agree, on a bounded domain. Exit code 0: the
     same, or it holds; 1: different, or violated; 3: not decided; 2: bad input; 70: an internal error.
     """
-    first = _member(read_network(a, activation, slope), a, member_a, "--member-a")
-    second = _member(read_network(b, activation, slope), b, member_b, "--member-b")
+    first = _member(read_network(a, activation, slope, logits=logits or top_1), a, member_a, "--member-a")
+    second = _member(read_network(b, activation, slope, logits=logits or top_1), b, member_b, "--member-b")
     domain = _domain(first.inputs, box, on)
     asked = Asked(epsilon, output, top_1, margin, around, radius, bound, seconds, device)
     if asked.anything:

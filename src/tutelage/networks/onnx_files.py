@@ -1,5 +1,6 @@
 """Networks from ONNX files: one chain of affine layers and ReLU or LeakyReLU, convolutions written out as matrices."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import isfinite, prod
 from pathlib import Path
@@ -8,13 +9,14 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import conv2d, pad
+from torch.nn.functional import avg_pool2d, conv2d, pad
 
 from tutelage.errors import TutelageError
 from tutelage.networks.network import Network
 from tutelage.networks.onnx_model import attributes, called, constants, read_model
 from tutelage.settings import one_line
 
+_LAST = ("Softmax", "LogSoftmax", "Sigmoid")  # keep the top class
 DENSE = 1 << 24
 """The most weights of a convolution written out as a matrix."""
 
@@ -85,15 +87,18 @@ def _too_large(what: str, size: int) -> str:
     )
 
 
-def load_onnx(path: str | Path) -> Network:
+def load_onnx(path: str | Path, logits: bool = False) -> Network:
     """Read a network from an ONNX file.
 
     Parameters
     ----------
     path
         The file; weights stored outside it are read from its folder. Supported operators: Gemm, MatMul and Add with
-        constants, Relu, LeakyRelu, Conv (2-D), BatchNormalization, Flatten. Affine layers that follow one another are
-        merged.
+        constants in either order, Sub, Mul and Div by constants, Relu, LeakyRelu, PRelu of one slope, Abs, Conv (2-D),
+        AveragePool, GlobalAveragePool, BatchNormalization, Flatten, Reshape, Transpose, Squeeze, Unsqueeze, Dropout,
+        Identity, and DequantizeLinear of constant weights. Affine layers that follow one another are merged.
+    logits
+        Leave out a Softmax, LogSoftmax or Sigmoid at the end, which do not change the top class.
 
     Returns
     -------
@@ -106,12 +111,12 @@ def load_onnx(path: str | Path) -> Network:
         For any other operator, with its name.
     """
     try:
-        return _load(Path(path))
+        return _load(Path(path), logits)
     except TutelageError as error:  # names in a file may hold anything
         raise TutelageError(one_line(str(error))) from None
 
 
-def _load(path: Path) -> Network:
+def _load(path: Path, logits: bool) -> Network:
     graph = read_model(path).graph
     arrays = constants(graph, path.parent)
     inputs = [i for i in graph.input if i.name not in arrays]
@@ -120,7 +125,15 @@ def _load(path: Path) -> Network:
     chain = _begin(inputs[0])
     here = inputs[0].name
     for node in graph.node:
-        if node.op_type == "Constant":
+        if node.op_type in ("Constant", "DequantizeLinear"):
+            continue
+        if node.op_type in _LAST:
+            if not logits or node is not graph.node[-1]:
+                raise TutelageError(
+                    f"{called(node)} is not piecewise linear: leave it out of the export, or where it is the last "
+                    "operator read what goes into it, with logits=True or --logits"
+                )
+            here = graph.output[0].name
             continue
         moving = [name for name in node.input if name and name not in arrays]
         if moving != [here]:
@@ -167,7 +180,7 @@ def _refused(node: Any, moving: list[str], here: str) -> str:
 
 def _read(chain: _Chain, node: Any, given: list[np.ndarray | None]) -> None:
     """Take one operator into the chain."""
-    if given[0] is not None and node.op_type not in ("Add", "Sub", "MatMul"):
+    if given[0] is not None and node.op_type not in ("Add", "Sub", "MatMul", "Mul"):
         raise TutelageError(f"{called(node)} is applied to a constant: its first input must be the layer before it")
     how = attributes(node)
     match node.op_type:
@@ -175,8 +188,18 @@ def _read(chain: _Chain, node: Any, given: list[np.ndarray | None]) -> None:
             _matrix(chain, node, _weights(chain, node, given), how)
         case "Add" | "Sub":
             _shift(chain, node, _weights(chain, node, given))
+        case "Mul" | "Div":
+            _scale(chain, node, _weights(chain, node, given))
         case "Relu":
             chain.activated("relu", 0.01, node)
+        case "Abs":
+            chain.activated("abs", 0.01, node)
+        case "PRelu":
+            _prelu(chain, node, _weights(chain, node, given)[1])
+        case "AveragePool" | "GlobalAveragePool":
+            _average(chain, node, how)
+        case "Transpose" | "Squeeze" | "Unsqueeze":
+            _rearranged(chain, node, given, how)
         case "LeakyRelu":
             chain.activated("leaky", float(how.get("alpha", 0.01)), node)
         case "Conv":
@@ -250,13 +273,91 @@ def _broadcast(b: Tensor, shape: tuple[int, ...], node: Any) -> Tensor:
 
 def _shift(chain: _Chain, node: Any, arrays: list[Tensor | None]) -> None:
     left, right = arrays
-    if node.op_type == "Sub" and right is None:
-        raise TutelageError(f"{called(node)} subtracts a layer from a constant: only the other way round is understood")
     b = right if left is None else left
     assert b is not None
-    sign = -1.0 if node.op_type == "Sub" else 1.0
-    flat = sign * _broadcast(b, chain.known(node), node)
-    chain.diagonal(torch.ones_like(flat), flat, node)
+    turned = node.op_type == "Sub" and right is None  # a constant minus a layer
+    flat = _broadcast(b, chain.known(node), node)
+    ones = torch.ones_like(flat)
+    chain.diagonal(-ones if turned else ones, -flat if node.op_type == "Sub" and not turned else flat, node)
+
+
+def _scale(chain: _Chain, node: Any, arrays: list[Tensor | None]) -> None:
+    left, right = arrays
+    by = right if left is None else left
+    assert by is not None
+    flat = _broadcast(by, chain.known(node), node)
+    if node.op_type == "Div":
+        if not flat.all():
+            raise TutelageError(f"{called(node)} divides by 0")
+        flat = 1 / flat
+    chain.diagonal(flat, torch.zeros_like(flat), node)
+
+
+def _prelu(chain: _Chain, node: Any, slope: Tensor | None) -> None:
+    if slope is None or len(slope.unique()) != 1 or not 0 <= slope.flatten()[0] < 1:
+        raise TutelageError(f"{called(node)} must have one constant slope from 0 to below 1 for all channels")
+    chain.activated("leaky", slope.flatten()[0].item(), node)
+
+
+def _average(chain: _Chain, node: Any, how: dict[str, Any]) -> None:
+    shape = chain.known(node)
+    if len(shape) != 3:
+        raise TutelageError(f"{called(node)} averages samples of shape {list(shape)}: images are wanted")
+    if node.op_type == "GlobalAveragePool":
+        _written_out(chain, node, lambda x: x.mean((2, 3), keepdim=True))
+        return
+    kernel, stride = list(how.get("kernel_shape", [])), list(how.get("strides", [1, 1]))
+    pads, auto = list(how.get("pads", [0, 0, 0, 0])), how.get("auto_pad", b"NOTSET")
+    symmetric = len(pads) == 4 and pads[:2] == pads[2:] and auto in (b"NOTSET", b"VALID")
+    plain = set(how.get("dilations", [1])) == {1} and not how.get("ceil_mode", 0)
+    if len(kernel) != 2 or not symmetric or not plain or any(2 * p > k for p, k in zip(pads, kernel, strict=False)):
+        raise TutelageError(f"{called(node)} must have a 2-D kernel with the same pads on both sides and no dilation")
+    counted = bool(how.get("count_include_pad", 0))
+    _written_out(chain, node, lambda x: avg_pool2d(x, kernel, stride, pads[:2], False, counted))
+
+
+def _written_out(chain: _Chain, node: Any, function: Callable[[Tensor], Tensor]) -> None:
+    """A linear map of images, [N, C, H, W] to the same, as a matrix."""
+    shape = chain.known(node)
+    chain.fits(prod(shape) ** 2, node)
+    out = function(torch.eye(prod(shape), dtype=torch.float64).view(-1, *shape))
+    after = tuple(out.shape[1:])
+    chain.then(out.flatten(1), torch.zeros(prod(after), dtype=torch.float64), after)
+
+
+def _rearranged(chain: _Chain, node: Any, given: list[np.ndarray | None], how: dict[str, Any]) -> None:
+    """Axes of a sample in another order, or axes of length 1 added or removed."""
+    shape, ahead = chain.known(node), 0 if chain.plain else 1
+    full = (*((1,) * ahead), *shape)
+    if node.op_type == "Transpose":
+        order = list(how.get("perm", range(len(full))[::-1]))
+        if sorted(order) != list(range(len(full))) or order[:ahead] != list(range(ahead)):
+            raise TutelageError(f"{called(node)} moves the axis of samples: only axes of a sample may change places")
+        places = torch.arange(prod(shape)).view(full).permute(order).flatten()
+        if not torch.equal(places, torch.arange(prod(shape))):
+            chain.fits(prod(shape) ** 2, node)
+            eye = torch.eye(prod(shape), dtype=torch.float64)
+            chain.then(eye[:, places], torch.zeros(prod(shape), dtype=torch.float64), ())
+        chain.shape = tuple(full[k] for k in order[ahead:])
+        return
+    listed = given[1] if len(given) > 1 and given[1] is not None else how.get("axes")
+    count = len(full) if node.op_type == "Squeeze" else len(full) + (0 if listed is None else len(listed))
+    axes = (
+        [int(a) % count for a in listed]
+        if listed is not None
+        else [k for k, n in enumerate(full) if n == 1 and k >= ahead]
+    )
+    if any(a < ahead for a in axes):
+        raise TutelageError(
+            f"{called(node)} changes the axis of samples: only axes of a sample may be added or removed"
+        )
+    if node.op_type == "Squeeze":
+        if any(full[a] != 1 for a in axes):
+            raise TutelageError(f"{called(node)} removes an axis that is longer than 1")
+        chain.shape = tuple(n for k, n in enumerate(full) if k not in axes)[ahead:]
+    else:
+        rest = iter(full)
+        chain.shape = tuple(1 if k in axes else next(rest) for k in range(count))[ahead:]
 
 
 def _convolution(chain: _Chain, node: Any, arrays: list[Tensor | None], how: dict[str, Any]) -> None:
