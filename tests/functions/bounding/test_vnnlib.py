@@ -47,6 +47,10 @@ def test_two_networks_of_version_2(tmp_path):
         (TWO.replace("(> (- V[0,1] Y[0,1]) 0.05)", ""), "from both sides"),
         (TWO.replace("(- Y[0,1] V[0,1])", "(- Y[0,1] V[0,0])"), "one output of both"),
         (TWO.replace("0.05", "much"), "not a VNN-LIB file"),
+        (
+            TWO.replace("(assert (or (> (- Y[0,1] V[0,1]) 0.05)", "(assert (> (- Y[0,1] V[0,1]) 0.05)) (assert (or "),
+            "one or",
+        ),
     ],
 )
 def test_what_is_not_understood_is_one_sentence(tmp_path, text, words):

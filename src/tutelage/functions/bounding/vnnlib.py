@@ -64,7 +64,7 @@ def read_property(path: str | Path) -> Property:
         raise TutelageError(f"{path} is larger than {LARGEST >> 20} MiB")
     try:
         return _Reader(path).read()
-    except (ValueError, IndexError, RecursionError, KeyError) as error:
+    except (ValueError, IndexError, RecursionError, KeyError, TypeError) as error:
         if isinstance(error, TutelageError):
             raise
         raise TutelageError(f"{path} is not a VNN-LIB file that is understood ({error})") from None
@@ -147,29 +147,37 @@ class _Reader:
                 self._assertion(part)
             return
         if claim[0] == "or":
+            self._first_about_outputs()
             for part in claim[1:]:
                 self._difference(part[1] if part[0] == "and" and len(part) == 2 else part)
             return
         sides = claim[1], claim[2]
         if claim[0] in ("==", "=") and all(isinstance(s, str) for s in sides):
-            names = {_PLACE.match(s)[1] for s in sides}  # type: ignore[index]
+            names = {s.split("[")[0].rsplit("_", 1)[0] for s in sides}
             if names <= set(self.inputs) and len(names) == 2:
                 return  # both networks get the same inputs
         self._bound(claim[0], *sides)
 
     def _bound(self, sign: str, left: Any, right: Any) -> None:
+        given = [sign, left, right]
         place = self._place(left)
         if place is None:
             place, right, sign = self._place(right), left, _FLIPPED[sign]
         if place is None or place[0] not in self.inputs:
-            if place is None and self.two:
-                self._difference([sign, left, right])
+            if self.two:
+                self._first_about_outputs()
+                self._difference(given)
             return  # a constraint on the outputs of one network: only the box is read
         value = float(right)
         if sign in ("<=", "<", "==", "="):
             self.high[place[1]] = min(value, self.high.get(place[1], math.inf))
         if sign in (">=", ">", "==", "="):
             self.low[place[1]] = max(value, self.low.get(place[1], -math.inf))
+
+    def _first_about_outputs(self) -> None:
+        """Several assertions must hold together, which is another question than any of them."""
+        if self.two and self.sides:
+            raise TutelageError(f"{self.path} has several assertions about outputs: join them by one or")
 
     def _difference(self, claim: list[Any]) -> None:
         """One side of |f_k - g_k| > epsilon."""
