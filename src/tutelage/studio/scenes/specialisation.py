@@ -70,7 +70,7 @@ class Specialisation(StudioScene[StudentsSettings, StudentsState]):
             "64 students of 100 units",
             "6,400 units learn at once: the spread over seeds is small where the theory speaks.",
             "",
-            {"width_factor": 10.0, "members": 64},
+            {"width_factor": 10.0, "members": 64, "evaluate": 128},
         ),
         Preset(
             "diverging",
