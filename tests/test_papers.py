@@ -9,7 +9,7 @@ import tutelage
 from tutelage.papers import LIBRARY_AUTHORS, LIBRARY_TITLE, PAPERS, find_paper
 
 CITATION = Path(__file__).parents[1] / "CITATION.cff"
-KINDS = {"inproceedings": "conference-paper", "misc": "article", "phdthesis": "thesis"}
+KINDS = {"inproceedings": "conference-paper", "misc": "article", "phdthesis": "thesis", "article": "article"}
 
 
 @pytest.fixture(scope="module")

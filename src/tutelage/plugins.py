@@ -76,7 +76,7 @@ def used_by(settings: Settings) -> list[str]:
     for thing in things:
         if isinstance(thing, Activation) and thing not in _ORIGINS and registered_by_user(thing.name):
             raise TutelageError(
-                f"the activation '{thing.name}' comes from no plugin file, so what it computes cannot enter the hash of "
+                f"the activation '{thing.name}' comes from no plugin file, so what it does cannot enter the hash of "
                 "an experiment: put it into a file and load that with tutelage.plugins.load_plugin or --with"
             )
     return sorted({_ORIGINS[thing] for thing in things if thing in _ORIGINS})
@@ -144,9 +144,8 @@ def _registries() -> dict[str, dict[str, Any]]:
 
     Studies and theorems are there once they were imported, which a plugin that adds to them does.
     """
-    out = {"measure": MEASURES, "activation": ACTIVATIONS} | {
-        family.__name__.lower(): family.kinds for family in _families()
-    }
+    out: dict[str, dict[str, Any]] = {"measure": MEASURES, "activation": ACTIVATIONS}
+    out |= {family.__name__.lower(): family.kinds for family in _families()}
     for word, module, name in _FURTHER:
         if module in sys.modules:
             out[word] = getattr(sys.modules[module], name)

@@ -23,7 +23,7 @@ def flat_loss(network, points, labels, activation):
     return loss
 
 
-@pytest.mark.parametrize("name, function", [("tanh", torch.tanh), ("relu", torch.relu)])
+@pytest.mark.parametrize(("name", "function"), [("tanh", torch.tanh), ("relu", torch.relu)])
 @pytest.mark.parametrize("widths", [(4, 3, 2), (3, 3, 2, 2)])
 def test_eigenvalues_are_those_of_the_whole_hessian(random_network, name, function, widths):
     students = random_network(widths, members=2, activation=name)

@@ -110,3 +110,29 @@ def test_what_cannot_be_watched_is_named():
         match_modules(conv(3), conv(3), torch.randn(2, 1, 6, 6), layers=[("2", "5")])
     with pytest.raises(TutelageError, match="at least one batch"):
         match_modules(plain, plain, [])
+
+
+def test_a_loader_of_points_with_labels_is_read_like_its_points():
+    draw = torch.Generator().manual_seed(0)
+    x, y = torch.randn(40, 6, generator=draw), torch.zeros(40)
+    teacher, student = (nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 2)) for _ in range(2))
+    loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(x, y), batch_size=8)
+    (whole,), (loaded,), (several,) = (match_modules(teacher, student, b) for b in (x, loader, list(x.split(8))))
+    assert whole.samples == loaded.samples == 40
+    np.testing.assert_array_equal(loaded.correlation, several.correlation)
+    np.testing.assert_allclose(loaded.correlation, whole.correlation, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("batches", "message"),
+    [
+        (torch.zeros(6), r"batches has shape \[6\]: wanted inputs"),
+        (iter(torch.zeros(4, 6)), r"batch 0 of batches has shape \[6\].*pass the tensor itself"),
+        ([{"x": torch.zeros(4, 6)}], "batch 0 of batches is of type dict"),
+        (7, "must be a tensor or a loader"),
+    ],
+)
+def test_what_is_no_batch_is_named(batches, message):
+    teacher = nn.Sequential(nn.Linear(6, 5), nn.ReLU())
+    with pytest.raises(TutelageError, match=message):
+        match_modules(teacher, teacher, batches)

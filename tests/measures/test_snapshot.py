@@ -1,8 +1,10 @@
 """Slices of an experiment: their number does not change what is measured."""
 
 import numpy as np
+import pytest
 import torch
 
+from tutelage import TutelageError
 from tutelage.measures import MEASURES, snapshot
 from tutelage.measures.report import observe
 from tutelage.measures.snapshot import slices
@@ -37,6 +39,14 @@ def test_layers_of_networks_of_different_depth_are_compared_with_all_units_of_th
         assert torch.equal(values["best_teacher"], rho.argmax(1))
         first = students.widths[1]
         assert torch.equal(values["rho_mean"][:, 0], rho[:, :, :first].amax(2).mean(1))
+
+
+@pytest.mark.parametrize("name", ["observed", "cka", "svcca"])
+def test_what_compares_like_layers_says_so_where_depths_differ(problem, name):
+    p, deep = problem(), problem(widths=(6, 4, 4, 3))
+    (now,) = slices(p.teacher, deep.students, p.inputs)
+    with pytest.raises(TutelageError, match="compares like layers, and the teacher has 2 layers and the students 3"):
+        MEASURES[name](now)
 
 
 def test_a_later_snapshot_keeps_the_teachers_part_and_forgets_the_students(problem):

@@ -32,7 +32,8 @@ SMOOTH = {
 def test_every_activation_has_its_twin_here():
     assert piecewise_linear() == list(TORCH)
     hermite = {name for name in ACTIVATIONS if name.startswith("hermite-")}
-    assert {*TORCH, *SMOOTH} <= set(ACTIVATIONS) and len(hermite) == 6
+    assert {*TORCH, *SMOOTH} <= set(ACTIVATIONS)
+    assert len(hermite) == 6
 
 
 @pytest.mark.parametrize("name", SMOOTH)
@@ -78,7 +79,8 @@ def test_a_function_becomes_an_activation_with_its_derivative(forget):
     assert (value.item(), slope.item()) == (8.0, 12.0)
     with pytest.raises(TutelageError, match="an activation called 'cubed' exists already: rename"):
         activation(_another())
-    assert named(cubed) == "cubed" and named(_another()) == "cubed-2"
+    assert named(cubed) == "cubed"
+    assert named(_another()) == "cubed-2"
 
 
 def _another():

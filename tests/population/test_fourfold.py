@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tutelage import TutelageError
+from tutelage.networks.activations import value_and_derivative
 from tutelage.population._fourfold import NODES, fourfold
 from tutelage.population.kernels import KINDS, kernel
-from tutelage.networks.activations import value_and_derivative
 
 SLOPE = 0.3
 

@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from tutelage import TutelageError
+from tutelage.networks.activations import value_and_derivative
 from tutelage.population.expectations import Units, loss
 from tutelage.population.flow import flow
 from tutelage.population.kernels import KINDS
-from tutelage.networks.activations import value_and_derivative
 from tutelage.population.online import online_sgd
 from tutelage.population.order_parameters import Overlaps, change, follow_overlaps, noise_term, overlaps
 

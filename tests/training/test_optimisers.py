@@ -91,8 +91,8 @@ def test_what_remembers_is_not_advanced_without_its_memory(problem):
     task = Task(p.inputs.train, outputs(p.teacher, p.inputs.train), Training(steps=5, optimiser=Adam()), p.seeds)
     with pytest.raises(TutelageError, match="call learn"):
         Stacked(task).advance(p.students, 0, 5)
-    with pytest.raises(TutelageError, match=r"plain SGD on the squared error, not adam"):
-        train(p.teacher, p.students, p.inputs, steps=5, optimiser=Adam(), engine="fused-cpu")
+    with pytest.raises(TutelageError, match=r"it minimises the squared error, not logistic"):
+        train(p.teacher, p.students, p.inputs, steps=5, loss="logistic", optimiser=Adam(), engine="fused-cpu")
 
 
 def test_plain_sgd_keeps_no_memory_and_its_old_hash():

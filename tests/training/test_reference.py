@@ -4,6 +4,7 @@ Agreement is to 1e-10 of the largest weight after 200 steps in float64, on netwo
 """
 
 import importlib.util
+import itertools
 import random
 from pathlib import Path
 
@@ -95,7 +96,7 @@ def compare(mode, draw, activation="relu", bias=True, members=2, depth=3):
     generator = torch.Generator().manual_seed(draw.randint(0, 10**6))
 
     def network(name):
-        pairs = list(zip(widths[:-1], widths[1:], strict=True))
+        pairs = list(itertools.pairwise(widths))
         w = [torch.randn(members, a, b, generator=generator, dtype=torch.float64) / a**0.5 for a, b in pairs]
         biases = [0.1 * torch.randn(members, b, generator=generator, dtype=torch.float64) for _, b in pairs]
         return Network(tuple(w), tuple(biases) if bias else None, name, 0.1)

@@ -29,7 +29,7 @@ from tutelage.studies.figures import house_style
 SAME, DIFFERENT, NOT_DECIDED = 0, 1, 3
 _DOMAIN = 1 << 24  # bytes of a domain file
 
-_FILE = "Network: saved by tutelage, a torch state dict as safetensors, or an ONNX file."
+_FILE = "Network: saved by tutelage, a torch state dict as safetensors, an ONNX or .nnet file."
 
 
 def compare(

@@ -114,7 +114,7 @@ class Pupil:
 
     def _record(self) -> None:
         """Record a step, and leave everything as it was."""
-        before = {name: value.clone() for name, value in self.model.state_dict().items()}
+        before = {name: value.clone() for name, value in self.state().items()}
         was = torch.backends.cudnn.benchmark
         torch.backends.cudnn.benchmark = was or self.steps >= _SEARCH
         try:
@@ -127,10 +127,34 @@ class Pupil:
                 self._step()
         finally:
             torch.backends.cudnn.benchmark = was
-        self.model.load_state_dict(before)
-        for state in self.optimiser.state.values():  # none without momentum
-            state["momentum_buffer"].zero_()
-        for array in (self.seen, self.done, self.place):
-            array.zero_()
-        self.temperature.fill_(self.annealing.temperature)
+        self.restore(before)
+        self.place.zero_()
         self.graph = graph
+
+    def state(self) -> dict[str, Tensor]:
+        """All that the steps to come depend on: weights, momenta, temperature, what was seen."""
+        weights = {f"model.{name}": value for name, value in self.model.state_dict().items()}
+        momenta = {
+            f"momentum.{number}": self.optimiser.state[parameter]["momentum_buffer"]
+            for number, parameter in enumerate(self._parameters())
+            if "momentum_buffer" in self.optimiser.state.get(parameter, {})
+        }
+        return weights | momenta | {"temperature": self.temperature, "seen": self.seen, "done": self.done}
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        """Go on from a state; the arrays stay where they are, so that a recording stays valid."""
+        with torch.no_grad():
+            for name, value in self.model.state_dict().items():
+                value.copy_(state[f"model.{name}"])
+            for number, parameter in enumerate(self._parameters()):
+                own = self.optimiser.state[parameter]
+                momentum = state.get(f"momentum.{number}")
+                if own.get("momentum_buffer") is not None:
+                    own["momentum_buffer"].copy_(0 if momentum is None else momentum)
+                elif momentum is not None:
+                    own["momentum_buffer"] = momentum.to(parameter.device, parameter.dtype).clone()
+            for name in ("temperature", "seen", "done"):
+                getattr(self, name).copy_(state[name])
+
+    def _parameters(self) -> list[Tensor]:
+        return [parameter for group in self.optimiser.param_groups for parameter in group["params"]]

@@ -3,7 +3,10 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -36,6 +39,13 @@ Augment = Callable[[Tensor, Tensor, int], Tensor]
 OnEpoch = Callable[[int, MultiExit], None]
 """Called with the number of epochs done and the model in evaluation mode."""
 
+State = dict[str, np.ndarray]
+"""Weights, momenta and traces of a training that is under way."""
+
+Keep = Callable[[int, int, Callable[[], State]], State]
+"""From the number of a task, that of a part and a function that gives the state after it, to that state."""
+
+_PARTS = 10  # of a training, at the ends of which its state can be kept
 _AHEAD = 32  # batches whose samples are gathered at a time, at most
 _NUMBERS = 2**27  # that they hold, at most, if they are several
 
@@ -169,7 +179,11 @@ def train_exits(
 
 
 def train_side_by_side(
-    tasks: Sequence[ExitTask], *, augment: Augment | None = None, progress: Callable[[float], None] | None = None
+    tasks: Sequence[ExitTask],
+    *,
+    augment: Augment | None = None,
+    progress: Callable[[float], None] | None = None,
+    keep: Keep | None = None,
 ) -> list[TrainedExits]:
     """Train several networks with equally many epochs: at the same time on a GPU, else one after another.
 
@@ -181,6 +195,9 @@ def train_side_by_side(
         As in :func:`train_exits`.
     progress
         Called with the share done after every epoch.
+    keep
+        Called with the number of a task, that of a part of its training and a function that gives the state after it;
+        returns what that function gives, or a state stored before. A training that was interrupted goes on from there.
 
     Returns
     -------
@@ -201,16 +218,53 @@ def train_side_by_side(
         if progress:
             progress(done / total)
 
-    return [one for group in groups for one in _together(group, augment, tell)]
+    numbers = [list(range(len(tasks)))] if together else [[number] for number in range(len(tasks))]
+    return [
+        one
+        for group, own in zip(groups, numbers, strict=True)
+        for one in _together(group, augment, tell, keep and partial(_kept, keep, own))
+    ]
+
+
+def _kept(keep: Keep, numbers: Sequence[int], part: int, work: Callable[[], list[State]]) -> list[State]:
+    """The states of some tasks after a part: all stored ones, or those that the work gives."""
+    given: list[State] = []
+
+    def one(place: int) -> State:
+        if not given:
+            given.extend(work())
+        return given[place]
+
+    return [keep(number, part, partial(one, place)) for place, number in enumerate(numbers)]
 
 
 def _together(
-    tasks: Sequence[ExitTask], augment: Augment | None, after: Callable[[int, list["_Course"]], None]
+    tasks: Sequence[ExitTask],
+    augment: Augment | None,
+    after: Callable[[int, list["_Course"]], None],
+    keep: Callable[[int, Callable[[], list[State]]], list[State]] | None = None,
 ) -> list[TrainedExits]:
-    """after: called with the number of epochs done, and all courses."""
+    """after: called with the number of epochs done, and all courses; keep: as in :func:`_kept`."""
     courses = [_Course(task, augment) for task in tasks]
+    ends = [round(tasks[0].epochs * part / _PARTS) for part in range(_PARTS + 1)]
+    for part, (begin, end) in enumerate(pairwise(ends)):
+
+        def learn(begin: int = begin, end: int = end) -> list[State]:
+            _advance(courses, begin, end, after)
+            return [course.state() for course in courses]
+
+        if keep is None:
+            _advance(courses, begin, end, after)
+        else:
+            for course, state in zip(courses, keep(part, learn), strict=True):
+                course.restore(state, end)
+    return [course.result() for course in courses]
+
+
+def _advance(courses: list["_Course"], begin: int, end: int, after: Callable[[int, list["_Course"]], None]) -> None:
+    """Train for the epochs from begin to end."""
     steps, ahead = max(course.steps for course in courses), min(course.ahead for course in courses)
-    for epoch in range(tasks[0].epochs):
+    for epoch in range(begin, end):
         for start in range(0, steps, ahead):
             for course in courses:
                 course.gather(epoch, start, ahead)
@@ -220,7 +274,6 @@ def _together(
         for course in courses:
             course.close(epoch)
         after(epoch + 1, courses)
-    return [course.result() for course in courses]
 
 
 class _Course:
@@ -232,7 +285,8 @@ class _Course:
         self.sets = teacher_sets(task.model.exits, task.objective.teachers)
         self.batches = batches(task.x, task.y, task.settings.batch, any(self.sets), task.seed)
         self.steps = self.batches.steps
-        self.rates = task.settings.rates(task.epochs * self.steps, self.steps)
+        self.rates = list(task.settings.rates(task.epochs * self.steps, self.steps))
+        self.done = 0
         self.moves = draws.keys([task.seed], "exits-augmentation", task.x.device)
         self.pupil = Pupil(task.model, self.batches, task.settings, task.objective, self.sets)
         self._check()
@@ -276,7 +330,8 @@ class _Course:
         """One step of this epoch, if it has so many."""
         if step < self.steps:
             with self.pupil.at_work():
-                self.pupil.advance(next(self.rates))
+                self.pupil.advance(self.rates[self.done])
+            self.done += 1
 
     def close(self, epoch: int) -> None:
         """The epoch's loss; weights that are the best on the held samples are put by."""
@@ -292,6 +347,25 @@ class _Course:
             raise TutelageError(
                 f"training diverged in epoch {epoch + 1}: lower the learning rate {self.task.settings.rate:g}"
             )
+
+    def state(self) -> State:
+        """All that the epochs to come depend on, on the host."""
+        out = {name: value.detach().cpu().numpy() for name, value in self.pupil.state().items()}
+        if self.best is not None:
+            out |= {f"best.{name}": value.cpu().numpy() for name, value in self.best[2].items()}
+            out["best"] = np.array([self.best[0], self.best[1]])
+        return out | {"losses": np.array(self.losses)}
+
+    def restore(self, state: State, epochs: int) -> None:
+        """Go on from a state after so many epochs; nothing to do for the one just reached."""
+        if self.done == epochs * self.steps:
+            return
+        with self.pupil.at_work():
+            self.pupil.restore({name: torch.as_tensor(value) for name, value in state.items()})
+        self.losses, self.done = state["losses"].tolist(), epochs * self.steps
+        if "best" in state:
+            weights = {k.removeprefix("best."): torch.as_tensor(v) for k, v in state.items() if k.startswith("best.")}
+            self.best = float(state["best"][0]), int(state["best"][1]), weights
 
     def result(self) -> TrainedExits:
         model, epoch = self.pupil.finished(), self.task.epochs

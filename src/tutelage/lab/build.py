@@ -2,17 +2,18 @@
 
 import threading
 from functools import lru_cache
+from typing import cast
 
 import torch
 
 from tutelage.lab.teacher_student import TeacherStudent
-from tutelage.networks import BlackBox, Network
+from tutelage.networks import Network
 from tutelage.training.inputs import Distribution, Inputs
 
 _one_at_a_time = threading.Lock()
 
 
-def build(experiment: TeacherStudent, device: torch.device | str = "cpu") -> tuple[Network | BlackBox, Network, Inputs]:
+def build(experiment: TeacherStudent, device: torch.device | str = "cpu") -> tuple[Network, Network, Inputs]:
     """Build teachers, students and inputs of an experiment without training.
 
     Parameters
@@ -29,7 +30,8 @@ def build(experiment: TeacherStudent, device: torch.device | str = "cpu") -> tup
     """
     dtype = getattr(torch, experiment.precision)
     with _one_at_a_time:
-        teacher = experiment.teacher.build_all(experiment.seeds, experiment.inputs, dtype, device)
+        built = experiment.teacher.build_all(experiment.seeds, experiment.inputs, dtype, device)
+        teacher = cast(Network, built)  # a black box serves wherever outputs alone are needed
         students = experiment.student.build(teacher, experiment.seeds)
         inputs = _inputs(experiment, teacher)
         if teacher.device.type == "cuda":
@@ -37,7 +39,7 @@ def build(experiment: TeacherStudent, device: torch.device | str = "cpu") -> tup
     return teacher, students, inputs
 
 
-def _inputs(experiment: TeacherStudent, teacher: Network | BlackBox) -> Inputs:
+def _inputs(experiment: TeacherStudent, teacher: Network) -> Inputs:
     kind = type(experiment.inputs)
     if (
         kind.training_points is Distribution.training_points

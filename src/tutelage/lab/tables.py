@@ -83,8 +83,12 @@ def _entries(axis: str, teacher: tuple[int, ...], students: tuple[int, ...]) -> 
         columns = {name: np.tile(column, sum(m)) for name, column in units.items()}
         taught = np.repeat(np.arange(sum(m), dtype=np.int32), sum(n))
         return {"layer": columns["layer"], "teacher": taught, "unit": columns["unit"]}
-    layers = {"layer": [()] * len(n), "teacher": [(a,) for a in m], "unit": [(b,) for b in n]}
-    sizes = layers[axis] if axis in layers else [(a, b) for a, b in zip(m, n, strict=True)]
+    layers: dict[str, list[tuple[int, ...]]] = {
+        "layer": [() for _ in n],
+        "teacher": [(a,) for a in m],
+        "unit": [(b,) for b in n],
+    }
+    sizes = layers[axis] if axis in layers else list(zip(m, n, strict=True))
     grids = []
     for layer, size in enumerate(sizes, start=1):
         grid = np.indices((1, *size), dtype=np.int32).reshape(len(size) + 1, -1)

@@ -79,11 +79,11 @@ def _whole(experiment: TeacherStudent, parts: Sequence[TrainedPiece]) -> Trained
     first = parts[0].report
     values = {name: np.concatenate([part.report[name] for part in parts], axis=1) for name in first.values}
     kept = {name: concatenate([part.kept[name] for part in parts]) for name in parts[0].kept}
-    ends = [torch.cat([getattr(part, name) for part in parts]) for name in ("diverged_at", "stopped_at")]
+    diverged, stopped = (torch.cat([getattr(p, name) for p in parts]) for name in ("diverged_at", "stopped_at"))
     seconds = sum(part.seconds for part in parts)
     training = sum(part.training_seconds for part in parts)
     how = parts[0].engine, seconds, training, parts[0].threads, [part.stack for part in parts]
-    return Trained(Report(first.steps, values), kept, *ends, *how, parts[0].why)
+    return Trained(Report(first.steps, values), kept, diverged, stopped, *how, parts[0].why)
 
 
 def train_loads(stacks: Sequence[Load], device: torch.device, engine: str, tell: OnProgress) -> Iterator[TrainedPiece]:

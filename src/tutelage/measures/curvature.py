@@ -20,10 +20,10 @@ def gradient_norm(s: Snapshot) -> Tensor:
     features = s.training_activity.features
     g = backward(s.students, s.training_activity, s.teacher_training_activity.outputs - features[-1])
     samples = features[0].shape[1]
-    total = sum((f.mT @ e / samples).square().sum((1, 2)) for f, e in zip(features[:-1], g, strict=True))
+    squares = [(f.mT @ e / samples).square().sum((1, 2)) for f, e in zip(features[:-1], g, strict=True)]
     if s.students.biases is not None:
-        total = total + sum((e.mean(1)).square().sum(1) for e in g)
-    return total.sqrt()
+        squares += [e.mean(1).square().sum(1) for e in g]
+    return torch.stack(squares).sum(0).sqrt()
 
 
 @measure_of("member")
@@ -59,8 +59,8 @@ def hessian_eigenvalues(students: Network, points: Tensor, labels: Tensor, count
     >>> hessian_eigenvalues(net, torch.tensor([[[3.0]]]), torch.zeros(1, 1, 1))  # J = w^2 x^2 / 2
     tensor([[9.]], dtype=torch.float64)
     """
-    students, points, labels = (a.to(dtype=torch.float64) for a in (students, points, labels))
-    product = _hessian_product(students, points.detach(), labels.detach())
+    students = students.to(dtype=torch.float64)
+    product = _hessian_product(students, points.detach().double(), labels.detach().double())
     size = sum(a[0].numel() for a in students.parameters)
     first = draws.normals(draws.keys([0], "lanczos", students.device), size).expand(students.members, -1)
     return _lanczos(product, first, min(size, max(_ITERATIONS, 4 * count)))[:, :count]

@@ -135,6 +135,7 @@ def summary(diagnoses: Sequence[Diagnosis]) -> dict[str, int]:
 
 def _numbers(s: Snapshot) -> dict[str, Tensor]:
     """What the reasons are judged by, for every teacher unit: [S, sum m] each."""
+    s.need_like_layers("diagnose")
     by_layer = [_boundary(s, layer) for layer in s.hidden_layers]
     return {
         "correlation": best_correlation(s),
@@ -153,10 +154,10 @@ def _hidden(s: Snapshot) -> list[int]:
 
 def _boundary(s: Snapshot, layer: int) -> tuple[Tensor, Tensor, Tensor]:
     """Of each teacher unit of a layer: training samples on the rarer side, samples near, unknowns; [S, m_l] each."""
-    u = linear(s.teacher, layer - 1, s.teacher_training_activity.features[layer - 1])
+    u = linear(s.teacher_network, layer - 1, s.teacher_training_activity.features[layer - 1])
     above = (u > 0).sum(1)
     near = (u.abs() <= NEAR * u.std(1, correction=0, keepdim=True)).sum(1)
-    unknowns = s.teacher.widths[layer - 1] + (s.teacher.biases is not None)
+    unknowns = s.teacher.widths[layer - 1] + (s.teacher_network.biases is not None)
     return torch.minimum(above, u.shape[1] - above), near, torch.full_like(near, unknowns)
 
 

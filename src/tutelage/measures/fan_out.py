@@ -41,5 +41,5 @@ def fan_out(s: Snapshot) -> Tensor:
 def strength(s: Snapshot) -> Tensor:
     r"""Fan-out norm :math:`\|v^*_j\|` of every teacher unit: strong units are learned first."""
     if s.teacher.depth == 2:
-        return s.teacher.weights[-1].norm(dim=2)
-    return fan_out_norms(s.teacher, s.teacher_activity)
+        return s.teacher_network.weights[-1].norm(dim=2)
+    return fan_out_norms(s.teacher_network, s.teacher_activity)

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from tutelage.errors import TutelageError, unknown
 from tutelage.measures.correlation import RECOVERED
+from tutelage.measures.loaders import points_of
 from tutelage.measures.streaming import StreamedCorrelation
 from tutelage.printing import printed
 
@@ -77,7 +78,7 @@ class LayerMatch:
 def match_modules(
     teacher: nn.Module,
     student: nn.Module,
-    batches: Tensor | Iterable[Tensor],
+    batches: Tensor | Iterable[Any],
     layers: Sequence[str] | Sequence[tuple[str, str]] | None = None,
 ) -> list[LayerMatch]:
     """Compare layers of two torch modules on the same inputs (Tian 2020, eq. 9).
@@ -87,7 +88,7 @@ def match_modules(
     teacher, student
         Any modules. They run in evaluation mode and are left as they were.
     batches
-        One tensor of inputs, or several tensors.
+        One tensor of inputs [N, ...], several tensors, or a loader of x or (x, y), whose labels are not used.
     layers
         Names from ``named_modules``: one name for both modules, or a pair per layer. By default activation layers (ReLU
         and its relatives) are compared in the order in which they run, and both modules must have the same number of
@@ -100,7 +101,7 @@ def match_modules(
     """
     pairs = _named(teacher, student, layers) if layers is not None else None
     sums: list[StreamedCorrelation] = []
-    for batch in [batches] if isinstance(batches, Tensor) else batches:
+    for batch in points_of(batches):
         taught = _seen(teacher, batch, None if pairs is None else [a for a, _ in pairs], "teacher")
         learnt = _seen(student, batch, None if pairs is None else [b for _, b in pairs], "student")
         if pairs is None:

@@ -43,7 +43,7 @@ def losses(s: Snapshot) -> Tensor:
 
     The teacher's outputs come from the same routine as the students', so that a student that is the teacher has J = 0.
     """
-    return _moment(s, "losses", lambda: (_outputs(s.teacher, s.evaluate),))
+    return _moment(s, "losses", lambda: (_outputs(s.teacher_network, s.evaluate),))
 
 
 def correlations(s: Snapshot, centred: Callable[[], tuple[Tensor, Tensor]]) -> Tensor:

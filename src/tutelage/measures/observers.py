@@ -3,7 +3,6 @@
 import torch
 from torch import Tensor
 
-from tutelage.errors import TutelageError
 from tutelage.measures.registry import measure_of
 from tutelage.measures.snapshot import Snapshot
 
@@ -24,11 +23,7 @@ def observations(teacher: Tensor, students: Tensor) -> Tensor:
 
 def _by_layer(s: Snapshot) -> list[Tensor]:
     teacher, students = s.teacher_training_activity.features, s.training_activity.features
-    if len(teacher) != len(students):
-        raise TutelageError(
-            f"observers compares like layers, and the teacher has {len(teacher) - 1} layers and the students "
-            f"{len(students) - 1}: give both the same depth"
-        )
+    s.need_like_layers("observers")
     return s.once("observations", lambda: [observations(teacher[i], students[i]) for i in s.hidden_layers])
 
 

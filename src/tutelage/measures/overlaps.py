@@ -16,7 +16,7 @@ from tutelage.training.inputs import Gaussian
 @measure_of("pair", two_layers=True)
 def overlap(s: Snapshot) -> Tensor:
     r"""R: :math:`w^*_j \cdot w_k` of every teacher unit j with every student unit k (Saad and Solla 1995)."""
-    return s.teacher.weights[0].mT @ s.students.weights[0]
+    return s.teacher_network.weights[0].mT @ s.students.weights[0]
 
 
 @measure_of("unit", two_layers=True)
@@ -28,7 +28,7 @@ def self_overlap(s: Snapshot) -> Tensor:
 @measure_of("teacher", two_layers=True)
 def teacher_overlap(s: Snapshot) -> Tensor:
     r"""The diagonal of T: :math:`w^*_j \cdot w^*_j` of every teacher unit."""
-    return s.teacher.weights[0].square().sum(1)
+    return s.teacher_network.weights[0].square().sum(1)
 
 
 @measure_of("member", two_layers=True, of_teacher_units=True)
@@ -37,7 +37,7 @@ def population_loss(s: Snapshot) -> Tensor:
     if not isinstance(s.distribution, Gaussian):
         kind = "unknown" if s.distribution is None else f"'{s.distribution.kind}'"
         raise TutelageError(f"population_loss is known for inputs of the kind 'gaussian', and these are {kind}")
-    networks = [_scaled(network, s.distribution.std) for network in (s.teacher, s.students)]
+    networks = [_scaled(network, s.distribution.std) for network in (s.teacher_network, s.students)]
     return loss(*networks).to(s.evaluate.device, s.evaluate.dtype)
 
 

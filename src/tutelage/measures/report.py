@@ -68,7 +68,7 @@ def applicable(names: Sequence[str], teacher: Network | BlackBox | tuple[int, ..
     needing = [name for name in names if find(name).of_teacher_units]
     if needing and tuple(names) != STANDARD:
         raise TutelageError(
-            f"the measure '{needing[0]}' compares with the units of the teacher, and this teacher has none: leave it out"
+            f"the measure '{needing[0]}' compares with units of the teacher, and this teacher has none: leave it out"
         )
     return tuple(name for name in names if name not in needing)
 

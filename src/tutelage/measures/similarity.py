@@ -242,10 +242,11 @@ def _recorded(by: str) -> None:
 
     measure.__name__ = by
     measure.__doc__ = f"Likeness of each hidden layer with the teacher's: {INDICES[by].__doc__}"
-    measure_of("layer")(measure)
+    measure_of("layer", of_teacher_units=True)(measure)
 
 
 def _of_layers(s: Snapshot) -> list[SecondMoments]:
+    s.need_like_layers("a similarity of layers")
     taught, learnt = s.teacher_activity.features, s.activity.features
     return s.once("second moments", lambda: [second_moments([(taught[i], learnt[i])]) for i in s.hidden_layers])
 

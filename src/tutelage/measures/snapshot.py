@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
+from tutelage.errors import TutelageError
 from tutelage.networks import Activity, BlackBox, Network, forward
 from tutelage.printing import printed
 from tutelage.training.inputs import Distribution, Inputs
@@ -68,6 +69,21 @@ class Snapshot:
     def hidden_layers(self) -> range:
         return range(1, self.students.depth)
 
+    def need_like_layers(self, what: str) -> None:
+        """Raise an error where teacher and students differ in depth, for what compares like layers alone."""
+        if self.teacher.depth != self.students.depth:
+            raise TutelageError(
+                f"{what} compares like layers, and the teacher has {self.teacher.depth} layers and the students "
+                f"{self.students.depth}: give both the same depth"
+            )
+
+    @property
+    def teacher_network(self) -> Network:
+        """The teacher, for measures of its units; an error where it is known by its outputs alone."""
+        if not isinstance(self.teacher, Network):
+            raise TutelageError("this teacher is a function or a data set and has no units to compare with")
+        return self.teacher
+
     @property
     def teacher_activity(self) -> Activity:
         """The teacher on the evaluation points."""
@@ -100,7 +116,6 @@ def slices(teacher: Network | BlackBox, students: Network, inputs: Inputs) -> It
     size = max(1, elements // (width * inputs.evaluate.shape[1]))
     for begin in range(0, students.members, size):
         part = slice(begin, begin + size)
-        labels = (None if a is None else a[part] for a in (inputs.train_labels, inputs.evaluate_labels))
-        yield Snapshot(
-            teacher[part], students[part], inputs.train[part], inputs.evaluate[part], *labels, inputs.distribution
-        )
+        train, test = (None if a is None else a[part] for a in (inputs.train_labels, inputs.evaluate_labels))
+        points = inputs.train[part], inputs.evaluate[part]
+        yield Snapshot(teacher[part], students[part], *points, train, test, inputs.distribution)

@@ -21,9 +21,9 @@ def classify(
     """Classify every student unit of one layer.
 
     The first class that applies: *dead* (activation 0 on every sample), *idle* (fan-out norm times the standard
-    deviation of the activation is negligible, so the unit adds at most a constant), *linear* (the derivative is the same
-    on every sample), *specialised* (correlation with its best teacher above the threshold, and the best of that teacher's
-    students), *duplicate* (above the threshold but not the best), *unspecialised*.
+    deviation of the activation is negligible, so the unit adds at most a constant), *linear* (the derivative is the
+    same on every sample), *specialised* (correlation with its best teacher above the threshold, and the best of that
+    teacher's students), *duplicate* (above the threshold but not the best), *unspecialised*.
 
     Parameters
     ----------

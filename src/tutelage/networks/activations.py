@@ -63,6 +63,10 @@ def _gated(name: str, z: Gate) -> Activation:
     return Activation(name, lambda u, slope: u * z(u, slope), both, z)
 
 
+def _smooth(name: str, both: Both) -> Activation:
+    return Activation(name, lambda u, slope: both(u, slope)[0], both)
+
+
 def _erf(u: Tensor, slope: float) -> tuple[Tensor, Tensor]:
     return torch.erf(u / math.sqrt(2)), math.sqrt(2 / math.pi) * torch.exp(-u * u / 2)
 
@@ -99,7 +103,7 @@ def _squared_relu(u: Tensor, slope: float) -> tuple[Tensor, Tensor]:
 def hermite(u: Tensor, order: int) -> Tensor:
     """The normalised Hermite polynomial He_k(u) / sqrt(k!), any shape.
 
-    >>> hermite(torch.tensor([2.0]), 2) * 2**0.5
+    >>> hermite(torch.tensor([3.0]), 1)
     tensor([3.])
     """
     before, now = torch.zeros_like(u), torch.ones_like(u)
@@ -123,7 +127,7 @@ _SMOOTH: dict[str, Both] = {
 } | {f"hermite-{order}": _hermite(order) for order in range(1, 7)}
 
 ACTIVATIONS |= {name: _gated(name, z) for name, z in _GATES.items()}
-ACTIVATIONS |= {name: Activation(name, lambda u, s, both=both: both(u, s)[0], both) for name, both in _SMOOTH.items()}
+ACTIVATIONS |= {name: _smooth(name, both) for name, both in _SMOOTH.items()}
 
 
 def activation(function: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:

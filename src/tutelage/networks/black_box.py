@@ -1,7 +1,7 @@
 """A teacher of which only the outputs are known: any torch module or function, or labels of a data set."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor, nn
@@ -39,7 +39,7 @@ class BlackBox:
     outputs: int
     members: int = 1
     dtype: torch.dtype = torch.float32
-    device: torch.device = torch.device("cpu")
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
 
     def _title(self) -> str:
         what = "labels of a data set" if self.function is None else type(self.function).__name__
@@ -84,12 +84,12 @@ class BlackBox:
 
 def black_box(function: Callable[[Tensor], Tensor], points: Tensor) -> BlackBox:
     """A module or function as a teacher for points like these [S, N, d]: it is asked once for its outputs."""
-    if isinstance(function, nn.Module) and (first := next(function.parameters(), None)) is not None:
-        if (first.dtype, first.device) != (points.dtype, points.device):
-            raise TutelageError(
-                f"the teacher is {first.dtype} on {first.device} and the inputs are {points.dtype} on {points.device}: "
-                "convert one with .to(...)"
-            )
+    first = next(function.parameters(), None) if isinstance(function, nn.Module) else None
+    if first is not None and (first.dtype, first.device) != (points.dtype, points.device):
+        raise TutelageError(
+            f"the teacher is {first.dtype} on {first.device} and the inputs are {points.dtype} on {points.device}: "
+            "convert one with .to(...)"
+        )
     with torch.no_grad(), _evaluating(function):
         try:
             outputs = function(points[0, :1])

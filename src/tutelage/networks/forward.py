@@ -43,7 +43,7 @@ class Activity:
 
     @cached_property
     def gates(self) -> tuple[Tensor, ...]:
-        """z_l [S, N, n_l] of the hidden layers 1 .. L-1, computed when first needed; only for piecewise linear units."""
+        """z_l [S, N, n_l] of the hidden layers 1 .. L-1, computed when first needed, of piecewise linear units."""
         return self.signs or tuple(gate(self.activation, f, self.slope) for f in self.features[1:-1])
 
     @property

@@ -128,8 +128,8 @@ def _read(module: nn.Sequential) -> tuple[list[tuple[Tensor, Tensor]], str, floa
         elif not isinstance(part, _INERT):
             raise TutelageError(
                 f"layer {place} is a {type(part).__name__}, which cannot be imported there: only Linear, ReLU, "
-                "LeakyReLU, Tanh, Sigmoid, Softplus, GELU, SiLU, BatchNorm1d after Linear, Flatten, Identity and Dropout "
-                "are supported"
+                "LeakyReLU, Tanh, Sigmoid, Softplus, GELU, SiLU, BatchNorm1d after Linear, Flatten, Identity and "
+                "Dropout are supported"
             )
     if not layers:
         raise TutelageError("the module has no Linear layer")
@@ -156,7 +156,9 @@ def _smooth(part: nn.Module) -> str | None:
 
 def _check_plain(part: nn.Module, which: str) -> None:
     """A class may compute something else than the class it is derived from, and a hook may change what it computes."""
-    for kind in (nn.Sequential, nn.Linear, nn.BatchNorm1d, nn.LeakyReLU, nn.ReLU, *_SMOOTH.values(), *_INERT):
+    kinds: tuple[type[nn.Module], ...] = (nn.Sequential, nn.Linear, nn.BatchNorm1d, nn.LeakyReLU, nn.ReLU)
+    every: tuple[type[nn.Module], ...] = (*kinds, *_SMOOTH.values(), *_INERT)
+    for kind in every:
         if isinstance(part, kind) and (type(part).forward is not kind.forward or "forward" in vars(part)):
             raise TutelageError(
                 f"{which} is a {type(part).__name__} with a forward of its own, not that of {kind.__name__}: a "

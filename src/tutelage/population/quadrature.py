@@ -39,13 +39,13 @@ def expected(
     what: "values" for E[sigma(u) sigma(v)]; "slopes" for E[sigma'(u) sigma'(v)] and E[sigma'(u) sigma(v) z_1].
     """
     a, b = torch.broadcast_tensors(first.unsqueeze(2), second.unsqueeze(1))
-    flat = [t.reshape(-1).double().cpu() for t in (a, b, cosine)]
-    fine, coarse = (_integrated(*flat, activation, what, nodes) for nodes in (NODES, 3 * NODES // 4))
+    a, b, rho = (t.reshape(-1).double().cpu() for t in (a, b, cosine))
+    fine, coarse = (_integrated(a, b, rho, activation, what, nodes) for nodes in (NODES, 3 * NODES // 4))
     for x, y in zip(fine, coarse, strict=True):
         if x.numel() and bool((x - y).abs().max() > TOLERANCE * x.abs().max().clamp_min(1e-12)):
             raise TutelageError(
                 f"there is no exact expectation for the activation '{activation}' with units of length "
-                f"{float(max(first.max(), second.max())):.3g}: it is not smooth enough on that scale for quadrature; use "
+                f"{float(max(first.max(), second.max())):.3g}: it is not smooth enough there for quadrature; use "
                 "shorter units, another activation, or losses on samples"
             )
     return tuple(x.view(cosine.shape).to(cosine.device) for x in fine)

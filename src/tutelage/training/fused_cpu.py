@@ -13,11 +13,13 @@ from tutelage.errors import TutelageError
 from tutelage.networks import Network
 from tutelage.networks.activations import find, gate
 from tutelage.training.engine import Engine, engine
+from tutelage.training.optimisers import Adam, AdamW, Sgd, TrainingState
 from tutelage.training.task import Task
 
 if TYPE_CHECKING:
     from tutelage.training._fused_kernel import StepShape
 
+_SMOOTH = ("erf", "tanh")  # activations of the general loop besides the piecewise linear ones
 _DTYPES = (torch.float32, torch.float64)
 _SPAN_NUMBERS = 1 << 21  # learning rates worked out at a time, over all members
 _SPAN_STEPS = 1 << 13  # and steps at most, so that an interrupt is not kept waiting
@@ -26,10 +28,16 @@ _TURNS = 4  # pieces of work a thread takes on average, so that a thread that is
 
 @engine
 class FusedCpu(Engine):
-    """Plain SGD of two-layer networks in a compiled loop; students are spread over torch's number of threads."""
+    """Training of two-layer networks in a compiled loop; students are spread over torch's number of threads.
+
+    Plain SGD on a fixed set has a loop of its own; momentum, decay, Adam, erf, tanh, frozen layers and samples drawn
+    at every step go through :mod:`._fused_rules`.
+    """
 
     name: ClassVar[str] = "fused-cpu"
-    supports: ClassVar[str] = "two layers, batches of any size, float32 and float64, on a CPU"
+    supports: ClassVar[str] = (
+        "two layers, squared error, SGD and Adam, batches of any size, float32 and float64, on a CPU"
+    )
     speed: ClassVar[int] = 10
 
     def __init__(self, task: Task) -> None:
@@ -43,8 +51,11 @@ class FusedCpu(Engine):
 
     @classmethod
     def unsupported(cls, students: Network, task: Task) -> str | None:
-        if task.unusual:
-            return f"it does plain SGD on the squared error, not {task.unusual}"
+        training = task.training
+        if training.loss != "mse":
+            return f"it minimises the squared error, not {training.loss}"
+        if not isinstance(training.optimiser, Sgd | Adam):
+            return f"it does SGD and Adam, not {training.optimiser.kind}"
         if students.depth != 2:
             return f"it trains networks of two layers, not {students.depth}"
         if students.device.type != "cpu" or task.points.device.type != "cpu" or task.labels.device.type != "cpu":
@@ -53,20 +64,36 @@ class FusedCpu(Engine):
             return f"it computes in float32 and float64, not {str(students.dtype).removeprefix('torch.')}"
         if {a.dtype for a in (*students.parameters, task.points, task.labels)} != {students.dtype}:
             return "weights, points and labels must have one precision"
-        if find(students.activation).gate is None:
-            return f"it trains piecewise linear units, not {students.activation}"
+        if find(students.activation).gate is None and students.activation not in _SMOOTH:
+            return f"it trains piecewise linear units, erf and tanh, not {students.activation}"
         if task.training.batch == "all":
             return "it trains on batches, not on all samples at once"
         return None
 
+    def learn(self, learner: TrainingState, start: int, stop: int) -> TrainingState:
+        students = learner.students
+        if self.task.unusual is None and find(students.activation).gate is not None:
+            return TrainingState(self.advance(students, start, stop))
+        self._check(students)
+        return by_rule(self, learner, start, stop)
+
     def advance(self, students: Network, start: int, stop: int) -> Network:
+        if self.task.unusual is not None or find(students.activation).gate is None:
+            if not self.task.training.optimiser.plain:
+                raise TutelageError(
+                    f"{self.task.unusual} goes on from what it remembers: call learn instead of advance"
+                )
+            return self.learn(TrainingState(students), start, stop).students
         self._check(students)
         shape = self._shape(students)
         incoming, outgoing = _result(students, shape)
         gates = gate(students.activation, torch.tensor([1.0, 0.0, -1.0], dtype=students.dtype), students.slope).numpy()
+        train = self._kernel.train
         for begin, end in self._spans(start, stop):
             rates = (self.task.rates(begin, end) / self.task.batch).astype(incoming.dtype, order="C")
-            self._train(incoming, outgoing, self._data, rates, begin, self._keys, self._rows(begin, end), gates, shape)
+            self._train(
+                train, incoming, outgoing, self._data, rates, begin, self._keys, self._rows(begin, end), gates, shape
+            )
         return _unpack(students, shape, incoming, outgoing)
 
     def _check(self, students: Network) -> None:
@@ -102,7 +129,9 @@ class FusedCpu(Engine):
         Without replacement a span ends with its epoch, so that each permutation is drawn once.
         """
         longest = min(_SPAN_STEPS, max(1, _SPAN_NUMBERS // self.task.members))
-        epochs = self.task.training.sampling == "epochs"
+        if self.task.generated:
+            longest = min(longest, self.task.span)
+        epochs = self.task.training.sampling == "epochs" and not self.task.generated
         every = self.task.samples // self.task.batch if epochs else longest
         while start < stop:
             end = min(stop, (start // every + 1) * every if epochs else start + longest)
@@ -111,14 +140,14 @@ class FusedCpu(Engine):
 
     def _rows(self, start: int, stop: int) -> np.ndarray:
         """The rows of a span, int64 [S, T * B], or [S, 0] when the kernel draws them itself."""
-        if self.task.training.sampling == "replacement":
+        if self.task.training.sampling == "replacement" or self.task.generated:
             return np.empty((self.task.members, 0), np.int64)
         return self.task.rows(start, stop).contiguous().view(self.task.members, -1).numpy()
 
-    def _train(self, *arguments) -> None:
-        """Run the kernel on all members, in place, in as many threads as torch uses; it holds no lock meanwhile."""
-        train, members = self._kernel.train, self.task.members
-        self._compile(*arguments)
+    def _train(self, train, *arguments) -> None:
+        """Run a kernel on all members, in place, in as many threads as torch uses; it holds no lock meanwhile."""
+        members = self.task.members
+        self._compile(train, *arguments)
         threads = min(torch.get_num_threads(), members)
         if threads == 1:
             train(0, members, *arguments)
@@ -132,15 +161,70 @@ class FusedCpu(Engine):
         finally:
             pool.shutdown(cancel_futures=True)
 
-    def _compile(self, *arguments) -> None:
+    def _compile(self, train, *arguments) -> None:
         """Compile, or load what was compiled before, by training no member; a full disk is no reason to fail."""
         try:
-            self._kernel.train(0, 0, *arguments)
+            train(0, 0, *arguments)
         except OSError as error:
             from tutelage.compiling import not_kept
 
             not_kept(error)
-            self._kernel.train(0, 0, *arguments)
+            train(0, 0, *arguments)
+
+
+def by_rule(engine: FusedCpu, learner: TrainingState, start: int, stop: int) -> TrainingState:
+    """Train with any of the optimisers, activations and ways of sampling that the engine supports."""
+    from tutelage.training import _fused_rules as kernel  # loading the compiler takes a third of a second
+
+    students, task = learner.students, engine.task
+    shape, optimiser = engine._shape(students), task.training.optimiser
+    incoming, outgoing = _result(students, shape)
+    slots = [np.concatenate(_result(slot, shape), axis=1) for slot in learner.memory]
+    empty = np.zeros((students.members, incoming.shape[1] + outgoing.shape[1]), incoming.dtype)
+    m, v = ([*slots, empty, empty.copy() if len(slots) == 0 else empty])[:2]
+    adam, apart = isinstance(optimiser, Adam), isinstance(optimiser, AdamW)
+    rule = kernel.UpdateRule(
+        int(adam),
+        optimiser.beta_1 if isinstance(optimiser, Adam) else getattr(optimiser, "momentum", 0.0),
+        int(getattr(optimiser, "nesterov", False)),
+        getattr(optimiser, "beta_2", 0.0),
+        getattr(optimiser, "epsilon", 1.0),
+        0.0 if apart else float(optimiser.weight_decay),
+        float(optimiser.weight_decay) if apart else 0.0,
+        float(optimiser.l1),
+    )
+    factors = _factors(kernel, task, students, shape, incoming.dtype)
+    smooth = find(students.activation).gate is None
+    kind = {"erf": kernel.ERF, "tanh": kernel.TANH}.get(students.activation, kernel.GATED)
+    ends = torch.tensor([1.0, 0.0, -1.0], dtype=students.dtype)
+    gates = ends.numpy() if smooth else gate(students.activation, ends, students.slope).numpy()
+    for begin, end in engine._spans(start, stop):
+        rates = task.rates(begin, end).astype(incoming.dtype, order="C")
+        data, rows, here = engine._data, engine._rows(begin, end), shape
+        if task.generated:
+            x, y = task.generate(begin, end)
+            data = engine._kernel.Data(*_flat(x.flatten(1, 2)), *_flat(y.flatten(1, 2)))
+            rows = np.broadcast_to(np.arange((end - begin) * task.batch), (task.members, (end - begin) * task.batch))
+            rows = np.ascontiguousarray(rows)
+        engine._train(
+            kernel.train_by_rule, incoming, outgoing, m, v, data, rates, begin, engine._keys, rows, kind, gates, here,
+            factors, rule,
+        )  # fmt: skip
+    cut = incoming.shape[1]
+    memory = tuple(_unpack(students, shape, a[:, :cut], a[:, cut:]) for a in (m, v)[: len(learner.memory)])
+    return TrainingState(_unpack(students, shape, incoming, outgoing), memory)
+
+
+def _factors(kernel, task: Task, students: Network, shape: "StepShape", dtype: np.dtype):
+    """Factors on the learning rate in the kernel's layout."""
+    (first, first_bias), (second, second_bias) = task.training.layer_factors(students.widths)
+    incoming = np.zeros((shape.hidden, shape.input_row), dtype)
+    incoming[:, : shape.features] = first
+    incoming[:, shape.features : shape.features + shape.bias] = first_bias
+    outgoing = np.zeros((shape.hidden + shape.bias, shape.output_row), dtype)
+    outgoing[: shape.hidden, : shape.outputs] = second
+    outgoing[shape.hidden :, : shape.outputs] = second_bias
+    return kernel.Factors(incoming.ravel(), outgoing.ravel(), int(incoming.any()), int(outgoing.any()))
 
 
 def _flat(array: Tensor) -> tuple[np.ndarray, int]:

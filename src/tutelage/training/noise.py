@@ -10,6 +10,7 @@ from torch import Tensor
 
 from tutelage import draws
 from tutelage.settings import Recipe
+from tutelage.training.inputs.distributions import normals
 from tutelage.training.losses import Loss
 
 
@@ -56,7 +57,7 @@ class GaussianNoise(Noise):
     """Standard deviation."""
 
     def added(self, key: Tensor, count: int, width: int) -> Tensor | None:
-        return draws.normals(key, count * width).view(-1, count, width) * self.std
+        return normals(key, count, width, torch.float64).mul_(self.std)
 
 
 class StudentTNoise(Noise):

@@ -152,7 +152,8 @@ class Adam(Optimiser):
 class AdamW(Adam):
     r"""Adam with decoupled weight decay (Loshchilov and Hutter 2019).
 
-    .. math:: w \leftarrow (1 - \eta \lambda)\, w - \eta\, \frac{m / (1 - \beta_1^t)}{\sqrt{v / (1 - \beta_2^t)} + \epsilon}
+    .. math::
+        w \leftarrow (1 - \eta \lambda)\, w - \eta\, \frac{m / (1 - \beta_1^t)}{\sqrt{v / (1 - \beta_2^t)} + \epsilon}
     """
 
     kind: Literal["adamw"] = "adamw"  # type: ignore[assignment]

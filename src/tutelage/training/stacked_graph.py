@@ -117,7 +117,8 @@ class StackedGraph(Stacked):
 
     def _record(self, learner: TrainingState) -> _Recording:
         own = TrainingState(_contiguous(learner.students), tuple(_contiguous(slot) for slot in learner.memory))
-        tables = tuple(table.contiguous() for table in self._tables(0, _STEPS, learner.students.dtype))
+        points, labels, rates, numbers = self._tables(0, _STEPS, learner.students.dtype)
+        tables = points.contiguous(), labels.contiguous(), rates.contiguous(), numbers
         rule = Rule(self.task.training, learner.students.widths)
         aside = torch.cuda.Stream()
         aside.wait_stream(torch.cuda.current_stream())

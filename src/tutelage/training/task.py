@@ -168,7 +168,8 @@ class Task:
         if self.batches is not None:
             return self._from_user(start, stop)
         if self.training.sampling == "online":
-            assert self.distribution is not None and self.teacher is not None
+            assert self.distribution is not None
+            assert self.teacher is not None
             key = draws.keys(self.point_seeds or self.seeds, "online", self.points.device)
             shared = self.distribution.shared
             x = self.distribution.fresh(

@@ -42,12 +42,34 @@ def test_cifar100_and_its_measure_are_settings(monkeypatch):
 
 def test_a_group_is_trained_as_its_networks_are_one_by_one():
     experiments = [TINY, TINY.model_copy(update={"teachers": "none"}), TINY.model_copy(update={"seed": 1})]
-    together = exit_network.train_networks(experiments, torch.device("cpu"), lambda share: None)
+    together = exit_network.train_networks(experiments, torch.device("cpu"), lambda share: None, [Context()] * 3)
     for experiment, arrays in zip(experiments, together, strict=True):
         alone = experiment.run(Context())
         assert alone.keys() == arrays.keys()
         assert all(np.array_equal(alone[name], arrays[name]) for name in alone)
     assert "temperatures" not in together[1]
+
+
+@pytest.mark.parametrize("teachers", ["last", "none"])
+def test_an_interrupted_training_goes_on_where_it_was(tmp_path, teachers):
+    """The numbers are those of a training without interruption, and no epoch is trained twice."""
+    long = TINY.model_copy(update={"epochs": 20, "drops": (5, 12), "teachers": teachers})
+    whole = long.run(Context())
+    shares = []
+
+    def stop(share):
+        shares.append(share)
+        if len(shares) == 13:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        long.run(Context(scratch=tmp_path, progress=stop))
+    assert len(list(tmp_path.glob("*.safetensors"))) == 6
+    again = []
+    found = long.run(Context(scratch=tmp_path, progress=again.append))
+    assert len(again) == 8  # of 20 epochs, 12 were kept
+    assert whole.keys() == found.keys()
+    assert all(np.array_equal(whole[name], found[name]) for name in whole)
 
 
 def test_networks_side_by_side_have_the_same_images_and_epochs():
@@ -63,7 +85,8 @@ def test_on_a_gpu_networks_are_trained_in_groups(monkeypatch):
     """The device is not used: what is trained together is recorded in the place of training."""
     groups, shares = [], {}
 
-    def record(experiments, device, progress):
+    def record(experiments, device, progress, contexts):
+        assert len(contexts) == len(experiments)
         groups.append([e.seed for e in experiments])
         progress(0.5)
         return [{"seed": e.seed} for e in experiments]

@@ -1,6 +1,5 @@
 """Bounds on boxes, held against exact rational arithmetic."""
 
-import itertools
 from dataclasses import replace
 from fractions import Fraction
 
@@ -12,66 +11,27 @@ from tutelage.functions.bounding.division import Bounder
 from tutelage.functions.bounding.pairs import joined
 from tutelage.functions.bounding.questions import Question
 from tutelage.functions.evaluation import exact_outputs
-from tutelage.networks import Network
-
-KINDS = ("relu", "leaky", "abs", "linear")
-
-
-def network(rng: np.random.Generator, widths: tuple[int, ...], activation: str, scale: float = 1.0) -> Network:
-    """Random weights; layers of alternating size where the scale is not 1, so that sums cancel and round."""
-    weights, biases = [], []
-    for layer, (m, n) in enumerate(itertools.pairwise(widths)):
-        size = scale if layer % 2 else 1 / scale
-        weights.append(torch.from_numpy(size * rng.normal(size=(1, m, n)) / m**0.5))
-        biases.append(torch.from_numpy(size * rng.normal(size=(1, n)) / 2))
-    return Network(tuple(weights), tuple(biases), activation)
-
-
-def near(net: Network, rng: np.random.Generator, share: float) -> Network:
-    return net.map(lambda a: a * torch.from_numpy(1 + share * rng.normal(size=a.shape)))
-
-
-def pairs(seed: int) -> tuple[Network, Network]:
-    """A pair of small networks: nearly equal, or of other widths, depths and activations, or badly scaled."""
-    rng = np.random.default_rng(seed)
-    widths = (int(rng.integers(1, 4)), *rng.integers(1, 7, size=rng.integers(1, 4)).tolist(), int(rng.integers(1, 4)))
-    kind, scale = KINDS[seed % 4], (1.0, 1e-6, 1e6)[seed % 3]
-    first = network(rng, widths, kind, scale)
-    if seed % 5:
-        return first, near(first, rng, 10.0 ** -rng.integers(0, 17))
-    other = (widths[0], *rng.integers(1, 6, size=rng.integers(1, 4)).tolist(), widths[-1])
-    return first, network(rng, other, KINDS[(seed // 4) % 4])
-
-
-def box(rng: np.random.Generator, d: int) -> tuple[np.ndarray, np.ndarray]:
-    low = rng.normal(size=d)
-    return low, low + 10.0 ** rng.integers(-6, 2) * rng.random(d) * (rng.random(d) < 0.8)
-
-
-def points(rng: np.random.Generator, low: np.ndarray, high: np.ndarray, count: int) -> torch.Tensor:
-    unit = np.concatenate([rng.random((count, len(low))), rng.integers(0, 2, (count, len(low)))])
-    return torch.from_numpy(np.clip(low + unit * (high - low), low, high))
 
 
 @pytest.mark.parametrize("start", range(0, 200, 50))
-def test_no_exact_difference_exceeds_its_bound(start: int) -> None:
+def test_no_exact_difference_exceeds_its_bound(small, start: int) -> None:
     for seed in range(start, start + 50):
-        first, second = pairs(seed)
+        first, second = small.pairs(seed)
         rng = np.random.default_rng(1000 + seed)
-        low, high = box(rng, first.inputs)
+        low, high = small.box(rng, first.inputs)
         question = Question(torch.zeros(first.outputs, dtype=torch.float64))
         bound = Bounder(joined(first, second), question, int((high > low).sum()), threads=1)
         sizes, values, _ = bound(low[None], high[None])
-        for x in points(rng, low, high, 6):
+        for x in small.points(rng, low, high, 6):
             a, b = exact_outputs(first, x), exact_outputs(second, x)
             assert all(abs(p - q) <= Fraction(s) for p, q, s in zip(a, b, sizes[0], strict=True)), seed
         assert values[0] == sizes[0].max()
 
 
-def test_the_bound_on_a_point_is_as_small_as_rounding() -> None:
+def test_the_bound_on_a_point_is_as_small_as_rounding(small) -> None:
     rng = np.random.default_rng(3)
-    first = network(rng, (3, 8, 8, 2), "relu")
-    second = near(first, rng, 1e-3)
+    first = small.network(rng, (3, 8, 8, 2), "relu")
+    second = small.near(first, rng, 1e-3)
     at = rng.normal(size=3)
     question = Question(torch.zeros(2, dtype=torch.float64))
     sizes, _, _ = Bounder(joined(first, second), question, 0, threads=1)(at[None], at[None])
@@ -81,35 +41,35 @@ def test_the_bound_on_a_point_is_as_small_as_rounding() -> None:
 
 
 @pytest.mark.parametrize("margin", [0.0, 0.3])
-def test_where_top_classes_are_proved_to_agree_they_do(margin: float) -> None:
+def test_where_top_classes_are_proved_to_agree_they_do(small, margin: float) -> None:
     proved = 0
     for seed in range(200):
         rng = np.random.default_rng(seed)
-        first = network(rng, (2, 5, 4, 3), "relu")
-        second = near(first, rng, 10.0 ** -rng.integers(1, 5))
+        first = small.network(rng, (2, 5, 4, 3), "relu")
+        second = small.near(first, rng, 10.0 ** -rng.integers(1, 5))
         low = rng.normal(size=2)
         high = low + 10.0 ** rng.integers(-2, 1)
         question = Question(torch.full((3,), torch.inf, dtype=torch.float64), margin)
         _, values, _ = Bounder(joined(first, second), question, 2, threads=1)(low[None], high[None])
         if values[0] <= 0:
             proved += 1
-            for x in points(rng, low, high, 12):
+            for x in small.points(rng, low, high, 12):
                 assert not question.refuted(exact_outputs(first, x), exact_outputs(second, x)), seed
     assert proved > 20
 
 
-def test_networks_that_are_equal_differ_by_nothing_but_rounding() -> None:
+def test_networks_that_are_equal_differ_by_nothing_but_rounding(small) -> None:
     rng = np.random.default_rng(0)
-    first = network(rng, (4, 20, 20, 3), "relu")
+    first = small.network(rng, (4, 20, 20, 3), "relu")
     question = Question(torch.zeros(3, dtype=torch.float64))
     low, high = -np.ones((1, 4)), np.ones((1, 4))
     sizes, _, _ = Bounder(joined(first, first), question, 4, threads=1)(low, high)
     assert sizes.max() < 1e-280
 
 
-def test_numbers_that_overflow_are_bounded_by_infinity() -> None:
+def test_numbers_that_overflow_are_bounded_by_infinity(small) -> None:
     rng = np.random.default_rng(0)
-    first = network(rng, (2, 4, 4, 1), "relu").map(lambda a: a * 1e120)
+    first = small.network(rng, (2, 4, 4, 1), "relu").map(lambda a: a * 1e120)
     question = Question(torch.zeros(1, dtype=torch.float64))
     second = replace(first, weights=(*first.weights[:-1], -first.weights[-1]))
     sizes, values, _ = Bounder(joined(first, second), question, 2, threads=1)(-np.ones((1, 2)), np.ones((1, 2)))

@@ -1,5 +1,6 @@
 """Backward bounds and branch and bound on units, held against exact arithmetic and all regions."""
 
+import itertools
 from fractions import Fraction
 
 import numpy as np
@@ -16,7 +17,7 @@ from tutelage.networks import Network
 
 
 def net(rng, widths, activation="relu", scale=1.0):
-    pairs = list(zip(widths, widths[1:], strict=False))
+    pairs = list(itertools.pairwise(widths))
     sizes = [scale if layer % 2 else 1 / scale for layer in range(len(pairs))]
     weights = tuple(
         torch.from_numpy(s * rng.normal(size=(1, m, n)) / m**0.5) for s, (m, n) in zip(sizes, pairs, strict=True)

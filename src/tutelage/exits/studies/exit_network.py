@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -29,6 +30,7 @@ from tutelage.exits.training import (
     ExitObjective,
     ExitTask,
     Samples,
+    State,
     TrainedExits,
     train_side_by_side,
 )
@@ -112,7 +114,7 @@ class ExitNetwork(Experiment, kind="exit-network", numerics=1):
         return out
 
     def run(self, context: Context) -> Arrays:
-        return train_networks([self], context.device, context.progress)[0]
+        return train_networks([self], context.device, context.progress, [context])[0]
 
     @classmethod
     def run_all(cls, experiments: Sequence[Experiment], context: Context) -> Iterator[tuple[Experiment, Arrays]]:
@@ -121,7 +123,9 @@ class ExitNetwork(Experiment, kind="exit-network", numerics=1):
             yield from super().run_all(experiments, context)
             return
         for together in side_by_side(cast(Sequence[ExitNetwork], experiments)):
-            arrays = train_networks(together, context.device, partial(_tell_all, context, together))
+            with ExitStack() as stack:
+                own = [stack.enter_context(context.of(experiment)) for experiment in together]
+                arrays = train_networks(together, context.device, partial(_tell_all, context, together), own)
             yield from zip(together, arrays, strict=True)
 
 
@@ -139,9 +143,19 @@ def side_by_side(experiments: Sequence[ExitNetwork], most: int = _AT_ONCE) -> li
 
 
 def train_networks(
-    experiments: Sequence[ExitNetwork], device: torch.device, progress: Callable[[float], None]
+    experiments: Sequence[ExitNetwork],
+    device: torch.device,
+    progress: Callable[[float], None],
+    contexts: Sequence[Context],
 ) -> list[dict[str, np.ndarray]]:
-    """Results of networks with the same images, architecture and epochs, at the same time where there is a GPU."""
+    """Results of networks with the same images, architecture and epochs, at the same time where there is a GPU.
+
+    The state of a network is kept after every tenth of its training, in its own context.
+    """
+
+    def keep(number: int, part: int, work: Callable[[], State]) -> State:
+        return contexts[number].part(f"training, part {part + 1}", work)
+
     first = experiments[0]
     x, y, test, test_y = _images(first.images, first.folder, first.total, str(device))
     classes = int(test_y.max()) + 1
@@ -158,7 +172,7 @@ def train_networks(
         tasks.append(ExitTask(model, own, labels, e.training, e.objective, e.seed))
         apart = x.of(rows.held, test.shape[2]) if isinstance(x, Pixels) else x[rows.held]
         held.append((apart, y[rows.held]))
-    done = train_side_by_side(tasks, augment=_augmentation(first, x, test), progress=progress)
+    done = train_side_by_side(tasks, augment=_augmentation(first, x, test), progress=progress, keep=keep)
     return [_judged(e, run, (test, test_y), own) for e, run, own in zip(experiments, done, held, strict=True)]
 
 

@@ -26,7 +26,8 @@ _FILES = (_zonotopes.__file__,)
 class Pair(NamedTuple):
     """Two networks of the same widths, weights [out, in] one after the other; wd = wf - wg and bd = bf - bg, rounded.
 
-    left_f, left_g: the slope below 0 of the activation of every hidden layer, 1 above.
+    left_f, left_g: the slope below 0 of the activation of every hidden layer, 1 above; slack_f, slack_g: by
+    how much the pre-activation of every unit may be off.
     """
 
     widths: np.ndarray
@@ -38,6 +39,8 @@ class Pair(NamedTuple):
     bd: np.ndarray
     left_f: np.ndarray
     left_g: np.ndarray
+    slack_f: np.ndarray
+    slack_g: np.ndarray
 
 
 @njit(**OPTIONS)
@@ -82,6 +85,7 @@ def forms_on(pair, low, high, inputs, forms, shares, plan):
             pair.wd[w_at : w_at + n * m].reshape((n, m)),
         )
         bf, bd = pair.bf[b_at : b_at + n], pair.bd[b_at : b_at + n]
+        slack_f, slack_g = pair.slack_f[b_at : b_at + n], pair.slack_g[b_at : b_at + n]
         w_at, b_at = w_at + n * m, b_at + n
         odd = layer % 2
         f, d = forms[odd], forms[2 + odd]
@@ -90,6 +94,10 @@ def forms_on(pair, low, high, inputs, forms, shares, plan):
             enter(wd, bd, centre, radius, free, d)
         else:
             affine(wf, wg, wd, bf, bd, forms[1 - odd], forms[3 - odd], columns, f, d)
+        for i in range(n):
+            if slack_f[i] > 0.0 or slack_g[i] > 0.0:
+                f.error[i] = up(f.error[i] + slack_f[i])
+                d.error[i] = up(d.error[i] + up(slack_f[i] + slack_g[i]))
         if layer < widths.shape[0] - 2:
             left_f, left_g = pair.left_f[layer], pair.left_g[layer]
             columns = activate(f, d, n, columns, left_f, left_g, count if inputs else 0, shares, plan)

@@ -10,8 +10,9 @@ from torch import Tensor, nn
 
 from tutelage.errors import InternalError, TutelageError
 from tutelage.functions.bounding.devices import chosen_device
-from tutelage.functions.bounding.division import MOST_INPUTS, divide
-from tutelage.functions.bounding.pairs import joined
+from tutelage.functions.bounding.division import MOST_INPUTS, Bounder, compile_bounds, divide
+from tutelage.functions.bounding.intervals import bounded_at_once, interval_bounds
+from tutelage.functions.bounding.pairs import fits, joined
 from tutelage.functions.bounding.questions import Hunt, Question
 from tutelage.functions.bounding.units import prove_by_units
 from tutelage.functions.checks import Deadline, as_network, in_double, rounded_up, same_function_space
@@ -257,6 +258,7 @@ def _answer(
     on_progress: OnClosing | None,
 ) -> Closeness:
     """Cheap answers first: equal weights, an input that refutes the claim, then branch and bound."""
+    compile_bounds()
     deadline, inputs, device = Deadline(seconds), pair[0].inputs, chosen_device(device)
     domain = as_domain(domain, inputs, flat=True)
     if domain.dimension != inputs:
@@ -267,16 +269,48 @@ def _answer(
         return Closeness("holds", words, "both have the same weights", in_words(domain), zero, zero, None, 0)
     hunt.begin(seed)
     if hunt.refuted:
-        return _record(pair, hunt, words, torch.full_like(zero, torch.inf), False, 0, None)
-    free = int((domain.high > domain.low).sum())
+        return _record(pair, hunt, words, _bounded_whole(pair, hunt), False, 1, None)
+    decided = decide(pair, hunt, deadline, threads=threads, device=device, keep=keep, on_progress=on_progress)
+    return _record(pair, hunt, words, *decided)
+
+
+def _bounded_whole(pair: tuple[Network, Network], hunt: Hunt) -> Tensor:
+    """Bounds [C] on the differences over the whole domain, in one pass."""
+    joint, free = joined(*pair), int((hunt.high > hunt.low).sum())
+    if not fits(joint, free):
+        return torch.from_numpy(interval_bounds(joint, hunt.low.numpy(), hunt.high.numpy()))
+    sizes, _, _ = Bounder(joint, hunt.question, free, threads=1)(hunt.low.numpy()[None], hunt.high.numpy()[None])
+    return torch.from_numpy(sizes[0])
+
+
+def decide(
+    pair: tuple[Network, Network],
+    hunt: Hunt,
+    deadline: Deadline,
+    *,
+    threads: int | None = None,
+    device: str = "cpu",
+    keep: bool = False,
+    on_progress: OnClosing | None = None,
+) -> tuple[Tensor, bool, int, tuple[np.ndarray, np.ndarray] | None]:
+    """Branch and bound on inputs, and on units where inputs are many: bounds [C], whether proved, parts, leaves."""
+    question, free = hunt.question, int((hunt.high > hunt.low).sum())
+    joint, many = joined(*pair), free > MOST_INPUTS
+    known = torch.full((pair[0].outputs,), torch.inf, dtype=torch.float64)
+    if question.margin is None and many:
+        known = bounded_at_once(joint, question, hunt)
+        if (known <= question.limits).all():
+            return known, True, 1, None
+    if not fits(joint, free):
+        return known, False, 1, None
     division = divide(
-        joined(*pair), question, hunt, deadline, threads=threads, device=device, keep=keep, on_progress=on_progress
+        joint, question, hunt, deadline, threads=threads, device=device, keep=keep, on_progress=on_progress
     )
-    proved, at_most, parts = division.proved, division.at_most, division.boxes
-    if not (proved or hunt.refuted or deadline.passed) and free > MOST_INPUTS:
+    proved, at_most, parts = division.proved, torch.minimum(division.at_most, known), division.boxes
+    if not (proved or hunt.refuted or deadline.passed) and many and hunt.domain.is_box:
         proved, at_most, more = prove_by_units(pair, question, hunt, at_most, deadline, device)
         parts += more
-    return _record(pair, hunt, words, at_most, proved, parts, division.leaves)
+    return at_most, proved, parts, division.leaves
 
 
 def _record(

@@ -6,17 +6,19 @@ known to be on one side, s u_i >= 0, any multiple beta >= 0 of s u_i may be adde
 gradient steps, and whatever they are, the bound holds. Rounding is counted in as in :mod:`._zonotopes`.
 """
 
+import time
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from tutelage.functions.checks import bias, in_double
+from tutelage.functions.checks import Deadline, bias, in_double
 from tutelage.functions.pruning.intervals import slopes
 from tutelage.networks import Network
 
 EPS, TINY = 2.0**-52, 1e-300
 _RATE = 0.25  # of the gradient steps
+_SHARE = 0.2  # of the time left that a round of gradient steps may take
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +105,8 @@ def upper(layers: Layers, parts: Parts, sizes: list[Tensor]) -> tuple[Tensor, li
     sizes: the largest size of the features that go into each layer, [in], those of the inputs first.
     """
     coefficients, top = parts.objective, len(parts.low)
-    constant, error, adds = 0.0, 0.0, []
+    adds: list[Tensor] = []
+    constant = error = torch.zeros((), dtype=torch.float64, device=coefficients.device)
     for layer in reversed(range(top + 1)):
         w, b = layers.weights[layer], layers.biases[layer]
         met = w.abs() @ sizes[layer] + b.abs()
@@ -131,10 +134,17 @@ def upper(layers: Layers, parts: Parts, sizes: list[Tensor]) -> tuple[Tensor, li
     return (value + error * (1 + 64 * EPS) + TINY).nan_to_num(torch.inf, torch.inf), adds
 
 
-def improved(layers: Layers, parts: Parts, sizes: list[Tensor], steps: int) -> tuple[Parts, Tensor, list[Tensor]]:
-    """The parts with slopes and multiples that lower their bounds, these bounds [B], and what chords add to them."""
+def improved(
+    layers: Layers, parts: Parts, sizes: list[Tensor], steps: int, deadline: Deadline | None = None
+) -> tuple[Parts, Tensor, list[Tensor]]:
+    """The parts with slopes and multiples that lower their bounds, these bounds [B], and what chords add to them.
+
+    Gradient steps are left out where they would take a good part of the time that is left.
+    """
+    begin = time.monotonic()
     best, adds = upper(layers, parts, sizes)
-    if not steps or not parts.low:
+    needed = 4 * steps * (time.monotonic() - begin)  # a step with its gradient takes about three times a bound
+    if not steps or not parts.low or (deadline is not None and needed > _SHARE * deadline.left):
         return parts, best, adds
     below = [a.clone().requires_grad_() for a in parts.below]
     multiples = [a.clone().requires_grad_() for a in parts.multiples]
@@ -176,7 +186,9 @@ def whole(layers: Layers, objective: Tensor, low: tuple[Tensor, ...], high: tupl
     return Parts(objective, low, high, zeros, steep, tuple(z.clone() for z in zeros))
 
 
-def hidden_ranges(layers: Layers, steps: int = 0) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...], list[Tensor]]:
+def hidden_ranges(
+    layers: Layers, steps: int = 0, deadline: Deadline | None = None
+) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...], list[Tensor]]:
     """Ranges of all hidden pre-activations, [n] per layer twice, and the sizes of the features into every layer."""
     lows: list[Tensor] = []
     highs: list[Tensor] = []
@@ -188,7 +200,7 @@ def hidden_ranges(layers: Layers, steps: int = 0) -> tuple[tuple[Tensor, ...], t
         )
         eye = torch.eye(n, dtype=torch.float64, device=layers.centre.device)
         both = whole(below, torch.cat([eye, -eye]), tuple(lows), tuple(highs))
-        _, bound, _ = improved(below, both, sizes, steps if layer else 0)
+        _, bound, _ = improved(below, both, sizes, steps if layer else 0, deadline)
         highs.append(bound[:n])
         lows.append(-bound[n:])
         inner = torch.maximum(lows[-1].abs(), highs[-1].abs())

@@ -39,10 +39,10 @@ def branch(
 ) -> Branching:
     """Prove objectives [J, C] times the outputs of a network of one member to be below limits [J] on a box [d]."""
     layers = layers_of(network, low, high, device)
-    lows, highs, sizes = hidden_ranges(layers, _RANGES)
+    lows, highs, sizes = hidden_ranges(layers, _RANGES, deadline)
     wanted = limits.to(layers.centre)
     parts = whole(layers, objectives.to(layers.centre), lows, highs)
-    parts, bound, adds = improved(layers, parts, sizes, _ROOT)
+    parts, bound, adds = improved(layers, parts, sizes, _ROOT, deadline)
     number, count = torch.arange(len(objectives), device=bound.device), len(objectives)
     closed = torch.where(bound < wanted, bound, -torch.inf)
     open_ = ~(bound < wanted)
@@ -53,7 +53,7 @@ def branch(
         if halves is None or fixed:
             waiting = waiting.joined(now)
             break
-        halves, bound, adds = improved(layers, halves, sizes, _STEPS)
+        halves, bound, adds = improved(layers, halves, sizes, _STEPS, deadline)
         count += len(halves)
         bound = torch.minimum(bound, torch.cat([now.bound, now.bound]))
         open_ = ~(bound < wanted[numbers])

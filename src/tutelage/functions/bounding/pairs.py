@@ -3,12 +3,13 @@
 import numpy as np
 
 from tutelage.functions.bounding._boxes import Pair
+from tutelage.functions.bounding.collapsing import Layer, collapsed
 from tutelage.functions.checks import bias, in_double
 from tutelage.functions.pruning.intervals import slopes
 from tutelage.networks import Network
 
-Layer = tuple[np.ndarray, np.ndarray, float]
-"""Weights [out, in], biases [out] and the slope of the activation below 0; 1 for none."""
+MOST_BYTES = 1 << 32
+"""The most memory of the zonotopes of one thread."""
 
 
 def joined(first: Network, second: Network) -> Pair:
@@ -21,13 +22,16 @@ def joined(first: Network, second: Network) -> Pair:
     >>> joined(a, b).widths.tolist()
     [2, 4, 3, 1]
     """
-    depth = max(first.depth, second.depth)
-    f, g = (_deepened(_layers(in_double(n)), depth) for n in (first, second))
-    widths = [first.inputs, *(max(len(a[1]), len(b[1])) for a, b in zip(f, g, strict=True))]
+    f, g = (collapsed(_layers(in_double(n))) for n in (first, second))
+    depth = max(len(f), len(g))
+    f, g = (_deepened(layers, depth) for layers in (f, g))
+    widths = [first.inputs, *(max(len(a.b), len(b.b)) for a, b in zip(f, g, strict=True))]
     f, g = (_widened(layers, widths) for layers in (f, g))
-    wf, wg, bf, bg = (_flat([layer[part] for layer in layers]) for part in (0, 1) for layers in (f, g))
-    left_f, left_g = (np.array([layer[2] for layer in layers[:-1]]) for layers in (f, g))
-    return Pair(np.array(widths), wf, wg, wf - wg, bf, bg, bf - bg, left_f, left_g)
+    wf, wg = (_flat([layer.w for layer in layers]) for layers in (f, g))
+    bf, bg = (_flat([layer.b for layer in layers]) for layers in (f, g))
+    left_f, left_g = (np.array([layer.left for layer in layers[:-1]]) for layers in (f, g))
+    slack_f, slack_g = (_flat([layer.slack for layer in layers]) for layers in (f, g))
+    return Pair(np.array(widths), wf, wg, wf - wg, bf, bg, bf - bg, left_f, left_g, slack_f, slack_g)
 
 
 def columns_for(pair: Pair, free: int) -> int:
@@ -35,25 +39,32 @@ def columns_for(pair: Pair, free: int) -> int:
     return 1 + free + 2 * int(pair.widths[1:-1].sum())
 
 
+def fits(pair: Pair, free: int) -> bool:
+    """Whether zonotopes on a box with so many sides that are not flat fit into the memory set aside for them."""
+    return 32 * (int(pair.widths.max()) + 1) * (columns_for(pair, free) + 8) <= MOST_BYTES
+
+
 def _layers(network: Network) -> list[Layer]:
     left = slopes(network)[0]
-    return [
-        (np.ascontiguousarray(w[0].numpy().T), bias(network, layer)[0].numpy(), left)
-        for layer, w in enumerate(network.weights)
-    ]
+    layers = []
+    for number, w in enumerate(network.weights):
+        b = bias(network, number)[0].numpy()
+        layers.append(Layer(np.ascontiguousarray(w[0].numpy().T), b, left, np.zeros_like(b)))
+    return layers
 
 
 def _deepened(layers: list[Layer], depth: int) -> list[Layer]:
-    n = layers[-1][0].shape[1]
-    through = [(np.eye(n), np.zeros(n), 1.0)] * (depth - len(layers))
-    return [*layers[:-1], *through, layers[-1]] if len(layers) > 1 else [*through, layers[-1]]
+    n = layers[-1].w.shape[1]
+    through = [Layer(np.eye(n), np.zeros(n), 1.0, np.zeros(n))] * (depth - len(layers))
+    return [*layers[:-1], *through, layers[-1]]
 
 
 def _widened(layers: list[Layer], widths: list[int]) -> list[Layer]:
     wide = []
-    for (w, b, left), m, n in zip(layers, widths, widths[1:], strict=False):
-        more = n - len(b), m - w.shape[1]
-        wide.append((np.pad(w, ((0, more[0]), (0, more[1]))), np.pad(b, (0, more[0])), left))
+    for layer, m, n in zip(layers, widths, widths[1:], strict=False):
+        more = n - len(layer.b), m - layer.w.shape[1]
+        w = np.pad(layer.w, ((0, more[0]), (0, more[1])))
+        wide.append(Layer(w, np.pad(layer.b, (0, more[0])), layer.left, np.pad(layer.slack, (0, more[0]))))
     return wide
 
 

@@ -13,6 +13,7 @@ from tutelage.networks import Network, outputs
 
 _SAMPLES = 2048  # points drawn at first
 _CLIMBERS, _CLIMB = 64, 60  # points of a local ascent, and its steps
+_WORK = 1 << 30  # products of weights that the first points may take
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,8 +21,8 @@ class Question:
     """limits: [C], the differences allowed, infinite for outputs that are not asked about; margin: of the top class.
 
     follow: how many times the largest difference found the limits grow to, where the question is how far apart the
-    networks are; 0 where the limits stay. With a margin the question is whether the second network has the top class of the first wherever that exceeds the
-    other classes by the margin or more; the limits are then infinite.
+    networks are; 0 where the limits stay. With a margin the question is whether the second network has the top class
+    of the first wherever that exceeds the other classes by the margin or more; the limits are then infinite.
     """
 
     limits: Tensor
@@ -67,6 +68,7 @@ class Hunt:
         self.best, self.at = -torch.inf, domain.centre
         self.largest = torch.zeros(first.outputs, dtype=torch.float64)
         self.refuted = False
+        self.weights = sum(a.numel() for n in self.pair for a in n.parameters)
 
     def look(self, points: Tensor) -> Tensor:
         """Evaluate at points [N, d] of the box; their excess [N], minus infinity outside a polytope."""
@@ -99,8 +101,7 @@ class Hunt:
         """Whether the answer at an input is no beyond any doubt."""
         if not self.domain.is_box and not self._inside(at):
             return False
-        weights = sum(a.numel() for n in self.pair for a in n.parameters)
-        if weights <= EXACT_WEIGHTS:
+        if self.weights <= EXACT_WEIGHTS:
             first, second = (exact_outputs(n, at) for n in self.pair)
             return self.question.refuted(first, second)
         (first_value, e), (second_value, h) = ((v[0], r[0]) for v, r in (with_error(n, at[None]) for n in self.pair))
@@ -118,9 +119,9 @@ class Hunt:
     def begin(self, seed: int = 0) -> None:
         """Random points and corners, and an ascent from the best of them."""
         generator = torch.Generator().manual_seed(seed)
-        d = len(self.low)
-        unit = torch.rand(_SAMPLES, d, generator=generator, dtype=torch.float64)
-        corners = (torch.rand(_SAMPLES // 4, d, generator=generator) < 0.5).to(torch.float64)
+        d, count = len(self.low), max(16, min(_SAMPLES, _WORK // self.weights))
+        unit = torch.rand(count, d, generator=generator, dtype=torch.float64)
+        corners = (torch.rand(count // 4, d, generator=generator) < 0.5).to(torch.float64)
         points = self.inside(torch.cat([unit, corners]))
         if not self.domain.is_box:  # half way to the centre from everywhere, some of which lies inside
             share = torch.rand(len(points), 1, generator=generator, dtype=torch.float64)
@@ -136,10 +137,13 @@ class Hunt:
         excess = self.look(points)
         if self.refuted:
             return
-        x = points[excess.topk(min(_CLIMBERS, len(points))).indices]
+        if not (self.high > self.low).any():
+            return
+        climbers = min(_CLIMBERS, len(points), max(4, _WORK // (16 * self.weights)))
+        x = points[excess.topk(climbers).indices]
         value = self.look(x)
         step = ((self.high - self.low) / 4).expand_as(x)
-        for _ in range(_CLIMB):
+        for _ in range(_CLIMB if _CLIMB * climbers * self.weights < 16 * _WORK else _CLIMB // 6):
             at = x.detach().requires_grad_()
             with torch.enable_grad():
                 first, second = (outputs(n, at)[0] for n in self.pair)

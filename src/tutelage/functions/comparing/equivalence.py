@@ -9,9 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from tutelage.errors import InternalError, TutelageError
-from tutelage.functions.bounding._boxes import Pair
-from tutelage.functions.bounding.division import divide
-from tutelage.functions.bounding.pairs import joined
+from tutelage.functions.bounding.answers import decide
 from tutelage.functions.bounding.questions import Hunt, Question
 from tutelage.functions.checks import Deadline, as_network, in_double, same_function_space
 from tutelage.functions.comparing.normal import Redundancy, forms_apart, normal_form
@@ -31,6 +29,7 @@ from tutelage.networks import Network
 
 _FINE_ENOUGH = 1e-9  # the relative error of a difference in float64 beyond which it is worked out exactly
 _LARGEST = torch.finfo(torch.float64).max
+_LARGE = 300_000  # weights
 _DIVIDING, _BRIEFLY = 60.0, 1.0  # seconds of branch and bound with a tolerance, and for what rounding explains
 _LARGEST_DIFFERENCE = 2.0  # seconds for the largest difference of networks that are known to differ
 
@@ -80,8 +79,8 @@ def same_function(
     """
     question = _Question(first, second, domain, tolerance, budget, seed, Deadline(seconds))
     methods = (
-        question.related, question.seen, question.normal, question.bounded_at_once, question.found,
-        question.bounded_by, question.divided, question.exact,
+        question.related, question.seen, *question.cheap, question.found, question.bounded_by, question.divided,
+        question.exact,
     )  # fmt: skip
     for number, method in enumerate(methods, start=1):
         if question.deadline.passed:
@@ -207,6 +206,12 @@ class _Question:
         """Different at a point that a search finds."""
         return self._different(searched(*self._scaled, self.domain, self.seed))
 
+    @property
+    def cheap(self) -> tuple[Callable[[], Comparison | None], ...]:
+        """The normal form first, which explains; bounds first where the networks are large, since forms take long."""
+        large = self._weights > _LARGE
+        return (self.bounded_at_once, self.normal) if large else (self.normal, self.bounded_at_once)
+
     def bounded_at_once(self) -> Comparison | None:
         """Same because bounds on the difference over the whole domain say so."""
         return self._divided(0.0)
@@ -218,19 +223,14 @@ class _Question:
     def _divided(self, seconds: float) -> Comparison | None:
         if self.domain is None:
             return None
-        question = Question(self.enough.clone())
-        hunt = Hunt(self.first, self.second, self.domain, question)
-        found = divide(self._joined, question, hunt, Deadline(max(0.0, seconds)))
+        hunt = Hunt(self.first, self.second, self.domain, Question(self.enough.clone()))
+        at_most, _, parts, _ = decide((self.first, self.second), hunt, Deadline(max(0.0, seconds)))
         if hunt.refuted:
             return self._different(Witness(hunt.largest.max().item(), hunt.at))
-        if (self._knows(found.at_most) > self.enough).any():
+        if (self._knows(at_most) > self.enough).any():
             return None
-        where = "the whole domain" if found.boxes == 1 else f"each of {found.boxes:,} boxes that make up the domain"
+        where = "the whole domain" if parts == 1 else f"each of {parts:,} parts of the domain"
         return self._same("same, not related", f"bounds on the difference over {where} stay within the tolerance")
-
-    @cached_property
-    def _joined(self) -> Pair:
-        return joined(self.first, self.second)
 
     def bounded_by(self) -> Comparison | None:
         """Same because intervals say so."""

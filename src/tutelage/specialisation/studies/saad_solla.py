@@ -55,8 +55,9 @@ def label(course: dict) -> str:
 def table(found: list[dict]) -> pa.Table:
     """Mean errors over members at every recorded time."""
     rows = [
-        {"activation": c["activation"], "dimension": c["dimension"], "time": t, "simulated": c["simulated"][:, i].mean(),
-         "std": c["simulated"][:, i].std(ddof=1), "limit": c["limit"][:, i].mean()}
+        {"activation": c["activation"], "dimension": c["dimension"], "time": t,
+         "simulated": c["simulated"][:, i].mean(), "std": c["simulated"][:, i].std(ddof=1),
+         "limit": c["limit"][:, i].mean()}
         for c in found
         for i, t in enumerate(c["times"])
     ]  # fmt: skip

@@ -13,7 +13,6 @@ from torch import Tensor
 from tutelage import draws
 from tutelage.training.inputs.inputs import Distribution
 
-
 _WORTHWHILE = 1 << 17  # numbers worth the compiled loop, and a share of them worth a thread
 
 

@@ -77,8 +77,10 @@ def from_loader(loader: Iterable[Any], *, seeds: Sequence[int], evaluate: Iterab
         As :func:`from_tensors`.
     """
     x, y = _read(loader, "loader")
-    test = None if evaluate is None else _read(evaluate, "evaluate")
-    return from_tensors(x, y, seeds=seeds, evaluate=None if test is None else (test[0] if test[1] is None else test))
+    if evaluate is None:
+        return from_tensors(x, y, seeds=seeds)
+    test, wanted = _read(evaluate, "evaluate")
+    return from_tensors(x, y, seeds=seeds, evaluate=test if wanted is None else (test, wanted))
 
 
 class PointsFile(Distribution):
@@ -120,9 +122,11 @@ class PointsFile(Distribution):
                 )
             test, test_labels = x[-self.evaluate :], None if wanted is None else wanted[-self.evaluate :]
         x, wanted = x[: self.train], None if wanted is None else wanted[: self.train]
-        to = {"device": teacher.device, "dtype": teacher.dtype}
-        arrays_to = (None if a is None else a.to(**to) for a in (x, wanted, test, test_labels))
-        return _repeated(*arrays_to, seeds)
+        x, test = x.to(teacher.device, teacher.dtype), test.to(teacher.device, teacher.dtype)
+        wanted, test_labels = (
+            None if a is None else a.to(teacher.device, teacher.dtype) for a in (wanted, test_labels)
+        )
+        return _repeated(x, wanted, test, test_labels, seeds)
 
 
 def _repeated(

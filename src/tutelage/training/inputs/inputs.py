@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from pydantic import PositiveInt
@@ -10,7 +11,7 @@ from torch import Tensor
 
 from tutelage import draws
 from tutelage.errors import TutelageError
-from tutelage.networks import Network
+from tutelage.networks import BlackBox, Network
 from tutelage.printing import printed
 from tutelage.settings import Recipe
 
@@ -59,7 +60,7 @@ class Distribution(Recipe):
     def points(self, key: Tensor, count: int, dimension: int, dtype: torch.dtype) -> Tensor:
         """``count`` points of each stream: keys [S] -> [S, count, dimension]."""
 
-    def draw(self, teacher: Network, seeds: Sequence[int]) -> Inputs:
+    def draw(self, teacher: Network | BlackBox, seeds: Sequence[int]) -> Inputs:
         """Training and evaluation points for the members of a teacher, one seed per member; one teacher serves all."""
         if teacher.members not in (1, len(seeds)):
             raise TutelageError(
@@ -88,10 +89,10 @@ class Distribution(Recipe):
         steps = draws.substreams(key, start, stop)
         return self.points(steps.view(-1), batch, dimension, dtype).view(*steps.shape, batch, dimension)
 
-    def training_points(self, teacher: Network, seeds: Sequence[int]) -> Tensor:
+    def training_points(self, teacher: Any, seeds: Sequence[int]) -> Tensor:
         """The points to train on: those of the distribution, unless a distribution builds them around the teacher."""
         return self.points(draws.keys(seeds, "train", teacher.device), self.train, teacher.inputs, teacher.dtype)
 
-    def evaluation_points(self, teacher: Network, seeds: Sequence[int]) -> Tensor:
+    def evaluation_points(self, teacher: Any, seeds: Sequence[int]) -> Tensor:
         """The points to be judged on."""
         return self.points(draws.keys(seeds, "evaluate", teacher.device), self.evaluate, teacher.inputs, teacher.dtype)

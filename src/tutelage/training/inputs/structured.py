@@ -1,9 +1,9 @@
 """Distributions with structure: any covariance, mixtures, corners of a cube, hidden manifolds."""
 
-from typing import Any, Literal
+from typing import Literal
 
 import torch
-from pydantic import Field, FiniteFloat, NonNegativeFloat, PositiveFloat, PositiveInt, field_validator, model_validator
+from pydantic import FiniteFloat, NonNegativeFloat, PositiveFloat, PositiveInt, model_validator
 from torch import Tensor
 
 from tutelage import draws
@@ -49,7 +49,8 @@ class GaussianCovariance(Distribution):
             raise TutelageError(f"the mean has {len(self.mean)} entries and there are {dimension} inputs")
         if self.covariance is None:
             ranks = torch.arange(1, dimension + 1, dtype=torch.float64)
-            variances = torch.tensor(self.variances, dtype=torch.float64) if self.variances else ranks**-self.decay
+            decay = self.decay or 0.0
+            variances = torch.tensor(self.variances, dtype=torch.float64) if self.variances else ranks**-decay
             return variances.sqrt()
         if any(len(row) != dimension for row in self.covariance):
             raise TutelageError("the covariance must be a square matrix")
@@ -121,15 +122,10 @@ class HiddenManifold(Distribution):
     kind: Literal["hidden-manifold"] = "hidden-manifold"
     latent: PositiveInt = 10
     """Dimension D of the manifold."""
-    fold: ActivationName | Literal["sign"] = Field(default="sign")
+    fold: Literal["sign"] | ActivationName = "sign"
     """The function g of every coordinate: "sign", or the name of an activation."""
     seed: int = 0
     """Seed of the matrix F."""
-
-    @field_validator("fold", mode="before")
-    @classmethod
-    def _known(cls, fold: Any) -> Any:
-        return fold
 
     def points(self, key: Tensor, count: int, dimension: int, dtype: torch.dtype) -> Tensor:
         features = draws.normals(draws.keys([self.seed], "hidden manifold", key.device), self.latent * dimension)

@@ -21,8 +21,8 @@ class Normal(Teacher):
     With ``head=1`` and one output this is the soft committee machine :math:`f^*(x) = \sum_m \sigma(w^*_m \cdot x)`
     (Saad and Solla 1995); rows have length ``scale`` up to fluctuations, exactly with ``orthogonal``.
 
-    >>> teacher = Normal(inputs=9, hidden=2, outputs=1, head=1.0, activation="erf", orthogonal=True).build(seeds=range(3))
-    >>> w = teacher.weights[0]
+    >>> recipe = Normal(inputs=9, hidden=2, outputs=1, head=1.0, activation="erf", orthogonal=True)
+    >>> w = recipe.build(seeds=range(3)).weights[0]
     >>> bool(((w.mT @ w - torch.eye(2)).abs() < 1e-6).all())
     True
     """

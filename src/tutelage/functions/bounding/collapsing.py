@@ -1,0 +1,80 @@
+r"""Two layers made one, where the upper one only puts together what the lower one took apart.
+
+A unit of the upper layer that takes c > 0 of one unit v below, and nothing else, gives max(0, c v). One that takes two
+units whose pre-activations satisfy :math:`c_1 v_1 = c_2 v_2` with :math:`c_1` and :math:`c_2` of opposite signs gives
+:math:`c_1 \max(0, v_1) + c_2 \max(0, v_2) + b = c_1 v_1 + b` before its own activation, since
+:math:`\max(0, v) - \max(0, -v) = v`. Where every unit of a layer is one of these, the layer below can do its work.
+Such pairs of layers are what tools write that split units for other tools (ReluSplitter).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+_EPS = 2.0**-52
+
+
+class Layer(NamedTuple):
+    """Weights [out, in], biases [out], the slope of the activation below 0 (1 for none), and by how much a
+    pre-activation may be off [out]."""
+
+    w: np.ndarray
+    b: np.ndarray
+    left: float
+    slack: np.ndarray
+
+
+def collapsed(layers: list[Layer]) -> list[Layer]:
+    """The same function with as many pairs of layers made one as can be; what rounding does is in the slack.
+
+    >>> eye, nothing = np.eye(2), np.zeros(2)
+    >>> split = [Layer(np.array([[3.0], [-3.0]]), np.array([1.0, -1.0]), 0.0, nothing),
+    ...          Layer(np.array([[1.0, -1.0]]), np.array([0.5]), 0.0, nothing[:1]),
+    ...          Layer(np.array([[1.0]]), np.array([0.0]), 0.0, nothing[:1])]
+    >>> [layer.w.tolist() for layer in collapsed(split)], collapsed(split)[0].b.tolist()
+    ([[[3.0]], [[1.0]]], [1.5])
+    """
+    at = 0
+    while at + 2 < len(layers):
+        one = _one(layers[at], layers[at + 1])
+        if one is None:
+            at += 1
+        else:
+            layers = [*layers[:at], one, *layers[at + 2 :]]
+    return layers
+
+
+def _one(lower: Layer, upper: Layer) -> Layer | None:
+    """Both layers as one, or None where that cannot be."""
+    if lower.left != 0.0 or upper.left != 0.0 or lower.slack.any() or upper.slack.any():
+        return None
+    used = upper.w != 0
+    counts = used.sum(1)
+    if not np.isin(counts, (1, 2)).all():
+        return None
+    first = used.argmax(1)
+    second = upper.w.shape[1] - 1 - used[:, ::-1].argmax(1)
+    rows = np.arange(len(upper.b))
+    c, d = upper.w[rows, first], upper.w[rows, second]
+    alone, pair = counts == 1, counts == 2
+    if not (alone <= ((c > 0) & (upper.b == 0))).all() or not (pair <= (c * d < 0)).all():
+        return None
+    wc, wd = _exact(c, lower.w[first]), _exact(d, lower.w[second])
+    bc, bd = _exact(c, lower.b[first]), _exact(d, lower.b[second])
+    if wc is None or wd is None or bc is None or bd is None:
+        return None
+    if not np.logical_and((wc == wd).all(1), bc == bd)[pair].all():
+        return None
+    b = bc + upper.b
+    slack = np.where(upper.b != 0, _EPS * (np.abs(bc) + np.abs(upper.b)), 0.0)
+    return Layer(np.ascontiguousarray(wc), b, 0.0, slack)
+
+
+def _exact(c: np.ndarray, values: np.ndarray) -> np.ndarray | None:
+    """c times rows of values, or None where a product may be rounded: exact for the 24 bits of float32 numbers."""
+    c = c.reshape(-1, *[1] * (values.ndim - 1))
+    if (c.astype(np.float32) != c).any() or (values.astype(np.float32) != values).any():
+        return None
+    product = c * values
+    small = (np.abs(product) < 1e-280) & (c != 0) & (values != 0)
+    return None if small.any() else product
