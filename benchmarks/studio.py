@@ -20,8 +20,8 @@ import time
 from pathlib import Path
 
 CASES = {
-    "64 students x 100 units": {"members": 64, "width_factor": 10},
-    "256 students x 200 units": {"members": 256, "units": 20, "width_factor": 10},
+    "64 students x 100 units": {"members": 64, "width_factor": 10, "evaluate": 128},
+    "256 students x 200 units": {"members": 256, "units": 20, "width_factor": 10, "evaluate": 128},
 }
 LONG = {"steps": 1_000_000}
 

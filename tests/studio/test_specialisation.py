@@ -13,7 +13,7 @@ SMALL = {"units": 3, "members": 4, "dimension": 5, "outputs": 3, "train": 100, "
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, {"optimiser": "adam"}, {"distribution": "uniform"}, {"dimension": 2, "bias": -0.5}]
+    "settings", [{}, {"optimiser": "adam"}, {"distribution": "uniform"}, {"dimension": 2, "bias": -0.5}, {"noise": 0.2}]
 )
 def test_the_yaml_gives_the_same_numbers(tmp_path, settings):
     course = Course("specialisation", SMALL | settings)

@@ -80,6 +80,8 @@ class StudentsSettings(Settings):
     """Samples per step."""
     optimiser: Literal["sgd", "momentum", "adam"] = Field("sgd", json_schema_extra=_LIVE)
     """Plain SGD, SGD with momentum 0.9, or Adam."""
+    noise: NonNegativeFloat = Field(0.0, le=100, json_schema_extra=_LIVE | {"step": 0.1, "label": "label noise"})
+    """Standard deviation of the noise on every label; each training point keeps its noise."""
     steps: int = Field(20_000, ge=1, le=1_000_000, json_schema_extra=_TRAINING)
     """Length of the training."""
     every: int = Field(20, ge=1, le=10_000, json_schema_extra=_TRAINING | {"label": "steps per tick"})
@@ -110,7 +112,10 @@ class StudentsSettings(Settings):
         adam = {"kind": "adam"}
         momentum = {"kind": "sgd", "momentum": 0.9}
         optimiser = {"sgd": {"kind": "sgd"}, "momentum": momentum, "adam": adam}[self.optimiser]
-        return Training(steps=self.steps, batch=self.batch, learning_rate=self.learning_rate, optimiser=optimiser)
+        noise = {"label_noise": {"kind": "gaussian", "std": self.noise}} if self.noise else {}
+        return Training(
+            steps=self.steps, batch=self.batch, learning_rate=self.learning_rate, optimiser=optimiser, **noise
+        )  # fmt: skip
 
     def experiment(self) -> TeacherStudent:
         """The same as an experiment that records at every mark of the timeline."""

@@ -66,11 +66,19 @@ class Specialisation(StudioScene[StudentsSettings, StudentsState]):
             {"width_factor": 1.0, "members": 64},
         ),
         Preset(
+            "noise",
+            "Noise on the labels",
+            "Students find the strong units and then fit the noise of their training points: the loss rises again, and "
+            "weaker units are lost.",
+            "",
+            {"noise": 0.3},
+        ),
+        Preset(
             "many",
             "64 students of 100 units",
             "6,400 units learn at once: the spread over seeds is small where the theory speaks.",
             "",
-            {"width_factor": 10.0, "members": 64},
+            {"width_factor": 10.0, "members": 64, "evaluate": 128},
         ),
         Preset(
             "diverging",
