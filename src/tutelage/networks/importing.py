@@ -15,7 +15,7 @@ from tutelage.settings import one_line
 PICKLES = (".pt", ".pth", ".bin", ".ckpt", ".pkl")
 
 
-def read_network(path: str | Path, activation: str = "relu", slope: float = 0.01) -> Network:
+def read_network(path: str | Path, activation: str = "relu", slope: float = 0.01, *, logits: bool = False) -> Network:
     """Read a network from a file of tutelage, torch (safetensors), ONNX or the text format ``.nnet``.
 
     Parameters
@@ -24,6 +24,8 @@ def read_network(path: str | Path, activation: str = "relu", slope: float = 0.01
         A ``.safetensors``, ``.onnx`` or ``.nnet`` file.
     activation, slope
         Activation between the layers of a torch model, which its arrays do not tell.
+    logits
+        Leave out a Softmax, LogSoftmax or Sigmoid at the end of an ONNX file.
 
     Returns
     -------
@@ -32,7 +34,7 @@ def read_network(path: str | Path, activation: str = "relu", slope: float = 0.01
     """
     path = Path(path)
     if path.suffix.lower() == ".onnx":
-        return load_onnx(path)
+        return load_onnx(path, logits)
     if path.suffix.lower() == ".nnet":
         return load_nnet(path)
     if path.suffix.lower() in PICKLES:

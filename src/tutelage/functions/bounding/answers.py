@@ -235,8 +235,8 @@ def _limits(outputs: int, epsilon: float | Sequence[float] | Tensor | None, outp
     given = torch.as_tensor(_LEAST if epsilon is None else epsilon, dtype=torch.float64)
     if given.ndim > 1 or (given.ndim and len(given) != outputs):
         raise TutelageError(f"epsilon must be a number or {outputs} numbers, one per output, got {list(given.shape)}")
-    if not ((given >= 0) & (given < torch.inf)).all():
-        raise TutelageError(f"epsilon must be finite and at least 0, got {given.tolist()}")
+    if not (given >= 0).all() or given.isinf().all():
+        raise TutelageError(f"epsilon must be at least 0, and finite for some output, got {given.tolist()}")
     limits = given.expand(outputs).clone()
     if output is None:
         return limits

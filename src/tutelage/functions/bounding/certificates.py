@@ -172,8 +172,8 @@ def _difference(first: Layers, second: Layers, low: Row, high: Row) -> list[Frac
     Networks of other shapes are filled up with units without weights and layers that hand on.
     """
     f: list[Form] = []
-    for number, (a, b) in enumerate(zip(low, high, strict=True)):
-        f.append(((a + b) / 2, {number: (b - a) / 2} if b > a else {}))
+    for number, (least, most) in enumerate(zip(low, high, strict=True)):
+        f.append(((least + most) / 2, {number: (most - least) / 2} if most > least else {}))
     d: list[Form] = [(Fraction(0), {}) for _ in f]
     names = iter(range(len(low), 1 << 60))
     for number, ((w, b), (v, c)) in enumerate(zip(first, second, strict=True)):
