@@ -83,7 +83,7 @@ class Specialisation(StudioScene[StudentsSettings, StudentsState]):
         ),
         Preset(
             "diverging",
-            "A learning rate that is too high",
+            "Too high a learning rate",
             "Some students diverge and drop out of the pictures; the others go on.",
             "",
             {"learning_rate": 0.5, "members": 32},
