@@ -157,12 +157,14 @@ def main() -> None:
                 print(name, found[name], flush=True)
             if given.memory_seconds:
                 watched(page, address, CASES["64 students x 100 units"], 1)
-                page.keyboard.press("Space")
-                sizes = []
+                page.click("#play")
+                wait(page, "studio.playing")
+                sizes, before = [], page.evaluate("studio.frame.time")
                 for _ in range(10):
                     page.wait_for_timeout(int(100 * given.memory_seconds))
                     sizes.append(round(memory(server)))
                 found["memory_mib"] = sizes
+                found["steps_meanwhile"] = round(page.evaluate("studio.frame.time") - before)
             browser.close()
         found["many"] = many(address, given.connections, given.seconds)
     finally:

@@ -41,12 +41,14 @@ def test_the_saved_python_runs(tab, tmp_path):
     assert "segments (" in done.stdout
 
 
-def test_a_scene_without_yaml_says_so(tab):
-    tab.open("flow")
+@pytest.mark.parametrize(
+    ("scene", "forms"), [("flow", {"link", "python", "replay", "png", "svg"}), ("compare", {"link", "png", "svg"})]
+)
+def test_the_menu_has_what_a_scene_can_be_saved_as(tab, scene, forms):
+    tab.open(scene)
     tab.page.click("#save")
-    tab.page.click("[data-form=yaml]")
-    tab.message("cannot be saved as yaml")
-    tab.errors[:] = [e for e in tab.errors if "400" not in e]
+    shown = tab.page.locator("#save-menu [data-form]")
+    assert {b.get_attribute("data-form") for b in shown.all() if b.is_visible()} == forms
 
 
 def test_pictures_are_saved_as_png_and_svg(tab, tmp_path):

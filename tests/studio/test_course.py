@@ -49,9 +49,8 @@ def test_going_back_gives_the_same_bytes(name):
     assert seen[0] != seen[last]
 
 
+@pytest.mark.parametrize("name", CHANGES)
 def test_branching_is_the_same_from_a_link(name):
-    if name not in CHANGES:
-        pytest.skip("starts again when it is changed")
     course = Course(name, SMALL[name])
     middle, later = course.ticks // 3, course.ticks // 2
     course.seek(later)
@@ -104,6 +103,12 @@ def test_bad_input_is_one_sentence():
         Course("nowhere")
     with pytest.raises(TutelageError, match="an event is a tick and a change"):
         Course("specialisation", SMALL["specialisation"], [["x", 1]])
+
+
+@pytest.mark.parametrize("name", sorted(set(SMALL) - set(CHANGES)))
+def test_the_others_start_again_when_they_are_changed(name):
+    with pytest.raises(TutelageError, match="starts again instead"):
+        Course(name, SMALL[name]).change({"seed": 1})
 
 
 def test_only_training_settings_change_on_the_way():

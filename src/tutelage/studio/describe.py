@@ -9,16 +9,8 @@ from tutelage.studio.scenes.scene import SCENES, StudioScene, find
 
 def _still(name: str, title: str, about: str) -> dict[str, Any]:
     """A scene without a timeline."""
-    return {
-        "name": name,
-        "title": title,
-        "about": about,
-        "clock": "",
-        "unit": "",
-        "plays": False,
-        "presets": [],
-        "fields": [],
-    }
+    none: dict[str, Any] = {"clock": "", "unit": "", "plays": False, "forms": [], "presets": [], "fields": []}
+    return {"name": name, "title": title, "about": about} | none
 
 
 COMPARE = _still(
@@ -45,6 +37,7 @@ def _scene(scene: StudioScene[Any, Any]) -> dict[str, Any]:
         "about": scene.about,
         "clock": scene.clock,
         "unit": scene.unit,
+        "forms": scene.forms,
         "plays": True,
         "presets": presets,
         "fields": fields(scene.settings),

@@ -55,6 +55,8 @@ class StudioScene(ABC, Generic[S, State]):
     """Place among the tabs."""
     clock: ClassVar[str] = "step"
     """What the timeline counts."""
+    forms: ClassVar[tuple[str, ...]] = ("python", "replay")
+    """What it can be saved as, besides pictures."""
     unit: ClassVar[str] = ""
     """Unit of the clock."""
     pace: ClassVar[float] = 20.0

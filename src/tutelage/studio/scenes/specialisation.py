@@ -29,6 +29,7 @@ class Specialisation(StudioScene[StudentsSettings, StudentsState]):
     about: ClassVar[str] = "Many students learn from a teacher. Which teacher unit does each student unit follow?"
     order: ClassVar[int] = 1
     pace: ClassVar[float] = 60.0
+    forms: ClassVar[tuple[str, ...]] = ("yaml", "python", "replay")
     settings: ClassVar[type[Settings]] = StudentsSettings
     presets: ClassVar[tuple[Preset, ...]] = (
         Preset(
@@ -82,7 +83,7 @@ class Specialisation(StudioScene[StudentsSettings, StudentsState]):
         ),
         Preset(
             "diverging",
-            "A learning rate that is too high",
+            "Too high a learning rate",
             "Some students diverge and drop out of the pictures; the others go on.",
             "",
             {"learning_rate": 0.5, "members": 32},

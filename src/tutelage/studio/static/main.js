@@ -72,6 +72,7 @@ function openNamed(name, state = {}) {
   }
   document.title = `${scene.title} · tutelage studio`;
   document.body.classList.toggle("still", !scene.plays);
+  for (const form of ["yaml", "python", "replay"]) document.querySelector(`[data-form="${form}"]`).parentElement.hidden = !source.live || !scene.forms.includes(form);
   $("about").hidden = scene.plays;
   $("about").textContent = scene.about;
   $("preset").textContent = "";
@@ -264,7 +265,7 @@ function wire() {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", retheme);
   const menu = $("save-menu").querySelector("ul");
   const closed = (hidden) => { menu.hidden = hidden; $("save").setAttribute("aria-expanded", String(!hidden)); };
-  $("save").onclick = () => { closed(!menu.hidden); if (!menu.hidden) menu.querySelector("button:not([hidden])").focus(); };
+  $("save").onclick = () => { closed(!menu.hidden); if (!menu.hidden) menu.querySelector("li:not([hidden]) button").focus(); };
   menu.onclick = (event) => { if (event.target.dataset.form) { closed(true); $("save").focus(); save(event.target.dataset.form); } };
   $("save-menu").addEventListener("keydown", (event) => {
     const items = [...menu.querySelectorAll("button")].filter((b) => !b.parentElement.hidden);
@@ -291,7 +292,7 @@ async function begin() {
     source = new ReplaySource(replay, $("frames").textContent);
     scenes = [replay.about];
     await source.load();
-    for (const form of ["link", "yaml", "python", "replay"]) document.querySelector(`[data-form="${form}"]`).parentElement.hidden = true;
+    document.querySelector('[data-form="link"]').parentElement.hidden = true;
   } else {
     const token = new URLSearchParams(location.search).get("token") || "";
     const response = await fetch(`/scenes?token=${encodeURIComponent(token)}`);

@@ -126,7 +126,7 @@ class MapView extends View {
     ctx.fillStyle = t.ink;
     ctx.textAlign = "center";
     ctx.textBaseline = "alphabetic";
-    ctx.fillText(pw > 260 ? `${n} units of the student, by the teacher unit they follow` : `${n} student units`, left + pw / 2, h - 12);
+    ctx.fillText(pw >= 240 ? `${n} units of the student, by the teacher unit they follow` : `${n} student units`, left + pw / 2, h - 12);
     ctx.save(); ctx.translate(9, top + ph / 2); ctx.rotate(-Math.PI / 2); ctx.textBaseline = "middle"; ctx.fillText("teacher unit", 0, 0); ctx.restore();
     ctx.drawImage(this.bar, w - 46, top, 10, ph);
     ctx.textAlign = "left"; ctx.textBaseline = "middle"; ctx.fillStyle = t.soft;
