@@ -19,6 +19,8 @@ from pathlib import Path
 
 import numpy as np
 
+from provenance import provenance
+
 csv.field_size_limit(1 << 24)
 START = 20.0  # seconds that a process may take to start and end beyond its limit
 
@@ -173,18 +175,10 @@ def main() -> None:
     print(table(results))
     if told.out:
         told.out.parent.mkdir(parents=True, exist_ok=True)
-        about = {"seconds": told.seconds, "device": told.device, "together": told.together, **machine()}
-        told.out.write_text(json.dumps({**about, "results": results}, indent=1))
-
-
-def machine() -> dict:
-    import os
-    import platform
-
-    import torch
-
-    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
-    return {"cores": len(os.sched_getaffinity(0)), "gpu": gpu, "python": platform.python_version()}
+        about = {"seconds": told.seconds, "device": told.device, "together": told.together, **provenance()}
+        for result in results:  # long, and anyone can find it again
+            result.pop("witness")
+        told.out.write_text(json.dumps({**about, "table": table(results).splitlines(), "results": results}, indent=1))
 
 
 if __name__ == "__main__":

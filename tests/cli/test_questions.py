@@ -52,6 +52,19 @@ def test_a_witness_comes_with_both_outputs(capsys, monkeypatch, files):
     assert apart > 0.1
 
 
+def test_a_property_file_gives_box_and_epsilon(capsys, monkeypatch, files, tmp_path):
+    path = tmp_path / "p.vnnlib"
+    networks = "".join(
+        f"(declare-network {n} (declare-input {x} real [2]) (declare-output {y} real [2]))"
+        for n, x, y in (("f", "X", "Y"), ("g", "U", "V"))
+    )
+    box = "".join(f"(assert (>= X[{k}] -1)) (assert (<= X[{k}] 1))" for k in (0, 1))
+    limits = "(or (> (- Y[1] V[1]) EPS) (> (- V[1] Y[1]) EPS))"
+    for epsilon, code in (("0.3", 0), ("0.2", 1)):
+        path.write_text(f"{networks}{box}(assert {limits.replace('EPS', epsilon)})")
+        assert run(capsys, monkeypatch, files["a"], files["b"], "--property", path)[0] == code
+
+
 def test_top_classes(capsys, monkeypatch, files):
     pair = files["a"], files["b"]
     assert run(capsys, monkeypatch, *pair, "--box", 0.5, 1, "--top-1")[0] == 1

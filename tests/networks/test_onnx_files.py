@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 from onnx.reference import ReferenceEvaluator  # noqa: E402
 
 
-def model(path, nodes, arrays, shape, out):
+def model(path, nodes, arrays, shape, out, opset=17):
     """Write a file of nodes in a row, and return its evaluator."""
     kinds = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(np.float64): TensorProto.DOUBLE}
     kind = kinds[next(a.dtype for a in arrays.values() if a.dtype.kind == "f")] if arrays else TensorProto.FLOAT
@@ -23,7 +23,7 @@ def model(path, nodes, arrays, shape, out):
         [helper.make_tensor_value_info(out, kind, None)],
         [numpy_helper.from_array(a, name) for name, a in arrays.items()],
     )
-    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
     onnx.save(made, path)
     return ReferenceEvaluator(made)
 
@@ -139,8 +139,8 @@ def refused(tmp_path, nodes, arrays, shape=(3,), out="y"):
 
 
 def test_unknown_operators_are_named(tmp_path):
-    said = refused(tmp_path, [helper.make_node("Softmax", ["x"], ["y"], name="last")], {})
-    assert "the operator Softmax (last) is not understood" in said
+    said = refused(tmp_path, [helper.make_node("Sin", ["x"], ["y"], name="last")], {})
+    assert "the operator Sin (last) is not understood" in said
 
 
 def test_branches_are_refused(tmp_path):
@@ -195,3 +195,77 @@ def test_the_package_is_asked_for_by_name(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "onnx", None)
     with pytest.raises(TutelageError, match=r"pip install 'tutelage\[onnx\]'"):
         load_onnx(tmp_path / "net.onnx")
+
+
+def test_a_matrix_on_the_left_of_a_plain_vector(tmp_path):
+    path = tmp_path / "net.onnx"
+    nodes = [
+        helper.make_node("MatMul", ["w1", "x"], ["h"]),
+        helper.make_node("Add", ["h", "b1"], ["a"]),
+        helper.make_node("Relu", ["a"], ["r"]),
+        helper.make_node("MatMul", ["w2", "r"], ["y"]),
+    ]
+    arrays = {"w1": normal(4, 3), "b1": normal(4), "w2": normal(2, 4)}
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [3])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(a, name) for name, a in arrays.items()],
+    )
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(made, path)
+    network = load_onnx(path)
+    x = normal(3, seed=5)
+    (wanted,) = ReferenceEvaluator(made).run(None, {"x": x})
+    assert outputs(network, torch.from_numpy(x)[None])[0, 0].tolist() == pytest.approx(wanted.tolist(), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "arrays"),
+    [
+        ([("Mul", ["x", "k"], {}), ("Sub", ["k", "h0"], {})], {"k": normal(2, 4, 4)}),
+        ([("Div", ["x", "k"], {})], {"k": 1 + normal(1).__abs__()}),
+        ([("AveragePool", ["x"], {"kernel_shape": [2, 2], "strides": [2, 2]})], {}),
+        ([("AveragePool", ["x"], {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]})], {}),
+        ([("AveragePool", ["x"], {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1], "count_include_pad": 1})], {}),
+        ([("GlobalAveragePool", ["x"], {})], {}),
+        ([("Transpose", ["x"], {"perm": [0, 2, 3, 1]})], {}),
+        ([("Unsqueeze", ["x", "axes"], {}), ("Squeeze", ["h0", "axes"], {})], {"axes": np.array([2])}),
+        ([("Relu", ["x"], {}), ("Transpose", ["h0"], {"perm": [0, 3, 1, 2]})], {}),
+        ([("PRelu", ["x", "slope"], {})], {"slope": np.full((1, 1, 1), 0.25, np.float32)}),
+        ([("Abs", ["x"], {})], {}),
+    ],
+)
+def test_operators_on_images(tmp_path, nodes, arrays):
+    path = tmp_path / "net.onnx"
+    made = [helper.make_node(kind, given, [f"h{k}"], **how) for k, (kind, given, how) in enumerate(nodes)]
+    last = f"h{len(nodes) - 1}"
+    made += [helper.make_node("Flatten", [last], ["flat"]), helper.make_node("Relu", ["flat"], ["z"])]
+    made = [*made[:-1], helper.make_node("Mul", ["flat", "one"], ["y"])]
+    arrays = {**arrays, "one": np.ones(1, np.float32)}
+    agrees(path, model(path, made, arrays, (2, 4, 4), "y"), (2, 4, 4))
+
+
+def test_quantised_weights_are_what_they_stand_for(tmp_path):
+    path = tmp_path / "net.onnx"
+    nodes = [
+        helper.make_node("DequantizeLinear", ["q", "scale", "zero"], ["w"], axis=1),
+        helper.make_node("MatMul", ["x", "w"], ["h"]),
+        helper.make_node("Relu", ["h"], ["r"]),
+        helper.make_node("MatMul", ["r", "v"], ["y"]),
+    ]
+    q = np.random.default_rng(0).integers(-128, 127, (3, 4)).astype(np.int8)
+    arrays = {"v": normal(4, 2), "q": q, "scale": np.float32([0.1, 0.2, 0.3, 0.01]), "zero": np.int8([0, 3, -5, 7])}
+    network = agrees(path, model(path, nodes, arrays, (3,), "y", opset=21), (3,))
+    wanted = (q.astype(np.float32) - np.float32([0, 3, -5, 7])) * np.float32([0.1, 0.2, 0.3, 0.01])
+    assert network.weights[0][0].numpy() == pytest.approx(wanted, abs=0)
+
+
+def test_a_softmax_at_the_end_is_left_out_where_asked(tmp_path):
+    path = tmp_path / "net.onnx"
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["h"]), helper.make_node("Softmax", ["h"], ["y"])]
+    model(path, nodes, {"w": normal(3, 4)}, (3,), "y")
+    with pytest.raises(TutelageError, match="logits=True"):
+        load_onnx(path)
+    assert load_onnx(path, logits=True).widths == (3, 4)

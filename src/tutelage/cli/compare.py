@@ -13,7 +13,7 @@ from torch import Tensor
 
 from tutelage.cli.options import Device, Json
 from tutelage.cli.progress import share_shown
-from tutelage.cli.questions import Asked, ask
+from tutelage.cli.questions import Asked, ask, from_property
 from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
 from tutelage.functions import Comparison, Domain, polytope, same_function
@@ -29,7 +29,7 @@ from tutelage.studies.figures import house_style
 SAME, DIFFERENT, NOT_DECIDED = 0, 1, 3
 _DOMAIN = 1 << 24  # bytes of a domain file
 
-_FILE = "Network: saved by tutelage, a torch state dict as safetensors, or an ONNX file."
+_FILE = "Network: saved by tutelage, a torch state dict as safetensors, an ONNX or .nnet file."
 
 
 def compare(
@@ -83,6 +83,15 @@ def compare(
     radius: Annotated[
         str | None, typer.Option(metavar="R[,R...]", help="Half the side of the boxes of --around; several: a curve.")
     ] = None,
+    question: Annotated[
+        Path | None,
+        typer.Option(
+            "--property", metavar="FILE.vnnlib", help="VNN-LIB file with the box, and the epsilon for two networks."
+        ),
+    ] = None,
+    logits: Annotated[
+        bool, typer.Option("--logits", help="Compare what goes into a Softmax or Sigmoid at the end; --top-1 does so.")
+    ] = False,
     device: Device = "auto",
     activation: Annotated[str, typer.Option(help="Activation between the layers of a torch state dict.")] = "relu",
     slope: Annotated[float, typer.Option(help="Slope of leaky units of a torch state dict.")] = 0.01,
@@ -101,9 +110,11 @@ def compare(
     With --epsilon, --top-1 or --bound: decide whether they stay close, or agree, on a bounded domain. Exit code 0: the
     same, or it holds; 1: different, or violated; 3: not decided; 2: bad input; 70: an internal error.
     """
-    first = _member(read_network(a, activation, slope), a, member_a, "--member-a")
-    second = _member(read_network(b, activation, slope), b, member_b, "--member-b")
+    first = _member(read_network(a, activation, slope, logits=logits or top_1), a, member_a, "--member-a")
+    second = _member(read_network(b, activation, slope, logits=logits or top_1), b, member_b, "--member-b")
     domain = _domain(first.inputs, box, on)
+    if question is not None:
+        domain, epsilon = from_property(question, domain, epsilon, first)
     asked = Asked(epsilon, output, top_1, margin, around, radius, bound, seconds, device)
     if asked.anything:
         ask(first, second, asked, domain, as_json)

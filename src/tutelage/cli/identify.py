@@ -15,13 +15,13 @@ from tutelage.functions import match
 from tutelage.functions.checks import in_double
 from tutelage.functions.querying.reconstruction import Reconstruction
 from tutelage.functions.querying.reconstruction import identify as carry_out
-from tutelage.networks import Network, load, outputs, save
+from tutelage.networks import Network, outputs, read_network, save
 
 NOT_DECIDED = 3
 
 
 def identify(
-    network: Annotated[Path, typer.Argument(metavar="NET.safetensors", help="Network saved by tutelage.")],
+    network: Annotated[Path, typer.Argument(metavar="NET", help="Network: a .safetensors, .onnx or .nnet file.")],
     box: Annotated[
         tuple[float, float], typer.Option(metavar="LOW HIGH", help="Lower and upper bound for every input.")
     ] = (-4.0, 4.0),
@@ -40,7 +40,7 @@ def identify(
 
     Exit code 0: the search ended; 3: not decided within the time limit; 2: bad input.
     """
-    net = load(network)
+    net = read_network(network)
     if not 0 <= member < net.members:
         raise TutelageError(f"--member must be from 0 to {net.members - 1} for {network}, got {member}")
     if net.activation != "relu":

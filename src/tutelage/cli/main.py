@@ -31,6 +31,7 @@ COMMANDS = {
     "explain": ("explain:explain", "Explain why teacher units were not recovered."),
     "certify": ("certify:certify", "Check every condition of a theorem on trained networks, and its conclusion."),
     "compare": ("compare:compare", "Decide whether two networks are the same function."),
+    "check": ("check:check", "Check an exported, quantised or pruned network against the original."),
     "prune": ("prune:prune", "Remove units without changing the function, with a proof."),
     "identify": ("identify:identify", "Reconstruct the weights of a network from its values alone."),
     "distil": ("distil:distil", "Train a student network on the outputs of a teacher network."),

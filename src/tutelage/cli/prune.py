@@ -16,13 +16,13 @@ from tutelage.errors import TutelageError
 from tutelage.functions import Pruning
 from tutelage.functions import prune as carry_out
 from tutelage.functions.checks import rounded_up
-from tutelage.networks import load, save
+from tutelage.networks import read_network, save
 
 _SHOWN = 200  # rows of the table on a terminal
 
 
 def prune(
-    network: Annotated[Path, typer.Argument(metavar="NET.safetensors", help="Network saved by tutelage.")],
+    network: Annotated[Path, typer.Argument(metavar="NET", help="Network: a .safetensors, .onnx or .nnet file.")],
     out: Annotated[Path | None, typer.Option(help="File to save the smaller network to.")] = None,
     box: Annotated[
         tuple[float, float] | None,
@@ -48,7 +48,7 @@ def prune(
 
     Exit code 0: done, with the bound that is printed; 2: bad input; 70: an internal error.
     """
-    net = load(network)
+    net = read_network(network)
     if member is not None:
         if not 0 <= member < net.members:
             raise TutelageError(f"--member must be from 0 to {net.members - 1} for {network}, got {member}")

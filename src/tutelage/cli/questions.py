@@ -17,6 +17,7 @@ from tutelage.cli.progress import closing_shown
 from tutelage.errors import TutelageError
 from tutelage.functions import Closeness, Domain, difference_bound, top_class_agreement
 from tutelage.functions import box as make_box
+from tutelage.functions.bounding.vnnlib import read_property
 from tutelage.functions.checks import rounded_up
 from tutelage.networks import Network, outputs
 
@@ -80,6 +81,25 @@ def domains(asked: Asked, inputs: int, domain: Domain | None) -> list[tuple[str,
     if not all(0 <= r < math.inf for r in radii):
         raise TutelageError(f"--radius must be finite and at least 0, got {asked.radius}")
     return [(f"radius {r:g}: ", make_box(centre - r, centre + r, flat=True)) for r in radii]
+
+
+def from_property(
+    path: Path, domain: Domain | None, epsilon: str | None, network: Network
+) -> tuple[Domain, str | None]:
+    """The domain of a VNN-LIB file, and its epsilon as the option would give it."""
+    if domain is not None:
+        raise TutelageError("--property gives a domain as --box and --on do: choose one of them")
+    found = read_property(path)
+    if len(found.low) != network.inputs:
+        raise TutelageError(f"{path} is about {len(found.low)} inputs, and the networks have {network.inputs}")
+    where = make_box(found.low, found.high, flat=True)
+    if found.epsilon is None:
+        return where, epsilon
+    if epsilon is not None:
+        raise TutelageError(f"{path} gives an epsilon as --epsilon does: leave one of them out")
+    if max(found.epsilon) >= network.outputs:
+        raise TutelageError(f"{path} is about output {max(found.epsilon)}, and the networks have {network.outputs}")
+    return where, ",".join(repr(found.epsilon.get(k, math.inf)) for k in range(network.outputs))
 
 
 def ask(first: Network, second: Network, asked: Asked, domain: Domain | None, as_json: bool) -> None:

@@ -11,6 +11,8 @@ from tutelage.functions.bounding.answers import (
     difference_curve,
     top_class_agreement,
 )
+from tutelage.functions.bounding.certificates import check_certificate, load_certificate, save_certificate
+from tutelage.functions.bounding.checking import ExportCheck, check_export
 from tutelage.functions.comparing.canonical import Orbit, canonical, orbit_size
 from tutelage.functions.comparing.equivalence import same_function
 from tutelage.functions.comparing.gallery import Exhibit, exhibit
@@ -47,6 +49,7 @@ __all__ = [
     "Domain",
     "Estimate",
     "Exhibit",
+    "ExportCheck",
     "Extremes",
     "Facets",
     "FoldSet",
@@ -68,6 +71,8 @@ __all__ = [
     "box",
     "canonical",
     "canonical_surface",
+    "check_certificate",
+    "check_export",
     "connect",
     "construct",
     "dependency_graph",
@@ -84,6 +89,7 @@ __all__ = [
     "identifiability",
     "identify",
     "largest_deviation",
+    "load_certificate",
     "loss_along",
     "match",
     "match_parameters",
@@ -92,6 +98,7 @@ __all__ = [
     "polytope",
     "prune",
     "same_function",
+    "save_certificate",
     "segments",
     "side_by_side",
     "slice_network",

@@ -5,10 +5,10 @@ import time
 from decimal import ROUND_CEILING, Context, Decimal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from tutelage.errors import TutelageError
-from tutelage.networks import Network, from_module
+from tutelage.networks import Network, to_network
 from tutelage.networks.activations import find, piecewise_linear
 from tutelage.networks.forward import stacked_points
 
@@ -47,16 +47,14 @@ class Deadline:
         return self._end is not None and time.monotonic() >= self._end
 
 
-def as_network(network: Network | nn.Sequential, name: str = "network") -> Network:
-    """A network as it is, or imported from a torch module; an error for what geometry cannot work with.
+def as_network(network: object, name: str = "network") -> Network:
+    """A network as it is, or imported from a torch module, a model of scikit-learn or a file; otherwise an error.
 
     >>> as_network(nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))).widths
     (3, 4, 2)
     """
-    if isinstance(network, nn.Module):
-        network = from_module(network)
     if not isinstance(network, Network):
-        raise TutelageError(f"the {name} must be a Network or a torch.nn.Sequential, got {type(network).__name__}")
+        network = to_network(network, name)
     if find(network.activation).gate is None:
         raise TutelageError(
             f"the {name} has the activation '{network.activation}', which is not piecewise linear: "

@@ -1,6 +1,7 @@
 """What a network is: stacked weights, forward pass, fan-out matrices, files and torch modules."""
 
 from tutelage.networks.activations import ACTIVATIONS, Activation, activation
+from tutelage.networks.adapting import to_network
 from tutelage.networks.black_box import BlackBox
 from tutelage.networks.fan_out import alpha, backward, beta, fan_out, recursive_gradient
 from tutelage.networks.files import load, save
@@ -8,6 +9,7 @@ from tutelage.networks.forward import Activity, forward, outputs
 from tutelage.networks.importing import read_network
 from tutelage.networks.modules import from_module, to_module
 from tutelage.networks.network import Network, concatenate
+from tutelage.networks.nnet_files import load_nnet
 from tutelage.networks.onnx_files import load_onnx
 from tutelage.networks.state_dict import from_state_dict
 
@@ -27,10 +29,12 @@ __all__ = [
     "from_module",
     "from_state_dict",
     "load",
+    "load_nnet",
     "load_onnx",
     "outputs",
     "read_network",
     "recursive_gradient",
     "save",
     "to_module",
+    "to_network",
 ]

@@ -7,6 +7,7 @@ from safetensors import SafetensorError, safe_open
 from tutelage.errors import TutelageError
 from tutelage.networks.files import load
 from tutelage.networks.network import Network
+from tutelage.networks.nnet_files import load_nnet
 from tutelage.networks.onnx_files import load_onnx
 from tutelage.networks.state_dict import network_of
 from tutelage.settings import one_line
@@ -14,15 +15,17 @@ from tutelage.settings import one_line
 PICKLES = (".pt", ".pth", ".bin", ".ckpt", ".pkl")
 
 
-def read_network(path: str | Path, activation: str = "relu", slope: float = 0.01) -> Network:
-    """Read a network from a file of tutelage, torch (safetensors) or ONNX.
+def read_network(path: str | Path, activation: str = "relu", slope: float = 0.01, *, logits: bool = False) -> Network:
+    """Read a network from a file of tutelage, torch (safetensors), ONNX or the text format ``.nnet``.
 
     Parameters
     ----------
     path
-        A ``.safetensors`` or ``.onnx`` file.
+        A ``.safetensors``, ``.onnx`` or ``.nnet`` file.
     activation, slope
         Activation between the layers of a torch model, which its arrays do not tell.
+    logits
+        Leave out a Softmax, LogSoftmax or Sigmoid at the end of an ONNX file.
 
     Returns
     -------
@@ -31,7 +34,9 @@ def read_network(path: str | Path, activation: str = "relu", slope: float = 0.01
     """
     path = Path(path)
     if path.suffix.lower() == ".onnx":
-        return load_onnx(path)
+        return load_onnx(path, logits)
+    if path.suffix.lower() == ".nnet":
+        return load_nnet(path)
     if path.suffix.lower() in PICKLES:
         raise TutelageError(
             f"{path} is a pickle, which can run any code when it is read: save the model's state_dict with "

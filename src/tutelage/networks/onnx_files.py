@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import conv2d, pad
 
 from tutelage.errors import TutelageError
+from tutelage.networks._onnx_images import average, convolution, normalisation, rearranged
 from tutelage.networks.network import Network
 from tutelage.networks.onnx_model import attributes, called, constants, read_model
 from tutelage.settings import one_line
 
+_LAST = ("Softmax", "LogSoftmax", "Sigmoid")  # keep the top class
 DENSE = 1 << 24
 """The most weights of a convolution written out as a matrix."""
 
@@ -34,6 +35,10 @@ class _Chain:
     kinds: list[tuple[str, float]] = field(default_factory=list)
     precisions: set[str] = field(default_factory=set)
     plain: bool = False
+
+    @property
+    def most(self) -> int:
+        return DENSE
 
     def known(self, node: Any) -> tuple[int, ...]:
         if self.shape is None:
@@ -85,15 +90,18 @@ def _too_large(what: str, size: int) -> str:
     )
 
 
-def load_onnx(path: str | Path) -> Network:
+def load_onnx(path: str | Path, logits: bool = False) -> Network:
     """Read a network from an ONNX file.
 
     Parameters
     ----------
     path
         The file; weights stored outside it are read from its folder. Supported operators: Gemm, MatMul and Add with
-        constants, Relu, LeakyRelu, Conv (2-D), BatchNormalization, Flatten. Affine layers that follow one another are
-        merged.
+        constants in either order, Sub, Mul and Div by constants, Relu, LeakyRelu, PRelu of one slope, Abs, Conv (2-D),
+        AveragePool, GlobalAveragePool, BatchNormalization, Flatten, Reshape, Transpose, Squeeze, Unsqueeze, Dropout,
+        Identity, and DequantizeLinear of constant weights. Affine layers that follow one another are merged.
+    logits
+        Leave out a Softmax, LogSoftmax or Sigmoid at the end, which do not change the top class.
 
     Returns
     -------
@@ -106,12 +114,12 @@ def load_onnx(path: str | Path) -> Network:
         For any other operator, with its name.
     """
     try:
-        return _load(Path(path))
+        return _load(Path(path), logits)
     except TutelageError as error:  # names in a file may hold anything
         raise TutelageError(one_line(str(error))) from None
 
 
-def _load(path: Path) -> Network:
+def _load(path: Path, logits: bool) -> Network:
     graph = read_model(path).graph
     arrays = constants(graph, path.parent)
     inputs = [i for i in graph.input if i.name not in arrays]
@@ -120,7 +128,15 @@ def _load(path: Path) -> Network:
     chain = _begin(inputs[0])
     here = inputs[0].name
     for node in graph.node:
-        if node.op_type == "Constant":
+        if node.op_type in ("Constant", "DequantizeLinear"):
+            continue
+        if node.op_type in _LAST:
+            if not logits or node is not graph.node[-1]:
+                raise TutelageError(
+                    f"{called(node)} is not piecewise linear: leave it out of the export, or where it is the last "
+                    "operator read what goes into it, with logits=True or --logits"
+                )
+            here = graph.output[0].name
             continue
         moving = [name for name in node.input if name and name not in arrays]
         if moving != [here]:
@@ -167,7 +183,7 @@ def _refused(node: Any, moving: list[str], here: str) -> str:
 
 def _read(chain: _Chain, node: Any, given: list[np.ndarray | None]) -> None:
     """Take one operator into the chain."""
-    if given[0] is not None and node.op_type not in ("Add", "Sub", "MatMul"):
+    if given[0] is not None and node.op_type not in ("Add", "Sub", "MatMul", "Mul"):
         raise TutelageError(f"{called(node)} is applied to a constant: its first input must be the layer before it")
     how = attributes(node)
     match node.op_type:
@@ -175,14 +191,24 @@ def _read(chain: _Chain, node: Any, given: list[np.ndarray | None]) -> None:
             _matrix(chain, node, _weights(chain, node, given), how)
         case "Add" | "Sub":
             _shift(chain, node, _weights(chain, node, given))
+        case "Mul" | "Div":
+            _scale(chain, node, _weights(chain, node, given))
         case "Relu":
             chain.activated("relu", 0.01, node)
+        case "Abs":
+            chain.activated("abs", 0.01, node)
+        case "PRelu":
+            _prelu(chain, node, _weights(chain, node, given)[1])
+        case "AveragePool" | "GlobalAveragePool":
+            average(chain, node, how)
+        case "Transpose" | "Squeeze" | "Unsqueeze":
+            rearranged(chain, node, given, how)
         case "LeakyRelu":
             chain.activated("leaky", float(how.get("alpha", 0.01)), node)
         case "Conv":
-            _convolution(chain, node, _weights(chain, node, given), how)
+            convolution(chain, node, _weights(chain, node, given), how)
         case "BatchNormalization":
-            _normalisation(chain, node, _weights(chain, node, given), how)
+            normalisation(chain, node, _weights(chain, node, given), how)
         case "Flatten":
             _flatten(chain, node, how)
         case "Reshape":
@@ -250,67 +276,30 @@ def _broadcast(b: Tensor, shape: tuple[int, ...], node: Any) -> Tensor:
 
 def _shift(chain: _Chain, node: Any, arrays: list[Tensor | None]) -> None:
     left, right = arrays
-    if node.op_type == "Sub" and right is None:
-        raise TutelageError(f"{called(node)} subtracts a layer from a constant: only the other way round is understood")
     b = right if left is None else left
     assert b is not None
-    sign = -1.0 if node.op_type == "Sub" else 1.0
-    flat = sign * _broadcast(b, chain.known(node), node)
-    chain.diagonal(torch.ones_like(flat), flat, node)
+    turned = node.op_type == "Sub" and right is None  # a constant minus a layer
+    flat = _broadcast(b, chain.known(node), node)
+    ones = torch.ones_like(flat)
+    chain.diagonal(-ones if turned else ones, -flat if node.op_type == "Sub" and not turned else flat, node)
 
 
-def _convolution(chain: _Chain, node: Any, arrays: list[Tensor | None], how: dict[str, Any]) -> None:
-    shape, w = chain.known(node), arrays[1]
-    auto = how.get("auto_pad", b"NOTSET")
-    if w is None or w.ndim != 4 or len(shape) != 3 or auto not in (b"NOTSET", b"VALID"):
-        raise TutelageError(f"{called(node)} is not a 2-D convolution with stated pads: only these are understood")
-    pads, group = list(how.get("pads", [0, 0, 0, 0])), how.get("group", 1)
-    stride, dilation = list(how.get("strides", [1, 1])), list(how.get("dilations", [1, 1]))
-    b = arrays[2] if len(arrays) > 2 and arrays[2] is not None else torch.zeros(len(w), dtype=torch.float64)
-    sound = (
-        len(pads) == 4 and len(stride) == len(dilation) == 2 and min(pads) >= 0 and min(*stride, *dilation, group) > 0
-    )
-    if not sound or (auto == b"VALID" and any(pads)) or list(how.get("kernel_shape", w.shape[2:])) != list(w.shape[2:]):
-        raise TutelageError(
-            f"{called(node)} has pads, strides, dilations or a kernel shape that are not a convolution's"
-        )
-    if w.shape[1] * group != shape[0] or len(w) % group or tuple(b.shape) != (len(w),):
-        raise TutelageError(
-            f"{called(node)} has weights {list(w.shape)} in {group} groups: they do not fit {list(shape)}"
-        )
-    top, left, bottom, right = pads
-    room = [shape[1] + top + bottom, shape[2] + left + right]
-    out = [(r - d * (k - 1) - 1) // s + 1 for r, d, k, s in zip(room, dilation, w.shape[2:], stride, strict=True)]
-    if min(out) < 1:
-        raise TutelageError(f"{called(node)} has a kernel larger than its image of {room[0]} x {room[1]} pixels")
-    chain.fits(max(prod(shape) * len(w) * prod(out), shape[0] * prod(room)), node)
-    most = max(1, DENSE // (shape[0] * prod(room)))  # pixels written out at a time
-    parts = []
-    for start in range(0, prod(shape), most):
-        pixels = torch.zeros(min(most, prod(shape) - start), prod(shape), dtype=torch.float64)
-        pixels.diagonal(start).fill_(1.0)
-        padded = pad(pixels.view(-1, *shape), (left, right, top, bottom))
-        parts.append(conv2d(padded, w, None, stride, 0, dilation, group).flatten(1))
-    after = (len(w), out[0], out[1])
-    chain.then(torch.cat(parts), b.view(-1, 1, 1).expand(after).reshape(-1), after)
+def _scale(chain: _Chain, node: Any, arrays: list[Tensor | None]) -> None:
+    left, right = arrays
+    by = right if left is None else left
+    assert by is not None
+    flat = _broadcast(by, chain.known(node), node)
+    if node.op_type == "Div":
+        if not flat.all():
+            raise TutelageError(f"{called(node)} divides by 0")
+        flat = 1 / flat
+    chain.diagonal(flat, torch.zeros_like(flat), node)
 
 
-def _normalisation(chain: _Chain, node: Any, arrays: list[Tensor | None], how: dict[str, Any]) -> None:
-    shape = chain.known(node)
-    if how.get("training_mode", 0) or not how.get("spatial", 1) or any(node.output[1:]):
-        raise TutelageError(f"{called(node)} is in training mode or not per channel: export the model for inference")
-    parts = [a for a in arrays[1:] if a is not None]
-    if len(parts) != 4 or any(tuple(a.shape) != shape[:1] for a in parts):
-        met = ", ".join(str(list(a.shape)) for a in parts)
-        raise TutelageError(f"{called(node)} has arrays of shape {met}: four of shape [{shape[0]}] are wanted")
-    gamma, beta, mean, var = parts
-    var = var + how.get("epsilon", 1e-5)
-    if not bool((var > 0).all()):
-        raise TutelageError(f"{called(node)} has a variance below 0: the file is damaged")
-    scale = gamma * torch.rsqrt(var)
-    across = [1] * (len(shape) - 1)
-    wide = [a.view(-1, *across).expand(shape).reshape(-1) for a in (scale, beta - mean * scale)]
-    chain.diagonal(wide[0], wide[1], node)
+def _prelu(chain: _Chain, node: Any, slope: Tensor | None) -> None:
+    if slope is None or len(slope.unique()) != 1 or not 0 <= slope.flatten()[0] < 1:
+        raise TutelageError(f"{called(node)} must have one constant slope from 0 to below 1 for all channels")
+    chain.activated("leaky", slope.flatten()[0].item(), node)
 
 
 def _flatten(chain: _Chain, node: Any, how: dict[str, Any]) -> None:

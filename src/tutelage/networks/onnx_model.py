@@ -21,7 +21,9 @@ LARGEST = 1 << 31
 _INPUTS = {
     "Gemm": (2, 3), "MatMul": (2, 2), "Add": (2, 2), "Sub": (2, 2), "Relu": (1, 1), "LeakyRelu": (1, 1),
     "Conv": (2, 3), "BatchNormalization": (5, 5), "Flatten": (1, 1), "Reshape": (2, 2), "Identity": (1, 1),
-    "Dropout": (1, 3), "Constant": (0, 0),
+    "Dropout": (1, 3), "Constant": (0, 0), "Mul": (2, 2), "Div": (2, 2), "Abs": (1, 1), "PRelu": (2, 2),
+    "AveragePool": (1, 1), "GlobalAveragePool": (1, 1), "Transpose": (1, 1), "Squeeze": (1, 2), "Unsqueeze": (1, 2),
+    "Softmax": (1, 1), "LogSoftmax": (1, 1), "Sigmoid": (1, 1), "DequantizeLinear": (2, 3),
 }  # fmt: skip
 KNOWN = tuple(_INPUTS)
 """Operators that are understood."""
@@ -32,6 +34,16 @@ _ATTRIBUTES = {
         "auto_pad": "STRING", "dilations": "INTS", "group": "INT", "kernel_shape": "INTS", "pads": "INTS",
         "strides": "INTS",
     },
+    "AveragePool": {
+        "auto_pad": "STRING", "ceil_mode": "INT", "count_include_pad": "INT", "dilations": "INTS",
+        "kernel_shape": "INTS", "pads": "INTS", "strides": "INTS",
+    },
+    "Transpose": {"perm": "INTS"},
+    "Squeeze": {"axes": "INTS"},
+    "Unsqueeze": {"axes": "INTS"},
+    "Softmax": {"axis": "INT"},
+    "LogSoftmax": {"axis": "INT"},
+    "DequantizeLinear": {"axis": "INT", "block_size": "INT", "output_dtype": "INT"},
     "BatchNormalization": {"epsilon": "FLOAT", "momentum": "FLOAT", "spatial": "INT", "training_mode": "INT"},
     "Flatten": {"axis": "INT"},
     "Reshape": {"allowzero": "INT"},
@@ -75,7 +87,32 @@ def constants(graph: Any, folder: Path) -> dict[str, np.ndarray]:
                 arrays[node.output[0]] = np.array(attributes(node)[attribute.name], kind)
     if sum(prod(t.dims) for t in tensors.values() if min(t.dims, default=1) > 0) * 4 > LARGEST:
         raise TutelageError(f"the weights of the ONNX file exceed {LARGEST >> 30} GiB: take a smaller model")
-    return arrays | {name: _array(name, tensor, folder) for name, tensor in tensors.items()}
+    arrays |= {name: _array(name, tensor, folder) for name, tensor in tensors.items()}
+    for node in graph.node:
+        if node.op_type == "DequantizeLinear":
+            arrays[node.output[0]] = _dequantised(node, [arrays.get(name) for name in node.input if name])
+    return arrays
+
+
+def _dequantised(node: Any, given: list[np.ndarray | None]) -> np.ndarray:
+    """Constant weights (q - zero point) scale, in float32 as the file is run; quantised activations are an error."""
+    if any(a is None for a in given):
+        raise TutelageError(
+            f"{called(node)} dequantises activations, and only constant weights are understood: export the model with "
+            "quantised weights alone"
+        )
+    q, scale = given[0], given[1]
+    assert q is not None
+    assert scale is not None
+    axis = attributes(node).get("axis", 1)
+    zero = given[2] if len(given) > 2 and given[2] is not None else np.zeros_like(scale, dtype=q.dtype)
+    if scale.ndim > 1 or zero.shape != scale.shape or (scale.ndim and scale.shape[0] != q.shape[axis]):
+        raise TutelageError(f"{called(node)} has scales of shape {list(scale.shape)} for weights {list(q.shape)}")
+    if scale.ndim:
+        shape = [1] * q.ndim
+        shape[axis] = -1
+        scale, zero = scale.reshape(shape), zero.reshape(shape)
+    return ((q.astype(np.int64) - zero.astype(np.int64)).astype(scale.dtype) * scale).astype(scale.dtype)
 
 
 def called(node: Any) -> str:
@@ -107,7 +144,10 @@ def _check_node(node: Any) -> None:
             f"{called(node)} is of the domain '{node.domain}': only operators of ONNX itself are understood"
         )
     if node.op_type not in KNOWN:
-        raise TutelageError(f"{called(node)} is not understood: only {', '.join(KNOWN)} are")
+        raise TutelageError(
+            f"{called(node)} is not understood: only {', '.join(KNOWN)} are; write the model with these, or export "
+            "the part before this operator"
+        )
     least, most = _INPUTS[node.op_type]
     if not least <= len(node.input) <= most or not all(node.input[:least]):
         wanted = str(least) if least == most else f"{least} to {most}"

@@ -289,4 +289,4 @@ def test_torch_modules_are_compared():
     assert same_function(first, first).verdict == "same and related"
     assert same_function(first, nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))).verdict == "different"
     with pytest.raises(TutelageError, match="the second network must be a Network"):
-        same_function(first, "net.safetensors")
+        same_function(first, 3)

@@ -24,13 +24,13 @@ FAST = {**OPTIONS, "fastmath": {"contract", "reassoc"}}
 
 
 class Form(NamedTuple):
-    """One zonotope: rows z [n, columns], errors and sizes [n], and the rows that are not zero, the first count[0]."""
+    """One zonotope: rows z [n, columns], errors and sizes [n], and the rows that are not zero, the first used[0]."""
 
     z: np.ndarray
     error: np.ndarray
     size: np.ndarray
     active: np.ndarray
-    count: np.ndarray
+    used: np.ndarray
 
 
 @njit(**OPTIONS)
@@ -97,7 +97,7 @@ def add_products(v, w, active, count, z, columns, out_v, out_w):
 def spread_error(w, form, rounding):
     """What errors below and rounding make of one sum of products with w: sum_j |w_j| (error_j + rounding size_j)."""
     total = 0.0
-    for n in range(form.count[0]):
+    for n in range(form.used[0]):
         j = form.active[n]
         total += abs(w[j]) * (form.error[j] + rounding * form.size[j])
     return total
@@ -112,7 +112,7 @@ def affine(wf, wg, wd, bf, bd, f, d, columns, above_f, above_d):
     for i in range(n):
         above_f.z[i, :wide] = 0.0
         above_d.z[i, :wide] = 0.0
-        add_products(wf[i], wd[i], f.active, f.count[0], f.z, wide, above_f.z[i], above_d.z[i])
+        add_products(wf[i], wd[i], f.active, f.used[0], f.z, wide, above_f.z[i], above_d.z[i])
         above_f.z[i, 0] += bf[i]
         above_d.z[i, 0] += bd[i]
         error = spread_error(wf[i], f, rounding) + rounding * abs(bf[i])
@@ -120,9 +120,9 @@ def affine(wf, wg, wd, bf, bd, f, d, columns, above_f, above_d):
         error = spread_error(wd[i], f, rounding) + spread_error(wg[i], d, rounding) + rounding * abs(bd[i])
         above_d.error[i] = error * inflate + least
     for i in range(0, n - 1, 2):
-        add_products(wg[i], wg[i + 1], d.active, d.count[0], d.z, wide, above_d.z[i], above_d.z[i + 1])
+        add_products(wg[i], wg[i + 1], d.active, d.used[0], d.z, wide, above_d.z[i], above_d.z[i + 1])
     if n % 2:
-        add_products(wg[n - 1], wg[n - 1], d.active, d.count[0], d.z, wide, above_d.z[n - 1], above_f.z[n])
+        add_products(wg[n - 1], wg[n - 1], d.active, d.used[0], d.z, wide, above_d.z[n - 1], above_f.z[n])
 
 
 @njit(**OPTIONS)
@@ -207,7 +207,7 @@ def listed(form, n, columns):
         if form.size[i] != 0.0 or form.error[i] != 0.0:
             form.active[count] = i
             count += 1
-    form.count[0] = count
+    form.used[0] = count
 
 
 @njit(**OPTIONS)
@@ -300,7 +300,7 @@ def bend(f, d, i, columns, at, plan, inputs, shares):
         f.z[i, :columns] = 0.0
         f.z[i, 0] = hf
         f.error[i] = 0.0
-    elif sf != 1.0:
+    elif sf != 1.0 or hf > 0.0:  # a slope may round to 1 where the unit still bends
         size = size_of(f.z[i], columns) + abs(f.z[i, 0])
         scale_row(f.z[i], sf, columns)
         f.error[i] = (abs(sf) * f.error[i] + 4 * EPS * (abs(sf) * size + hf)) * (1 + 8 * EPS) + columns * TINY

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from tutelage.errors import InternalError, TutelageError
 from tutelage.functions.bounding.devices import chosen_device
-from tutelage.functions.bounding.division import MOST_INPUTS, divide
-from tutelage.functions.bounding.intervals import bounded_at_once
+from tutelage.functions.bounding.division import MOST_INPUTS, Bounder, compile_bounds, divide
+from tutelage.functions.bounding.intervals import bounded_at_once, interval_bounds
 from tutelage.functions.bounding.pairs import fits, joined
 from tutelage.functions.bounding.questions import Hunt, Question
 from tutelage.functions.bounding.units import prove_by_units
@@ -235,8 +235,8 @@ def _limits(outputs: int, epsilon: float | Sequence[float] | Tensor | None, outp
     given = torch.as_tensor(_LEAST if epsilon is None else epsilon, dtype=torch.float64)
     if given.ndim > 1 or (given.ndim and len(given) != outputs):
         raise TutelageError(f"epsilon must be a number or {outputs} numbers, one per output, got {list(given.shape)}")
-    if not ((given >= 0) & (given < torch.inf)).all():
-        raise TutelageError(f"epsilon must be finite and at least 0, got {given.tolist()}")
+    if not (given >= 0).all() or given.isinf().all():
+        raise TutelageError(f"epsilon must be at least 0, and finite for some output, got {given.tolist()}")
     limits = given.expand(outputs).clone()
     if output is None:
         return limits
@@ -258,6 +258,7 @@ def _answer(
     on_progress: OnClosing | None,
 ) -> Closeness:
     """Cheap answers first: equal weights, an input that refutes the claim, then branch and bound."""
+    compile_bounds()
     deadline, inputs, device = Deadline(seconds), pair[0].inputs, chosen_device(device)
     domain = as_domain(domain, inputs, flat=True)
     if domain.dimension != inputs:
@@ -268,9 +269,18 @@ def _answer(
         return Closeness("holds", words, "both have the same weights", in_words(domain), zero, zero, None, 0)
     hunt.begin(seed)
     if hunt.refuted:
-        return _record(pair, hunt, words, torch.full_like(zero, torch.inf), False, 0, None)
+        return _record(pair, hunt, words, _bounded_whole(pair, hunt), False, 1, None)
     decided = decide(pair, hunt, deadline, threads=threads, device=device, keep=keep, on_progress=on_progress)
     return _record(pair, hunt, words, *decided)
+
+
+def _bounded_whole(pair: tuple[Network, Network], hunt: Hunt) -> Tensor:
+    """Bounds [C] on the differences over the whole domain, in one pass."""
+    joint, free = joined(*pair), int((hunt.high > hunt.low).sum())
+    if not fits(joint, free):
+        return torch.from_numpy(interval_bounds(joint, hunt.low.numpy(), hunt.high.numpy()))
+    sizes, _, _ = Bounder(joint, hunt.question, free, threads=1)(hunt.low.numpy()[None], hunt.high.numpy()[None])
+    return torch.from_numpy(sizes[0])
 
 
 def decide(

@@ -105,7 +105,8 @@ def upper(layers: Layers, parts: Parts, sizes: list[Tensor]) -> tuple[Tensor, li
     sizes: the largest size of the features that go into each layer, [in], those of the inputs first.
     """
     coefficients, top = parts.objective, len(parts.low)
-    constant, error, adds = 0.0, 0.0, []
+    adds: list[Tensor] = []
+    constant = error = torch.zeros((), dtype=torch.float64, device=coefficients.device)
     for layer in reversed(range(top + 1)):
         w, b = layers.weights[layer], layers.biases[layer]
         met = w.abs() @ sizes[layer] + b.abs()

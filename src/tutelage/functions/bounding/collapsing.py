@@ -59,16 +59,11 @@ def _one(lower: Layer, upper: Layer) -> Layer | None:
     alone, pair = counts == 1, counts == 2
     if not (alone <= ((c > 0) & (upper.b == 0))).all() or not (pair <= (c * d < 0)).all():
         return None
-    products = [
-        _exact(c, lower.w[first]),
-        _exact(d, lower.w[second]),
-        _exact(c, lower.b[first]),
-        _exact(d, lower.b[second]),
-    ]
-    if any(p is None for p in products):
+    wc, wd = _exact(c, lower.w[first]), _exact(d, lower.w[second])
+    bc, bd = _exact(c, lower.b[first]), _exact(d, lower.b[second])
+    if wc is None or wd is None or bc is None or bd is None:
         return None
-    wc, wd, bc, bd = products
-    if not ((wc == wd).all(1) & (bc == bd))[pair].all():
+    if not np.logical_and((wc == wd).all(1), bc == bd)[pair].all():
         return None
     b = bc + upper.b
     slack = np.where(upper.b != 0, _EPS * (np.abs(bc) + np.abs(upper.b)), 0.0)

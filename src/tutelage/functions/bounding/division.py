@@ -4,16 +4,18 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import torch
 
 from tutelage.functions.bounding._boxes import Pair, bounded
 from tutelage.functions.bounding.frontier import Frontier
-from tutelage.functions.bounding.pairs import columns_for
+from tutelage.functions.bounding.pairs import columns_for, joined
 from tutelage.functions.bounding.questions import Hunt, Question
 from tutelage.functions.checks import Deadline
 from tutelage.functions.pieces.domain import Domain
+from tutelage.networks import Network
 
 MOST_INPUTS = 24
 """The most inputs that are not flat for which cutting boxes can get anywhere."""
@@ -44,6 +46,14 @@ class Division:
     at_most: torch.Tensor
     boxes: int
     leaves: tuple[np.ndarray, np.ndarray] | None = None
+
+
+@cache
+def compile_bounds() -> None:
+    """Compile the bounds, or read them from disk, so that no time limit is spent on it."""
+    eye = Network((torch.ones(1, 1, 1, dtype=torch.float64), torch.ones(1, 1, 1, dtype=torch.float64)))
+    question = Question(torch.ones(1, dtype=torch.float64))
+    Bounder(joined(eye, eye), question, 1, threads=1)(np.zeros((1, 1)), np.ones((1, 1)))
 
 
 class Bounder:

@@ -1,0 +1,113 @@
+"""`tutelage check`: whether an exported network still is the original, for continuous integration."""
+
+import hashlib
+import json
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from tutelage import __version__
+from tutelage.cli.options import Json
+from tutelage.cli.points import read_points
+from tutelage.errors import TutelageError
+from tutelage.files import write_atomically
+from tutelage.functions import ExportCheck, check_export
+from tutelage.functions.checks import rounded_up
+from tutelage.functions.report import check_page
+from tutelage.networks import read_network
+
+PASSES, FAILS, NOT_DECIDED = 0, 1, 3
+_FILE = "a .safetensors, .onnx or .nnet file."
+
+
+def check(
+    original: Annotated[Path, typer.Argument(metavar="ORIGINAL", help=f"Original network: {_FILE}")],
+    exported: Annotated[Path, typer.Argument(metavar="EXPORTED", help=f"Network made from it: {_FILE}")],
+    data: Annotated[
+        Path | None, typer.Option(metavar="POINTS.safetensors", help=r"Inputs \[N, d] to compare both on.")
+    ] = None,
+    box: Annotated[
+        tuple[float, float] | None,
+        typer.Option(metavar="LOW HIGH", help="Lower and upper bound for every input; default: the range of the data."),
+    ] = None,
+    tolerance: Annotated[float, typer.Option(help="Largest difference of an output that is allowed.")] = 1e-4,
+    seconds: Annotated[float, typer.Option(help="Time limit of each proof in seconds.")] = 60.0,
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write a certificate with hashes of both files: .json or .html."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Check an exported, quantised, fused or pruned network against the original.
+
+    Exit code 0: no output differs by more than the tolerance anywhere in the box, proved; 1: one does, at the input
+    that is printed; 3: not decided; 2: bad input; 70: an internal error.
+    """
+    if report is not None and report.suffix not in (".json", ".html"):
+        raise TutelageError(f"a certificate is written as .json or .html, not as {report.name}")
+    first, second = read_network(original), read_network(exported)
+    points = None if data is None else read_points(data)
+    found = check_export(first, second, box, points, tolerance=tolerance, seconds=seconds)
+    record = _data(found, original, exported)
+    if report is not None:
+        page = json.dumps(record, indent=1) if report.suffix == ".json" else check_page(record, _words(found))
+        write_atomically(report, page)
+    if as_json:
+        print(json.dumps(record))
+    else:
+        console = Console()
+        for line in _words(found):
+            console.print(line, soft_wrap=True, highlight=False, markup=False)
+    codes = {"passes": PASSES, "fails": FAILS}
+    raise typer.Exit(codes.get(found.verdict, NOT_DECIDED))
+
+
+def _words(found: ExportCheck) -> list[str]:
+    close, most = found.closeness, found.closeness.at_most.max().item()
+    bound = f"at most {rounded_up(most, 4)}" if math.isfinite(most) else "without a bound"
+    lines = [
+        f"{found.verdict}: tolerance {found.tolerance:g}, on {close.domain}",
+        f"every output differs by {bound}, whatever the input in the box: proved, rounding included",
+        f"largest difference found: {close.largest.max().item():.4g}",
+    ]
+    if close.witness is not None:
+        shown = ", ".join(f"{v:.6g}" for v in close.witness[:8].tolist()) + (" ..." if len(close.witness) > 8 else "")
+        lines.append(f"worst input found: {shown}")
+    if found.parting_layer is not None:
+        lines.append(f"layer {found.parting_layer} is the first whose values differ by more than the tolerance there")
+    if found.on_data is not None:
+        lines.append(f"largest difference on the data: {found.on_data.max().item():.4g}")
+    if found.agreement is not None:
+        lines.append(f"same top class on {100 * found.agreement:.4g} % of the data")
+    if found.same_class is not None:
+        words = {"holds": "proved everywhere in the box", "violated": "does not hold everywhere in the box"}
+        lines.append(f"same top class: {words.get(found.same_class.verdict, 'not decided for the whole box')}")
+    return lines
+
+
+def _data(found: ExportCheck, original: Path, exported: Path) -> dict[str, Any]:
+    close, same = found.closeness, found.same_class
+    files = {
+        name: {"name": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+        for name, path in (("original", original), ("exported", exported))
+    }
+    return {
+        "verdict": found.verdict,
+        "tolerance": found.tolerance,
+        "domain": close.domain,
+        "at_most_per_output": [m if math.isfinite(m) else None for m in close.at_most.tolist()],
+        "max_difference_per_output": close.largest.tolist(),
+        "worst_input": None if close.witness is None else close.witness.tolist(),
+        "parting_layer": found.parting_layer,
+        "data": None
+        if found.on_data is None
+        else {"max_difference_per_output": found.on_data.tolist(), "same_top_class": found.agreement},
+        "top_class": None
+        if same is None
+        else {"verdict": same.verdict, "witness": None if same.witness is None else same.witness.tolist()},
+        "files": files,
+        "version": __version__,
+    }

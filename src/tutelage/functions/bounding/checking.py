@@ -1,0 +1,125 @@
+"""Whether an exported network still is the original: on data, by search and by proof."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from tutelage.errors import TutelageError
+from tutelage.functions.bounding.answers import Closeness, difference_bound, top_class_agreement
+from tutelage.functions.checks import as_network, in_double, points_for
+from tutelage.functions.pieces.domain import Domain, Ends, as_domain, box
+from tutelage.networks import Network, outputs
+from tutelage.networks.forward import activate, linear
+from tutelage.printing import printed
+
+
+@printed
+@dataclass(frozen=True, eq=False)
+class ExportCheck:
+    """What is known of an exported network beside the original.
+
+    Attributes
+    ----------
+    tolerance
+        Largest difference of an output that is allowed.
+    closeness
+        Bounds, largest differences and witness on the domain.
+    parting_layer
+        First layer, counted from 1, whose pre-activations differ by more than rounding explains at the worst input
+        found; None where none does, or where the layers do not correspond.
+    on_data
+        [C]: largest differences on the data, or None without data.
+    agreement
+        Share of the data with the same top class; None without data, or with one output.
+    same_class
+        Proof or witness that the top classes agree on the domain; None with one output.
+    """
+
+    tolerance: float
+    closeness: Closeness
+    parting_layer: int | None
+    on_data: Tensor | None
+    agreement: float | None
+    same_class: Closeness | None
+
+    def _title(self) -> str:
+        return f"export {self.verdict} within {self.tolerance:g}"
+
+    @property
+    def verdict(self) -> str:
+        """ "passes", "fails" or "not decided"."""
+        worst = self.closeness.largest.max().item()
+        if self.on_data is not None:
+            worst = max(worst, self.on_data.max().item())
+        if worst > self.tolerance:
+            return "fails"
+        return "passes" if self.closeness.at_most.max() <= self.tolerance else "not decided"
+
+
+def check_export(
+    original: object,
+    exported: object,
+    domain: Domain | Ends | None = None,
+    data: Tensor | None = None,
+    *,
+    tolerance: float = 1e-4,
+    seconds: float = 60.0,
+) -> ExportCheck:
+    """Check an exported, quantised, fused or pruned network against the original.
+
+    Parameters
+    ----------
+    original, exported
+        Networks, torch modules, models of scikit-learn or paths of files.
+    domain
+        Where the bound has to hold: a domain or (low, high); default: the range of the data per input.
+    data
+        Inputs [N, d].
+    tolerance
+        Largest difference of an output that is allowed.
+    seconds
+        Time limit of the bound; the proof for the top class gets as much.
+
+    Returns
+    -------
+    ExportCheck
+
+    Examples
+    --------
+    >>> net = Network((torch.eye(2).unsqueeze(0), torch.ones(1, 2, 1)))
+    >>> check_export(net, net.map(lambda a: a * (1 + 1e-7)), (-1, 1)).verdict
+    'passes'
+    """
+    if not 0 <= tolerance < torch.inf:
+        raise TutelageError(f"tolerance must be a finite number of at least 0, got {tolerance}")
+    first, second = in_double(as_network(original, "original")), in_double(as_network(exported, "exported network"))
+    points = None if data is None else points_for(first, data)[0]
+    if domain is None:
+        if points is None:
+            raise TutelageError("a check needs inputs: give a domain such as (-1, 1), or data")
+        domain = box(points.amin(0), points.amax(0), flat=True)
+    domain = as_domain(domain, first.inputs, flat=True)
+    closeness = difference_bound(first, second, domain, seconds=seconds)
+    at = domain.centre if closeness.witness is None else closeness.witness
+    on_data, agreement = None, None
+    if points is not None:
+        a, b = (outputs(n, points)[0] for n in (first, second))
+        on_data = (a - b).abs().amax(0)
+        agreement = (a.argmax(1) == b.argmax(1)).double().mean().item() if first.outputs > 1 else None
+    same_class = top_class_agreement(first, second, domain, seconds=seconds) if first.outputs > 1 else None
+    layer = parting_layer(first, second, at, max(tolerance, 1e-9))
+    return ExportCheck(tolerance, closeness, layer, on_data, agreement, same_class)
+
+
+def parting_layer(first: Network, second: Network, at: Tensor, tolerance: float) -> int | None:
+    """First layer, from 1, where pre-activations at an input differ by more than a share of their size; else None."""
+    if first.widths != second.widths:
+        return None
+    f = g = at.view(1, 1, -1)
+    for layer in range(first.depth):
+        u, v = linear(first, layer, f), linear(second, layer, g)
+        if (u - v).abs().max() > tolerance * u.abs().max().clamp_min(1.0):
+            return layer + 1
+        f, g = activate(first, u), activate(second, v)
+    return None

@@ -1,0 +1,124 @@
+"""A network from whatever holds one: a torch module, a model of scikit-learn, or the path of a file."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import fx, nn
+
+from tutelage.errors import TutelageError
+from tutelage.networks.importing import read_network
+from tutelage.networks.modules import from_module
+from tutelage.networks.network import Network
+
+_FUNCTIONS: dict[Any, Any] = {
+    torch.relu: nn.ReLU, nn.functional.relu: nn.ReLU, nn.functional.leaky_relu: nn.LeakyReLU,
+    torch.flatten: nn.Flatten, nn.functional.dropout: nn.Dropout,
+}  # fmt: skip
+_METHODS: dict[str, Any] = {"relu": nn.ReLU, "flatten": nn.Flatten}
+
+
+def to_network(model: object, name: str = "network") -> Network:
+    """A network of one member from a torch module, a fitted model of scikit-learn, or a file.
+
+    Parameters
+    ----------
+    model
+        A :class:`Network`; a ``torch.nn.Module`` whose forward is one chain of the layers that :func:`from_module`
+        knows; an ``MLPClassifier`` or ``MLPRegressor`` of scikit-learn with relu or identity units, whose outputs are
+        those before softmax or logistic; or the path of a file that :func:`read_network` reads.
+    name
+        What error messages call it.
+
+    Returns
+    -------
+    Network
+
+    Raises
+    ------
+    TutelageError
+        For any other object, or a layer that is not understood, with its name.
+
+    Examples
+    --------
+    >>> to_network(nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))).widths
+    (3, 4, 2)
+    """
+    if isinstance(model, Network):
+        return model
+    if isinstance(model, nn.Sequential):
+        return from_module(model)
+    if isinstance(model, nn.Module):
+        return from_module(nn.Sequential(model) if isinstance(model, nn.Linear) else _chain(model, name))
+    if isinstance(model, str | Path):
+        return read_network(model)
+    if hasattr(model, "coefs_") and hasattr(model, "intercepts_"):
+        return _from_sklearn(model, name)
+    raise TutelageError(
+        f"the {name} must be a Network, a torch.nn.Module, a fitted MLP of scikit-learn or the path of a file, "
+        f"got {type(model).__name__}"
+    )
+
+
+def _chain(module: nn.Module, name: str) -> nn.Sequential:
+    """The layers of a module in the order in which its forward calls them."""
+    try:
+        graph = fx.symbolic_trace(module).graph
+    except Exception as error:  # a forward with control flow fails in ways of its own
+        first = str(error).split("\n", 1)[0][:200]
+        raise TutelageError(
+            f"the forward of the {name} cannot be traced ({first}): export the model to ONNX and give the file"
+        ) from None
+    layers: list[nn.Module] = []
+    last: fx.Node | None = None
+    for node in graph.nodes:
+        if node.op == "placeholder":
+            if last is not None:
+                raise TutelageError(f"the forward of the {name} takes several inputs: one is understood")
+        elif node.op == "output":
+            if node.args[0] is not last:
+                raise TutelageError(f"the {name} does not return the outcome of its last layer: return one tensor")
+        else:
+            layers += _layer(module, node, last, name)
+        last = node
+    return nn.Sequential(*layers)
+
+
+def _layer(module: nn.Module, node: fx.Node, last: fx.Node | None, name: str) -> list[nn.Module]:
+    moving = [a for a in node.args if isinstance(a, fx.Node)]
+    if moving != [last]:
+        raise TutelageError(
+            f"{node.name} of the {name} joins branches or skips layers: one chain of layers is understood; "
+            "export the model to ONNX and give the file"
+        )
+    if node.op == "call_module":
+        part = module.get_submodule(str(node.target))
+        return list(part) if isinstance(part, nn.Sequential) else [part]
+    kind = _FUNCTIONS.get(node.target) if node.op == "call_function" else _METHODS.get(str(node.target))
+    if kind is nn.Flatten and tuple(node.args[1:]) in ((), (1,), (1, -1)) and node.kwargs.get("start_dim", 1) == 1:
+        if node.args[1:] or node.kwargs.get("start_dim") == 1:
+            return [nn.Flatten()]
+    elif kind is nn.LeakyReLU:
+        slope = node.args[1] if len(node.args) > 1 else node.kwargs.get("negative_slope", 0.01)
+        return [nn.LeakyReLU(float(slope))]  # type: ignore[arg-type]
+    elif kind is nn.Dropout:  # which does nothing in evaluation
+        return []
+    elif kind is nn.ReLU:
+        return [nn.ReLU()]
+    called = getattr(node.target, "__name__", node.target)
+    raise TutelageError(
+        f"the {name} calls {called} ({node.name}), which is not understood: use layers of torch.nn, or export the "
+        "model to ONNX and give the file"
+    )
+
+
+def _from_sklearn(model: Any, name: str) -> Network:
+    kinds = {"relu": "relu", "identity": "linear"}
+    if model.activation not in kinds:
+        raise TutelageError(
+            f"the {name} has {model.activation} units, which are not piecewise linear: fit it with activation='relu'"
+        )
+    weights = tuple(torch.from_numpy(np.array(w)).unsqueeze(0) for w in model.coefs_)
+    biases = tuple(torch.from_numpy(np.array(b)).unsqueeze(0) for b in model.intercepts_)
+    return Network(weights, biases, kinds[model.activation])

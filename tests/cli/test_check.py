@@ -1,0 +1,66 @@
+"""`tutelage check` for continuous integration: exit codes, words, certificates."""
+
+import hashlib
+import json
+import sys
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from tutelage.cli import main
+from tutelage.networks import Network, save
+
+
+def run(capsys, monkeypatch, *words):
+    monkeypatch.setattr(sys, "argv", ["tutelage", "check", *map(str, words)])
+    with pytest.raises(SystemExit) as end:
+        main()
+    return end.value.code or 0, capsys.readouterr()
+
+
+@pytest.fixture
+def files(tmp_path):
+    """net: 3-8-2 in float32; half: its weights rounded to float16; broken: one weight of layer 2 changed; data."""
+    torch.manual_seed(0)
+    net = Network((torch.randn(1, 3, 8) / 2, torch.randn(1, 8, 2) / 3), (torch.randn(1, 8), torch.randn(1, 2)))
+    broken = net.map(lambda a: a.clone())
+    broken.weights[1][0, 2, 1] += 1
+    nets = {"net": net, "half": net.map(lambda a: a.half().float()), "broken": broken}
+    for name, network in nets.items():
+        save(network, tmp_path / f"{name}.safetensors")
+    save_file({"points": torch.rand(50, 3) * 2 - 1}, tmp_path / "data.safetensors")
+    return {path.stem: path for path in tmp_path.iterdir()}
+
+
+def test_rounded_weights_pass_a_wide_tolerance_with_a_proof(capsys, monkeypatch, files, tmp_path):
+    page = tmp_path / "certificate.html"
+    words = files["net"], files["half"], "--box", -1, 1, "--tolerance", 0.02, "--data", files["data"], "--report", page
+    code, said = run(capsys, monkeypatch, *words)
+    assert code == 0
+    assert "passes: tolerance 0.02" in said.out
+    assert "differs by at most" in said.out
+    assert hashlib.sha256(files["net"].read_bytes()).hexdigest() in page.read_text()
+
+
+def test_a_changed_weight_fails_and_is_placed(capsys, monkeypatch, files, tmp_path):
+    record = tmp_path / "certificate.json"
+    words = files["net"], files["broken"], "--data", files["data"], "--report", record, "--json"
+    code, said = run(capsys, monkeypatch, *words)
+    assert code == 1
+    found = json.loads(said.out)
+    assert found == json.loads(record.read_text())
+    assert found["verdict"] == "fails"
+    assert found["parting_layer"] == 2
+    assert max(found["max_difference_per_output"]) <= max(found["at_most_per_output"])
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [([], "needs inputs"), (["--box", "0", "1", "--report", "a.txt"], ".json or .html"),
+     (["--box", "0", "1", "--tolerance", "-1"], "tolerance must be")],
+)  # fmt: skip
+def test_bad_input_is_one_sentence_with_code_2(capsys, monkeypatch, files, words, why):
+    code, said = run(capsys, monkeypatch, files["net"], files["half"], *words)
+    assert code == 2
+    assert why in said.err
