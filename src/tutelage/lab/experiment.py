@@ -188,10 +188,15 @@ def complete(settings: Settings) -> dict[str, Any]:
 
 
 def flat(settings: Settings, prefix: str = "") -> dict[str, Any]:
-    """All settings by dotted name, defaults too, as plain data."""
+    """All settings by dotted name, defaults too, as plain data.
+
+    Settings marked as ``ADDED`` are left out at their default, so that short names of columns stay those of before.
+    """
     out: dict[str, Any] = {}
-    for name in type(settings).model_fields:
+    for name, field in type(settings).model_fields.items():
         value = getattr(settings, name)
+        if ADDED in field.metadata and value == field.get_default(call_default_factory=True):
+            continue
         out |= flat(value, f"{prefix}{name}.") if isinstance(value, Settings) else {f"{prefix}{name}": _plain(value)}
     return out
 

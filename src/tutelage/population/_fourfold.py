@@ -27,7 +27,8 @@ from tutelage.networks.activations import hermite
 from tutelage.population.kernels import odd_and_even
 
 NODES = 24
-"""Points of the rule: an error of about 1e-6 of the size of the integral, less where no two arguments nearly agree."""
+"""Points of the rule: an error of about 1e-7 of the size of the integral, up to 1e-5 where two arguments agree to one
+part in a million."""
 _SAME = 1e-13  # a variance below this share of what it was before conditioning is rounding
 
 

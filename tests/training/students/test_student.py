@@ -76,7 +76,7 @@ def test_float32_students_are_float64_ones_to_its_precision(random_network, reci
 
 @pytest.mark.parametrize(
     "settings",
-    [{"width_factor": 0.5}, {"slope": 1.0}, {"activation": "tanh"}, {"scale": 0}, {"scale": -1}, {"width": 3}],
+    [{"width_factor": 0.5}, {"slope": 1.0}, {"activation": "swish"}, {"scale": 0}, {"scale": -1}, {"width": 3}],
 )
 def test_settings_out_of_range_are_refused_by_name(settings):
     with pytest.raises(TutelageError, match=next(iter(settings))):

@@ -202,7 +202,7 @@ def test_all_the_directions_there_are_can_be_had():
         ({"bias": "mean"}, "bias"),
         ({"bias": float("nan")}, "bias"),
         ({"output_bias": float("inf")}, "output_bias"),
-        ({"activation": "tanh"}, "activation"),
+        ({"activation": "swish"}, "activation"),
         ({"slope": 1.0}, "slope"),
         ({"polarities": 1.0}, "did you mean 'polarity'"),
     ],

@@ -13,6 +13,14 @@ from tutelage.training.inputs.distributions import normals
 from tutelage.training.inputs.inputs import Distribution
 
 
+def product(rows: Tensor, matrix: Tensor) -> Tensor:
+    """rows @ matrix, summed in order: the same bits whatever is drawn beside a row, [S, N, a], [a, b] -> [S, N, b]."""
+    out = rows[..., :1] * matrix[0]
+    for k in range(1, len(matrix)):
+        out.add_(rows[..., k : k + 1] * matrix[k])
+    return out
+
+
 class GaussianCovariance(Distribution):
     r"""x ~ N(mean, C) with a covariance given as a matrix, by its eigenvalues, or by a power law.
 
@@ -63,7 +71,7 @@ class GaussianCovariance(Distribution):
     def points(self, key: Tensor, count: int, dimension: int, dtype: torch.dtype) -> Tensor:
         root = self._root(dimension).to(key.device)
         z = normals(key, count, dimension, torch.float64)
-        x = z * root if root.ndim == 1 else z @ root.mT
+        x = z * root if root.ndim == 1 else product(z, root.mT)
         return (x + torch.tensor(self.mean, dtype=x.dtype, device=x.device) if self.mean else x).to(dtype)
 
 
@@ -130,5 +138,5 @@ class HiddenManifold(Distribution):
     def points(self, key: Tensor, count: int, dimension: int, dtype: torch.dtype) -> Tensor:
         features = draws.normals(draws.keys([self.seed], "hidden manifold", key.device), self.latent * dimension)
         latent = normals(key, count, self.latent, torch.float64)
-        u = latent @ features.view(self.latent, dimension) / self.latent**0.5
+        u = product(latent, features.view(self.latent, dimension)) / self.latent**0.5
         return (u.sign() if self.fold == "sign" else find(self.fold).function(u, 0.01)).to(dtype)
