@@ -21,9 +21,14 @@ from tutelage import draws
 from tutelage.networks import Network, outputs
 from tutelage.training import Task, Training
 from tutelage.training.fused_gpu import FusedGpu
+from tutelage.training.inputs import Gaussian
+from tutelage.training.make_task import make_task
+from tutelage.training.optimisers import TrainingState
 from tutelage.training.schedules import Cosine
 from tutelage.training.stacked import Stacked
 from tutelage.training.stacked_graph import StackedGraph
+from tutelage.training.students import FanInNormal
+from tutelage.training.teachers import Normal
 
 DEVICE = "cuda"
 ERROR_40, ERROR_1000, ERROR_SWEEP, ERROR_GRAPH = 2e-6, 2e-5, 2e-6, {"float32": 2e-6, "float64": 1e-13}
@@ -246,6 +251,35 @@ def check_graph(checks):
     checks.add("stacked-graph, depth 3", found, ERROR_GRAPH["float32"])
 
 
+GRAPH_MODES = (
+    {"optimiser": {"kind": "adam"}, "learning_rate": 1e-3},
+    {"optimiser": {"kind": "adamw"}, "learning_rate": 1e-3},
+    {"optimiser": {"kind": "sgd", "momentum": 0.9, "weight_decay": 0.01}},
+    {"optimiser": {"kind": "gradient-flow"}, "batch": "all"},
+    {"sampling": "online", "label_noise": 0.1},
+    {"input_noise": {"kind": "gaussian", "std": 0.1, "fresh": True}},
+    {"frozen": (2,)},
+    {"loss": "logistic"},
+)
+
+
+def check_graph_modes(checks):
+    """stacked-graph against stacked in float64 for every kind of optimiser, sampling and activation."""
+    teacher = Normal(inputs=30, hidden=9, outputs=5, activation="tanh").build(
+        range(4), dtype=torch.float64, device="cuda"
+    )
+    inputs = Gaussian(train=200, evaluate=2).draw(teacher, range(4))
+    for mode in GRAPH_MODES:
+        for activation in ("relu", "erf", "gelu"):
+            students = FanInNormal(hidden=(20, 15), activation=activation).build(teacher, range(4))
+            training = Training(**{"steps": 1000, "learning_rate": 0.02} | mode)
+            task = make_task(students, teacher, inputs, training)
+            optimiser = training.optimiser
+            start = TrainingState(students) if optimiser.plain else optimiser.start(students)
+            after, wanted = (kind(task).learn(start, 0, 150).students for kind in (StackedGraph, Stacked))
+            checks.add(f"stacked-graph, {activation} {mode}", error(after, wanted), 1e-9)
+
+
 # ----------------------------------------------------------------------------------------------------------- times
 def seconds(engine, students, steps):
     """Seconds of one advance, device finished before and after."""
@@ -311,7 +345,7 @@ def main():
     import cupy
 
     checks, begin = Checks(), time.time()
-    for check in (check_draws, check_bits, check_graph):
+    for check in (check_draws, check_bits, check_graph, check_graph_modes):
         check(checks)
     for check in (check_precision, check_remainders):
         check(checks, options.quick)

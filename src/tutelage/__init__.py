@@ -25,6 +25,7 @@ _PACKAGES = (
     "population",
     "specialisation",
     "studies",
+    "studio",
     "training",
 )
 _NAMES = {
@@ -89,6 +90,7 @@ __all__ = [
     "specialisation",
     "students",
     "studies",
+    "studio",
     "teachers",
     "train",
     "training",
@@ -127,6 +129,7 @@ if TYPE_CHECKING:
         population,
         specialisation,
         studies,
+        studio,
         training,
     )
     from tutelage.certificates import certify

@@ -103,3 +103,21 @@ def test_flat_names_every_setting_once(values):
     assert names["teacher.kind"] == "levels"
     assert names["training.schedule.kind"] == "constant"
     assert names["record.every"] == 10
+
+
+def test_fresh_samples_noise_and_frozen_layers_are_in_words():
+    from tutelage.lab import TeacherStudent
+
+    experiment = TeacherStudent(
+        teacher={"kind": "normal", "inputs": 6, "hidden": 2, "outputs": 1, "activation": "erf", "shared": True},
+        student={"kind": "fan-in-normal", "hidden": [4, 3], "activation": "erf"},
+        inputs={"kind": "gaussian", "train": 1, "evaluate": 50},
+        training={"steps": 40, "batch": 2, "sampling": "online", "label_noise": 0.3, "frozen": [-1]},
+        seeds=2,
+    )
+    text = str(explain(experiment))
+    assert "2 fresh points each." in text
+    assert "times through the data" not in text
+    assert "Label noise: gaussian (fresh False, std 0.3); frozen: -1." in text
+    assert "times as wide" not in text
+    assert "Widths 6, 4, 3, 1" in text

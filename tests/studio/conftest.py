@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import threading
-import time
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -194,10 +193,11 @@ class Tab:
         self.until(f"studio.scene && studio.scene.name === '{scene}' && (!studio.scene.plays || studio.frame)")
 
     def until(self, condition):
-        end = time.monotonic() + 60
-        while not self.eval(f"(() => !!({condition}))()"):  # wait_for_function is barred by the page's own policy
-            assert time.monotonic() < end, f"{condition}: not so; {self.errors}"
+        for _ in range(3000):  # wait_for_function is barred by the page's own policy
+            if self.eval(f"(() => !!({condition}))()"):
+                return
             self.page.wait_for_timeout(20)
+        pytest.fail(f"{condition}: not so; {self.errors}")
 
     def eval(self, expression):
         return self.page.evaluate(expression)

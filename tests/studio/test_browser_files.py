@@ -29,7 +29,7 @@ def test_the_saved_yaml_runs_to_the_numbers_that_were_shown(tab, tmp_path):
     shown, _ = decode(tab.at(50))
     path = tab.saved("yaml", tmp_path / "a.yaml")
     report = tt.run(from_yaml(path), results=tmp_path / "results").report
-    np.testing.assert_array_equal(shown["loss"], report["evaluate_loss"][-1])
+    np.testing.assert_array_equal(shown["specialisation"], report["specialisation"][-1])
 
 
 def test_the_saved_python_runs(tab, tmp_path):
@@ -84,9 +84,13 @@ def test_a_replay_plays_from_a_file_without_the_network(tab, browser, tmp_path, 
     page.wait_for_function("studio.frame.tick === 0")
     page.keyboard.press("End")
     page.wait_for_function("studio.frame.tick === 20")
-    name = {"specialisation": "loss", "distillation": "risk", "flow": "loss", "margins": "margins", "folds": "value"}[
-        scene
-    ]
+    name = {
+        "specialisation": "fan_out",
+        "distillation": "risk",
+        "flow": "loss",
+        "margins": "margins",
+        "folds": "value",
+    }[scene]
     course = Course(scene, settings)
     course.seek(20)
     values = page.evaluate(f"Array.from(studio.frame.arrays.{name}.values)")

@@ -92,7 +92,7 @@ def test_pages_do_not_disturb_one_another(studio):
     with studio.page() as first, studio.page() as second:
         for page, rate in ((first, 0.01), (second, 0.1)):
             page.send(do="open", scene="specialisation", settings=SMALL | {"learning_rate": rate}, number=1, tick=3)
-        losses = [page.frame()[0]["loss"].tolist() for page in (first, second)]
+        losses = [page.frame()[0]["fan_out"].tolist() for page in (first, second)]
         assert losses[0] != losses[1]
         first.send(do="seek", tick=5)
         assert first.frame()[1]["tick"] == 5

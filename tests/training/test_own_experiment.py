@@ -64,9 +64,9 @@ def test_a_function_is_a_teacher_with_fresh_samples():
 def test_a_module_that_does_not_fit_is_named():
     with pytest.raises(TutelageError, match=r"cannot be evaluated on inputs \[1, 4\]"):
         tt.train(nn.Linear(5, 2).double(), students(), gaussian(), steps=1)
-    with pytest.raises(TutelageError, match="the teacher is torch.float32"):
+    with pytest.raises(TutelageError, match=r"the teacher is torch\.float32"):
         tt.train(nn.Linear(4, 2), students(), gaussian(), steps=1)
-    with pytest.raises(TutelageError, match="made \\[1\\] of inputs"):
+    with pytest.raises(TutelageError, match=r"made \[1\] of inputs"):
         tt.train(lambda x: x.sum(1), students(), gaussian(), steps=1)
 
 

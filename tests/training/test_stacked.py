@@ -63,3 +63,16 @@ def test_shared_points_train_as_copied_points(problem):
     one = Stacked(Task(shared, labels, training, p.seeds)).advance(p.students, 0, 30)
     two = Stacked(Task(shared.contiguous(), labels, training, p.seeds)).advance(p.students, 0, 30)
     assert all(torch.equal(a, b) for a, b in zip(one.parameters, two.parameters, strict=True))
+
+
+@pytest.mark.parametrize("activation", ["relu", "leaky", "abs", "linear"])
+def test_the_compiled_pass_over_a_layer_has_the_bits_of_separate_passes(random_network, activation, dtype, monkeypatch):
+    students = random_network((5, 40, 30, 3), members=2, activation=activation, dtype=dtype)
+    points = torch.randn(2, 50, 5, generator=torch.Generator().manual_seed(0), dtype=torch.float64).to(dtype)
+    points[0, 0] = 0
+    task = Task(points, points[..., :3].clone(), Training(steps=9, batch=20, learning_rate=0.01), (0, 1))
+    results = []
+    for worthwhile in (1, 1 << 60):
+        monkeypatch.setattr("tutelage.training.stacked._WORTHWHILE", worthwhile)
+        results.append(Stacked(task).advance(students, 0, 9))
+    assert all(torch.equal(a, b) for a, b in zip(results[0].parameters, results[1].parameters, strict=True))

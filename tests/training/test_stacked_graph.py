@@ -3,8 +3,11 @@
 import pytest
 import torch
 
+import tutelage as tt
 from tutelage.networks import Network
 from tutelage.training import Task, Training
+from tutelage.training.make_task import make_task
+from tutelage.training.optimisers import TrainingState
 from tutelage.training.stacked import Stacked
 from tutelage.training.stacked_graph import StackedGraph
 
@@ -55,3 +58,33 @@ def test_splitting_bit_for_bit():
     whole = engine.advance(students, 0, 100)
     parts = engine.advance(engine.advance(students, 0, 37), 37, 100)
     assert all(torch.equal(a, b) for a, b in zip(whole.parameters, parts.parameters, strict=True))
+
+
+MODES = {
+    "adam": {"optimiser": {"kind": "adam"}, "learning_rate": 0.003},
+    "adamw": {"optimiser": {"kind": "adamw"}, "learning_rate": 0.003},
+    "momentum and decay": {"optimiser": {"kind": "sgd", "momentum": 0.9, "weight_decay": 0.01}},
+    "flow": {"optimiser": {"kind": "gradient-flow"}, "batch": "all"},
+    "online": {"sampling": "online", "label_noise": 0.1},
+    "fresh noise": {"input_noise": {"kind": "gaussian", "std": 0.1, "fresh": True}},
+    "frozen": {"frozen": (2,)},
+    "logistic": {"loss": "logistic"},
+}
+
+
+@gpu
+@pytest.mark.parametrize("activation", ["relu", "erf", "gelu"])
+@pytest.mark.parametrize("mode", MODES)
+def test_every_mode_equals_the_stacked_engine(mode, activation):
+    source = tt.teachers.Normal(inputs=6, hidden=5, outputs=2, activation="tanh")
+    teacher = source.build(range(3), dtype=torch.float64, device="cuda")
+    students = tt.students.FanInNormal(hidden=(9, 7), activation=activation).build(teacher, range(3))
+    inputs = tt.inputs.Gaussian(train=50, evaluate=2).draw(teacher, range(3))
+    task = make_task(students, teacher, inputs, Training(**{"steps": 200, "learning_rate": 0.02} | MODES[mode]))
+    assert StackedGraph.unsupported(students, task) is None
+    optimiser = task.training.optimiser
+    start = TrainingState(students) if optimiser.plain else optimiser.start(students)
+    after, wanted = (kind(task).learn(start, 0, 75) for kind in (StackedGraph, Stacked))
+    for ours, theirs in zip((after.students, *after.memory), (wanted.students, *wanted.memory), strict=True):
+        for a, b in zip(ours.parameters, theirs.parameters, strict=True):
+            torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-11)

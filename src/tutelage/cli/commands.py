@@ -143,11 +143,19 @@ def run(
             print(json.dumps(last))
         elif len(computed) <= _SHOWN:
             console.print(tables.summary_table(result))
+            console.print(_engine_of(result.folder), soft_wrap=True, highlight=False)
             console.print(
                 f"{'stored before' if before else 'written'}: {result.folder}", soft_wrap=True, highlight=False
             )
     if len(computed) > 1 and not as_json:
         console.print(f"{size(experiments)}, {sum(known)} stored before; all are in {results}", highlight=False)
+
+
+def _engine_of(folder: Path) -> str:
+    """Which engine trained the students of a result, and why it was chosen."""
+    log = json.loads((folder / "log.jsonl").read_text().splitlines()[0])
+    why = f" ({log['why']})" if log.get("why") else ""
+    return f"engine: {log.get('engine', 'unknown')} on {log.get('device', 'unknown')}{why}"
 
 
 def report(

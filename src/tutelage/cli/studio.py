@@ -1,5 +1,6 @@
 """`tutelage studio`: the live page, in the browser."""
 
+import os
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,6 +27,8 @@ def studio(
     missing = [name for name in ("starlette", "uvicorn", "websockets") if find_spec(name) is None]
     if missing:
         raise TutelageError(f"the live page needs {', '.join(missing)}: pip install 'tutelage[studio]'")
+    # Threads of torch that wait busily for one another take the cores that the students and the browser need.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     from tutelage.studio.server import serve
 
     console = Console(highlight=False, soft_wrap=True)

@@ -19,6 +19,7 @@ from tutelage.measures import find
 from tutelage.measures.registry import axis_shape
 from tutelage.plugins import describe, used_by
 from tutelage.settings import Recipe, first_paragraph
+from tutelage.training import Training
 
 
 def explain(experiment: TeacherStudent) -> str:
@@ -120,8 +121,8 @@ def difference(a: TeacherStudent, b: TeacherStudent) -> Difference:
 
 def _teacher(experiment: TeacherStudent) -> str:
     inputs, *hidden, outputs = experiment.teacher.widths()
-    units = ", ".join(map(str, hidden))
-    sentence = f"{inputs} inputs, hidden layers of {units} units, {outputs} outputs."
+    units = f"hidden layers of {', '.join(map(str, hidden))} units" if hidden else "no hidden units"
+    sentence = f"{inputs} inputs, {units}, {outputs} outputs."
     return (
         f"Teacher: {_kind(experiment.teacher)} {sentence}{_others(experiment.teacher, ('inputs', 'hidden', 'outputs'))}"
     )
@@ -130,9 +131,10 @@ def _teacher(experiment: TeacherStudent) -> str:
 def _student(experiment: TeacherStudent) -> str:
     widths = experiment.student.widths(experiment.teacher.widths())
     weights = _weights(widths, experiment.student.bias)
+    factor = f"{experiment.student.width_factor:g} times as wide as its teacher in every hidden layer: "
     sentence = (
-        f"{experiment.student.width_factor:g} times as wide as its teacher in every hidden layer: "
-        f"widths {', '.join(map(str, widths))}, {weights:,} weights and biases."
+        f"{factor + 'widths' if experiment.student.hidden is None else 'Widths'} "
+        f"{', '.join(map(str, widths))}, {weights:,} weights and biases."
     )
     return f"Student: {_kind(experiment.student)} {sentence}{_others(experiment.student, ('width_factor',))}"
 
@@ -140,7 +142,9 @@ def _student(experiment: TeacherStudent) -> str:
 def _inputs(experiment: TeacherStudent) -> str:
     distribution = experiment.inputs
     whose = "one set shared by all members" if distribution.shared else "a set for each member"
-    sentence = f"{distribution.train:,} points to train on and {distribution.evaluate:,} to be judged on, {whose}."
+    online = experiment.training.sampling == "online"
+    train = "Drawn afresh at every step" if online else f"{distribution.train:,} points to train on"
+    sentence = f"{train} and {distribution.evaluate:,} to be judged on, {whose}."
     return f"Inputs: {_kind(distribution)} {sentence}{_others(distribution, ('train', 'evaluate', 'shared'))}"
 
 
@@ -150,14 +154,30 @@ def _training(experiment: TeacherStudent) -> str:
     points = (
         f"all {experiment.inputs.train:,} points" if training.batch == "all" else f"{training.batch:,} points {drawn}"
     )
+    if training.sampling == "online":
+        points = f"{training.batch:,} fresh points each"
     epochs = experiment.steps * _batch(experiment) / experiment.inputs.train
+    through = "" if training.sampling == "online" else f", {epochs:,.4g} times through the data"
     rate = _shown(training.learning_rate) + (" (one per member)" if isinstance(training.learning_rate, tuple) else "")
     loss = "" if training.loss == "mse" else f" on the loss {training.loss}"
     return (
-        f"Training: {experiment.steps:,} steps of {_optimiser(experiment)}{loss} on {points}, {epochs:,.4g} times "
-        f"through the "
-        f"data. The learning rate is {rate}{_schedule(experiment)}"
+        f"Training: {experiment.steps:,} steps of {_optimiser(experiment)}{loss} on {points}{through}. "
+        f"The learning rate is {rate}{_schedule(experiment)}{_special(training)}"
     )
+
+
+def _special(training: Training) -> str:
+    """Noise, frozen layers, rates per layer and stopping rules, in words."""
+    out = []
+    for name in ("label_noise", "input_noise", "stop"):
+        if (value := getattr(training, name)) is not None:
+            values = ", ".join(f"{n} {_shown(v)}" for n, v in value if n != "kind")
+            out.append(f"{name.replace('_', ' ')}: {value.kind} ({values})")
+    lists = {name: getattr(training, name) or () for name in ("frozen", "layer_rates")}
+    out += [f"{name.replace('_', ' ')}: {', '.join(map(str, value))}" for name, value in lists.items() if value]
+    if training.parameterisation != "standard":
+        out.append(f"parameterisation: {training.parameterisation}")
+    return f" {'; '.join(out)[:1].upper()}{'; '.join(out)[1:]}." if out else ""
 
 
 def _optimiser(experiment: TeacherStudent) -> str:

@@ -12,7 +12,13 @@ from tutelage.population.exact import gradient, hessian, loss
 from tutelage.population.expectations import Units, first_layer_gradient, units_of
 from tutelage.population.flow import EndPoint, PopulationFlow, descend, end_point, flow
 from tutelage.population.online import online_sgd
-from tutelage.population.order_parameters import Overlaps, OverlapTrajectory, order_parameters, overlaps
+from tutelage.population.order_parameters import (
+    Overlaps,
+    OverlapTrajectory,
+    order_parameters,
+    overlaps,
+    recorded_overlaps,
+)
 
 __all__ = [
     "EndPoint",
@@ -30,5 +36,6 @@ __all__ = [
     "online_sgd",
     "order_parameters",
     "overlaps",
+    "recorded_overlaps",
     "units_of",
 ]

@@ -31,6 +31,7 @@ from tutelage.population.integrate import integrate
 from tutelage.population.kernels import KINDS, odd_and_even
 from tutelage.population.quadrature import expected
 from tutelage.printing import printed
+from tutelage.training.trajectory import Trajectory
 
 _FAR = 1e9
 """So many times the largest overlap at the start, or fan-out, and a member counts as diverged."""
@@ -139,6 +140,38 @@ class OverlapTrajectory:
     def losses(self) -> Tensor:
         """J at every time: [T, S]."""
         return torch.stack([self.at(i).loss() for i in range(len(self.times))])
+
+
+def recorded_overlaps(trajectory: Trajectory) -> OverlapTrajectory:
+    """Overlaps of students at the recorded steps of a training, to be compared with :func:`order_parameters`.
+
+    Parameters
+    ----------
+    trajectory
+        Result of :func:`tutelage.train` on two-layer networks without biases, with the weights of all recorded steps.
+
+    Returns
+    -------
+    OverlapTrajectory
+        Overlaps Q, R, T and fan-outs; times are in steps / d, and ``losses()`` is the exact generalisation error.
+
+    Examples
+    --------
+    >>> import tutelage as tt
+    >>> teacher = tt.teachers.Normal(inputs=20, hidden=2, outputs=1, activation="erf").build([0])
+    >>> students = tt.students.FanInNormal(hidden=3, activation="erf", bias=False).build(teacher, seeds=range(4))
+    >>> inputs = tt.inputs.Gaussian(train=1, evaluate=1).draw(teacher, range(4))
+    >>> run = tt.train(teacher, students, inputs, steps=100, batch=1, sampling="online", record=[50])
+    >>> recorded_overlaps(run).times, recorded_overlaps(run).r.shape
+    ((0.0, 2.5, 5.0), torch.Size([3, 4, 3, 2]))
+    """
+    if not isinstance(trajectory.teacher, Network):
+        raise TutelageError("overlaps need a teacher with units, and this teacher is a function or a data set")
+    steps = sorted(trajectory.recorded)
+    each = [overlaps(trajectory.teacher, trajectory.recorded[step]) for step in steps]
+    times = tuple(step / trajectory.teacher.inputs for step in steps)
+    q, r, c = (torch.stack([getattr(now, name) for now in each]) for name in ("q", "r", "c"))
+    return OverlapTrajectory(each[0], times, q, r, c)
 
 
 def noise_term(now: Overlaps, label_noise: float = 0.0) -> Tensor:

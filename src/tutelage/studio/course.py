@@ -14,7 +14,7 @@ import numpy as np
 from tutelage.errors import TutelageError
 from tutelage.settings import Settings
 from tutelage.studio import frames
-from tutelage.studio.scenes.scene import Look, Scene, find
+from tutelage.studio.scenes.scene import Look, StudioScene, find
 
 MARKS = 100
 """Marks on the timeline, besides the start."""
@@ -42,7 +42,7 @@ class _Stored:
 class Moment:
     """A course at one tick: its state, and stored states up to it with their ticks, in order, the present one last."""
 
-    scene: Scene[Any, Any]
+    scene: StudioScene[Any, Any]
     settings: Any
     tick: int
     state: Any
@@ -82,7 +82,7 @@ class Course:
         events: list[Any] | None = None,
         look: Look | None = None,
     ) -> None:
-        self.scene: Scene[Any, Any] = find(scene)
+        self.scene: StudioScene[Any, Any] = find(scene)
         self.given = self.scene.settings(**(settings or {}))
         self.look: Look = dict(look or {})
         self.events = sorted((_event(e) for e in events or []), key=lambda e: e.tick)

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from tutelage.settings import Settings
-from tutelage.studio.scenes.scene import SCENES, Scene, find
+from tutelage.studio.scenes.scene import SCENES, StudioScene, find
 
 
 def _still(name: str, title: str, about: str) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def described(results: Path | None) -> list[dict[str, Any]]:
     return [*timed, COMPARE, *([RESULTS] if results is not None else [])]
 
 
-def _scene(scene: Scene[Any, Any]) -> dict[str, Any]:
+def _scene(scene: StudioScene[Any, Any]) -> dict[str, Any]:
     presets = [
         {"name": p.name, "title": p.title, "look": p.look, "source": p.source, "settings": p.settings}
         for p in scene.presets

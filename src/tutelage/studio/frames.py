@@ -3,8 +3,8 @@
 A message is ``TTF1``, the length of the header as a little-endian uint32, the header as JSON (UTF-8, keys sorted,
 padded with spaces to a multiple of four bytes), and the arrays one after another as little-endian float32. The header
 has the names and shapes of the arrays in their order; whatever else it holds belongs to the kind of message. On a
-WebSocket every message is preceded by two uint32: the number of the course, so that the page can drop messages of a course that
-it has left, and the number of the message, which the page sends back when it has drawn it.
+WebSocket every message is preceded by two uint32: the number of the course, so that the page can drop messages of a
+course that it has left, and the number of the message. The page says when it has drawn a message.
 """
 
 import json

@@ -53,6 +53,68 @@ class _Headers:
         await self.app(scope, receive, with_headers)
 
 
+class _Site:
+    """What the server answers, and to whom."""
+
+    def __init__(self, guard: Guard, results: Path | None) -> None:
+        self.guard, self.results, self.uploads = guard, results, Uploads()
+        self.connections = threading.Semaphore(_CONNECTIONS)
+        self.static = StaticFiles(directory=STATIC)
+
+    def guarded(self, work: Callable[[Request], Any]) -> Callable[[Request], Any]:
+        """The same for requests with the token; errors are sentences."""
+
+        async def answer(request: Request) -> Response:
+            if why := self.guard.fault(request.headers, request.query_params, token=True):
+                return JSONResponse({"error": why}, 403)
+            try:
+                return await work(request)
+            except TutelageError as error:
+                return JSONResponse({"error": str(error)}, 400)
+
+        return answer
+
+    async def page(self, request: Request) -> Response:
+        return FileResponse(STATIC / "index.html")
+
+    async def scenes(self, request: Request) -> Response:
+        found = await run_in_threadpool(described, self.results)
+        return JSONResponse({"version": __version__, "scenes": found})
+
+    async def save(self, request: Request) -> Response:
+        content, name, kind = await run_in_threadpool(saved, await _body(request))
+        return Response(content, media_type=kind, headers={"Content-Disposition": f'attachment; filename="{name}"'})
+
+    async def upload(self, request: Request) -> Response:
+        name, content = str(request.query_params.get("name", "")), await _bytes(request, self.uploads.largest)
+        return JSONResponse(await run_in_threadpool(self.uploads.take, name, content))
+
+    async def ask(self, request: Request) -> Response:
+        from tutelage.studio.answers import answered
+
+        found = await run_in_threadpool(answered, await _body(request), self.uploads, self.results)
+        binary = isinstance(found, bytes)
+        return Response(found, media_type="application/octet-stream") if binary else JSONResponse(found)
+
+    async def live(self, websocket: WebSocket) -> None:
+        if self.guard.fault(websocket.headers, websocket.query_params, token=True, origin=True):
+            await websocket.close(1008)
+        elif not self.connections.acquire(blocking=False):
+            await websocket.accept()
+            await websocket.close(1013)
+        else:
+            try:
+                await websocket.accept()
+                await converse(websocket)
+            finally:
+                self.connections.release()
+
+    async def files(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        why = self.guard.fault(request.headers, request.query_params, token=False)
+        await (JSONResponse({"error": why}, 403) if why else self.static)(scope, receive, send)
+
+
 def make_app(guard: Guard, results: Path | None = None) -> Starlette:
     """The application.
 
@@ -67,75 +129,15 @@ def make_app(guard: Guard, results: Path | None = None) -> Starlette:
     -------
     Starlette
     """
-    uploads = Uploads()
-    connections = threading.Semaphore(_CONNECTIONS)
-
-    def guarded(work: Callable[[Request], Any], *, token: bool = True) -> Callable[[Request], Any]:
-        async def answer(request: Request) -> Response:
-            if why := guard.fault(request.headers, request.query_params, token=token):
-                return JSONResponse({"error": why}, 403)
-            try:
-                return await work(request)
-            except TutelageError as error:
-                return JSONResponse({"error": str(error)}, 400)
-
-        return answer
-
-    async def page(request: Request) -> Response:
-        return FileResponse(STATIC / "index.html")
-
-    async def about(request: Request) -> Response:
-        found = await run_in_threadpool(described, results)
-        return JSONResponse({"version": __version__, "scenes": found})
-
-    async def save(request: Request) -> Response:
-        asked = await _body(request)
-        content, name, kind = await run_in_threadpool(saved, asked)
-        return Response(content, media_type=kind, headers={"Content-Disposition": f'attachment; filename="{name}"'})
-
-    async def upload(request: Request) -> Response:
-        name = str(request.query_params.get("name", "network"))[:200]
-        return JSONResponse(await run_in_threadpool(uploads.take, name, await _bytes(request, uploads.largest)))
-
-    async def ask(request: Request) -> Response:
-        from tutelage.studio.answers import answered
-
-        asked = await _body(request)
-        found = await run_in_threadpool(answered, asked, uploads, results)
-        if isinstance(found, bytes):
-            return Response(found, media_type="application/octet-stream")
-        return JSONResponse(found)
-
-    async def live(websocket: WebSocket) -> None:
-        if guard.fault(websocket.headers, websocket.query_params, token=True, origin=True):
-            await websocket.close(1008)
-            return
-        if not connections.acquire(blocking=False):
-            await websocket.close(1013)
-            return
-        try:
-            await websocket.accept()
-            await converse(websocket)
-        finally:
-            connections.release()
-
-    static = StaticFiles(directory=STATIC)
-
-    async def files(scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, receive)
-        if why := guard.fault(request.headers, request.query_params, token=False):
-            await JSONResponse({"error": why}, 403)(scope, receive, send)
-        else:
-            await static(scope, receive, send)
-
+    site = _Site(guard, results)
     routes = [
-        Route("/", guarded(page)),
-        Route("/scenes", guarded(about)),
-        Route("/save", guarded(save), methods=["POST"]),
-        Route("/upload", guarded(upload), methods=["POST"]),
-        Route("/ask", guarded(ask), methods=["POST"]),
-        WebSocketRoute("/live", live),
-        Mount("/static", files),
+        Route("/", site.guarded(site.page)),
+        Route("/scenes", site.guarded(site.scenes)),
+        Route("/save", site.guarded(site.save), methods=["POST"]),
+        Route("/upload", site.guarded(site.upload), methods=["POST"]),
+        Route("/ask", site.guarded(site.ask), methods=["POST"]),
+        WebSocketRoute("/live", site.live),
+        Mount("/static", site.files),
     ]
     app = Starlette(routes=routes)
     app.add_middleware(_Headers)

@@ -23,6 +23,8 @@ from tutelage.studio.threads import single_threaded
 WINDOW = 2
 """Frames that may be on their way."""
 _FRAME = 1 / 40  # seconds between frames, at least
+_SHARE = 0.2  # of the time of a course that runs as fast as it can goes into frames, unless there would be too few
+_SLOWEST = 1 / 16  # seconds between frames that cost much; at most half the time goes into them
 _WAIT = 0.5  # seconds without a command after which a thread looks whether its connection is still there
 _LAST = 10.0  # seconds that a thread has for its last tick
 
@@ -208,11 +210,16 @@ class Session:
             self._show()
             self._state()
         elif time.monotonic() >= self._due:
+            begin = time.monotonic()
             if self._in_flight < WINDOW:
                 self._show()
             else:
                 self.dropped += 1
-            self._due = max(now, self._due) + (max(_FRAME, ticks / rate) if rate else _FRAME)
+            if rate:
+                self._due = max(now, self._due) + max(_FRAME, ticks / rate)
+            else:
+                cost = time.monotonic() - begin
+                self._due = begin + max(_FRAME, min(cost / _SHARE, max(_SLOWEST, 2 * cost)))
 
     def _show(self) -> None:
         """Send new marks and the present frame."""

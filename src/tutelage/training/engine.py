@@ -82,7 +82,7 @@ def choose(name: str, students: Network, task: Task) -> tuple[type[Engine], str]
         return ENGINES[name], "named by the user"
     passed: list[str] = []
     for candidate in sorted(ENGINES.values(), key=lambda e: -e.speed):
-        why_not = candidate.unsupported(students, task)
+        why_not = candidate.missing() or candidate.unsupported(students, task)
         if why_not is None:
             return candidate, "; ".join(passed) or "the fastest there is"
         passed.append(f"not {candidate.name}: {why_not}")

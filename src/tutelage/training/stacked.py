@@ -8,7 +8,7 @@ from torch import Tensor
 
 from tutelage.errors import TutelageError
 from tutelage.networks import Network
-from tutelage.networks.activations import find, value_and_derivative
+from tutelage.networks.activations import find, gate, value_and_derivative
 from tutelage.training.engine import Engine, engine
 from tutelage.training.losses import Loss, descent
 from tutelage.training.optimisers import GradientFlow, TrainingState
@@ -16,6 +16,7 @@ from tutelage.training.settings import Training
 from tutelage.training.task import Task
 
 _SPAN = 256  # steps whose rows are drawn at a time
+_WORTHWHILE = 1 << 15  # entries of a layer that are worth a compiled pass
 
 
 @engine
@@ -54,6 +55,7 @@ class Stacked(Engine):
             )
         return self.learn(TrainingState(students), start, stop).students
 
+    @torch.no_grad()
     def learn(self, learner: TrainingState, start: int, stop: int) -> TrainingState:
         learner, optimiser = learner.clone(), self.task.training.optimiser
         rule = Rule(self.task.training, learner.students.widths)
@@ -180,6 +182,10 @@ def _upwards(students: Network, x: Tensor) -> tuple[list[Tensor], list[Tensor]]:
     gated = find(students.activation).gate
     for layer, w in enumerate(students.weights):
         u = torch.bmm(features[-1], w)
+        if gated is not None and layer < students.depth - 1 and _in_one_pass(students, u):
+            slopes.append(_biased_and_gated(students, layer, u))
+            features.append(u)
+            continue
         if students.biases is not None:
             u += students.biases[layer].unsqueeze(1)
         if layer < students.depth - 1:
@@ -191,3 +197,25 @@ def _upwards(students: Network, x: Tensor) -> tuple[list[Tensor], list[Tensor]]:
                 slopes.append(slope)
         features.append(u)
     return features, slopes
+
+
+def _in_one_pass(students: Network, u: Tensor) -> bool:
+    """Whether a layer is large enough, and of a kind, for the compiled pass over its pre-activations."""
+    return (
+        students.biases is not None
+        and u.device.type == "cpu"
+        and u.numel() >= _WORTHWHILE
+        and u.dtype in (torch.float32, torch.float64)
+        and not torch.is_grad_enabled()
+    )
+
+
+def _biased_and_gated(students: Network, layer: int, u: Tensor) -> Tensor:
+    """Add the biases and activate, in place, and return the gates: the bits of separate passes, read once."""
+    from tutelage.training._bias_and_gate import bias_and_gate  # loading the compiler takes a third of a second
+
+    assert students.biases is not None
+    gates = torch.empty_like(u)
+    ends = gate(students.activation, torch.tensor([1.0, 0.0, -1.0], dtype=u.dtype), students.slope).numpy()
+    bias_and_gate(u.numpy(), students.biases[layer].numpy(), gates.numpy(), *ends)
+    return gates

@@ -300,7 +300,7 @@ def bend(f, d, i, columns, at, plan, inputs, shares):
         f.z[i, :columns] = 0.0
         f.z[i, 0] = hf
         f.error[i] = 0.0
-    elif sf != 1.0:
+    elif sf != 1.0 or hf > 0.0:  # a slope may round to 1 where the unit still bends
         size = size_of(f.z[i], columns) + abs(f.z[i, 0])
         scale_row(f.z[i], sf, columns)
         f.error[i] = (abs(sf) * f.error[i] + 4 * EPS * (abs(sf) * size + hf)) * (1 + 8 * EPS) + columns * TINY

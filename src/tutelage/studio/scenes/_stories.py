@@ -115,7 +115,7 @@ def _theorems(state: StudentsState, settings: StudentsSettings, member: int) -> 
     out = []
     for name in THEOREMS:
         [found] = certify(name, world.teacher[one], state.students[one], points)
-        parts = [c for part in found.parts for c in part.conditions][: 2 * settings.units]
+        parts = [c for part in found.parts for c in part.conditions]
         conditions = [c.plain() for c in (*found.conditions, *parts)]
         kept = ("name", "value", "needed", "holds")
         rows = [{key: condition[key] for key in kept} for condition in conditions]

@@ -27,7 +27,10 @@ from tutelage.training.train import _TrainedStudents, make_task
 UNITS = 100_000
 """The most student units of all members together."""
 _NUMBERS = 1 << 26  # the most numbers of all inputs
-MEASURES = ("evaluate_loss", "best_correlation", "strength", "specialisation", "best_teacher", "fan_out")
+LOSS = "evaluate_loss"
+SHOWN = ("best_correlation", "strength", "specialisation", "best_teacher", "fan_out")
+"""Measures of every frame; the loss costs as much as all of them and is measured at the marks."""
+MEASURES = (LOSS, *SHOWN)
 
 _About = dict[str, Any]
 _TEACHER, _STUDENTS, _INPUTS, _TRAINING = (_About(group=name) for name in ("Teacher", "Students", "Inputs", "Training"))
@@ -77,6 +80,8 @@ class StudentsSettings(Settings):
     """Samples per step."""
     optimiser: Literal["sgd", "momentum", "adam"] = Field("sgd", json_schema_extra=_LIVE)
     """Plain SGD, SGD with momentum 0.9, or Adam."""
+    noise: NonNegativeFloat = Field(0.0, le=100, json_schema_extra=_LIVE | {"step": 0.1, "label": "label noise"})
+    """Standard deviation of the noise on every label; each training point keeps its noise."""
     steps: int = Field(20_000, ge=1, le=1_000_000, json_schema_extra=_TRAINING)
     """Length of the training."""
     every: int = Field(20, ge=1, le=10_000, json_schema_extra=_TRAINING | {"label": "steps per tick"})
@@ -107,7 +112,10 @@ class StudentsSettings(Settings):
         adam = {"kind": "adam"}
         momentum = {"kind": "sgd", "momentum": 0.9}
         optimiser = {"sgd": {"kind": "sgd"}, "momentum": momentum, "adam": adam}[self.optimiser]
-        return Training(steps=self.steps, batch=self.batch, learning_rate=self.learning_rate, optimiser=optimiser)
+        noise = {"label_noise": {"kind": "gaussian", "std": self.noise}} if self.noise else {}
+        return Training(
+            steps=self.steps, batch=self.batch, learning_rate=self.learning_rate, optimiser=optimiser, **noise
+        )  # fmt: skip
 
     def experiment(self) -> TeacherStudent:
         """The same as an experiment that records at every mark of the timeline."""
@@ -191,10 +199,18 @@ class StudentsState:
 
     @cached_property
     def measured(self) -> dict[str, np.ndarray]:
-        """Measures [S, ...] by name, NaN for members that diverged."""
+        """Measures [S, ...] of a frame by name, NaN for members that diverged."""
+        return self._observed(SHOWN)
+
+    @cached_property
+    def losses(self) -> np.ndarray:
+        """Losses on the evaluation points, [S], NaN for members that diverged."""
+        return self._observed((LOSS,))[LOSS]
+
+    def _observed(self, names: tuple[str, ...]) -> dict[str, np.ndarray]:
         with all_threads():
-            values = observe(self.world.snapshots, self.students, [find(name) for name in MEASURES])
-        out = {name: value.astype(np.float32) for name, value in zip(MEASURES, values, strict=True)}
+            values = observe(self.world.snapshots, self.students, [find(name) for name in names])
+        out = {name: value.astype(np.float32) for name, value in zip(names, values, strict=True)}
         for value in out.values():
             value[self.lost] = np.nan
         return out

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from tutelage.distillation import Isotropic, LargeMargin, Polynomial, angle, best_bound, learned
 from tutelage.settings import Settings
-from tutelage.studio.scenes.scene import Look, Preset, Scene, scene
+from tutelage.studio.scenes.scene import Look, Preset, StudioScene, scene
 
 _CURVE = 91  # points of the curve of p
 
@@ -65,7 +65,7 @@ class DistilledState:
 
 
 @scene
-class DistillationScene(Scene[DistillationSettings, DistilledState]):
+class DistilledCourse(StudioScene[DistillationSettings, DistilledState]):
     """Distilled linear students with one sample more per tick."""
 
     name: ClassVar[str] = "distillation"

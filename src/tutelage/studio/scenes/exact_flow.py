@@ -13,7 +13,7 @@ from tutelage import draws
 from tutelage.errors import TutelageError, unknown
 from tutelage.population import Units, end_point, first_layer_gradient, flow, loss
 from tutelage.settings import Settings
-from tutelage.studio.scenes.scene import Look, Preset, Scene, scene
+from tutelage.studio.scenes.scene import Look, Preset, StudioScene, scene
 
 TICKS = 200
 GROWTH = 0.03
@@ -90,7 +90,7 @@ def _checked(place: Any) -> list[float]:
 
 
 @scene
-class ExactFlow(Scene[FlowSettings, FlowState]):
+class ExactFlow(StudioScene[FlowSettings, FlowState]):
     """Population gradient flow of units in the plane."""
 
     name: ClassVar[str] = "flow"
@@ -102,7 +102,7 @@ class ExactFlow(Scene[FlowSettings, FlowState]):
     presets: ClassVar[tuple[Preset, ...]] = (
         Preset(
             "alignment",
-            "Students turn onto teachers",
+            "Turning onto teachers",
             "Press play: every student unit (dot) ends on the direction of a teacher unit (arrow). Drag one away and "
             "watch it return, perhaps to another.",
             "Zhu et al. 2021, Fig. 1",

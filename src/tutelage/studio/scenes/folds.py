@@ -17,7 +17,7 @@ from tutelage.functions import Box, canonical, enumerate_regions, orbit_size, po
 from tutelage.functions.comparing.normal import WORDS, normal_form
 from tutelage.networks import Network, outputs
 from tutelage.settings import Settings
-from tutelage.studio.scenes.scene import Look, Preset, Scene, scene
+from tutelage.studio.scenes.scene import Look, Preset, StudioScene, scene
 
 TICKS = 60
 GRID = 64
@@ -33,7 +33,7 @@ class FoldSettings(Settings):
     """Units of the first hidden layer: their folds are lines."""
     second: int = Field(0, ge=0, le=8, json_schema_extra={"group": "Network", "label": "units, layer 2"})
     """Units of the second hidden layer: their folds bend at the first ones; 0: no such layer."""
-    seed: NonNegativeInt = Field(1, le=10**9, json_schema_extra={"group": "Network"})
+    seed: NonNegativeInt = Field(17, le=10**9, json_schema_extra={"group": "Network"})
     """Seed of the weights."""
 
     def network(self) -> Network:
@@ -76,7 +76,7 @@ def _permuted(network: Network) -> Network:
 
 
 @scene
-class Folds(Scene[FoldSettings, FoldState]):
+class Folds(StudioScene[FoldSettings, FoldState]):
     """The regions of a network of two inputs, along a path to the same network in another order."""
 
     name: ClassVar[str] = "folds"
@@ -103,11 +103,11 @@ class Folds(Scene[FoldSettings, FoldState]):
             "Folds of the second layer (dashed) bend where they meet a line of the first: the bends tell which units "
             "are connected.",
             "Phuong 2021, Fig. 2.1",
-            {"units": 4, "second": 3, "seed": 4},
+            {"units": 4, "second": 3, "seed": 31},
         ),
         Preset(
             "path",
-            "Same function at both ends",
+            "From order to order",
             "Press play: the straight path to the same network with its units in another order leaves the function "
             "and comes back to it.",
             "Phuong 2021, section 2.1",

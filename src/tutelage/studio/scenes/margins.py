@@ -22,7 +22,7 @@ from tutelage.margins import (
 )
 from tutelage.margins.losses import log_loss
 from tutelage.settings import Settings
-from tutelage.studio.scenes.scene import Look, Preset, Scene, scene
+from tutelage.studio.scenes.scene import Look, Preset, StudioScene, scene
 
 TICKS = 150
 LAST = 60.0
@@ -86,7 +86,7 @@ class MarginState:
 
 
 @scene
-class Margins(Scene[MarginSettings, MarginState]):
+class Margins(StudioScene[MarginSettings, MarginState]):
     """Gradient flow of a two-layer network on points that can be dragged."""
 
     name: ClassVar[str] = "margins"

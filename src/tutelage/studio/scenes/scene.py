@@ -38,7 +38,7 @@ class Preset:
     settings: dict[str, Any] = field(default_factory=dict)
 
 
-class Scene(ABC, Generic[S, State]):
+class StudioScene(ABC, Generic[S, State]):
     """Base class of scenes.
 
     ``start``, ``advance`` and ``frame`` are pure functions: the same settings give the same bytes at the same tick.
@@ -101,17 +101,17 @@ class Scene(ABC, Generic[S, State]):
         return 1 << 10
 
 
-SCENES: dict[str, Scene[Any, Any]] = {}
+SCENES: dict[str, StudioScene[Any, Any]] = {}
 """Scenes by name."""
 
 
-def scene(cls: type[Scene[Any, Any]]) -> type[Scene[Any, Any]]:
+def scene(cls: type[StudioScene[Any, Any]]) -> type[StudioScene[Any, Any]]:
     """Class decorator that registers a scene under its name.
 
     Parameters
     ----------
     cls
-        A subclass of :class:`Scene`.
+        A subclass of :class:`StudioScene`.
 
     Returns
     -------
@@ -122,7 +122,7 @@ def scene(cls: type[Scene[Any, Any]]) -> type[Scene[Any, Any]]:
     return cls
 
 
-def find(name: Any) -> Scene[Any, Any]:
+def find(name: Any) -> StudioScene[Any, Any]:
     """Scene by name; an error names the nearest one."""
     from tutelage.studio import scenes  # noqa: F401  (importing the package registers its scenes)
 

@@ -12,7 +12,7 @@ from tutelage.networks import outputs
 from tutelage.settings import Settings
 from tutelage.studio.scenes._stories import story
 from tutelage.studio.scenes._students import StudentsSettings, StudentsState, live_fields
-from tutelage.studio.scenes.scene import Look, Preset, Scene, scene
+from tutelage.studio.scenes.scene import Look, Preset, StudioScene, scene
 
 GRID = 48
 """Points along each side of the picture of the error."""
@@ -21,7 +21,7 @@ WINDOW = 3.5
 
 
 @scene
-class Specialisation(Scene[StudentsSettings, StudentsState]):
+class Specialisation(StudioScene[StudentsSettings, StudentsState]):
     """Many students learn a teacher by SGD; every unit is a point."""
 
     name: ClassVar[str] = "specialisation"
@@ -66,11 +66,19 @@ class Specialisation(Scene[StudentsSettings, StudentsState]):
             {"width_factor": 1.0, "members": 64},
         ),
         Preset(
+            "noise",
+            "Noise on the labels",
+            "Students find the strong units and then fit the noise of their training points: the loss rises again, and "
+            "weaker units are lost.",
+            "",
+            {"noise": 0.3},
+        ),
+        Preset(
             "many",
             "64 students of 100 units",
             "6,400 units learn at once: the spread over seeds is small where the theory speaks.",
             "",
-            {"width_factor": 10.0, "members": 64},
+            {"width_factor": 10.0, "members": 64, "evaluate": 128},
         ),
         Preset(
             "diverging",
@@ -105,7 +113,7 @@ class Specialisation(Scene[StudentsSettings, StudentsState]):
     def mark(self, settings: StudentsSettings, state: StudentsState, tick: int) -> dict[str, np.ndarray]:
         found = state.measured
         above = (found["best_correlation"] > RECOVERED).astype(np.float32)
-        return {"loss": found["evaluate_loss"], "recovered": np.where(state.lost, np.nan, above.sum(1))}
+        return {"loss": state.losses, "recovered": np.where(state.lost, np.nan, above.sum(1))}
 
     def frame(
         self, settings: StudentsSettings, state: StudentsState, tick: int, look: Look
@@ -113,7 +121,6 @@ class Specialisation(Scene[StudentsSettings, StudentsState]):
         member = chosen_member(settings, look)
         found = state.measured
         arrays = {
-            "loss": found["evaluate_loss"],
             "best_correlation": found["best_correlation"],
             "strength": found["strength"],
             "specialisation": found["specialisation"],
@@ -159,7 +166,10 @@ def chosen_member(settings: StudentsSettings, look: Look) -> int:
 
 
 def plane(state: StudentsState, member: int) -> dict[str, np.ndarray]:
-    """Boundaries w.x + b = 0 of one member's units, [m, 3] and [n, 3], and its error on a grid, [GRID, GRID]."""
+    """Boundaries w.x + b = 0 of one member's units, [m, 3] and [n, 3], and its error on a grid, [GRID, GRID].
+
+    size: largest output of the teacher on the grid, which the error is compared with.
+    """
     one = slice(member, member + 1)
     teacher, student = state.world.teacher[one], state.students[one]
     lines = {}
@@ -169,5 +179,7 @@ def plane(state: StudentsState, member: int) -> dict[str, np.ndarray]:
     side = torch.linspace(-WINDOW, WINDOW, GRID, dtype=student.dtype)
     points = torch.stack(torch.meshgrid(side, side, indexing="xy"), dim=-1).view(1, -1, 2)
     with torch.no_grad():
-        error = (outputs(teacher, points) - outputs(student, points)).square().sum(-1).sqrt()
-    return lines | {"error": error.view(GRID, GRID).numpy(), "window": np.array([WINDOW])}
+        wanted = outputs(teacher, points)
+        error = (wanted - outputs(student, points)).norm(dim=-1)
+    shown = {"error": error.view(GRID, GRID), "size": wanted.norm(dim=-1).max()[None], "window": torch.tensor([WINDOW])}
+    return lines | {name: value.numpy() for name, value in shown.items()}

@@ -284,11 +284,10 @@ export function table(colour, size = 256) {
   return (v) => entries[Math.round(((Math.min(Math.max(v, -1), 1) + 1) / 2) * size)];
 }
 
-/** Pixels of a grid [rows, columns] as a small canvas, coloured by a function value -> [r, g, b]. */
-export function pixels(values, rows, columns, colour) {
-  const canvas = document.createElement("canvas");
-  canvas.width = columns;
-  canvas.height = rows;
+/** Pixels of a grid [rows, columns] as a small canvas, coloured by a function value -> [r, g, b]; `used` is drawn over again. */
+export function pixels(values, rows, columns, colour, used = null) {
+  const canvas = used || document.createElement("canvas");
+  if (canvas.width !== columns || canvas.height !== rows) Object.assign(canvas, { width: columns, height: rows });
   const ctx = canvas.getContext("2d"), image = ctx.createImageData(columns, rows);
   for (let i = 0; i < rows * columns; i++) {
     const rgb = colour(values[i]), at = 4 * i;

@@ -89,7 +89,7 @@ function openNamed(name, state = {}) {
 
 function openScene(state) {
   message("");
-  $("status").textContent = "";
+  $("status").textContent = source.live ? "computing" : "";
   source.open({ scene: shell.scene.name, look: shell.look, ...state });
 }
 
@@ -136,6 +136,7 @@ function listen() {
       openNamed(shell.scene.name);
     }
     message(sentence(detail));
+    $("status").textContent = "";
     if (shell.state) fillControls($("controls"), now());
   });
   source.addEventListener("offline", ({ detail }) => { shell.offline = true; $("status").textContent = detail.full ? "too many pages are open" : "connecting again"; });
@@ -169,6 +170,7 @@ function joined(before, detail) {
 function frameCame(frame) {
   if (!shell.state) return;
   shell.state.tick = frame.tick;
+  if ($("status").textContent === "computing") $("status").textContent = "";
   shell.frame = frame;
   shell.frames = (shell.frames || 0) + 1;
   if (document.activeElement !== $("timeline") || !shell.dragging) $("timeline").value = frame.tick;

@@ -4,6 +4,7 @@ import { View, diverging, median, niceLimit, pixels, rgb, short, table, theme, u
 import { CurveView } from "./curves.js";
 
 const RECOVERED = 0.95;
+const MANY = 20000; // points from which on they are drawn pixel by pixel
 
 /** The L: best correlation against fan-out, one point per unit. */
 class LView extends View {
@@ -13,24 +14,25 @@ class LView extends View {
     const { specialisation: x, fan_out: y, best_teacher: who } = f.arrays;
     const [members, units] = x.shape, m = f.arrays.best_correlation.shape[1];
     this.limit = niceLimit(Math.max(this.top(y.values), 1e-9));
-    const s = this.axes(ctx, w, h, t, { x: [-0.05, 1.03], y: [0, this.limit], xlabel: "best correlation with a teacher unit", ylabel: "fan-out", xticks: [0, 0.25, 0.5, 0.75, 1] });
+    const s = this.axes(ctx, w, h, t, { x: [this.bottom(x.values) - 0.05, 1.03], y: [0, this.limit], xlabel: "best correlation with a teacher unit", ylabel: "fan-out" });
     ctx.setLineDash([3, 3]);
     ctx.strokeStyle = t.soft;
     ctx.beginPath(); ctx.moveTo(s.x(RECOVERED), s.top); ctx.lineTo(s.x(RECOVERED), s.bottom); ctx.stroke();
     ctx.setLineDash([]);
     const colours = unitColours(m, t), size = members * units > 20000 ? 1.5 : members * units > 3000 ? 2.5 : 4;
     const chosen = this.context.look.member ?? 0, marked = this.marked;
-    ctx.globalAlpha = members > 1 ? (marked !== undefined ? 0.12 : 0.5) : 0.9;
-    for (let j = 0; j < m; j++) {
-      if (marked !== undefined && marked !== j) continue;
+    if (members * units > MANY && ctx.getImageData) this.cloud(ctx, s, colours, marked);
+    else {
+      const byColour = colours.map(() => []);
+      for (let i = 0; i < x.values.length; i++) byColour[who.values[i]]?.push(i);
       ctx.globalAlpha = members > 1 ? 0.5 : 0.9;
-      ctx.fillStyle = colours[j];
-      ctx.beginPath();
-      for (let i = 0; i < x.values.length; i++) {
-        if (who.values[i] !== j || !(y.values[i] <= this.limit)) continue;
-        ctx.rect(s.x(x.values[i]) - size / 2, s.y(y.values[i]) - size / 2, size, size);
-      }
-      ctx.fill();
+      byColour.forEach((points, j) => {
+        if (marked !== undefined && marked !== j) return;
+        ctx.fillStyle = colours[j];
+        ctx.beginPath();
+        for (const i of points) ctx.rect(s.x(x.values[i]) - size / 2, s.y(y.values[i]) - size / 2, size, size);
+        ctx.fill();
+      });
     }
     ctx.globalAlpha = 1;
     ctx.lineWidth = 1.5;
@@ -44,6 +46,29 @@ class LView extends View {
       if (k === this.context.look.unit) { ctx.strokeStyle = t.ink; ctx.lineWidth = 2; ctx.beginPath(); ctx.arc(s.x(x.values[i]), s.y(y.values[i]), 7, 0, 2 * Math.PI); ctx.stroke(); }
     }
   }
+  /** Tens of thousands of points, pixel by pixel. */
+  cloud(ctx, s, colours, marked) {
+    const { specialisation: x, fan_out: y, best_teacher: who } = this.data.arrays;
+    const w = Math.ceil(s.right - s.left) + 8, h = Math.ceil(s.bottom - s.top) + 8, paint = colours.map(rgb);
+    this.sheet ??= document.createElement("canvas");
+    if (this.sheet.width !== w || this.sheet.height !== h) Object.assign(this.sheet, { width: w, height: h });
+    const sheet = this.sheet.getContext("2d"), image = sheet.createImageData(w, h), data = new Uint32Array(image.data.buffer);
+    const ink = paint.map(([r, g, b]) => (r | (g << 8) | (b << 16)) >>> 0);
+    const [x0, y0] = [s.x(0) - s.left + 4.5, s.y(0) - s.top + 4.5], [dx, dy] = [s.x(1) - s.x(0), s.y(1) - s.y(0)];
+    const xs = x.values, ys = y.values, ws = who.values;
+    for (let i = 0; i < xs.length; i++) {
+      const px = (x0 + dx * xs[i]) | 0, py = (y0 + dy * ys[i]) | 0;
+      if (px < 0 || px >= w - 1 || py < 0 || py >= h - 1 || (marked !== undefined && marked !== ws[i])) continue;
+      const colour = ink[ws[i]], at = py * w + px;
+      data[at] = colour | (Math.min(255, (data[at] >>> 24) + 90) << 24);
+      data[at + 1] = colour | (Math.min(255, (data[at + 1] >>> 24) + 90) << 24);
+      data[at + w] = colour | (Math.min(255, (data[at + w] >>> 24) + 90) << 24);
+      data[at + w + 1] = colour | (Math.min(255, (data[at + w + 1] >>> 24) + 90) << 24);
+    }
+    sheet.putImageData(image, 0, 0);
+    ctx.drawImage(this.sheet, s.left - 4, s.top - 4);
+  }
+  bottom(values) { let low = 0; for (const v of values) if (v < low) low = v; return Math.floor(low * 4) / 4; }
   top(values) { let high = 0; for (const v of values) if (v > high) high = v; return high; }
   show(frame) { this.data = frame; this.redraw(); }
   nearest(px, py) {
@@ -76,7 +101,8 @@ class MapView extends View {
     this.order = Array.from({ length: n }, (_, k) => k).sort((a, b) => best[a] - best[b] || values[best[b] * n + b] - values[best[a] * n + a]);
     const cells = new Float32Array(m * n);
     for (let j = 0; j < m; j++) this.order.forEach((k, c) => { cells[j * n + c] = values[j * n + k]; });
-    const image = pixels(cells, m, n, table((v) => rgb(diverging(v, t))));
+    if (this.theme !== t) Object.assign(this, { theme: t, shade: table((v) => rgb(diverging(v, t))), bar: pixels(Float32Array.from({ length: 64 }, (_, i) => 1 - i / 31.5), 64, 1, (v) => rgb(diverging(v, t))) });
+    const image = (this.image = pixels(cells, m, n, this.shade, this.image));
     const left = 46, top = 8, right = 54, bottom = 34, pw = w - left - right, ph = h - top - bottom;
     this.boxes = { left, top, pw, ph, m, n };
     ctx.imageSmoothingEnabled = false;
@@ -100,10 +126,9 @@ class MapView extends View {
     ctx.fillStyle = t.ink;
     ctx.textAlign = "center";
     ctx.textBaseline = "alphabetic";
-    ctx.fillText(`${n} units of the student, by the teacher unit they follow`, left + pw / 2, h - 12);
+    ctx.fillText(pw > 260 ? `${n} units of the student, by the teacher unit they follow` : `${n} student units`, left + pw / 2, h - 12);
     ctx.save(); ctx.translate(9, top + ph / 2); ctx.rotate(-Math.PI / 2); ctx.textBaseline = "middle"; ctx.fillText("teacher unit", 0, 0); ctx.restore();
-    const bar = pixels(Float32Array.from({ length: 64 }, (_, i) => 1 - i / 31.5), 64, 1, (v) => rgb(diverging(v, t)));
-    ctx.drawImage(bar, w - 46, top, 10, ph);
+    ctx.drawImage(this.bar, w - 46, top, 10, ph);
     ctx.textAlign = "left"; ctx.textBaseline = "middle"; ctx.fillStyle = t.soft;
     for (const v of [1, 0, -1]) ctx.fillText(v, w - 32, top + 5 + ((1 - v) / 2) * (ph - 10));
   }
@@ -164,7 +189,7 @@ class PlaneView extends View {
     if (!f?.arrays.error) return;
     const reach = f.arrays.window.values[0], { values, shape: [rows, columns] } = f.arrays.error;
     const s = this.axes(ctx, w, h, t, { x: [-reach, reach], y: [-reach, reach], xlabel: "x₁", ylabel: "x₂", square: true, xticks: [-2, 0, 2], yticks: [-2, 0, 2] });
-    const high = (this.high = Math.max(this.high || 0, ...values));
+    const high = f.arrays.size.values[0];
     const paper = rgb(t.card), ink = rgb(t.dark ? "#8b949e" : "#6b7785");
     const flipped = new Float32Array(values.length);
     for (let r = 0; r < rows; r++) flipped.set(values.subarray(r * columns, (r + 1) * columns), (rows - 1 - r) * columns);
@@ -191,7 +216,7 @@ class PlaneView extends View {
     ctx.globalAlpha = alpha; ctx.strokeStyle = colour; ctx.lineWidth = width;
     ctx.beginPath(); ctx.moveTo(s.x(fx - dx), s.y(fy - dy)); ctx.lineTo(s.x(fx + dx), s.y(fy + dy)); ctx.stroke();
   }
-  show(frame) { this.data = frame; if (frame.tick === 0) this.high = 0; this.redraw(); }
+  show(frame) { this.data = frame; this.redraw(); }
   near(px, py) {
     const f = this.data, s = this.scale;
     if (!f?.arrays.student_lines || !s) return null;
@@ -281,6 +306,7 @@ export function specialisation(parent, context) {
   const add = (Kind, options) => { const v = new Kind(parent, options); v.context = context; views.push(v); return v; };
   const l = add(LView, { title: "Units", area: "l", name: "units", hint: "colour: teacher unit followed" });
   const plane = add(PlaneView, { title: "Plane", area: "plane", name: "plane", hint: "thick: teacher; grey: error" });
+  plane.card.hidden = true;
   const map = add(MapView, { title: "Correlation map", area: "map", name: "map" });
   const recovery = add(RecoveryView, { title: "Recovery", area: "recovery", name: "recovery" });
   const loss = add(CurveView, { title: "Loss", area: "loss", name: "loss", xlabel: "step", ylabel: "loss", log: true });
@@ -303,6 +329,8 @@ export function specialisation(parent, context) {
   });
 
   const showLoss = (history) => {
+    const last = history.arrays.loss.shape[1];
+    loss.hint.textContent = `median ${short(median(history.arrays.loss.values.slice(-last)))}`;
     const t = theme(), { values, shape: [count, members] } = history.arrays.loss;
     const chosen = context.look.member ?? 0;
     const column = (s) => Array.from({ length: count }, (_, i) => values[i * members + s]);
@@ -318,7 +346,6 @@ export function specialisation(parent, context) {
       const two = context.settings().dimension === 2;
       parent.classList.toggle("two", two);
       plane.card.hidden = !two;
-      plane.high = 0;
       if (context.look.unit !== undefined) story.tell({ member: context.look.member ?? 0, unit: context.look.unit });
       else story.clear();
     },
@@ -330,8 +357,6 @@ export function specialisation(parent, context) {
       if (!plane.card.hidden) plane.show(frame);
       const a = frame.arrays.best_correlation, found = a.values.filter((v) => v > RECOVERED).length;
       recovery.hint.textContent = `${found} of ${a.values.length} recovered`;
-      const high = median(frame.arrays.loss.values);
-      loss.hint.textContent = `median ${short(high)}`;
       if (!context.playing) {
         l.describe(`Units: ${frame.arrays.specialisation.values.filter((v) => v > RECOVERED).length} of ${frame.arrays.specialisation.values.length} student units follow a teacher unit with correlation above 0.95.`);
         recovery.describe(`Recovery: ${found} of ${a.values.length} teacher units are recovered.`);
