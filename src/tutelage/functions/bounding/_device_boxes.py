@@ -16,7 +16,7 @@ EPS, TINY, LARGEST = 2.0**-52, 1e-300, 1e150
 
 
 @dataclass(frozen=True, eq=False)
-class Form:
+class Zonotopes:
     """Zonotopes of B boxes: z [B, n, columns], the centre first, and errors [B, n]."""
 
     z: Tensor
@@ -78,30 +78,30 @@ class DeviceBounds:
         scores = torch.where(overflow.unsqueeze(1), ends[1] - ends[0], scores.nan_to_num(0.0))
         return sizes.cpu().numpy(), values.cpu().numpy(), scores.cpu().numpy()
 
-    def _forms(self, low: Tensor, high: Tensor) -> tuple[Form, Form, Tensor, Tensor]:
+    def _forms(self, low: Tensor, high: Tensor) -> tuple[Zonotopes, Zonotopes, Tensor, Tensor]:
         """Zonotopes of f and f - g at the outputs, the share of every input in every generator, and overflows [B]."""
         centre = 0.5 * low + 0.5 * high
         reach = torch.maximum(high - centre, centre - low)
         radius = torch.where(reach > 0, up(reach), 0.0)
         shares = torch.eye(low.shape[1], dtype=torch.float64, device=self.device).expand(len(low), -1, -1)
         overflow = torch.zeros(len(low), dtype=torch.bool, device=self.device)
-        f = d = Form(centre.unsqueeze(2), centre)
+        f = d = Zonotopes(centre.unsqueeze(2), centre)
         for number, (wf, wg, wd, bf, bd, slack_f, slack_g) in enumerate(self.layers):
             if number == 0:
                 f, d = (_entered(w, b, centre, radius) for w, b in ((wf, bf), (wd, bd)))
             else:
                 f, d = _affine(wf, wg, wd, bf, bd, f, d)
-            f = Form(f.z, up(f.error + slack_f))
-            d = Form(d.z, up(d.error + up(slack_f + slack_g)))
+            f = Zonotopes(f.z, up(f.error + slack_f))
+            d = Zonotopes(d.z, up(d.error + up(slack_f + slack_g)))
             if number < len(self.layers) - 1:
                 f, d, shares, bad = _activated(f, d, *self.left[number], shares)
                 overflow = overflow | bad
         return f, d, shares, overflow
 
-    def _disagreement(self, f: Form, d: Form) -> tuple[Tensor, Tensor]:
+    def _disagreement(self, f: Zonotopes, d: Zonotopes) -> tuple[Tensor, Tensor]:
         """What is missing for a proof that top classes agree [B], and sizes of the generators that matter."""
-        sure = _differences(f, Form(torch.zeros_like(f.z), torch.zeros_like(f.error)))
-        other, apart = _differences(f, d), _differences(d, Form(torch.zeros_like(d.z), torch.zeros_like(d.error)))
+        sure = _differences(f, Zonotopes(torch.zeros_like(f.z), torch.zeros_like(f.error)))
+        other, apart = _differences(f, d), _differences(d, Zonotopes(torch.zeros_like(d.z), torch.zeros_like(d.error)))
         count = sure.shape[1]
         own = torch.eye(count, dtype=torch.bool, device=self.device)
         best, _ = torch.where(own, torch.inf, sure).min(2)  # [B, c]: what f may be sure of c by
@@ -112,7 +112,7 @@ class DeviceBounds:
         return per_class.amax(1), rows
 
 
-def _differences(f: Form, d: Form) -> Tensor:
+def _differences(f: Zonotopes, d: Zonotopes) -> Tensor:
     """Upper bounds of row i minus row j of f - d: [B, n, n]."""
     z = f.z - d.z
     gap = z.unsqueeze(2) - z.unsqueeze(1)
@@ -122,15 +122,17 @@ def _differences(f: Form, d: Form) -> Tensor:
     return up(up(gap[..., 0]) + up(gap[..., 1:].abs().sum(3) + room))
 
 
-def _entered(w: Tensor, b: Tensor, centre: Tensor, radius: Tensor) -> Form:
+def _entered(w: Tensor, b: Tensor, centre: Tensor, radius: Tensor) -> Zonotopes:
     """The first layer on boxes."""
     rounding = (w.shape[1] + 16) * EPS
     z = torch.cat([(centre @ w.T + b).unsqueeze(2), w.unsqueeze(0) * radius.unsqueeze(1)], dim=2)
     size = (centre.abs() + radius) @ w.abs().T + b.abs()
-    return Form(z, rounding * size * (1 + 2 * rounding) + 2 * (w.shape[1] + 16) * TINY)
+    return Zonotopes(z, rounding * size * (1 + 2 * rounding) + 2 * (w.shape[1] + 16) * TINY)
 
 
-def _affine(wf: Tensor, wg: Tensor, wd: Tensor, bf: Tensor, bd: Tensor, f: Form, d: Form) -> tuple[Form, Form]:
+def _affine(
+    wf: Tensor, wg: Tensor, wd: Tensor, bf: Tensor, bd: Tensor, f: Zonotopes, d: Zonotopes
+) -> tuple[Zonotopes, Zonotopes]:
     """f' = Wf f + bf and d' = Wg d + (Wf - Wg) f + (bf - bg)."""
     n, columns = len(bf), f.z.shape[2]
     both = torch.matmul(torch.cat([wf, wd]), f.z)
@@ -142,7 +144,7 @@ def _affine(wf: Tensor, wg: Tensor, wd: Tensor, bf: Tensor, bd: Tensor, f: Form,
     spread_f, spread_d = f.error + rounding * f.size, d.error + rounding * d.size
     error_f = (spread_f @ wf.abs().T + rounding * bf.abs()) * inflate + least
     error_d = (spread_f @ wd.abs().T + spread_d @ wg.abs().T + rounding * bd.abs()) * inflate + least
-    return Form(above_f, error_f), Form(above_d, error_d)
+    return Zonotopes(above_f, error_f), Zonotopes(above_d, error_d)
 
 
 def _relaxed(low: Tensor, high: Tensor, left: float) -> tuple[Tensor, Tensor]:
@@ -155,7 +157,9 @@ def _relaxed(low: Tensor, high: Tensor, left: float) -> tuple[Tensor, Tensor]:
     return torch.where(bends, slope, fixed), torch.where(bends, half, 0.0)
 
 
-def _activated(f: Form, d: Form, left_f: float, left_g: float, shares: Tensor) -> tuple[Form, Form, Tensor, Tensor]:
+def _activated(
+    f: Zonotopes, d: Zonotopes, left_f: float, left_g: float, shares: Tensor
+) -> tuple[Zonotopes, Zonotopes, Tensor, Tensor]:
     """sigma(f) and sigma(f) - sigma(g), the shares of inputs with those of new generators, and overflows [B]."""
     (lf, uf), (ld, ud) = f.ends(), d.ends()
     columns = f.z.shape[2]
@@ -198,7 +202,7 @@ def _activated(f: Form, d: Form, left_f: float, left_g: float, shares: Tensor) -
     zf[:, :, 0] += hf
     (zf, zd), units = _widened((zf, zd), ((hf, with_f), (None, own), (None, with_g)))
     shares = torch.cat([shares, _shares(f.z, units, shares)], dim=1)
-    return Form(zf, error_f), Form(zd, error_d), shares, bad
+    return Zonotopes(zf, error_f), Zonotopes(zd, error_d), shares, bad
 
 
 def _widened(
