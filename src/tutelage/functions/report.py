@@ -6,6 +6,8 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from tutelage.functions.checks import rounded_up
+
 
 def comparison_page(names: tuple[str, str], words: Sequence[str], data: dict[str, Any], picture: bytes | None) -> str:
     """The page as text; nothing in it is fetched from elsewhere.
@@ -18,7 +20,7 @@ def comparison_page(names: tuple[str, str], words: Sequence[str], data: dict[str
 
 def check_page(data: dict[str, Any], words: Sequence[str]) -> str:
     """The certificate of an export as text; data: what the command gives as JSON; words: what it prints."""
-    return _rendered("check.html.j2", data=data, words=words)
+    return _rendered("check.html.j2", data=data, words=words, up=rounded_up)
 
 
 def _rendered(template: str, **values: Any) -> str:

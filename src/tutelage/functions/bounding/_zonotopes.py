@@ -23,7 +23,7 @@ LANES = 8
 FAST = {**OPTIONS, "fastmath": {"contract", "reassoc"}}
 
 
-class Form(NamedTuple):
+class Zonotope(NamedTuple):
     """One zonotope: rows z [n, columns], errors and sizes [n], and the rows that are not zero, the first used[0]."""
 
     z: np.ndarray
@@ -35,7 +35,7 @@ class Form(NamedTuple):
 
 @njit(**OPTIONS)
 def new_form(n, columns):
-    return Form(np.empty((n, columns)), np.empty(n), np.empty(n), np.empty(n, np.int64), np.zeros(1, np.int64))
+    return Zonotope(np.empty((n, columns)), np.empty(n), np.empty(n), np.empty(n, np.int64), np.zeros(1, np.int64))
 
 
 @njit(**OPTIONS)

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from tutelage.errors import InternalError, TutelageError
 from tutelage.functions.bounding.devices import chosen_device
@@ -74,8 +74,8 @@ class Closeness:
 
 
 def difference_bound(
-    first: Network | nn.Module,
-    second: Network | nn.Module,
+    first: object,
+    second: object,
     domain: Domain | Ends,
     epsilon: float | Sequence[float] | Tensor | None = None,
     *,
@@ -92,7 +92,7 @@ def difference_bound(
     Parameters
     ----------
     first, second
-        Networks with one member each, or torch modules, of any widths and depths.
+        Networks with one member each, torch modules, MLPs of scikit-learn or paths of files; of any widths and depths.
     domain
         From :func:`box` or :func:`polytope`, or (low, high); sides of length 0 are allowed.
     epsilon
@@ -137,8 +137,8 @@ def difference_bound(
 
 
 def top_class_agreement(
-    first: Network | nn.Module,
-    second: Network | nn.Module,
+    first: object,
+    second: object,
     domain: Domain | Ends,
     margin: float = 0.0,
     *,
@@ -154,7 +154,7 @@ def top_class_agreement(
     Parameters
     ----------
     first, second
-        Networks with one member each and two outputs or more, or torch modules.
+        Networks with one member each and two outputs or more, or what :func:`difference_bound` takes.
     domain
         From :func:`box` or :func:`polytope`, or (low, high); sides of length 0 are allowed.
     margin
@@ -193,8 +193,8 @@ def top_class_agreement(
 
 
 def difference_curve(
-    first: Network | nn.Module,
-    second: Network | nn.Module,
+    first: object,
+    second: object,
     centre: Tensor,
     radii: Sequence[float],
     *,
@@ -205,7 +205,7 @@ def difference_curve(
     Parameters
     ----------
     first, second
-        Networks with one member each, or torch modules.
+        Networks with one member each, or what :func:`difference_bound` takes.
     centre
         Input [d].
     radii
@@ -222,7 +222,7 @@ def difference_curve(
     return [difference_bound(first, second, (centre - r, centre + r), seconds=seconds) for r in radii]
 
 
-def _pair(first: Network | nn.Module, second: Network | nn.Module) -> tuple[Network, Network]:
+def _pair(first: object, second: object) -> tuple[Network, Network]:
     pair = in_double(as_network(first, "first network")), in_double(as_network(second, "second network"))
     for name, network in zip(("first", "second"), pair, strict=True):
         if network.members != 1:

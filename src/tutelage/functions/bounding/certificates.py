@@ -24,7 +24,7 @@ from tutelage.networks import Network
 
 FORMAT = "tutelage-boxes-1"
 Row = list[Fraction]
-Form = tuple[Fraction, dict[int, Fraction]]
+AffineForm = tuple[Fraction, dict[int, Fraction]]
 """A centre, and the coefficients of generators between -1 and 1 by their numbers."""
 
 
@@ -171,10 +171,10 @@ def _difference(first: Layers, second: Layers, low: Row, high: Row) -> list[Frac
 
     Networks of other shapes are filled up with units without weights and layers that hand on.
     """
-    f: list[Form] = []
+    f: list[AffineForm] = []
     for number, (least, most) in enumerate(zip(low, high, strict=True)):
         f.append(((least + most) / 2, {number: (most - least) / 2} if most > least else {}))
-    d: list[Form] = [(Fraction(0), {}) for _ in f]
+    d: list[AffineForm] = [(Fraction(0), {}) for _ in f]
     names = iter(range(len(low), 1 << 60))
     for number, ((w, b), (v, c)) in enumerate(zip(first, second, strict=True)):
         lower = [_sum([*zip(y, d, strict=True), *((p - q, form) for p, q, form in zip(x, y, f, strict=True))], p - q)
@@ -187,7 +187,7 @@ def _difference(first: Layers, second: Layers, low: Row, high: Row) -> list[Frac
     return [max(abs(end) for end in _range(form)) for form in d]
 
 
-def _sum(terms: Iterable[tuple[Fraction, Form]], constant: Fraction) -> Form:
+def _sum(terms: Iterable[tuple[Fraction, AffineForm]], constant: Fraction) -> AffineForm:
     """constant + the sum of weights times forms."""
     centre = constant
     total: dict[int, Fraction] = {}
@@ -199,7 +199,7 @@ def _sum(terms: Iterable[tuple[Fraction, Form]], constant: Fraction) -> Form:
     return centre, total
 
 
-def _range(form: Form) -> tuple[Fraction, Fraction]:
+def _range(form: AffineForm) -> tuple[Fraction, Fraction]:
     reach = sum(map(abs, form[1].values()), Fraction(0))
     return form[0] - reach, form[0] + reach
 
@@ -214,7 +214,7 @@ def _line(low: Fraction, high: Fraction) -> tuple[Fraction, Fraction]:
     return slope, max(-slope * low, (1 - slope) * high) / 2
 
 
-def _relu(f: Form, d: Form, names: Iterator[int]) -> tuple[Form, Form]:
+def _relu(f: AffineForm, d: AffineForm, names: Iterator[int]) -> tuple[AffineForm, AffineForm]:
     """max(0, f), and max(0, f) - max(0, f - d): from both lines, or as half of d with a noise of its own."""
     one = Fraction(1)
     (low, high), (low_d, high_d) = _range(f), _range(d)

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from tutelage.functions.bounding._boxes import Pair, bounded
+from tutelage.functions.bounding._device_boxes import DeviceBounds
 from tutelage.functions.bounding.frontier import Frontier
 from tutelage.functions.bounding.pairs import columns_for, joined
 from tutelage.functions.bounding.questions import Hunt, Question
@@ -20,6 +21,7 @@ from tutelage.networks import Network
 MOST_INPUTS = 24
 """The most inputs that are not flat for which cutting boxes can get anywhere."""
 _FIRST, _MOST = 16, 512  # boxes per thread in a batch
+_ON_DEVICE = 4096  # boxes in a batch on a GPU
 _OPEN = 4_000_000  # boxes that may wait
 
 Tell = Callable[[float, float, int], None]
@@ -59,16 +61,23 @@ def compile_bounds() -> None:
 class Bounder:
     """Bounds on batches of boxes, on several threads."""
 
-    def __init__(self, pair: Pair, question: Question, free: int, threads: int | None = None) -> None:
+    def __init__(
+        self, pair: Pair, question: Question, free: int, threads: int | None = None, device: str = "cpu"
+    ) -> None:
         self.pair, self.columns = pair, columns_for(pair, free)
         self.limits = question.limits.numpy()
         self.margin = np.nan if question.margin is None else float(question.margin)
         self.threads = threads or len(os.sched_getaffinity(0))
         self.split = free <= MOST_INPUTS
+        self._device = None
+        if device != "cpu" and self.split:
+            self._device = DeviceBounds(pair, self.limits, self.margin, device)
         self._pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
 
     def __call__(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Bounds [B, C], what is missing for a proof [B], scores [B, d]."""
+        if self._device is not None:
+            return self._device(low, high)
         count, d = low.shape
         both, values = np.empty((count, self.pair.widths[-1], 2)), np.empty(count)
         scores = np.empty((count, d if self.split else 0))
@@ -102,7 +111,7 @@ def divide(
 ) -> Division:
     """Prove a claim about two networks on a domain, or stop at a refutation or the deadline."""
     low, high = hunt.low.numpy(), hunt.high.numpy()
-    bound = Bounder(pair, question, int((high > low).sum()), threads)
+    bound = Bounder(pair, question, int((high > low).sum()), threads, device)
     frontier = Frontier(len(low), int(pair.widths[-1]))
     frontier.add(low[None], high[None], np.full((1, int(pair.widths[-1])), np.inf), np.array([np.inf]))
     closed, boxes, batch = np.zeros(int(pair.widths[-1])), 0, _FIRST * bound.threads
@@ -112,7 +121,7 @@ def divide(
             break
         lows, highs, above = frontier.take(batch)
         sizes, values, scores = bound(lows, highs)
-        boxes, batch = boxes + len(lows), min(2 * batch, _MOST * bound.threads)
+        boxes, batch = boxes + len(lows), min(2 * batch, _MOST * bound.threads if device == "cpu" else _ON_DEVICE)
         sizes = np.minimum(sizes, above)
         done = values <= 0
         if not hunt.domain.is_box:

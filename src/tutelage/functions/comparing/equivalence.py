@@ -6,10 +6,11 @@ from fractions import Fraction
 from functools import cached_property
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from tutelage.errors import InternalError, TutelageError
 from tutelage.functions.bounding.answers import decide
+from tutelage.functions.bounding.division import compile_bounds
 from tutelage.functions.bounding.questions import Hunt, Question
 from tutelage.functions.checks import Deadline, as_network, in_double, same_function_space
 from tutelage.functions.comparing.normal import Redundancy, forms_apart, normal_form
@@ -35,8 +36,8 @@ _LARGEST_DIFFERENCE = 2.0  # seconds for the largest difference of networks that
 
 
 def same_function(
-    first: Network | nn.Sequential,
-    second: Network | nn.Sequential,
+    first: object,
+    second: object,
     domain: Domain | Ends | None = None,
     *,
     tolerance: float | None = None,
@@ -50,7 +51,7 @@ def same_function(
     Parameters
     ----------
     first, second
-        Networks with one member each, or ``torch.nn.Sequential`` modules.
+        Networks with one member each, torch modules, MLPs of scikit-learn or paths of files.
     domain
         From :func:`box` or :func:`polytope`, or the ends (low, high) of a box; default: all inputs.
     tolerance
@@ -77,6 +78,8 @@ def same_function(
     >>> same_function(a, b).verdict
     'same and related'
     """
+    if domain is not None:
+        compile_bounds()  # before the time limit begins
     question = _Question(first, second, domain, tolerance, budget, seed, Deadline(seconds))
     methods = (
         question.related, question.seen, *question.cheap, question.found, question.bounded_by, question.divided,
@@ -98,8 +101,8 @@ class _Question:
 
     def __init__(
         self,
-        first: Network | nn.Sequential,
-        second: Network | nn.Sequential,
+        first: object,
+        second: object,
         domain: Domain | Ends | None,
         tolerance: float | None,
         budget: int,
