@@ -33,6 +33,7 @@ _NAMES = {
     "TeacherStudent": "lab",
     "Trajectory": "training",
     "TutelageError": "errors",
+    "barrier": "functions",
     "canonical": "functions",
     "certify": "certificates",
     "connect": "functions",
@@ -61,6 +62,7 @@ __all__ = [
     "TutelageError",
     "alignment",
     "autoencoders",
+    "barrier",
     "canonical",
     "certificates",
     "certify",
@@ -135,7 +137,7 @@ if TYPE_CHECKING:
     from tutelage.certificates import certify
     from tutelage.distillation import distil
     from tutelage.errors import TutelageError
-    from tutelage.functions import canonical, connect, identify, match, prune, same_function
+    from tutelage.functions import barrier, canonical, connect, identify, match, prune, same_function
     from tutelage.lab import TeacherStudent
     from tutelage.lab.from_python import grid, query, results, run
     from tutelage.measures import measure

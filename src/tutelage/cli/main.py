@@ -33,6 +33,7 @@ COMMANDS = {
     "compare": ("compare:compare", "Decide whether two networks are the same function."),
     "check": ("check:check", "Check an exported, quantised or pruned network against the original."),
     "prune": ("prune:prune", "Remove units without changing the function, with a proof."),
+    "match": ("match:match", "Match the units of two networks and measure the line between them."),
     "identify": ("identify:identify", "Reconstruct the weights of a network from its values alone."),
     "distil": ("distil:distil", "Train a student network on the outputs of a teacher network."),
     "studio": ("studio:studio", "Watch students learn on a live page in the browser."),

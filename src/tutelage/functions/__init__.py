@@ -27,6 +27,7 @@ from tutelage.functions.identifying.generality import generality
 from tutelage.functions.identifying.identifiability import Identifiability, identifiability
 from tutelage.functions.identifying.surfaces import Surface, canonical_surface
 from tutelage.functions.identifying.transparency import Transparency, transparency
+from tutelage.functions.joining.barriers import Barrier, barrier, weight_matched
 from tutelage.functions.joining.matching import Matching, match
 from tutelage.functions.joining.paths import Path, connect, loss_along, straight, straight_after_matching
 from tutelage.functions.pieces.counts import Estimate, estimate, zaslavsky
@@ -42,6 +43,9 @@ from tutelage.functions.pruning.surgery import Pruning, PruningProof, prune
 from tutelage.functions.querying.reconstruction import Reconstruction, identify
 
 __all__ = [
+    "Barrier",
+    "barrier",
+    "weight_matched",
     "Box",
     "Closeness",
     "Comparison",

@@ -62,7 +62,7 @@ def straight(first: Network, second: Network) -> Path:
     -------
     Path
     """
-    _same_architecture(first, second)
+    same_architecture(first, second)
     ones = torch.ones(first.members, dtype=torch.int64)
     return Path((in_double(first), in_double(second)), ones, (("straight",),) * first.members)
 
@@ -81,7 +81,7 @@ def straight_after_matching(first: Network, second: Network, points: Tensor | No
     -------
     Path
     """
-    _same_architecture(first, second)
+    same_architecture(first, second)
     by: By = "weights" if points is None else "activations"
     return straight(first, match(first, second, points, by, one_to_one=True).reorder(second))
 
@@ -141,7 +141,7 @@ def connect(
     TutelageError
         If a student needs all its units at its own loss.
     """
-    _same_architecture(first, second)
+    same_architecture(first, second)
     if first.depth != 2:
         raise TutelageError(f"paths are built for two-layer students, not for {first.depth} layers")
     if first.activation == "linear":
@@ -160,7 +160,8 @@ def connect(
     return Path(tuple(stacks), pieces, tuple(tuple(words) for _, words in routes))
 
 
-def _same_architecture(first: Network, second: Network) -> None:
+def same_architecture(first: Network, second: Network) -> None:
+    """Raise an error unless two stacks have the same widths, activation, biases and members."""
     same_function_space(first, second)
     kinds = [(n.widths, n.activation, n.slope, n.biases is None) for n in (first, second)]
     if kinds[0] != kinds[1]:

@@ -1,0 +1,119 @@
+"""`tutelage match`: the units of two networks matched, and what lies between the networks."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from tutelage.cli.labels import read_samples
+from tutelage.cli.options import Json
+from tutelage.errors import TutelageError
+from tutelage.functions import Barrier, barrier
+from tutelage.networks import read_network, save
+
+_WAYS = ("best", "weights", "activations", "both")
+
+
+def match(
+    first: Annotated[Path, typer.Argument(metavar="A", help="Network: a .safetensors, .onnx or .nnet file.")],
+    second: Annotated[Path, typer.Argument(metavar="B", help="Network of the same architecture.")],
+    data: Annotated[
+        Path,
+        typer.Option(
+            metavar="DATA.safetensors",
+            help=r"Arrays points \[N, d] and labels: classes \[N], or numbers \[N, C]; without labels, those of A.",
+        ),
+    ],
+    by: Annotated[str, typer.Option(help=f"What units are matched by: {', '.join(_WAYS)}.")] = "best",
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Also repair the statistics of hidden units on the line.")
+    ] = False,
+    steps: Annotated[int, typer.Option(help="Number of places on the line less one.")] = 20,
+    out: Annotated[Path | None, typer.Option(help="File to save B to, its units in the order of A's.")] = None,
+    figure: Annotated[Path | None, typer.Option(help="File to draw the loss along the line to.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Match the units of two networks and measure the line between them, before and after.
+
+    Exit code 0: done; 2: bad input.
+    """
+    if by not in _WAYS:
+        raise TutelageError(f"--by must be one of {', '.join(_WAYS)}, got '{by}'")
+    one, other = read_network(first), read_network(second)
+    points, labels = read_samples(data, one)
+    found = barrier(one, other, points, labels, by=by, repair=repair, steps=steps)  # type: ignore[arg-type]
+    if out is not None:
+        save(found.second, out)
+    if figure is not None:
+        _draw(found, figure)
+    if as_json:
+        print(json.dumps(_data(found, out)))
+        return
+    console = Console()
+    console.print(_table(found))
+    if out is not None:
+        console.print(f"written: {out}", soft_wrap=True, highlight=False, markup=False)
+    if figure is not None:
+        console.print(f"drawn: {figure}", soft_wrap=True, highlight=False, markup=False)
+
+
+def _lines(found: Barrier) -> list[tuple[str, Any, Any, Any]]:
+    """Name, barrier, losses and accuracies of every line that was computed."""
+    rows = [
+        ("as they are", found.height("loss"), found.loss, found.accuracy),
+        ("matched", found.height("matched"), found.matched, found.matched_accuracy),
+    ]
+    if found.repaired is not None:
+        rows.append(("repaired", found.height("repaired"), found.repaired, found.repaired_accuracy))
+    return rows
+
+
+def _table(found: Barrier) -> Table:
+    title = f"Straight line from A to B, units matched by {', '.join(dict.fromkeys(found.how))}; mean over members"
+    table = Table(title=title, title_justify="left")
+    for column in ("line", "loss at A", "highest", "loss at B", "barrier", "least accuracy"):
+        table.add_column(column, justify="left" if column == "line" else "right")
+    for name, height, loss, accuracy in _lines(found):
+        ends = (loss[0].mean(), loss.amax(0).mean(), loss[-1].mean(), height.mean())
+        least = "" if accuracy is None else f"{100 * float(accuracy.amin(0).mean()):.1f} %"
+        table.add_row(name, *(f"{float(v):.4g}" for v in ends), least)
+    return table
+
+
+def _data(found: Barrier, out: Path | None) -> dict[str, Any]:
+    lines = {
+        name: {
+            "barrier": height.tolist(),
+            "loss": loss.tolist(),
+            "accuracy": None if accuracy is None else accuracy.tolist(),
+        }
+        for name, height, loss, accuracy in _lines(found)
+    }
+    return {
+        "places": found.places.tolist(),
+        "matched_by": list(found.how),
+        "lines": lines,
+        "written": None if out is None else str(out),
+    }
+
+
+def _draw(found: Barrier, path: Path) -> None:
+    """Loss along each line, the mean over members."""
+    from matplotlib.figure import Figure
+
+    from tutelage.studies.figures import PALETTE, house_style
+
+    with house_style():
+        figure = Figure(figsize=(4.2, 3.0), layout="constrained")
+        axes = figure.subplots()
+        for colour, (name, _, loss, _) in zip(PALETTE, _lines(found), strict=False):
+            axes.plot(found.places, loss.mean(1), color=colour, label=name)
+        axes.set(xlabel="place on the line from A to B", ylabel="loss")
+        axes.legend()
+        try:
+            figure.savefig(path, dpi=160)
+        except (OSError, ValueError) as error:
+            raise TutelageError(f"the figure cannot be written to {path} ({error})") from None

@@ -1,0 +1,61 @@
+"""`tutelage match` prints the barrier before and after, and writes the matched network."""
+
+import json
+import sys
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from tutelage.cli import main
+from tutelage.networks import Network, load, outputs, save
+
+
+def run(capsys, monkeypatch, *words):
+    monkeypatch.setattr(sys, "argv", ["tutelage", "match", *map(str, words)])
+    with pytest.raises(SystemExit) as end:
+        main()
+    return end.value.code or 0, capsys.readouterr()
+
+
+@pytest.fixture
+def files(tmp_path):
+    source = torch.Generator().manual_seed(0)
+    w, v = torch.randn(1, 3, 5, generator=source), torch.randn(1, 5, 2, generator=source)
+    one, other = Network((w, v)), Network((w.flip(2), v.flip(1)))
+    save(one, tmp_path / "a.safetensors")
+    save(other, tmp_path / "b.safetensors")
+    points = torch.randn(100, 3, generator=source)
+    labels = outputs(one, points[None])[0].argmax(1)
+    save_file({"points": points, "labels": labels}, tmp_path / "data.safetensors")
+    save_file({"points": points}, tmp_path / "points.safetensors")
+    return tmp_path
+
+
+def test_the_barrier_is_gone_and_the_matched_network_is_written(capsys, monkeypatch, files):
+    a, b = files / "a.safetensors", files / "b.safetensors"
+    words = a, b, "--data", files / "data.safetensors", "--out", files / "c.safetensors", "--figure", files / "f.png"
+    code, said = run(capsys, monkeypatch, *words, "--repair")
+    assert code == 0
+    assert "repaired" in said.out
+    assert "least accuracy" in said.out
+    assert (files / "f.png").stat().st_size > 1000
+    moved, first = load(files / "c.safetensors"), load(a)
+    torch.testing.assert_close(moved.weights[0].float(), first.weights[0])
+    code, said = run(capsys, monkeypatch, a, b, "--data", files / "points.safetensors", "--json")
+    told = json.loads(said.out)
+    assert told["lines"]["as they are"]["barrier"][0] > 0.01
+    assert told["lines"]["matched"]["barrier"][0] < 1e-6
+    assert told["lines"]["matched"]["accuracy"] is None  # without labels, the outputs of A
+
+
+def test_bad_input_is_one_sentence(capsys, monkeypatch, files):
+    a = files / "a.safetensors"
+    for words, said in (
+        ((a, a, "--data", files / "none.safetensors"), "there is no file"),
+        ((a, a, "--data", files / "data.safetensors", "--by", "names"), "--by must be one of"),
+        ((a, a, "--data", a), "name one 'points'"),
+    ):
+        code, out = run(capsys, monkeypatch, *words)
+        assert code == 2
+        assert said in out.err
