@@ -231,7 +231,7 @@ def test_help_shows_settings_with_their_meaning_and_no_machinery():
     assert "model_" not in text
     assert "BaseModel" not in text.split("Method resolution order")[0]
     assert len(text.splitlines()) < 100
-    assert "inputs, hidden, outputs, polarity=0.0" in str(inspect.signature(tt.teachers.Levels))
+    assert "inputs, hidden, outputs, shared=False, polarity=0.0" in str(inspect.signature(tt.teachers.Levels))
 
 
 @pytest.mark.parametrize(

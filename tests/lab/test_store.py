@@ -154,7 +154,7 @@ def write_results(root, values, order, ready, go):
     for seed in order:
         report = Report((0, 30), {"evaluate_loss": np.full((2, 1), float(seed), np.float32)})
         experiment = TeacherStudent(**(values | {"seeds": [seed]}))
-        trained = Trained(report, {}, torch.full((1,), -1), "none", 0.0, 0.0, 1, [1])
+        trained = Trained(report, {}, torch.full((1,), -1), torch.full((1,), -1), "none", 0.0, 0.0, 1, [1])
         store.save(experiment, experiment.encode(trained), {"engine": "none", "seconds": 0.0})
 
 

@@ -133,3 +133,14 @@ def test_the_gate_leaves_its_argument_alone_and_keeps_its_shape(activation):
     before = u.clone()
     assert gate(activation, u, 0.1).shape == (2, 3, 4)
     assert torch.equal(u, before)
+
+
+@pytest.mark.parametrize("value", [3.5, [1], {"a": 1}, None, float, torch.nn.ReLU])
+def test_what_is_no_function_is_an_error_and_is_not_registered(value):
+    """Values of any type were registered under the name of their type."""
+    before = list(ACTIVATIONS)
+    with pytest.raises(TutelageError, match="a name or a function of a tensor"):
+        named(value)
+    with pytest.raises(TutelageError, match="a name or a function of a tensor"):
+        activation(value)
+    assert list(ACTIVATIONS) == before

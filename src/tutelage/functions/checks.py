@@ -50,6 +50,7 @@ class Deadline:
 def as_network(network: object, name: str = "network") -> Network:
     """A network as it is, or imported from a torch module, a model of scikit-learn or a file; otherwise an error.
 
+    >>> from torch import nn
     >>> as_network(nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))).widths
     (3, 4, 2)
     """

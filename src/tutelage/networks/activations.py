@@ -152,6 +152,7 @@ def activation(function: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tenso
     >>> value_and_derivative("softsign", torch.tensor([1.0]))
     (tensor([0.5000]), tensor([0.2500]))
     """
+    _check(function)
     name = _name_of(function)
     if name in ACTIVATIONS and _source(name) is not function:
         raise TutelageError(f"an activation called '{name}' exists already: rename the function")
@@ -163,6 +164,7 @@ def named(function: str | Callable[[Tensor], Tensor]) -> str:
     """The name of an activation; a function that is not registered yet is, under its name or one with a number."""
     if isinstance(function, str):
         return function
+    _check(function)
     name, number = _name_of(function), 1
     while (known := ACTIVATIONS.get(name)) and _source(known.name) is not function:
         number += 1
@@ -208,6 +210,14 @@ def piecewise_linear() -> list[str]:
 def registered_by_user(name: str) -> bool:
     """Whether an activation is a function that was registered, with a derivative by automatic differentiation."""
     return _source(name) is not None
+
+
+def _check(function: object) -> None:
+    """Raise an error for what is no function of a tensor."""
+    if not callable(function) or isinstance(function, type):
+        what = "the class" if isinstance(function, type) else "a value of type"
+        kind = function.__name__ if isinstance(function, type) else type(function).__name__
+        raise TutelageError(f"an activation is a name or a function of a tensor, not {what} {kind}")
 
 
 def _name_of(function: Callable[[Tensor], Tensor]) -> str:

@@ -121,7 +121,7 @@ def difference_bound(
     --------
     >>> a = Network((torch.eye(2).unsqueeze(0), torch.ones(1, 2, 1)))
     >>> b = Network((torch.eye(2).unsqueeze(0), torch.tensor([[[1.0], [1.5]]])))
-    >>> difference_bound(a, b, (-1, 1), 0.5).verdict
+    >>> difference_bound(a, b, (-1, 1), 0.51).verdict
     'holds'
     """
     pair = _pair(first, second)

@@ -17,6 +17,7 @@ def joined(first: Network, second: Network) -> Pair:
 
     Added units have no weights; added layers, below the top one, hand on what they are given.
 
+    >>> import torch
     >>> a = Network((torch.ones(1, 2, 3), torch.ones(1, 3, 1)))
     >>> b = Network((torch.ones(1, 2, 4), torch.ones(1, 4, 2), torch.ones(1, 2, 1)))
     >>> joined(a, b).widths.tolist()
