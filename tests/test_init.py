@@ -9,7 +9,7 @@ import pytest
 
 import tutelage as tt
 
-VERBS = {"canonical", "certify", "connect", "distil", "identify", "match", "measure", "prune", "reproduce",
+VERBS = {"barrier", "canonical", "certify", "connect", "distil", "identify", "match", "measure", "prune", "reproduce",
          "same_function", "train", "run", "grid", "query", "results"}  # fmt: skip
 HEAVY = ("torch", "numba", "matplotlib", "numpy", "scipy", "pyarrow", "duckdb")
 
