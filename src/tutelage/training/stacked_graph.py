@@ -153,6 +153,6 @@ def _contiguous(network: Network) -> Network:
 
 def _assign(target: TrainingState, source: TrainingState) -> None:
     """Copy every array of one learner into another of the same shapes."""
-    for ours, theirs in zip((target.students, *target.memory), (source.students, *source.memory), strict=True):
-        for mine, given in zip(ours.parameters, theirs.parameters, strict=True):
+    for old, new in zip((target.students, *target.memory), (source.students, *source.memory), strict=True):
+        for mine, given in zip(old.parameters, new.parameters, strict=True):
             mine.copy_(given)

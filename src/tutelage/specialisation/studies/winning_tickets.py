@@ -116,8 +116,8 @@ class Tickets(_Trained, kind="winning-tickets", numerics=1):
 
 
 class Twins(_Trained, kind="twin-students", numerics=1):
-    """Pairs of students as wide as the teacher whose starts differ by a small change: which teacher unit each unit of
-    theirs follows at the end, -1 for none."""
+    """Pairs of students as wide as the teacher whose starts differ by a small change: which teacher unit each of their
+    units follows at the end, -1 for none."""
 
     nudge: PositiveFloat
 
