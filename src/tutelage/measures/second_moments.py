@@ -24,12 +24,16 @@ class SecondMoments:
         Number of samples.
     xx, yy, xy
         Centred sums [S, p, p], [S, q, q], [S, p, q].
+    lengths
+        Sums over the samples of |x|^4, |y|^4 and |x|^2 |y|^2 with centred x and y, [S, 3]: what estimates without
+        bias take off.
     """
 
     count: int
     xx: Tensor
     yy: Tensor
     xy: Tensor
+    lengths: Tensor
 
 
 def second_moments(pieces: Iterable[tuple[Tensor, Tensor]]) -> SecondMoments:
@@ -81,6 +85,9 @@ class _Sums:
         zeros = self.shift_x.new_zeros
         self.x, self.y = zeros(members, p), zeros(members, q)
         self.xx, self.yy, self.xy = zeros(members, p, p), zeros(members, q, q), zeros(members, p, q)
+        self.xxx, self.xxy = zeros(members, p), zeros(members, q)  # sums of |x|^2 x and |x|^2 y
+        self.yyx, self.yyy = zeros(members, p), zeros(members, q)
+        self.fourth = zeros(members, 3)
 
     def add(self, x: Tensor, y: Tensor) -> None:
         if (x.shape[0], x.shape[2], y.shape[0], y.shape[2]) != (*self.xy.shape[:2], *self.xy.shape[::2]):
@@ -92,6 +99,10 @@ class _Sums:
         self.xx += x.mT @ x
         self.yy += y.mT @ y
         self.xy += x.mT @ y
+        a, b = x.square().sum(2), y.square().sum(2)
+        self.xxx, self.xxy = self.xxx + _weighted(a, x), self.xxy + _weighted(a, y)
+        self.yyx, self.yyy = self.yyx + _weighted(b, x), self.yyy + _weighted(b, y)
+        self.fourth += torch.stack([a.square().sum(1), b.square().sum(1), (a * b).sum(1)], dim=1)
 
     def centred(self) -> SecondMoments:
         def less(products: Tensor, first: Tensor, second: Tensor) -> Tensor:
@@ -100,7 +111,45 @@ class _Sums:
         parts = less(self.xx, self.x, self.x), less(self.yy, self.y, self.y), less(self.xy, self.x, self.y)
         if not all(part.isfinite().all() for part in parts):
             raise TutelageError("activations are not finite: layers with NaN or infinity cannot be compared")
-        return SecondMoments(self.count, *(part.cpu() for part in parts))
+        return SecondMoments(self.count, *(part.cpu() for part in (*parts, self._lengths())))
+
+    def _lengths(self) -> Tensor:
+        """The sums of |x|^4, |y|^4, |x|^2 |y|^2 about the means, from those about the shifts: [S, 3]."""
+        mean_x, mean_y = self.x / self.count, self.y / self.count
+        x = (mean_x, self.x, _diagonal(self.xx), {"x": self.xxx, "y": self.xxy})
+        y = (mean_y, self.y, _diagonal(self.yy), {"x": self.yyx, "y": self.yyy})
+
+        def about_means(fourth: Tensor, first, second, matrix: Tensor, one: str, two: str) -> Tensor:
+            (m, sum_1, square_1, cubes_1), (n, sum_2, square_2, cubes_2) = first, second
+            mm, nn = _dot(m, m), _dot(n, n)
+            mixed = 4 * _dot(m, (matrix @ n.unsqueeze(2)).squeeze(2))
+            mixed = mixed - 2 * _dot(n, cubes_1[two]) - 2 * _dot(m, cubes_2[one])
+            return (
+                fourth + mixed + nn * square_1 + mm * square_2
+                - 2 * nn * _dot(m, sum_1) - 2 * mm * _dot(n, sum_2) + self.count * mm * nn
+            )  # fmt: skip
+
+        return torch.stack(
+            [
+                about_means(self.fourth[:, 0], x, x, self.xx, "x", "x"),
+                about_means(self.fourth[:, 1], y, y, self.yy, "y", "y"),
+                about_means(self.fourth[:, 2], x, y, self.xy, "x", "y"),
+            ],
+            dim=1,
+        )
+
+
+def _weighted(weights: Tensor, rows: Tensor) -> Tensor:
+    """Sum of the rows with weights: [S, N], [S, N, p] -> [S, p]."""
+    return (weights.unsqueeze(1) @ rows).squeeze(1)
+
+
+def _dot(a: Tensor, b: Tensor) -> Tensor:
+    return (a * b).sum(1)
+
+
+def _diagonal(c: Tensor) -> Tensor:
+    return c.diagonal(dim1=1, dim2=2).sum(1)
 
 
 def _stacked(x: Tensor) -> Tensor:
