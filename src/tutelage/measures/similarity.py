@@ -12,7 +12,7 @@ A layer that is constant over the samples has nothing in common with any other: 
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -179,7 +179,8 @@ def minibatch_cka(pieces: Iterable[tuple[Tensor, Tensor]]) -> Tensor:
     batches = [second_moments([piece]) for piece in pieces]
     if not batches:
         raise TutelageError("there are no samples to compare layers on: give at least one batch")
-    return _alignment(sum(_unbiased(m) / (m.count * (m.count - 3)) for m in batches))  # type: ignore[arg-type]
+    scaled = (_to_unity(m, like=batches[0]) for m in batches)
+    return _alignment(sum(_unbiased(m) / (m.count * (m.count - 3)) for m in scaled))  # type: ignore[arg-type]
 
 
 def _unbiased(moments: SecondMoments) -> Tensor:
@@ -189,7 +190,7 @@ def _unbiased(moments: SecondMoments) -> Tensor:
         raise TutelageError(f"estimates without bias need at least 4 samples, not {n}")
     plain = torch.stack([_norm(c) ** 2 for c in (moments.xx, moments.yy, moments.xy)], dim=1)
     x, y = _trace(moments.xx), _trace(moments.yy)
-    return plain - n / (n - 2) * moments.lengths + torch.stack([x * x, y * y, x * y], dim=1) / ((n - 1) * (n - 2))
+    return plain - torch.stack([x * x, y * y, x * y], dim=1) * (n / (n - 2) * moments.lengths - 1 / ((n - 1) * (n - 2)))
 
 
 def _alignment(terms: Tensor) -> Tensor:
@@ -258,12 +259,14 @@ def _rank(whitening: Tensor) -> Tensor:
     return (whitening != 0).any(1).sum(1)
 
 
-def _to_unity(moments: SecondMoments) -> SecondMoments:
-    """The moments of both layers times one power of two each, which no index depends on: of the order of 1."""
-    x, y = (to_unity(_trace(c).sqrt())[:, None, None] for c in (moments.xx, moments.yy))
-    a, b = x[:, :, 0] ** 2, y[:, :, 0] ** 2
-    lengths = moments.lengths * torch.cat([a * a, b * b, a * b], dim=1)
-    return SecondMoments(moments.count, moments.xx * x * x, moments.yy * y * y, moments.xy * x * y, lengths)
+def _to_unity(moments: SecondMoments, like: SecondMoments | None = None) -> SecondMoments:
+    """The moments of both layers times one power of two each, which no index depends on: of the order of 1.
+
+    like: the moments whose size decides, where several have to stay comparable.
+    """
+    sizes = moments if like is None else like
+    x, y = (to_unity(_trace(c).sqrt())[:, None, None] for c in (sizes.xx, sizes.yy))
+    return replace(moments, xx=moments.xx * x * x, yy=moments.yy * y * y, xy=moments.xy * x * y)
 
 
 def _norm(c: Tensor) -> Tensor:
