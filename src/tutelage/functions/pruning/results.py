@@ -12,6 +12,7 @@ from tutelage.functions.pruning.deviation import Deviation, largest_deviation
 from tutelage.functions.pruning.intervals import Box, gamma
 from tutelage.functions.pruning.normalising import Names, Normalised
 from tutelage.functions.pruning.redundancy import VALID, Step, Valid, Work
+from tutelage.functions.pruning.stability import Decided
 from tutelage.networks import Network
 from tutelage.printing import printed
 
@@ -74,6 +75,8 @@ class Pruning:
         Units that were always (or never) active on the points, without proof, and were kept.
     layers
         int64 [S, width] per hidden layer: the layer of the original that the unit was in, from 1; -1 as in ``kept``.
+    decided
+        How the units of every member and hidden layer were decided on the box; empty without a box.
     """
 
     network: Network
@@ -84,6 +87,7 @@ class Pruning:
     deviation: Deviation
     seen: tuple[Step, ...] = ()
     layers: tuple[Tensor, ...] = ()
+    decided: tuple[Decided, ...] = ()
 
     def _title(self) -> str:
         return f"{len(self.steps)} units removed or merged; {self.proof}"

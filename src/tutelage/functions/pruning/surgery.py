@@ -20,6 +20,7 @@ from tutelage.functions.pruning.intervals import Box, box_for
 from tutelage.functions.pruning.normalising import Normalised, normalised, unsplit
 from tutelage.functions.pruning.redundancy import Work, colinear, constant, idle
 from tutelage.functions.pruning.results import Pruning, finished, searched
+from tutelage.functions.pruning.stability import Decided, settled
 from tutelage.networks import Network
 
 _EPS = 16 * torch.finfo(torch.float64).eps
@@ -93,12 +94,23 @@ def prune(
     )
     work.moved = work.moved + moved
     total = max(1, sum(network.widths[1:-1]) * network.members)
+    decided = _settle(work, deadline)
     fresh = None if deadline.passed or tolerance or on_samples else normalised(work)
     while not deadline.passed and _pass(work):
         if on_progress:
             on_progress(len(work.steps) / total)
     later = None if deadline.passed or (not work.steps and not tolerance and not on_samples) else normalised(work)
-    return finished(network, double, work, numbers, moved, _smallest(work, moved, fresh, later))
+    result = finished(network, double, work, numbers, moved, _smallest(work, moved, fresh, later))
+    return replace(result, decided=tuple(replace(d, layer=numbers[d.layer - 1]) for d in decided))
+
+
+def _settle(work: Work, deadline: Deadline) -> tuple[Decided, ...]:
+    """Prove as many units as possible to be on one side of their kink over the box; how each layer was decided."""
+    if not work.box.bounded or work.network.activation not in ("relu", "leaky") or deadline.passed:
+        return ()
+    tight, decided = settled(work.network, work.box, work.view.known, work.points, deadline)
+    work.prove(tight)
+    return decided
 
 
 def _smallest(work: Work, moved: Tensor, fresh: Normalised | None, later: Normalised | None) -> Normalised | None:
