@@ -39,7 +39,8 @@ from tutelage.functions.pieces.slices import slice_network
 from tutelage.functions.pruning.bounds import bounds
 from tutelage.functions.pruning.deviation import Deviation, largest_deviation
 from tutelage.functions.pruning.intervals import Box
-from tutelage.functions.pruning.surgery import Pruning, PruningProof, prune
+from tutelage.functions.pruning.results import Pruning, PruningProof
+from tutelage.functions.pruning.surgery import prune
 from tutelage.functions.querying.reconstruction import Reconstruction, identify
 
 __all__ = [
