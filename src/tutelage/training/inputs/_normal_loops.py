@@ -71,7 +71,7 @@ def _tails(p, z, count, where, x, bits, m, m_bits, exponent):
     found = 0
     for i in range(count):
         where[found] = i
-        found += np.int64(abs(p[i] - 0.5) > 0.425)
+        found += int(abs(p[i] - 0.5) > 0.425)
     for j in range(found):
         x[j] = min(p[where[j]], 1 - p[where[j]])
     for j in range(found):  # x = m 2^exponent with m in [1/2, 1)
