@@ -96,11 +96,11 @@ def normalised(work: Work) -> Normalised | None:
     if not smaller or len({len(new.weights) for new, _, _ in built}) > 1:
         return None  # a stack has one depth
     moved = torch.stack([new.moved + work.slack for new, _, _ in built])
-    names = tuple(
+    named = tuple(
         tuple(tuple(n and (n[0], old[n[0] - 1][n[1]]) for n in layer) for layer in new.names) for new, old, _ in built
     )
     steps = [s for member, (new, old, found) in enumerate(built) for s in _steps(work, member, new, old, found)]
-    return Normalised(_stacked(network, [new for new, _, _ in built]), names, moved, tuple(steps))
+    return Normalised(_stacked(network, [new for new, _, _ in built]), named, moved, tuple(steps))
 
 
 def _stored_eps(dtype: torch.dtype) -> float:
