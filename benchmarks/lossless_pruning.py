@@ -4,8 +4,7 @@ python benchmarks/lossless_pruning.py [mnist-2x100-1e-4 ...] [--epochs 20] [--ke
 
 Trains each network (784 or 3072 inputs in [0, 1], relu, cross-entropy plus L1 times the sum of absolute weights, SGD
 with momentum), prunes it on the box of all images and prints accuracy, units and connections removed, and seconds. The
-data sets must
-be in $TUTELAGE_DATA or the cache (`tutelage data fetch mnist cifar10`).
+data sets must be in $TUTELAGE_DATA or the cache (`tutelage data fetch mnist cifar10`).
 """
 
 import argparse

@@ -40,7 +40,9 @@ from tutelage.functions.pieces.slices import slice_network
 from tutelage.functions.pruning.bounds import bounds
 from tutelage.functions.pruning.deviation import Deviation, largest_deviation
 from tutelage.functions.pruning.intervals import Box
-from tutelage.functions.pruning.results import Pruning, PruningProof
+from tutelage.functions.pruning.results import Pruning, PruningProof, Samples
+from tutelage.functions.pruning.savings import Savings, savings
+from tutelage.functions.pruning.stability import Decided
 from tutelage.functions.pruning.surgery import prune
 from tutelage.functions.querying.reconstruction import Reconstruction, identify
 
@@ -53,6 +55,7 @@ __all__ = [
     "Box",
     "Closeness",
     "Comparison",
+    "Decided",
     "Deviation",
     "Domain",
     "Estimate",
@@ -72,6 +75,8 @@ __all__ = [
     "Redundancy",
     "Regions",
     "Relation",
+    "Samples",
+    "Savings",
     "Supremum",
     "Surface",
     "Transparency",
@@ -107,6 +112,7 @@ __all__ = [
     "prune",
     "same_function",
     "save_certificate",
+    "savings",
     "segments",
     "side_by_side",
     "slice_network",
