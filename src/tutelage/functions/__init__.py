@@ -27,10 +27,18 @@ from tutelage.functions.identifying.generality import generality
 from tutelage.functions.identifying.identifiability import Identifiability, identifiability
 from tutelage.functions.identifying.surfaces import Surface, canonical_surface
 from tutelage.functions.identifying.transparency import Transparency, transparency
-from tutelage.functions.joining.barriers import Barrier, barrier, weight_matched
+from tutelage.functions.joining.aligning import weight_matched
+from tutelage.functions.joining.barriers import Barrier, barrier
 from tutelage.functions.joining.channels import ChannelMatching, match_channels
 from tutelage.functions.joining.matching import Matching, match
-from tutelage.functions.joining.paths import Path, connect, loss_along, straight, straight_after_matching
+from tutelage.functions.joining.paths import (
+    Path,
+    accuracy_along,
+    connect,
+    loss_along,
+    straight,
+    straight_after_matching,
+)
 from tutelage.functions.pieces.counts import Estimate, estimate, zaslavsky
 from tutelage.functions.pieces.difference import Extremes, exact_deviation, extreme_values, side_by_side
 from tutelage.functions.pieces.domain import Domain, box, polytope
@@ -50,6 +58,7 @@ __all__ = [
     "ChannelMatching",
     "match_channels",
     "Barrier",
+    "accuracy_along",
     "barrier",
     "weight_matched",
     "Box",
