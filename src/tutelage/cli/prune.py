@@ -18,6 +18,10 @@ from tutelage.functions import prune as carry_out
 from tutelage.functions.checks import rounded_up
 from tutelage.networks import read_network, save_network
 
+_WRITTEN_OUT = (
+    "note: the file is smaller than the network as it was read, since its layers share weights; convolutions are "
+    "written out as matrices, and the pruned network is fully connected"
+)
 _SHOWN = 200  # rows of the table on a terminal
 
 
@@ -87,6 +91,9 @@ def prune(
     console = Console()
     if found.steps or found.seen:
         console.print(_table(found))
+    written_out = network.stat().st_size < saved.bytes[0] / 2  # convolutions share their weights
+    if written_out:
+        console.print(_WRITTEN_OUT, soft_wrap=True, highlight=False, markup=False)
     for line in [*_words(net.widths, found, data is not None), *_costs(saved)] + ([f"written: {out}"] if out else []):
         console.print(line, soft_wrap=True, highlight=False, markup=False)
 
