@@ -1,13 +1,13 @@
 """Branch and bound on hidden units: linear bounds of one network's outputs, tightened by which side of its kink a unit
 is on. For boxes of many inputs, where cutting the box itself gets nowhere."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from tutelage.functions.bounding.backward import Parts, hidden_ranges, improved, layers_of, whole
+from tutelage.functions.bounding.backward import Parts, given_ranges, hidden_ranges, improved, layers_of, whole
 from tutelage.functions.checks import Deadline
 from tutelage.networks import Network
 
@@ -36,10 +36,14 @@ def branch(
     *,
     device: str = "cpu",
     stop: Callable[[], bool] = lambda: False,
+    known: Sequence[tuple[Tensor, Tensor]] | None = None,
 ) -> Branching:
-    """Prove objectives [J, C] times the outputs of a network of one member to be below limits [J] on a box [d]."""
+    """Prove objectives [J, C] times the outputs of a network of one member to be below limits [J] on a box [d].
+
+    known: ranges of all hidden pre-activations, [n] twice per layer, where there are any.
+    """
     layers = layers_of(network, low, high, device)
-    lows, highs, sizes = hidden_ranges(layers, _RANGES, deadline)
+    lows, highs, sizes = hidden_ranges(layers, _RANGES, deadline) if known is None else given_ranges(layers, known)
     wanted = limits.to(layers.centre)
     parts = whole(layers, objectives.to(layers.centre), lows, highs)
     parts, bound, adds = improved(layers, parts, sizes, _ROOT, deadline)
