@@ -28,6 +28,7 @@ from tutelage.functions.identifying.identifiability import Identifiability, iden
 from tutelage.functions.identifying.surfaces import Surface, canonical_surface
 from tutelage.functions.identifying.transparency import Transparency, transparency
 from tutelage.functions.joining.barriers import Barrier, barrier, weight_matched
+from tutelage.functions.joining.channels import ChannelMatching, match_channels
 from tutelage.functions.joining.matching import Matching, match
 from tutelage.functions.joining.paths import Path, connect, loss_along, straight, straight_after_matching
 from tutelage.functions.pieces.counts import Estimate, estimate, zaslavsky
@@ -39,10 +40,13 @@ from tutelage.functions.pieces.slices import slice_network
 from tutelage.functions.pruning.bounds import bounds
 from tutelage.functions.pruning.deviation import Deviation, largest_deviation
 from tutelage.functions.pruning.intervals import Box
-from tutelage.functions.pruning.surgery import Pruning, PruningProof, prune
+from tutelage.functions.pruning.results import Pruning, PruningProof
+from tutelage.functions.pruning.surgery import prune
 from tutelage.functions.querying.reconstruction import Reconstruction, identify
 
 __all__ = [
+    "ChannelMatching",
+    "match_channels",
     "Barrier",
     "barrier",
     "weight_matched",

@@ -11,12 +11,13 @@ from typing import Literal
 
 import torch
 from scipy.optimize import linear_sum_assignment
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from tutelage.errors import TutelageError
 from tutelage.functions.checks import as_network, bias, in_double, points_for
 from tutelage.functions.joining.matching import By, Matching, match
+from tutelage.functions.joining.module_lines import between_modules
 from tutelage.functions.joining.paths import same_architecture, straight
 from tutelage.networks import Network, concatenate, forward, outputs
 from tutelage.networks.forward import activate
@@ -43,7 +44,7 @@ class Barrier:
     accuracy, matched_accuracy, repaired_accuracy
         [T, S]: shares of points with the right class; None for a squared error.
     second
-        The second network with its units in the order and size of the first's: the same function as before.
+        The second network, or module, with its units in the order and size of the first's: the same function as before.
     how
         What the units of each member were matched by.
     """
@@ -55,7 +56,7 @@ class Barrier:
     accuracy: Tensor | None
     matched_accuracy: Tensor | None
     repaired_accuracy: Tensor | None
-    second: Network
+    second: Network | nn.Module
     how: tuple[str, ...]
 
     def height(self, which: Literal["loss", "matched", "repaired"] = "matched") -> Tensor:
@@ -80,8 +81,8 @@ _NAMES: tuple[tuple[Literal["loss", "matched", "repaired"], str], ...] = (
 
 
 def barrier(
-    first: Network,
-    second: Network,
+    first: Network | nn.Module,
+    second: Network | nn.Module,
     points: Tensor,
     labels: Tensor,
     *,
@@ -94,16 +95,19 @@ def barrier(
     Parameters
     ----------
     first, second
-        Networks of any depth with S members each; modules and files are read as by ``compare``.
+        Networks of any depth with S members each; modules and files are read as by ``compare``. With points that are
+        images, modules of one architecture with convolutions, batch norms and skip connections, whose channels are
+        matched (:func:`match_channels`).
     points
-        Inputs [N, d] or [S, N, d].
+        Inputs [N, d] or [S, N, d]; images [N, C, H, W] for modules.
     labels
         Numbers [N, C] or [S, N, C] for half the squared error, or classes [N] or [S, N] for the cross-entropy.
     by
         What units are matched by: "weights" (of a layer and of the one above it, in turns), "activations" on the
         points, "both"; or "best": of all these, for each member the one with the least loss half-way.
     repair
-        Whether to compute the line with repaired statistics too.
+        Whether to compute the line with repaired statistics too: in modules those of the batch norms, measured again
+        on the points.
     steps
         Number of places on the line less one.
 
@@ -123,6 +127,8 @@ def barrier(
     """
     if steps < 2:
         raise TutelageError(f"a line needs at least 2 steps, got {steps}")
+    if isinstance(first, nn.Module) and isinstance(second, nn.Module) and points.ndim == 4:
+        return Barrier(*between_modules(first, second, points, labels, by, repair, steps))
     first, second = in_double(as_network(first, "first"), "first"), in_double(as_network(second, "second"), "second")
     same_architecture(first, second)
     x = points_for(first, points)

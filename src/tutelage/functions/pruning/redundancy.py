@@ -31,15 +31,16 @@ _PAIRS = 1 << 14  # pairs of units compared at a time
 class Step:
     """What was done to one unit: counted from 0 in its layer, layers from 1.
 
-    action: removed, merged (its fan-out went to unit ``into``), folded (into the units ``into`` and the bias above) or
-    seen (nothing was done). valid: where the step leaves the function as it was; bound: by how much it alone can move
-    an output, in the measure of the proof, or None where nothing is known; exact: rounding is all that the bound holds.
+    action: removed, merged (its fan-out went to unit ``into``), folded (into the units ``into`` and the bias above),
+    rewritten (not part of the normal form, from which the network was built again) or seen (nothing was done). valid:
+    where the step leaves the function as it was; bound: by how much it alone can move an output, in the measure of the
+    proof, or None where nothing is known; exact: rounding is all that the bound holds.
     """
 
     member: int
     layer: int
     unit: int
-    action: Literal["removed", "merged", "folded", "seen"]
+    action: Literal["removed", "merged", "folded", "rewritten", "seen"]
     reason: str
     valid: Valid
     bound: float | None
@@ -238,7 +239,7 @@ def cancelled(summed: Tensor, terms: Tensor, eps: float) -> tuple[Tensor, Tensor
     return torch.where(noise, 0, summed), torch.where(noise, summed.abs(), 0)
 
 
-def _distances(first: Tensor, second: Tensor, most: float) -> Tensor:
+def distances(first: Tensor, second: Tensor, most: float) -> Tensor:
     """Distances of pairs of unit vectors that are at most so far apart, infinite for others: [S, n, d] -> [S, n, n].
 
     Products tell which pairs are worth a look, and are too coarse for more than that.
@@ -289,10 +290,10 @@ def _partners(work: Work, layer: int, full: Tensor, v: Tensor) -> tuple[Tensor, 
     alive = work.alive[layer - 1] & (length > 0) & length.isfinite()
     unit = torch.where(alive.unsqueeze(1), full / torch.where(alive, length, 1).unsqueeze(1), 0).mT
     most = max(work.tolerance, work.eps)
-    distance = _distances(unit, unit, most)
+    distance = distances(unit, unit, most)
     sign = torch.ones_like(distance)
     if work.network.activation == "abs":
-        opposite = _distances(unit, -unit, most)
+        opposite = distances(unit, -unit, most)
         sign, distance = torch.where(opposite < distance, -sign, sign), torch.minimum(distance, opposite)
     close = (distance <= most) & alive.unsqueeze(1) & alive.unsqueeze(2)
     own = torch.arange(full.shape[2])
