@@ -83,8 +83,8 @@ class ExitLatency(Experiment, kind="exit-latency", numerics=1):
         for first in range(0, self.repeats, _AT_A_TIME):
             work = partial(measured, min(_AT_A_TIME, self.repeats - first))
             parts.append(context.part(f"repeats from {first} on {device.type}", work))
-        joined: Arrays = {name: np.concatenate([part[name] for part in parts]) for name in ("budget", "anytime")}
-        return joined | {"timed_on": Shared(np.array(device.type))}
+        joined = {name: np.concatenate([part[name] for part in parts]) for name in ("budget", "anytime")}
+        return {**joined, "timed_on": Shared(np.array(device.type))}
 
 
 @dataclass(frozen=True, eq=False)
