@@ -17,7 +17,7 @@ from tutelage.files import write_atomically
 from tutelage.functions import ExportCheck, check_export
 from tutelage.functions.checks import rounded_up
 from tutelage.functions.report import check_page
-from tutelage.networks import read_network
+from tutelage.networks import read_any_network
 
 PASSES, FAILS, NOT_DECIDED = 0, 1, 3
 _FILE = "a .safetensors, .onnx or .nnet file."
@@ -35,6 +35,13 @@ def check(
     ] = None,
     tolerance: Annotated[float, typer.Option(help="Largest difference of an output that is allowed.")] = 1e-4,
     seconds: Annotated[float, typer.Option(help="Time limit of each proof in seconds.")] = 60.0,
+    quantised: Annotated[
+        bool,
+        typer.Option(
+            "--quantised-activations",
+            help="Read QuantizeLinear between layers: values rounded to steps, bounded by half a step and saturation.",
+        ),
+    ] = False,
     report: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write a certificate with hashes of both files: .json or .html."),
@@ -48,7 +55,7 @@ def check(
     """
     if report is not None and report.suffix not in (".json", ".html"):
         raise TutelageError(f"a certificate is written as .json or .html, not as {report.name}")
-    first, second = read_network(original), read_network(exported)
+    first, second = (read_any_network(p, quantised_activations=quantised) for p in (original, exported))
     points = None if data is None else read_points(data)
     found = check_export(first, second, box, points, tolerance=tolerance, seconds=seconds)
     record = _data(found, original, exported)

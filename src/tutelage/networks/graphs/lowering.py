@@ -20,20 +20,23 @@ _EPS = 2.0**-52
 @dataclass(frozen=True, eq=False)
 class Affine:
     """A value in terms of the features of a layer: matrix [size, features], shift [size] and slack [size], by how much
-    rounding to steps may move it."""
+    rounding to steps may move it; positive: whether it is known to be at least 0."""
 
     matrix: Map
     shift: np.ndarray
     slack: np.ndarray
+    positive: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class SparseLayer:
-    """One layer: weights [out, in], biases [out], and by how much a pre-activation may be off, [out]."""
+    """One layer: weights [out, in], biases [out], by how much a pre-activation may be off, [out], and which
+    pre-activations are known to be at least 0, [out]."""
 
     w: Map
     b: np.ndarray
     slack: np.ndarray
+    positive: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +122,8 @@ def _layers(graph: _Levels, plain: bool) -> tuple[SparseLayer, ...]:
             factors = [1.0] if plain else _factors(value, value is not source)
             places[id(value)] = []
             for factor, sign in zip(factors, (1.0, -1.0), strict=False):
-                rows.append(affine if sign > 0 else Affine(-affine.matrix, -affine.shift, affine.slack))
+                matrix, shift = (affine.matrix, affine.shift) if sign > 0 else (-affine.matrix, -affine.shift)
+                rows.append(Affine(matrix, shift, affine.slack, source.positive and sign > 0))
                 places[id(value)].append((factor, at))
                 at += value.size
         layers.append(_stacked(rows))
@@ -189,7 +193,9 @@ def _check(by: Map | None, below: Affine, value: Value) -> None:
 
 def _stacked(rows: list[Affine]) -> SparseLayer:
     w = rows[0].matrix if len(rows) == 1 else sparse.vstack([r.matrix for r in rows], format="csr")
-    return SparseLayer(Map(w), np.concatenate([r.shift for r in rows]), np.concatenate([r.slack for r in rows]))
+    positive = np.concatenate([np.full(len(r.shift), r.positive) for r in rows])
+    shift, slack = np.concatenate([r.shift for r in rows]), np.concatenate([r.slack for r in rows])
+    return SparseLayer(Map(w), shift, slack, positive)
 
 
 def _identity(n: int) -> Map:
