@@ -62,7 +62,8 @@ def connect(
     console = Console()
     console.print(_table(lines))
     words = [", ".join(pieces) for pieces in dict.fromkeys(path.what)]
-    for line in (*[f"pieces: {w}" for w in words[:4]], *([f"drawn: {figure}"] if figure else [])):
+    note = ["the path was found on these points: measure it on others too"]
+    for line in (*[f"pieces: {w}" for w in words[:4]], *note, *([f"drawn: {figure}"] if figure else [])):
         console.print(line, soft_wrap=True, highlight=False, markup=False)
 
 
@@ -106,7 +107,7 @@ def _draw(lines: Lines, path: Path) -> None:
                 assert values is not None
                 axes.plot(line[0].mean(1), values.mean(1), color=colour, label=way)
             axes.set(xlabel="share of the way from A to B", ylabel=name)
-        figure.axes[0].legend()
+        figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(lines))
         try:
             figure.savefig(path, dpi=160)
         except (OSError, ValueError) as error:
