@@ -83,7 +83,7 @@ def test_quantised_activations_are_bounded_where_asked(capsys, monkeypatch, tmp_
     code, said = run(capsys, monkeypatch, *files, "--box", -1, 1)
     assert code == 2
     assert "--quantised-activations" in said.err
-    asked = "--box", -1, 1, "--quantised-activations", "--seconds", 5
+    asked = "--box", -1, 1, "--quantised-activations", "--seconds", 1
     code, said = run(capsys, monkeypatch, *files, *asked, "--tolerance", 0.1)
     assert code == 0, said.out
     code, said = run(capsys, monkeypatch, *files, *asked, "--tolerance", 0.001)
