@@ -75,7 +75,7 @@ def connections(network: Network) -> int:
 
 
 def measured(name: str, epochs: int, folder: Path | None, seconds: float | None) -> dict:
-    path = None if folder is None else folder / f"{name}.safetensors"
+    path = None if folder is None else folder / f"{name}-{epochs}.safetensors"
     _, _, xt, yt = images(name.split("-")[0])
     training = None
     if path is not None and path.is_file():
@@ -99,6 +99,7 @@ def measured(name: str, epochs: int, folder: Path | None, seconds: float | None)
         "proof": str(found.proof),
         "decided": [asdict(d) for d in found.decided],
         "seconds": took,
+        "epochs": epochs,
         "training_seconds": training,
         "anchor": ANCHORS.get(name),
     }
@@ -123,7 +124,7 @@ def main() -> None:
             flush=True,
         )
         if options.json:
-            result = {"provenance": provenance(), "epochs": options.epochs, "rows": rows}
+            result = {"provenance": provenance(), "rows": rows}
             options.json.write_text(json.dumps(result, indent=1) + "\n")
 
 

@@ -86,6 +86,16 @@ def height(first: Network, second: Network, x: torch.Tensor, y: torch.Tensor) ->
     return (loss - between).max().item()
 
 
+def path_row(a: Network, b: Network, points: torch.Tensor, labels: torch.Tensor) -> dict:
+    """The path of `connect`, found and measured on the same points."""
+    begin = time.perf_counter()
+    path = connect(a, b, points, labels=labels)
+    seconds = time.perf_counter() - begin
+    share, loss = loss_along(path, points[None], labels[None])
+    excess = (loss - (1 - share) * loss[0] - share * loss[-1]).max().item()
+    return {"way": "connect, one bend (same points)", "barrier": excess, "seconds": seconds}
+
+
 def measured(width: int, epochs: int, folder: Path | None) -> list[dict]:
     _, _, xt, yt = data()
     points, labels = xt[:POINTS].double(), yt[:POINTS]
@@ -99,12 +109,7 @@ def measured(width: int, epochs: int, folder: Path | None) -> list[dict]:
         rows.append({"way": name, "barrier": height(a, found, points, labels), "seconds": seconds})
     repaired = barrier(a, b, points, labels, repair=True)
     rows.append({"way": "ours by best, repaired", "barrier": repaired.height("repaired").item(), "seconds": None})
-    begin = time.perf_counter()
-    path = connect(a, b, points, labels=labels)
-    seconds = time.perf_counter() - begin
-    share, loss = loss_along(path, points[None], labels[None])
-    excess = (loss - (1 - share) * loss[0] - share * loss[-1]).max().item()
-    return [*rows, {"way": "connect, one bend (same points)", "barrier": excess, "seconds": seconds}]
+    return [*rows, path_row(a, b, points, labels)]
 
 
 def main() -> None:
@@ -117,7 +122,7 @@ def main() -> None:
     rows = measured(options.width, options.epochs, options.keep)
     for row in rows:
         seconds = "" if row["seconds"] is None else f"{row['seconds']:7.2f} s"
-        print(f"{row['way']:<34} barrier {row['barrier']:.4f} {seconds}")
+        print(f"{row['way']:<34} barrier {row['barrier']:.6f} {seconds}")
     if options.json:
         result = {"provenance": provenance(), "width": options.width, "epochs": options.epochs, "rows": rows}
         options.json.write_text(json.dumps(result, indent=1) + "\n")

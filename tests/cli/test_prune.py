@@ -110,7 +110,7 @@ def test_data_set_the_box_and_what_is_said_of_them(capsys, monkeypatch, file, tm
     code, said = run(capsys, monkeypatch, file, "--data", tmp_path / "data.safetensors")
     words = " ".join(said.out.split())
     assert code == 0
-    assert "exact on the box of these data; no output differs by more than" in words
+    assert "equal up to rounding on the box of these data; no output differs by more than" in words
     assert "on 40 samples" in words
     assert "multiply-adds: 12 before" in words
     code, said = run(capsys, monkeypatch, file, "--data", tmp_path / "data.safetensors", "--box", "0", "1")

@@ -127,9 +127,16 @@ def _words(before: tuple[int, ...], found: Pruning, of_data: bool) -> list[str]:
     ]
     lines += [_decided(found)] if found.decided else []
     if found.samples is not None:
-        where = "exact on the box of these data; " if of_data and found.proof.exact else ""
-        lines.append(f"samples: {where}{found.samples}")
+        lines.append(f"samples: {_on_their_box(found) if of_data else ''}{found.samples}")
     return lines
+
+
+def _on_their_box(found: Pruning) -> str:
+    """What is proved on the box of the data, in words."""
+    bound = found.proof.bound
+    if bound is None or not found.proof.exact:
+        return ""
+    return f"{'equal up to rounding' if bound.any() else 'exact'} on the box of these data; "
 
 
 def _decided(found: Pruning) -> str:

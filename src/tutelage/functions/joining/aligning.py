@@ -17,17 +17,27 @@ from tutelage.networks import Network, concatenate
 def aligned(
     first: Network, second: Network, x: Tensor, wanted: Tensor, by: By | Literal["best"]
 ) -> tuple[Network, tuple[str, ...]]:
-    """The second network matched to the first, and by what, member by member."""
-    ways: tuple[By, ...] = ("weights", "activations", "both") if by == "best" else (by,)
-    candidates = [
-        weight_matched(first, second) if way == "weights" else _by_points(first, second, x, way) for way in ways
-    ]
-    if len(candidates) == 1:
-        return candidates[0], ways * first.members
-    losses = torch.cat([judged([_half_way(first, one)], x, wanted)[0] for one in candidates])
-    best = losses.argmin(0).tolist()
+    """The second network matched to the first, and by what, member by member.
+
+    "best" stops at the weights where the network half-way is no worse than both ends on average: no line is flatter.
+    """
+    if by != "best":
+        return _aligned_by(first, second, x, by), (by,) * first.members
+    ways: tuple[By, ...] = ("weights", "activations", "both")
+    candidates = [_aligned_by(first, second, x, "weights")]
+    losses = [judged([_half_way(first, candidates[0])], x, wanted)[0]]
+    if (losses[0] <= judged([first, second], x, wanted)[0].mean(0)).all():
+        return candidates[0], ways[:1] * first.members
+    for way in ways[1:]:
+        candidates.append(_aligned_by(first, second, x, way))
+        losses.append(judged([_half_way(first, candidates[-1])], x, wanted)[0])
+    best = torch.cat(losses).argmin(0).tolist()
     chosen = [candidates[number][member] for member, number in enumerate(best)]
     return concatenate(chosen), tuple(ways[number] for number in best)
+
+
+def _aligned_by(first: Network, second: Network, x: Tensor, by: By) -> Network:
+    return weight_matched(first, second) if by == "weights" else _by_points(first, second, x, by)
 
 
 def _half_way(first: Network, second: Network) -> Network:

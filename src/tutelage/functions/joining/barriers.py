@@ -104,7 +104,8 @@ def barrier(
         Numbers [N, C] or [S, N, C] for half the squared error, or classes [N] or [S, N] for the cross-entropy.
     by
         What units are matched by: "weights" (of a layer and of the one above it, in turns), "activations" on the
-        points, "both"; or "best": of all these, for each member the one with the least loss half-way.
+        points, "both"; or "best": the weights where they leave no loss above the ends half-way in any member, else for
+        each member the one of these with the least loss half-way.
     repair
         Whether to compute the line with repaired statistics too: in modules those of the batch norms, measured again
         on the points.
