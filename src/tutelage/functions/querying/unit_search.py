@@ -1,27 +1,20 @@
-"""The units of the next layer: fold points gathered into folds, each with the coefficients of its unit."""
+"""The units of the next layer: bends along lines gathered into folds, each with the coefficients of its unit."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from tutelage.functions.querying._stream import QueryDraws
-from tutelage.functions.querying.fold_equations import (
-    Known,
-    crossings,
-    equations,
-    explained,
-    local,
-    null_space,
-    singular,
-)
-from tutelage.functions.querying.fold_points import FoldPoints
-from tutelage.functions.querying.fold_walk import follow, gather
+from tutelage.functions.querying.known import Known, features, slopes
+from tutelage.functions.querying.lines import Lines
+from tutelage.functions.querying.normals import with_normals
 from tutelage.functions.querying.oracle import Oracle
+from tutelage.functions.querying.tracing import trace
 
-_ROUNDS = 20  # times a fold is followed further before it is given up
 _MISSES = 0.05  # share of a fold that may be invisible where it should be seen
-_COMPARED = 400  # fold points a partly known unit is compared with
-_BEST = 200  # fold points that fix the coefficients of a unit in the end
+_LEAST = 3  # bends that a fold must explain
+_FIXED = 1e-6  # share of a feature vector outside what is determined at which F is not known
+_BATCH = 96  # starting points at most at a time
 
 
 @dataclass(frozen=True)
@@ -35,138 +28,122 @@ class UnitSearchSetting:
 
     @property
     def near(self) -> float:
-        """How near a fold a point must be, as a share of the size, and how well its normal must fit."""
+        """How near a fold a point must be, as a share of the size."""
         return min(100 * self.tolerance, 5e-3)
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """K units over m features: theta [K, m], the shortest coefficients that fit their folds, and per unit an
+    orthonormal basis [r, m] of what the fold determines.
+    """
+
+    theta: np.ndarray
+    bases: tuple[np.ndarray, ...]
+
+    def __len__(self) -> int:
+        return len(self.theta)
+
+    def rewritten(self, matrix: np.ndarray) -> "Units":
+        """The same units over new features, of which the old ones' coefficients are theta_old = matrix theta_new."""
+        theta, bases = [], []
+        for one, basis in zip(self.theta, self.bases, strict=True):
+            rows = basis @ matrix
+            u, s, v = np.linalg.svd(rows, full_matrices=False)
+            rank = int((s > 1e-9 * s[0]).sum())
+            theta.append(v[:rank].T @ ((u[:, :rank].T @ (basis @ one)) / s[:rank]))
+            bases.append(v[:rank])
+        return Units(np.array(theta).reshape(len(theta), matrix.shape[1]), tuple(bases))
+
+    @property
+    def determined(self) -> np.ndarray:
+        """Which units have no open coefficient: bool [K]."""
+        return np.array([len(b) == self.theta.shape[1] for b in self.bases], bool)
 
 
 def find_units(
     oracle: Oracle,
     known: Known,
-    folds: FoldPoints,
+    lines: Lines,
+    free: np.ndarray,
     setting: UnitSearchSetting,
     draw: QueryDraws,
     attempts: int,
-    partly: bool = False,
-) -> tuple[np.ndarray, FoldPoints]:
-    """Coefficients [K, m] of the units found over the features of the known layers, and the fold points left over.
+    units: Units | None = None,
+) -> tuple[Units, np.ndarray]:
+    """Units over the features of the known layers, those already there first, and the knots left unexplained.
 
-    attempts: starting points in a row without a new unit before the search ends; partly: take also units whose fold
-    leaves some coefficients open, with the shortest coefficients.
+    free: which knots are bends that no known unit explains, bool [K]; attempts: starting points in a row without a new
+    unit before the search ends.
     """
-    found: list[np.ndarray] = []
-    free = np.ones(len(folds), bool)
+    phi = features(known, lines.points)
+    found = [] if units is None else list(zip(units.theta, units.bases, strict=True))
+    free = free.copy()
+    for theta, basis in found:
+        free &= ~_own(known, lines, phi, theta, basis, setting)
+    tried = np.zeros(len(free), bool)
     barren = 0
-    tried = np.zeros(len(folds), bool)
-    while barren < attempts and (free & ~tried).any() and not oracle.deadline.passed:
-        waiting = np.flatnonzero(free & ~tried)
-        start = int(waiting[draw.index(len(waiting))])
+    while barren < attempts and (free & ~tried).any():
+        start = _next_line(lines, free & ~tried)
         tried[start] = True
-        theta = _unit(oracle, known, folds[np.flatnonzero(free)], folds[np.array([start])], setting, draw, partly)
-        mine = None if theta is None else _accepted(oracle, known, folds, theta, setting)
-        if theta is None or mine is None:
-            barren += 1
+        folds = with_normals(oracle, known, lines, start)
+        if not len(folds):
+            barren += len(start)
             continue
-        theta = _sharpened(known, folds[mine], theta, setting)
-        found.append(theta)
-        free &= ~mine
-        barren = 0
-    m = local(known, setting.low[None]).features.shape[1]
-    return np.array(found).reshape(len(found), m), folds_left(folds, free)
+        traced = trace(oracle, known, folds, setting.low, setting.high, draw)
+        barren += len(start)
+        order = np.lexsort((folds.error, -traced.rank))
+        for i in order[traced.sound[order]]:
+            theta, basis = traced.theta[i], traced.basis[i][: traced.rank[i]]
+            mine = _accepted(oracle, known, lines, phi, theta, basis, setting)
+            if mine is None or (mine & free).sum() < max(1, 0.5 * (mine & lines.bend).sum()):
+                continue
+            theta = _sharpened(phi[mine], theta)
+            found.append((theta, basis if len(basis) else np.eye(len(theta))))
+            free &= ~_own(known, lines, phi, theta, basis, setting)
+            barren = 0
+    m = phi.shape[1]
+    return Units(np.array([t for t, _ in found]).reshape(len(found), m), tuple(b for _, b in found)), free
 
 
-def folds_left(folds: FoldPoints, free: np.ndarray) -> FoldPoints:
-    """The chosen points together with all knots."""
-    some = folds[np.flatnonzero(free)]
-    return FoldPoints(
-        some.points, some.normals, some.error, some.below, some.above, folds.knots, folds.knot_line, folds.knot_values
-    )
+def _next_line(lines: Lines, waiting: np.ndarray) -> np.ndarray:
+    """The waiting knots of the line that has most of them: they belong to different folds, or nearly so."""
+    knots = np.flatnonzero(waiting)
+    count = np.bincount(lines.line[knots])
+    return knots[lines.line[knots] == count.argmax()][:_BATCH]
 
 
-def _unit(
-    oracle: Oracle,
-    known: Known,
-    pool: FoldPoints,
-    group: FoldPoints,
-    setting: UnitSearchSetting,
-    draw: QueryDraws,
-    partly: bool,
-) -> np.ndarray | None:
-    """Coefficients of the unit whose fold passes through the first point of a group, or None if they stay open."""
-    some = pool[draw.permutation(len(pool))[:_COMPARED]]
-    others, forms = equations(known, some, setting.size), _forms(known, some, setting.size)
-    crossed: set[int] = set()
-    stuck = 0
-    for _ in range(_ROUNDS):
-        rows = equations(known, group, setting.size)
-        basis = null_space(rows.reshape(-1, rows.shape[2]), setting.tolerance)
-        if basis.shape[1] == 0:
-            return None
-        if basis.shape[1] == 1:
-            return basis[:, 0]
-        alike = _consistent(basis, others, forms, setting.tolerance)
-        if alike.any():
-            group = gather(group, some[np.flatnonzero(alike)[:12]])
-            left = ~alike
-            some, others, forms = some[np.flatnonzero(left)], others[left], forms[left]
-            continue
-        more, units = follow(oracle, known, group, crossed, setting.low, setting.high, setting.tolerance, draw)
-        stuck = 0 if len(more) else stuck + 1
-        if stuck == 3:
-            break
-        crossed |= units
-        group = gather(group, more)
-    return _simplest(known, group[np.array([0])], basis, setting) if partly else None
+def _fixed(phi: np.ndarray, basis: np.ndarray) -> np.ndarray:
+    """At which feature vectors [N, m] F is determined: bool [N]."""
+    if len(basis) in (0, phi.shape[1]):
+        return np.ones(len(phi), bool)
+    rest = phi - (phi @ basis.T) @ basis
+    return np.linalg.norm(rest, axis=1) <= _FIXED * np.linalg.norm(phi, axis=1)
 
 
-def _simplest(known: Known, start: FoldPoints, basis: np.ndarray, setting: UnitSearchSetting) -> np.ndarray:
-    """Of the units in a subspace of coefficients, the shortest whose form at the first point is the one seen there.
-
-    Units below that are inactive all along the fold get weight 0: what they add shows in values, not in folds.
-    """
-    forms = _forms(known, start, setting.size)[0] @ basis
-    n = start.normals[0]
-    seen = np.r_[0.0, n]
-    return basis @ np.linalg.lstsq(forms, seen, rcond=1e-9)[0]
+def _own(known, lines: Lines, phi, theta, basis, setting: UnitSearchSetting) -> np.ndarray:
+    """Which knots lie on the fold of a unit: bool [K]."""
+    value = phi @ theta
+    steep = np.maximum(np.linalg.norm(slopes(known, theta, lines.points), axis=1), 1e-6 * np.linalg.norm(theta))
+    return (np.abs(value) < setting.near * setting.size * steep) & _fixed(phi, basis) & lines.bend
 
 
-def _consistent(basis: np.ndarray, others: np.ndarray, forms: np.ndarray, tolerance: float) -> np.ndarray:
-    """Which fold points lie on the fold of a unit known up to a subspace of coefficients: bool [P].
-
-    others: equations [P, d + 1, m]; forms: value and gradient of every feature [P, d + 1, m]. Of the affine forms that
-    the subspace takes at a point, rank g, one has its fold there if the equations have rank g - 1. Where every form
-    can be taken, or g > d, that is so for the fold of any unit, and nothing is told.
-    """
-    if not len(others):
-        return np.zeros(0, bool)
-    size = 10 * tolerance * np.linalg.norm(forms, axis=(1, 2))[:, None]
-    every, taken, left = (
-        (np.linalg.svd(a, compute_uv=False) > size).sum(1) for a in (forms, forms @ basis, others @ basis)
-    )
-    return (taken < others.shape[1]) & (taken < every) & (left == taken - 1)
+def _accepted(oracle, known, lines: Lines, phi, theta, basis, setting: UnitSearchSetting) -> np.ndarray | None:
+    """The knots of a unit, or None where its fold is not there all along, as a deeper unit's is not."""
+    mine = _own(known, lines, phi, theta, basis, setting)
+    pieces = lines.pieces(100 * oracle.rounding)
+    value, fixed = phi @ theta, _fixed(phi, basis)
+    steep = np.maximum(np.linalg.norm(slopes(known, theta, lines.points), axis=1), 1e-6 * np.linalg.norm(theta))
+    zero = np.abs(value) < setting.near * setting.size * steep
+    clear = fixed & ~zero
+    through = (value[pieces] * value[pieces + 1] < 0) & clear[pieces] & clear[pieces + 1]
+    hits, misses = int(mine.sum()), int(through.sum())
+    return mine if hits >= _LEAST and misses <= _MISSES * (hits + misses) else None
 
 
-def _forms(known: Known, folds: FoldPoints, size: float) -> np.ndarray:
-    """Value and gradient of every feature at fold points: [P, d + 1, m]."""
-    here = local(known, folds.points)
-    return np.concatenate([here.features[:, None] / size, here.slopes.transpose(0, 2, 1)], axis=1)
-
-
-def _accepted(
-    oracle: Oracle, known: Known, folds: FoldPoints, theta: np.ndarray, setting: UnitSearchSetting
-) -> np.ndarray | None:
-    """The fold points of a unit, or None where its fold is not there all along, as a deeper unit's is not."""
-    mine = explained(known, folds, theta, setting.size, setting.near)
-    hits, misses = crossings(known, folds, theta, setting.size, setting.near, 100 * oracle.rounding)
-    enough = mine.sum() >= 3 and misses <= _MISSES * (hits + misses)
-    return mine if enough else None
-
-
-def _sharpened(known: Known, mine: FoldPoints, theta: np.ndarray, setting: UnitSearchSetting) -> np.ndarray:
-    """The coefficients that meet the equations of the most exact fold points of a unit best."""
-    best = mine[np.argsort(mine.error)[:_BEST]]
-    rows = equations(known, best, setting.size)
-    sizes = np.linalg.norm(np.einsum("pmd,m->pd", local(known, best.points).slopes, theta), axis=1)
-    rows = rows / np.maximum(sizes, 1e-9)[:, None, None]
-    s, v = singular(rows.reshape(-1, rows.shape[2]))
-    rank = min(int((s > setting.tolerance * s[0]).sum()), len(theta) - 1)
-    return v[rank:].T @ (v[rank:] @ theta)  # what these points leave open stays as it was
+def _sharpened(phi: np.ndarray, theta: np.ndarray) -> np.ndarray:
+    """The coefficients moved as little as possible so that the fold passes through its points, features phi [P, m]."""
+    size = np.linalg.norm(phi, axis=0)
+    scaled = phi / np.where(size > 0, size, 1.0)
+    move = np.linalg.lstsq(scaled, -(phi @ theta), rcond=1e-4)[0]
+    return theta + move / np.where(size > 0, size, 1.0)
