@@ -15,8 +15,8 @@ ROUNDING = 1e-14
 _ROWS = 1 << 17  # points sent in one call
 
 
-class OutOfTime(Exception):
-    """The time limit of a search has passed."""
+class Spent(Exception):
+    """The time or the queries of a search are spent."""
 
 
 class Oracle:
@@ -24,7 +24,7 @@ class Oracle:
 
     ask: takes a float64 tensor [N, d] and returns values [N, C]; with ``gradients`` a pair of values [N, C] and
     gradients [N, C, d]. noise: a bound on the error of a value. NaN, infinities and wrong shapes raise an error, and a
-    question after the deadline raises OutOfTime.
+    question after the deadline, or one for more points than ``most`` leaves, raises Spent.
 
     >>> oracle = Oracle(lambda x: x.relu(), inputs=2, outputs=2)
     >>> oracle.values(np.array([[1.0, -3.0]])), oracle.queries
@@ -48,6 +48,12 @@ class Oracle:
         self.queries = 0
         self.largest = 0.0
         self.deadline = Deadline(None)
+        self.most: int | None = None
+
+    @property
+    def spent(self) -> bool:
+        """Whether no time or no question is left."""
+        return self.deadline.passed or (self.most is not None and self.queries >= self.most)
 
     @property
     def rounding(self) -> float:
@@ -67,8 +73,8 @@ class Oracle:
         return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
 
     def _once(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        if self.deadline.passed:
-            raise OutOfTime
+        if self.deadline.passed or (self.most is not None and self.queries + len(points) > self.most):
+            raise Spent
         answer = self.ask(torch.from_numpy(np.ascontiguousarray(points, dtype=np.float64)))
         self.queries += len(points)
         n, d, c = len(points), self.inputs, self.outputs

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from tutelage.functions.querying.fold_equations import Layer
+from tutelage.functions.querying.known import Layer
 
 _STEPS = 25
 

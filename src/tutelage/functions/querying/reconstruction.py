@@ -17,10 +17,10 @@ from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
 from tutelage.functions.checks import Deadline, as_network, in_double
 from tutelage.functions.querying._stream import QueryDraws
-from tutelage.functions.querying.fold_equations import Layer
-from tutelage.functions.querying.fold_points import FoldPoints, join, no_folds, on_lines, sample
-from tutelage.functions.querying.oracle import Oracle, OutOfTime
-from tutelage.functions.querying.peeling import Peeled, peel
+from tutelage.functions.querying.known import Layer
+from tutelage.functions.querying.lines import Lines, look_along, no_lines, sample
+from tutelage.functions.querying.oracle import Oracle, Spent
+from tutelage.functions.querying.peeling import Memory, Peeled, peel
 from tutelage.functions.querying.polish import outputs as outputs_of
 from tutelage.functions.querying.polish import polished, undetermined
 from tutelage.functions.querying.unit_search import UnitSearchSetting
@@ -33,7 +33,7 @@ LINES = 576
 _EXACT = 1e-7  # a smaller unexplained share means that all folds are found
 _SEEN = 8_000  # points on which every weight should have an effect
 _DEEPEST = 8  # hidden layers looked for by default
-_FORMAT = "tutelage-identification-1"
+_FORMAT = "tutelage-identification-2"
 
 
 @printed
@@ -150,19 +150,19 @@ def identify(
     about = {"inputs": asked.inputs, "outputs": asked.outputs, "low": low.tolist(), "high": high.tolist()}
     about |= {"seed": seed, "noise": noise, "gradients": gradients}
     pool, asked_lines = _resumed(checkpoint, about, asked)
-    draw = QueryDraws(seed)
+    draw, memory = QueryDraws(seed), Memory()
     peeled = None
     turns = _turns(lines, asked_lines)
     for turn, target in enumerate(turns, start=1):
         try:
             if target > asked_lines:
                 start, end = _chords(asked, peeled, low, high, target - asked_lines, asked_lines, seed)
-                more = on_lines(asked, start, end - start)
-                pool, asked_lines = more if pool is None else join(pool, more), target
+                more = look_along(asked, start, end - start)
+                pool, asked_lines = more if pool is None else pool.joined(more), target
                 _keep(checkpoint, about, pool, asked_lines, asked)
             assert pool is not None
-            now = peel(asked, pool, _setting(asked, pool, low, high), draw, _enough(asked), most, seed)
-        except OutOfTime:
+            now = peel(asked, pool, _setting(asked, pool, low, high), draw, _enough(asked), most, seed, memory)
+        except Spent:
             break
         peeled = now if peeled is None or now.unexplained < peeled.unexplained else peeled
         if progress:
@@ -171,9 +171,9 @@ def identify(
             break
     late, asked.deadline = asked.deadline.passed, Deadline(None)
     if peeled is None:  # the time did not suffice to look for a single unit: the affine function that fits best
-        none = no_folds(asked)
+        none = no_lines(asked)
         peeled = peel(asked, none, _setting(asked, none, low, high), draw, _enough(asked), 0, seed)
-    found = _finished(asked, peeled, 0 if pool is None else len(pool), low, high, asked_lines, seed, widths, late)
+    found = _finished(asked, peeled, 0 if pool is None else int(pool.bend.sum()), low, high, asked_lines, seed, widths, late)
     if late and found.unexplained > 10 * _enough(asked):
         note = f"undecided: the time limit of {seconds:g} seconds was reached before the search ended"
         found = replace(found, notes=(note, *found.notes), undecided=True)
@@ -260,10 +260,11 @@ def _enough(asked: Oracle) -> float:
     return max(_EXACT, 300 * asked.noise / max(asked.largest, 1e-300))
 
 
-def _setting(asked: Oracle, pool: FoldPoints, low: np.ndarray, high: np.ndarray) -> UnitSearchSetting:
-    """Tolerances from the errors of the normals measured."""
-    typical = float(np.median(pool.error)) if len(pool) else 0.0
-    return UnitSearchSetting(low, high, float(np.linalg.norm(high - low)) / 2, min(max(1e-7, 10 * typical), 1e-3))
+def _setting(asked: Oracle, pool: Lines, low: np.ndarray, high: np.ndarray) -> UnitSearchSetting:
+    """Tolerances from the rounding or noise of the values, over steps of a hundredth of the box."""
+    size = float(np.linalg.norm(high - low)) / 2
+    spread = max(float(pool.values.std()) if len(pool.values) else 0.0, 1e-300)
+    return UnitSearchSetting(low, high, size, min(max(1e-7, 1e4 * asked.noise / spread), 1e-3))
 
 
 def _wide_enough(peeled: Peeled, widths: tuple[int, ...] | None) -> bool:
@@ -286,7 +287,7 @@ def _finished(
     spread = max(float((values - values.mean(0)).std()), asked.rounding, 1e-300)
     unexplained = float(np.sqrt(np.square(rest).mean())) / spread
     units = tuple(w.shape[1] - p for (w, _), p in zip(layers[:-1], peeled.passing, strict=True))
-    unplaced = len(peeled.left) / max(1, folds) if peeled.left is not None else 0.0
+    unplaced = peeled.left / max(1, folds)
     notes = _notes(unexplained, _enough(asked), units, peeled, widths)
     if not late and not any(peeled.passing) and (count := undetermined(layers, sample(low, high, _SEEN, seed, "seen"))):
         notes += (f"{count} weights of the units found have no effect seen on {_SEEN} points, and may be wrong",)
@@ -325,16 +326,15 @@ def _network(layers: tuple[Layer, ...]) -> Network:
     return Network(tuple(weights), tuple(biases))
 
 
-def _keep(path: str | Path | None, about: dict[str, Any], pool: FoldPoints, lines: int, asked: Oracle) -> None:
+def _keep(path: str | Path | None, about: dict[str, Any], pool: Lines, lines: int, asked: Oracle) -> None:
     """Write what was asked so far; the file is complete or absent."""
     if path is None:
         return
-    arrays = {f.name: np.ascontiguousarray(getattr(pool, f.name)) for f in fields(FoldPoints)}
     text = json.dumps(about | {"format": _FORMAT, "lines": lines, "queries": asked.queries, "largest": asked.largest})
-    write_atomically(Path(path), to_bytes(arrays, metadata={"tutelage": text}))
+    write_atomically(Path(path), to_bytes(pool.arrays(), metadata={"tutelage": text}))
 
 
-def _resumed(path: str | Path | None, about: dict[str, Any], asked: Oracle) -> tuple[FoldPoints | None, int]:
+def _resumed(path: str | Path | None, about: dict[str, Any], asked: Oracle) -> tuple[Lines | None, int]:
     """The fold points of an earlier call with the same settings."""
     if path is None or not Path(path).exists():
         return None, 0
@@ -345,7 +345,7 @@ def _resumed(path: str | Path | None, about: dict[str, Any], asked: Oracle) -> t
                 raise TutelageError(
                     f"{path} is not a checkpoint of this call: give another file, or the settings it has"
                 )
-            pool = FoldPoints(**{f.name: file.get_tensor(f.name) for f in fields(FoldPoints)})
+            pool = Lines(**{f.name: file.get_tensor(f.name) for f in fields(Lines)})
     except (SafetensorError, OSError) as error:
         raise TutelageError(f"{path} is not a checkpoint ({error}): give another file") from None
     asked.queries, asked.largest = kept["queries"], kept["largest"]

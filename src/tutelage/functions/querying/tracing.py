@@ -6,6 +6,7 @@ coefficients theta, the crossing needs no question; elsewhere one point of the f
 followed side by side.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,12 +18,14 @@ from tutelage.functions.querying.normals import FoldPoints, moving_axes
 from tutelage.functions.querying.oracle import Oracle
 
 _DIRECTIONS = 24  # drawn at every step, besides those towards units not crossed so far
+_CHECKED = 6  # crossings between checks whether a fold can be one of the next layer
 _STEPS = 300  # crossings at most
 _BARREN = 40  # crossings in a row that tell nothing new before a fold is left
 _FAILURES = 4  # more failed crossings than good ones and this give a fold up
-_REACH = 8.0  # how far to look for the fold beyond a crossing, in steps beyond it
-_STEP = 0.015  # largest step beyond a crossing, as a share of the box's side
-_NEW = 1e-5  # share of a crossing's kappa that must be new for the crossing to tell something
+_REACH = 6.0  # how far to look for the fold beyond a crossing, in steps beyond it
+_STEP = 0.004  # largest step beyond a crossing, as a share of the box's side; noise makes it longer
+_NEAR = 0.01  # how near a bend must be to where it is expected, as a share of what is seen around it
+_NEW = 1e-4  # share of a crossing's kappa that must be new for the crossing to tell something
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,13 +40,25 @@ class Traced:
     sound: np.ndarray
 
 
-def trace(oracle: Oracle, known: Known, folds: FoldPoints, low: np.ndarray, high: np.ndarray, draw: QueryDraws):
+Doubt = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""theta [P, m] and basis [P, R, m] of partly known units -> which of them cannot be units of the next layer: [P]."""
+
+
+def trace(
+    oracle: Oracle,
+    known: Known,
+    folds: FoldPoints,
+    low: np.ndarray,
+    high: np.ndarray,
+    draw: QueryDraws,
+    doubt: Doubt | None = None,
+) -> Traced:
     """Follow the folds through P points as far as they tell more of their units' coefficients."""
     if not known.layers:
         theta = np.concatenate([folds.normals, -(folds.normals * folds.points).sum(1)[:, None]], axis=1)
         p, m = theta.shape
         return Traced(theta, np.zeros((p, 0, m)), np.full(p, m), np.ones(p, bool))
-    return _Walk(oracle, known, folds, low, high, draw).done()
+    return _Walk(oracle, known, folds, low, high, draw).done(doubt)
 
 
 class _Walk:
@@ -74,11 +89,13 @@ class _Walk:
         self.rank = sound.sum(1)
         self.basis[:, : s.shape[1]] = v * sound[..., None]
 
-    def done(self) -> Traced:
-        for _ in range(_STEPS):
+    def done(self, doubt: Doubt | None) -> Traced:
+        for step in range(_STEPS):
             active = np.flatnonzero(self._going())
             if not len(active):
                 break
+            if doubt is not None and step % _CHECKED == _CHECKED - 1:
+                self.failed[active[doubt(self.theta[active], self.basis[active])]] = _STEPS
             self._step(active)
         return Traced(self.theta, self.basis, self.rank, self._sound())
 
@@ -104,15 +121,17 @@ class _Walk:
         slope = unit_slopes(self.known, Region(at.units[good], at.gates[good]), plan.unit)
         rise = np.sign((slope * plan.direction).sum(1))
         beta = rise * (self.theta[active] * kappa).sum(1)
+        on_fold = self.x[active] + plan.first[:, None] * plan.direction
         if tells.any():
             some = np.flatnonzero(tells)
-            measured = _beyond(self, active[some], plan.chosen(some), slope[some])
+            measured, found = _beyond(self, active[some], plan.chosen(some), slope[some])
             beta[some] = measured
             met = np.isfinite(measured)
+            on_fold[some[met]] = found[met]
             self.good[active[some[met]]] += 1
             self.failed[active[some[~met]]] += 1
             self._learn(active[some[met]], kappa[some[met]], new[some[met]], (rise * beta)[some[met]])
-        self._move(active, plan, slope, beta)
+        self._move(active, plan, slope, beta, on_fold)
 
     def _new(self, active: np.ndarray, kappa: np.ndarray) -> np.ndarray:
         """The part of every kappa [P, K, m] outside what is determined."""
@@ -150,11 +169,12 @@ class _Walk:
         to_target = np.take_along_axis(time, target[..., None], 2)[..., 0]
         np.put_along_axis(time, unit[..., None], np.inf, 2)
         gap = np.minimum(time.min(2), wall) - first
+        depth = gap * np.abs(np.take_along_axis(rate, unit[..., None], 2)[..., 0])
         possible = (first < wall) & (gap > 1e-6) & (length[..., 0] > 1e-9)
         told = np.take_along_axis(fresh, unit, 1) & possible
         soon = 1 / (1e-3 + np.where(np.isfinite(to_target), to_target, np.inf))
         chance = np.abs(self.draw.normals(*first.shape))
-        score = np.where(told, 1e6 + np.minimum(gap, 1e3), np.where(possible, 1e-3 + chance * soon, -1.0))
+        score = np.where(told, 1e6 + np.minimum(depth, 1e3), np.where(possible, 1e-3 + chance * soon, -1.0))
         best = score.argmax(1)
         rows = np.arange(p)
         ok = score[rows, best] >= 0
@@ -180,14 +200,16 @@ class _Walk:
         move[:, _DIRECTIONS:] += towards
         return move, np.concatenate([aim[:, np.arange(_DIRECTIONS) % count], aim], axis=1)
 
-    def _move(self, active: np.ndarray, plan: "_Plan", slope: np.ndarray, beta: np.ndarray) -> None:
-        """Go on beyond the crossing, where the fold has the new form; stay where that leaves the expected region."""
+    def _move(self, active: np.ndarray, plan: "_Plan", slope: np.ndarray, beta: np.ndarray, on_fold: np.ndarray) -> None:
+        """Go on beyond the crossing, where the fold has the new form; stay where that leaves the expected region.
+
+        on_fold: points [P, d] of the fold at the crossing or a little beyond.
+        """
         with np.errstate(invalid="ignore"):
             n = self.n[active] + beta[:, None] * slope
-        meeting = self.x[active] + plan.first[:, None] * plan.direction
         size = np.square(n).sum(1)
         ahead = plan.direction - n * ((n * plan.direction).sum(1) / np.where(size > 0, size, 1.0))[:, None]
-        x = meeting + plan.beyond[:, None] * ahead
+        x = on_fold + plan.beyond[:, None] * ahead
         before, after = region(self.known, self.x[active]), region(self.known, np.nan_to_num(x))
         expected = before.gates.copy()
         rows = np.arange(len(active))
@@ -211,38 +233,41 @@ class _Plan:
         return _Plan(self.direction[some], self.unit[some], self.first[some], self.beyond[some])
 
 
-def _beyond(walk: _Walk, who: np.ndarray, plan: _Plan, slope: np.ndarray) -> np.ndarray:
-    """The multiple of each crossed unit's slope that the normal gains, from the fold found beyond; NaN where none is.
+def _beyond(walk: _Walk, who: np.ndarray, plan: _Plan, slope: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The multiple of each crossed unit's slope that the normal gains, [B], NaN where no fold is found beyond, and a
+    point of the fold there, [B, d].
 
     The fold is looked for along lines parallel to the crossed fold; a bend is the fold's where half as far beyond the
-    crossing another lies at half the distance.
+    crossing another lies at half the distance. Both together tell the slope, whatever the error of the crossing.
     """
     n, v = walk.n[who], plan.direction
     w = slope / np.maximum(np.linalg.norm(slope, axis=1), 1e-300)[:, None]
     across = n - (n * w).sum(1)[:, None] * w
     size = np.linalg.norm(across, axis=1)
     across /= np.maximum(size, 1e-300)[:, None]
-    side = float((walk.high - walk.low).mean())
-    step = np.minimum(plan.beyond, _STEP * side)
+    noisy = min(max(1.0, 1e11 * walk.oracle.rounding / max(walk.oracle.largest, 1e-300)), 10.0)
+    step = np.minimum(plan.beyond, noisy * _STEP * float((walk.high - walk.low).mean()))
     meeting = walk.x[who] + plan.first[:, None] * v
     middle = meeting + step[:, None] * v
     reach = np.minimum(_REACH * step, _room(middle, across, walk.low, walk.high))
-    out = np.full(len(who), np.nan)
+    out, points = np.full(len(who), np.nan), middle.copy()
     usable = np.flatnonzero((size > 1e-6 * np.linalg.norm(n, axis=1)) & (reach > 0.01 * step))
     if not len(usable):
-        return out
+        return out, points
     start = middle[usable] - reach[usable, None] * across[usable]
     met = bends(walk.oracle, start, 2 * reach[usable, None] * across[usable], pieces=2)
     owner = usable[met.line]
     moved = reach[owner] * (2 * met.t - 1)
     half = meeting[owner] + 0.5 * step[owner, None] * v[owner] + 0.5 * moved[:, None] * across[owner]
-    same = kinks(walk.oracle, half, across[owner], 0.05 * step[owner])
-    owner, moved = owner[same], moved[same]
+    same, offset = kinks(walk.oracle, half, across[owner], 0.05 * step[owner])
+    owner, moved, offset = owner[same], moved[same], offset[same]
     alone = np.bincount(owner, minlength=len(who))[owner] == 1
-    owner, moved = owner[alone], moved[alone]
+    owner, moved, offset = owner[alone], moved[alone], offset[alone]
     rate = (slope[owner] * v[owner]).sum(1)
-    out[owner] = -moved * size[owner] / (step[owner] * rate)
-    return out
+    turned = (moved - (0.5 * moved + offset)) / (0.5 * step[owner])
+    out[owner] = -turned * size[owner] / rate
+    points[owner] += moved[:, None] * across[owner]
+    return out, points
 
 
 def _room(at: np.ndarray, n: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
@@ -251,22 +276,31 @@ def _room(at: np.ndarray, n: np.ndarray, low: np.ndarray, high: np.ndarray) -> n
         return (np.minimum(high - at, at - low) / np.abs(n)).min(1)
 
 
-def kinks(oracle: Oracle, points: np.ndarray, direction: np.ndarray, half: np.ndarray) -> np.ndarray:
-    """Whether the black box bends at points [N, d] along directions, seen within half [N] of them: bool [N].
+def kinks(
+    oracle: Oracle, points: np.ndarray, direction: np.ndarray, half: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Whether the black box bends near points [N, d] along directions, bool [N], and how far from them, [N].
 
-    Where the sides are bent themselves, half is made smaller.
+    Near is within a hundredth of half [N]; where the sides of a bend are bent themselves, half is made smaller.
     """
-    yes, left, half = np.zeros(len(points), bool), np.arange(len(points)), half.copy()
+    yes, offset = np.zeros(len(points), bool), np.zeros(len(points))
+    left, half = np.arange(len(points)), half.copy()
     for _ in range(4):
         if not len(left):
             break
-        steps = half[left][:, None] * np.array([-1.0, -0.5, -0.01, 0.01, 0.5, 1.0])
+        steps = half[left][:, None] * np.array([-1.0, -0.5, -_NEAR, _NEAR, 0.5, 1.0])
         at = points[left][:, None] + steps[..., None] * direction[left][:, None]
         y = oracle.values(at.reshape(-1, points.shape[1])).reshape(len(left), 6, -1)
-        bent = np.abs(np.stack([y[:, 0] - y[:, 1] - (y[:, 1] - y[:, 2]) / 0.98, y[:, 5] - y[:, 4] - (y[:, 4] - y[:, 3]) / 0.98]))
-        clean = bent.max((0, 2)) <= 16 * oracle.rounding
-        turn = np.abs((y[:, 5] - y[:, 4]) - (y[:, 1] - y[:, 0])).max(1) > 40 * oracle.rounding
-        yes[left[clean & turn]] = True
+        before, after = y[:, 1] - y[:, 0], y[:, 5] - y[:, 4]  # over half of half
+        bent = np.stack([y[:, 2] - y[:, 1] - (1 - 2 * _NEAR) * before, y[:, 4] - y[:, 3] - (1 - 2 * _NEAR) * after])
+        clean = np.abs(bent).max((0, 2)) <= 16 * oracle.rounding
+        best = np.abs(after - before).argmax(1)[:, None]
+        turn, gap = (
+            np.take_along_axis(a, best, 1)[:, 0] for a in (after - before, (y[:, 4] - after) - (y[:, 1] + before))
+        )
+        good = clean & (np.abs(turn) > 40 * oracle.rounding)
+        yes[left[good]] = True
+        offset[left[good]] = (-gap / np.where(turn == 0, 1.0, turn) * 0.5 * half[left])[good]
         left = left[~clean]
         half[left] *= 0.2
-    return yes
+    return yes, offset

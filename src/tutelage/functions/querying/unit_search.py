@@ -1,6 +1,7 @@
 """The units of the next layer: bends along lines gathered into folds, each with the coefficients of its unit."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from tutelage.functions.querying.tracing import trace
 _MISSES = 0.05  # share of a fold that may be invisible where it should be seen
 _LEAST = 3  # bends that a fold must explain
 _FIXED = 1e-6  # share of a feature vector outside what is determined at which F is not known
+_ALIKE = 1e-6  # singular values below count as zero where two pieces of a fold are compared
 _BATCH = 96  # starting points at most at a time
 
 
@@ -55,6 +57,20 @@ class Units:
             bases.append(v[:rank])
         return Units(np.array(theta).reshape(len(theta), matrix.shape[1]), tuple(bases))
 
+    def united(self) -> "Units":
+        """Pieces of one unit put together."""
+        kept: list[tuple[np.ndarray, np.ndarray]] = []
+        for i in np.argsort([-len(b) for b in self.bases], kind="stable"):
+            theta, basis = self.theta[i], self.bases[i]
+            for j, one in enumerate(kept):
+                both = merged(*one, theta, basis)
+                if both is not None:
+                    kept[j] = both
+                    break
+            else:
+                kept.append((theta, basis))
+        return Units(np.array([t for t, _ in kept]).reshape(len(kept), -1), tuple(b for _, b in kept))
+
     @property
     def determined(self) -> np.ndarray:
         """Which units have no open coefficient: bool [K]."""
@@ -90,7 +106,7 @@ def find_units(
         if not len(folds):
             barren += len(start)
             continue
-        traced = trace(oracle, known, folds, setting.low, setting.high, draw)
+        traced = trace(oracle, known, folds, setting.low, setting.high, draw, partial(_doubtful, lines, phi, setting))
         barren += len(start)
         order = np.lexsort((folds.error, -traced.rank))
         for i in order[traced.sound[order]]:
@@ -99,11 +115,52 @@ def find_units(
             if mine is None or (mine & free).sum() < max(1, 0.5 * (mine & lines.bend).sum()):
                 continue
             theta = _sharpened(phi[mine], theta)
-            found.append((theta, basis if len(basis) else np.eye(len(theta))))
+            basis = basis if len(basis) else np.eye(len(theta))
             free &= ~_own(known, lines, phi, theta, basis, setting)
+            place = len(found)
+            for j, one in enumerate(found):
+                both = merged(*one, theta, basis)
+                if both is not None and _accepted(oracle, known, lines, phi, *both, setting) is not None:
+                    place, (theta, basis) = j, both
+                    free &= ~_own(known, lines, phi, theta, basis, setting)
+                    break
+            found[place : place + 1] = [(theta, basis)]
             barren = 0
     m = phi.shape[1]
     return Units(np.array([t for t, _ in found]).reshape(len(found), m), tuple(b for _, b in found)), free
+
+
+def merged(theta: np.ndarray, basis: np.ndarray, other: np.ndarray, more: np.ndarray):
+    """What two pieces of a fold, each with what it determines, tell together, or None if they are not of one unit.
+
+    Both determine a unit up to scale. Where what they determine has two dimensions or more in common, they agree there
+    up to scale only if the unit is the same.
+    """
+    m = len(theta)
+    if len(basis) == m and len(more) == m:
+        return None
+    everything = np.linalg.svd(np.concatenate([basis, more]), compute_uv=False)
+    known = int((everything > _ALIKE).sum())
+    if len(basis) + len(more) - known < 2:
+        return None
+    across = [_without(rows, one) for rows, one in ((basis, theta), (more, other))]
+    _, s, v = np.linalg.svd(np.concatenate(across), full_matrices=True)
+    rank = int((s > _ALIKE).sum())
+    if rank != known - 1:
+        return None
+    # what is open to both is orthogonal to all that is known; the unit is the one direction left
+    _, s, v = np.linalg.svd(np.concatenate([basis, more]), full_matrices=False)
+    span = v[:known]
+    inside = np.concatenate(across) @ span.T
+    unit = np.linalg.svd(inside, full_matrices=True)[2][-1] @ span
+    return unit * np.sign(unit @ theta + 1e-300) * np.linalg.norm(theta), span
+
+
+def _without(basis: np.ndarray, theta: np.ndarray) -> np.ndarray:
+    """An orthonormal basis of the part of a row space that is orthogonal to theta."""
+    inside = basis @ theta
+    turn = np.linalg.svd(inside[None] / np.linalg.norm(inside), full_matrices=True)[2][1:]
+    return turn @ basis
 
 
 def _next_line(lines: Lines, waiting: np.ndarray) -> np.ndarray:
@@ -141,9 +198,32 @@ def _accepted(oracle, known, lines: Lines, phi, theta, basis, setting: UnitSearc
     return mine if hits >= _LEAST and misses <= _MISSES * (hits + misses) else None
 
 
+def _doubtful(lines: Lines, phi: np.ndarray, setting: UnitSearchSetting, theta: np.ndarray, basis: np.ndarray):
+    """Which of P partly known units should have been met along the lines where they were not: bool [P]."""
+    pieces = lines.pieces(0.0)
+    out = np.zeros(len(theta), bool)
+    for i, (one, rows) in enumerate(zip(theta, basis, strict=True)):
+        value, fixed = phi @ one, _fixed(phi, rows[rows.any(1)])
+        scale = setting.near * np.linalg.norm(phi, axis=1) * np.linalg.norm(one)
+        clear = fixed & (np.abs(value) > scale)
+        misses = ((value[pieces] * value[pieces + 1] < 0) & clear[pieces] & clear[pieces + 1]).sum()
+        hits = (fixed & lines.bend & (np.abs(value) < 1e-2 * scale)).sum()
+        out[i] = misses >= 4 and misses > 0.25 * (hits + misses)
+    return out
+
+
 def _sharpened(phi: np.ndarray, theta: np.ndarray) -> np.ndarray:
-    """The coefficients moved as little as possible so that the fold passes through its points, features phi [P, m]."""
-    size = np.linalg.norm(phi, axis=0)
-    scaled = phi / np.where(size > 0, size, 1.0)
-    move = np.linalg.lstsq(scaled, -(phi @ theta), rcond=1e-4)[0]
-    return theta + move / np.where(size > 0, size, 1.0)
+    """The coefficients moved as little as possible so that the fold passes through its points, features phi [P, m].
+
+    Points much farther away than most belong to other folds that pass by.
+    """
+    for _ in range(2):
+        away = np.abs(phi @ theta)
+        near = phi[away <= 8 * np.median(away)]
+        size = np.maximum(np.linalg.norm(near, axis=0), 1e-9 * np.linalg.norm(near))
+        move = np.linalg.lstsq(near / size, -(near @ theta), rcond=1e-4)[0] / size
+        trial = theta + move
+        if np.median(np.abs(phi @ trial)) >= np.median(away):
+            break
+        theta = trial
+    return theta
