@@ -20,7 +20,7 @@ from tutelage.functions.querying.oracle import Oracle
 _DIRECTIONS = 24  # drawn at every step, besides those towards units not crossed so far
 _CHECKED = 6  # crossings between checks whether a fold can be one of the next layer
 _STEPS = 300  # crossings at most
-_BARREN = 40  # crossings in a row that tell nothing new before a fold is left
+_BARREN = 30  # crossings in a row that tell nothing new before a fold is left
 _FAILURES = 4  # more failed crossings than good ones and this give a fold up
 _REACH = 6.0  # how far to look for the fold beyond a crossing, in steps beyond it
 _STEP = 0.004  # largest step beyond a crossing, as a share of the box's side; noise makes it longer
@@ -65,7 +65,7 @@ class _Walk:
     """The state of folds that are followed."""
 
     def __init__(self, oracle, known, folds, low, high, draw) -> None:
-        self.oracle, self.known, self.low, self.high, self.draw = oracle, known, low, high, draw
+        self.oracle, self.known, self.low, self.high, self.draw = oracle, known, low, high, draw.generator()
         self.x, self.n = folds.points.copy(), folds.normals.copy()
         p, d = self.x.shape
         self.m = known.count(d)
@@ -173,7 +173,7 @@ class _Walk:
         possible = (first < wall) & (gap > 1e-6) & (length[..., 0] > 1e-9)
         told = np.take_along_axis(fresh, unit, 1) & possible
         soon = 1 / (1e-3 + np.where(np.isfinite(to_target), to_target, np.inf))
-        chance = np.abs(self.draw.normals(*first.shape))
+        chance = np.abs(self.draw.standard_normal(first.shape))
         score = np.where(told, 1e6 + np.minimum(depth, 1e3), np.where(possible, 1e-3 + chance * soon, -1.0))
         best = score.argmax(1)
         rows = np.arange(p)
@@ -188,14 +188,14 @@ class _Walk:
     def _directions(self, active: np.ndarray, at: Region, fresh: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Directions [P, T, d]: some at random, some towards known folds that would tell something; and their aims."""
         p, d = self.x[active].shape
-        wanted = fresh + 1e-3 * np.abs(self.draw.normals(*fresh.shape))
+        wanted = fresh + 1e-3 * self.draw.random(fresh.shape)
         count = min(_DIRECTIONS, fresh.shape[1])
         aim = np.argsort(-wanted, axis=1)[:, :count]
         flat = Region(np.repeat(at.units, count, 0), np.repeat(at.gates, count, 0))
         slope = unit_slopes(self.known, flat, aim.ravel()).reshape(p, count, d)
         towards = -np.sign(np.take_along_axis(at.units, aim, 1))[..., None] * slope
         towards /= np.maximum(np.linalg.norm(towards, axis=-1, keepdims=True), 1e-300)
-        move = self.draw.normals(p, _DIRECTIONS + count, d) / d**0.5
+        move = self.draw.standard_normal((p, _DIRECTIONS + count, d)) / d**0.5
         move[:, _DIRECTIONS:] *= 0.3
         move[:, _DIRECTIONS:] += towards
         return move, np.concatenate([aim[:, np.arange(_DIRECTIONS) % count], aim], axis=1)

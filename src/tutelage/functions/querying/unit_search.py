@@ -17,6 +17,7 @@ _LEAST = 3  # bends that a fold must explain
 _FIXED = 1e-6  # share of a feature vector outside what is determined at which F is not known
 _ALIKE = 1e-6  # singular values below count as zero where two pieces of a fold are compared
 _BATCH = 96  # starting points at most at a time
+_TOGETHER = 16  # starting points at least at a time, where folds are followed
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ def find_units(
     tried = np.zeros(len(free), bool)
     barren = 0
     while barren < attempts and (free & ~tried).any():
-        start = _next_line(lines, free & ~tried)
+        start = _next_starts(lines, free & ~tried, _TOGETHER if known.layers else 1)
         tried[start] = True
         folds = with_normals(oracle, known, lines, start)
         if not len(folds):
@@ -163,11 +164,15 @@ def _without(basis: np.ndarray, theta: np.ndarray) -> np.ndarray:
     return turn @ basis
 
 
-def _next_line(lines: Lines, waiting: np.ndarray) -> np.ndarray:
-    """The waiting knots of the line that has most of them: they belong to different folds, or nearly so."""
+def _next_starts(lines: Lines, waiting: np.ndarray, least: int) -> np.ndarray:
+    """Waiting knots of the lines that have most of them, at least so many where there are: those of one line belong
+    to different folds, or nearly so.
+    """
     knots = np.flatnonzero(waiting)
     count = np.bincount(lines.line[knots])
-    return knots[lines.line[knots] == count.argmax()][:_BATCH]
+    order = np.argsort(-count, kind="stable")
+    enough = order[: 1 + int(np.searchsorted(np.cumsum(count[order]), least))]
+    return knots[np.isin(lines.line[knots], enough)][:_BATCH]
 
 
 def _fixed(phi: np.ndarray, basis: np.ndarray) -> np.ndarray:
