@@ -31,6 +31,7 @@ LINES = 576
 """Lines along which bends are looked for at most; a ninth, then a third of them are tried first."""
 
 _EXACT = 1e-7  # a smaller unexplained share means that all folds are found
+_CHECKED = 1_500  # weights up to which each is checked for an effect
 _SEEN = 8_000  # points on which every weight should have an effect
 _DEEPEST = 8  # hidden layers looked for by default
 _FORMAT = "tutelage-identification-2"
@@ -277,7 +278,7 @@ def _finished(
 ) -> Reconstruction:
     """The network after its last steps, checked on fresh points; late: whether to leave out what can take long."""
     size = sum(w.size + b.size for w, b in peeled.layers)
-    points = sample(low, high, max(1_000, 5 * size // asked.outputs + 100), seed, "polish")
+    points = sample(low, high, min(max(1_000, 4 * size // asked.outputs + 100), 20_000), seed, "polish")
     half = len(points) // 5
     values = asked.values(points)
     layers = peeled.layers
@@ -289,7 +290,7 @@ def _finished(
     units = tuple(w.shape[1] - p for (w, _), p in zip(layers[:-1], peeled.passing, strict=True))
     unplaced = peeled.left / max(1, folds)
     notes = _notes(unexplained, _enough(asked), units, peeled, widths)
-    if not late and not any(peeled.passing) and (count := undetermined(layers, sample(low, high, _SEEN, seed, "seen"))):
+    if not late and size <= _CHECKED and not any(peeled.passing) and (count := undetermined(layers, sample(low, high, _SEEN, seed, "seen"))):
         notes += (f"{count} weights of the units found have no effect seen on {_SEEN} points, and may be wrong",)
     largest = float(np.abs(rest).max())
     network = _network(layers)
