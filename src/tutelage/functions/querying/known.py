@@ -8,6 +8,7 @@ with pre-activation u_j changes F by (theta . kappa_j) u_j: one number per cross
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,8 @@ class Known:
 
     below: tuple[Layer, ...] = ()
     top: Layer | None = None
+    open: Any = None
+    """The open weights of the top layer (OpenWeights), where there are any."""
 
     @cached_property
     def layers(self) -> tuple[Layer, ...]:
@@ -140,3 +143,26 @@ def slopes(known: Known, theta: np.ndarray, points: np.ndarray) -> np.ndarray:
     for k in reversed(range(len(known.below))):
         back = (back * at.gates[:, known.first[k] : known.first[k + 1]]) @ known.below[k][0].T
     return back
+
+
+def open_directions(known: Known, basis: np.ndarray) -> np.ndarray:
+    """Directions [q, m] of coefficients outside what is determined, rows of a basis [r, m].
+
+    A single feature, or what a unit of an unsigned top layer adds beyond its fold, |u| - u or |u| + u, is taken where
+    it is open as a whole; other directions are orthonormal.
+    """
+    m = basis.shape[1]
+    trials = np.eye(m)
+    if known.top is not None:
+        w, b = known.top
+        both = [np.concatenate([np.eye(len(b)), side * w.T, side * b[:, None]], axis=1) for side in (-1.0, 1.0)]
+        trials = np.concatenate([*both, trials])
+    trials = trials / np.linalg.norm(trials, axis=1, keepdims=True)
+    trials = trials[np.linalg.norm(trials @ basis.T, axis=1) < 1e-6]
+    outside = np.eye(m) - basis.T @ basis
+    if len(trials):
+        _, s, v = np.linalg.svd(trials, full_matrices=False)
+        span = v[s > 1e-6]
+        outside = outside - span.T @ span
+    _, s, v = np.linalg.svd(outside)
+    return np.concatenate([trials, v[s > 0.5]])

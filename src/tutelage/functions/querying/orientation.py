@@ -7,6 +7,9 @@ that are always active add): linear equations in the signs s. The signs that lea
 import numpy as np
 from scipy.linalg import qr
 
+from tutelage.functions.querying.known import Layer
+from tutelage.functions.querying.open_weights import OpenWeights
+
 _SEARCHED = 18  # signs left open by linear equations that are tried out
 _ALL = 11  # signs of which all choices are tried where some units are always active
 
@@ -31,28 +34,41 @@ def by_readers(w: np.ndarray, alpha: np.ndarray, beta: np.ndarray, tolerance: fl
     return signs, rest
 
 
-def by_equations(w: np.ndarray, b: np.ndarray, theta: np.ndarray, bases, tolerance: float) -> np.ndarray | None:
-    """Signs [n] of a layer whose readers [K, m] may be known in part only, or None if no signs explain them all.
+def by_equations(
+    layer: Layer, open_weights: OpenWeights, theta: np.ndarray, bases: tuple[np.ndarray, ...], tolerance: float
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Signs [n] of a layer, and what its open weights add to its readers [Q], or None if nothing explains all readers.
 
-    bases: per reader rows [r, m] of what is determined. Where the coefficient of |u_i| is open, u_i has one sign all
-    along the reader's fold and adds a multiple of u_i: it is left free, as is the reader's bias.
+    theta: readers [K, m], which may be known in part only; bases: per reader rows [r, m] of what is determined. Where
+    a reader's coefficient of |u_i| is open, u_i has one sign all along its fold and adds a multiple of u_i: it is left
+    free, as is the reader's bias.
     """
+    w, b = layer
     n = w.shape[1]
-    system, right, scale = [], [], 0.0
+    if len(open_weights):
+        full = np.concatenate([w, b[None]])
+        np.subtract.at(full.T, open_weights.unit, open_weights.taken[:, None] * open_weights.direction)
+        w, b = full[:-1], full[-1]
+    system, added, right, scale = [], [], [], 0.0
     for one, rows in zip(theta, bases, strict=True):
         alpha, linear = one[:n], rows[:, n:-1] @ w + rows[:, -1:] * b
-        hidden = (np.eye(n) - rows[:, :n].T @ rows[:, :n]).diagonal()
-        open_ones = hidden > 1e-9
-        free = np.concatenate([linear[:, open_ones], rows[:, -1:]], axis=1)
-        value = rows @ one - rows[:, :n] @ np.where(open_ones, 0.0, alpha)
+        hidden = 1.0 - np.square(rows[:, :n]).sum(0) > 1e-9
+        extra = rows[:, n:] @ open_weights.direction.T
+        free = np.concatenate([linear[:, hidden], extra[:, hidden[open_weights.unit]], rows[:, -1:]], axis=1)
+        alpha = np.where(hidden, 0.0, alpha)
         u, s, _ = np.linalg.svd(free, full_matrices=True)
         clear = u[:, int((s > 1e-9).sum()) :].T
-        system.append(clear @ (linear * np.where(open_ones, 0.0, alpha)))
-        right.append(clear @ value)
+        system.append(clear @ (linear * alpha))
+        added.append(clear @ (extra * alpha[open_weights.unit]))
+        right.append(clear @ (rows @ one - rows[:, :n] @ alpha))
         scale += float(np.square(rows @ one).sum())
-    signs = _solved(np.concatenate(system), np.concatenate(right), tolerance)
-    rest = np.concatenate(system) @ signs - np.concatenate(right)
-    return signs if np.linalg.norm(rest) <= 10 * tolerance * scale**0.5 else None
+    a, p, y = np.concatenate(system), np.concatenate(added), np.concatenate(right)
+    u, s, _ = np.linalg.svd(p, full_matrices=True)
+    clear = u[:, int((s > 1e-9 * max(1.0, s.max(initial=0.0))).sum()) :].T
+    signs = _solved(clear @ a, clear @ y, tolerance)
+    more = np.linalg.lstsq(p, y - a @ signs, rcond=1e-9)[0] if p.shape[1] else np.zeros(0)
+    rest = a @ signs + p @ more - y
+    return (signs, more) if np.linalg.norm(rest) <= 10 * tolerance * scale**0.5 else None
 
 
 def _fewest(w: np.ndarray, alpha: np.ndarray, beta: np.ndarray, signs: np.ndarray) -> np.ndarray:

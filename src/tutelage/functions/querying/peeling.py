@@ -8,9 +8,10 @@ import numpy as np
 from tutelage.functions.querying._stream import QueryDraws
 from tutelage.functions.querying.known import Known, Layer, features
 from tutelage.functions.querying.lines import Lines, sample
+from tutelage.functions.querying.open_weights import filled, nothing_open
 from tutelage.functions.querying.oracle import Oracle, Spent
 from tutelage.functions.querying.orientation import by_equations, by_readers
-from tutelage.functions.querying.polish import least_squares, outputs, polished
+from tutelage.functions.querying.polish import least_squares, outputs, parameters, polished
 from tutelage.functions.querying.unit_search import Units, UnitSearchSetting, find_units
 
 _ATTEMPTS = 48  # starting points without a new unit before a layer is taken for complete
@@ -80,7 +81,7 @@ def peel(
         if best.unexplained <= enough:
             break
         try:
-            known, state, free, found = _next_layer(oracle, known, state, lines, free, setting, draw, memory)
+            known, state, free, found = _next_layer(oracle, known, state, lines, free, setting, draw, points, memory)
         except Spent:
             break
         if not found:
@@ -88,7 +89,7 @@ def peel(
         now = _with_output(known, state, points, values, setting, oracle.rounding)
         best = replace(now if now.unexplained <= best.unexplained else best, left=int(free.sum()))
     open_end = best.unexplained < _HOPELESS and (best.unexplained > enough or any(best.passing))
-    if open_end and not oracle.spent:
+    if open_end and not oracle.spent and parameters(best.layers) * 2 <= values.size:
         best = _last_steps(best, points, values, setting, oracle.rounding, enough)
     return best
 
@@ -110,6 +111,7 @@ def _next_layer(
     free: np.ndarray,
     setting: UnitSearchSetting,
     draw: QueryDraws,
+    points: np.ndarray,
     memory: Memory,
 ) -> tuple[Known, Peeled, np.ndarray, bool]:
     """One more hidden layer, the bends it leaves, and whether a unit was found."""
@@ -120,9 +122,11 @@ def _next_layer(
     if known.top is not None:
         known, state, units = _oriented(known, state, units, setting)
         units = units.united()
-    theta = units.theta
+    theta, left_open = filled(known, units, features(known, points))
     size = np.linalg.norm(theta[:, :-1], axis=1)
-    known = replace(known, top=((theta[:, :-1] / size[:, None]).T, theta[:, -1] / size))
+    top = (theta[:, :-1] / size[:, None]).T, theta[:, -1] / size
+    left_open = replace(left_open, taken=left_open.taken / size[left_open.unit])
+    known = replace(known, top=top, open=left_open)
     return known, replace(state, layers=known.below, passing=(*state.passing, 0)), free, True
 
 
@@ -139,14 +143,21 @@ def _oriented(
     n = w.shape[1]
     sure = units.determined if units.determined.any() else np.ones(len(units), bool)
     alpha, beta = units.theta[sure, :n], units.theta[sure, n:-1]
-    signs = by_equations(w, b, units.theta, units.bases, 100 * setting.tolerance)
-    rest = np.zeros((1, len(w)))
-    if signs is None:
+    left_open = known.open if known.open is not None else nothing_open(len(w) + 1)
+    told = by_equations((w, b), left_open, units.theta, units.bases, 100 * setting.tolerance)
+    full, reads = np.concatenate([w, b[None]]), np.zeros((len(w) + 1, n))
+    if told is None:
         signs, rest = by_readers(w, alpha, beta, 100 * setting.tolerance)
-    w, b = w * signs, b * signs
+    else:
+        (signs, more), rest = told, np.zeros((1, len(w)))
+        k, side = left_open.unit, left_open.side
+        moved = np.where(signs[k] == side, (more * side - left_open.taken) / 2, 0.0)  # true less taken weight
+        np.add.at(full.T, k, moved[:, None] * left_open.direction)
+        np.add.at(reads.T, k, (side * moved)[:, None] * left_open.direction)
+    w, b = full[:-1] * signs, full[-1] * signs
     _, s, v = np.linalg.svd(rest, full_matrices=False)
     rank = int((s > 100 * setting.tolerance * max(np.linalg.norm(beta), np.linalg.norm(alpha))).sum())
-    matrix = np.concatenate([np.eye(n) / 2, w / 2, b[None] / 2])
+    matrix = np.concatenate([np.eye(n), full * signs + reads]) / 2
     if rank:
         ways = v[:rank].T
         shift = 1.0 - _least(known.below, ways, setting)

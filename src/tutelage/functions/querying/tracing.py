@@ -24,6 +24,7 @@ _BARREN = 30  # crossings in a row that tell nothing new before a fold is left
 _FAILURES = 4  # more failed crossings than good ones and this give a fold up
 _REACH = 6.0  # how far to look for the fold beyond a crossing, in steps beyond it
 _STEP = 0.004  # largest step beyond a crossing, as a share of the box's side; noise makes it longer
+_SHALLOW = 1e-4  # least room beyond a crossing that is measured, as a share of the box's side
 _NEAR = 0.01  # how near a bend must be to where it is expected, as a share of what is seen around it
 _NEW = 1e-4  # share of a crossing's kappa that must be new for the crossing to tell something
 
@@ -171,7 +172,8 @@ class _Walk:
         gap = np.minimum(time.min(2), wall) - first
         depth = gap * np.abs(np.take_along_axis(rate, unit[..., None], 2)[..., 0])
         possible = (first < wall) & (gap > 1e-6) & (length[..., 0] > 1e-9)
-        told = np.take_along_axis(fresh, unit, 1) & possible
+        told = np.take_along_axis(fresh, unit, 1) & possible & (gap > _SHALLOW * float((self.high - self.low).mean()))
+        possible &= ~np.take_along_axis(fresh, unit, 1) | told
         soon = 1 / (1e-3 + np.where(np.isfinite(to_target), to_target, np.inf))
         chance = np.abs(self.draw.standard_normal(first.shape))
         score = np.where(told, 1e6 + np.minimum(depth, 1e3), np.where(possible, 1e-3 + chance * soon, -1.0))

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 
 from tutelage.functions.querying._stream import QueryDraws
-from tutelage.functions.querying.known import Known, features, slopes
+from tutelage.functions.querying.known import Known, features, open_directions, slopes
 from tutelage.functions.querying.lines import Lines
 from tutelage.functions.querying.normals import with_normals
 from tutelage.functions.querying.oracle import Oracle
@@ -16,6 +16,7 @@ _MISSES = 0.05  # share of a fold that may be invisible where it should be seen
 _LEAST = 3  # bends that a fold must explain
 _FIXED = 1e-6  # share of a feature vector outside what is determined at which F is not known
 _ALIKE = 1e-6  # singular values below count as zero where two pieces of a fold are compared
+_VOTES = 3  # bends that must agree on a weight
 _BATCH = 96  # starting points at most at a time
 _TOGETHER = 16  # starting points at least at a time, where folds are followed
 
@@ -127,8 +128,25 @@ def find_units(
                     break
             found[place : place + 1] = [(theta, basis)]
             barren = 0
+        for j, one in enumerate(found):
+            told = _voted(known, phi[free], *one)
+            if told is not None and _accepted(oracle, known, lines, phi, *told, setting) is not None:
+                found[j] = told
+                free &= ~_own(known, lines, phi, *told, setting)
+    found = _distinct(known, lines, phi, found, setting)
     m = phi.shape[1]
     return Units(np.array([t for t, _ in found]).reshape(len(found), m), tuple(b for _, b in found)), free
+
+
+def _distinct(known: Known, lines: Lines, phi: np.ndarray, found: list, setting: UnitSearchSetting) -> list:
+    """The units without those whose bends belong to units that are known better."""
+    own = [_own(known, lines, phi, *one, setting) for one in found]
+    claimed, kept = np.zeros(len(phi), bool), []
+    for i in sorted(range(len(found)), key=lambda i: (-len(found[i][1]), -int(own[i].sum()))):
+        if (own[i] & ~claimed).sum() >= max(_LEAST, 0.3 * own[i].sum()):
+            kept.append(i)
+            claimed |= own[i]
+    return [found[i] for i in sorted(kept)]
 
 
 def merged(theta: np.ndarray, basis: np.ndarray, other: np.ndarray, more: np.ndarray):
@@ -162,6 +180,28 @@ def _without(basis: np.ndarray, theta: np.ndarray) -> np.ndarray:
     inside = basis @ theta
     turn = np.linalg.svd(inside[None] / np.linalg.norm(inside), full_matrices=True)[2][1:]
     return turn @ basis
+
+
+def _voted(known: Known, phi: np.ndarray, theta: np.ndarray, basis: np.ndarray):
+    """A unit with one more coefficient: the one with which its fold passes through several bends left over, or None.
+
+    phi: features [N, m] at the bends left over.
+    """
+    if len(basis) == len(theta) or not len(phi):
+        return None
+    directions = open_directions(known, basis)
+    parts = phi @ directions.T
+    moving = np.abs(parts) > 1e-6 * np.linalg.norm(phi, axis=1)[:, None]
+    for j, direction in enumerate(directions):
+        some = moving[:, j] & (moving.sum(1) == 1)
+        weight = np.sort(-(phi[some] @ theta) / parts[some, j])
+        near = weight[_VOTES - 1 :] - weight[: len(weight) - _VOTES + 1] if len(weight) >= _VOTES else np.zeros(0)
+        agree = np.flatnonzero(near <= 1e-7 * np.abs(theta).max())
+        if len(agree):
+            rows = direction - (direction @ basis.T) @ basis
+            rows /= np.linalg.norm(rows)
+            return theta + weight[agree[0] + 1] * direction, np.concatenate([basis, rows[None]])
+    return None
 
 
 def _next_starts(lines: Lines, waiting: np.ndarray, least: int) -> np.ndarray:
