@@ -20,8 +20,8 @@ from tutelage.functions.querying.oracle import Oracle
 _DIRECTIONS = 24  # drawn at every step, besides those towards units not crossed so far
 _CHECKED = 6  # crossings between checks whether a fold can be one of the next layer
 _STEPS = 300  # crossings at most
-_BARREN = 30  # crossings in a row that tell nothing new before a fold is left
-_FAILURES = 4  # more failed crossings than good ones and this give a fold up
+_BARREN = 50  # crossings in a row that tell nothing new before a fold is left
+_FAILURES = 2  # more failed crossings than this and a quarter of the good ones: the fold is of a deeper unit
 _REACH = 6.0  # how far to look for the fold beyond a crossing, in steps beyond it
 _STEP = 0.004  # largest step beyond a crossing, as a share of the box's side; noise makes it longer
 _SHALLOW = 1e-4  # least room beyond a crossing that is measured, as a share of the box's side
@@ -101,7 +101,7 @@ class _Walk:
         return Traced(self.theta, self.basis, self.rank, self._sound())
 
     def _sound(self) -> np.ndarray:
-        return self.failed <= self.good + _FAILURES
+        return self.failed <= _FAILURES + self.good // 4
 
     def _going(self) -> np.ndarray:
         return (self.rank < self.m) & self._sound() & (self.barren < _BARREN)
