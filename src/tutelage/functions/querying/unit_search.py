@@ -16,7 +16,7 @@ _MISSES = 0.05  # share of a fold that may be invisible where it should be seen
 _LEAST = 3  # bends that a fold must explain
 _FIXED = 1e-6  # share of a feature vector outside what is determined at which F is not known
 _ALIKE = 1e-6  # singular values below count as zero where two pieces of a fold are compared
-_VOTES = 3  # bends that must agree on a weight
+_VOTES = 4  # bends that must agree on a weight
 _BATCH = 96  # starting points at most at a time
 _TOGETHER = 16  # starting points at least at a time, where folds are followed
 
@@ -194,10 +194,14 @@ def _voted(known: Known, phi: np.ndarray, theta: np.ndarray, basis: np.ndarray):
     moving = np.abs(parts) > 1e-6 * np.linalg.norm(phi, axis=1)[:, None]
     for j, direction in enumerate(directions):
         some = moving[:, j] & (moving.sum(1) == 1)
-        weight = np.sort(-(phi[some] @ theta) / parts[some, j])
+        weight = -(phi[some] @ theta) / parts[some, j]
+        order = np.argsort(weight)
+        weight, voters = weight[order], phi[some][order]
         near = weight[_VOTES - 1 :] - weight[: len(weight) - _VOTES + 1] if len(weight) >= _VOTES else np.zeros(0)
         agree = np.flatnonzero(near <= 1e-7 * np.abs(theta).max())
-        if len(agree):
+        # where one or two features move, folds of other units may agree by being parallel
+        agree = [a for a in agree if np.linalg.svd(voters[a : a + _VOTES], compute_uv=False)[2] > 1e-3]
+        if agree:
             rows = direction - (direction @ basis.T) @ basis
             rows /= np.linalg.norm(rows)
             return theta + weight[agree[0] + 1] * direction, np.concatenate([basis, rows[None]])
@@ -240,7 +244,8 @@ def _accepted(oracle, known, lines: Lines, phi, theta, basis, setting: UnitSearc
     clear = fixed & ~zero
     through = (value[pieces] * value[pieces + 1] < 0) & clear[pieces] & clear[pieces + 1]
     hits, misses = int(mine.sum()), int(through.sum())
-    return mine if hits >= _LEAST and misses <= _MISSES * (hits + misses) else None
+    least = _LEAST if len(basis) in (0, len(theta)) else 2 * _LEAST
+    return mine if hits >= least and misses <= _MISSES * (hits + misses) else None
 
 
 def _doubtful(lines: Lines, phi: np.ndarray, setting: UnitSearchSetting, theta: np.ndarray, basis: np.ndarray):
