@@ -15,6 +15,7 @@ from tutelage.functions.querying.polish import least_squares, outputs, parameter
 from tutelage.functions.querying.unit_search import Units, UnitSearchSetting, find_units
 
 _ATTEMPTS = 48  # starting points without a new unit before a layer is taken for complete
+_AGAIN = 16  # the same in later rounds
 _HOPELESS = 0.3  # a larger unexplained share is not polished
 _FITTED = 4_000  # values the output layer is fitted to
 
@@ -115,7 +116,9 @@ def _next_layer(
     memory: Memory,
 ) -> tuple[Known, Peeled, np.ndarray, bool]:
     """One more hidden layer, the bends it leaves, and whether a unit was found."""
-    units, free = find_units(oracle, known, lines, free, setting, draw, _ATTEMPTS, memory.recalled(known))
+    before = memory.recalled(known)
+    attempts = _ATTEMPTS if before is None else _AGAIN
+    units, free = find_units(oracle, known, lines, free, setting, draw, attempts, before)
     memory.keep(known, units)
     if not len(units):
         return known, state, free, False

@@ -19,7 +19,7 @@ from tutelage.functions.checks import Deadline, as_network, in_double
 from tutelage.functions.querying._stream import QueryDraws
 from tutelage.functions.querying.known import Layer
 from tutelage.functions.querying.lines import Lines, look_along, no_lines, sample
-from tutelage.functions.querying.oracle import Oracle, Spent
+from tutelage.functions.querying.oracle import Oracle, Spent, single_precision
 from tutelage.functions.querying.peeling import Memory, Peeled, peel
 from tutelage.functions.querying.polish import outputs as outputs_of
 from tutelage.functions.querying.polish import polished, undetermined
@@ -33,6 +33,8 @@ LINES = 576
 _EXACT = 1e-7  # a smaller unexplained share means that all folds are found
 _CHECKED = 1_500  # weights up to which each is checked for an effect
 _SEEN = 8_000  # points on which every weight should have an effect
+_FEWEST = 10_000  # queries that a limit must allow
+_RESERVED = 6_000  # of a limit, for what is asked after the search
 _DEEPEST = 8  # hidden layers looked for by default
 _FORMAT = "tutelage-identification-2"
 
@@ -64,7 +66,11 @@ class Reconstruction:
     notes
         What was not found.
     undecided
-        Whether a time limit ended the search before the values were explained.
+        Whether a limit of time or queries ended the search before the values were explained.
+    noise
+        Bound on the error of a value that was used: the one given, or the one measured in single precision.
+    single_precision
+        Whether the values were found to be in single precision.
     """
 
     network: Network
@@ -78,6 +84,8 @@ class Reconstruction:
     lines: int
     notes: tuple[str, ...] = field(default=())
     undecided: bool = False
+    noise: float = 0.0
+    single_precision: bool = False
 
     @property
     def complete(self) -> bool:
@@ -86,7 +94,7 @@ class Reconstruction:
 
 
 def identify(
-    oracle: Callable[[torch.Tensor], Any] | nn.Module | Network,
+    oracle: Callable[[torch.Tensor], Any] | nn.Module | Network | str | Path,
     inputs: int | None = None,
     outputs: int | None = None,
     *,
@@ -100,6 +108,7 @@ def identify(
     checkpoint: str | Path | None = None,
     progress: Callable[[float], None] | None = None,
     seconds: float | None = None,
+    queries: int | None = None,
 ) -> Reconstruction:
     """Reconstruct a deep ReLU network from its values at chosen inputs (Phuong 2021, Theorem 2.1 made constructive).
 
@@ -109,7 +118,7 @@ def identify(
     ----------
     oracle
         Function of a float64 tensor [N, d] that returns values [N, C]; or a torch module (a float64 copy is queried);
-        or a network with one member.
+        or a network with one member; or the path of a file with one (.onnx, .nnet or .safetensors).
     inputs, outputs
         d and C, where the oracle does not tell.
     box
@@ -121,7 +130,7 @@ def identify(
     gradients
         Whether the oracle returns values and gradients [N, C, d].
     noise
-        Bound on the error of a value.
+        Bound on the error of a value; where values turn out to be in single precision, their error is measured.
     lines
         Largest number of lines to search.
     seed
@@ -132,6 +141,8 @@ def identify(
         Called with the share of the search that is done.
     seconds
         Time limit; the best network so far is then returned, with a note.
+    queries
+        Largest number of values to ask for, at least 10,000; the best network so far is then returned, with a note.
 
     Returns
     -------
@@ -147,7 +158,11 @@ def identify(
     asked = _oracle(oracle, inputs, outputs, gradients, noise)
     low, high = _ends(box, asked.inputs)
     most = _most(widths, depth)
+    if queries is not None and queries < _FEWEST:
+        raise TutelageError(f"queries must be at least {_FEWEST}, got {queries}")
     asked.deadline = Deadline(seconds)
+    asked.most = None if queries is None else queries - _RESERVED
+    single = _measured(asked, low, high, seed)
     about = {"inputs": asked.inputs, "outputs": asked.outputs, "low": low.tolist(), "high": high.tolist()}
     about |= {"seed": seed, "noise": noise, "gradients": gradients}
     pool, asked_lines = _resumed(checkpoint, about, asked)
@@ -168,19 +183,32 @@ def identify(
         peeled = now if peeled is None or now.unexplained < peeled.unexplained else peeled
         if progress:
             progress(turn / (len(turns) + 1))
-        if (peeled.unexplained <= _enough(asked) and _wide_enough(peeled, widths)) or asked.deadline.passed:
+        if (peeled.unexplained <= _enough(asked) and _wide_enough(peeled, widths)) or asked.spent:
             break
-    late, asked.deadline = asked.deadline.passed, Deadline(None)
+    late, out = asked.deadline.passed, asked.spent
+    asked.deadline, asked.most = Deadline(None), None
     if peeled is None:  # the time did not suffice to look for a single unit: the affine function that fits best
         none = no_lines(asked)
         peeled = peel(asked, none, _setting(asked, none, low, high), draw, _enough(asked), 0, seed)
-    found = _finished(asked, peeled, 0 if pool is None else int(pool.bend.sum()), low, high, asked_lines, seed, widths, late)
-    if late and found.unexplained > 10 * _enough(asked):
-        note = f"undecided: the time limit of {seconds:g} seconds was reached before the search ended"
+    found = _finished(asked, peeled, 0 if pool is None else int(pool.bend.sum()), low, high, asked_lines, seed, widths, late, queries)
+    found = replace(found, noise=asked.noise, single_precision=single)
+    if (late or out) and found.unexplained > 10 * _enough(asked):
+        limit = f"time limit of {seconds:g} seconds" if late else f"limit of {queries:,} queries"
+        note = f"undecided: the {limit} was reached before the search ended"
         found = replace(found, notes=(note, *found.notes), undecided=True)
     if progress:
         progress(1.0)
     return found
+
+
+def _measured(asked: Oracle, low: np.ndarray, high: np.ndarray, seed: int) -> bool:
+    """Whether values are in single precision; their error is then the noise, unless a larger one was given."""
+    if asked.spent:
+        return False
+    error = single_precision(asked, low, high, np.random.default_rng(seed))
+    if error is not None:
+        asked.noise = max(asked.noise, error)
+    return error is not None
 
 
 def _turns(lines: int, done: int) -> list[int]:
@@ -208,7 +236,7 @@ def _chords(asked: Oracle, peeled: Peeled | None, low, high, count: int, first: 
 
 def _oracle(oracle, inputs: int | None, outs: int | None, gradients: bool, noise: float) -> Oracle:
     """The black box as something to ask."""
-    if isinstance(oracle, nn.Sequential) and inputs is None and outs is None:
+    if isinstance(oracle, str | Path) or (isinstance(oracle, nn.Sequential) and inputs is None and outs is None):
         oracle = as_network(oracle)
     if isinstance(oracle, nn.Module):
         if gradients:
@@ -274,12 +302,13 @@ def _wide_enough(peeled: Peeled, widths: tuple[int, ...] | None) -> bool:
 
 
 def _finished(
-    asked, peeled: Peeled, folds: int, low, high, lines: int, seed: int, widths, late: bool
+    asked, peeled: Peeled, folds: int, low, high, lines: int, seed: int, widths, late: bool, queries: int | None
 ) -> Reconstruction:
     """The network after its last steps, checked on fresh points; late: whether to leave out what can take long."""
     size = sum(w.size + b.size for w, b in peeled.layers)
-    points = sample(low, high, min(max(1_000, 4 * size // asked.outputs + 100), 20_000), seed, "polish")
-    half = len(points) // 5
+    left = 20_000 if queries is None else max(queries - asked.queries, 1)
+    points = sample(low, high, min(left, max(1_000, 4 * size // asked.outputs + 100), 20_000), seed, "polish")
+    half = max(1, len(points) // 5)
     values = asked.values(points)
     layers = peeled.layers
     if peeled.unexplained <= 100 * _enough(asked) and not late:

@@ -8,9 +8,9 @@ import numpy as np
 from tutelage.functions.querying._stream import QueryDraws
 from tutelage.functions.querying.known import Known, features, open_directions, slopes
 from tutelage.functions.querying.lines import Lines
-from tutelage.functions.querying.normals import with_normals
-from tutelage.functions.querying.oracle import Oracle
-from tutelage.functions.querying.tracing import trace
+from tutelage.functions.querying.normals import FoldPoints, with_normals
+from tutelage.functions.querying.oracle import Oracle, Spent
+from tutelage.functions.querying.tracing import Traced, trace
 
 _MISSES = 0.05  # share of a fold that may be invisible where it should be seen
 _LEAST = 3  # bends that a fold must explain
@@ -104,38 +104,44 @@ def find_units(
     while barren < attempts and (free & ~tried).any():
         start = _next_starts(lines, free & ~tried, _TOGETHER if known.layers else 1)
         tried[start] = True
-        folds = with_normals(oracle, known, lines, start)
-        if not len(folds):
-            barren += len(start)
-            continue
-        traced = trace(oracle, known, folds, setting.low, setting.high, draw, partial(_doubtful, lines, phi, setting))
-        barren += len(start)
-        order = np.lexsort((folds.error, -traced.rank))
-        for i in order[traced.sound[order]]:
-            theta, basis = traced.theta[i], traced.basis[i][: traced.rank[i]]
-            mine = _accepted(oracle, known, lines, phi, theta, basis, setting)
-            if mine is None or (mine & free).sum() < max(1, 0.5 * (mine & lines.bend).sum()):
-                continue
-            theta = _sharpened(phi[mine], theta)
-            basis = basis if len(basis) else np.eye(len(theta))
-            free &= ~_own(known, lines, phi, theta, basis, setting)
-            place = len(found)
-            for j, one in enumerate(found):
-                both = merged(*one, theta, basis)
-                if both is not None and _accepted(oracle, known, lines, phi, *both, setting) is not None:
-                    place, (theta, basis) = j, both
-                    free &= ~_own(known, lines, phi, theta, basis, setting)
-                    break
-            found[place : place + 1] = [(theta, basis)]
-            barren = 0
-        for j, one in enumerate(found):
-            told = _voted(known, phi[free], *one)
-            if told is not None and _accepted(oracle, known, lines, phi, *told, setting) is not None:
-                found[j] = told
-                free &= ~_own(known, lines, phi, *told, setting)
+        try:
+            folds = with_normals(oracle, known, lines, start)
+            doubt = partial(_doubtful, lines, phi, setting)
+            traced = trace(oracle, known, folds, setting.low, setting.high, draw, doubt) if len(folds) else None
+        except Spent:
+            break  # the units found so far are the answer
+        before = len(found), sum(len(b) for _, b in found)
+        if traced is not None:
+            _take(oracle, known, lines, phi, setting, found, free, folds, traced)
+        barren = 0 if (len(found), sum(len(b) for _, b in found)) != before else barren + len(start)
     found = _distinct(known, lines, phi, found, setting)
     m = phi.shape[1]
     return Units(np.array([t for t, _ in found]).reshape(len(found), m), tuple(b for _, b in found)), free
+
+
+def _take(oracle, known, lines: Lines, phi, setting, found: list, free: np.ndarray, folds: FoldPoints, traced: Traced):
+    """Add the units that were followed to those found, and take their bends from those left over, both in place."""
+    order = np.lexsort((folds.error, -traced.rank))
+    for i in order[traced.sound[order]]:
+        theta, basis = traced.theta[i], traced.basis[i][: traced.rank[i]]
+        mine = _accepted(oracle, known, lines, phi, theta, basis, setting)
+        if mine is None or (mine & free).sum() < max(1, 0.5 * (mine & lines.bend).sum()):
+            continue
+        theta = _sharpened(phi[mine], theta)
+        basis = basis if len(basis) else np.eye(len(theta))
+        place = len(found)
+        for j, one in enumerate(found):
+            both = merged(*one, theta, basis)
+            if both is not None and _accepted(oracle, known, lines, phi, *both, setting) is not None:
+                place, (theta, basis) = j, both
+                break
+        free &= ~_own(known, lines, phi, theta, basis, setting)
+        found[place : place + 1] = [(theta, basis)]
+    for j, one in enumerate(found):
+        told = _voted(known, phi[free], *one)
+        if told is not None and _accepted(oracle, known, lines, phi, *told, setting) is not None:
+            found[j] = told
+            free &= ~_own(known, lines, phi, *told, setting)
 
 
 def _distinct(known: Known, lines: Lines, phi: np.ndarray, found: list, setting: UnitSearchSetting) -> list:
