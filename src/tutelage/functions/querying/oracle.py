@@ -50,11 +50,12 @@ class Oracle:
         self.largest = 0.0
         self.deadline = Deadline(None)
         self.most: int | None = None
+        self.refused = False
 
     @property
     def spent(self) -> bool:
-        """Whether no time or no question is left."""
-        return self.deadline.passed or (self.most is not None and self.queries >= self.most)
+        """Whether no time is left, or a question was refused because too few are."""
+        return self.refused or self.deadline.passed
 
     @property
     def rounding(self) -> float:
@@ -74,7 +75,10 @@ class Oracle:
         return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
 
     def _once(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        if self.deadline.passed or (self.most is not None and self.queries + len(points) > self.most):
+        if self.most is not None and self.queries + len(points) > self.most:
+            self.refused = True
+            raise Spent
+        if self.deadline.passed:
             raise Spent
         answer = self.ask(torch.from_numpy(np.ascontiguousarray(points, dtype=np.float64)))
         self.queries += len(points)

@@ -185,8 +185,8 @@ def identify(
             progress(turn / (len(turns) + 1))
         if (peeled.unexplained <= _enough(asked) and _wide_enough(peeled, widths)) or asked.spent:
             break
-    late, out = asked.deadline.passed, asked.spent
-    asked.deadline, asked.most = Deadline(None), None
+    late, out = asked.deadline.passed, asked.refused
+    asked.deadline, asked.most, asked.refused = Deadline(None), None, False
     if peeled is None:  # the time did not suffice to look for a single unit: the affine function that fits best
         none = no_lines(asked)
         peeled = peel(asked, none, _setting(asked, none, low, high), draw, _enough(asked), 0, seed)
@@ -203,9 +203,10 @@ def identify(
 
 def _measured(asked: Oracle, low: np.ndarray, high: np.ndarray, seed: int) -> bool:
     """Whether values are in single precision; their error is then the noise, unless a larger one was given."""
-    if asked.spent:
+    try:
+        error = single_precision(asked, low, high, np.random.default_rng(seed))
+    except Spent:
         return False
-    error = single_precision(asked, low, high, np.random.default_rng(seed))
     if error is not None:
         asked.noise = max(asked.noise, error)
     return error is not None

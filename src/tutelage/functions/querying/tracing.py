@@ -71,6 +71,7 @@ class _Walk:
         p, d = self.x.shape
         self.m = known.count(d)
         self.good, self.failed, self.barren = np.zeros(p, int), np.zeros(p, int), np.zeros(p, int)
+        self.blocked = np.zeros((p, int(known.first[-1])), bool)  # units where the fold was not found beyond
         self._begin(folds)
 
     def _begin(self, folds: FoldPoints) -> None:
@@ -131,6 +132,7 @@ class _Walk:
             on_fold[some[met]] = found[met]
             self.good[active[some[met]]] += 1
             self.failed[active[some[~met]]] += 1
+            self.blocked[active[some[~met]], plan.unit[some[~met]]] = True
             self._learn(active[some[met]], kappa[some[met]], new[some[met]], (rise * beta)[some[met]])
         self._move(active, plan, slope, beta, on_fold)
 
@@ -149,6 +151,7 @@ class _Walk:
         self.basis[who, self.rank[who]] = new / size[:, None]
         self.rank[who] += 1
         self.barren[who] = 0
+        self.blocked[who] = False
 
     def _plan(self, active: np.ndarray, at: Region, fresh: np.ndarray) -> "_Plan":
         """A direction for every fold, its first crossing and the step to take beyond."""
@@ -172,7 +175,8 @@ class _Walk:
         gap = np.minimum(time.min(2), wall) - first
         depth = gap * np.abs(np.take_along_axis(rate, unit[..., None], 2)[..., 0])
         possible = (first < wall) & (gap > 1e-6) & (length[..., 0] > 1e-9)
-        told = np.take_along_axis(fresh, unit, 1) & possible & (gap > _SHALLOW * float((self.high - self.low).mean()))
+        open_units = fresh & ~self.blocked[active]
+        told = np.take_along_axis(open_units, unit, 1) & possible & (gap > _SHALLOW * float((self.high - self.low).mean()))
         possible &= ~np.take_along_axis(fresh, unit, 1) | told
         soon = 1 / (1e-3 + np.where(np.isfinite(to_target), to_target, np.inf))
         chance = np.abs(self.draw.standard_normal(first.shape))

@@ -12,7 +12,7 @@ from tutelage.functions.querying.normals import FoldPoints, with_normals
 from tutelage.functions.querying.oracle import Oracle, Spent
 from tutelage.functions.querying.tracing import Traced, trace
 
-_MISSES = 0.05  # share of a fold that may be invisible where it should be seen
+_MISSES = 0.005  # share of a fold that may be missed where it should be seen
 _LEAST = 3  # bends that a fold must explain
 _FIXED = 1e-6  # share of a feature vector outside what is determined at which F is not known
 _ALIKE = 1e-6  # singular values below count as zero where two pieces of a fold are compared
