@@ -88,7 +88,9 @@ def identify(
         raise typer.Exit(NOT_DECIDED)
 
 
-def _certified(truth: Network, found: Reconstruction, box: tuple[float, float], seconds: float | None) -> dict[str, Any]:
+def _certified(
+    truth: Network, found: Reconstruction, box: tuple[float, float], seconds: float | None
+) -> dict[str, Any]:
     """Whether the network found is the stored one's function on the whole box, up to rounding or a hundred times the
     noise.
     """

@@ -1,5 +1,7 @@
 """Features of known layers, their slopes in both directions, and what crossings change."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -17,7 +19,7 @@ from tutelage.functions.querying.known import (
 
 def layers(*widths):
     draw = np.random.default_rng(3)
-    return tuple((draw.standard_normal((a, b)), 0.5 * draw.standard_normal(b)) for a, b in zip(widths, widths[1:]))
+    return tuple((draw.standard_normal((a, b)), 0.5 * draw.standard_normal(b)) for a, b in pairwise(widths))
 
 
 KNOWN = [Known(layers(4, 5)), Known((), layers(4, 5)[0]), Known(layers(4, 5, 3)), Known(layers(4, 5), layers(5, 3)[0])]

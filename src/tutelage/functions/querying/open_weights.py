@@ -36,7 +36,7 @@ def nothing_open(features: int) -> OpenWeights:
 
 
 def filled(known: Known, units: Units, phi: np.ndarray) -> tuple[np.ndarray, OpenWeights]:
-    """Coefficients theta [K, m] of units such that open weights add no fold at samples phi [N, m], and these weights."""
+    """Coefficients theta [K, m] of units whose open weights add no fold at samples phi [N, m], and these weights."""
     theta, rows = units.theta.copy(), []
     for k, basis in enumerate(units.bases):
         if len(basis) == theta.shape[1]:

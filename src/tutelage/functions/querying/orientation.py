@@ -72,7 +72,7 @@ def by_equations(
 
 
 def _fewest(w: np.ndarray, alpha: np.ndarray, beta: np.ndarray, signs: np.ndarray) -> np.ndarray:
-    """The signs whose rest has the smallest sum of square roots of singular values: all of few, else by single flips."""
+    """The signs whose rest has the smallest sum of roots of singular values: all of few, else by single flips."""
 
     def rank(trials: np.ndarray) -> np.ndarray:
         rest = beta - (alpha * trials[:, None]) @ w.T

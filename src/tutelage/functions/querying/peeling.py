@@ -133,9 +133,7 @@ def _next_layer(
     return known, replace(state, layers=known.below, passing=(*state.passing, 0)), free, True
 
 
-def _oriented(
-    known: Known, state: Peeled, units: Units, setting: UnitSearchSetting
-) -> tuple[Known, Peeled, Units]:
+def _oriented(known: Known, state: Peeled, units: Units, setting: UnitSearchSetting) -> tuple[Known, Peeled, Units]:
     """The top layer with the signs that its readers tell, and the readers written over its activations.
 
     What the signs cannot explain of a reader is linear in the layer's input: it is carried by units that are active

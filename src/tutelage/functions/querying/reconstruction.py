@@ -177,7 +177,8 @@ def identify(
                 pool, asked_lines = more if pool is None else pool.joined(more), target
                 _keep(checkpoint, about, pool, asked_lines, asked)
             assert pool is not None
-            now = peel(asked, pool, _setting(asked, pool, low, high), draw, _enough(asked), most, seed, memory)
+            setting = _setting(asked, pool, low, high)
+            now = peel(asked, pool, setting, draw, _enough(asked), most, seed, memory)
         except Spent:
             break
         peeled = now if peeled is None or now.unexplained < peeled.unexplained else peeled
@@ -190,7 +191,9 @@ def identify(
     if peeled is None:  # the time did not suffice to look for a single unit: the affine function that fits best
         none = no_lines(asked)
         peeled = peel(asked, none, _setting(asked, none, low, high), draw, _enough(asked), 0, seed)
-    found = _finished(asked, peeled, 0 if pool is None else int(pool.bend.sum()), low, high, asked_lines, seed, widths, late, queries)
+    found = _finished(
+        asked, peeled, 0 if pool is None else int(pool.bend.sum()), low, high, asked_lines, seed, widths, late, queries
+    )
     found = replace(found, noise=asked.noise, single_precision=single)
     if (late or out) and found.unexplained > 10 * _enough(asked):
         limit = f"time limit of {seconds:g} seconds" if late else f"limit of {queries:,} queries"
@@ -320,7 +323,12 @@ def _finished(
     units = tuple(w.shape[1] - p for (w, _), p in zip(layers[:-1], peeled.passing, strict=True))
     unplaced = peeled.left / max(1, folds)
     notes = _notes(unexplained, _enough(asked), units, peeled, widths)
-    if not late and size <= _CHECKED and not any(peeled.passing) and (count := undetermined(layers, sample(low, high, _SEEN, seed, "seen"))):
+    if (
+        not late
+        and size <= _CHECKED
+        and not any(peeled.passing)
+        and (count := undetermined(layers, sample(low, high, _SEEN, seed, "seen")))
+    ):
         notes += (f"{count} weights of the units found have no effect seen on {_SEEN} points, and may be wrong",)
     largest = float(np.abs(rest).max())
     network = _network(layers)

@@ -156,7 +156,7 @@ class _Walk:
     def _plan(self, active: np.ndarray, at: Region, fresh: np.ndarray) -> "_Plan":
         """A direction for every fold, its first crossing and the step to take beyond."""
         x, n = self.x[active], self.n[active]
-        p, d = x.shape
+        p = len(x)
         unit_n = n / np.maximum(np.linalg.norm(n, axis=1), 1e-300)[:, None]
         move, target = self._directions(active, at, fresh)
         move -= (move * unit_n[:, None]).sum(-1, keepdims=True) * unit_n[:, None]
@@ -176,7 +176,9 @@ class _Walk:
         depth = gap * np.abs(np.take_along_axis(rate, unit[..., None], 2)[..., 0])
         possible = (first < wall) & (gap > 1e-6) & (length[..., 0] > 1e-9)
         open_units = fresh & ~self.blocked[active]
-        told = np.take_along_axis(open_units, unit, 1) & possible & (gap > _SHALLOW * float((self.high - self.low).mean()))
+        told = (
+            np.take_along_axis(open_units, unit, 1) & possible & (gap > _SHALLOW * float((self.high - self.low).mean()))
+        )
         possible &= ~np.take_along_axis(fresh, unit, 1) | told
         soon = 1 / (1e-3 + np.where(np.isfinite(to_target), to_target, np.inf))
         chance = np.abs(self.draw.standard_normal(first.shape))
@@ -206,7 +208,9 @@ class _Walk:
         move[:, _DIRECTIONS:] += towards
         return move, np.concatenate([aim[:, np.arange(_DIRECTIONS) % count], aim], axis=1)
 
-    def _move(self, active: np.ndarray, plan: "_Plan", slope: np.ndarray, beta: np.ndarray, on_fold: np.ndarray) -> None:
+    def _move(
+        self, active: np.ndarray, plan: "_Plan", slope: np.ndarray, beta: np.ndarray, on_fold: np.ndarray
+    ) -> None:
         """Go on beyond the crossing, where the fold has the new form; stay where that leaves the expected region.
 
         on_fold: points [P, d] of the fold at the crossing or a little beyond.
@@ -282,9 +286,7 @@ def _room(at: np.ndarray, n: np.ndarray, low: np.ndarray, high: np.ndarray) -> n
         return (np.minimum(high - at, at - low) / np.abs(n)).min(1)
 
 
-def kinks(
-    oracle: Oracle, points: np.ndarray, direction: np.ndarray, half: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def kinks(oracle: Oracle, points: np.ndarray, direction: np.ndarray, half: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Whether the black box bends near points [N, d] along directions, bool [N], and how far from them, [N].
 
     Near is within a hundredth of half [N]; where the sides of a bend are bent themselves, half is made smaller.
