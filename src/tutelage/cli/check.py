@@ -12,6 +12,7 @@ from rich.console import Console
 from tutelage import __version__
 from tutelage.cli.options import Json
 from tutelage.cli.points import read_points
+from tutelage.cli.progress import closing_shown
 from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
 from tutelage.functions import ExportCheck, check_export
@@ -57,7 +58,8 @@ def check(
         raise TutelageError(f"a certificate is written as .json or .html, not as {report.name}")
     first, second = (read_any_network(p, quantised_activations=quantised) for p in (original, exported))
     points = None if data is None else read_points(data)
-    found = check_export(first, second, box, points, tolerance=tolerance, seconds=seconds)
+    with closing_shown(as_json) as tell:
+        found = check_export(first, second, box, points, tolerance=tolerance, seconds=seconds, on_progress=tell)
     record = _data(found, original, exported)
     if report is not None:
         page = json.dumps(record, indent=1) if report.suffix == ".json" else check_page(record, _words(found))

@@ -46,6 +46,7 @@ from tutelage.functions.pieces.faces import Facets, facets, polygons, segments, 
 from tutelage.functions.pieces.regions import Regions, enumerate_regions
 from tutelage.functions.pieces.slices import slice_network
 from tutelage.functions.pruning.bounds import bounds
+from tutelage.functions.pruning.channels import ChannelPruning, prune_channels
 from tutelage.functions.pruning.deviation import Deviation, largest_deviation
 from tutelage.functions.pruning.intervals import Box
 from tutelage.functions.pruning.results import Pruning, PruningProof, Samples
@@ -55,6 +56,8 @@ from tutelage.functions.pruning.surgery import prune
 from tutelage.functions.querying.reconstruction import Reconstruction, identify
 
 __all__ = [
+    "ChannelPruning",
+    "prune_channels",
     "ChannelMatching",
     "match_channels",
     "Barrier",

@@ -136,9 +136,12 @@ def _dequantised(node: Any, given: list[np.ndarray | None]) -> np.ndarray:
     q, scale = given[0], given[1]
     assert q is not None
     assert scale is not None
-    axis = attributes(node).get("axis", 1)
+    axis = attributes(node).get("axis", 1) if q.ndim > 1 else 0
     zero = given[2] if len(given) > 2 and given[2] is not None else np.zeros_like(scale, dtype=q.dtype)
-    if scale.ndim > 1 or zero.shape != scale.shape or (scale.ndim and scale.shape[0] != q.shape[axis]):
+    if scale.size == zero.size == 1:
+        scale, zero = scale.reshape(()), zero.reshape(())
+    inside = -q.ndim <= axis < q.ndim
+    if scale.ndim > 1 or zero.shape != scale.shape or (scale.ndim and (not inside or len(scale) != q.shape[axis])):
         raise TutelageError(f"{called(node)} has scales of shape {list(scale.shape)} for weights {list(q.shape)}")
     if scale.ndim:
         shape = [1] * q.ndim

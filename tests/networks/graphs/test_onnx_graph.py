@@ -231,3 +231,37 @@ def test_quantised_activations_are_values_rounded_to_steps(tmp_path):
     assert network.quantised
     with pytest.raises(TutelageError, match="rounds values"):
         network.to_network()
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
+def test_weights_of_every_precision_are_read_as_they_are(tmp_path, kind):
+    arrays = {"w": normal(3, 4).astype(kind), "v": normal(4, 2).astype(kind)}
+    nodes = [("MatMul", ["x", "w"], "h", {}), ("Relu", ["h"], "r", {}), ("MatMul", ["r", "v"], "y", {})]
+    written(tmp_path / "net.onnx", nodes, arrays, (3,))
+    network = load_onnx(tmp_path / "net.onnx")
+    for w, name in zip(network.weights, "wv", strict=True):
+        assert (w[0].double().numpy() == arrays[name].astype(np.float64)).all()
+
+
+def test_bfloat16_weights_are_read_as_they_are(tmp_path):
+    values = torch.from_numpy(normal(3, 2)).bfloat16()
+    raw = values.view(torch.int16).numpy().tobytes()
+    tensor = helper.make_tensor("w", TensorProto.BFLOAT16, [3, 2], raw, raw=True)
+    value = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["y"])], "g", [value("x", TensorProto.BFLOAT16, ["N", 3])],
+        [value("y", TensorProto.BFLOAT16, None)], [tensor],
+    )  # fmt: skip
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), tmp_path / "net.onnx"
+    )
+    assert torch.equal(load_onnx(tmp_path / "net.onnx").weights[0][0], values.float())
+
+
+def test_a_quantised_bias_of_one_axis_is_read(tmp_path):
+    arrays = {"w": normal(3, 2), "q": np.int32([7, -9]), "s": np.float32([0.5, 0.25]), "z": np.int32([0, 0])}
+    nodes = [
+        ("DequantizeLinear", ["q", "s", "z"], "b", {"axis": 0}), ("Gemm", ["x", "w", "b"], "y", {}),
+    ]  # fmt: skip
+    written(tmp_path / "net.onnx", nodes, arrays, (3,), opset=21)
+    assert load_onnx(tmp_path / "net.onnx").biases[0][0].tolist() == [3.5, -2.25]

@@ -2,6 +2,7 @@
 
 import copy
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -9,7 +10,9 @@ from torch import nn
 from tutelage.errors import TutelageError
 from tutelage.functions import check_export, difference_bound, same_function, top_class_agreement
 from tutelage.functions.bounding.sparse.pairs import equal_graphs
-from tutelage.networks import to_sparse_network
+from tutelage.networks import SparseNetwork, to_sparse_network
+from tutelage.networks.graphs.axes import times_matrix
+from tutelage.networks.graphs.values import bent, quantised, start
 
 SHAPE = (3, 24, 24)
 
@@ -111,3 +114,32 @@ def test_networks_that_do_not_fit_are_named(networks):
         difference_bound(networks["first"], nn.Sequential(nn.Linear(3 * 24 * 24, 3)), around(0.1))
     with pytest.raises(TutelageError, match="compare and check need no such matrices"):
         networks["first"].to_network()
+
+
+def rounded(step):
+    """A small network, and the same with its hidden values rounded to steps."""
+    draw = np.random.default_rng(0)
+    w, v = draw.normal(size=(2, 5)), draw.normal(size=(5, 2))
+
+    def made(change):
+        hidden = bent(times_matrix(start((2,)), w, None, "w"), 0.0)
+        return SparseNetwork.of(times_matrix(change(hidden), v, None, "v"), torch.float64)
+
+    ends = np.full(5, 4.0)
+    return made(lambda h: h), made(lambda h: quantised(h, np.full(5, step), 0 * ends, ends))
+
+
+def test_few_inputs_are_divided_until_the_bound_is_reached():
+    first, second = rounded(2.0**-6)
+    found = difference_bound(first, second, (-1, 1), seconds=20)
+    assert (found.largest <= found.at_most).all()
+    assert found.at_most.max() < 2.0**-6 * 5  # five values, half a step each, times weights
+    assert difference_bound(first, second, (-1, 1), 0.2, seconds=20).verdict == "holds"
+    assert difference_bound(first, second, (-1, 1), 1e-3, seconds=20).verdict == "violated"
+
+
+def test_top_classes_of_quantised_networks_are_decided_on_parts():
+    first, second = rounded(2.0**-6)
+    found = top_class_agreement(first, second, (-1, 1), 0.3, seconds=30)
+    assert found.verdict in ("holds", "not decided")
+    assert top_class_agreement(first, second, ((0.5, 0.5), (1, 1)), 0.1, seconds=30).verdict == "holds"

@@ -1,5 +1,6 @@
 """Questions about two networks with sparse layers on a bounded domain."""
 
+import heapq
 from collections.abc import Callable
 
 import numpy as np
@@ -7,8 +8,10 @@ import torch
 from torch import Tensor
 
 from tutelage.errors import InternalError, TutelageError
+from tutelage.functions.bounding.division import MOST_INPUTS
+from tutelage.functions.bounding.questions import Question
 from tutelage.functions.bounding.sparse.bounds import BoxBounds, bounded
-from tutelage.functions.bounding.sparse.pairs import equal_graphs, joined
+from tutelage.functions.bounding.sparse.pairs import Layer, equal_graphs, joined
 from tutelage.functions.bounding.sparse.search import SparseHunt, with_error
 from tutelage.functions.checks import Deadline, rounded_up
 from tutelage.functions.pieces.domain import Domain
@@ -57,11 +60,66 @@ def decide_sparse(
 
     best: list[Tensor] = []
     layers = joined(*pair)
-    box = bounded(layers, hunt.low.numpy(), hunt.high.numpy(), deadline, proved)
-    done = proved(box)
+    low, high = hunt.low.numpy(), hunt.high.numpy()
+    few = int((high > low).sum()) <= MOST_INPUTS
+    whole = Deadline(0.0) if few else deadline
+    box = bounded(layers, low, high, whole, proved)
+    done, parts = proved(box), 1
     at_most = torch.stack(best).amin(0)
+    if few and not done:
+        done, found, parts = _divided(layers, hunt, box, at_most, deadline, on_progress)
+        at_most = torch.minimum(at_most, found)
     _hold_against_search(pair, hunt, at_most)
-    return at_most, done, 1
+    return at_most, done, parts
+
+
+def _divided(
+    layers: list[Layer],
+    hunt: SparseHunt,
+    box: BoxBounds,
+    at_most: Tensor,
+    deadline: Deadline,
+    on_progress: Callable[[float, float, int], None] | None,
+) -> tuple[bool, Tensor, int]:
+    """Branch and bound on few inputs: whether every part is proved, bounds [C], and how many parts were bounded."""
+    question, closed, parts = hunt.question, torch.zeros_like(at_most), 1
+    waiting = [(_missing(question, at_most, box, hunt), 0, box.low, box.high, at_most)]
+    while waiting and not (deadline.passed or hunt.refuted):
+        _, _, low, high, above = heapq.heappop(waiting)
+        middle = 0.5 * low + 0.5 * high
+        side = int(np.argmax((high - low) / hunt.widths))
+        if not low[side] < middle[side] < high[side]:
+            heapq.heappush(waiting, (-np.inf, parts, low, high, above))
+            break
+        for upper in (False, True):
+            a, b = low.copy(), high.copy()
+            (a if upper else b)[side] = middle[side]
+            part = BoxBounds(layers, a, b)
+            part.work(Deadline(max(0.0, deadline.left)) if deadline.seconds is not None else Deadline(None))
+            bounds = torch.minimum(torch.from_numpy(part.differences()), above)
+            missing, parts = _missing(question, bounds, part, hunt), parts + 1
+            if missing >= 0:  # minus what is missing: a heap gives the smallest first
+                closed = torch.maximum(closed, bounds)
+            else:
+                hunt.look(torch.from_numpy(0.5 * a + 0.5 * b)[None])
+                heapq.heappush(waiting, (missing, parts, a, b, bounds))
+        if on_progress:
+            most = max([closed, *(w[4] for w in waiting)], key=lambda t: float(t.max()))
+            on_progress(float(most.max()), float(hunt.largest.max()), len(waiting))
+    for *_, bounds in waiting:
+        closed = torch.maximum(closed, bounds)
+    return not waiting, closed, parts
+
+
+def _missing(question: Question, bounds: Tensor, box: BoxBounds, hunt: SparseHunt) -> float:
+    """Minus what is missing for a proof on a box: at least 0 where it is proved."""
+    if question.margin is None:
+        asked = question.limits < torch.inf
+        return min(0.0, -float((bounds[asked] - question.limits[asked]).max()))
+    centre = torch.from_numpy(0.5 * box.low + 0.5 * box.high)[None]
+    f, g = box.leads(int(hunt.sparse[0].at(centre)[0].argmax()))
+    lead = max(float(np.max(f - question.margin)), float(np.max(g)))
+    return 0.0 if (f < question.margin).all() and (g < 0).all() else -max(lead, 5e-324)
 
 
 def _top_class(pair: Pair, domain: Domain) -> int:

@@ -33,6 +33,7 @@ class SparseHunt(Hunt):
     def __init__(self, pair: tuple[SparseNetwork, SparseNetwork], domain: Domain, question: Question) -> None:
         super().__init__(*pair, domain, question)  # type: ignore[arg-type]
         self.sparse = pair
+        self.widths = torch.where(self.high > self.low, self.high - self.low, torch.inf).numpy()
 
     work = 1 << 26  # sparse products take many times as long as dense ones
 
