@@ -17,7 +17,7 @@ from tutelage.functions.comparing.normal import WORDS, Redundancy, normal_form
 from tutelage.functions.pruning.bounds import bounds, underflow
 from tutelage.functions.pruning.deviation import gains, reach, rounding
 from tutelage.functions.pruning.intervals import Box, Interval, gamma
-from tutelage.functions.pruning.rebuilding import Layered, layered
+from tutelage.functions.pruning.rebuilding import Rebuilt, layered
 from tutelage.functions.pruning.redundancy import Step, Work
 from tutelage.networks import Network
 
@@ -133,11 +133,11 @@ def weight_count(network: Network) -> int:
     return sum(w[0].numel() for w in network.weights)
 
 
-def _no_larger(new: Layered, old: Network) -> bool:
+def _no_larger(new: Rebuilt, old: Network) -> bool:
     return new.units <= sum(old.widths[1:-1]) and new.count <= weight_count(old)
 
 
-def _within(work: Work, member: int, new: Layered, old: Network) -> bool:
+def _within(work: Work, member: int, new: Rebuilt, old: Network) -> bool:
     """Whether building a member again moves its outputs by no more than the share of the units that go by it."""
     moved = new.moved + work.slack
     if work.allowed is None:
@@ -147,7 +147,7 @@ def _within(work: Work, member: int, new: Layered, old: Network) -> bool:
     return bool((moved <= share * work.allowed[member]).all())
 
 
-def _steps(work: Work, member: int, new: Layered, old: list[list[int]], found: tuple[Redundancy, ...]) -> list[Step]:
+def _steps(work: Work, member: int, new: Rebuilt, old: list[list[int]], found: tuple[Redundancy, ...]) -> list[Step]:
     """One step per unit that is gone, less those whose places new units take."""
     kept = {name for layer in new.names for name in layer if name}
     why = {(r.layer, r.unit): WORDS[r.kind] for r in found}
@@ -161,7 +161,7 @@ def _steps(work: Work, member: int, new: Layered, old: list[list[int]], found: t
     ]
 
 
-def _stacked(network: Network, built: list[Layered]) -> Network:
+def _stacked(network: Network, built: list[Rebuilt]) -> Network:
     """Members side by side, filled up to the widest with units that do nothing."""
     depth = len(built[0].weights)
     widths = [network.inputs, *(max(new.weights[layer].shape[1] for new in built) for layer in range(depth))]

@@ -21,7 +21,7 @@ _MARGIN = 1e-9  # by how much of its range a unit is kept away from its kink
 
 
 @dataclass(frozen=True, eq=False)
-class Layered:
+class Rebuilt:
     """A network of one member: weights [in, out] and biases [out] per layer.
 
     names: the (layer, unit) that each hidden unit was in the network of the form, None for new units; moved: [C], by
@@ -58,7 +58,7 @@ class _Carried:
     off: Tensor
 
 
-def layered(form: Form, ends: Interval | None, dtype: torch.dtype) -> Layered | None:
+def layered(form: Form, ends: Interval | None, dtype: torch.dtype) -> Rebuilt | None:
     """The network of a form; None where a stored weight overflows.
 
     ends: [d] twice of a bounded box, None for all inputs; dtype: the precision that weights are rounded to.
@@ -87,7 +87,7 @@ def layered(form: Form, ends: Interval | None, dtype: torch.dtype) -> Layered | 
     if not all(a.isfinite().all() for a in (*weights, *biases, moved)):
         return None
     moved = moved * (1 + gamma(8 * sum(len(w) + w.shape[1] for w in weights)))
-    return Layered(tuple(weights), tuple(biases), tuple(names), moved)
+    return Rebuilt(tuple(weights), tuple(biases), tuple(names), moved)
 
 
 def _features(w: Tensor, b: Tensor, size: Tensor, f: Interval | None) -> tuple[Tensor, Interval | None]:
