@@ -1,6 +1,7 @@
 """`tutelage identify`: a stored network taken for a black box, its weights recovered from queries."""
 
 import json
+import time
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +12,7 @@ from rich.console import Console
 from tutelage.cli.options import Json
 from tutelage.cli.progress import share_shown
 from tutelage.errors import TutelageError
-from tutelage.functions import match
+from tutelage.functions import match, same_function
 from tutelage.functions.checks import in_double
 from tutelage.functions.querying.reconstruction import Reconstruction
 from tutelage.functions.querying.reconstruction import identify as carry_out
@@ -34,11 +35,18 @@ def identify(
     seconds: Annotated[
         float | None, typer.Option(help="Time limit in seconds; the best network so far is then the result.")
     ] = None,
+    queries: Annotated[
+        int | None, typer.Option(help="Largest number of values to ask for, at least 10,000 [default: no limit].")
+    ] = None,
+    single: Annotated[bool, typer.Option("--single", help="Answer in single precision.")] = False,
+    certify: Annotated[
+        bool, typer.Option("--certify", help="Compare the network found with the stored one on the whole box.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Reconstruct the weights of a network from its values alone, and report what could not be found.
 
-    Exit code 0: the search ended; 3: not decided within the time limit; 2: bad input.
+    Exit code 0: the search ended; 1: --certify found a difference; 3: not decided within a limit; 2: bad input.
     """
     net = read_network(network)
     if not 0 <= member < net.members:
@@ -46,7 +54,8 @@ def identify(
     if net.activation != "relu":
         raise TutelageError(f"{network} has activation {net.activation}: only ReLU networks can be identified")
     truth = in_double(net[member], str(network))
-    ask = _answers(truth, noise, gradients, seed)
+    ask = _answers(truth, noise, gradients, single, seed)
+    begin = time.perf_counter()
     with share_shown("identify", as_json) as tell:
         found = carry_out(
             ask,
@@ -59,26 +68,43 @@ def identify(
             checkpoint=checkpoint,
             progress=tell,
             seconds=seconds,
+            queries=queries,
         )
+    took = time.perf_counter() - begin
     if out is not None:
         save(found.network, out)
-    said = _data(truth, found, out)
+    said = _data(truth, found, out) | {"seconds": took}
+    if certify:
+        said |= _certified(truth, found, box, seconds)
     if as_json:
         print(json.dumps(said))
     else:
         console = Console()
         for line in _words(said, found):
             console.print(line, soft_wrap=True, highlight=False, markup=False)
-    if found.undecided:
+    if said.get("verdict") == "different":
+        raise typer.Exit(1)
+    if found.undecided or said.get("verdict") == "not decided":
         raise typer.Exit(NOT_DECIDED)
 
 
-def _answers(truth: Network, noise: float, gradients: bool, seed: int):
+def _certified(
+    truth: Network, found: Reconstruction, box: tuple[float, float], seconds: float | None
+) -> dict[str, Any]:
+    """Whether the network found is the stored one's function on the whole box, up to rounding or a hundred times the
+    noise.
+    """
+    tolerance = 100 * found.noise or None
+    both = same_function(truth, found.network, box, tolerance=tolerance, seconds=seconds)
+    return {"verdict": both.verdict, "tolerance": both.tolerance, "difference": both.difference}
+
+
+def _answers(truth: Network, noise: float, gradients: bool, single: bool, seed: int):
     """The stored network as a function of points, with noise and gradients where asked for."""
     draw = torch.Generator().manual_seed(seed)
 
     def values(x: torch.Tensor) -> torch.Tensor:
-        exact = outputs(truth, x)[0]
+        exact = outputs(truth, x)[0].float().double() if single else outputs(truth, x)[0]
         return (
             exact + noise * (2 * torch.rand(exact.shape, generator=draw, dtype=torch.float64) - 1) if noise else exact
         )
@@ -102,6 +128,8 @@ def _data(truth: Network, found: Reconstruction, out: Path | None) -> dict[str, 
         "largest_error": found.largest,
         "weight_error": float(match(truth, found.network).residual.max()) if same else None,
         "queries": found.queries,
+        "noise": found.noise,
+        "single_precision": found.single_precision,
         "lines": found.lines,
         "undecided": found.undecided,
         "notes": list(found.notes),
@@ -116,8 +144,12 @@ def _words(said: dict[str, Any], found: Reconstruction) -> list[str]:
         f"{'-'.join(map(str, said['found'])) or 'none'} found",
         f"unexplained share of the function: {found.unexplained:.2g}",
         f"largest error on fresh points: {found.largest:.2g}",
-        f"queries: {found.queries:,} along {found.lines} lines",
+        f"queries: {found.queries:,} along {found.lines} lines, in {said['seconds']:.1f} seconds",
     ]
+    if found.single_precision:
+        lines.append(f"values are in single precision: errors up to {found.noise:.2g} were allowed for")
+    if "verdict" in said:
+        lines.append(f"compared on the whole box, up to {said['tolerance']:.2g}: {said['verdict']}")
     if error is not None:
         lines.append(f"largest relative error of a layer's weights, up to order and positive scale: {error:.2g}")
     lines += [f"not found: {note}" for note in found.notes]

@@ -3,6 +3,7 @@
 from tutelage.networks.activations import ACTIVATIONS, Activation, activation
 from tutelage.networks.adapting import to_network, to_sparse_network
 from tutelage.networks.black_box import BlackBox
+from tutelage.networks.exporting import save_network, save_onnx
 from tutelage.networks.fan_out import alpha, backward, beta, fan_out, recursive_gradient
 from tutelage.networks.files import load, save
 from tutelage.networks.forward import Activity, forward, outputs
@@ -38,6 +39,8 @@ __all__ = [
     "read_network",
     "recursive_gradient",
     "save",
+    "save_network",
+    "save_onnx",
     "to_module",
     "to_network",
     "to_sparse_network",

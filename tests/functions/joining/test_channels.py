@@ -165,11 +165,11 @@ LABELS = torch.randint(5, (40,), generator=torch.Generator().manual_seed(2))
 @pytest.mark.parametrize("by", ["weights", "activations", "best"])
 def test_the_barrier_to_a_shuffled_module_is_gone_once_matched(by):
     module = made("resnet", 0)
-    labels = module(POINTS).argmax(1)  # so that the ends are good and the line between them is not
-    found = tt.barrier(module, shuffled(module, 3), POINTS, labels, by=by, steps=4)
+    wanted = module(POINTS).detach()  # the loss is 0 at both ends
+    found = tt.barrier(module, shuffled(module, 3), POINTS, wanted, by=by, steps=4)
     assert found.height("loss").item() > 0.01
     assert found.height("matched").item() < 1e-9
-    assert found.accuracy.shape == found.loss.shape == (5, 1)
+    assert found.loss.shape == (5, 1)
     assert torch.allclose(found.second(POINTS), module(POINTS), atol=1e-10)
 
 

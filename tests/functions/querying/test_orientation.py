@@ -1,12 +1,10 @@
-"""Signs from readers and from gradients."""
+"""Signs from readers."""
 
 import numpy as np
 import pytest
 
-from tutelage.functions.querying.fold_equations import Known
-from tutelage.functions.querying.fold_points import on_lines, sample
-from tutelage.functions.querying.oracle import Oracle
-from tutelage.functions.querying.orientation import by_gradients, by_readers
+from tutelage.functions.querying.open_weights import OpenWeights, nothing_open
+from tutelage.functions.querying.orientation import by_equations, by_readers
 
 
 @pytest.mark.parametrize(("inputs", "units", "readers"), [(6, 4, 1), (4, 10, 5), (6, 14, 1)])
@@ -28,13 +26,48 @@ def test_what_signs_cannot_explain_is_handed_back():
     assert np.linalg.norm(rest) > 0.1
 
 
-def test_gradients_tell_the_signs_of_a_layer_that_is_not_wider_than_the_input():
-    draw = np.random.default_rng(4)
-    w, b, top = draw.standard_normal((5, 4)), 0.3 * draw.standard_normal(4), draw.standard_normal((4, 2))
-    signs = np.array([1.0, -1, -1, 1])
-    oracle = Oracle(lambda x: np.maximum(x.numpy() @ w + b, 0) @ top, 5, 2)
-    start = sample(-2 * np.ones(5), 2 * np.ones(5), 40, 0, "a")
-    folds = on_lines(oracle, start, sample(-2 * np.ones(5), 2 * np.ones(5), 40, 0, "b") - start)
-    assert (by_gradients(Known((), (w * signs, b * signs)), folds, 2.0, 1e-6) == signs).all()
-    wide = Known((), (np.concatenate([w, -w], axis=1), np.r_[b, -b]))
-    assert by_gradients(wide, folds, 2.0, 1e-6) is None
+@pytest.mark.parametrize("units", [6, 14])
+def test_signs_leave_as_few_units_always_active_as_possible(units):
+    draw = np.random.default_rng(5)
+    w, alpha = draw.standard_normal((9, units)), draw.standard_normal((8, units))
+    signs = np.sign(draw.standard_normal(units))
+    always = draw.standard_normal((8, 1)) @ draw.standard_normal((1, 9))
+    found, rest = by_readers(w, alpha, (alpha * signs) @ w.T + always, 1e-8)
+    assert (found == signs).all()
+    assert np.allclose(rest, always)
+
+
+def readers_of(w, b, signs, a, c):
+    """Coefficients over |u|, z and 1 of readers a [K, n] with biases c [K]."""
+    return np.concatenate([a / 2, (a * signs) @ w.T / 2, ((a * signs) @ b / 2 + c)[:, None]], axis=1)
+
+
+def test_readers_known_in_part_tell_the_signs():
+    draw = np.random.default_rng(6)
+    w, b, signs = draw.standard_normal((4, 5)), draw.standard_normal(5), np.array([1.0, -1, -1, 1, 1])
+    theta = readers_of(w, b, signs, draw.standard_normal((3, 5)), draw.standard_normal(3))
+    bases = [np.eye(10)]
+    for unit in (1, 3):  # on the reader's fold this unit has one sign: |u| and u cannot be told apart
+        way = np.r_[np.eye(5)[unit], -w[:, unit], -b[unit]]
+        bases.append(np.linalg.svd(way[None], full_matrices=True)[2][1:])
+    known = np.stack([r.T @ (r @ t) for r, t in zip(bases, theta, strict=True)])
+    told = by_equations((w, b), nothing_open(5), known, tuple(bases), 1e-9)
+    assert told is not None
+    assert (told[0] == signs).all()
+    assert by_equations((w, b), nothing_open(5), known + 0.1, tuple(bases), 1e-9) is None
+
+
+def test_a_weight_that_a_fold_leaves_open_is_told_by_the_readers():
+    draw = np.random.default_rng(7)
+    w, b, signs = draw.standard_normal((6, 3)), draw.standard_normal(3), np.array([1.0, -1, 1])
+    a, c = draw.standard_normal((4, 3)), draw.standard_normal(4)
+    true, taken, side = w[2, 0], 7.0, 1.0
+    theta = readers_of(w, b, signs, a, c)
+    theta[:, 3 + 2] += a[:, 0] / 2 * side * (true - taken)  # |u| with the true weight, written over |u| with the other
+    guess = w.copy()
+    guess[2, 0] = taken
+    ways = OpenWeights(np.array([0]), np.eye(7)[[2]], np.array([side]), np.array([taken]))
+    told = by_equations((guess, b), ways, theta, (np.eye(10),) * 4, 1e-9)
+    assert told is not None
+    assert (told[0] == signs).all()
+    assert (told[1][0] * side + taken) / 2 == pytest.approx(true)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tutelage.functions.querying._stream import QueryDraws
-from tutelage.functions.querying.fold_points import on_lines, sample
+from tutelage.functions.querying.lines import look_along, sample
 from tutelage.functions.querying.oracle import Oracle
 from tutelage.functions.querying.peeling import peel
 from tutelage.functions.querying.polish import outputs
@@ -17,7 +17,7 @@ def peeled(layers, half, most=4):
         Oracle(lambda x: outputs(layers, x.numpy()), d, layers[-1][0].shape[1]),
         sample(low, high, 80, 0, "a"),
     )
-    folds = on_lines(oracle, start, sample(low, high, 80, 0, "b") - start)
+    folds = look_along(oracle, start, sample(low, high, 80, 0, "b") - start)
     setting = UnitSearchSetting(low, high, half * d**0.5, 1e-7)
     return peel(oracle, folds, setting, QueryDraws(0), 1e-7, most, 0), low, high
 

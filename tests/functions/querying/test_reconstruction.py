@@ -11,7 +11,7 @@ from tutelage.functions import match
 from tutelage.functions.identifying.construction import construct
 from tutelage.functions.querying import reconstruction
 from tutelage.functions.querying.reconstruction import identify
-from tutelage.networks import Network, outputs, to_module
+from tutelage.networks import Network, outputs, save, to_module
 
 
 def random_network(widths, seed, bias=0.3):
@@ -155,6 +155,46 @@ def test_a_time_limit_returns_what_was_found_so_far(random_net, monkeypatch, che
     x = torch.randn(1, 50, 6, dtype=torch.float64)
     assert outputs(found.network, x).isfinite().all()
     assert found.unexplained > 1e-6
+
+
+@pytest.mark.parametrize("queries", [10_000, 40_000])
+def test_a_limit_of_queries_is_never_exceeded(queries):
+    truth, asked = random_network((6, 10, 8, 1), 1), [0]
+
+    def ask(x):
+        asked[0] += len(x)
+        return outputs(truth, x)[0]
+
+    found = identify(ask, 6, 1, queries=queries)
+    assert asked[0] == found.queries <= queries
+    assert found.undecided
+    assert found.notes[0] == f"undecided: the limit of {queries:,} queries was reached before the search ended"
+    with pytest.raises(TutelageError, match="queries must be at least 10000, got 3"):
+        identify(ask, 6, 1, queries=3)
+
+
+def test_single_precision_is_detected_and_allowed_for():
+    truth = random_network((4, 5, 1), 3)
+    found = identify(lambda x: outputs(truth, x)[0].float(), 4, 1)
+    assert found.single_precision
+    assert 1e-8 < found.noise < 1e-5
+    assert found.units == (5,)
+    assert error(truth, found) < 1e-4
+    assert not identify(truth).single_precision
+
+
+def test_a_file_is_asked(tmp_path):
+    truth = random_network((3, 4, 1), 2)
+    save(truth, tmp_path / "net.safetensors")
+    assert error(truth, identify(tmp_path / "net.safetensors")) < 1e-10
+
+
+def test_many_inputs_are_no_obstacle():
+    truth = random_network((200, 16, 1), 0)
+    found = identify(truth)
+    assert found.complete
+    assert error(truth, found) < 1e-9
+    assert found.queries < 80_000
 
 
 def test_a_time_limit_that_suffices_changes_nothing(random_net):

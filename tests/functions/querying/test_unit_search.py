@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from tutelage.functions.querying._stream import QueryDraws
-from tutelage.functions.querying.fold_equations import Known
-from tutelage.functions.querying.fold_points import on_lines, sample
+from tutelage.functions.querying.known import Known
+from tutelage.functions.querying.lines import look_along, sample
 from tutelage.functions.querying.oracle import Oracle
-from tutelage.functions.querying.unit_search import UnitSearchSetting, find_units
+from tutelage.functions.querying.unit_search import Units, UnitSearchSetting, find_units, merged
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def scene():
 
     low, high = -4 * np.ones(6), 4 * np.ones(6)
     oracle, start = Oracle(f, 6, 1), sample(low, high, 150, 0, "a")
-    folds = on_lines(oracle, start, sample(low, high, 150, 0, "b") - start)
+    folds = look_along(oracle, start, sample(low, high, 150, 0, "b") - start)
     return oracle, layers, folds, UnitSearchSetting(low, high, 10.0, 1e-7)
 
 
@@ -37,19 +37,43 @@ def cosines(theta, w, b):
 
 
 def test_the_first_layer_is_found_and_nothing_else(scene):
-    oracle, layers, folds, setting = scene
-    theta, left = find_units(oracle, Known(), folds, setting, QueryDraws(0), 24)
-    assert theta.shape == (5, 7)
-    assert (cosines(theta, *layers[0]) > 1 - 1e-12).all()
-    second = np.maximum(left.points @ layers[0][0] + layers[0][1], 0) @ layers[1][0] + layers[1][1]
+    oracle, layers, lines, setting = scene
+    units, left = find_units(oracle, Known(), lines, lines.bend, setting, QueryDraws(0), 24)
+    assert units.theta.shape == (5, 7)
+    assert units.determined.all()
+    assert (cosines(units.theta, *layers[0]) > 1 - 1e-12).all()
+    points = lines.points[left]
+    second = np.maximum(points @ layers[0][0] + layers[0][1], 0) @ layers[1][0] + layers[1][1]
     assert np.abs(second).min(1).max() < 1e-8
 
 
 def test_the_second_layer_is_found_over_the_first(scene):
-    oracle, layers, folds, setting = scene
+    oracle, layers, lines, setting = scene
     rng = QueryDraws(0)
-    _, left = find_units(oracle, Known(), folds, setting, rng, 24)
-    theta, left = find_units(oracle, Known((layers[0],)), left, setting, rng, 24)
-    assert len(theta) == 5
-    assert (cosines(theta, *layers[1]) > 1 - 1e-12).all()
-    assert len(left) <= 0.02 * len(folds)
+    _, left = find_units(oracle, Known(), lines, lines.bend, setting, rng, 24)
+    units, left = find_units(oracle, Known((layers[0],)), lines, left, setting, rng, 24)
+    assert len(units) == 5
+    assert (cosines(units.theta, *layers[1]) > 1 - 1e-12).all()
+    assert left.sum() <= 0.02 * lines.bend.sum()
+    again, _ = find_units(oracle, Known((layers[0],)), lines, left, setting, rng, 24, units)
+    assert len(again) == 5
+
+
+def test_two_pieces_of_one_unit_are_put_together_and_those_of_two_are_not():
+    draw = np.random.default_rng(0)
+    theta, other = draw.standard_normal(8), draw.standard_normal(8)
+    first, second = np.eye(8)[:6], np.eye(8)[3:]
+    both = merged(first.T @ (first @ theta), first, -3 * second.T @ (second @ theta), second)
+    assert both is not None
+    assert len(both[1]) == 8
+    assert np.allclose(both[0] / both[0][0], theta / theta[0])
+    assert merged(first.T @ (first @ theta), first, second.T @ (second @ other), second) is None
+    assert merged(theta, np.eye(8)[:4], theta, np.eye(8)[4:]) is None
+
+
+def test_units_are_rewritten_over_other_features():
+    draw = np.random.default_rng(1)
+    matrix, truth = draw.standard_normal((5, 3)), draw.standard_normal((2, 3))
+    units = Units(truth @ matrix.T, (np.eye(5), np.eye(5)))
+    assert np.allclose(units.rewritten(matrix).theta, truth)
+    assert units.rewritten(matrix).determined.all()

@@ -1,13 +1,13 @@
 """Branch and bound on hidden units: linear bounds of one network's outputs, tightened by which side of its kink a unit
 is on. For boxes of many inputs, where cutting the box itself gets nowhere."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from tutelage.functions.bounding.backward import Parts, hidden_ranges, improved, layers_of, whole
+from tutelage.functions.bounding.backward import Parts, given_ranges, hidden_ranges, improved, layers_of, whole
 from tutelage.functions.checks import Deadline
 from tutelage.networks import Network
 
@@ -35,14 +35,17 @@ def branch(
     deadline: Deadline,
     *,
     device: str = "cpu",
+    stop: Callable[[], bool] = lambda: False,
+    known: Sequence[tuple[Tensor, Tensor]] | None = None,
     tell: Callable[[Tensor, int], None] | None = None,
 ) -> Branching:
     """Prove objectives [J, C] times the outputs of a network of one member to be below limits [J] on a box [d].
 
-    tell: called with the bounds [J] so far and the number of open parts.
+    known: ranges of all hidden pre-activations, [n] twice per layer, where there are any; tell: called with the bounds
+    [J] so far and the number of open parts.
     """
     layers = layers_of(network, low, high, device)
-    lows, highs, sizes = hidden_ranges(layers, _RANGES, deadline)
+    lows, highs, sizes = hidden_ranges(layers, _RANGES, deadline) if known is None else given_ranges(layers, known)
     wanted = limits.to(layers.centre)
     parts = whole(layers, objectives.to(layers.centre), lows, highs)
     parts, bound, adds = improved(layers, parts, sizes, _ROOT, deadline)
@@ -50,7 +53,7 @@ def branch(
     closed = torch.where(bound < wanted, bound, -torch.inf)
     open_ = ~(bound < wanted)
     waiting = _Waiting(parts.rows(open_), bound[open_], number[open_], [a[open_] for a in adds])
-    while len(waiting) and not (deadline.passed or len(waiting) > _MOST):
+    while len(waiting) and not (deadline.passed or stop() or len(waiting) > _MOST):
         now, waiting = waiting.split(wanted)
         halves, numbers, fixed = _cut(now)
         if halves is None or fixed:

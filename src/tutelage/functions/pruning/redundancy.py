@@ -4,6 +4,7 @@ A unit that goes leaves zeros behind, so that indices stay those of the original
 how much it can move the pre-activations above it; :class:`Work` carries that to the outputs and adds it up.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
@@ -14,7 +15,7 @@ from torch import Tensor
 from tutelage.functions.checks import bias
 from tutelage.functions.pruning.bounds import bounds
 from tutelage.functions.pruning.deviation import gains, reach
-from tutelage.functions.pruning.intervals import Box, Interval, box_for, gamma, slopes
+from tutelage.functions.pruning.intervals import TINY, Box, Interval, box_for, gamma, slopes
 from tutelage.networks import Network, forward
 from tutelage.networks.forward import activate, linear
 from tutelage.printing import printed
@@ -55,11 +56,16 @@ class View:
     network: Network
     box: Box
     points: Tensor | None
+    proved: tuple[Interval, ...] | None = None
 
     @cached_property
     def known(self) -> tuple[Interval, ...]:
-        """Ends of all pre-activations over the box."""
-        return bounds(self.network, self.box, solve=True)
+        """Ends of all pre-activations over the box, with those that were proved before."""
+        ends = bounds(self.network, self.box, solve=True)
+        if self.proved is None:
+            return ends
+        pairs = zip(ends, self.proved, strict=True)
+        return tuple((torch.maximum(a[0], b[0]), torch.minimum(a[1], b[1])) for a, b in pairs)
 
     @cached_property
     def everywhere(self) -> tuple[Interval, ...]:
@@ -142,14 +148,41 @@ class Work:
             return torch.ones_like(cost[..., 0], dtype=torch.bool)
         return self.within(cost)
 
-    def put(self, layer: int, w: Tensor, b: Tensor, v: Tensor, above: Tensor, gone: Tensor) -> None:
-        """Put changed arrays back, with nothing left of the units that are gone [S, n]."""
+    def put(self, layer: int, w: Tensor, b: Tensor, v: Tensor, above: Tensor, gone: Tensor, moved: Tensor) -> None:
+        """Put changed arrays back, with nothing left of the units that are gone [S, n].
+
+        moved: [S, n_above], by how much the pre-activations above can have moved.
+        """
+        proved = self._still_proved(layer, w, b, gone, moved)
         weights, biases = list(self.network.weights), list(self.network.biases or ())
         weights[layer - 1], weights[layer] = w.masked_fill(gone.unsqueeze(1), 0), v.masked_fill(gone.unsqueeze(2), 0)
         biases[layer - 1], biases[layer] = b.masked_fill(gone, 0), above
         self.network = replace(self.network, weights=tuple(weights), biases=tuple(biases))
         self.alive[layer - 1] = self.alive[layer - 1] & ~gone
-        self.view = View(self.network, self.box, self.points)
+        self.view = View(self.network, self.box, self.points, proved)
+
+    def prove(self, ends: Sequence[Interval]) -> None:
+        """Keep proven ends of all pre-activations [S, n] per layer for this and later views."""
+        self.view = View(self.network, self.box, self.points, tuple(ends))
+
+    def _still_proved(
+        self, layer: int, w: Tensor, b: Tensor, gone: Tensor, moved: Tensor
+    ) -> tuple[Interval, ...] | None:
+        """Proven ends that hold after a change of a layer (from 1): nothing for its changed units, wider ones above."""
+        if self.view.proved is None:
+            return None
+        ends = list(self.view.proved)
+        fixed = (w == self.network.weights[layer - 1]).all(1) & (b == bias(self.network, layer - 1)) & ~gone
+        low, high = ends[layer - 1]
+        ends[layer - 1] = torch.where(fixed, low, -torch.inf), torch.where(fixed, high, torch.inf)
+        room = (moved + self.slack) * (1 + gamma(w.shape[2]))
+        for above in range(layer, self.network.depth):
+            room = (room * (1 + gamma(8))).nan_to_num(torch.inf, torch.inf)
+            ends[above] = ends[above][0] - room - TINY, ends[above][1] + room + TINY
+            if above + 1 < self.network.depth:
+                w = self.network.weights[above + 1]
+                room = torch.einsum("si,sio->so", room, w.abs()) * (1 + gamma(w.shape[1]))
+        return tuple(ends)
 
     def tell(self, layer: int, cost: Tensor, gone: Tensor, valid: Tensor, exact: Tensor, action, reasons, into=None):
         """Record one step per unit that goes: cost [S, n, C] from :meth:`cost`; codes of valid [S, n]."""
@@ -205,7 +238,7 @@ def constant(work: Work, layer: int) -> bool:
         return "never active" if proved[member, unit] else "never active on the points"
 
     work.tell(layer, cost, gone, valid, proved, "removed", reason)
-    work.put(layer, w, b, v, joined, gone)
+    work.put(layer, w, b, v, joined, gone, _summed(delta + torch.where(value.unsqueeze(2) != 0, room, 0), gone))
     return True
 
 
@@ -225,8 +258,13 @@ def idle(work: Work, layer: int) -> bool:
     words = ("next to no fan-out", "no fan-out")
     cost = work.cost(layer, delta, gone, ~none)
     work.tell(layer, cost, gone, valid, none, "removed", lambda s, k: words[int(none[s, k])])
-    work.put(layer, w, b, v, above, gone)
+    work.put(layer, w, b, v, above, gone, _summed(delta, gone))
     return True
+
+
+def _summed(delta: Tensor, gone: Tensor) -> Tensor:
+    """How far pre-activations above move when each unit that goes moves them by delta [S, n, n_above]: [S, n_above]."""
+    return delta.masked_fill(~gone.unsqueeze(2), 0).sum(1)
 
 
 def cancelled(summed: Tensor, terms: Tensor, eps: float) -> tuple[Tensor, Tensor]:
@@ -277,7 +315,7 @@ def colinear(work: Work, layer: int) -> bool:
         gone = gone & (groups.gather(1, first) > 0)
     valid = torch.where(exact, 0, int(work.box.bounded))
     work.tell(layer, cost, gone, valid, exact, "merged", lambda s, k: f"co-linear with unit {first[s, k]}", first)
-    work.put(layer, w, b, written, above, gone)
+    work.put(layer, w, b, written, above, gone, _summed(delta, gone))
     return True
 
 

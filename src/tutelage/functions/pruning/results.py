@@ -12,7 +12,8 @@ from tutelage.functions.pruning.deviation import Deviation, largest_deviation
 from tutelage.functions.pruning.intervals import Box, gamma
 from tutelage.functions.pruning.normalising import Names, Normalised
 from tutelage.functions.pruning.redundancy import VALID, Step, Valid, Work
-from tutelage.networks import Network
+from tutelage.functions.pruning.stability import Decided
+from tutelage.networks import Network, outputs
 from tutelage.printing import printed
 
 
@@ -52,6 +53,33 @@ class PruningProof:
 
 @printed
 @dataclass(frozen=True, eq=False)
+class Samples:
+    """How a network and its pruned version agree on given samples.
+
+    Attributes
+    ----------
+    count
+        Number of samples.
+    same_class
+        int64 [S]: samples on which both have the same top class; None for one output.
+    largest
+        [S]: largest difference of any output on any sample.
+    """
+
+    count: int
+    same_class: Tensor | None
+    largest: Tensor
+
+    def __str__(self) -> str:
+        if self.same_class is None:
+            return f"no output differs by more than {rounded_up(self.largest.max().item())} on {self.count:,} samples"
+        least = int(self.same_class.min())
+        on = f"all {self.count:,} samples" if least == self.count else f"{least:,} of {self.count:,} samples"
+        return f"agrees on the top class on {on}"
+
+
+@printed
+@dataclass(frozen=True, eq=False)
 class Pruning:
     """A smaller network, the steps that led to it, and the proof.
 
@@ -74,6 +102,10 @@ class Pruning:
         Units that were always (or never) active on the points, without proof, and were kept.
     layers
         int64 [S, width] per hidden layer: the layer of the original that the unit was in, from 1; -1 as in ``kept``.
+    samples
+        How both networks agree on the points, where points were given.
+    decided
+        How the units of every member and hidden layer were decided on the box; empty without a box.
     """
 
     network: Network
@@ -84,6 +116,8 @@ class Pruning:
     deviation: Deviation
     seen: tuple[Step, ...] = ()
     layers: tuple[Tensor, ...] = ()
+    samples: Samples | None = None
+    decided: tuple[Decided, ...] = ()
 
     def _title(self) -> str:
         return f"{len(self.steps)} units removed or merged; {self.proof}"
@@ -123,7 +157,14 @@ def finished(
         deviation,
         tuple(replace(s, layer=numbers[s.layer - 1]) for s in seen),
         layers,
+        None if work.points is None else _on_samples(double, small, work.points),
     )
+
+
+def _on_samples(before: Network, after: Network, points: Tensor) -> Samples:
+    a, b = outputs(before, points), outputs(after, points)
+    same = None if before.outputs == 1 else (a.argmax(2) == b.argmax(2)).sum(1)
+    return Samples(points.shape[1], same, (a - b).abs().amax((1, 2)))
 
 
 def _hold_against(proof: PruningProof, before: Network, after: Network, found: Deviation) -> None:

@@ -7,6 +7,7 @@ end with no fan-out, and units aligned with the same one are co-linear.
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -15,11 +16,13 @@ from tutelage.errors import TutelageError
 from tutelage.functions.checks import Deadline, as_network, bias, in_double, points_for
 from tutelage.functions.evaluation import with_error
 from tutelage.functions.pruning.bounds import underflow
+from tutelage.functions.pruning.budget import spend
 from tutelage.functions.pruning.folding import folded
 from tutelage.functions.pruning.intervals import Box, box_for
 from tutelage.functions.pruning.normalising import Normalised, normalised, unsplit
 from tutelage.functions.pruning.redundancy import Work, colinear, constant, idle
 from tutelage.functions.pruning.results import Pruning, finished, searched
+from tutelage.functions.pruning.stability import Decided, settled
 from tutelage.networks import Network
 
 _EPS = 16 * torch.finfo(torch.float64).eps
@@ -31,30 +34,38 @@ _SAMPLES = 256  # points on which the variation is measured
 def prune(
     network: Network,
     points: Tensor | None = None,
-    box: tuple | Box | None = None,
+    box: tuple | Box | Literal["points"] | None = None,
     tolerance: float = 0.0,
     *,
+    within: float = 0.0,
     on_samples: bool = False,
     seconds: float | None = None,
     on_progress: Callable[[float], None] | None = None,
 ) -> Pruning:
     """Remove units without changing the function, with a proof.
 
-    Idle and constant units are removed, co-linear ones merged, linear ones folded into the next layer. With tolerance 0
-    and without ``on_samples`` a step is made only if all steps together provably change no output by more than
-    rounding: a small share of how much that output varies, the rounding of the stored weights included.
+    Idle and constant units are removed, co-linear ones merged, linear ones folded into the next layer; units that were
+    split or put into a layer of their own are put together, and linear layers go. On a box, units that bounds leave
+    open are decided by a search and by branch and bound. With tolerance 0, within 0 and without ``on_samples`` a step
+    is made only if all steps together provably change no output by more than rounding: a small share of how much that
+    output varies, the rounding of the stored weights included.
 
     Parameters
     ----------
     network
         S members.
     points
-        Inputs [S, N, d] or [N, d]: units that never or always fire on them are reported.
+        Inputs [S, N, d] or [N, d]: units that never or always fire on them are reported, and how the outputs of both
+        networks agree on them.
     box
-        (low, high), inputs that matter, each a number or [d]; default: all inputs.
+        (low, high), inputs that matter, each a number or [d]; "points" for the smallest box around the points; default:
+        all inputs.
     tolerance
         Above 0, units also count as idle when fan-out times weights is at most this share of the layer's largest, and
         as co-linear when weights scaled to length 1 differ by at most this.
+    within
+        Above 0, units are also replaced by constants, the cheapest first, as long as no output provably moves by more
+        than this on the box.
     on_samples
         Whether to remove units on the evidence of the points alone.
     seconds
@@ -73,32 +84,69 @@ def prune(
     >>> small.network.widths, [(s.unit, s.action, s.reason) for s in small.steps]
     ((2, 1, 1), [(2, 'removed', 'no fan-out'), (0, 'merged', 'co-linear with unit 1')])
     """
-    if not isinstance(tolerance, int | float) or not 0 <= tolerance < 1:
-        raise TutelageError(f"tolerance must be a number from 0 to below 1, got {tolerance!r}")
-    if on_samples and points is None:
-        raise TutelageError("on_samples=True needs points: pass the inputs to look at")
+    _check(points, box, tolerance, within, on_samples)
     deadline = Deadline(seconds)
     network = as_network(network)
     double = in_double(network)
     if double.biases is None:
         double = replace(double, biases=tuple(bias(double, layer) for layer in range(double.depth)))
     shown = None if points is None else points_for(double, points)
-    around = box_for(double, box)
+    around = _box(double, box, shown)
     allowed = _allowed(double, searched(around, shown), network.dtype)
     start, numbers, moved = unsplit(double, around, network.dtype)
     if deadline.passed or (moved > allowed).any():
         start, numbers, moved = double, tuple(range(1, double.depth)), torch.zeros_like(moved)
-    work = Work(
-        start, around, shown, tolerance, _EPS, on_samples, network.dtype, allowed, 4 * underflow(double, around)
-    )
+    slack = 4 * underflow(double, around)
+    work = Work(start, around, shown, tolerance, _EPS, on_samples, network.dtype, allowed, slack)
     work.moved = work.moved + moved
-    total = max(1, sum(network.widths[1:-1]) * network.members)
-    fresh = None if deadline.passed or tolerance or on_samples else normalised(work)
+    decided = _settle(work, deadline)
+    lossy = bool(tolerance or within or on_samples)
+    fresh = None if deadline.passed or lossy else normalised(work)
+    _take_out(work, deadline, on_progress)
+    if within:
+        spend(double, work, within - 2 * allowed.max().item(), deadline)
+        _take_out(work, deadline, on_progress)
+    later = normalised(work) if not deadline.passed and (work.steps or lossy) else None
+    result = finished(network, double, work, numbers, moved, _smallest(work, moved, fresh, later))
+    return replace(result, decided=tuple(replace(d, layer=numbers[d.layer - 1]) for d in decided))
+
+
+def _check(points: Tensor | None, box: object, tolerance: float, within: float, on_samples: bool) -> None:
+    if not isinstance(tolerance, int | float) or not 0 <= tolerance < 1:
+        raise TutelageError(f"tolerance must be a number from 0 to below 1, got {tolerance!r}")
+    if not isinstance(within, int | float) or not 0 <= within < float("inf"):
+        raise TutelageError(f"within must be a finite number of at least 0, got {within!r}")
+    if on_samples and points is None:
+        raise TutelageError("on_samples=True needs points: pass the inputs to look at")
+    if isinstance(box, str) and (box != "points" or points is None):
+        raise TutelageError(f"box={box!r} must be (low, high), or 'points' together with points")
+    if within and box is None:
+        raise TutelageError(f"within={within!r} needs a box, since constants differ from units far away: pass box")
+
+
+def _box(network: Network, box: tuple | Box | str | None, points: Tensor | None) -> Box:
+    """The box that was asked for; the smallest one around the points for "points"."""
+    if isinstance(box, str):
+        assert points is not None
+        return Box(points.amin(1), points.amax(1))
+    return box_for(network, box)
+
+
+def _take_out(work: Work, deadline: Deadline, on_progress: Callable[[float], None] | None) -> None:
+    """Single steps until none finds anything."""
+    total = max(1, sum(work.network.widths[1:-1]) * work.network.members)
     while not deadline.passed and _pass(work):
         if on_progress:
-            on_progress(len(work.steps) / total)
-    later = None if deadline.passed or (not work.steps and not tolerance and not on_samples) else normalised(work)
-    return finished(network, double, work, numbers, moved, _smallest(work, moved, fresh, later))
+            on_progress(min(1.0, len(work.steps) / total))
+
+
+def _settle(work: Work, deadline: Deadline) -> tuple[Decided, ...]:
+    """Prove as many units as possible to be on one side of their kink over the box; how each layer was decided."""
+    if not work.box.bounded or work.network.activation not in ("relu", "leaky") or deadline.passed:
+        return ()
+    tight, decided = settled(work.network, work.box, work.view.known, work.points, deadline)
+    work.prove(tight)
+    return decided
 
 
 def _smallest(work: Work, moved: Tensor, fresh: Normalised | None, later: Normalised | None) -> Normalised | None:

@@ -25,6 +25,10 @@ class QueryDraws:
         """A number from 0 to bound - 1."""
         return int(draws.indices(self._key, self._count(1), bound, self._start)[0, 0])
 
+    def generator(self) -> np.random.Generator:
+        """A generator of NumPy's for many numbers, started from one draw."""
+        return np.random.default_rng(self.index(1 << 31))
+
     def permutation(self, size: int) -> np.ndarray:
         """The numbers from 0 to size - 1 in some order."""
         return np.argsort(draws.uniforms(self._key, self._count(size), self._start).numpy()[0], kind="stable")

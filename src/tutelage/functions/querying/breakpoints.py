@@ -12,7 +12,7 @@ from tutelage.errors import TutelageError
 from tutelage.functions.querying.oracle import Oracle
 
 _POINTS = 9  # values on one piece of a line
-_PIECES = 16  # pieces a line is first cut into
+_PIECES = 16  # pieces a long line is first cut into
 _MOST = 2048  # unresolved pieces a line beyond which the function is not taken for piecewise linear
 _ASIDE = 0.1415926535  # cuts lie beside round numbers, where bends are more likely than elsewhere
 _SHORTEST = 1e-10  # pieces below this share of the line are left alone
@@ -31,11 +31,14 @@ class Bends:
     after: np.ndarray
 
 
-def bends(oracle: Oracle, start: np.ndarray, direction: np.ndarray) -> Bends:
-    """Find all bends along lines start + t direction, t in [0, 1]; start, direction: [M, d]."""
+def bends(oracle: Oracle, start: np.ndarray, direction: np.ndarray, pieces: int = _PIECES) -> Bends:
+    """Find all bends along lines start + t direction, t in [0, 1]; start, direction: [M, d].
+
+    pieces: how many each line is first cut into.
+    """
     lines = len(start)
-    cuts = np.r_[0.0, (np.arange(1, _PIECES) + _ASIDE) / _PIECES, 1.0]
-    line, low = np.repeat(np.arange(lines), _PIECES), np.tile(cuts[:-1], lines)
+    cuts = np.r_[0.0, (np.arange(1, pieces) + _ASIDE) / pieces, 1.0]
+    line, low = np.repeat(np.arange(lines), pieces), np.tile(cuts[:-1], lines)
     length, found = np.tile(np.diff(cuts), lines), []
     while len(line):
         t = low[:, None] + length[:, None] * np.linspace(0, 1, _POINTS)

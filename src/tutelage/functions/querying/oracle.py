@@ -13,10 +13,11 @@ ROUNDING = 1e-14
 """What double precision leaves open of a network's value, as a share of the largest value met."""
 
 _ROWS = 1 << 17  # points sent in one call
+_PROBES = 64  # segments on which the precision of values is measured
 
 
-class OutOfTime(Exception):
-    """The time limit of a search has passed."""
+class Spent(Exception):
+    """The time or the queries of a search are spent."""
 
 
 class Oracle:
@@ -24,7 +25,7 @@ class Oracle:
 
     ask: takes a float64 tensor [N, d] and returns values [N, C]; with ``gradients`` a pair of values [N, C] and
     gradients [N, C, d]. noise: a bound on the error of a value. NaN, infinities and wrong shapes raise an error, and a
-    question after the deadline raises OutOfTime.
+    question after the deadline, or one for more points than ``most`` leaves, raises Spent.
 
     >>> oracle = Oracle(lambda x: x.relu(), inputs=2, outputs=2)
     >>> oracle.values(np.array([[1.0, -3.0]])), oracle.queries
@@ -48,6 +49,13 @@ class Oracle:
         self.queries = 0
         self.largest = 0.0
         self.deadline = Deadline(None)
+        self.most: int | None = None
+        self.refused = False
+
+    @property
+    def spent(self) -> bool:
+        """Whether no time is left, or a question was refused because too few are."""
+        return self.refused or self.deadline.passed
 
     @property
     def rounding(self) -> float:
@@ -67,8 +75,11 @@ class Oracle:
         return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
 
     def _once(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        if self.most is not None and self.queries + len(points) > self.most:
+            self.refused = True
+            raise Spent
         if self.deadline.passed:
-            raise OutOfTime
+            raise Spent
         answer = self.ask(torch.from_numpy(np.ascontiguousarray(points, dtype=np.float64)))
         self.queries += len(points)
         n, d, c = len(points), self.inputs, self.outputs
@@ -82,6 +93,25 @@ class Oracle:
             )
         self.largest = max(self.largest, float(np.abs(values).max(initial=0.0)))
         return values, gradients
+
+
+def single_precision(oracle: Oracle, low: np.ndarray, high: np.ndarray, draw: np.random.Generator) -> float | None:
+    """The largest error of values that are given in single precision, measured; None where they are not.
+
+    Values that float32 holds exactly are taken for such; how far they are from linear along short segments, most of
+    which no fold crosses, tells their error.
+    """
+    points = draw.uniform(low, high, (_PROBES, len(low)))
+    steps = np.linspace(0, 1e-3, 9)[:, None, None] * draw.uniform(-1, 1, points.shape) * (high - low)
+    values = oracle.values((points + steps).reshape(-1, len(low))).reshape(9, _PROBES, -1)
+    if not values.any() or (values.astype(np.float32) != values).any():
+        return None
+    if (values == np.round(values, 3)).all():
+        return None  # whole numbers and the like tell nothing of the precision
+    t = np.linspace(-1, 1, 9)[:, None, None]
+    line = values.mean(0) + t * (t * values).sum(0) / np.square(t).sum()
+    rest = np.abs(values - line).max((0, 2))
+    return 4 * float(np.median(rest)) + 2.0**-24 * oracle.largest
 
 
 def _array(answer: Any, shape: tuple[int, ...], what: str) -> np.ndarray:

@@ -1,58 +1,21 @@
 """Which side of its fold a unit is active on.
 
-Two rules. (1) Where the pre-activations of a layer have independent gradients, the gradient of the black box written
-over them has coefficient 0 for the unit that is inactive (Phuong 2021, proof of Theorem A.1). (2) A unit k above the
-layer reads sum_i alpha_ki |u_i| + beta_k z + const with beta_k = sum_i s_i alpha_ki w_i: linear equations in the signs
-s.
+A unit k above a layer reads sum_i alpha_ki |u_i| + beta_k z + const with beta_k = sum_i s_i alpha_ki w_i + (what units
+that are always active add): linear equations in the signs s. The signs that leave fewest units always active are taken.
 """
 
 import numpy as np
 from scipy.linalg import qr
 
-from tutelage.functions.querying.fold_equations import Known, explained, local
-from tutelage.functions.querying.fold_points import FoldPoints
+from tutelage.functions.querying.known import Layer
+from tutelage.functions.querying.open_weights import OpenWeights
 
-_OUTSIDE = 1e-2  # share of the gradients that units without a fold may not exceed
 _SEARCHED = 18  # signs left open by linear equations that are tried out
-
-
-def by_gradients(known: Known, folds: FoldPoints, size: float, tolerance: float) -> np.ndarray | None:
-    """Rule (1): signs [n] of the top layer, or None where the layer is too wide for it or a unit stays open."""
-    assert known.top is not None
-    n = known.top[0].shape[1]
-    if n > folds.points.shape[1]:
-        return None
-    signs = np.zeros(n)
-    for i in range(n):
-        theta = np.r_[np.zeros(n), known.top[0][:, i], known.top[1][i]]
-        mine = folds[np.flatnonzero(explained(known, folds, theta, size, tolerance))[:100]]
-        if len(mine):
-            signs[i] = _vote(local(known, mine.points).unit_slopes[:, -n:], mine, i)
-    return signs if signs.all() else None
-
-
-def _vote(slopes: np.ndarray, mine: FoldPoints, unit: int) -> float:
-    """+1 if the unit is active above its fold, -1 if below, 0 if that cannot be told: slopes [P, n, d]."""
-    values = np.linalg.svd(slopes, compute_uv=False)
-    sound = values[:, -1] > 1e-5 * values[:, 0]
-    if not sound.any():
-        return 0.0
-    back = np.linalg.pinv(slopes[sound])
-    written = [g[sound] @ back for g in (mine.below, mine.above)]
-    rest = sum(
-        np.linalg.norm(c @ slopes[sound] - g[sound]) for c, g in zip(written, (mine.below, mine.above), strict=True)
-    )
-    if rest > _OUTSIDE * (np.linalg.norm(mine.below[sound]) + np.linalg.norm(mine.above[sound])):
-        return 0.0  # some units of the layer show no fold
-    below, above = (np.linalg.norm(c[:, :, unit], axis=1) for c in written)
-    turned = np.sign((slopes[sound, unit] * mine.normals[sound]).sum(1))
-    ratio = (above - below) / np.maximum(above + below, 1e-300)
-    votes = np.where(np.abs(ratio) > 0.9, np.sign(ratio) * turned, 0.0)
-    return float(np.sign(votes.sum())) if abs(votes.sum()) > 0.5 * np.abs(votes).sum() else 0.0
+_ALL = 11  # signs of which all choices are tried where some units are always active
 
 
 def by_readers(w: np.ndarray, alpha: np.ndarray, beta: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
-    """Rule (2): signs [n] with beta = (alpha * signs) w^T as nearly as found, and what is left of beta [K, r].
+    """Signs [n] with beta = (alpha * signs) w^T up to a matrix of low rank, and that matrix [K, r].
 
     w: [r, n]; alpha: [K, n]; beta: [K, r].
 
@@ -64,7 +27,69 @@ def by_readers(w: np.ndarray, alpha: np.ndarray, beta: np.ndarray, tolerance: fl
     system = np.einsum("ki,qi->kqi", alpha, w).reshape(-1, n)
     right = beta.ravel()
     signs = _solved(system, right, tolerance)
-    return signs, beta - (alpha * signs) @ w.T
+    rest = beta - (alpha * signs) @ w.T
+    if np.linalg.norm(rest) > tolerance * (np.linalg.norm(beta) + np.linalg.norm(system)) and min(rest.shape) > 1:
+        signs = _fewest(w, alpha, beta, signs)
+        rest = beta - (alpha * signs) @ w.T
+    return signs, rest
+
+
+def by_equations(
+    layer: Layer, open_weights: OpenWeights, theta: np.ndarray, bases: tuple[np.ndarray, ...], tolerance: float
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Signs [n] of a layer, and what its open weights add to its readers [Q], or None if nothing explains all readers.
+
+    theta: readers [K, m], which may be known in part only; bases: per reader rows [r, m] of what is determined. Where
+    a reader's coefficient of |u_i| is open, u_i has one sign all along its fold and adds a multiple of u_i: it is left
+    free, as is the reader's bias.
+    """
+    w, b = layer
+    n = w.shape[1]
+    if len(open_weights):
+        full = np.concatenate([w, b[None]])
+        np.subtract.at(full.T, open_weights.unit, open_weights.taken[:, None] * open_weights.direction)
+        w, b = full[:-1], full[-1]
+    system, added, right, scale = [], [], [], 0.0
+    for one, rows in zip(theta, bases, strict=True):
+        alpha, linear = one[:n], rows[:, n:-1] @ w + rows[:, -1:] * b
+        hidden = 1.0 - np.square(rows[:, :n]).sum(0) > 1e-9
+        extra = rows[:, n:] @ open_weights.direction.T
+        free = np.concatenate([linear[:, hidden], extra[:, hidden[open_weights.unit]], rows[:, -1:]], axis=1)
+        alpha = np.where(hidden, 0.0, alpha)
+        u, s, _ = np.linalg.svd(free, full_matrices=True)
+        clear = u[:, int((s > 1e-9).sum()) :].T
+        system.append(clear @ (linear * alpha))
+        added.append(clear @ (extra * alpha[open_weights.unit]))
+        right.append(clear @ (rows @ one - rows[:, :n] @ alpha))
+        scale += float(np.square(rows @ one).sum())
+    a, p, y = np.concatenate(system), np.concatenate(added), np.concatenate(right)
+    u, s, _ = np.linalg.svd(p, full_matrices=True)
+    clear = u[:, int((s > 1e-9 * max(1.0, s.max(initial=0.0))).sum()) :].T
+    signs = _solved(clear @ a, clear @ y, tolerance)
+    more = np.linalg.lstsq(p, y - a @ signs, rcond=1e-9)[0] if p.shape[1] else np.zeros(0)
+    rest = a @ signs + p @ more - y
+    return (signs, more) if np.linalg.norm(rest) <= 10 * tolerance * scale**0.5 else None
+
+
+def _fewest(w: np.ndarray, alpha: np.ndarray, beta: np.ndarray, signs: np.ndarray) -> np.ndarray:
+    """The signs whose rest has the smallest sum of roots of singular values: all of few, else by single flips."""
+
+    def rank(trials: np.ndarray) -> np.ndarray:
+        rest = beta - (alpha * trials[:, None]) @ w.T
+        return np.sqrt(np.linalg.svd(rest, compute_uv=False)).sum(1)
+
+    n = len(signs)
+    if n <= _ALL:
+        trials = 1 - 2.0 * ((np.arange(1 << n)[:, None] >> np.arange(n)) & 1)
+        return trials[rank(trials).argmin()]
+    now = float(rank(signs[None])[0])
+    for _ in range(2 * n):
+        trials = signs * (1 - 2 * np.eye(n))
+        each = rank(trials)
+        if each.min() >= now:
+            break
+        signs, now = trials[each.argmin()], float(each.min())
+    return signs
 
 
 def _solved(system: np.ndarray, right: np.ndarray, tolerance: float) -> np.ndarray:

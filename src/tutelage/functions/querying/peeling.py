@@ -1,18 +1,21 @@
-"""Layer after layer of a black box, from the points on its folds (Phuong 2021, constructive form of Theorem A.1)."""
+"""Layer after layer of a black box, from the bends along lines (Phuong 2021, constructive form of Theorem A.1)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from tutelage.functions.querying._stream import QueryDraws
-from tutelage.functions.querying.fold_equations import Known, Layer, features
-from tutelage.functions.querying.fold_points import FoldPoints, sample
-from tutelage.functions.querying.oracle import Oracle, OutOfTime
-from tutelage.functions.querying.orientation import by_gradients, by_readers
-from tutelage.functions.querying.polish import least_squares, outputs, polished
-from tutelage.functions.querying.unit_search import UnitSearchSetting, find_units
+from tutelage.functions.querying.known import Known, Layer, features
+from tutelage.functions.querying.lines import Lines, sample
+from tutelage.functions.querying.open_weights import filled, nothing_open
+from tutelage.functions.querying.oracle import Oracle, Spent
+from tutelage.functions.querying.orientation import by_equations, by_readers
+from tutelage.functions.querying.polish import least_squares, outputs, parameters, polished
+from tutelage.functions.querying.unit_search import Units, UnitSearchSetting, find_units
 
-_ATTEMPTS = 24  # starting points without a new unit before a layer is taken for complete
+_ATTEMPTS = 48  # starting points without a new unit before a layer is taken for complete
+_AGAIN = 16  # the same in later rounds
 _HOPELESS = 0.3  # a larger unexplained share is not polished
 _FITTED = 4_000  # values the output layer is fitted to
 
@@ -20,79 +23,118 @@ _FITTED = 4_000  # values the output layer is fitted to
 @dataclass(frozen=True, eq=False)
 class Peeled:
     """Layers found, the output layer last; passing: per hidden layer the units added to carry what no fold explains;
-    open_signs: hidden layers (from 1) whose orientation stayed open.
+    open_signs: hidden layers (from 1) whose orientation stayed open; left: bends that belong to no unit found.
     """
 
     layers: tuple[Layer, ...]
     passing: tuple[int, ...] = ()
     open_signs: tuple[int, ...] = ()
     unexplained: float = float("inf")
-    left: FoldPoints | None = field(default=None, repr=False)
+    left: int = 0
+
+
+@dataclass(eq=False)
+class Memory:
+    """Units found in earlier rounds, per hidden layer, with the layers they read."""
+
+    rounds: list[tuple[Known, Units]] = field(default_factory=list)
+
+    def recalled(self, known: Known) -> Units | None:
+        """The units over the same known layers."""
+        depth = len(known.layers)
+        if depth >= len(self.rounds) or not _equal(self.rounds[depth][0], known):
+            return None
+        return self.rounds[depth][1]
+
+    def keep(self, known: Known, units: Units) -> None:
+        self.rounds[len(known.layers) :] = [(known, units)]
+
+
+def _equal(one: Known, two: Known) -> bool:
+    pairs = zip(one.layers, two.layers, strict=True)
+    same = len(one.layers) == len(two.layers) and (one.top is None) == (two.top is None)
+    return same and all(np.array_equal(a, b) for first, second in pairs for a, b in zip(first, second, strict=True))
 
 
 def peel(
-    oracle: Oracle, folds: FoldPoints, setting: UnitSearchSetting, draw: QueryDraws, enough: float, most: int, seed: int
+    oracle: Oracle,
+    lines: Lines,
+    setting: UnitSearchSetting,
+    draw: QueryDraws,
+    enough: float,
+    most: int,
+    seed: int,
+    memory: Memory | None = None,
+    better: Callable[[Peeled], None] | None = None,
 ) -> Peeled:
-    """Find hidden layers, at most so many, until what is left unexplained of the values is at most ``enough``."""
+    """Find hidden layers, at most so many, until what is left unexplained of the values is at most ``enough``.
+
+    better: called with every reconstruction that explains more than those before.
+    """
+    memory = Memory() if memory is None else memory
     points = sample(setting.low, setting.high, _FITTED, seed, "fit")
     values = oracle.values(points)
-    known, state = Known(), Peeled(())
+    known, state, free = Known(), Peeled(()), lines.bend
     best = _with_output(known, state, points, values, setting, oracle.rounding)
-    left = folds
     for _ in range(most):
-        if best.unexplained <= enough or oracle.deadline.passed:
+        if better is not None:
+            better(best)
+        if best.unexplained <= enough:
             break
         try:
-            known, state, left, found = _next_layer(oracle, known, state, folds, left, setting, draw)
-        except OutOfTime:
+            known, state, free, found = _next_layer(oracle, known, state, lines, free, setting, draw, points, memory)
+        except Spent:
             break
         if not found:
             break
         now = _with_output(known, state, points, values, setting, oracle.rounding)
-        best = now if now.unexplained <= best.unexplained else best
+        best = replace(now if now.unexplained <= best.unexplained else best, left=int(free.sum()))
     open_end = best.unexplained < _HOPELESS and (best.unexplained > enough or any(best.passing))
-    if open_end and not oracle.deadline.passed:
-        layers = polished(best.layers, points, values, 0.05 * oracle.rounding)
-        share = _share(values - outputs(layers, points), values, oracle.rounding)
-        best = replace(best, layers=layers, unexplained=share)
-        again = _without_passing(best, points, values, setting, oracle.rounding)
-        best = again if again.unexplained <= max(best.unexplained, enough) else best
-    return replace(best, left=left)
+    if open_end and not oracle.spent and parameters(best.layers) * 2 <= values.size:
+        best = _last_steps(best, points, values, setting, oracle.rounding, enough)
+    return best
+
+
+def _last_steps(best: Peeled, points, values, setting: UnitSearchSetting, rounding: float, enough: float) -> Peeled:
+    """All weights polished at once, and the last hidden layer oriented anew with them."""
+    layers = polished(best.layers, points, values, 0.05 * rounding)
+    share = _share(values - outputs(layers, points), values, rounding)
+    best = replace(best, layers=layers, unexplained=share)
+    again = _without_passing(best, points, values, setting, rounding)
+    return again if again.unexplained <= max(best.unexplained, enough) else best
 
 
 def _next_layer(
     oracle: Oracle,
     known: Known,
     state: Peeled,
-    folds: FoldPoints,
-    left: FoldPoints,
+    lines: Lines,
+    free: np.ndarray,
     setting: UnitSearchSetting,
     draw: QueryDraws,
-) -> tuple[Known, Peeled, FoldPoints, bool]:
-    """One more hidden layer, the fold points it leaves, and whether a unit was found."""
-    theta, left = find_units(oracle, known, left, setting, draw, _ATTEMPTS)
+    points: np.ndarray,
+    memory: Memory,
+) -> tuple[Known, Peeled, np.ndarray, bool]:
+    """One more hidden layer, the bends it leaves, and whether a unit was found."""
+    before = memory.recalled(known)
+    attempts = _ATTEMPTS if before is None else _AGAIN
+    units, free = find_units(oracle, known, lines, free, setting, draw, attempts, before)
+    memory.keep(known, units)
+    if not len(units):
+        return known, state, free, False
     if known.top is not None:
-        if not len(theta):
-            return known, state, left, False
-        known, state, theta = _oriented(known, state, theta, setting)
-        more, left = find_units(oracle, known, left, setting, draw, _ATTEMPTS)
-        theta = np.concatenate([theta, more])
-    if known.below:
-        more, left = find_units(oracle, known, left, setting, draw, _ATTEMPTS // 2, partly=True)
-        theta = np.concatenate([theta, more])
-    if not len(theta):
-        return known, state, left, False
+        known, state, units = _oriented(known, state, units, setting)
+        units = units.united()
+    theta, left_open = filled(known, units, features(known, points))
     size = np.linalg.norm(theta[:, :-1], axis=1)
-    known = replace(known, top=((theta[:, :-1] / size[:, None]).T, theta[:, -1] / size))
-    state = replace(state, layers=known.below, passing=(*state.passing, 0))
-    signs = by_gradients(known, folds, setting.size, setting.near)
-    return (known if signs is None else known.oriented(signs)), state, left, True
+    top = (theta[:, :-1] / size[:, None]).T, theta[:, -1] / size
+    left_open = replace(left_open, taken=left_open.taken / size[left_open.unit])
+    known = replace(known, top=top, open=left_open)
+    return known, replace(state, layers=known.below, passing=(*state.passing, 0)), free, True
 
 
-def _oriented(
-    known: Known, state: Peeled, theta: np.ndarray, setting: UnitSearchSetting
-) -> tuple[Known, Peeled, np.ndarray]:
-    """The top layer with the signs that its readers [K, m] tell, and the readers written over its activations.
+def _oriented(known: Known, state: Peeled, units: Units, setting: UnitSearchSetting) -> tuple[Known, Peeled, Units]:
+    """The top layer with the signs that its readers tell, and the readers written over its activations.
 
     What the signs cannot explain of a reader is linear in the layer's input: it is carried by units that are active
     on the whole box.
@@ -100,25 +142,36 @@ def _oriented(
     assert known.top is not None
     w, b = known.top
     n = w.shape[1]
-    alpha, beta, gamma = theta[:, :n], theta[:, n:-1], theta[:, -1]
-    signs, rest = by_readers(w, alpha, beta, 100 * setting.tolerance)
-    gamma = gamma - (alpha * signs) @ b
-    coefficients = 2 * alpha
-    w, b = w * signs, b * signs
-    u, s, v = np.linalg.svd(rest, full_matrices=False)
-    rank = int((s > 100 * setting.tolerance * np.linalg.norm(beta)).sum())
+    sure = units.determined if units.determined.any() else np.ones(len(units), bool)
+    alpha, beta = units.theta[sure, :n], units.theta[sure, n:-1]
+    left_open = known.open if known.open is not None else nothing_open(len(w) + 1)
+    told = by_equations((w, b), left_open, units.theta, units.bases, 100 * setting.tolerance)
+    full, reads = np.concatenate([w, b[None]]), np.zeros((len(w) + 1, n))
+    if told is None:
+        signs, rest = by_readers(w, alpha, beta, 100 * setting.tolerance)
+    else:
+        (signs, more), rest = told, np.zeros((1, len(w)))
+        k, side = left_open.unit, left_open.side
+        moved = np.where(signs[k] == side, (more * side - left_open.taken) / 2, 0.0)  # true less taken weight
+        np.add.at(full.T, k, moved[:, None] * left_open.direction)
+        np.add.at(reads.T, k, (side * moved)[:, None] * left_open.direction)
+    w, b = full[:-1] * signs, full[-1] * signs
+    _, s, v = np.linalg.svd(rest, full_matrices=False)
+    rank = int((s > 100 * setting.tolerance * max(np.linalg.norm(beta), np.linalg.norm(alpha))).sum())
+    matrix = np.concatenate([np.eye(n), full * signs + reads]) / 2
     if rank:
         ways = v[:rank].T
         shift = 1.0 - _least(known.below, ways, setting)
-        carried = u[:, :rank] * s[:rank]
         w, b = np.concatenate([w, ways], axis=1), np.r_[b, shift]
-        coefficients, gamma = np.concatenate([coefficients, carried], axis=1), gamma - carried @ shift
+        matrix = np.concatenate([matrix, np.concatenate([np.zeros((n, rank)), ways, shift[None]])], axis=1)
         state = replace(
             state,
             passing=(*state.passing[:-1], rank),
             open_signs=(*state.open_signs, len(known.below) + 1),
         )
-    return Known((*known.below, (w, b))), state, np.concatenate([coefficients, gamma[:, None]], axis=1)
+    constant = np.zeros((len(matrix), 1))
+    constant[-1] = 1.0
+    return Known((*known.below, (w, b))), state, units.rewritten(np.concatenate([matrix, constant], axis=1))
 
 
 def _without_passing(
@@ -153,10 +206,10 @@ def _with_output(
     phi = features(known, points)
     theta = least_squares(phi, values, 1e-13)
     unexplained = _share(values - phi @ theta, values, rounding)
-    coefficients = theta.T
+    readers = Units(theta.T, (np.eye(phi.shape[1]),) * theta.shape[1])
     if known.top is not None:
-        known, state, coefficients = _oriented(known, state, coefficients, setting)
-    output = (coefficients[:, :-1].T, coefficients[:, -1])
+        known, state, readers = _oriented(known, state, readers, setting)
+    output = (readers.theta[:, :-1].T, readers.theta[:, -1])
     return replace(state, layers=(*known.below, output), unexplained=unexplained)
 
 

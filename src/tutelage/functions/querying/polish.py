@@ -2,24 +2,29 @@
 
 import numpy as np
 import torch
+from scipy.linalg import cho_factor, cho_solve
 
-from tutelage.functions.querying.fold_equations import Layer
+from tutelage.functions.querying.known import Layer
 
 _STEPS = 25
+_DENSE = 900  # weights up to which a step is found by singular values
+_MOST = 6_000  # weights beyond which a network is not polished
+_CHUNK = 1_000  # points whose derivatives are held at a time
 
 
 def polished(layers: tuple[Layer, ...], points: np.ndarray, values: np.ndarray, floor: float) -> tuple[Layer, ...]:
     """Layers that fit values [N, C] at points [N, d] at least as well; steps that do not help are not taken.
 
     The scale of every unit is free, so the step of least length is taken. floor: the root mean square error at which
-    nothing is left to gain.
+    nothing is left to gain. Networks with more than 6,000 weights are returned as they are.
     """
     best, error, damping = layers, _error(layers, points, values), 0.0
+    if parameters(layers) > _MOST:
+        return best
     for _ in range(_STEPS):
         if error <= floor**2 * values.size:
             break
-        rest, jacobian = _linearised(best, points, values)
-        trial = _moved(best, _step(jacobian, rest, damping))
+        trial = _moved(best, _step(best, points, values, damping))
         now = _error(trial, points, values)
         if now < error:
             done = now > 0.5 * error and damping == 0.0
@@ -33,12 +38,26 @@ def polished(layers: tuple[Layer, ...], points: np.ndarray, values: np.ndarray, 
     return best
 
 
-def _step(jacobian: np.ndarray, rest: np.ndarray, damping: float) -> np.ndarray:
+def parameters(layers: tuple[Layer, ...]) -> int:
+    """Number of weights and biases."""
+    return sum(w.size + b.size for w, b in layers)
+
+
+def _step(layers: tuple[Layer, ...], points: np.ndarray, values: np.ndarray, damping: float) -> np.ndarray:
     """The shortest least-squares step, damped by a share of the largest squared singular value."""
-    if damping:
-        values, vectors = np.linalg.eigh(jacobian.T @ jacobian)
-        return vectors @ ((vectors.T @ (jacobian.T @ rest)) / (values + damping * values[-1]))
-    return least_squares(jacobian, rest[:, None])[:, 0]
+    if not damping and parameters(layers) <= _DENSE:
+        rest, jacobian = _linearised(layers, points, values)
+        return least_squares(jacobian, rest[:, None])[:, 0]
+    size = parameters(layers)
+    square, right = np.zeros((size, size)), np.zeros(size)
+    for i in range(0, len(points), _CHUNK):
+        rest, jacobian = _linearised(layers, points[i : i + _CHUNK], values[i : i + _CHUNK])
+        square += jacobian.T @ jacobian
+        right += jacobian.T @ rest
+    scale = np.sqrt(np.maximum(square.diagonal(), 1e-24 * square.diagonal().max()))
+    square /= scale[:, None] * scale
+    square[np.diag_indices(size)] += max(damping, 1e-12)
+    return cho_solve(cho_factor(square, overwrite_a=True, check_finite=False), right / scale) / scale
 
 
 def undetermined(layers: tuple[Layer, ...], points: np.ndarray) -> int:

@@ -17,10 +17,10 @@ from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
 from tutelage.functions.checks import Deadline, as_network, in_double
 from tutelage.functions.querying._stream import QueryDraws
-from tutelage.functions.querying.fold_equations import Layer
-from tutelage.functions.querying.fold_points import FoldPoints, join, no_folds, on_lines, sample
-from tutelage.functions.querying.oracle import Oracle, OutOfTime
-from tutelage.functions.querying.peeling import Peeled, peel
+from tutelage.functions.querying.known import Layer
+from tutelage.functions.querying.lines import Lines, look_along, no_lines, sample
+from tutelage.functions.querying.oracle import Oracle, Spent, single_precision
+from tutelage.functions.querying.peeling import Memory, Peeled, peel
 from tutelage.functions.querying.polish import outputs as outputs_of
 from tutelage.functions.querying.polish import polished, undetermined
 from tutelage.functions.querying.unit_search import UnitSearchSetting
@@ -31,9 +31,12 @@ LINES = 576
 """Lines along which bends are looked for at most; a ninth, then a third of them are tried first."""
 
 _EXACT = 1e-7  # a smaller unexplained share means that all folds are found
+_CHECKED = 1_500  # weights up to which each is checked for an effect
 _SEEN = 8_000  # points on which every weight should have an effect
+_FEWEST = 10_000  # queries that a limit must allow
+_RESERVED = 6_000  # of a limit, for what is asked after the search
 _DEEPEST = 8  # hidden layers looked for by default
-_FORMAT = "tutelage-identification-1"
+_FORMAT = "tutelage-identification-2"
 
 
 @printed
@@ -63,7 +66,11 @@ class Reconstruction:
     notes
         What was not found.
     undecided
-        Whether a time limit ended the search before the values were explained.
+        Whether a limit of time or queries ended the search before the values were explained.
+    noise
+        Bound on the error of a value that was used: the one given, or the one measured in single precision.
+    single_precision
+        Whether the values were found to be in single precision.
     """
 
     network: Network
@@ -77,6 +84,8 @@ class Reconstruction:
     lines: int
     notes: tuple[str, ...] = field(default=())
     undecided: bool = False
+    noise: float = 0.0
+    single_precision: bool = False
 
     @property
     def complete(self) -> bool:
@@ -85,7 +94,7 @@ class Reconstruction:
 
 
 def identify(
-    oracle: Callable[[torch.Tensor], Any] | nn.Module | Network,
+    oracle: Callable[[torch.Tensor], Any] | nn.Module | Network | str | Path,
     inputs: int | None = None,
     outputs: int | None = None,
     *,
@@ -99,6 +108,7 @@ def identify(
     checkpoint: str | Path | None = None,
     progress: Callable[[float], None] | None = None,
     seconds: float | None = None,
+    queries: int | None = None,
 ) -> Reconstruction:
     """Reconstruct a deep ReLU network from its values at chosen inputs (Phuong 2021, Theorem 2.1 made constructive).
 
@@ -108,7 +118,7 @@ def identify(
     ----------
     oracle
         Function of a float64 tensor [N, d] that returns values [N, C]; or a torch module (a float64 copy is queried);
-        or a network with one member.
+        or a network with one member; or the path of a file with one (.onnx, .nnet or .safetensors).
     inputs, outputs
         d and C, where the oracle does not tell.
     box
@@ -120,7 +130,7 @@ def identify(
     gradients
         Whether the oracle returns values and gradients [N, C, d].
     noise
-        Bound on the error of a value.
+        Bound on the error of a value; where values turn out to be in single precision, their error is measured.
     lines
         Largest number of lines to search.
     seed
@@ -131,6 +141,8 @@ def identify(
         Called with the share of the search that is done.
     seconds
         Time limit; the best network so far is then returned, with a note.
+    queries
+        Largest number of values to ask for, at least 10,000; the best network so far is then returned, with a note.
 
     Returns
     -------
@@ -146,40 +158,61 @@ def identify(
     asked = _oracle(oracle, inputs, outputs, gradients, noise)
     low, high = _ends(box, asked.inputs)
     most = _most(widths, depth)
+    if queries is not None and queries < _FEWEST:
+        raise TutelageError(f"queries must be at least {_FEWEST}, got {queries}")
     asked.deadline = Deadline(seconds)
+    asked.most = None if queries is None else queries - _RESERVED
+    single = _measured(asked, low, high, seed)
     about = {"inputs": asked.inputs, "outputs": asked.outputs, "low": low.tolist(), "high": high.tolist()}
     about |= {"seed": seed, "noise": noise, "gradients": gradients}
     pool, asked_lines = _resumed(checkpoint, about, asked)
-    draw = QueryDraws(seed)
+    draw, memory = QueryDraws(seed), Memory()
     peeled = None
     turns = _turns(lines, asked_lines)
     for turn, target in enumerate(turns, start=1):
         try:
             if target > asked_lines:
                 start, end = _chords(asked, peeled, low, high, target - asked_lines, asked_lines, seed)
-                more = on_lines(asked, start, end - start)
-                pool, asked_lines = more if pool is None else join(pool, more), target
+                more = look_along(asked, start, end - start)
+                pool, asked_lines = more if pool is None else pool.joined(more), target
                 _keep(checkpoint, about, pool, asked_lines, asked)
             assert pool is not None
-            now = peel(asked, pool, _setting(asked, pool, low, high), draw, _enough(asked), most, seed)
-        except OutOfTime:
+            setting = _setting(asked, pool, low, high)
+            now = peel(asked, pool, setting, draw, _enough(asked), most, seed, memory)
+        except Spent:
             break
         peeled = now if peeled is None or now.unexplained < peeled.unexplained else peeled
         if progress:
             progress(turn / (len(turns) + 1))
-        if (peeled.unexplained <= _enough(asked) and _wide_enough(peeled, widths)) or asked.deadline.passed:
+        if (peeled.unexplained <= _enough(asked) and _wide_enough(peeled, widths)) or asked.spent:
             break
-    late, asked.deadline = asked.deadline.passed, Deadline(None)
+    late, out = asked.deadline.passed, asked.refused
+    asked.deadline, asked.most, asked.refused = Deadline(None), None, False
     if peeled is None:  # the time did not suffice to look for a single unit: the affine function that fits best
-        none = no_folds(asked)
+        none = no_lines(asked)
         peeled = peel(asked, none, _setting(asked, none, low, high), draw, _enough(asked), 0, seed)
-    found = _finished(asked, peeled, 0 if pool is None else len(pool), low, high, asked_lines, seed, widths, late)
-    if late and found.unexplained > 10 * _enough(asked):
-        note = f"undecided: the time limit of {seconds:g} seconds was reached before the search ended"
+    found = _finished(
+        asked, peeled, 0 if pool is None else int(pool.bend.sum()), low, high, asked_lines, seed, widths, late, queries
+    )
+    found = replace(found, noise=asked.noise, single_precision=single)
+    if (late or out) and found.unexplained > 10 * _enough(asked):
+        limit = f"time limit of {seconds:g} seconds" if late else f"limit of {queries:,} queries"
+        note = f"undecided: the {limit} was reached before the search ended"
         found = replace(found, notes=(note, *found.notes), undecided=True)
     if progress:
         progress(1.0)
     return found
+
+
+def _measured(asked: Oracle, low: np.ndarray, high: np.ndarray, seed: int) -> bool:
+    """Whether values are in single precision; their error is then the noise, unless a larger one was given."""
+    try:
+        error = single_precision(asked, low, high, np.random.default_rng(seed))
+    except Spent:
+        return False
+    if error is not None:
+        asked.noise = max(asked.noise, error)
+    return error is not None
 
 
 def _turns(lines: int, done: int) -> list[int]:
@@ -207,7 +240,7 @@ def _chords(asked: Oracle, peeled: Peeled | None, low, high, count: int, first: 
 
 def _oracle(oracle, inputs: int | None, outs: int | None, gradients: bool, noise: float) -> Oracle:
     """The black box as something to ask."""
-    if isinstance(oracle, nn.Sequential) and inputs is None and outs is None:
+    if isinstance(oracle, str | Path) or (isinstance(oracle, nn.Sequential) and inputs is None and outs is None):
         oracle = as_network(oracle)
     if isinstance(oracle, nn.Module):
         if gradients:
@@ -260,10 +293,11 @@ def _enough(asked: Oracle) -> float:
     return max(_EXACT, 300 * asked.noise / max(asked.largest, 1e-300))
 
 
-def _setting(asked: Oracle, pool: FoldPoints, low: np.ndarray, high: np.ndarray) -> UnitSearchSetting:
-    """Tolerances from the errors of the normals measured."""
-    typical = float(np.median(pool.error)) if len(pool) else 0.0
-    return UnitSearchSetting(low, high, float(np.linalg.norm(high - low)) / 2, min(max(1e-7, 10 * typical), 1e-3))
+def _setting(asked: Oracle, pool: Lines, low: np.ndarray, high: np.ndarray) -> UnitSearchSetting:
+    """Tolerances from the rounding or noise of the values, over steps of a hundredth of the box."""
+    size = float(np.linalg.norm(high - low)) / 2
+    spread = max(float(pool.values.std()) if len(pool.values) else 0.0, 1e-300)
+    return UnitSearchSetting(low, high, size, min(max(1e-7, 1e4 * asked.noise / spread), 1e-3))
 
 
 def _wide_enough(peeled: Peeled, widths: tuple[int, ...] | None) -> bool:
@@ -272,12 +306,13 @@ def _wide_enough(peeled: Peeled, widths: tuple[int, ...] | None) -> bool:
 
 
 def _finished(
-    asked, peeled: Peeled, folds: int, low, high, lines: int, seed: int, widths, late: bool
+    asked, peeled: Peeled, folds: int, low, high, lines: int, seed: int, widths, late: bool, queries: int | None
 ) -> Reconstruction:
     """The network after its last steps, checked on fresh points; late: whether to leave out what can take long."""
     size = sum(w.size + b.size for w, b in peeled.layers)
-    points = sample(low, high, max(1_000, 5 * size // asked.outputs + 100), seed, "polish")
-    half = len(points) // 5
+    left = 20_000 if queries is None else max(queries - asked.queries, 1)
+    points = sample(low, high, min(left, max(1_000, 4 * size // asked.outputs + 100), 20_000), seed, "polish")
+    half = max(1, len(points) // 5)
     values = asked.values(points)
     layers = peeled.layers
     if peeled.unexplained <= 100 * _enough(asked) and not late:
@@ -286,9 +321,14 @@ def _finished(
     spread = max(float((values - values.mean(0)).std()), asked.rounding, 1e-300)
     unexplained = float(np.sqrt(np.square(rest).mean())) / spread
     units = tuple(w.shape[1] - p for (w, _), p in zip(layers[:-1], peeled.passing, strict=True))
-    unplaced = len(peeled.left) / max(1, folds) if peeled.left is not None else 0.0
+    unplaced = peeled.left / max(1, folds)
     notes = _notes(unexplained, _enough(asked), units, peeled, widths)
-    if not late and not any(peeled.passing) and (count := undetermined(layers, sample(low, high, _SEEN, seed, "seen"))):
+    if (
+        not late
+        and size <= _CHECKED
+        and not any(peeled.passing)
+        and (count := undetermined(layers, sample(low, high, _SEEN, seed, "seen")))
+    ):
         notes += (f"{count} weights of the units found have no effect seen on {_SEEN} points, and may be wrong",)
     largest = float(np.abs(rest).max())
     network = _network(layers)
@@ -325,16 +365,15 @@ def _network(layers: tuple[Layer, ...]) -> Network:
     return Network(tuple(weights), tuple(biases))
 
 
-def _keep(path: str | Path | None, about: dict[str, Any], pool: FoldPoints, lines: int, asked: Oracle) -> None:
+def _keep(path: str | Path | None, about: dict[str, Any], pool: Lines, lines: int, asked: Oracle) -> None:
     """Write what was asked so far; the file is complete or absent."""
     if path is None:
         return
-    arrays = {f.name: np.ascontiguousarray(getattr(pool, f.name)) for f in fields(FoldPoints)}
     text = json.dumps(about | {"format": _FORMAT, "lines": lines, "queries": asked.queries, "largest": asked.largest})
-    write_atomically(Path(path), to_bytes(arrays, metadata={"tutelage": text}))
+    write_atomically(Path(path), to_bytes(pool.arrays(), metadata={"tutelage": text}))
 
 
-def _resumed(path: str | Path | None, about: dict[str, Any], asked: Oracle) -> tuple[FoldPoints | None, int]:
+def _resumed(path: str | Path | None, about: dict[str, Any], asked: Oracle) -> tuple[Lines | None, int]:
     """The fold points of an earlier call with the same settings."""
     if path is None or not Path(path).exists():
         return None, 0
@@ -345,7 +384,7 @@ def _resumed(path: str | Path | None, about: dict[str, Any], asked: Oracle) -> t
                 raise TutelageError(
                     f"{path} is not a checkpoint of this call: give another file, or the settings it has"
                 )
-            pool = FoldPoints(**{f.name: file.get_tensor(f.name) for f in fields(FoldPoints)})
+            pool = Lines(**{f.name: file.get_tensor(f.name) for f in fields(Lines)})
     except (SafetensorError, OSError) as error:
         raise TutelageError(f"{path} is not a checkpoint ({error}): give another file") from None
     asked.queries, asked.largest = kept["queries"], kept["largest"]

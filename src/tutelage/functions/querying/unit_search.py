@@ -1,27 +1,24 @@
-"""The units of the next layer: fold points gathered into folds, each with the coefficients of its unit."""
+"""The units of the next layer: bends along lines gathered into folds, each with the coefficients of its unit."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from tutelage.functions.querying._stream import QueryDraws
-from tutelage.functions.querying.fold_equations import (
-    Known,
-    crossings,
-    equations,
-    explained,
-    local,
-    null_space,
-    singular,
-)
-from tutelage.functions.querying.fold_points import FoldPoints
-from tutelage.functions.querying.fold_walk import follow, gather
-from tutelage.functions.querying.oracle import Oracle
+from tutelage.functions.querying.known import Known, features, open_directions, slopes
+from tutelage.functions.querying.lines import Lines
+from tutelage.functions.querying.normals import FoldPoints, with_normals
+from tutelage.functions.querying.oracle import Oracle, Spent
+from tutelage.functions.querying.tracing import Traced, trace
 
-_ROUNDS = 20  # times a fold is followed further before it is given up
-_MISSES = 0.05  # share of a fold that may be invisible where it should be seen
-_COMPARED = 400  # fold points a partly known unit is compared with
-_BEST = 200  # fold points that fix the coefficients of a unit in the end
+_MISSES = 0.005  # share of a fold that may be missed where it should be seen
+_LEAST = 3  # bends that a fold must explain
+_FIXED = 1e-6  # share of a feature vector outside what is determined at which F is not known
+_ALIKE = 1e-6  # singular values below count as zero where two pieces of a fold are compared
+_VOTES = 4  # bends that must agree on a weight
+_BATCH = 96  # starting points at most at a time
+_TOGETHER = 16  # starting points at least at a time, where folds are followed
 
 
 @dataclass(frozen=True)
@@ -35,138 +32,254 @@ class UnitSearchSetting:
 
     @property
     def near(self) -> float:
-        """How near a fold a point must be, as a share of the size, and how well its normal must fit."""
+        """How near a fold a point must be, as a share of the size."""
         return min(100 * self.tolerance, 5e-3)
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """K units over m features: theta [K, m], the shortest coefficients that fit their folds, and per unit an
+    orthonormal basis [r, m] of what the fold determines.
+    """
+
+    theta: np.ndarray
+    bases: tuple[np.ndarray, ...]
+
+    def __len__(self) -> int:
+        return len(self.theta)
+
+    def rewritten(self, matrix: np.ndarray) -> "Units":
+        """The same units over new features, of which the old ones' coefficients are theta_old = matrix theta_new."""
+        theta, bases = [], []
+        for one, basis in zip(self.theta, self.bases, strict=True):
+            rows = basis @ matrix
+            u, s, v = np.linalg.svd(rows, full_matrices=False)
+            rank = int((s > 1e-9 * s[0]).sum())
+            theta.append(v[:rank].T @ ((u[:, :rank].T @ (basis @ one)) / s[:rank]))
+            bases.append(v[:rank])
+        return Units(np.array(theta).reshape(len(theta), matrix.shape[1]), tuple(bases))
+
+    def united(self) -> "Units":
+        """Pieces of one unit put together."""
+        kept: list[tuple[np.ndarray, np.ndarray]] = []
+        for i in np.argsort([-len(b) for b in self.bases], kind="stable"):
+            theta, basis = self.theta[i], self.bases[i]
+            for j, one in enumerate(kept):
+                both = merged(*one, theta, basis)
+                if both is not None:
+                    kept[j] = both
+                    break
+            else:
+                kept.append((theta, basis))
+        return Units(np.array([t for t, _ in kept]).reshape(len(kept), -1), tuple(b for _, b in kept))
+
+    @property
+    def determined(self) -> np.ndarray:
+        """Which units have no open coefficient: bool [K]."""
+        return np.array([len(b) == self.theta.shape[1] for b in self.bases], bool)
 
 
 def find_units(
     oracle: Oracle,
     known: Known,
-    folds: FoldPoints,
+    lines: Lines,
+    free: np.ndarray,
     setting: UnitSearchSetting,
     draw: QueryDraws,
     attempts: int,
-    partly: bool = False,
-) -> tuple[np.ndarray, FoldPoints]:
-    """Coefficients [K, m] of the units found over the features of the known layers, and the fold points left over.
+    units: Units | None = None,
+) -> tuple[Units, np.ndarray]:
+    """Units over the features of the known layers, those already there first, and the knots left unexplained.
 
-    attempts: starting points in a row without a new unit before the search ends; partly: take also units whose fold
-    leaves some coefficients open, with the shortest coefficients.
+    free: which knots are bends that no known unit explains, bool [K]; attempts: starting points in a row without a new
+    unit before the search ends.
     """
-    found: list[np.ndarray] = []
-    free = np.ones(len(folds), bool)
+    phi = features(known, lines.points)
+    found = [] if units is None else list(zip(units.theta, units.bases, strict=True))
+    free = free.copy()
+    for theta, basis in found:
+        free &= ~_own(known, lines, phi, theta, basis, setting)
+    tried = np.zeros(len(free), bool)
     barren = 0
-    tried = np.zeros(len(folds), bool)
-    while barren < attempts and (free & ~tried).any() and not oracle.deadline.passed:
-        waiting = np.flatnonzero(free & ~tried)
-        start = int(waiting[draw.index(len(waiting))])
+    while barren < attempts and (free & ~tried).any():
+        start = _next_starts(lines, free & ~tried, _TOGETHER if known.layers else 1)
         tried[start] = True
-        theta = _unit(oracle, known, folds[np.flatnonzero(free)], folds[np.array([start])], setting, draw, partly)
-        mine = None if theta is None else _accepted(oracle, known, folds, theta, setting)
-        if theta is None or mine is None:
-            barren += 1
+        try:
+            folds = with_normals(oracle, known, lines, start)
+            doubt = partial(_doubtful, lines, phi, setting)
+            traced = trace(oracle, known, folds, setting.low, setting.high, draw, doubt) if len(folds) else None
+        except Spent:
+            break  # the units found so far are the answer
+        before = len(found), sum(len(b) for _, b in found)
+        if traced is not None:
+            _take(oracle, known, lines, phi, setting, found, free, folds, traced)
+        barren = 0 if (len(found), sum(len(b) for _, b in found)) != before else barren + len(start)
+    found = _distinct(known, lines, phi, found, setting)
+    m = phi.shape[1]
+    return Units(np.array([t for t, _ in found]).reshape(len(found), m), tuple(b for _, b in found)), free
+
+
+def _take(oracle, known, lines: Lines, phi, setting, found: list, free: np.ndarray, folds: FoldPoints, traced: Traced):
+    """Add the units that were followed to those found, and take their bends from those left over, both in place."""
+    order = np.lexsort((folds.error, -traced.rank))
+    for i in order[traced.sound[order]]:
+        theta, basis = traced.theta[i], traced.basis[i][: traced.rank[i]]
+        mine = _accepted(oracle, known, lines, phi, theta, basis, setting)
+        if mine is None or (mine & free).sum() < max(1, 0.5 * (mine & lines.bend).sum()):
             continue
-        theta = _sharpened(known, folds[mine], theta, setting)
-        found.append(theta)
-        free &= ~mine
-        barren = 0
-    m = local(known, setting.low[None]).features.shape[1]
-    return np.array(found).reshape(len(found), m), folds_left(folds, free)
+        theta = _sharpened(phi[mine], theta)
+        basis = basis if len(basis) else np.eye(len(theta))
+        place = len(found)
+        for j, one in enumerate(found):
+            both = merged(*one, theta, basis)
+            if both is not None and _accepted(oracle, known, lines, phi, *both, setting) is not None:
+                place, (theta, basis) = j, both
+                break
+        free &= ~_own(known, lines, phi, theta, basis, setting)
+        found[place : place + 1] = [(theta, basis)]
+    for j, one in enumerate(found):
+        told = _voted(known, phi[free], *one)
+        if told is not None and _accepted(oracle, known, lines, phi, *told, setting) is not None:
+            found[j] = told
+            free &= ~_own(known, lines, phi, *told, setting)
 
 
-def folds_left(folds: FoldPoints, free: np.ndarray) -> FoldPoints:
-    """The chosen points together with all knots."""
-    some = folds[np.flatnonzero(free)]
-    return FoldPoints(
-        some.points, some.normals, some.error, some.below, some.above, folds.knots, folds.knot_line, folds.knot_values
-    )
+def _distinct(known: Known, lines: Lines, phi: np.ndarray, found: list, setting: UnitSearchSetting) -> list:
+    """The units without those whose bends belong to units that are known better."""
+    own = [_own(known, lines, phi, *one, setting) for one in found]
+    claimed, kept = np.zeros(len(phi), bool), []
+    for i in sorted(range(len(found)), key=lambda i: (-len(found[i][1]), -int(own[i].sum()))):
+        if (own[i] & ~claimed).sum() >= max(_LEAST, 0.3 * own[i].sum()):
+            kept.append(i)
+            claimed |= own[i]
+    return [found[i] for i in sorted(kept)]
 
 
-def _unit(
-    oracle: Oracle,
-    known: Known,
-    pool: FoldPoints,
-    group: FoldPoints,
-    setting: UnitSearchSetting,
-    draw: QueryDraws,
-    partly: bool,
-) -> np.ndarray | None:
-    """Coefficients of the unit whose fold passes through the first point of a group, or None if they stay open."""
-    some = pool[draw.permutation(len(pool))[:_COMPARED]]
-    others, forms = equations(known, some, setting.size), _forms(known, some, setting.size)
-    crossed: set[int] = set()
-    stuck = 0
-    for _ in range(_ROUNDS):
-        rows = equations(known, group, setting.size)
-        basis = null_space(rows.reshape(-1, rows.shape[2]), setting.tolerance)
-        if basis.shape[1] == 0:
-            return None
-        if basis.shape[1] == 1:
-            return basis[:, 0]
-        alike = _consistent(basis, others, forms, setting.tolerance)
-        if alike.any():
-            group = gather(group, some[np.flatnonzero(alike)[:12]])
-            left = ~alike
-            some, others, forms = some[np.flatnonzero(left)], others[left], forms[left]
-            continue
-        more, units = follow(oracle, known, group, crossed, setting.low, setting.high, setting.tolerance, draw)
-        stuck = 0 if len(more) else stuck + 1
-        if stuck == 3:
+def merged(theta: np.ndarray, basis: np.ndarray, other: np.ndarray, more: np.ndarray):
+    """What two pieces of a fold, each with what it determines, tell together, or None if they are not of one unit.
+
+    Both determine a unit up to scale. Where what they determine has two dimensions or more in common, they agree there
+    up to scale only if the unit is the same.
+    """
+    m = len(theta)
+    if len(basis) == m and len(more) == m:
+        return None
+    everything = np.linalg.svd(np.concatenate([basis, more]), compute_uv=False)
+    known = int((everything > _ALIKE).sum())
+    if len(basis) + len(more) - known < 2:
+        return None
+    across = [_without(rows, one) for rows, one in ((basis, theta), (more, other))]
+    _, s, v = np.linalg.svd(np.concatenate(across), full_matrices=True)
+    rank = int((s > _ALIKE).sum())
+    if rank != known - 1:
+        return None
+    # what is open to both is orthogonal to all that is known; the unit is the one direction left
+    _, s, v = np.linalg.svd(np.concatenate([basis, more]), full_matrices=False)
+    span = v[:known]
+    inside = np.concatenate(across) @ span.T
+    unit = np.linalg.svd(inside, full_matrices=True)[2][-1] @ span
+    return unit * np.sign(unit @ theta + 1e-300) * np.linalg.norm(theta), span
+
+
+def _without(basis: np.ndarray, theta: np.ndarray) -> np.ndarray:
+    """An orthonormal basis of the part of a row space that is orthogonal to theta."""
+    inside = basis @ theta
+    turn = np.linalg.svd(inside[None] / np.linalg.norm(inside), full_matrices=True)[2][1:]
+    return turn @ basis
+
+
+def _voted(known: Known, phi: np.ndarray, theta: np.ndarray, basis: np.ndarray):
+    """A unit with one more coefficient: the one with which its fold passes through several bends left over, or None.
+
+    phi: features [N, m] at the bends left over.
+    """
+    if len(basis) == len(theta) or not len(phi):
+        return None
+    directions = open_directions(known, basis)
+    parts = phi @ directions.T
+    moving = np.abs(parts) > 1e-6 * np.linalg.norm(phi, axis=1)[:, None]
+    for j, direction in enumerate(directions):
+        some = moving[:, j] & (moving.sum(1) == 1)
+        weight = -(phi[some] @ theta) / parts[some, j]
+        order = np.argsort(weight)
+        weight, voters = weight[order], phi[some][order]
+        near = weight[_VOTES - 1 :] - weight[: len(weight) - _VOTES + 1] if len(weight) >= _VOTES else np.zeros(0)
+        agree = np.flatnonzero(near <= 1e-7 * np.abs(theta).max())
+        # where one or two features move, folds of other units may agree by being parallel
+        agree = [a for a in agree if np.linalg.svd(voters[a : a + _VOTES], compute_uv=False)[2] > 1e-3]
+        if agree:
+            rows = direction - (direction @ basis.T) @ basis
+            rows /= np.linalg.norm(rows)
+            return theta + weight[agree[0] + 1] * direction, np.concatenate([basis, rows[None]])
+    return None
+
+
+def _next_starts(lines: Lines, waiting: np.ndarray, least: int) -> np.ndarray:
+    """Waiting knots of the lines that have most of them, at least so many where there are: those of one line belong
+    to different folds, or nearly so.
+    """
+    knots = np.flatnonzero(waiting)
+    count = np.bincount(lines.line[knots])
+    order = np.argsort(-count, kind="stable")
+    enough = order[: 1 + int(np.searchsorted(np.cumsum(count[order]), least))]
+    return knots[np.isin(lines.line[knots], enough)][:_BATCH]
+
+
+def _fixed(phi: np.ndarray, basis: np.ndarray) -> np.ndarray:
+    """At which feature vectors [N, m] F is determined: bool [N]."""
+    if len(basis) in (0, phi.shape[1]):
+        return np.ones(len(phi), bool)
+    rest = phi - (phi @ basis.T) @ basis
+    return np.linalg.norm(rest, axis=1) <= _FIXED * np.linalg.norm(phi, axis=1)
+
+
+def _own(known, lines: Lines, phi, theta, basis, setting: UnitSearchSetting) -> np.ndarray:
+    """Which knots lie on the fold of a unit: bool [K]."""
+    value = phi @ theta
+    steep = np.maximum(np.linalg.norm(slopes(known, theta, lines.points), axis=1), 1e-6 * np.linalg.norm(theta))
+    return (np.abs(value) < setting.near * setting.size * steep) & _fixed(phi, basis) & lines.bend
+
+
+def _accepted(oracle, known, lines: Lines, phi, theta, basis, setting: UnitSearchSetting) -> np.ndarray | None:
+    """The knots of a unit, or None where its fold is not there all along, as a deeper unit's is not."""
+    mine = _own(known, lines, phi, theta, basis, setting)
+    pieces = lines.pieces(100 * oracle.rounding)
+    value, fixed = phi @ theta, _fixed(phi, basis)
+    steep = np.maximum(np.linalg.norm(slopes(known, theta, lines.points), axis=1), 1e-6 * np.linalg.norm(theta))
+    zero = np.abs(value) < setting.near * setting.size * steep
+    clear = fixed & ~zero
+    through = (value[pieces] * value[pieces + 1] < 0) & clear[pieces] & clear[pieces + 1]
+    hits, misses = int(mine.sum()), int(through.sum())
+    least = _LEAST if len(basis) in (0, len(theta)) else 2 * _LEAST
+    return mine if hits >= least and misses <= _MISSES * (hits + misses) else None
+
+
+def _doubtful(lines: Lines, phi: np.ndarray, setting: UnitSearchSetting, theta: np.ndarray, basis: np.ndarray):
+    """Which of P partly known units should have been met along the lines where they were not: bool [P]."""
+    pieces = lines.pieces(0.0)
+    out = np.zeros(len(theta), bool)
+    for i, (one, rows) in enumerate(zip(theta, basis, strict=True)):
+        value, fixed = phi @ one, _fixed(phi, rows[rows.any(1)])
+        scale = setting.near * np.linalg.norm(phi, axis=1) * np.linalg.norm(one)
+        clear = fixed & (np.abs(value) > scale)
+        misses = ((value[pieces] * value[pieces + 1] < 0) & clear[pieces] & clear[pieces + 1]).sum()
+        hits = (fixed & lines.bend & (np.abs(value) < 1e-2 * scale)).sum()
+        out[i] = misses >= 4 and misses > 0.25 * (hits + misses)
+    return out
+
+
+def _sharpened(phi: np.ndarray, theta: np.ndarray) -> np.ndarray:
+    """The coefficients moved as little as possible so that the fold passes through its points, features phi [P, m].
+
+    Points much farther away than most belong to other folds that pass by.
+    """
+    for _ in range(2):
+        away = np.abs(phi @ theta)
+        near = phi[away <= 8 * np.median(away)]
+        size = np.maximum(np.linalg.norm(near, axis=0), 1e-9 * np.linalg.norm(near))
+        move = np.linalg.lstsq(near / size, -(near @ theta), rcond=1e-4)[0] / size
+        trial = theta + move
+        if np.median(np.abs(phi @ trial)) >= np.median(away):
             break
-        crossed |= units
-        group = gather(group, more)
-    return _simplest(known, group[np.array([0])], basis, setting) if partly else None
-
-
-def _simplest(known: Known, start: FoldPoints, basis: np.ndarray, setting: UnitSearchSetting) -> np.ndarray:
-    """Of the units in a subspace of coefficients, the shortest whose form at the first point is the one seen there.
-
-    Units below that are inactive all along the fold get weight 0: what they add shows in values, not in folds.
-    """
-    forms = _forms(known, start, setting.size)[0] @ basis
-    n = start.normals[0]
-    seen = np.r_[0.0, n]
-    return basis @ np.linalg.lstsq(forms, seen, rcond=1e-9)[0]
-
-
-def _consistent(basis: np.ndarray, others: np.ndarray, forms: np.ndarray, tolerance: float) -> np.ndarray:
-    """Which fold points lie on the fold of a unit known up to a subspace of coefficients: bool [P].
-
-    others: equations [P, d + 1, m]; forms: value and gradient of every feature [P, d + 1, m]. Of the affine forms that
-    the subspace takes at a point, rank g, one has its fold there if the equations have rank g - 1. Where every form
-    can be taken, or g > d, that is so for the fold of any unit, and nothing is told.
-    """
-    if not len(others):
-        return np.zeros(0, bool)
-    size = 10 * tolerance * np.linalg.norm(forms, axis=(1, 2))[:, None]
-    every, taken, left = (
-        (np.linalg.svd(a, compute_uv=False) > size).sum(1) for a in (forms, forms @ basis, others @ basis)
-    )
-    return (taken < others.shape[1]) & (taken < every) & (left == taken - 1)
-
-
-def _forms(known: Known, folds: FoldPoints, size: float) -> np.ndarray:
-    """Value and gradient of every feature at fold points: [P, d + 1, m]."""
-    here = local(known, folds.points)
-    return np.concatenate([here.features[:, None] / size, here.slopes.transpose(0, 2, 1)], axis=1)
-
-
-def _accepted(
-    oracle: Oracle, known: Known, folds: FoldPoints, theta: np.ndarray, setting: UnitSearchSetting
-) -> np.ndarray | None:
-    """The fold points of a unit, or None where its fold is not there all along, as a deeper unit's is not."""
-    mine = explained(known, folds, theta, setting.size, setting.near)
-    hits, misses = crossings(known, folds, theta, setting.size, setting.near, 100 * oracle.rounding)
-    enough = mine.sum() >= 3 and misses <= _MISSES * (hits + misses)
-    return mine if enough else None
-
-
-def _sharpened(known: Known, mine: FoldPoints, theta: np.ndarray, setting: UnitSearchSetting) -> np.ndarray:
-    """The coefficients that meet the equations of the most exact fold points of a unit best."""
-    best = mine[np.argsort(mine.error)[:_BEST]]
-    rows = equations(known, best, setting.size)
-    sizes = np.linalg.norm(np.einsum("pmd,m->pd", local(known, best.points).slopes, theta), axis=1)
-    rows = rows / np.maximum(sizes, 1e-9)[:, None, None]
-    s, v = singular(rows.reshape(-1, rows.shape[2]))
-    rank = min(int((s > setting.tolerance * s[0]).sum()), len(theta) - 1)
-    return v[rank:].T @ (v[rank:] @ theta)  # what these points leave open stays as it was
+        theta = trial
+    return theta

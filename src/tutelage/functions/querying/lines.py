@@ -1,0 +1,70 @@
+"""Lines through the box of a black box, with all bends along them."""
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+
+import numpy as np
+
+from tutelage import draws
+from tutelage.functions.querying.breakpoints import bends
+from tutelage.functions.querying.oracle import Oracle
+
+_SHRUNK = (1.0, 1.0, 0.5, 0.25)  # boxes that chords are drawn in, in turn
+
+
+@dataclass(frozen=True, eq=False)
+class Lines:
+    """The knots (bends and ends) of lines, in order along each: points [K, d], line int [K], values [K, C]."""
+
+    points: np.ndarray
+    line: np.ndarray
+    values: np.ndarray
+
+    @cached_property
+    def bend(self) -> np.ndarray:
+        """Which knots are bends, not ends of their line: bool [K]."""
+        same = self.line[1:] == self.line[:-1]
+        return np.r_[False, same] & np.r_[same, False]
+
+    def pieces(self, flat: float) -> np.ndarray:
+        """Knots k such that k and k + 1 end a straight piece along which values change by more than flat: int [J]."""
+        moved = np.abs(self.values[1:] - self.values[:-1]).max(1, initial=0)
+        return np.flatnonzero((self.line[1:] == self.line[:-1]) & (moved > flat))
+
+    def joined(self, more: "Lines") -> "Lines":
+        """Both together; the lines of the second are numbered after those of the first."""
+        later = more.line + (self.line.max(initial=-1) + 1)
+        return Lines(
+            np.concatenate([self.points, more.points]),
+            np.concatenate([self.line, later]),
+            np.concatenate([self.values, more.values]),
+        )
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The fields, to be stored."""
+        return {f.name: np.ascontiguousarray(getattr(self, f.name)) for f in fields(self)}
+
+
+def no_lines(oracle: Oracle) -> Lines:
+    """No line at all, of a black box."""
+    return Lines(np.zeros((0, oracle.inputs)), np.zeros(0, dtype=int), np.zeros((0, oracle.outputs)))
+
+
+def look_along(oracle: Oracle, start: np.ndarray, direction: np.ndarray) -> Lines:
+    """The segments from start to start + direction with their bends: [M, d] each."""
+    met = bends(oracle, start, direction)
+    line = np.r_[met.line, np.arange(len(start)), np.arange(len(start))]
+    t = np.r_[met.t, np.zeros(len(start)), np.ones(len(start))]
+    order = np.lexsort((t, line))
+    points = start[line[order]] + t[order][:, None] * direction[line[order]]
+    return Lines(points, line[order], oracle.values(points))
+
+
+def sample(low: np.ndarray, high: np.ndarray, count: int, seed: int, stream: str, start: int = 0) -> np.ndarray:
+    """Points start .. start+count-1 of a stream, uniform in a box, and in turn in the same box shrunk around its
+    middle to a half and a quarter, so that what happens near the middle is seen too: [count, d].
+    """
+    d = len(low)
+    unit = draws.uniforms(draws.keys([seed], stream), count * d, start * d).numpy().reshape(count, d)
+    shrunk = np.take(_SHRUNK, np.arange(start, start + count) % len(_SHRUNK))
+    return (low + high) / 2 + (unit - 0.5) * (high - low) * shrunk[:, None]

@@ -1,0 +1,107 @@
+"""Normals of folds at bends, from gradients on both sides measured by differences."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tutelage.functions.querying.known import Known, pushed, region
+from tutelage.functions.querying.lines import Lines
+from tutelage.functions.querying.oracle import Oracle
+
+_STEPS = (0.5, 0.1, 0.02, 0.004)  # of a difference, as shares of the room on one side of a fold, tried in turn
+_ASIDE = 0.41  # of the way to the next bend; halfway, folds on both sides could cancel out
+_COARSEST = 1e-2  # normals with a larger error are not used
+_ELEMENTS = 20_000_000  # numbers in the points of one question
+
+
+@dataclass(frozen=True, eq=False)
+class FoldPoints:
+    """P points on folds with normals of length 1 [P, d], their errors [P], and the knots they are: int [P]."""
+
+    points: np.ndarray
+    normals: np.ndarray
+    error: np.ndarray
+    knot: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+
+def with_normals(oracle: Oracle, known: Known, lines: Lines, knot: np.ndarray) -> FoldPoints:
+    """The bends among the chosen knots [P] whose two sides could be measured."""
+    points = lines.points[knot]
+    gaps = np.stack([points - lines.points[knot - 1], lines.points[knot + 1] - points], axis=1)
+    length = np.linalg.norm(gaps, axis=2)
+    forward = gaps.sum(1) / np.maximum(length.sum(1), 1e-300)[:, None]
+    room = np.minimum(length, length.min(1, keepdims=True) * 4) * _ASIDE
+    axes = moving_axes(known, points)
+    sides, worst = [], np.zeros(len(points))
+    for side, sign in ((0, -1.0), (1, 1.0)):
+        gradient, step = gradients(oracle, points + sign * room[:, side, None] * forward, room[:, side], axes)
+        sides.append(gradient)
+        worst = np.maximum(worst, np.where(step > 0, oracle.rounding / np.maximum(step, 1e-300), np.inf))
+    size, normals, second = _rank_one(sides[1] - sides[0])
+    if axes is not None:
+        normals = np.einsum("pr,prd->pd", normals, axes)
+    error = worst / np.maximum(size, 1e-300) * (points.shape[1] if axes is None else axes.shape[1]) ** 0.5
+    keep = (error < _COARSEST) & (second <= 1e-6 * size + 30 * worst)
+    return FoldPoints(points[keep], normals[keep], error[keep], knot[keep])
+
+
+def moving_axes(known: Known, points: np.ndarray) -> np.ndarray | None:
+    """Orthonormal directions [P, r, d] that span all in which the known features move at points; None: the axes."""
+    p, d = points.shape
+    if not known.below or min(len(b) for _, b in known.below) >= d:
+        return None
+    slope = pushed(known, region(known, points), np.broadcast_to(np.eye(d), (p, d, d)))[1]
+    left, s, _ = np.linalg.svd(slope, full_matrices=False)
+    rank = max(1, int((s > 1e-9 * s[:, :1]).sum(1).max(initial=1)))
+    return left[:, :, :rank].transpose(0, 2, 1)
+
+
+def _rank_one(jump: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Size and direction of jumps [P, C, r] of rank one, and the second singular value."""
+    if jump.shape[1] == 1:
+        size = np.linalg.norm(jump[:, 0], axis=1)
+        return size, jump[:, 0] / np.maximum(size, 1e-300)[:, None], np.zeros(len(jump))
+    _, s, v = np.linalg.svd(jump, full_matrices=False)
+    return s[:, 0], v[:, 0], s[:, 1] if s.shape[1] > 1 else np.zeros(len(jump))
+
+
+def gradients(
+    oracle: Oracle, points: np.ndarray, room: np.ndarray, axes: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Slopes [N, C, r] along axes [N, r, d] (None: all coordinates) where the function is linear around a point, and
+    the step used (0 where it is not): the largest of a few shares of ``room`` [N] at which it is linear along all.
+    """
+    n, d = points.shape
+    r = d if axes is None else axes.shape[1]
+    if oracle.gradients:
+        gradient = oracle.gradient(points)
+        return (gradient if axes is None else gradient @ axes.transpose(0, 2, 1)), room * _STEPS[0]
+    chunk = max(1, _ELEMENTS // (2 * r * d))
+    parts = [
+        _differences(oracle, points[i : i + chunk], room[i : i + chunk], None if axes is None else axes[i : i + chunk])
+        for i in range(0, max(n, 1), chunk)
+    ]
+    return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
+
+
+def _differences(oracle: Oracle, points: np.ndarray, room: np.ndarray, axes: np.ndarray | None):
+    n, d = points.shape
+    moves = np.broadcast_to(np.eye(d), (n, d, d)) if axes is None else axes
+    r = moves.shape[1]
+    gradient, step = np.zeros((n, oracle.outputs, r)), np.zeros(n)
+    left, middle = np.arange(n), oracle.values(points)
+    for share in _STEPS:
+        if not len(left):
+            break
+        h = share * room[left]
+        far = h[:, None, None] * moves[left]
+        at = points[left][:, None] + np.concatenate([far, -far], axis=1)
+        values = oracle.values(at.reshape(-1, d)).reshape(len(left), 2, r, -1)
+        bent = np.abs(values.sum(1) - 2 * middle[left][:, None]).max((1, 2)) > 8 * oracle.rounding
+        slope = (values[:, 0] - values[:, 1]).transpose(0, 2, 1) / (2 * h[:, None, None])
+        gradient[left[~bent]], step[left[~bent]] = slope[~bent], h[~bent]
+        left = left[bent]
+    return gradient, step
