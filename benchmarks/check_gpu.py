@@ -153,7 +153,7 @@ def check_precision(checks, quick):
     cases["d = 127, n = 256, C = 64"] = {"hidden": 256, "inputs": 127, "output_count": 64}
     for name, case in cases.items():
         students, task = problem(8, **{"inputs": 100, "output_count": 50} | case)
-        rejected = FusedGpu.error(students, task)
+        rejected = FusedGpu.unsupported(students, task)
         if rejected:
             checks.add(f"fused-gpu, {name}: {rejected}", False)
             continue

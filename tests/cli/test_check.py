@@ -64,3 +64,27 @@ def test_bad_input_is_one_sentence_with_code_2(capsys, monkeypatch, files, words
     code, said = run(capsys, monkeypatch, files["net"], files["half"], *words)
     assert code == 2
     assert why in said.err
+
+
+def test_quantised_activations_are_bounded_where_asked(capsys, monkeypatch, tmp_path):
+    onnx = pytest.importorskip("onnx")
+    make, kind = onnx.helper, onnx.TensorProto.FLOAT
+    weights = {"w": torch.linspace(-1, 1, 12).view(3, 4).numpy(), "v": torch.linspace(1, -1, 8).view(4, 2).numpy()}
+    scales = {"s": torch.tensor(0.02).numpy(), "z": torch.tensor(128, dtype=torch.uint8).numpy()}
+    arrays = [onnx.numpy_helper.from_array(a, name) for name, a in (weights | scales).items()]
+    for name, inside in (("plain", []), ("int8", ["QuantizeLinear", "DequantizeLinear"])):
+        nodes = [make.make_node("MatMul", ["x", "w"], ["h"]), make.make_node("Relu", ["h"], ["r0"])]
+        nodes += [make.make_node(op, [f"r{k}", "s", "z"], [f"r{k + 1}"]) for k, op in enumerate(inside)]
+        nodes += [make.make_node("MatMul", [f"r{len(inside)}", "v"], ["y"])]
+        ends = make.make_tensor_value_info("x", kind, ["N", 3]), make.make_tensor_value_info("y", kind, ["N", 2])
+        graph = make.make_graph(nodes, "g", [ends[0]], [ends[1]], arrays)
+        onnx.save(make.make_model(graph, opset_imports=[make.make_opsetid("", 21)]), tmp_path / f"{name}.onnx")
+    files = tmp_path / "plain.onnx", tmp_path / "int8.onnx"
+    code, said = run(capsys, monkeypatch, *files, "--box", -1, 1)
+    assert code == 2
+    assert "--quantised-activations" in said.err
+    asked = "--box", -1, 1, "--quantised-activations", "--seconds", 1
+    code, said = run(capsys, monkeypatch, *files, *asked, "--tolerance", 0.1)
+    assert code == 0, said.out
+    code, said = run(capsys, monkeypatch, *files, *asked, "--tolerance", 0.001)
+    assert code == 1

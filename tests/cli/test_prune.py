@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import save_file
 
 from tutelage.cli import main
-from tutelage.networks import Network, load, outputs, save
+from tutelage.networks import Network, load, outputs, read_network, save
 
 
 def run(capsys, monkeypatch, *words):
@@ -102,3 +102,32 @@ def test_a_time_limit_ends_the_steps(capsys, monkeypatch, file):
     assert json.loads(said.out)["steps"] == []
     code, said = run(capsys, monkeypatch, file, "--seconds", "600", "--json")
     assert json.loads(said.out)["steps"]
+
+
+def test_data_set_the_box_and_what_is_said_of_them(capsys, monkeypatch, file, tmp_path):
+    points = torch.rand(40, 2, dtype=torch.float64)
+    save_file({"points": points}, tmp_path / "data.safetensors")
+    code, said = run(capsys, monkeypatch, file, "--data", tmp_path / "data.safetensors")
+    words = " ".join(said.out.split())
+    assert code == 0
+    assert "equal up to rounding on the box of these data; no output differs by more than" in words
+    assert "on 40 samples" in words
+    assert "multiply-adds: 12 before" in words
+    code, said = run(capsys, monkeypatch, file, "--data", tmp_path / "data.safetensors", "--box", "0", "1")
+    assert code == 2
+    assert "--data stands for --box and --points" in said.err
+
+
+def test_a_budget_is_kept_and_onnx_written(capsys, monkeypatch, file, tmp_path):
+    small = tmp_path / "small.onnx"
+    words = (file, "--member", 0, "--box", "-1", "1", "--within", "100", "--out", small, "--json")
+    code, said = run(capsys, monkeypatch, *words)
+    found = json.loads(said.out)
+    assert code == 0
+    assert found["hidden_now"] == [[]]
+    assert max(found["proof"]["bound"]) <= 100
+    assert found["cost"]["multiply_adds"][1] < found["cost"]["multiply_adds"][0]
+    assert read_network(small).widths == (2, 1)
+    code, said = run(capsys, monkeypatch, file, "--out", tmp_path / "small.pt")
+    assert code == 2
+    assert "--out must end in .safetensors or .onnx" in said.err

@@ -36,6 +36,16 @@ def test_rows_name_their_step_member_layer_and_unit(problem):
     assert pair["correlation"] == report["correlation"][0, 0, 4 * 8 + 3 * 10 + 7]
 
 
+def test_rows_of_pairs_of_students_name_both(problem):
+    p = problem(seeds=[5, 9])
+    report = tt.measure(tt.train(p.teacher, p.students, p.inputs, steps=3), ["student_overlaps", "teacher_overlaps"])
+    tables = to_tables(report, p.seeds, p.teacher.widths, p.students.widths)
+    rows = tables["unit_pair"].to_pylist()
+    row = next(r for r in rows if (r["step"], r["seed"], r["unit"], r["other"]) == (3, 9, 2, 4))
+    assert row["student_overlaps"] == report["student_overlaps"][1, 1, 2, 4]
+    assert len(tables["teacher_pair"]) == 2 * 2 * p.teacher.widths[1] ** 2
+
+
 def test_values_of_diverged_members_are_null(problem):
     p = problem()
     run = tt.train(p.teacher, p.students, p.inputs, steps=300, learning_rate=(0.01, 30.0, 0.01))

@@ -18,6 +18,10 @@ def test_overlaps_are_those_of_the_order_parameters(problem):
     )
     torch.testing.assert_close(MEASURES["self_overlap"](now)[2, 3], p.students.weights[0][2, :, 3].square().sum())
     torch.testing.assert_close(MEASURES["teacher_overlap"](now)[2, 3], p.teacher.weights[0][2, :, 3].square().sum())
+    for name, weights in (("student_overlaps", p.students.weights[0]), ("teacher_overlaps", p.teacher.weights[0])):
+        found = MEASURES[name](now)
+        assert found.shape == (len(weights), weights.shape[2], weights.shape[2])
+        torch.testing.assert_close(found[1, 2, 3], weights[1, :, 2] @ weights[1, :, 3])
 
 
 def test_the_population_loss_is_the_loss_on_very_many_points(problem):

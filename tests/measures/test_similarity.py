@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tutelage import TutelageError, measure, train
 from tutelage.measures.report import Recorder
 from tutelage.measures.second_moments import second_moments
-from tutelage.measures.similarity import INDICES, kept_directions, similarity
+from tutelage.measures.similarity import INDICES, kept_directions, minibatch_cka, similarity
 from tutelage.networks import Network
 from tutelage.training import Training
 from tutelage.training.inputs import Gaussian, Inputs
@@ -97,7 +97,59 @@ def test_duplicates_and_constants_are_directions_of_no_weight_to_cca(name, dtype
 def test_a_constant_layer_has_nothing_in_common(name):
     index, x = INDICES[name], layer()
     value = similarity(x, torch.full_like(x, 2.5), by=name).item()
-    assert value == pytest.approx(index.low if index.identical == index.high else index.high)
+    assert value == pytest.approx(0 if index.identical == index.high else index.high, abs=1e-9)
+
+
+def hsic(x, y):
+    """The unbiased estimate for linear kernels, from the kernel matrices with an empty diagonal (Song 2012)."""
+    k, l = (a @ a.T for a in (x, y))
+    k.fill_diagonal_(0)
+    l.fill_diagonal_(0)
+    n, one = len(k), torch.ones(len(k), dtype=k.dtype)
+    middle = (one @ k @ one) * (one @ l @ one) / ((n - 1) * (n - 2)) - 2 / (n - 2) * (one @ k @ l @ one)
+    return ((k * l).sum() + middle) / (n * (n - 3))
+
+
+@given(seed=st.integers(0, 10**6), samples=st.integers(4, 40), p=st.integers(1, 8), q=st.integers(1, 8))
+def test_debiased_cka_is_that_of_the_kernel_matrices(seed, samples, p, q):
+    x, y = layer(samples, p, seed)[0] + 5, layer(samples, q, seed + 1)[0] - 3
+    product = hsic(x, x) * hsic(y, y)
+    assume(product > 1e-6)
+    expected = (hsic(x, y) / product.sqrt()).item()
+    assert similarity(x, y, by="debiased_cka").item() == pytest.approx(expected, abs=1e-6)
+
+
+def test_debiased_cka_of_unrelated_layers_is_zero_on_average_where_cka_is_not():
+    values = {
+        by: torch.stack([similarity(layer(40, 60, s), layer(40, 50, 10_000 + s), by=by)[0] for s in range(100)])
+        for by in ("cka", "debiased_cka")
+    }
+    error = values["debiased_cka"].std() / 10
+    assert values["debiased_cka"].mean().abs() < 4 * error
+    assert values["cka"].mean() > 0.3
+
+
+def test_samples_may_come_in_pieces_far_from_the_origin():
+    x, y = layer(300, 5, 1) + 1e3, layer(300, 4, 2) - 1e3
+    pieces = [(x[:, a:b], y[:, a:b]) for a, b in ((0, 7), (7, 150), (150, 300))]
+    whole, parts = similarity(x, y, by="debiased_cka"), similarity(second_moments(pieces), by="debiased_cka")
+    assert torch.allclose(whole, parts, atol=1e-7)
+
+
+def test_minibatch_cka_averages_the_estimates_of_the_batches():
+    x, y = layer(90, 5, 1), layer(90, 4, 1)[..., :4] + layer(90, 4, 2)
+    cuts = ((0, 20), (20, 50), (50, 90))
+    terms = [[hsic(u[0, a:b], v[0, a:b]) for a, b in cuts] for u, v in ((x, x), (y, y), (x, y))]
+    xx, yy, xy = (sum(t) for t in terms)
+    found = minibatch_cka((x[:, a:b], y[:, a:b]) for a, b in cuts)
+    assert found.item() == pytest.approx((xy / (xx * yy).sqrt()).item(), abs=1e-10)
+
+
+def test_estimates_without_bias_need_four_samples():
+    with pytest.raises(TutelageError, match="at least 4 samples, not 3"):
+        similarity(layer(3), layer(3), by="debiased_cka")
+    with pytest.raises(TutelageError, match="at least one batch"):
+        minibatch_cka([])
 
 
 def test_cca_is_that_of_the_textbook():

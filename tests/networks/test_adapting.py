@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from tutelage.errors import TutelageError
-from tutelage.networks import outputs, save, to_network
+from tutelage.networks import outputs, save, to_network, to_sparse_network
 
 
 class Chain(nn.Module):
@@ -42,8 +42,23 @@ def test_a_module_with_a_forward_of_its_own_is_the_same_function():
     assert torch.allclose(outputs(network, x.flatten(1))[0], module(x), atol=1e-6)
 
 
-@pytest.mark.parametrize(("kind", "words"), [(Skip, "joins branches"), (Sine, "sin"), (Branching, "cannot be traced")])
-def test_what_is_no_chain_is_named(kind, words):
+def test_branches_are_read_by_their_graph():
+    torch.manual_seed(0)
+    module, x = Skip().eval(), torch.randn(5, 4)
+    assert torch.allclose(outputs(to_network(module), x)[0], module(x), atol=1e-6)
+
+
+def test_images_need_a_shape_and_may_be_too_large_for_matrices():
+    module = nn.Sequential(nn.Conv2d(3, 16, 3), nn.ReLU(), nn.Flatten())
+    with pytest.raises(TutelageError, match="shape of its inputs"):
+        to_network(module)
+    with pytest.raises(TutelageError, match="at most 16,777,216"):
+        to_network(module, shape=(3, 32, 32))
+    assert to_sparse_network(module, shape=(3, 32, 32)).widths == (3072, 14400, 14400)
+
+
+@pytest.mark.parametrize(("kind", "words"), [(Sine, "sin"), (Branching, "cannot be traced")])
+def test_what_is_no_graph_of_linear_pieces_is_named(kind, words):
     with pytest.raises(TutelageError, match=words):
         to_network(kind(), "first network")
 

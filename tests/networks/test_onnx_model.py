@@ -114,7 +114,7 @@ CORPUS = {
         name="alpha", type=1, ref_attr_name="other")),
     "a bias down the batch": lambda: one("Gemm", "w", "c", arrays={"c": np.ones((4, 1), np.float32)}),
     "a bias of another width": lambda: sound(b=np.ones(3, np.float32)),
-    "a sum that widens the sample": lambda: one("Add", "c", shape=("N", 1), arrays={"c": np.ones(4, np.float32)}),
+    "a sum that widens the samples": lambda: one("Add", "c", shape=("N", 1), arrays={"c": np.ones((4, 1), np.float32)}),
     "a sum of two axes": lambda: one("Add", "c", arrays={"c": np.ones((2, 3), np.float32)}),
     "a Constant without a value": lambda: sound(
         [helper.make_node("Constant", [], ["c"]), helper.make_node("Add", ["x", "c"], ["y"])]),

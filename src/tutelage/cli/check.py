@@ -12,12 +12,13 @@ from rich.console import Console
 from tutelage import __version__
 from tutelage.cli.options import Json
 from tutelage.cli.points import read_points
+from tutelage.cli.progress import closing_shown
 from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
 from tutelage.functions import ExportCheck, check_export
 from tutelage.functions.checks import rounded_up
 from tutelage.functions.report import check_page
-from tutelage.networks import read_network
+from tutelage.networks import read_any_network
 
 PASSES, FAILS, NOT_DECIDED = 0, 1, 3
 _FILE = "a .safetensors, .onnx or .nnet file."
@@ -35,6 +36,13 @@ def check(
     ] = None,
     tolerance: Annotated[float, typer.Option(help="Largest difference of an output that is allowed.")] = 1e-4,
     seconds: Annotated[float, typer.Option(help="Time limit of each proof in seconds.")] = 60.0,
+    quantised: Annotated[
+        bool,
+        typer.Option(
+            "--quantised-activations",
+            help="Read QuantizeLinear between layers: values rounded to steps, bounded by half a step and saturation.",
+        ),
+    ] = False,
     report: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write a certificate with hashes of both files: .json or .html."),
@@ -48,9 +56,10 @@ def check(
     """
     if report is not None and report.suffix not in (".json", ".html"):
         raise TutelageError(f"a certificate is written as .json or .html, not as {report.name}")
-    first, second = read_network(original), read_network(exported)
+    first, second = (read_any_network(p, quantised_activations=quantised) for p in (original, exported))
     points = None if data is None else read_points(data)
-    found = check_export(first, second, box, points, tolerance=tolerance, seconds=seconds)
+    with closing_shown(as_json) as tell:
+        found = check_export(first, second, box, points, tolerance=tolerance, seconds=seconds, on_progress=tell)
     record = _data(found, original, exported)
     if report is not None:
         page = json.dumps(record, indent=1) if report.suffix == ".json" else check_page(record, _words(found))

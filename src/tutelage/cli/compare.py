@@ -20,12 +20,14 @@ from tutelage.functions import Comparison, Domain, polytope, same_function
 from tutelage.functions import box as make_box
 from tutelage.functions.checks import rounded_up
 from tutelage.functions.drawing import draw_comparison
+from tutelage.functions.evaluation import values
 from tutelage.functions.pieces.regions import BUDGET
 from tutelage.functions.report import comparison_page
 from tutelage.lab.yaml_file import read_table
-from tutelage.networks import Network, outputs, read_network
+from tutelage.networks import Network, SparseNetwork, read_any_network
 from tutelage.studies.figures import house_style
 
+AnyNetwork = Network | SparseNetwork
 SAME, DIFFERENT, NOT_DECIDED = 0, 1, 3
 _DOMAIN = 1 << 24  # bytes of a domain file
 
@@ -92,6 +94,13 @@ def compare(
     logits: Annotated[
         bool, typer.Option("--logits", help="Compare what goes into a Softmax or Sigmoid at the end; --top-1 does so.")
     ] = False,
+    quantised: Annotated[
+        bool,
+        typer.Option(
+            "--quantised-activations",
+            help="Read QuantizeLinear between layers: values rounded to steps, bounded by half a step and saturation.",
+        ),
+    ] = False,
     device: Device = "auto",
     activation: Annotated[str, typer.Option(help="Activation between the layers of a torch state dict.")] = "relu",
     slope: Annotated[float, typer.Option(help="Slope of leaky units of a torch state dict.")] = 0.01,
@@ -110,8 +119,18 @@ def compare(
     With --epsilon, --top-1 or --bound: decide whether they stay close, or agree, on a bounded domain. Exit code 0: the
     same, or it holds; 1: different, or violated; 3: not decided; 2: bad input; 70: an internal error.
     """
-    first = _member(read_network(a, activation, slope, logits=logits or top_1), a, member_a, "--member-a")
-    second = _member(read_network(b, activation, slope, logits=logits or top_1), b, member_b, "--member-b")
+    first, second = (
+        _member(
+            read_any_network(path, activation, slope, logits=logits or top_1, quantised_activations=quantised),
+            path,
+            member,
+            option,
+        )
+        for path, member, option in ((a, member_a, "--member-a"), (b, member_b, "--member-b"))
+    )
+    sparse = isinstance(first, SparseNetwork) or isinstance(second, SparseNetwork)
+    if picture is not None and sparse:
+        raise TutelageError("networks with sparse layers cannot be drawn: leave --slice out")
     domain = _domain(first.inputs, box, on)
     if question is not None:
         domain, epsilon = from_property(question, domain, epsilon, first)
@@ -130,10 +149,11 @@ def compare(
             seconds=seconds,
             on_progress=tell,
         )
-    if picture is not None:
-        _draw(picture, first, second, domain, found.witness)
+    dense = (first, second) if isinstance(first, Network) and isinstance(second, Network) else None
+    if picture is not None and dense is not None:
+        _draw(picture, *dense, domain, found.witness)
     if page is not None:
-        drawn = _slice("png", first, second, domain, found.witness) if first.inputs > 1 else None
+        drawn = _slice("png", *dense, domain, found.witness) if dense and first.inputs > 1 else None
         words = _words(first, second, found, None)
         write_atomically(page, comparison_page((a.name, b.name), words, _data(first, second, found, None), drawn))
     if as_json:
@@ -160,7 +180,9 @@ def _slice(kind: str, first: Network, second: Network, domain: Domain | None, wi
     return buffer.getvalue()
 
 
-def _member(network: Network, path: Path, member: int | None, option: str) -> Network:
+def _member(network: AnyNetwork, path: Path, member: int | None, option: str) -> AnyNetwork:
+    if isinstance(network, SparseNetwork):
+        return network
     if member is None:
         if network.members > 1:
             raise TutelageError(
@@ -198,13 +220,13 @@ def _array(numbers: Any) -> Tensor:
     return torch.tensor(numbers, dtype=torch.float64)
 
 
-def _both(first: Network, second: Network, at: Tensor) -> tuple[list[float], list[float]]:
+def _both(first: AnyNetwork, second: AnyNetwork, at: Tensor) -> tuple[list[float], list[float]]:
     """Outputs of both networks at an input, in float64."""
-    a, b = (outputs(n.to(dtype=torch.float64), at[None])[0, 0].tolist() for n in (first, second))
+    a, b = (values(n, at[None])[0].tolist() for n in (first, second))
     return a, b
 
 
-def _words(first: Network, second: Network, found: Comparison, picture: Path | None) -> list[str]:
+def _words(first: AnyNetwork, second: AnyNetwork, found: Comparison, picture: Path | None) -> list[str]:
     over = "" if found.bounded else " times max(1, |x|)"
     lines = [f"{found.verdict} on {found.domain}", f"why: {found.reason}"]
     if found.witness is not None:
@@ -217,7 +239,7 @@ def _words(first: Network, second: Network, found: Comparison, picture: Path | N
     return lines + ([f"drawn: {picture}"] if picture else [])
 
 
-def _data(first: Network, second: Network, found: Comparison, picture: Path | None) -> dict[str, Any]:
+def _data(first: AnyNetwork, second: AnyNetwork, found: Comparison, picture: Path | None) -> dict[str, Any]:
     relation, witness = found.relation, found.witness
     values = None if witness is None else dict(zip(("a", "b"), _both(first, second, witness), strict=True))
     return {

@@ -34,6 +34,7 @@ COMMANDS = {
     "check": ("check:check", "Check an exported, quantised or pruned network against the original."),
     "prune": ("prune:prune", "Remove units without changing the function, with a proof."),
     "match": ("match:match", "Match the units of two networks and measure the line between them."),
+    "connect": ("connect:connect", "Build a path of low loss between two networks and measure it."),
     "identify": ("identify:identify", "Reconstruct the weights of a network from its values alone."),
     "distil": ("distil:distil", "Train a student network on the outputs of a teacher network."),
     "studio": ("studio:studio", "Watch students learn on a live page in the browser."),

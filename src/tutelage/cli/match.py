@@ -12,7 +12,7 @@ from tutelage.cli.labels import read_samples
 from tutelage.cli.options import Json
 from tutelage.errors import TutelageError
 from tutelage.functions import Barrier, barrier
-from tutelage.networks import read_network, save
+from tutelage.networks import Network, read_network, save
 
 _WAYS = ("best", "weights", "activations", "both")
 
@@ -46,6 +46,7 @@ def match(
     points, labels = read_samples(data, one)
     found = barrier(one, other, points, labels, by=by, repair=repair, steps=steps)  # type: ignore[arg-type]
     if out is not None:
+        assert isinstance(found.second, Network)
         save(found.second, out)
     if figure is not None:
         _draw(found, figure)

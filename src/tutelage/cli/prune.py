@@ -13,17 +13,23 @@ from tutelage.cli.options import Json
 from tutelage.cli.points import read_points
 from tutelage.cli.progress import share_shown
 from tutelage.errors import TutelageError
-from tutelage.functions import Pruning
+from tutelage.functions import Pruning, Savings, savings
 from tutelage.functions import prune as carry_out
 from tutelage.functions.checks import rounded_up
-from tutelage.networks import read_network, save
+from tutelage.networks import read_network, save_network
 
+_WRITTEN_OUT = (
+    "note: the file is smaller than the network as it was read, since its layers share weights; convolutions are "
+    "written out as matrices, and the pruned network is fully connected"
+)
 _SHOWN = 200  # rows of the table on a terminal
 
 
 def prune(
     network: Annotated[Path, typer.Argument(metavar="NET", help="Network: a .safetensors, .onnx or .nnet file.")],
-    out: Annotated[Path | None, typer.Option(help="File to save the smaller network to.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="File to save the smaller network to: .safetensors or .onnx.")
+    ] = None,
     box: Annotated[
         tuple[float, float] | None,
         typer.Option(metavar="LOW HIGH", help="Lower and upper bound for every input; default: unbounded."),
@@ -35,6 +41,13 @@ def prune(
         bool,
         typer.Option("--on-samples", help="Also remove units that are redundant only on the points."),
     ] = False,
+    data: Annotated[
+        Path | None,
+        typer.Option(metavar="DATA.safetensors", help="Inputs; prune for the smallest box around them."),
+    ] = None,
+    within: Annotated[
+        float, typer.Option(help="Largest proven change of any output on the box; 0 keeps the function.")
+    ] = 0.0,
     tolerance: Annotated[
         float, typer.Option(help="Size of what may be removed or merged; 0 keeps the function.")
     ] = 0.0,
@@ -53,25 +66,35 @@ def prune(
         if not 0 <= member < net.members:
             raise TutelageError(f"--member must be from 0 to {net.members - 1} for {network}, got {member}")
         net = net[member]
+    if data is not None and (box is not None or points is not None):
+        raise TutelageError("--data stands for --box and --points: give --data alone, or the other two")
+    if out is not None and out.suffix.lower() not in (".safetensors", ".onnx"):
+        raise TutelageError(f"--out must end in .safetensors or .onnx, got {out}")
+    shown = points or data
     with share_shown("prune", as_json) as tell:
         found = carry_out(
             net,
-            None if points is None else read_points(points),
-            box,
+            None if shown is None else read_points(shown),
+            box if data is None else "points",
             tolerance,
+            within=within,
             on_samples=on_samples,
             seconds=seconds,
             on_progress=tell,
         )
     if out is not None:
-        save(found.network, out)
+        save_network(found.network, out)
+    saved = savings(net, found.network)
     if as_json:
-        print(json.dumps(_data(net.widths, found, out)))
+        print(json.dumps(_data(net.widths, found, saved, out)))
         return
     console = Console()
     if found.steps or found.seen:
         console.print(_table(found))
-    for line in _words(net.widths, found, out):
+    written_out = network.stat().st_size < saved.bytes[0] / 2  # convolutions share their weights
+    if written_out:
+        console.print(_WRITTEN_OUT, soft_wrap=True, highlight=False, markup=False)
+    for line in [*_words(net.widths, found, data is not None), *_costs(saved)] + ([f"written: {out}"] if out else []):
         console.print(line, soft_wrap=True, highlight=False, markup=False)
 
 
@@ -93,25 +116,56 @@ def _table(found: Pruning) -> Table:
     return table
 
 
-def _words(before: tuple[int, ...], found: Pruning, out: Path | None) -> list[str]:
+def _words(before: tuple[int, ...], found: Pruning, of_data: bool) -> list[str]:
     widths = sorted({tuple(row) for row in found.widths.tolist()})
-    now = " or ".join("-".join(map(str, row)) for row in widths[:4]) + (" or more" if len(widths) > 4 else "")
+    now = " or ".join("-".join(map(str, row)) or "none" for row in widths[:4]) + (" or more" if len(widths) > 4 else "")
     worst = int(found.deviation.value.argmax())
     lines = [
         f"hidden units: {'-'.join(map(str, before[1:-1]))} before, {now} now",
         f"proof: {found.proof}",
         f"largest difference found by search: {found.deviation.value[worst]:.2g}",
     ]
-    return lines + ([f"written: {out}"] if out else [])
+    lines += [_decided(found)] if found.decided else []
+    if found.samples is not None:
+        lines.append(f"samples: {_on_their_box(found) if of_data else ''}{found.samples}")
+    return lines
 
 
-def _data(before: tuple[int, ...], found: Pruning, out: Path | None) -> dict[str, Any]:
+def _on_their_box(found: Pruning) -> str:
+    """What is proved on the box of the data, in words."""
     bound = found.proof.bound
+    if bound is None or not found.proof.exact:
+        return ""
+    return f"{'equal up to rounding' if bound.any() else 'exact'} on the box of these data; "
+
+
+def _decided(found: Pruning) -> str:
+    bounds, bending = (sum(getattr(d, name) for d in found.decided) for name in ("by_bounds", "bending"))
+    branching, undecided = (sum(len(getattr(d, n)) for d in found.decided) for n in ("by_branching", "undecided"))
+    return (
+        f"units on one side of their kink: {bounds} by bounds, {branching} by branch and bound; "
+        f"{bending} bend, {undecided} are not decided and stay"
+    )
+
+
+def _costs(saved: Savings) -> list[str]:
+    a, b = saved.multiply_adds
+    small, large = saved.bytes[1], saved.bytes[0]
+    slow, fast = saved.microseconds
+    return [
+        f"multiply-adds: {a:,} before, {b:,} now; bytes: {large:,} before, {small:,} now",
+        f"time per input, measured here: {slow:.2g} us before, {fast:.2g} us now",
+    ]
+
+
+def _data(before: tuple[int, ...], found: Pruning, saved: Savings, out: Path | None) -> dict[str, Any]:
+    bound, samples = found.proof.bound, found.samples
     return {
         "hidden_before": list(before[1:-1]),
         "hidden_now": found.widths.tolist(),
         "steps": [asdict(s) for s in found.steps],
         "seen": [asdict(s) for s in found.seen],
+        "decided": [asdict(d) for d in found.decided],
         "proof": {
             "domain": found.proof.domain,
             "exact": found.proof.exact,
@@ -119,5 +173,13 @@ def _data(before: tuple[int, ...], found: Pruning, out: Path | None) -> dict[str
             "over": "the box" if found.proof.boxed else "all inputs, times max(1, |x|)",
         },
         "deviation": {"value": found.deviation.value.tolist(), "at": found.deviation.at.tolist()},
+        "samples": None
+        if samples is None
+        else {
+            "count": samples.count,
+            "same_class": None if samples.same_class is None else samples.same_class.tolist(),
+            "largest": samples.largest.tolist(),
+        },
+        "cost": asdict(saved),
         "written": None if out is None else str(out),
     }

@@ -19,8 +19,10 @@ from tutelage.functions import Closeness, Domain, difference_bound, top_class_ag
 from tutelage.functions import box as make_box
 from tutelage.functions.bounding.vnnlib import read_property
 from tutelage.functions.checks import rounded_up
-from tutelage.networks import Network, outputs
+from tutelage.functions.evaluation import values
+from tutelage.networks import Network, SparseNetwork
 
+AnyNetwork = Network | SparseNetwork
 HOLDS, VIOLATED, NOT_DECIDED = 0, 1, 3
 _SHOWN = 8  # numbers of a witness that are printed
 
@@ -84,7 +86,7 @@ def domains(asked: Asked, inputs: int, domain: Domain | None) -> list[tuple[str,
 
 
 def from_property(
-    path: Path, domain: Domain | None, epsilon: str | None, network: Network
+    path: Path, domain: Domain | None, epsilon: str | None, network: AnyNetwork
 ) -> tuple[Domain, str | None]:
     """The domain of a VNN-LIB file, and its epsilon as the option would give it."""
     if domain is not None:
@@ -102,7 +104,7 @@ def from_property(
     return where, ",".join(repr(found.epsilon.get(k, math.inf)) for k in range(network.outputs))
 
 
-def ask(first: Network, second: Network, asked: Asked, domain: Domain | None, as_json: bool) -> None:
+def ask(first: AnyNetwork, second: AnyNetwork, asked: Asked, domain: Domain | None, as_json: bool) -> None:
     """Answer on every domain, print it and end with the exit code of the worst answer."""
     asked.check()
     answers, console = [], Console()
@@ -121,7 +123,7 @@ def ask(first: Network, second: Network, asked: Asked, domain: Domain | None, as
     raise typer.Exit(code)
 
 
-def _answered(first: Network, second: Network, asked: Asked, domain: Domain, tell: Any) -> Closeness:
+def _answered(first: AnyNetwork, second: AnyNetwork, asked: Asked, domain: Domain, tell: Any) -> Closeness:
     common: dict[str, Any] = {"seconds": asked.seconds, "on_progress": tell, "device": asked.device}
     if asked.top_1:
         return top_class_agreement(first, second, domain, asked.margin or 0.0, **common)
@@ -144,11 +146,11 @@ def _words(label: str, found: Closeness, top_1: bool) -> list[str]:
     return lines
 
 
-def _data(first: Network, second: Network, found: Closeness, seconds: float) -> dict[str, Any]:
-    witness, values = found.witness, None
+def _data(first: AnyNetwork, second: AnyNetwork, found: Closeness, seconds: float) -> dict[str, Any]:
+    witness, at_witness = found.witness, None
     if witness is not None:
-        a, b = (outputs(n.to(dtype=torch.float64), witness[None])[0, 0].tolist() for n in (first, second))
-        values = {"a": a, "b": b}
+        a, b = (values(n, witness[None])[0].tolist() for n in (first, second))
+        at_witness = {"a": a, "b": b}
     bounds = [m if math.isfinite(m) else None for m in found.at_most.tolist()]
     return {
         "verdict": found.verdict,
@@ -159,7 +161,7 @@ def _data(first: Network, second: Network, found: Closeness, seconds: float) -> 
         "max_difference": found.largest.max().item(),
         "max_difference_per_output": found.largest.tolist(),
         "witness": None if witness is None else witness.tolist(),
-        "outputs_at_witness": values,
+        "outputs_at_witness": at_witness,
         "boxes": found.boxes,
         "seconds": round(seconds, 3),
         "reason": found.reason,

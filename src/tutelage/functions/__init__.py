@@ -27,9 +27,18 @@ from tutelage.functions.identifying.generality import generality
 from tutelage.functions.identifying.identifiability import Identifiability, identifiability
 from tutelage.functions.identifying.surfaces import Surface, canonical_surface
 from tutelage.functions.identifying.transparency import Transparency, transparency
-from tutelage.functions.joining.barriers import Barrier, barrier, weight_matched
+from tutelage.functions.joining.aligning import weight_matched
+from tutelage.functions.joining.barriers import Barrier, barrier
+from tutelage.functions.joining.channels import ChannelMatching, match_channels
 from tutelage.functions.joining.matching import Matching, match
-from tutelage.functions.joining.paths import Path, connect, loss_along, straight, straight_after_matching
+from tutelage.functions.joining.paths import (
+    Path,
+    accuracy_along,
+    connect,
+    loss_along,
+    straight,
+    straight_after_matching,
+)
 from tutelage.functions.pieces.counts import Estimate, estimate, zaslavsky
 from tutelage.functions.pieces.difference import Extremes, exact_deviation, extreme_values, side_by_side
 from tutelage.functions.pieces.domain import Domain, box, polytope
@@ -37,18 +46,28 @@ from tutelage.functions.pieces.faces import Facets, facets, polygons, segments, 
 from tutelage.functions.pieces.regions import Regions, enumerate_regions
 from tutelage.functions.pieces.slices import slice_network
 from tutelage.functions.pruning.bounds import bounds
+from tutelage.functions.pruning.channels import ChannelPruning, prune_channels
 from tutelage.functions.pruning.deviation import Deviation, largest_deviation
 from tutelage.functions.pruning.intervals import Box
-from tutelage.functions.pruning.surgery import Pruning, PruningProof, prune
+from tutelage.functions.pruning.results import Pruning, PruningProof, Samples
+from tutelage.functions.pruning.savings import Savings, savings
+from tutelage.functions.pruning.stability import Decided
+from tutelage.functions.pruning.surgery import prune
 from tutelage.functions.querying.reconstruction import Reconstruction, identify
 
 __all__ = [
+    "ChannelPruning",
+    "prune_channels",
+    "ChannelMatching",
+    "match_channels",
     "Barrier",
+    "accuracy_along",
     "barrier",
     "weight_matched",
     "Box",
     "Closeness",
     "Comparison",
+    "Decided",
     "Deviation",
     "Domain",
     "Estimate",
@@ -68,6 +87,8 @@ __all__ = [
     "Redundancy",
     "Regions",
     "Relation",
+    "Samples",
+    "Savings",
     "Supremum",
     "Surface",
     "Transparency",
@@ -103,6 +124,7 @@ __all__ = [
     "prune",
     "same_function",
     "save_certificate",
+    "savings",
     "segments",
     "side_by_side",
     "slice_network",

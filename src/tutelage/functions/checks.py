@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from tutelage.errors import TutelageError
-from tutelage.networks import Network, to_network
+from tutelage.networks import Network, SparseNetwork, to_network
 from tutelage.networks.activations import find, piecewise_linear
 from tutelage.networks.forward import stacked_points
 
@@ -84,7 +84,7 @@ def in_double(network: Network, name: str = "network") -> Network:
     return network.map(lambda a: a.detach().to("cpu", torch.float64))
 
 
-def points_for(network: Network, points: Tensor) -> Tensor:
+def points_for(network: Network | SparseNetwork, points: Tensor) -> Tensor:
     """Points in float64 as [S, N, d]; an error when there are none, or when they do not fit or are not finite."""
     if not isinstance(points, Tensor):
         raise TutelageError(f"points must be a torch tensor [N, {network.inputs}], got {type(points).__name__}")
@@ -92,7 +92,12 @@ def points_for(network: Network, points: Tensor) -> Tensor:
         raise TutelageError(f"there are no points to look at: give at least one row of {network.inputs} numbers")
     if not points.isfinite().all():
         raise TutelageError("some points are not finite: leave them out")
-    return stacked_points(network, points.detach().to("cpu", torch.float64))
+    points = points.detach().to("cpu", torch.float64)
+    if isinstance(network, SparseNetwork):
+        if points.ndim != 2 or points.shape[1] != network.inputs:
+            raise TutelageError(f"points have shape {list(points.shape)}: wanted [N, {network.inputs}]")
+        return points.unsqueeze(0)
+    return stacked_points(network, points)
 
 
 def same_function_space(first: Network, second: Network) -> None:

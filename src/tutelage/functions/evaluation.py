@@ -11,11 +11,18 @@ from torch import Tensor
 
 from tutelage.functions.checks import bias
 from tutelage.functions.pruning.intervals import TINY, gamma, slopes
-from tutelage.networks import Network
+from tutelage.networks import Network, SparseNetwork, outputs
 from tutelage.networks.forward import activate, linear, stacked_points
 
 EXACT_WEIGHTS = 200_000
 """The most weights of a network that is evaluated in rational arithmetic; a second or two for this many."""
+
+
+def values(network: Network | SparseNetwork, points: Tensor) -> Tensor:
+    """Outputs [N, C] of one member in float64 at points [N, d]."""
+    if isinstance(network, SparseNetwork):
+        return network.at(points)
+    return outputs(network.to(dtype=torch.float64), points.double())[0]
 
 
 def with_error(network: Network, points: Tensor) -> tuple[Tensor, Tensor]:

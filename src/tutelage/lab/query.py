@@ -30,12 +30,13 @@ from tutelage.lab.index import ABOUT, experiments
 from tutelage.lab.joined import LEFT_OUT, forget, quoted, source
 from tutelage.lab.manifest import Damage, damage, read
 from tutelage.lab.read_only import check_read_only
+from tutelage.lab.tables import INDEX
 from tutelage.measures.correlation import RECOVERED
 
 log = logging.getLogger(__name__)
 
 EXPERIMENTS = "experiments"
-VIEWS = {"member": "members", "layer": "layers", "teacher": "teachers", "unit": "units", "pair": "pairs"}
+VIEWS = {axis: f"{axis}s" for axis in INDEX}
 _DERIVED = {"teacher": "best_correlation", "unit": "specialisation"}  # what "recovered" follows from
 _MISTAKES = ("Parser", "Binder", "Catalog", "Permission", "Conversion", "OutOfRange", "NotImplemented", "Interrupt")
 

@@ -17,6 +17,8 @@ INDEX = {
     "teacher": ("layer", "teacher"),
     "unit": ("layer", "unit"),
     "pair": ("layer", "teacher", "unit"),
+    "teacher_pair": ("layer", "teacher", "other"),
+    "unit_pair": ("layer", "unit", "other"),
 }
 """Columns that name an entry beyond the step and the member."""
 
@@ -87,6 +89,8 @@ def _entries(axis: str, teacher: tuple[int, ...], students: tuple[int, ...]) -> 
         "layer": [() for _ in n],
         "teacher": [(a,) for a in m],
         "unit": [(b,) for b in n],
+        "teacher_pair": [(a, a) for a in m],
+        "unit_pair": [(b, b) for b in n],
     }
     sizes = layers[axis] if axis in layers else list(zip(m, n, strict=True))
     grids = []

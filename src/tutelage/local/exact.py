@@ -22,6 +22,7 @@ from torch import Tensor
 from tutelage.errors import TutelageError
 from tutelage.local.setting import LocalSetting
 from tutelage.population import expectations as population
+from tutelage.threads import loop_threads
 
 _WORTHWHILE = 5_000  # pairs of units worth a thread of their own
 
@@ -29,7 +30,7 @@ _WORTHWHILE = 5_000  # pairs of units worth a thread of their own
 def spread(call: Callable[..., Any], members: int, work: int, arguments: tuple[Any, ...]) -> None:
     """call(first, last, *arguments) over all members, on as many threads as the work is worth."""
     call(0, 0, *arguments)  # compiled, or loaded, by one thread alone
-    threads = max(1, min(torch.get_num_threads(), members, -(-work // _WORTHWHILE)))
+    threads = max(1, min(loop_threads(), members, -(-work // _WORTHWHILE)))
     if threads == 1:
         call(0, members, *arguments)
         return

@@ -25,6 +25,7 @@ from tutelage.margins.losses import log_slope, loss_of
 from tutelage.margins.sectors import extremal_sectors, signs, without_ties
 from tutelage.networks import Network
 from tutelage.printing import printed
+from tutelage.threads import loop_threads
 
 TOO_MANY = 1  # how the compiled loop says that a member took all the steps it may
 NONE = 2
@@ -232,8 +233,8 @@ def _followed(
         taus, loss_of(loss).code, relative, most, kept_w, kept_a, found, entered, left, counts, ends,
     )  # fmt: skip
     follow(0, 0, *arguments)  # compiled, or loaded, by one thread alone
-    parts = min(members, 8 * torch.get_num_threads())
-    with ThreadPoolExecutor(torch.get_num_threads()) as pool:
+    parts = min(members, 8 * loop_threads())
+    with ThreadPoolExecutor(loop_threads()) as pool:
         cuts = [members * i // parts for i in range(parts + 1)]
         for done in [pool.submit(follow, first, last, *arguments) for first, last in pairwise(cuts)]:
             done.result()

@@ -10,7 +10,7 @@ from tutelage.measures.modules import LayerMatch, match_modules
 from tutelage.measures.registry import MEASURES, Measure, find, measure_of
 from tutelage.measures.report import STANDARD, Report, measure
 from tutelage.measures.second_moments import SecondMoments, second_moments
-from tutelage.measures.similarity import INDICES, similarity
+from tutelage.measures.similarity import INDICES, minibatch_cka, similarity
 from tutelage.measures.snapshot import Snapshot
 from tutelage.measures.unit_classes import CLASSES, classify
 
@@ -38,6 +38,7 @@ __all__ = [
     "measure",
     "measure_of",
     "second_moments",
+    "minibatch_cka",
     "similarity",
     "tangent_kernel",
 ]

@@ -16,6 +16,7 @@ from tutelage.measures.scaling import where_far
 from tutelage.measures.snapshot import Snapshot
 from tutelage.networks import Network
 from tutelage.networks.activations import find, gate
+from tutelage.threads import loop_threads
 
 Arrays = tuple[np.ndarray, ...]
 _TURNS = 4  # pieces of work a thread takes on average, so that a thread that is held up leaves its share to others
@@ -134,7 +135,7 @@ def _spread(kernel, *arguments) -> None:
         from tutelage.compiling import not_kept
 
         not_kept(error)
-    threads = min(torch.get_num_threads(), members)
+    threads = min(loop_threads(), members)
     if threads == 1:
         kernel.scan(0, members, *arguments)
         return

@@ -31,6 +31,18 @@ def teacher_overlap(s: Snapshot) -> Tensor:
     return s.teacher_network.weights[0].square().sum(1)
 
 
+@measure_of("unit_pair", two_layers=True)
+def student_overlaps(s: Snapshot) -> Tensor:
+    r"""Q: :math:`w_k \cdot w_l` of every pair of student units."""
+    return s.students.weights[0].mT @ s.students.weights[0]
+
+
+@measure_of("teacher_pair", two_layers=True)
+def teacher_overlaps(s: Snapshot) -> Tensor:
+    r"""T: :math:`w^*_j \cdot w^*_i` of every pair of teacher units, the same at every step."""
+    return s.teacher_network.weights[0].mT @ s.teacher_network.weights[0]
+
+
 @measure_of("member", two_layers=True, of_teacher_units=True)
 def population_loss(s: Snapshot) -> Tensor:
     """J = 1/2 E|f* - f|^2 over all Gaussian inputs, exactly: the generalisation error without sampling error."""

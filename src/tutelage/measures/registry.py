@@ -10,7 +10,7 @@ from tutelage.errors import TutelageError, unknown
 from tutelage.measures.snapshot import Snapshot
 from tutelage.networks import Network
 
-Axis = Literal["member", "layer", "teacher", "unit", "pair"]
+Axis = Literal["member", "layer", "teacher", "unit", "pair", "teacher_pair", "unit_pair"]
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,8 @@ class Measure:
         What the entries after the member axis are: nothing ("member", [S]), hidden layers ("layer", [S, L-1]), teacher
         units ("teacher", [S, m]), student units ("unit", [S, n]) or pairs of both ("pair", [S, m, n]; for several
         hidden layers [S, sum of m_l n_l]; where teacher and students differ in depth all pairs, [S, sum of m_l, sum of
-        n_l]). Units of several layers follow one another from below.
+        n_l]); or pairs of teacher units ("teacher_pair", [S, m, m]) and of student units ("unit_pair", [S, n, n]).
+        Units of several layers follow one another from below.
     function
         From a :class:`Snapshot` to the values.
     of_teacher_units
@@ -62,7 +63,8 @@ def measure_of(
     axis
         What the entries after the member axis are; see :class:`Measure`.
     of_teacher_units
-        Whether the teacher must have units; default: for the axes "teacher" and "pair".
+        Whether the teacher must have units; default: for the axes "teacher", "pair" and
+        "teacher_pair".
     two_layers
         Whether it is defined for two-layer networks only.
 
@@ -73,7 +75,7 @@ def measure_of(
     """
 
     def register(function: Callable[[Snapshot], Tensor]) -> Measure:
-        needs = axis in ("teacher", "pair") if of_teacher_units is None else of_teacher_units
+        needs = axis in ("teacher", "pair", "teacher_pair") if of_teacher_units is None else of_teacher_units
         measure = Measure(function.__name__, axis, function, needs, two_layers)
         measure_doc = function.__doc__
         object.__setattr__(measure, "__doc__", measure_doc)
@@ -114,6 +116,9 @@ def axis_shape(axis: Axis, teacher: Network | tuple[int, ...], students: Network
             return (sum(m),)
         case "unit":
             return (sum(n),)
+        case "teacher_pair" | "unit_pair":
+            own = m if axis == "teacher_pair" else n
+            return (own[0], own[0]) if len(own) == 1 else (sum(a * a for a in own),)
         case "pair":
             if len(m) != len(n):
                 return sum(m), sum(n)

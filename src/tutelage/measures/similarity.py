@@ -1,4 +1,5 @@
-r"""How alike two layers are as representations: CCA, SVCCA, PWCCA, linear CKA and Procrustes, through one interface.
+r"""How alike two layers are as representations: CCA, SVCCA, PWCCA, linear CKA (biased, debiased, of minibatches)
+and Procrustes, through one interface.
 
 All of them are functions of the centred second moments of the units' activations, X [N, p] and Y [N, q], so one pass
 over the samples is enough (:mod:`.second_moments`) and members are stacked. With
@@ -9,9 +10,9 @@ A layer that is constant over the samples has nothing in common with any other: 
 """
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -143,6 +144,61 @@ def cka(moments: SecondMoments) -> Tensor:
     return torch.where(product > 0, _norm(moments.xy) ** 2 / product.clamp_min(_TINY), 0).clamp(0, 1)
 
 
+@index(low=-1.0, identical=1.0, unchanged_by=("permutation", "scale", "rotation"))
+def debiased_cka(moments: SecondMoments) -> Tensor:
+    r"""Linear CKA from unbiased estimates, near 0 for unrelated layers however many units they have (Nguyen 2021).
+
+    .. math:: h_{XY} = \|C_{XY}\|_F^2 - \tfrac{N}{N - 2} \sum_i |x_i|^2 |y_i|^2
+        + \tfrac{\sum_i |x_i|^2 \sum_i |y_i|^2}{(N - 1)(N - 2)}, \qquad h_{XY} / \sqrt{h_{XX} h_{YY}}
+
+    with centred x and y: the estimate of Song et al. (2012) for linear kernels. The plain index of unrelated layers
+    goes to 1 as units outnumber samples.
+    """
+    return _alignment(_unbiased(moments))
+
+
+def minibatch_cka(pieces: Iterable[tuple[Tensor, Tensor]]) -> Tensor:
+    """Linear CKA whose three terms are estimated without bias in every batch and then averaged (Nguyen 2021).
+
+    Parameters
+    ----------
+    pieces
+        Pairs of activations ([S, N_i, p], [S, N_i, q]) or ([N_i, p], [N_i, q]), at least four samples each.
+
+    Returns
+    -------
+    Tensor
+        One value per member, [S].
+
+    Examples
+    --------
+    >>> x = torch.tensor([[1.0, 0.0], [0.0, 2.0], [3.0, 1.0], [4.0, 4.0], [0.0, 1.0], [2.0, 2.0]])
+    >>> minibatch_cka([(x, 2 * x), (x.flip(1), 2 * x.flip(1))]).round(decimals=9)
+    tensor([1.], dtype=torch.float64)
+    """
+    batches = [second_moments([piece]) for piece in pieces]
+    if not batches:
+        raise TutelageError("there are no samples to compare layers on: give at least one batch")
+    scaled = (_to_unity(m, like=batches[0]) for m in batches)
+    return _alignment(sum(_unbiased(m) / (m.count * (m.count - 3)) for m in scaled))  # type: ignore[arg-type]
+
+
+def _unbiased(moments: SecondMoments) -> Tensor:
+    """N (N - 3) times the unbiased estimates of HSIC of x with x, y with y and x with y: [S, 3]."""
+    n = moments.count
+    if n < 4:
+        raise TutelageError(f"estimates without bias need at least 4 samples, not {n}")
+    plain = torch.stack([_norm(c) ** 2 for c in (moments.xx, moments.yy, moments.xy)], dim=1)
+    x, y = _trace(moments.xx), _trace(moments.yy)
+    return plain - torch.stack([x * x, y * y, x * y], dim=1) * (n / (n - 2) * moments.lengths - 1 / ((n - 1) * (n - 2)))
+
+
+def _alignment(terms: Tensor) -> Tensor:
+    """The ratio of the third term to the root of the other two; 0 where a layer does not vary: [S, 3] -> [S]."""
+    product = terms[:, 0].clamp_min(0) * terms[:, 1].clamp_min(0)
+    return torch.where(product > 0, terms[:, 2] / product.clamp_min(_TINY).sqrt(), 0).clamp(-1, 1)
+
+
 @index(high=torch.pi / 2, identical=0.0, unchanged_by=("permutation", "scale", "rotation"))
 def procrustes(moments: SecondMoments) -> Tensor:
     r"""Angle in radians between the layers after the best rotation, :math:`\arccos(\|C_{XY}\|_* / (\|X\| \|Y\|))`.
@@ -203,10 +259,14 @@ def _rank(whitening: Tensor) -> Tensor:
     return (whitening != 0).any(1).sum(1)
 
 
-def _to_unity(moments: SecondMoments) -> SecondMoments:
-    """The moments of both layers times one power of two each, which no index depends on: of the order of 1."""
-    x, y = (to_unity(_trace(c).sqrt())[:, None, None] for c in (moments.xx, moments.yy))
-    return SecondMoments(moments.count, moments.xx * x * x, moments.yy * y * y, moments.xy * x * y)
+def _to_unity(moments: SecondMoments, like: SecondMoments | None = None) -> SecondMoments:
+    """The moments of both layers times one power of two each, which no index depends on: of the order of 1.
+
+    like: the moments whose size decides, where several have to stay comparable.
+    """
+    sizes = moments if like is None else like
+    x, y = (to_unity(_trace(c).sqrt())[:, None, None] for c in (sizes.xx, sizes.yy))
+    return replace(moments, xx=moments.xx * x * x, yy=moments.yy * y * y, xy=moments.xy * x * y)
 
 
 def _norm(c: Tensor) -> Tensor:

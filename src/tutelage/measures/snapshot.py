@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-import torch
 from torch import Tensor
 
 from tutelage.errors import TutelageError
 from tutelage.networks import Activity, BlackBox, Network, forward
 from tutelage.printing import printed
+from tutelage.threads import loop_threads
 from tutelage.training.inputs import Distribution, Inputs
 
 T = TypeVar("T")
@@ -112,7 +112,7 @@ def slices(teacher: Network | BlackBox, students: Network, inputs: Inputs) -> It
     """Snapshots of as many members at a time as fit into cache-friendly memory; results do not depend on the cut."""
     width, kind = max(teacher.widths[1:] + students.widths[1:]), students.device.type
     fused = kind == "cpu" and students.depth == 2
-    elements = _ELEMENTS[kind] * (_FUSED * torch.get_num_threads() if fused else 1)
+    elements = _ELEMENTS[kind] * (_FUSED * loop_threads() if fused else 1)
     size = max(1, elements // (width * inputs.evaluate.shape[1]))
     for begin in range(0, students.members, size):
         part = slice(begin, begin + size)

@@ -1,12 +1,14 @@
 """What a network is: stacked weights, forward pass, fan-out matrices, files and torch modules."""
 
 from tutelage.networks.activations import ACTIVATIONS, Activation, activation
-from tutelage.networks.adapting import to_network
+from tutelage.networks.adapting import to_network, to_sparse_network
 from tutelage.networks.black_box import BlackBox
+from tutelage.networks.exporting import save_network, save_onnx
 from tutelage.networks.fan_out import alpha, backward, beta, fan_out, recursive_gradient
 from tutelage.networks.files import load, save
 from tutelage.networks.forward import Activity, forward, outputs
-from tutelage.networks.importing import read_network
+from tutelage.networks.graphs.sparse import SparseNetwork
+from tutelage.networks.importing import read_any_network, read_network
 from tutelage.networks.modules import from_module, to_module
 from tutelage.networks.network import Network, concatenate
 from tutelage.networks.nnet_files import load_nnet
@@ -19,6 +21,7 @@ __all__ = [
     "Activity",
     "BlackBox",
     "Network",
+    "SparseNetwork",
     "activation",
     "alpha",
     "backward",
@@ -32,9 +35,13 @@ __all__ = [
     "load_nnet",
     "load_onnx",
     "outputs",
+    "read_any_network",
     "read_network",
     "recursive_gradient",
     "save",
+    "save_network",
+    "save_onnx",
     "to_module",
     "to_network",
+    "to_sparse_network",
 ]

@@ -1,5 +1,6 @@
 """A network from whatever holds one: a torch module, a model of scikit-learn, or the path of a file."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,10 @@ import torch
 from torch import fx, nn
 
 from tutelage.errors import TutelageError
-from tutelage.networks.importing import read_network
-from tutelage.networks.modules import from_module
+from tutelage.networks.graphs.sparse import SparseNetwork
+from tutelage.networks.graphs.torch_graph import read_module
+from tutelage.networks.importing import read_any_network
+from tutelage.networks.modules import CHAINED, from_module
 from tutelage.networks.network import Network
 
 _FUNCTIONS: dict[Any, Any] = {
@@ -19,46 +22,101 @@ _FUNCTIONS: dict[Any, Any] = {
 _METHODS: dict[str, Any] = {"relu": nn.ReLU, "flatten": nn.Flatten}
 
 
-def to_network(model: object, name: str = "network") -> Network:
+def to_network(model: object, name: str = "network", shape: Sequence[int] | None = None) -> Network:
     """A network of one member from a torch module, a fitted model of scikit-learn, or a file.
 
     Parameters
     ----------
     model
-        A :class:`Network`; a ``torch.nn.Module`` whose forward is one chain of the layers that :func:`from_module`
-        knows; an ``MLPClassifier`` or ``MLPRegressor`` of scikit-learn with relu or identity units, whose outputs are
-        those before softmax or logistic; or the path of a file that :func:`read_network` reads.
+        A :class:`Network`; a ``torch.nn.Module`` of piecewise linear layers, whose forward is traced; an
+        ``MLPClassifier`` or ``MLPRegressor`` of scikit-learn with relu or identity units, whose outputs are those
+        before softmax or logistic; or the path of a file that :func:`read_network` reads.
     name
         What error messages call it.
+    shape
+        Shape of one sample, for modules that begin with a convolution.
 
     Returns
     -------
     Network
+        Its inputs are the numbers of one sample, flattened.
 
     Raises
     ------
     TutelageError
-        For any other object, or a layer that is not understood, with its name.
+        For any other object, a layer that is not understood, with its name, or layers too large for matrices.
 
     Examples
     --------
     >>> to_network(nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))).widths
     (3, 4, 2)
+    >>> to_network(nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()), shape=(1, 4, 4)).inputs
+    16
     """
-    if isinstance(model, Network):
+    found = adapted(model, name, shape)
+    return found.to_network() if isinstance(found, SparseNetwork) else found
+
+
+def to_sparse_network(model: object, name: str = "network", shape: Sequence[int] | None = None) -> SparseNetwork:
+    """A network with sparse layers from anything that :func:`to_network` takes, however large its layers are.
+
+    Parameters
+    ----------
+    model
+        As for :func:`to_network`.
+    name
+        What error messages call it.
+    shape
+        Shape of one sample, for modules that begin with a convolution.
+
+    Returns
+    -------
+    SparseNetwork
+        For :func:`tutelage.functions.difference_bound`, ``top_class_agreement``, ``same_function`` and
+        ``check_export``; nothing else takes it.
+
+    Examples
+    --------
+    >>> to_sparse_network(nn.Sequential(nn.Conv2d(3, 16, 3), nn.ReLU(), nn.Flatten()), shape=(3, 32, 32)).outputs
+    14400
+    """
+    found = adapted(model, name, shape)
+    return found if isinstance(found, SparseNetwork) else SparseNetwork.of_network(found)
+
+
+def adapted(model: object, name: str = "network", shape: Sequence[int] | None = None) -> Network | SparseNetwork:
+    """A network with dense layers where these are small enough, else with sparse ones."""
+    if isinstance(model, Network | SparseNetwork):
         return model
-    if isinstance(model, nn.Sequential):
-        return from_module(model)
     if isinstance(model, nn.Module):
-        return from_module(nn.Sequential(model) if isinstance(model, nn.Linear) else _chain(model, name))
+        return _from_torch(model, name, shape)
     if isinstance(model, str | Path):
-        return read_network(model)
+        return read_any_network(model)
     if hasattr(model, "coefs_") and hasattr(model, "intercepts_"):
         return _from_sklearn(model, name)
     raise TutelageError(
         f"the {name} must be a Network, a torch.nn.Module, a fitted MLP of scikit-learn or the path of a file, "
         f"got {type(model).__name__}"
     )
+
+
+def _from_torch(module: nn.Module, name: str, shape: Sequence[int] | None) -> Network | SparseNetwork:
+    """A chain of dense layers as it is, anything else by its graph."""
+    if isinstance(module, nn.Linear):
+        return from_module(nn.Sequential(module))
+    parts = [part for part in module.modules() if not isinstance(part, nn.Sequential)]
+    dense = isinstance(module, nn.Sequential) and all(isinstance(part, CHAINED) for part in parts)
+    try:
+        return from_module(module if isinstance(module, nn.Sequential) else _chain(module, name))
+    except TutelageError as error:
+        try:
+            graph = read_module(module, shape, name)
+        except TutelageError:
+            if dense:
+                raise error from None
+            raise
+    found = SparseNetwork.of(graph.output, graph.dtype)
+    return found.to_network() if found.dense else found
 
 
 def _chain(module: nn.Module, name: str) -> nn.Sequential:

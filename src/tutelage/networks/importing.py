@@ -6,9 +6,10 @@ from safetensors import SafetensorError, safe_open
 
 from tutelage.errors import TutelageError
 from tutelage.networks.files import load
+from tutelage.networks.graphs.sparse import SparseNetwork
 from tutelage.networks.network import Network
 from tutelage.networks.nnet_files import load_nnet
-from tutelage.networks.onnx_files import load_onnx
+from tutelage.networks.onnx_files import load_onnx, load_sparse
 from tutelage.networks.state_dict import network_of
 from tutelage.settings import one_line
 
@@ -55,3 +56,31 @@ def read_network(path: str | Path, activation: str = "relu", slope: float = 0.01
         return network_of(arrays, activation, slope, ordered=False)  # safetensors keeps no order
     except TutelageError as error:
         raise TutelageError(f"{path}: {one_line(str(error))}") from None
+
+
+def read_any_network(
+    path: str | Path,
+    activation: str = "relu",
+    slope: float = 0.01,
+    *,
+    logits: bool = False,
+    quantised_activations: bool = False,
+) -> Network | SparseNetwork:
+    """Read a network of any size: what :func:`read_network` reads, and ONNX files whose layers are too large for it.
+
+    Parameters
+    ----------
+    path, activation, slope, logits
+        As for :func:`read_network`.
+    quantised_activations
+        Understand QuantizeLinear and DequantizeLinear between the layers of an ONNX file, as values rounded to steps.
+
+    Returns
+    -------
+    Network or SparseNetwork
+        With dense layers where these are small enough.
+    """
+    if Path(path).suffix.lower() != ".onnx":
+        return read_network(path, activation, slope, logits=logits)
+    found = load_sparse(path, logits, quantised_activations)
+    return found.to_network() if found.dense else found

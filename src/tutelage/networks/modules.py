@@ -17,6 +17,10 @@ _SMOOTH: dict[str, type[nn.Module]] = {
 }
 
 
+CHAINED = (nn.Linear, nn.ReLU, nn.LeakyReLU, nn.BatchNorm1d, *_SMOOTH.values(), *_INERT)
+"""Layers that :func:`from_module` knows."""
+
+
 def from_module(*modules: nn.Sequential) -> Network:
     """Stack ``torch.nn.Sequential`` modules of one architecture.
 

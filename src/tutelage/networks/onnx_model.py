@@ -23,8 +23,12 @@ _INPUTS = {
     "Conv": (2, 3), "BatchNormalization": (5, 5), "Flatten": (1, 1), "Reshape": (2, 2), "Identity": (1, 1),
     "Dropout": (1, 3), "Constant": (0, 0), "Mul": (2, 2), "Div": (2, 2), "Abs": (1, 1), "PRelu": (2, 2),
     "AveragePool": (1, 1), "GlobalAveragePool": (1, 1), "Transpose": (1, 1), "Squeeze": (1, 2), "Unsqueeze": (1, 2),
-    "Softmax": (1, 1), "LogSoftmax": (1, 1), "Sigmoid": (1, 1), "DequantizeLinear": (2, 3),
+    "Softmax": (1, 1), "LogSoftmax": (1, 1), "Sigmoid": (1, 1), "DequantizeLinear": (2, 3), "QuantizeLinear": (2, 3),
+    "Sum": (1, 64), "Neg": (1, 1), "Clip": (1, 3), "HardSigmoid": (1, 1), "Max": (1, 64), "Min": (1, 64),
+    "Cast": (1, 1), "MaxPool": (1, 1), "GlobalMaxPool": (1, 1), "Concat": (1, 64), "Slice": (1, 5), "Split": (1, 2),
+    "Pad": (1, 4), "Gather": (2, 2), "ReduceMean": (1, 2), "ReduceSum": (1, 2), "ReduceMax": (1, 2),
 }  # fmt: skip
+_DYNAMIC = ("DynamicQuantizeLinear",)
 KNOWN = tuple(_INPUTS)
 """Operators that are understood."""
 _ATTRIBUTES = {
@@ -37,6 +41,24 @@ _ATTRIBUTES = {
     "AveragePool": {
         "auto_pad": "STRING", "ceil_mode": "INT", "count_include_pad": "INT", "dilations": "INTS",
         "kernel_shape": "INTS", "pads": "INTS", "strides": "INTS",
+    },
+    "MaxPool": {
+        "auto_pad": "STRING", "ceil_mode": "INT", "dilations": "INTS", "kernel_shape": "INTS", "pads": "INTS",
+        "storage_order": "INT", "strides": "INTS",
+    },
+    "Clip": {"min": "FLOAT", "max": "FLOAT"},
+    "HardSigmoid": {"alpha": "FLOAT", "beta": "FLOAT"},
+    "Cast": {"to": "INT", "saturate": "INT", "round_mode": "STRING"},
+    "Concat": {"axis": "INT"},
+    "Gather": {"axis": "INT"},
+    "Slice": {"axes": "INTS", "ends": "INTS", "starts": "INTS"},
+    "Split": {"axis": "INT", "num_outputs": "INT", "split": "INTS"},
+    "Pad": {"mode": "STRING", "pads": "INTS", "value": "FLOAT"},
+    "ReduceMean": {"axes": "INTS", "keepdims": "INT", "noop_with_empty_axes": "INT"},
+    "ReduceSum": {"axes": "INTS", "keepdims": "INT", "noop_with_empty_axes": "INT"},
+    "ReduceMax": {"axes": "INTS", "keepdims": "INT", "noop_with_empty_axes": "INT"},
+    "QuantizeLinear": {
+        "axis": "INT", "block_size": "INT", "output_dtype": "INT", "precision": "INT", "saturate": "INT",
     },
     "Transpose": {"perm": "INTS"},
     "Squeeze": {"axes": "INTS"},
@@ -89,24 +111,37 @@ def constants(graph: Any, folder: Path) -> dict[str, np.ndarray]:
         raise TutelageError(f"the weights of the ONNX file exceed {LARGEST >> 30} GiB: take a smaller model")
     arrays |= {name: _array(name, tensor, folder) for name, tensor in tensors.items()}
     for node in graph.node:
+        given = [arrays.get(name) for name in node.input if name]
+        if not given or any(a is None for a in given):
+            continue
         if node.op_type == "DequantizeLinear":
-            arrays[node.output[0]] = _dequantised(node, [arrays.get(name) for name in node.input if name])
+            arrays[node.output[0]] = _dequantised(node, given)
+        elif node.op_type in ("Identity", "Cast", "Unsqueeze", "Squeeze", "Concat", "Transpose", "Gather"):
+            arrays[node.output[0]] = _folded(node, given)
     return arrays
 
 
+def _folded(node: Any, given: list[np.ndarray | None]) -> np.ndarray:
+    """What an operator makes of constants."""
+    from onnx.reference import ReferenceEvaluator
+
+    try:
+        return np.asarray(ReferenceEvaluator(node).run(None, dict(zip(node.input, given, strict=True)))[0])
+    except Exception as error:  # the evaluator raises whatever numpy does
+        raise TutelageError(f"{called(node)} cannot be applied to constants ({_first_line(error)})") from None
+
+
 def _dequantised(node: Any, given: list[np.ndarray | None]) -> np.ndarray:
-    """Constant weights (q - zero point) scale, in float32 as the file is run; quantised activations are an error."""
-    if any(a is None for a in given):
-        raise TutelageError(
-            f"{called(node)} dequantises activations, and only constant weights are understood: export the model with "
-            "quantised weights alone"
-        )
+    """Constant weights (q - zero point) scale, in float32 as the file is run."""
     q, scale = given[0], given[1]
     assert q is not None
     assert scale is not None
-    axis = attributes(node).get("axis", 1)
+    axis = attributes(node).get("axis", 1) if q.ndim > 1 else 0
     zero = given[2] if len(given) > 2 and given[2] is not None else np.zeros_like(scale, dtype=q.dtype)
-    if scale.ndim > 1 or zero.shape != scale.shape or (scale.ndim and scale.shape[0] != q.shape[axis]):
+    if scale.size == zero.size == 1:
+        scale, zero = scale.reshape(()), zero.reshape(())
+    inside = -q.ndim <= axis < q.ndim
+    if scale.ndim > 1 or zero.shape != scale.shape or (scale.ndim and (not inside or len(scale) != q.shape[axis])):
         raise TutelageError(f"{called(node)} has scales of shape {list(scale.shape)} for weights {list(q.shape)}")
     if scale.ndim:
         shape = [1] * q.ndim
@@ -142,6 +177,11 @@ def _check_node(node: Any) -> None:
     if node.domain not in ("", "ai.onnx"):
         raise TutelageError(
             f"{called(node)} is of the domain '{node.domain}': only operators of ONNX itself are understood"
+        )
+    if node.op_type in _DYNAMIC:
+        raise TutelageError(
+            f"{called(node)} chooses its scale from every input, which is no piecewise linear function: quantise the "
+            "model statically, with QuantizeLinear and DequantizeLinear"
         )
     if node.op_type not in KNOWN:
         raise TutelageError(

@@ -21,6 +21,7 @@ from tutelage.networks import Network
 from tutelage.networks.activations import find, named
 from tutelage.population.kernels import kernel, kernel_hessians, odd_and_even, weighted_gradient
 from tutelage.printing import printed
+from tutelage.threads import loop_threads
 
 _WORTHWHILE = 5_000  # pairs of units worth a thread of their own
 
@@ -162,7 +163,7 @@ def _loops(teacher: Units, students: Units, second_layer: bool) -> tuple[Tensor,
     arguments = (w, c, taught_w, taught_c, odd, even, dw, dc)
     members = len(w)
     gradients(0, 0, *arguments)  # compiled, or loaded, by one thread alone
-    threads = min(torch.get_num_threads(), -(-members * w.shape[1] ** 2 // _WORTHWHILE))
+    threads = min(loop_threads(), -(-members * w.shape[1] ** 2 // _WORTHWHILE))
     if threads == 1:
         gradients(0, members, *arguments)
     else:

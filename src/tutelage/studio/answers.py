@@ -17,8 +17,8 @@ from tutelage.networks import Network, outputs
 from tutelage.networks.files import to_bytes
 from tutelage.settings import one_line
 from tutelage.studio.browsing import browsed, student
-from tutelage.studio.threads import single_threaded
 from tutelage.studio.uploads import Uploads
+from tutelage.threads import single_threaded
 
 SECONDS = 20.0
 """Time limit of a comparison."""

@@ -18,7 +18,7 @@ from tutelage.errors import TutelageError
 from tutelage.settings import one_line
 from tutelage.studio.course import Course, Moment
 from tutelage.studio.frames import PREFIX
-from tutelage.studio.threads import single_threaded
+from tutelage.threads import single_threaded
 
 WINDOW = 2
 """Frames that may be on their way."""

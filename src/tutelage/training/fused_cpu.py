@@ -12,6 +12,7 @@ from torch import Tensor
 from tutelage.errors import TutelageError
 from tutelage.networks import Network
 from tutelage.networks.activations import find, gate
+from tutelage.threads import loop_threads
 from tutelage.training.engine import Engine, engine
 from tutelage.training.optimisers import Adam, AdamW, Sgd, TrainingState
 from tutelage.training.task import Task
@@ -148,7 +149,7 @@ class FusedCpu(Engine):
         """Run a kernel on all members, in place, in as many threads as torch uses; it holds no lock meanwhile."""
         members = self.task.members
         self._compile(train, *arguments)
-        threads = min(torch.get_num_threads(), members)
+        threads = min(loop_threads(), members)
         if threads == 1:
             train(0, members, *arguments)
             return

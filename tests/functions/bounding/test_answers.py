@@ -150,3 +150,14 @@ def test_many_inputs_are_answered_by_branching_on_units():
     centre = torch.randn(40, dtype=torch.float64)
     agreed = top_class_agreement(first, second, (centre - 0.05, centre + 0.05), seconds=20)
     assert agreed.verdict != "not decided"
+
+
+def test_progress_tells_bound_and_largest_difference_for_branching_on_units():
+    torch.manual_seed(0)
+    first = net(0, (40, 12, 10, 3))
+    second = first.map(lambda a: a + 0.05 * torch.randn_like(a))
+    told = []
+    found = difference_bound(first, second, (-0.3, 0.3), seconds=5, on_progress=lambda *a: told.append(a))
+    assert told
+    assert all(bound >= largest - 1e-9 for bound, largest, _ in told)
+    assert min(bound for bound, _, _ in told) >= found.largest.max() - 1e-9

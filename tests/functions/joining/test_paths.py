@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import tutelage as tt
-from tutelage.functions import connect, loss_along, straight, straight_after_matching
+from tutelage.functions import accuracy_along, connect, loss_along, straight, straight_after_matching
 from tutelage.networks import Network, outputs
 
 
@@ -142,14 +142,51 @@ def test_what_cannot_be_joined_is_refused():
     points = torch.randn(2, 50, 5, dtype=torch.float64)
     with pytest.raises(tt.TutelageError, match="one architecture"):
         connect(a, solution(teacher, 6, 1), points)
-    deep = Network(tuple(torch.ones(2, 5, 5) for _ in range(3)))
-    with pytest.raises(tt.TutelageError, match="two-layer"):
-        connect(deep, deep, points)
+    with pytest.raises(tt.TutelageError, match="give one of them"):
+        connect(a, a, points, teacher, labels=outputs(teacher, points))
     with pytest.raises(tt.TutelageError, match="linear networks"):
         connect(replace(a, activation="linear"), replace(a, activation="linear"), points)
     with pytest.raises(tt.TutelageError, match="no points"):
         connect(a, a, points[:, :0])
     with pytest.raises(tt.TutelageError, match="first student has weights that are not finite"):
         connect(a.map(lambda x: x * torch.nan), a, points)
-    with pytest.raises(tt.TutelageError, match="labels have shape"):
+    with pytest.raises(tt.TutelageError, match="labels of shape"):
         loss_along(straight(a, a), points, points)
+    with pytest.raises(tt.TutelageError, match="accuracy needs classes"):
+        accuracy_along(straight(a, a), points, outputs(a, points))
+
+
+@pytest.mark.parametrize("classes", [False, True])
+def test_networks_of_any_depth_are_joined_by_a_bend(classes):
+    """Two networks trained on one task: the loss on the bent path stays below that on the straight lines."""
+    draw = torch.Generator().manual_seed(5)
+    x = torch.randn(1, 400, 4, generator=draw)
+    teacher = Network(tuple(torch.randn(1, a, b, generator=draw) / a**0.5 for a, b in ((4, 8), (8, 8), (8, 3))))
+    values = outputs(teacher, x)
+    labels = values.argmax(2) if classes else values
+    ends = [_fitted(seed, x, labels) for seed in (0, 1)]
+    path = connect(*ends, x, labels=labels, bend_steps=200)
+    assert len(path.knots) == 3
+    assert torch.equal(path.knots[0].weights[0], ends[0].weights[0].double())
+    assert torch.allclose(outputs(path.knots[2], x.double()), outputs(ends[1], x).double(), atol=1e-4)
+    highest = loss_along(path, x, labels)[1].max()
+    assert highest < loss_along(straight(*ends), x, labels)[1].max()
+    assert highest <= loss_along(straight(path.knots[0], path.knots[2]), x, labels)[1].max()
+    if classes:
+        assert accuracy_along(path, x, labels)[1].min() > 0.8
+
+
+def _fitted(seed, x, labels):
+    draw = torch.Generator().manual_seed(100 + seed)
+    weights = [
+        (torch.randn(1, a, b, generator=draw) / a**0.5).requires_grad_() for a, b in ((4, 16), (16, 16), (16, 3))
+    ]
+    optimiser = torch.optim.Adam(weights, 0.01)
+    for _ in range(300):
+        answers = outputs(Network(tuple(weights)), x)
+        wrong = torch.nn.functional.cross_entropy(answers[0], labels[0]) if labels.ndim == 2 else None
+        loss = (answers - labels).square().mean() if wrong is None else wrong
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    return Network(tuple(w.detach() for w in weights))

@@ -123,7 +123,10 @@ def test_what_was_added_is_found(where, seed, depth, added):
     assert worst(small, wide, points).max() < 1e-10 * (1 if where == "box" else 20)
     found = prune(wide, box=(-BOX, BOX) if where == "box" else None)
     assert worst(wide, found.network, points).max() < 1e-10 * (1 if where == "box" else 20)
-    assert all(a <= b for a, b in zip(found.network.widths, small.widths, strict=True)), found.steps
+    assert found.network.depth <= small.depth
+    near = points if where == "box" else points / 20
+    if outputs(small, near).std(1).min() > 0.01:  # rounding is judged by how much an output varies
+        assert sum(found.network.widths) <= sum(small.widths), found.steps
     assert found.proof.exact
     assert found.proof.bound.max() < 1e-10
     assert found.deviation.value.max() < 1e-10
@@ -157,8 +160,8 @@ def test_affine_units_fold_without_a_change(activation, seed, size):
     assert (worst(network, found.network, inside(draw, network, size)) <= found.proof.bound + 1e-13).all()
     assert found.proof.bound.max() < 1e-10
     if activation == "linear":
-        assert found.widths.max() <= 2
-    if size < 0.02 and activation != "relu":  # next to no unit bends in so small a box
+        assert found.network.widths == (3, 2)
+    elif size < 0.02 and activation != "relu":  # next to no unit bends in so small a box
         assert found.widths.float().mean() < 5
 
 
@@ -195,15 +198,15 @@ def test_a_float32_network_split_in_two_is_merged_again():
     for _ in range(4):
         builder.split(0)
     wide = builder.mixed().to(dtype=torch.float32)
-    assert prune(wide, box=(-2, 2)).network.widths == (5, 10, 3)  # in float32 the halves are no width_factors any more
-    found = prune(wide, box=(-2, 2), tolerance=1e-6)
-    assert found.network.widths == (5, 6, 3)
-    assert found.network.dtype == torch.float32
-    assert not found.proof.exact
     points = inside(draw, wide, 2.0)
-    off = worst(wide.to(dtype=torch.float64), found.network.to(dtype=torch.float64), points)
-    assert (off <= found.proof.bound).all()
-    assert 0 < found.proof.bound.item() < 1e-4
+    for tolerance in (0.0, 1e-6):  # in float32 the halves are multiples of one another up to rounding
+        found = prune(wide, box=(-2, 2), tolerance=tolerance)
+        assert found.network.widths == (5, 6, 3)
+        assert found.network.dtype == torch.float32
+        assert found.proof.exact == (tolerance == 0)
+        off = worst(wide.to(dtype=torch.float64), found.network.to(dtype=torch.float64), points)
+        assert (off <= found.proof.bound).all()
+        assert 0 < found.proof.bound.item() < 1e-4
 
 
 def test_members_keep_what_they_need():
@@ -230,8 +233,11 @@ def test_a_layer_that_loses_everything_leaves_a_constant():
     found = prune(network)
     points = inside(draw, network)
     assert torch.allclose(outputs(found.network, points), outputs(network, points))
-    assert found.widths.tolist() == [[0, 0]]
-    assert found.network.widths == (3, 1, 1, 2)
+    assert found.widths.tolist() == [[]]
+    assert found.network.widths == (3, 2)
+    stays = prune(replace(network, activation="leaky"))  # only relu networks are built again
+    assert stays.widths.tolist() == [[0, 0]]
+    assert stays.network.widths == (3, 1, 1, 2)
 
 
 def test_a_network_without_biases_stays_without_where_it_can():

@@ -121,7 +121,7 @@ def table(seen: PlaneCourse) -> pa.Table:
 
 
 def draw(seen: PlaneCourse) -> Figure:
-    """Weight vectors of the first two seeds at four times."""
+    """Weight vectors of the first two seeds at four times; the paper's last two frames are both of its last epoch."""
     course, rows = seen.course, min(2, seen.course.w.shape[1])
     figure = Figure(figsize=(2.1 * len(course.times) + 0.4, 2.2 * rows + 0.3), layout="constrained")
     axes = figure.subplots(rows, len(course.times), squeeze=False, sharex=True, sharey=True)

@@ -1,76 +1,32 @@
 """Questions about two networks on a bounded domain: how far apart they are, and whether their top classes agree."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from tutelage.errors import InternalError, TutelageError
+from tutelage.functions.bounding.closeness import Closeness, closeness_of
 from tutelage.functions.bounding.devices import chosen_device
 from tutelage.functions.bounding.division import MOST_INPUTS, Bounder, compile_bounds, divide
 from tutelage.functions.bounding.intervals import bounded_at_once, interval_bounds
 from tutelage.functions.bounding.pairs import fits, joined
 from tutelage.functions.bounding.questions import Hunt, Question
+from tutelage.functions.bounding.sparse import answers as sparse
+from tutelage.functions.bounding.sparse.search import SparseHunt
 from tutelage.functions.bounding.units import prove_by_units
 from tutelage.functions.checks import Deadline, as_network, in_double, rounded_up, same_function_space
 from tutelage.functions.comparing.wording import in_words
 from tutelage.functions.evaluation import difference_with_error
 from tutelage.functions.pieces.domain import Domain, Ends, as_domain
-from tutelage.networks import Network
-from tutelage.printing import printed
+from tutelage.networks import Network, SparseNetwork
+from tutelage.networks.adapting import adapted
 
-Verdict = Literal["holds", "violated", "not decided"]
 OnClosing = Callable[[float, float, int], None]
 _FOLLOW = 1.05  # times the largest difference found that a bound without a limit is brought down to
+_SEARCH = 0.3  # of the time of a question about networks with sparse layers
 _LEAST = 1e-12  # a difference that is not worth bounding any closer
-
-
-@printed
-@dataclass(frozen=True, eq=False)
-class Closeness:
-    """Answer to a question about two networks on a bounded domain.
-
-    Attributes
-    ----------
-    verdict
-        "holds" (proved for every input of the domain), "violated" (at the witness) or "not decided".
-    question
-        The claim in one sentence.
-    reason
-        How the verdict was reached, in one sentence.
-    domain
-        The domain in words.
-    at_most
-        [C]: no difference of an output exceeds this anywhere on the domain; infinite where nothing was proved.
-    largest
-        [C]: the largest differences found.
-    witness
-        Input [d] that violates the claim; for a bound without limit the input of the largest difference; or None.
-    boxes
-        Number of boxes, or of parts with some units on one side of their kinks, that were bounded.
-    leaves
-        (low, high), each [N, d]: the boxes that the proof consists of, where they were kept.
-    """
-
-    verdict: Verdict
-    question: str
-    reason: str
-    domain: str
-    at_most: Tensor
-    largest: Tensor
-    witness: Tensor | None
-    boxes: int
-    leaves: tuple[np.ndarray, np.ndarray] | None = field(default=None, repr=False)
-
-    def _title(self) -> str:
-        return f"{self.question}: {self.verdict}"
-
-    @property
-    def holds(self) -> bool:
-        return self.verdict == "holds"
 
 
 def difference_bound(
@@ -222,8 +178,12 @@ def difference_curve(
     return [difference_bound(first, second, (centre - r, centre + r), seconds=seconds) for r in radii]
 
 
-def _pair(first: object, second: object) -> tuple[Network, Network]:
-    pair = in_double(as_network(first, "first network")), in_double(as_network(second, "second network"))
+def _pair(first: object, second: object) -> tuple[Network, Network] | sparse.Pair:
+    read = adapted(first, "first network"), adapted(second, "second network")
+    large = sparse.sparse_pair(*read)
+    if large is not None:
+        return large
+    pair = in_double(as_network(read[0], "first network")), in_double(as_network(read[1], "second network"))
     for name, network in zip(("first", "second"), pair, strict=True):
         if network.members != 1:
             raise TutelageError(f"the {name} is a stack of {network.members} networks: choose one of them, network[s]")
@@ -246,7 +206,7 @@ def _limits(outputs: int, epsilon: float | Sequence[float] | Tensor | None, outp
 
 
 def _answer(
-    pair: tuple[Network, Network],
+    pair: tuple[Network, Network] | sparse.Pair,
     domain: Domain | Ends,
     question: Question,
     words: str,
@@ -258,11 +218,14 @@ def _answer(
     on_progress: OnClosing | None,
 ) -> Closeness:
     """Cheap answers first: equal weights, an input that refutes the claim, then branch and bound."""
-    compile_bounds()
-    deadline, inputs, device = Deadline(seconds), pair[0].inputs, chosen_device(device)
+    inputs, device = pair[0].inputs, chosen_device(device)
     domain = as_domain(domain, inputs, flat=True)
     if domain.dimension != inputs:
         raise TutelageError(f"the networks have {inputs} inputs and the domain {domain.dimension} dimensions")
+    if isinstance(pair[0], SparseNetwork):
+        return _sparse_answer(pair, domain, question, words, Deadline(seconds), seed, on_progress)
+    compile_bounds()
+    deadline = Deadline(seconds)
     hunt = Hunt(*pair, domain, question)
     zero = torch.zeros(pair[0].outputs, dtype=torch.float64)
     if equal_weights(*pair):
@@ -272,6 +235,26 @@ def _answer(
         return _record(pair, hunt, words, _bounded_whole(pair, hunt), False, 1, None)
     decided = decide(pair, hunt, deadline, threads=threads, device=device, keep=keep, on_progress=on_progress)
     return _record(pair, hunt, words, *decided)
+
+
+def _sparse_answer(
+    pair: sparse.Pair,
+    domain: Domain,
+    question: Question,
+    words: str,
+    deadline: Deadline,
+    seed: int,
+    on_progress: OnClosing | None,
+) -> Closeness:
+    """The same order for networks with sparse layers: equal numbers, a search, bounds on the whole domain."""
+    hunt = SparseHunt(pair, domain, question)
+    zero = torch.zeros(pair[0].outputs, dtype=torch.float64)
+    if sparse.equal(pair):
+        return Closeness("holds", words, "both have the same weights", in_words(domain), zero, zero, None, 0)
+    hunt.begin(seed, Deadline(None if deadline.seconds is None else _SEARCH * max(0.0, deadline.left)))
+    if hunt.refuted:
+        return closeness_of(hunt, words, torch.full_like(zero, torch.inf), False, 1, None)
+    return closeness_of(hunt, words, *sparse.decide_sparse(pair, hunt, deadline, on_progress), None)
 
 
 def _bounded_whole(pair: tuple[Network, Network], hunt: Hunt) -> Tensor:
@@ -308,7 +291,7 @@ def decide(
     )
     proved, at_most, parts = division.proved, torch.minimum(division.at_most, known), division.boxes
     if not (proved or hunt.refuted or deadline.passed) and many and hunt.domain.is_box:
-        proved, at_most, more = prove_by_units(pair, question, hunt, at_most, deadline, device)
+        proved, at_most, more = prove_by_units(pair, question, hunt, at_most, deadline, device, on_progress)
         parts += more
     return at_most, proved, parts, division.leaves
 
@@ -324,14 +307,7 @@ def _record(
 ) -> Closeness:
     """The answer in words, after the bounds were held against the largest difference found."""
     _hold_against_search(pair, hunt, at_most)
-    verdict: Verdict = "violated" if hunt.refuted else "holds" if proved else "not decided"
-    reason = {
-        "violated": "an input was found that violates it, checked without rounding",
-        "holds": f"proved on {parts:,} parts" if parts > 1 else "proved by bounds on the whole domain",
-        "not decided": f"{parts:,} parts were bounded, and some are left: more time or a smaller domain may help",
-    }[verdict]
-    witness = hunt.at if hunt.refuted or hunt.question.follow else None
-    return Closeness(verdict, words, reason, in_words(hunt.domain), at_most, hunt.largest, witness, parts, leaves)
+    return closeness_of(hunt, words, at_most, proved, parts, leaves)
 
 
 def equal_weights(first: Network, second: Network) -> bool:

@@ -7,6 +7,7 @@ gradient steps, and whatever they are, the bound holds. Rounding is counted in a
 """
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -148,15 +149,14 @@ def improved(
         return parts, best, adds
     below = [a.clone().requires_grad_() for a in parts.below]
     multiples = [a.clone().requires_grad_() for a in parts.multiples]
-    optimiser = torch.optim.Adam([*below, *multiples], lr=_RATE)
+    optimiser = _Adam([*below, *multiples])
     kept = [a.clone() for a in (*parts.below, *parts.multiples)]
     for step in range(steps + 1):
         moving = Parts(parts.objective, parts.low, parts.high, parts.sides, tuple(below), tuple(multiples))
         with torch.enable_grad():
             value, more = upper(layers, moving, sizes)
             if step < steps:
-                optimiser.zero_grad()
-                value.sum().backward()
+                gradient = torch.autograd.grad(value.sum(), optimiser.arrays, allow_unused=True)
         better = value.detach() < best
         best = torch.where(better, value.detach(), best)
         for keep, new in zip(kept, (*below, *multiples), strict=True):
@@ -164,7 +164,7 @@ def improved(
         for old, new in zip(adds, more, strict=True):
             old[better] = new[better]
         if step < steps:
-            optimiser.step()
+            optimiser.step(gradient)
             with torch.no_grad():
                 for a in below:
                     a.clamp_(layers.left, 1.0)
@@ -173,6 +173,25 @@ def improved(
     hidden = len(below)
     found = Parts(parts.objective, parts.low, parts.high, parts.sides, tuple(kept[:hidden]), tuple(kept[hidden:]))
     return found, best, adds
+
+
+class _Adam:
+    """Adam on a few arrays; torch.optim takes seconds to import, longer than most bounds take."""
+
+    def __init__(self, arrays: list[Tensor]) -> None:
+        self.arrays, self.steps = arrays, 0
+        self.mean, self.square = ([torch.zeros_like(a) for a in arrays] for _ in range(2))
+
+    @torch.no_grad()
+    def step(self, gradient: Sequence[Tensor | None]) -> None:
+        """One step downwards with rates 0.9 and 0.999; arrays without a gradient stay."""
+        self.steps += 1
+        for a, g, mean, square in zip(self.arrays, gradient, self.mean, self.square, strict=True):
+            if g is not None:
+                mean.mul_(0.9).add_(g, alpha=0.1)
+                square.mul_(0.999).addcmul_(g, g, value=0.001)
+                size = (square / (1 - 0.999**self.steps)).sqrt_().add_(1e-8)
+                a.sub_(_RATE / (1 - 0.9**self.steps) * mean / size)
 
 
 def whole(layers: Layers, objective: Tensor, low: tuple[Tensor, ...], high: tuple[Tensor, ...]) -> Parts:
@@ -203,8 +222,20 @@ def hidden_ranges(
         _, bound, _ = improved(below, both, sizes, steps if layer else 0, deadline)
         highs.append(bound[:n])
         lows.append(-bound[n:])
-        inner = torch.maximum(lows[-1].abs(), highs[-1].abs())
-        if layers.left == 0.0:
-            inner = highs[-1].clamp_min(0)
-        sizes.append(inner * (1 + 8 * EPS) + TINY)
+        sizes.append(_feature_sizes(layers, lows[-1], highs[-1]))
     return tuple(lows), tuple(highs), sizes
+
+
+def given_ranges(
+    layers: Layers, known: Sequence[tuple[Tensor, Tensor]]
+) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...], list[Tensor]]:
+    """Ranges of all hidden pre-activations that are known already, as :func:`hidden_ranges` returns them."""
+    lows, highs = (tuple(ends[side].to(layers.centre) for ends in known) for side in (0, 1))
+    pairs = zip(lows, highs, strict=True)
+    return lows, highs, [layers.centre.abs() + layers.radius, *(_feature_sizes(layers, a, b) for a, b in pairs)]
+
+
+def _feature_sizes(layers: Layers, low: Tensor, high: Tensor) -> Tensor:
+    """The largest sizes of features with pre-activations in a range: [n]."""
+    inner = high.clamp_min(0) if layers.left == 0.0 else torch.maximum(low.abs(), high.abs())
+    return inner * (1 + 8 * EPS) + TINY

@@ -1,13 +1,13 @@
 """Branch and bound on hidden units: linear bounds of one network's outputs, tightened by which side of its kink a unit
 is on. For boxes of many inputs, where cutting the box itself gets nowhere."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from tutelage.functions.bounding.backward import Parts, hidden_ranges, improved, layers_of, whole
+from tutelage.functions.bounding.backward import Parts, given_ranges, hidden_ranges, improved, layers_of, whole
 from tutelage.functions.checks import Deadline
 from tutelage.networks import Network
 
@@ -36,10 +36,16 @@ def branch(
     *,
     device: str = "cpu",
     stop: Callable[[], bool] = lambda: False,
+    known: Sequence[tuple[Tensor, Tensor]] | None = None,
+    tell: Callable[[Tensor, int], None] | None = None,
 ) -> Branching:
-    """Prove objectives [J, C] times the outputs of a network of one member to be below limits [J] on a box [d]."""
+    """Prove objectives [J, C] times the outputs of a network of one member to be below limits [J] on a box [d].
+
+    known: ranges of all hidden pre-activations, [n] twice per layer, where there are any; tell: called with the bounds
+    [J] so far and the number of open parts.
+    """
     layers = layers_of(network, low, high, device)
-    lows, highs, sizes = hidden_ranges(layers, _RANGES, deadline)
+    lows, highs, sizes = hidden_ranges(layers, _RANGES, deadline) if known is None else given_ranges(layers, known)
     wanted = limits.to(layers.centre)
     parts = whole(layers, objectives.to(layers.centre), lows, highs)
     parts, bound, adds = improved(layers, parts, sizes, _ROOT, deadline)
@@ -59,8 +65,10 @@ def branch(
         open_ = ~(bound < wanted[numbers])
         closed = closed.scatter_reduce(0, numbers[~open_], bound[~open_], "amax")
         waiting = waiting.joined(_Waiting(halves.rows(open_), bound[open_], numbers[open_], [a[open_] for a in adds]))
-    bounds = closed.scatter_reduce(0, waiting.number, waiting.bound, "amax") if len(waiting) else closed
-    return Branching(bounds.cpu(), not len(waiting), count)
+        if tell is not None:
+            tell(waiting.above(closed), len(waiting))
+    bounds = waiting.above(closed)
+    return Branching(bounds, not len(waiting), count)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +92,10 @@ class _Waiting:
         adds = [torch.cat(pair) for pair in zip(self.adds, other.adds, strict=True)]
         parts = self.parts.joined(other.parts)
         return _Waiting(parts, torch.cat([self.bound, other.bound]), torch.cat([self.number, other.number]), adds)
+
+    def above(self, closed: Tensor) -> Tensor:
+        """Bounds [J] of all objectives, from those of closed parts [J] and of the parts that wait."""
+        return closed.scatter_reduce(0, self.number, self.bound, "amax").cpu() if len(self) else closed.cpu()
 
     def split(self, wanted: Tensor) -> tuple["_Waiting", "_Waiting"]:
         """The parts furthest from their limits, and the others."""

@@ -6,10 +6,14 @@ import torch
 from torch import Tensor
 
 from tutelage.errors import TutelageError
-from tutelage.functions.bounding.answers import Closeness, difference_bound, top_class_agreement
+from tutelage.functions.bounding.answers import Closeness, OnClosing, difference_bound, top_class_agreement
+from tutelage.functions.bounding.sparse.answers import parting_layer as sparse_parting_layer
+from tutelage.functions.bounding.sparse.answers import sparse_pair
 from tutelage.functions.checks import as_network, in_double, points_for
+from tutelage.functions.evaluation import values
 from tutelage.functions.pieces.domain import Domain, Ends, as_domain, box
-from tutelage.networks import Network, outputs
+from tutelage.networks import Network
+from tutelage.networks.adapting import adapted
 from tutelage.networks.forward import activate, linear
 from tutelage.printing import printed
 
@@ -65,6 +69,7 @@ def check_export(
     *,
     tolerance: float = 1e-4,
     seconds: float = 60.0,
+    on_progress: OnClosing | None = None,
 ) -> ExportCheck:
     """Check an exported, quantised, fused or pruned network against the original.
 
@@ -80,6 +85,8 @@ def check_export(
         Largest difference of an output that is allowed.
     seconds
         Time limit of the bound; the proof for the top class gets as much.
+    on_progress
+        Called with the bound, the largest difference found and the number of open parts.
 
     Returns
     -------
@@ -93,22 +100,30 @@ def check_export(
     """
     if not 0 <= tolerance < torch.inf:
         raise TutelageError(f"tolerance must be a finite number of at least 0, got {tolerance}")
-    first, second = in_double(as_network(original, "original")), in_double(as_network(exported, "exported network"))
+    first, second = adapted(original, "original"), adapted(exported, "exported network")
+    large = sparse_pair(first, second)
+    if large is None:
+        first, second = in_double(as_network(first, "original")), in_double(as_network(second, "exported network"))
     points = None if data is None else points_for(first, data)[0]
     if domain is None:
         if points is None:
             raise TutelageError("a check needs inputs: give a domain such as (-1, 1), or data")
         domain = box(points.amin(0), points.amax(0), flat=True)
     domain = as_domain(domain, first.inputs, flat=True)
-    closeness = difference_bound(first, second, domain, seconds=seconds)
+    closeness = difference_bound(first, second, domain, seconds=seconds, on_progress=on_progress)
     at = domain.centre if closeness.witness is None else closeness.witness
     on_data, agreement = None, None
     if points is not None:
-        a, b = (outputs(n, points)[0] for n in (first, second))
+        a, b = (values(n, points) for n in (first, second))
         on_data = (a - b).abs().amax(0)
         agreement = (a.argmax(1) == b.argmax(1)).double().mean().item() if first.outputs > 1 else None
-    same_class = top_class_agreement(first, second, domain, seconds=seconds) if first.outputs > 1 else None
-    layer = parting_layer(first, second, at, max(tolerance, 1e-9))
+    same_class = None
+    if first.outputs > 1:
+        same_class = top_class_agreement(first, second, domain, seconds=seconds, on_progress=on_progress)
+    if large is not None:
+        layer = sparse_parting_layer(large, at, max(tolerance, 1e-9))
+    else:
+        layer = parting_layer(first, second, at, max(tolerance, 1e-9))  # type: ignore[arg-type]
     return ExportCheck(tolerance, closeness, layer, on_data, agreement, same_class)
 
 

@@ -23,7 +23,7 @@ def joined(first: Network, second: Network) -> Pair:
     >>> joined(a, b).widths.tolist()
     [2, 4, 3, 1]
     """
-    f, g = (collapsed(_layers(in_double(n))) for n in (first, second))
+    f, g = (collapsed(layers_from(in_double(n))) for n in (first, second))
     depth = max(len(f), len(g))
     f, g = (_deepened(layers, depth) for layers in (f, g))
     widths = [first.inputs, *(max(len(a.b), len(b.b)) for a, b in zip(f, g, strict=True))]
@@ -45,7 +45,8 @@ def fits(pair: Pair, free: int) -> bool:
     return 32 * (int(pair.widths.max()) + 1) * (columns_for(pair, free) + 8) <= MOST_BYTES
 
 
-def _layers(network: Network) -> list[Layer]:
+def layers_from(network: Network) -> list[Layer]:
+    """The layers of a network of one member, in float64."""
     left = slopes(network)[0]
     layers = []
     for number, w in enumerate(network.weights):

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from tutelage.errors import TutelageError
+from tutelage.functions.checks import Deadline
 from tutelage.functions.evaluation import EXACT_WEIGHTS, exact_outputs, with_error
 from tutelage.functions.pieces.domain import Domain
 from tutelage.networks import Network, outputs
@@ -68,11 +69,28 @@ class Hunt:
         self.best, self.at = -torch.inf, domain.centre
         self.largest = torch.zeros(first.outputs, dtype=torch.float64)
         self.refuted = False
-        self.weights = sum(a.numel() for n in self.pair for a in n.parameters)
+        self.weights = self._weights()
+
+    work = _WORK
+
+    def _weights(self) -> int:
+        return sum(a.numel() for n in self.pair for a in n.parameters)
+
+    def values(self, points: Tensor) -> tuple[Tensor, Tensor]:
+        """Outputs [N, C] of both networks at points [N, d]."""
+        first, second = (outputs(n, points)[0] for n in self.pair)
+        return first, second
+
+    def slope(self, points: Tensor) -> Tensor:
+        """The gradient [N, d] of the excess at points."""
+        at = points.detach().requires_grad_()
+        with torch.enable_grad():
+            (slope,) = torch.autograd.grad(self.question.excess(*self.values(at)).sum(), at)
+        return slope
 
     def look(self, points: Tensor) -> Tensor:
         """Evaluate at points [N, d] of the box; their excess [N], minus infinity outside a polytope."""
-        first, second = (outputs(n, points)[0] for n in self.pair)
+        first, second = self.values(points)
         gap, excess = (first - second).abs().nan_to_num(0.0), self.question.excess(first, second).nan_to_num(-torch.inf)
         if not self.domain.is_box:
             inside = (points @ self.domain.normals.T <= self.domain.offsets).all(1)
@@ -116,39 +134,37 @@ class Hunt:
             for row, b in zip(self.domain.normals.tolist(), self.domain.offsets.tolist(), strict=True)
         )
 
-    def begin(self, seed: int = 0) -> None:
-        """Random points and corners, and an ascent from the best of them."""
+    def begin(self, seed: int = 0, deadline: Deadline | None = None) -> None:
+        """Random points and corners, and an ascent from the best of them, until a deadline."""
         generator = torch.Generator().manual_seed(seed)
-        d, count = len(self.low), max(16, min(_SAMPLES, _WORK // self.weights))
+        d, count = len(self.low), max(16, min(_SAMPLES, self.work // self.weights))
         unit = torch.rand(count, d, generator=generator, dtype=torch.float64)
         corners = (torch.rand(count // 4, d, generator=generator) < 0.5).to(torch.float64)
         points = self.inside(torch.cat([unit, corners]))
         if not self.domain.is_box:  # half way to the centre from everywhere, some of which lies inside
             share = torch.rand(len(points), 1, generator=generator, dtype=torch.float64)
             points = self.domain.centre + share * (points - self.domain.centre)
-        self.climb(points)
+        self.climb(points, deadline)
 
     def inside(self, unit: Tensor) -> Tensor:
         """Points [N, d] of the unit cube taken to the box, never outside of it."""
         return torch.minimum(torch.maximum(self.low + unit * (self.high - self.low), self.low), self.high)
 
-    def climb(self, points: Tensor) -> None:
+    def climb(self, points: Tensor, deadline: Deadline | None = None) -> None:
         """An ascent from the best of some points: steps along the sign of the gradient, halved where they lose."""
         excess = self.look(points)
         if self.refuted:
             return
         if not (self.high > self.low).any():
             return
-        climbers = min(_CLIMBERS, len(points), max(4, _WORK // (16 * self.weights)))
+        climbers = min(_CLIMBERS, len(points), max(4, self.work // (16 * self.weights)))
         x = points[excess.topk(climbers).indices]
         value = self.look(x)
         step = ((self.high - self.low) / 4).expand_as(x)
-        for _ in range(_CLIMB if _CLIMB * climbers * self.weights < 16 * _WORK else _CLIMB // 6):
-            at = x.detach().requires_grad_()
-            with torch.enable_grad():
-                first, second = (outputs(n, at)[0] for n in self.pair)
-                (slope,) = torch.autograd.grad(self.question.excess(first, second).sum(), at)
-            moved = torch.minimum(torch.maximum(x + step * slope.sign(), self.low), self.high)
+        for _ in range(_CLIMB if _CLIMB * climbers * self.weights < 16 * self.work else _CLIMB // 6):
+            if deadline is not None and deadline.passed:
+                return
+            moved = torch.minimum(torch.maximum(x + step * self.slope(x).sign(), self.low), self.high)
             there = self.look(moved)
             if self.refuted:
                 return

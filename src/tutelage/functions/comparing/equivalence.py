@@ -12,7 +12,9 @@ from tutelage.errors import InternalError, TutelageError
 from tutelage.functions.bounding.answers import decide
 from tutelage.functions.bounding.division import compile_bounds
 from tutelage.functions.bounding.questions import Hunt, Question
+from tutelage.functions.bounding.sparse.answers import sparse_pair
 from tutelage.functions.checks import Deadline, as_network, in_double, same_function_space
+from tutelage.functions.comparing.large import same_large
 from tutelage.functions.comparing.normal import Redundancy, forms_apart, normal_form
 from tutelage.functions.comparing.relation import Relation, kind, match_parameters
 from tutelage.functions.comparing.supremum import Supremum, supremum, upper_bound
@@ -27,6 +29,7 @@ from tutelage.functions.pruning.bounds import bounds, underflow
 from tutelage.functions.pruning.deviation import reach, rounding
 from tutelage.functions.pruning.intervals import TINY, Box, box_for, gamma
 from tutelage.networks import Network
+from tutelage.networks.adapting import adapted
 
 _FINE_ENOUGH = 1e-9  # the relative error of a difference in float64 beyond which it is worked out exactly
 _LARGEST = torch.finfo(torch.float64).max
@@ -78,6 +81,10 @@ def same_function(
     >>> same_function(a, b).verdict
     'same and related'
     """
+    first, second = adapted(first, "first network"), adapted(second, "second network")
+    large = sparse_pair(first, second)
+    if large is not None:
+        return same_large(large, domain, tolerance, seed, Deadline(seconds))
     if domain is not None:
         compile_bounds()  # before the time limit begins
     question = _Question(first, second, domain, tolerance, budget, seed, Deadline(seconds))

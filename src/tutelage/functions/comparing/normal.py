@@ -5,6 +5,7 @@ Units that are never or always active, constants, units without fan-out, copies 
 networks with one hidden layer, over all inputs, this finds every pair of equal functions; for deeper ones many.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -25,8 +26,8 @@ from tutelage.functions.comparing.forms import (
     without_empty_layers,
 )
 from tutelage.functions.pruning.bounds import bounds
-from tutelage.functions.pruning.intervals import Box, gamma, slopes
-from tutelage.functions.pruning.redundancy import cancelled
+from tutelage.functions.pruning.intervals import Box, Interval, gamma, slopes
+from tutelage.functions.pruning.redundancy import cancelled, distances
 from tutelage.networks import Network
 
 Kind = Literal["dead", "linear", "constant", "idle", "duplicate", "mirror", "turned"]
@@ -67,10 +68,15 @@ class Redundancy:
         return f"unit {self.unit} of layer {self.layer} is {WORDS[self.kind]}{other}"
 
 
-def normal_form(network: Network, box: Box, eps: float) -> tuple[Form, tuple[Redundancy, ...]]:
-    """One member without what does nothing on the box, and what that was; eps: of the precision it was stored in."""
+def normal_form(
+    network: Network, box: Box, eps: float, known: Sequence[Interval] | None = None
+) -> tuple[Form, tuple[Redundancy, ...]]:
+    """One member without what does nothing on the box, and what that was.
+
+    eps: of the precision it was stored in; known: bounds of the pre-activations, if there are any.
+    """
     network = in_double(network)
-    known = bounds(network, box, solve=True)
+    known = bounds(network, box, solve=True) if known is None else known
     size = torch.maximum(box.low.abs(), box.high.abs())[0] if box.bounded else torch.ones_like(box.low[0])
     form = form_of(network, size, _ROUNDINGS * eps)
     found: list[Redundancy] = []
@@ -103,7 +109,7 @@ def _as_relu(form: Form, layer: int, network: Network, on: Tensor, off: Tensor) 
 def _simpler(form: Form) -> tuple[Form, list[Redundancy]]:
     found: list[Redundancy] = []
     for layer in range(form.depth - 1):
-        for step in (_constant, _idle, _mirrors, _duplicates):
+        for step in (_constant, _idle, _one_sided, _mirrors, _duplicates):
             form, more = step(form, layer)
             found += more
     return form, found
@@ -146,6 +152,20 @@ def _constant(form: Form, layer: int) -> tuple[Form, list[Redundancy]]:
     return without(replace(after, moved=form.moved + cost(after, changes)), layer, gone), found
 
 
+def _one_sided(form: Form, layer: int) -> tuple[Form, list[Redundancy]]:
+    """Units that take features alone, all with weights of one sign: features are at least 0, and so the unit is."""
+    own, inputs = form.layers[layer], len(form.sizes)
+    bare = (own[1:inputs] == 0).all(0) & (own[1:] != 0).any(0)
+    values = torch.cat([own[:1], own[inputs:]])
+    on, off = bare & (values >= 0).all(0), bare & (values <= 0).all(0)
+    if not (on | off).any():
+        return form, []
+    found = [r for mask, kind in ((on, "linear"), (off, "dead")) for r in _named(form, layer, mask, kind)]  # type: ignore[arg-type]
+    beta = torch.where(on | off, 0.0, torch.ones_like(own[0]))
+    after = rewritten(form, layer, on.to(own), beta, torch.ones_like(beta))
+    return without(after, layer, on | off), found
+
+
 def _idle(form: Form, layer: int) -> tuple[Form, list[Redundancy]]:
     rows = form.rows(layer)
     gone = torch.stack([(e[rows] == 0).all(1) for e in form.layers[layer + 1 :]]).all(0)
@@ -156,7 +176,7 @@ def _close(form: Form, layer: int, sign: int) -> Tensor:
     """The first unit each unit is the same as, up to positive scale and the sign, or the unit itself: int64 [n]."""
     vectors = form.layers[layer].T
     unit = vectors / vectors.norm(dim=1, keepdim=True)
-    far = torch.cdist(unit, sign * unit, compute_mode="donot_use_mm_for_euclid_dist")
+    far = distances(unit[None], sign * unit[None], form.eps)[0]
     own = torch.arange(len(unit))
     near = (far <= form.eps) | torch.eye(len(unit), dtype=torch.bool)
     first = near.int().argmax(1)

@@ -10,15 +10,16 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
-from scipy.optimize import linear_sum_assignment
-from torch import Tensor
-from torch.nn.functional import cross_entropy
+from torch import Tensor, nn
 
 from tutelage.errors import TutelageError
 from tutelage.functions.checks import as_network, bias, in_double, points_for
-from tutelage.functions.joining.matching import By, Matching, match
+from tutelage.functions.joining.aligning import aligned
+from tutelage.functions.joining.judging import judged, labels_for
+from tutelage.functions.joining.matching import By
+from tutelage.functions.joining.module_lines import between_modules
 from tutelage.functions.joining.paths import same_architecture, straight
-from tutelage.networks import Network, concatenate, forward, outputs
+from tutelage.networks import Network, forward
 from tutelage.networks.forward import activate
 from tutelage.printing import printed
 
@@ -43,7 +44,7 @@ class Barrier:
     accuracy, matched_accuracy, repaired_accuracy
         [T, S]: shares of points with the right class; None for a squared error.
     second
-        The second network with its units in the order and size of the first's: the same function as before.
+        The second network, or module, with its units in the order and size of the first's: the same function as before.
     how
         What the units of each member were matched by.
     """
@@ -55,7 +56,7 @@ class Barrier:
     accuracy: Tensor | None
     matched_accuracy: Tensor | None
     repaired_accuracy: Tensor | None
-    second: Network
+    second: Network | nn.Module
     how: tuple[str, ...]
 
     def height(self, which: Literal["loss", "matched", "repaired"] = "matched") -> Tensor:
@@ -80,8 +81,8 @@ _NAMES: tuple[tuple[Literal["loss", "matched", "repaired"], str], ...] = (
 
 
 def barrier(
-    first: Network,
-    second: Network,
+    first: Network | nn.Module,
+    second: Network | nn.Module,
     points: Tensor,
     labels: Tensor,
     *,
@@ -94,16 +95,20 @@ def barrier(
     Parameters
     ----------
     first, second
-        Networks of any depth with S members each; modules and files are read as by ``compare``.
+        Networks of any depth with S members each; modules and files are read as by ``compare``. With points that are
+        images, modules of one architecture with convolutions, batch norms and skip connections, whose channels are
+        matched (:func:`match_channels`).
     points
-        Inputs [N, d] or [S, N, d].
+        Inputs [N, d] or [S, N, d]; images [N, C, H, W] for modules.
     labels
         Numbers [N, C] or [S, N, C] for half the squared error, or classes [N] or [S, N] for the cross-entropy.
     by
         What units are matched by: "weights" (of a layer and of the one above it, in turns), "activations" on the
-        points, "both"; or "best": of all these, for each member the one with the least loss half-way.
+        points, "both"; or "best": the weights where they leave no loss above the ends half-way in any member, else for
+        each member the one of these with the least loss half-way.
     repair
-        Whether to compute the line with repaired statistics too.
+        Whether to compute the line with repaired statistics too: in modules those of the batch norms, measured again
+        on the points.
     steps
         Number of places on the line less one.
 
@@ -123,131 +128,20 @@ def barrier(
     """
     if steps < 2:
         raise TutelageError(f"a line needs at least 2 steps, got {steps}")
+    if isinstance(first, nn.Module) and isinstance(second, nn.Module) and points.ndim == 4:
+        return Barrier(*between_modules(first, second, points, labels, by, repair, steps))
     first, second = in_double(as_network(first, "first"), "first"), in_double(as_network(second, "second"), "second")
     same_architecture(first, second)
     x = points_for(first, points)
-    wanted = _labels(labels, x, first.outputs)
-    moved, how = _moved(first, second, x, wanted, by)
+    wanted = labels_for(labels, x, first.outputs)
+    moved, how = aligned(first, second, x, wanted, by)
     places = torch.linspace(0, 1, steps + 1, dtype=torch.float64)
     lines = [straight(first, second), straight(first, moved)]
     plain, matched = ([line.at(t) for t in places.tolist()] for line in lines)
     repaired = [_repaired(net, first, moved, x, t) for net, t in zip(matched, places.tolist(), strict=True) if repair]
-    again = _judged(repaired, x, wanted) if repair else (None, None)
-    (loss, right), (loss_matched, right_matched) = (_judged(nets, x, wanted) for nets in (plain, matched))
+    again = judged(repaired, x, wanted) if repair else (None, None)
+    (loss, right), (loss_matched, right_matched) = (judged(nets, x, wanted) for nets in (plain, matched))
     return Barrier(places, loss, loss_matched, again[0], right, right_matched, again[1], moved, how)
-
-
-def _moved(
-    first: Network, second: Network, x: Tensor, wanted: Tensor, by: By | Literal["best"]
-) -> tuple[Network, tuple[str, ...]]:
-    """The second network matched to the first, and by what, member by member."""
-    ways: tuple[By, ...] = ("weights", "activations", "both") if by == "best" else (by,)
-    candidates = [
-        weight_matched(first, second) if way == "weights" else _by_points(first, second, x, way) for way in ways
-    ]
-    if len(candidates) == 1:
-        return candidates[0], ways * first.members
-    losses = torch.cat([_judged([straight(first, one).at(0.5)], x, wanted)[0] for one in candidates])
-    best = losses.argmin(0).tolist()
-    chosen = [candidates[number][member] for member, number in enumerate(best)]
-    return concatenate(chosen), tuple(ways[number] for number in best)
-
-
-def _by_points(first: Network, second: Network, x: Tensor, by: By) -> Network:
-    found = match(first, second, x, by, one_to_one=True)
-    return rescaled(found.reorder(second), found)
-
-
-def weight_matched(first: Network, second: Network, sweeps: int = 50) -> Network:
-    """The second network with its units permuted so that its weights are as near to the first's as turns of layers get.
-
-    One layer at a time is assigned anew, given the layers below and above it, until nothing changes (Ainsworth et al.
-    2023, weight matching).
-
-    Parameters
-    ----------
-    first, second
-        Networks of one architecture with S members each.
-    sweeps
-        The most passes through the layers.
-
-    Returns
-    -------
-    Network
-        The same function as the second network.
-    """
-    same_architecture(first, second)
-    now = second
-    for _ in range(sweeps):
-        before = now
-        for layer in range(first.depth - 1):
-            a, b = (_both_sides(network, layer) for network in (first, now))
-            gain = torch.bmm(a.mT, b)  # [S, n, n]: unit j of the first against unit k of the second
-            order = torch.stack([torch.as_tensor(linear_sum_assignment(-one.numpy())[1]) for one in gain])
-            now = _permuted(now, layer, order)
-        if all(torch.equal(p, q) for p, q in zip(before.parameters, now.parameters, strict=True)):
-            break
-    return now
-
-
-def _both_sides(network: Network, layer: int) -> Tensor:
-    """Incoming weights, bias and fan-out of the units of a hidden layer: [S, in + 1 + out, n]."""
-    return torch.cat([network.weights[layer], bias(network, layer).unsqueeze(1), network.weights[layer + 1].mT], dim=1)
-
-
-def _permuted(network: Network, layer: int, order: Tensor) -> Network:
-    """The network whose unit j of a hidden layer is unit order[j] of this one's: order [S, n]."""
-    weights, biases = list(network.weights), list(network.biases or ())
-    weights[layer] = weights[layer].gather(2, order.unsqueeze(1).expand_as(weights[layer]))
-    weights[layer + 1] = weights[layer + 1].gather(1, order.unsqueeze(2).expand_as(weights[layer + 1]))
-    if biases:
-        biases[layer] = biases[layer].gather(1, order)
-    return replace(network, weights=tuple(weights), biases=tuple(biases) if biases else None)
-
-
-def rescaled(student: Network, matching: Matching) -> Network:
-    """A reordered student whose hidden units have the size of the units they stand for: the same function.
-
-    Only for a one-to-one matching and units that a positive factor passes through.
-    """
-    weights, biases = list(student.weights), list(student.biases or ())
-    for layer, (teacher_of, scale) in enumerate(zip(matching.teacher_of, matching.scale, strict=True)):
-        factor = scale.gather(1, teacher_of.argsort(1))
-        factor = torch.where(factor > 0, factor, 1.0).to(weights[layer])
-        weights[layer] = weights[layer] / factor.unsqueeze(1)
-        weights[layer + 1] = weights[layer + 1] * factor.unsqueeze(2)
-        if biases:
-            biases[layer] = biases[layer] / factor
-    return replace(student, weights=tuple(weights), biases=tuple(biases) if biases else None)
-
-
-def _labels(labels: Tensor, x: Tensor, classes: int) -> Tensor:
-    """Labels as [S, N, C] numbers or [S, N] classes."""
-    if not isinstance(labels, Tensor):
-        raise TutelageError(f"labels must be a torch tensor, got {type(labels).__name__}")
-    own = labels.detach().cpu()
-    if own.dtype.is_floating_point:
-        own = own.double()
-        own = own.expand(len(x), *own.shape) if own.ndim == 2 else own
-        if own.shape == (*x.shape[:2], classes):
-            return own
-    else:
-        own = own.expand(len(x), *own.shape) if own.ndim == 1 else own
-        if own.shape == x.shape[:2] and own.numel() and own.min() >= 0 and own.max() < classes:
-            return own.long()
-    raise TutelageError(
-        f"labels of shape {list(labels.shape)} do not fit {x.shape[1]} points and {classes} outputs: give numbers "
-        f"[N, {classes}] or classes [N] from 0 to {classes - 1}"
-    )
-
-
-def _judged(networks: list[Network], x: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor | None]:
-    """Losses [T, S] and, for classes, shares of right answers [T, S]."""
-    answers = [outputs(network, x) for network in networks]
-    if wanted.ndim == 3:
-        return torch.stack([(a - wanted).square().sum(2).mean(1) / 2 for a in answers]), None
-    each = [cross_entropy(a.mT, wanted, reduction="none").mean(1) for a in answers]
-    return torch.stack(each), torch.stack([(a.argmax(2) == wanted).double().mean(1) for a in answers])
 
 
 def _repaired(network: Network, first: Network, second: Network, x: Tensor, place: float) -> Network:

@@ -93,7 +93,9 @@ def _fold(work: Work, layer: int, member: int, units: Tensor, gate: Tensor, code
     w[member][:, kept], b[member, kept], v[member, kept] = a, offset, c
     exact = work.tolerance == 0 and not past.any() and bool(work.within(each)[member, 0])
     _tell(work, layer, member, units, kept, cost, code, exact)
-    work.put(layer, w, b, v, above, _mask(work, layer, member, units, kept))
+    moved = torch.zeros_like(above)
+    moved[member] = delta
+    work.put(layer, w, b, v, above, _mask(work, layer, member, units, kept), moved)
     return True
 
 

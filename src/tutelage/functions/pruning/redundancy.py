@@ -4,6 +4,7 @@ A unit that goes leaves zeros behind, so that indices stay those of the original
 how much it can move the pre-activations above it; :class:`Work` carries that to the outputs and adds it up.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
@@ -14,7 +15,7 @@ from torch import Tensor
 from tutelage.functions.checks import bias
 from tutelage.functions.pruning.bounds import bounds
 from tutelage.functions.pruning.deviation import gains, reach
-from tutelage.functions.pruning.intervals import Box, Interval, box_for, gamma, slopes
+from tutelage.functions.pruning.intervals import TINY, Box, Interval, box_for, gamma, slopes
 from tutelage.networks import Network, forward
 from tutelage.networks.forward import activate, linear
 from tutelage.printing import printed
@@ -31,15 +32,16 @@ _PAIRS = 1 << 14  # pairs of units compared at a time
 class Step:
     """What was done to one unit: counted from 0 in its layer, layers from 1.
 
-    action: removed, merged (its fan-out went to unit ``into``), folded (into the units ``into`` and the bias above) or
-    seen (nothing was done). valid: where the step leaves the function as it was; bound: by how much it alone can move
-    an output, in the measure of the proof, or None where nothing is known; exact: rounding is all that the bound holds.
+    action: removed, merged (its fan-out went to unit ``into``), folded (into the units ``into`` and the bias above),
+    rewritten (not part of the normal form, from which the network was built again) or seen (nothing was done). valid:
+    where the step leaves the function as it was; bound: by how much it alone can move an output, in the measure of the
+    proof, or None where nothing is known; exact: rounding is all that the bound holds.
     """
 
     member: int
     layer: int
     unit: int
-    action: Literal["removed", "merged", "folded", "seen"]
+    action: Literal["removed", "merged", "folded", "rewritten", "seen"]
     reason: str
     valid: Valid
     bound: float | None
@@ -54,11 +56,16 @@ class View:
     network: Network
     box: Box
     points: Tensor | None
+    proved: tuple[Interval, ...] | None = None
 
     @cached_property
     def known(self) -> tuple[Interval, ...]:
-        """Ends of all pre-activations over the box."""
-        return bounds(self.network, self.box, solve=True)
+        """Ends of all pre-activations over the box, with those that were proved before."""
+        ends = bounds(self.network, self.box, solve=True)
+        if self.proved is None:
+            return ends
+        pairs = zip(ends, self.proved, strict=True)
+        return tuple((torch.maximum(a[0], b[0]), torch.minimum(a[1], b[1])) for a, b in pairs)
 
     @cached_property
     def everywhere(self) -> tuple[Interval, ...]:
@@ -141,14 +148,41 @@ class Work:
             return torch.ones_like(cost[..., 0], dtype=torch.bool)
         return self.within(cost)
 
-    def put(self, layer: int, w: Tensor, b: Tensor, v: Tensor, above: Tensor, gone: Tensor) -> None:
-        """Put changed arrays back, with nothing left of the units that are gone [S, n]."""
+    def put(self, layer: int, w: Tensor, b: Tensor, v: Tensor, above: Tensor, gone: Tensor, moved: Tensor) -> None:
+        """Put changed arrays back, with nothing left of the units that are gone [S, n].
+
+        moved: [S, n_above], by how much the pre-activations above can have moved.
+        """
+        proved = self._still_proved(layer, w, b, gone, moved)
         weights, biases = list(self.network.weights), list(self.network.biases or ())
         weights[layer - 1], weights[layer] = w.masked_fill(gone.unsqueeze(1), 0), v.masked_fill(gone.unsqueeze(2), 0)
         biases[layer - 1], biases[layer] = b.masked_fill(gone, 0), above
         self.network = replace(self.network, weights=tuple(weights), biases=tuple(biases))
         self.alive[layer - 1] = self.alive[layer - 1] & ~gone
-        self.view = View(self.network, self.box, self.points)
+        self.view = View(self.network, self.box, self.points, proved)
+
+    def prove(self, ends: Sequence[Interval]) -> None:
+        """Keep proven ends of all pre-activations [S, n] per layer for this and later views."""
+        self.view = View(self.network, self.box, self.points, tuple(ends))
+
+    def _still_proved(
+        self, layer: int, w: Tensor, b: Tensor, gone: Tensor, moved: Tensor
+    ) -> tuple[Interval, ...] | None:
+        """Proven ends that hold after a change of a layer (from 1): nothing for its changed units, wider ones above."""
+        if self.view.proved is None:
+            return None
+        ends = list(self.view.proved)
+        fixed = (w == self.network.weights[layer - 1]).all(1) & (b == bias(self.network, layer - 1)) & ~gone
+        low, high = ends[layer - 1]
+        ends[layer - 1] = torch.where(fixed, low, -torch.inf), torch.where(fixed, high, torch.inf)
+        room = (moved + self.slack) * (1 + gamma(w.shape[2]))
+        for above in range(layer, self.network.depth):
+            room = (room * (1 + gamma(8))).nan_to_num(torch.inf, torch.inf)
+            ends[above] = ends[above][0] - room - TINY, ends[above][1] + room + TINY
+            if above + 1 < self.network.depth:
+                w = self.network.weights[above + 1]
+                room = torch.einsum("si,sio->so", room, w.abs()) * (1 + gamma(w.shape[1]))
+        return tuple(ends)
 
     def tell(self, layer: int, cost: Tensor, gone: Tensor, valid: Tensor, exact: Tensor, action, reasons, into=None):
         """Record one step per unit that goes: cost [S, n, C] from :meth:`cost`; codes of valid [S, n]."""
@@ -204,7 +238,7 @@ def constant(work: Work, layer: int) -> bool:
         return "never active" if proved[member, unit] else "never active on the points"
 
     work.tell(layer, cost, gone, valid, proved, "removed", reason)
-    work.put(layer, w, b, v, joined, gone)
+    work.put(layer, w, b, v, joined, gone, _summed(delta + torch.where(value.unsqueeze(2) != 0, room, 0), gone))
     return True
 
 
@@ -224,8 +258,13 @@ def idle(work: Work, layer: int) -> bool:
     words = ("next to no fan-out", "no fan-out")
     cost = work.cost(layer, delta, gone, ~none)
     work.tell(layer, cost, gone, valid, none, "removed", lambda s, k: words[int(none[s, k])])
-    work.put(layer, w, b, v, above, gone)
+    work.put(layer, w, b, v, above, gone, _summed(delta, gone))
     return True
+
+
+def _summed(delta: Tensor, gone: Tensor) -> Tensor:
+    """How far pre-activations above move when each unit that goes moves them by delta [S, n, n_above]: [S, n_above]."""
+    return delta.masked_fill(~gone.unsqueeze(2), 0).sum(1)
 
 
 def cancelled(summed: Tensor, terms: Tensor, eps: float) -> tuple[Tensor, Tensor]:
@@ -238,7 +277,7 @@ def cancelled(summed: Tensor, terms: Tensor, eps: float) -> tuple[Tensor, Tensor
     return torch.where(noise, 0, summed), torch.where(noise, summed.abs(), 0)
 
 
-def _distances(first: Tensor, second: Tensor, most: float) -> Tensor:
+def distances(first: Tensor, second: Tensor, most: float) -> Tensor:
     """Distances of pairs of unit vectors that are at most so far apart, infinite for others: [S, n, d] -> [S, n, n].
 
     Products tell which pairs are worth a look, and are too coarse for more than that.
@@ -276,7 +315,7 @@ def colinear(work: Work, layer: int) -> bool:
         gone = gone & (groups.gather(1, first) > 0)
     valid = torch.where(exact, 0, int(work.box.bounded))
     work.tell(layer, cost, gone, valid, exact, "merged", lambda s, k: f"co-linear with unit {first[s, k]}", first)
-    work.put(layer, w, b, written, above, gone)
+    work.put(layer, w, b, written, above, gone, _summed(delta, gone))
     return True
 
 
@@ -289,10 +328,10 @@ def _partners(work: Work, layer: int, full: Tensor, v: Tensor) -> tuple[Tensor, 
     alive = work.alive[layer - 1] & (length > 0) & length.isfinite()
     unit = torch.where(alive.unsqueeze(1), full / torch.where(alive, length, 1).unsqueeze(1), 0).mT
     most = max(work.tolerance, work.eps)
-    distance = _distances(unit, unit, most)
+    distance = distances(unit, unit, most)
     sign = torch.ones_like(distance)
     if work.network.activation == "abs":
-        opposite = _distances(unit, -unit, most)
+        opposite = distances(unit, -unit, most)
         sign, distance = torch.where(opposite < distance, -sign, sign), torch.minimum(distance, opposite)
     close = (distance <= most) & alive.unsqueeze(1) & alive.unsqueeze(2)
     own = torch.arange(full.shape[2])

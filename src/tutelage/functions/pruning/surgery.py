@@ -5,21 +5,25 @@ end with no fan-out, and units aligned with the same one are co-linear.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import pairwise
+from typing import Literal
 
 import torch
 from torch import Tensor
 
-from tutelage.errors import InternalError, TutelageError
-from tutelage.functions.checks import Deadline, as_network, bias, in_double, points_for, rounded_up
-from tutelage.functions.evaluation import difference_with_error, with_error
+from tutelage.errors import TutelageError
+from tutelage.functions.checks import Deadline, as_network, bias, in_double, points_for
+from tutelage.functions.evaluation import with_error
 from tutelage.functions.pruning.bounds import underflow
-from tutelage.functions.pruning.deviation import Deviation, largest_deviation
+from tutelage.functions.pruning.budget import spend
 from tutelage.functions.pruning.folding import folded
-from tutelage.functions.pruning.intervals import Box, box_for, gamma
-from tutelage.functions.pruning.redundancy import VALID, Step, Valid, Work, colinear, constant, idle
+from tutelage.functions.pruning.intervals import Box, box_for
+from tutelage.functions.pruning.normalising import Normalised, normalised, unsplit
+from tutelage.functions.pruning.redundancy import Work, colinear, constant, idle
+from tutelage.functions.pruning.results import Pruning, finished, searched
+from tutelage.functions.pruning.stability import Decided, settled
 from tutelage.networks import Network
-from tutelage.printing import printed
 
 _EPS = 16 * torch.finfo(torch.float64).eps
 """Two weights count as equal, and a sum as cancelled, up to this share; stored weights of any precision are exact."""
@@ -27,102 +31,41 @@ _SMALLEST_SHARE, _LARGEST_SHARE = 1e-9, 2.0**-10  # of an output's variation tha
 _SAMPLES = 256  # points on which the variation is measured
 
 
-@printed
-@dataclass(frozen=True, eq=False)
-class PruningProof:
-    r"""Where the smaller network is the same function, and how far it can be off.
-
-    Attributes
-    ----------
-    domain
-        "all inputs", "the box", or "the points" where a step was only seen on samples.
-    exact
-        Whether every step keeps the function up to rounding, that of storing new weights included.
-    bound
-        [S]: no output differs by more at any point of the box; without a box, by no more than this times
-        :math:`\max(1, |x|_\infty)`. None where there is no bound. It is a bound on the functions of the stored weights
-        in exact arithmetic; evaluating either network adds rounding.
-    boxed
-        Whether there is a box.
-    """
-
-    domain: Valid
-    exact: bool
-    bound: Tensor | None
-    boxed: bool
-
-    def __str__(self) -> str:
-        if self.bound is None:
-            return "the same on the points; elsewhere nothing is proved: give a box for a bound"
-        where = "over the box" if self.boxed else "times max(1, |x|), over all inputs"
-        if not self.bound.any():
-            return f"equal: no output differs {'over the box' if self.boxed else 'for any input'}"
-        kind = "equal up to rounding" if self.exact else "changed"
-        return f"{kind}: no output differs by more than {rounded_up(self.bound.max().item())} {where}"
-
-
-@printed
-@dataclass(frozen=True, eq=False)
-class Pruning:
-    """A smaller network, the steps that led to it, and the proof.
-
-    Attributes
-    ----------
-    network
-        As wide as the widest member; narrower members are filled up with units that contribute nothing.
-    widths
-        int64 [S, L-1]: hidden units that each member needs.
-    kept
-        int64 [S, width] per hidden layer: the unit of the original, -1 for filling.
-    steps
-        What was removed, merged or folded, and why.
-    proof
-        Where the function is kept, and how far it can be off.
-    deviation
-        Largest difference found by search.
-    seen
-        Units that were always (or never) active on the points, without proof, and were kept.
-    """
-
-    network: Network
-    widths: Tensor
-    kept: tuple[Tensor, ...]
-    steps: tuple[Step, ...]
-    proof: PruningProof
-    deviation: Deviation
-    seen: tuple[Step, ...] = ()
-
-    def _title(self) -> str:
-        return f"{len(self.steps)} units removed or merged; {self.proof}"
-
-
 def prune(
     network: Network,
     points: Tensor | None = None,
-    box: tuple | Box | None = None,
+    box: tuple | Box | Literal["points"] | None = None,
     tolerance: float = 0.0,
     *,
+    within: float = 0.0,
     on_samples: bool = False,
     seconds: float | None = None,
     on_progress: Callable[[float], None] | None = None,
 ) -> Pruning:
     """Remove units without changing the function, with a proof.
 
-    Idle and constant units are removed, co-linear ones merged, linear ones folded into the next layer. With tolerance 0
-    and without ``on_samples`` a step is made only if all steps together provably change no output by more than
-    rounding: a small share of how much that output varies, the rounding of the stored weights included.
+    Idle and constant units are removed, co-linear ones merged, linear ones folded into the next layer; units that were
+    split or put into a layer of their own are put together, and linear layers go. On a box, units that bounds leave
+    open are decided by a search and by branch and bound. With tolerance 0, within 0 and without ``on_samples`` a step
+    is made only if all steps together provably change no output by more than rounding: a small share of how much that
+    output varies, the rounding of the stored weights included.
 
     Parameters
     ----------
     network
         S members.
     points
-        Inputs [S, N, d] or [N, d]: units that never or always fire on them are reported.
+        Inputs [S, N, d] or [N, d]: units that never or always fire on them are reported, and how the outputs of both
+        networks agree on them.
     box
-        (low, high), inputs that matter, each a number or [d]; default: all inputs.
+        (low, high), inputs that matter, each a number or [d]; "points" for the smallest box around the points; default:
+        all inputs.
     tolerance
         Above 0, units also count as idle when fan-out times weights is at most this share of the layer's largest, and
         as co-linear when weights scaled to length 1 differ by at most this.
+    within
+        Above 0, units are also replaced by constants, the cheapest first, as long as no output provably moves by more
+        than this on the box.
     on_samples
         Whether to remove units on the evidence of the points alone.
     seconds
@@ -141,24 +84,90 @@ def prune(
     >>> small.network.widths, [(s.unit, s.action, s.reason) for s in small.steps]
     ((2, 1, 1), [(2, 'removed', 'no fan-out'), (0, 'merged', 'co-linear with unit 1')])
     """
-    if not isinstance(tolerance, int | float) or not 0 <= tolerance < 1:
-        raise TutelageError(f"tolerance must be a number from 0 to below 1, got {tolerance!r}")
-    if on_samples and points is None:
-        raise TutelageError("on_samples=True needs points: pass the inputs to look at")
+    _check(points, box, tolerance, within, on_samples)
     deadline = Deadline(seconds)
     network = as_network(network)
     double = in_double(network)
     if double.biases is None:
         double = replace(double, biases=tuple(bias(double, layer) for layer in range(double.depth)))
     shown = None if points is None else points_for(double, points)
-    work = Work(double, box_for(double, box), shown, tolerance, _EPS, on_samples, network.dtype)
-    work.slack = 4 * underflow(double, work.box)
-    work.allowed = _allowed(double, _searched(work), network.dtype)
-    total = max(1, sum(network.widths[1:-1]) * network.members)
+    around = _box(double, box, shown)
+    allowed = _allowed(double, searched(around, shown), network.dtype)
+    start, numbers, moved = unsplit(double, around, network.dtype)
+    if deadline.passed or (moved > allowed).any():
+        start, numbers, moved = double, tuple(range(1, double.depth)), torch.zeros_like(moved)
+    slack = 4 * underflow(double, around)
+    work = Work(start, around, shown, tolerance, _EPS, on_samples, network.dtype, allowed, slack)
+    work.moved = work.moved + moved
+    decided = _settle(work, deadline)
+    lossy = bool(tolerance or within or on_samples)
+    fresh = None if deadline.passed or lossy else normalised(work)
+    _take_out(work, deadline, on_progress)
+    if within:
+        spend(double, work, within - 2 * allowed.max().item(), deadline)
+        _take_out(work, deadline, on_progress)
+    later = normalised(work) if not deadline.passed and (work.steps or lossy) else None
+    result = finished(network, double, work, numbers, moved, _smallest(work, moved, fresh, later))
+    return replace(result, decided=tuple(replace(d, layer=numbers[d.layer - 1]) for d in decided))
+
+
+def _check(points: Tensor | None, box: object, tolerance: float, within: float, on_samples: bool) -> None:
+    if not isinstance(tolerance, int | float) or not 0 <= tolerance < 1:
+        raise TutelageError(f"tolerance must be a number from 0 to below 1, got {tolerance!r}")
+    if not isinstance(within, int | float) or not 0 <= within < float("inf"):
+        raise TutelageError(f"within must be a finite number of at least 0, got {within!r}")
+    if on_samples and points is None:
+        raise TutelageError("on_samples=True needs points: pass the inputs to look at")
+    if isinstance(box, str) and (box != "points" or points is None):
+        raise TutelageError(f"box={box!r} must be (low, high), or 'points' together with points")
+    if within and box is None:
+        raise TutelageError(f"within={within!r} needs a box, since constants differ from units far away: pass box")
+
+
+def _box(network: Network, box: tuple | Box | str | None, points: Tensor | None) -> Box:
+    """The box that was asked for; the smallest one around the points for "points"."""
+    if isinstance(box, str):
+        assert points is not None
+        return Box(points.amin(1), points.amax(1))
+    return box_for(network, box)
+
+
+def _take_out(work: Work, deadline: Deadline, on_progress: Callable[[float], None] | None) -> None:
+    """Single steps until none finds anything."""
+    total = max(1, sum(work.network.widths[1:-1]) * work.network.members)
     while not deadline.passed and _pass(work):
         if on_progress:
-            on_progress(len(work.steps) / total)
-    return _finished(network, double, work)
+            on_progress(min(1.0, len(work.steps) / total))
+
+
+def _settle(work: Work, deadline: Deadline) -> tuple[Decided, ...]:
+    """Prove as many units as possible to be on one side of their kink over the box; how each layer was decided."""
+    if not work.box.bounded or work.network.activation not in ("relu", "leaky") or deadline.passed:
+        return ()
+    tight, decided = settled(work.network, work.box, work.view.known, work.points, deadline)
+    work.prove(tight)
+    return decided
+
+
+def _smallest(work: Work, moved: Tensor, fresh: Normalised | None, later: Normalised | None) -> Normalised | None:
+    """The smallest of three: networks after single steps (None), those built again after them, those built at once.
+
+    Steps and how far outputs moved become those of the choice; moved: [S, C], how far they had before.
+    """
+    if later is not None and (fresh is None or later.size <= fresh.size):
+        work.steps, work.moved = [*work.steps, *later.steps], work.moved + later.moved
+        return later
+    if fresh is not None and fresh.size < _size(work):
+        work.steps, work.moved = list(fresh.steps), moved + fresh.moved
+        return fresh
+    return None
+
+
+def _size(work: Work) -> tuple[int, int]:
+    """Number of hidden units of all members that are left, and of weights of a member."""
+    hidden = [max(1, int(alive.sum(1).max())) for alive in work.alive]
+    widths = [work.network.inputs, *hidden, work.network.outputs]
+    return sum(int(alive.sum()) for alive in work.alive), sum(a * b for a, b in pairwise(widths))
 
 
 def _allowed(network: Network, box: Box, dtype: torch.dtype) -> Tensor:
@@ -183,82 +192,3 @@ def _pass(work: Work) -> bool:
         or any(colinear(work, layer) for layer in layers)
         or any(folded(work, layer) for layer in reversed(layers))  # from above: folding changes the signs above it
     )
-
-
-def _finished(original: Network, double: Network, work: Work) -> Pruning:
-    """The result, in the precision of the original."""
-    small, kept = _compressed(work)
-    if original.biases is None and not any(b.any() for b in small.biases or ()):
-        small = replace(small, biases=None)
-    result = small.to(dtype=original.dtype)
-    bound = work.moved.amax(1) * (1 + gamma(4 * sum(original.widths) + 16 * original.depth))
-    proof = PruningProof(
-        max((s.valid for s in work.steps), key=VALID.index, default="all inputs"),
-        all(s.exact for s in work.steps) and bool(bound.isfinite().all()),
-        bound if bound.isfinite().all() else None,
-        work.box.bounded,
-    )
-    found = largest_deviation(double, small, _searched(work), work.points)
-    _hold_against(proof, double, small, found)
-    return Pruning(
-        result.to(device=original.device),
-        torch.stack([alive.sum(1) for alive in work.alive], dim=1)
-        if work.alive
-        else torch.zeros(original.members, 0, dtype=torch.int64),
-        kept,
-        tuple(sorted(work.steps, key=lambda s: (s.member, s.layer))),
-        proof,
-        found,
-        _seen(work),
-    )
-
-
-def _hold_against(proof: PruningProof, before: Network, after: Network, found: Deviation) -> None:
-    """Raise an internal error if the search found a difference above the proven bound."""
-    if proof.bound is None:
-        return
-    gap, error = difference_with_error(before, after, found.at.unsqueeze(1))
-    size = 1.0 if proof.boxed else found.at.abs().amax(1).clamp_min(1)
-    above = (gap - error).amax((1, 2)) > proof.bound * size
-    if above.any():
-        member = int(above.nonzero()[0])
-        raise InternalError(
-            f"pruning proved that no output differs by more than {proof.bound[member]:.3g}, "
-            f"but a search found a difference of {found.value[member]:.3g}"
-        )
-
-
-def _compressed(work: Work) -> tuple[Network, tuple[Tensor, ...]]:
-    """The units that are left, side by side, and which they were; a layer without any keeps one that does nothing."""
-    weights, biases, kept = list(work.network.weights), list(work.network.biases or ()), []
-    for layer, alive in enumerate(work.alive):
-        width = max(1, int(alive.sum(1).max()))
-        order = (~alive).int().argsort(dim=1, stable=True)[:, :width]
-        into, out = weights[layer], weights[layer + 1]
-        weights[layer] = into.gather(2, order.unsqueeze(1).expand(-1, into.shape[1], -1))
-        weights[layer + 1] = out.gather(1, order.unsqueeze(2).expand(-1, -1, out.shape[2]))
-        biases[layer] = biases[layer].gather(1, order)
-        kept.append(torch.where(alive.gather(1, order), order, -1))
-    return replace(work.network, weights=tuple(weights), biases=tuple(biases)), tuple(kept)
-
-
-def _searched(work: Work) -> Box:
-    """Where deviations are looked for: the box, or around the points, or -1 to 1."""
-    if work.box.bounded:
-        return work.box
-    if work.points is not None:
-        return Box(work.points.amin(1), work.points.amax(1))
-    return Box(-torch.ones_like(work.box.low), torch.ones_like(work.box.low))
-
-
-def _seen(work: Work) -> tuple[Step, ...]:
-    """Units left that never or always fire on the points."""
-    found = []
-    for layer in range(1, work.network.depth):
-        u = work.view.on_points(layer)
-        if u is None or work.network.activation == "linear":
-            continue
-        for words, same in (("never active on the points", u <= 0), ("always active on the points", u > 0)):
-            for member, unit in (same.all(1) & work.alive[layer - 1]).nonzero().tolist():
-                found.append(Step(member, layer, unit, "seen", words, "the points", None, False))
-    return tuple(found)

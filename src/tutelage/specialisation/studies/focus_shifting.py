@@ -24,7 +24,7 @@ CHASING = 0.5  # a student chases a teacher unit when its correlation with it is
 @study(
     "focus-shifting",
     paper="tian2019",
-    figure="8",
+    figure="6b, 8",
     shows="Correlation of every student unit (one colour each) with each of five teacher units over training, three "
     "seeds: most students go to unit 0 first, and unit 4 is found late, by a student that chased another before.",
 )

@@ -1,4 +1,4 @@
-"""A student opposite to its teacher leaves slowly (Tian 2019, section 5.3 and Fig. 6c), or does it?"""
+"""A student opposite to its teacher leaves slowly (Tian 2019, section 5.3 and Fig. 6c, d), or does it?"""
 
 import math
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ LENGTHS = (0.5, 2.0)
 @study(
     "slow-departure",
     paper="tian2019",
-    figure="6c",
+    figure="6c, 6d",
     shows="With one student nearly opposite to the only teacher, at angle pi - eps, the time to turn towards it grows "
     "like 1/eps in the simplified dynamics; more students shorten it.",
 )

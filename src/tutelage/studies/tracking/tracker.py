@@ -66,7 +66,7 @@ def _flat(prefix: str, values: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 def curves(result: TrainedStudents) -> Iterator[tuple[str, int, float]]:
     """(measure, step, mean over members and units) of every real-valued measure, members that diverged left out."""
     for name, values in result.report.values.items():
-        if values.dtype.kind != "f" or find(name).axis == "pair":
+        if values.dtype.kind != "f" or find(name).axis.endswith("pair"):
             continue
         for step, value in zip(result.report.steps, values, strict=True):
             finite = value[np.isfinite(value)]

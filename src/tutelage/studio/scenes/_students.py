@@ -1,6 +1,5 @@
 """Settings and state of the scene of trained students: an experiment, its teachers, inputs and students."""
 
-import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -15,14 +14,15 @@ from tutelage.measures.report import observe
 from tutelage.measures.snapshot import Snapshot, slices
 from tutelage.networks import Network
 from tutelage.settings import Settings
-from tutelage.studio.threads import all_threads
 from tutelage.training import Training
 from tutelage.training import inputs as distributions
-from tutelage.training.engine import choose
+from tutelage.training.engine import Engine, choose
 from tutelage.training.inputs import Inputs
+from tutelage.training.make_task import make_task
+from tutelage.training.stepping import TrainedStudents
 from tutelage.training.students import SmallNormal
+from tutelage.training.task import Task
 from tutelage.training.teachers import Levels
-from tutelage.training.train import _TrainedStudents, make_task
 
 UNITS = 100_000
 """The most student units of all members together."""
@@ -166,36 +166,26 @@ class StudentsState:
     """Students at a step; measured once, when first looked at."""
 
     world: World
-    trained: _TrainedStudents
+    trained: TrainedStudents
 
     @classmethod
     def start(cls, settings: StudentsSettings) -> "StudentsState":
         world, students = World.of(settings)
-        return cls(world, _trained(world, settings, students))
+        return cls(world, TrainedStudents(*_task(world, settings, students), students))
 
     @property
     def students(self) -> Network:
         return self.trained.students
 
     def advanced(self, stop: int) -> "StudentsState":
-        """The students some steps later; these stay as they are, since every array is replaced as a whole."""
-        trained = copy.copy(self.trained)
-        with all_threads():
-            trained.advance(stop)
+        """The students some steps later; these stay as they are."""
+        trained = self.trained.copied()
+        trained.advance(stop)
         return StudentsState(self.world, trained)
 
     def changed(self, settings: StudentsSettings) -> "StudentsState":
-        """The same students with another training from here on; another optimiser starts without memory."""
-        before, now = self.trained.task.training.optimiser, settings.training().optimiser
-        trained = _trained(self.world, settings, self.students)
-        if before == now:
-            trained.learner = self.trained.learner
-        trained.step, trained.diverged_at = self.trained.step, self.trained.diverged_at
-        lost = (self.trained.diverged_at >= 0).tolist()
-        trained.active = [i for i, gone in enumerate(lost) if not gone]
-        if any(lost) and trained.active:
-            trained.engine = type(trained.engine)(trained.engine.task[trained.active])
-        return StudentsState(self.world, trained)
+        """The same students with another training from here on."""
+        return StudentsState(self.world, self.trained.on(*_task(self.world, settings, self.students)))
 
     @cached_property
     def measured(self) -> dict[str, np.ndarray]:
@@ -208,8 +198,7 @@ class StudentsState:
         return self._observed((LOSS,))[LOSS]
 
     def _observed(self, names: tuple[str, ...]) -> dict[str, np.ndarray]:
-        with all_threads():
-            values = observe(self.world.snapshots, self.students, [find(name) for name in names])
+        values = observe(self.world.snapshots, self.students, [find(name) for name in names])
         out = {name: value.astype(np.float32) for name, value in zip(names, values, strict=True)}
         for value in out.values():
             value[self.lost] = np.nan
@@ -236,10 +225,10 @@ class StudentsState:
         return weights * (1 + self.trained.task.training.optimiser.slots)
 
 
-def _trained(world: World, settings: StudentsSettings, students: Network) -> _TrainedStudents:
+def _task(world: World, settings: StudentsSettings, students: Network) -> tuple[type[Engine], Task]:
+    """The engine and the task that these settings ask for."""
     task = make_task(students, world.teacher, world.inputs, settings.training())
-    kind, _ = choose("auto", students, task)
-    return _TrainedStudents(kind, task, students)
+    return choose("auto", students, task)[0], task
 
 
 def live_fields() -> set[str]:

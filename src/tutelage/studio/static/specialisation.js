@@ -4,7 +4,7 @@ import { View, diverging, median, niceLimit, pixels, rgb, short, table, theme, u
 import { CurveView } from "./curves.js";
 
 const RECOVERED = 0.95;
-const MANY = 20000; // points from which on they are drawn pixel by pixel
+const MANY = 2000; // points from which on they are drawn pixel by pixel: half the work of a browser without a GPU
 
 /** The L: best correlation against fan-out, one point per unit. */
 class LView extends View {

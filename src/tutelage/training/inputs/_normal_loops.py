@@ -15,6 +15,8 @@ from tutelage.compiling import PART, compiled, stamp_of
 _GOLDEN, _MIX_1, _MIX_2 = (np.uint64(c) for c in (draws.GOLDEN, draws.MIX_1, draws.MIX_2))
 _CENTRE, _TAIL, _FAR = draws._CENTRE, draws._TAIL, draws._FAR_TAIL
 _SERIES = tuple(2.0 / (2 * k + 1) for k in range(12))
+_FRACTION, _HALF = np.int64((1 << 52) - 1), np.int64(0x3FE << 52)  # of the bits of a float64
+_FRACTION_BITS, _BIAS = np.int64(52), np.int64(1022)
 _SPAN = 1024  # numbers worked on at a time, so that they stay in cache
 
 
@@ -38,17 +40,19 @@ def _polynomial(r, c):
 
 
 @njit(**PART)
-def _log(x):
-    m, exponent = math.frexp(x)
-    if m < 0.7071067811865476:
-        m = 2 * m
-        exponent -= 1
-    s = (m - 1) / (m + 1)
-    square = s * s
-    value = _SERIES[11]
-    for i in range(10, -1, -1):
-        value = value * square + _SERIES[i]
-    return s * value + exponent * 0.6931471805599453
+def _series(square):
+    """The series of the logarithm, by Horner's rule, written out so that it is vectorised."""
+    value = _SERIES[11] * square + _SERIES[10]
+    value = value * square + _SERIES[9]
+    value = value * square + _SERIES[8]
+    value = value * square + _SERIES[7]
+    value = value * square + _SERIES[6]
+    value = value * square + _SERIES[5]
+    value = value * square + _SERIES[4]
+    value = value * square + _SERIES[3]
+    value = value * square + _SERIES[2]
+    value = value * square + _SERIES[1]
+    return value * square + _SERIES[0]
 
 
 @njit(**PART)
@@ -59,13 +63,33 @@ def _centre(p):
 
 
 @njit(**PART)
-def _tail(p):
-    r = math.sqrt(-_log(min(p, 1 - p)))
-    if r <= 5.0:
-        z = _polynomial(r - 1.6, _TAIL[0]) / _polynomial(r - 1.6, _TAIL[1])
-    else:
-        z = _polynomial(r - 5.0, _FAR[0]) / _polynomial(r - 5.0, _FAR[1])
-    return -z if p < 0.5 else z
+def _tails(p, z, count, where, x, bits, m, m_bits, exponent):
+    """Overwrite z where p lies in a tail, one number in seven: these are gathered, so that every loop fills vectors.
+
+    x and m are float64 buffers and bits and m_bits the same memory as integers.
+    """
+    found = 0
+    for i in range(count):
+        where[found] = i
+        found += int(abs(p[i] - 0.5) > 0.425)
+    for j in range(found):
+        x[j] = min(p[where[j]], 1 - p[where[j]])
+    for j in range(found):  # x = m 2^exponent with m in [1/2, 1)
+        m_bits[j] = (bits[j] & _FRACTION) | _HALF
+        exponent[j] = np.float64((bits[j] >> _FRACTION_BITS) - _BIAS)
+    for j in range(found):  # the root of -log x
+        low = m[j] < 0.7071067811865476
+        scaled = 2 * m[j] if low else m[j]
+        power = exponent[j] - 1 if low else exponent[j]
+        s = (scaled - 1) / (scaled + 1)
+        x[j] = math.sqrt(-(s * _series(s * s) + power * 0.6931471805599453))
+    for j in range(found):
+        m[j] = _polynomial(x[j] - 1.6, _TAIL[0]) / _polynomial(x[j] - 1.6, _TAIL[1])
+    for j in range(found):
+        if x[j] > 5.0:
+            m[j] = _polynomial(x[j] - 5.0, _FAR[0]) / _polynomial(x[j] - 5.0, _FAR[1])
+    for j in range(found):
+        z[where[j]] = -m[j] if p[where[j]] < 0.5 else m[j]
 
 
 def _make_fill(stamp: int):
@@ -74,10 +98,10 @@ def _make_fill(stamp: int):
     def fill(first, last, keys, out):
         """Draws 0, 1, ... of the streams first .. last-1, in place: keys uint64 [S], out [S, count].
 
-        The centre of the distribution is computed for all numbers of a chunk, without a branch, and the tails, one
-        number in seven, after it.
+        The centre of the distribution is computed for all numbers of a chunk, and the tails after it.
         """
-        p, z = np.empty(_SPAN), np.empty(_SPAN)
+        p, z, x, m, exponent = np.empty(_SPAN), np.empty(_SPAN), np.empty(_SPAN), np.empty(_SPAN), np.empty(_SPAN)
+        where, as_bits, m_bits = np.empty(_SPAN, np.int32), x.view(np.int64), m.view(np.int64)
         for s in range(first, last):
             key = keys[s]
             for begin in range(0, out.shape[1], _SPAN):
@@ -87,9 +111,7 @@ def _make_fill(stamp: int):
                     p[i] = (np.float64(np.int64(bits >> np.uint64(12))) + 0.5) * 2.0**-52
                 for i in range(count):
                     z[i] = _centre(p[i])
-                for i in range(count):
-                    if abs(p[i] - 0.5) > 0.425:
-                        z[i] = _tail(p[i])
+                _tails(p, z, count, where, x, as_bits, m, m_bits, exponent)
                 row = out[s, begin : begin + count]
                 for i in range(count):
                     row[i] = z[i]

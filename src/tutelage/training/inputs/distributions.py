@@ -11,6 +11,7 @@ from scipy.special import stdtrit
 from torch import Tensor
 
 from tutelage import draws
+from tutelage.threads import loop_threads
 from tutelage.training.inputs.inputs import Distribution
 
 _WORTHWHILE = 1 << 17  # numbers worth the compiled loop, and a share of them worth a thread
@@ -25,7 +26,7 @@ def normals(key: Tensor, count: int, dimension: int, dtype: torch.dtype) -> Tens
 
     out, keys = torch.empty(len(key), size, dtype=dtype), key.contiguous().numpy().view(np.uint64)
     fill(0, 0, keys, out.numpy())  # compiled, or loaded, by one thread alone
-    threads = min(torch.get_num_threads(), len(key))
+    threads = min(loop_threads(), len(key))
     cuts = [len(key) * i // threads for i in range(threads + 1)]
     with ThreadPoolExecutor(threads) as pool:
         for done in [pool.submit(fill, a, b, keys, out.numpy()) for a, b in pairwise(cuts)]:

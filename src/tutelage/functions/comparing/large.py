@@ -1,0 +1,90 @@
+"""Whether two networks with sparse layers are the same function: equal numbers, a witness, or bounds on a box."""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tutelage.errors import TutelageError
+from tutelage.functions.bounding.questions import Question
+from tutelage.functions.bounding.sparse.answers import Pair, decide_sparse, equal
+from tutelage.functions.bounding.sparse.search import SparseHunt, with_error
+from tutelage.functions.checks import Deadline
+from tutelage.functions.comparing.verdict import Comparison, Verdict
+from tutelage.functions.comparing.wording import in_words
+from tutelage.functions.pieces.domain import Domain, Ends, as_domain, box
+from tutelage.networks import SparseNetwork
+
+_SEARCH = 0.3  # of the time
+
+
+def same_large(
+    pair: Pair, domain: Domain | Ends | None, tolerance: float | None, seed: int, deadline: Deadline
+) -> Comparison:
+    """Decide whether two networks are the same function, as far as bounds on the whole domain tell."""
+    inputs = pair[0].inputs
+    where = None if domain is None else as_domain(domain, inputs, flat=True)
+    if where is not None and where.dimension != inputs:
+        raise TutelageError(f"the networks have {inputs} inputs and the domain {where.dimension} dimensions")
+    if tolerance is not None and not 0 <= tolerance < torch.inf:
+        raise TutelageError(f"tolerance must be a finite number of at least 0, got {tolerance}")
+    if equal(pair):
+        return _record("same and related", "both have the same weights in the same order", where, 0.0, 0.0, 0.0, None)
+    searched = where if where is not None else box(-1, 1, dimension=inputs)
+    hunt = SparseHunt(pair, searched, Question(torch.full((pair[0].outputs,), 1e-12, dtype=torch.float64), follow=1.0))
+    hunt.begin(seed, Deadline(None if deadline.seconds is None else _SEARCH * max(0.0, deadline.left)))
+    allowed = rounding_at(pair, hunt.at) if tolerance is None else torch.full_like(hunt.largest, tolerance)
+    (a, e), (b, h) = (with_error(n, hunt.at) for n in pair)
+    gap = (a - b).abs()
+    if (gap - 2 * (e + h) > allowed).any():
+        words = "they differ at the witness; the largest difference found is given"
+        return _record("different", words, where, allowed.max().item(), gap.max().item(), None, hunt.at)
+    return _bounded(pair, where, tolerance, hunt, allowed, deadline)
+
+
+def _bounded(
+    pair: Pair, where: Domain | None, tolerance: float | None, hunt: SparseHunt, allowed: Tensor, deadline: Deadline
+) -> Comparison:
+    """Same where bounds stay within a tolerance that was given."""
+    largest = hunt.largest.max().item()
+    if where is None:
+        words = "no difference was found between -1 and 1, and layers this large are bounded on a box only: give one"
+        return _record("not decided", words, where, allowed.max().item(), largest, None, None)
+    limits = torch.full_like(hunt.largest, tolerance or 0.0)
+    asked = SparseHunt(pair, where, Question(limits))
+    asked.at, asked.largest = hunt.at, hunt.largest
+    at_most, proved, _ = decide_sparse(pair, asked, deadline)
+    most = at_most.max().item()
+    if proved:
+        words = "bounds on the difference over the whole domain stay within the tolerance"
+        return _record("same, not related", words, where, tolerance or 0.0, largest, most, None)
+    hint = "" if tolerance is not None else "; give a tolerance to count differences up to it as equal"
+    words = f"no difference beyond rounding was found, and bounds on the whole domain leave one open{hint}"
+    return _record("not decided", words, where, allowed.max().item(), largest, most, None)
+
+
+def rounding_at(pair: Pair, at: Tensor) -> Tensor:
+    """How far rounding all stored weights may move the outputs of both networks at an input, to first order: [C]."""
+    return sum((_rounding(n, at) for n in pair), torch.zeros(pair[0].outputs, dtype=torch.float64))
+
+
+def _rounding(network: SparseNetwork, at: Tensor) -> Tensor:
+    eps = torch.finfo(network.dtype).eps
+    f, error = at.double().numpy(), np.zeros(network.inputs)
+    for number, layer in enumerate(network.layers):
+        size = abs(layer.w)
+        error = size @ (error + eps * np.abs(f)) + eps * np.abs(layer.b) + 2 * layer.slack
+        f = layer.w @ f + layer.b
+        if number < len(network.layers) - 1:
+            error = np.where(f + error > 0, error, abs(network.left) * error)
+            f = np.where(f > 0, f, network.left * f)
+    return torch.from_numpy(error)
+
+
+def _record(
+    verdict: Verdict, reason: str, where: Domain | None, tolerance: float, difference: float, at_most: float | None,
+    witness: Tensor | None,
+) -> Comparison:  # fmt: skip
+    bound = None if at_most is None or at_most == np.inf else at_most
+    return Comparison(
+        verdict, reason, in_words(where), where is not None, tolerance, difference, bound, False, witness, None
+    )

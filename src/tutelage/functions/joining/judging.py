@@ -1,0 +1,37 @@
+"""Losses and accuracies of networks on points with labels."""
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from tutelage.errors import TutelageError
+from tutelage.networks import Network, outputs
+
+
+def labels_for(labels: Tensor, x: Tensor, classes: int) -> Tensor:
+    """Labels as [S, N, C] numbers or [S, N] classes."""
+    if not isinstance(labels, Tensor):
+        raise TutelageError(f"labels must be a torch tensor, got {type(labels).__name__}")
+    own = labels.detach().cpu()
+    if own.dtype.is_floating_point:
+        own = own.double()
+        own = own.expand(len(x), *own.shape) if own.ndim == 2 else own
+        if own.shape == (*x.shape[:2], classes):
+            return own
+    else:
+        own = own.expand(len(x), *own.shape) if own.ndim == 1 else own
+        if own.shape == x.shape[:2] and own.numel() and own.min() >= 0 and own.max() < classes:
+            return own.long()
+    raise TutelageError(
+        f"labels of shape {list(labels.shape)} do not fit {x.shape[1]} points and {classes} outputs: give numbers "
+        f"[N, {classes}] or classes [N] from 0 to {classes - 1}"
+    )
+
+
+def judged(networks: list[Network], x: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor | None]:
+    """Losses [T, S] and, for classes, shares of right answers [T, S]."""
+    answers = [outputs(network, x) for network in networks]
+    if wanted.ndim == 3:
+        return torch.stack([(a - wanted).square().sum(2).mean(1) / 2 for a in answers]), None
+    each = [cross_entropy(a.mT, wanted, reduction="none").mean(1) for a in answers]
+    return torch.stack(each), torch.stack([(a.argmax(2) == wanted).double().mean(1) for a in answers])

@@ -1,0 +1,35 @@
+"""Threads: how many the compiled loops share, and how many torch takes for one operation.
+
+Both are torch's number unless :func:`single_threaded` was called. A torch operation on a small array that starts a team
+of threads waits for its slowest member: on a busy machine up to a hundred times longer than the operation takes. The
+compiled loops hand each thread whole members, and wait once.
+"""
+
+import threading
+from functools import lru_cache
+
+import torch
+
+_here = threading.local()
+
+
+@lru_cache(maxsize=1)
+def _cores() -> int:
+    """Threads that torch was given for this process."""
+    return torch.get_num_threads()
+
+
+def single_threaded() -> None:
+    """From now on torch's operations of this thread take one thread; compiled loops share as many as before."""
+    _here.loops = _cores()
+    torch.set_num_threads(1)
+
+
+def loop_threads() -> int:
+    """Threads that a compiled loop called from this thread may use.
+
+    >>> import torch
+    >>> loop_threads() == torch.get_num_threads()
+    True
+    """
+    return getattr(_here, "loops", None) or torch.get_num_threads()

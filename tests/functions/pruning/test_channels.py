@@ -1,0 +1,96 @@
+"""Channels that do nothing go from convolutional modules, and the function stays."""
+
+import copy
+
+import pytest
+import torch
+from tests.functions.joining.test_channels import MAKERS, POINTS, ResNet, lenet, made
+from torch import nn
+
+from tutelage.functions import prune_channels
+from tutelage.functions.joining._channel_groups import channel_groups
+
+
+def without(module, group, channels):
+    """The module with some channels of a group set to 0 wherever they are made."""
+    state = module.state_dict()
+    for name, axis in group.axes:
+        if axis == 0 and not name.endswith("running_var"):
+            array = state[name]
+            array.reshape(group.size, -1)[channels] = 0
+    module.load_state_dict(state)
+
+
+@pytest.mark.parametrize("kind", sorted(MAKERS))
+@pytest.mark.parametrize("seed", range(3))
+def test_silent_channels_go_and_nothing_changes(kind, seed):
+    module = made(kind, seed)
+    draw = torch.Generator().manual_seed(seed)
+    gone = {}
+    for group in channel_groups(module):
+        chosen = sorted(torch.randperm(group.size, generator=draw)[: 1 + group.size // 3].tolist())
+        without(module, group, chosen)
+        gone[group.name] = tuple(chosen)
+    found = prune_channels(module)
+    assert found.removed == gone
+    assert torch.allclose(found.module(POINTS), module(POINTS), atol=1e-12)
+    assert found.weights[1] < found.weights[0]
+    assert found.weights[1] == sum(p.numel() for p in found.module.parameters())
+
+
+def test_nothing_goes_from_a_network_that_uses_all():
+    module = made("resnet", 0)
+    found = prune_channels(module)
+    assert not found.removed
+    assert found.weights[0] == found.weights[1]
+
+
+def test_a_filter_that_is_never_active_goes_and_one_that_is_always_on_stays():
+    module = lenet().eval()
+    with torch.no_grad():
+        module[0].weight[:2] = 0
+        module[0].bias[0], module[0].bias[1] = -1, 1
+    found = prune_channels(module)
+    assert found.removed == {"0": (0,)}
+    points = POINTS.float()
+    assert torch.allclose(found.module(points), module(points), atol=1e-6)
+
+
+def test_channels_that_nothing_listens_to_go():
+    module = lenet().eval()
+    with torch.no_grad():
+        module[6].weight.view(7, 8, 4)[:, 3] = 0
+    found = prune_channels(module)
+    assert found.removed == {"3": (3,)}
+    assert found.module[6].in_features == 7 * 4
+    points = POINTS.float()
+    assert torch.allclose(found.module(points), module(points), atol=1e-6)
+
+
+def test_a_skip_connection_keeps_what_one_of_its_sides_uses():
+    module = ResNet().double().eval()
+    with torch.no_grad():
+        module.first.norm_two.weight[2] = 0
+        module.first.norm_two.bias[2] = 0
+    assert not prune_channels(module).removed
+
+
+def test_batch_norms_that_send_a_constant_below_zero():
+    module = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Conv2d(4, 2, 3)).double().eval()
+    with torch.no_grad():
+        module[0].weight[1], module[0].bias[1], module[1].bias[1] = 0, 0, -0.1
+        module[1].weight[2], module[1].bias[2] = 0, 0.2
+    found = prune_channels(module)
+    assert found.removed == {"0": (1,)}
+    assert torch.allclose(found.module(POINTS), module(POINTS), atol=1e-12)
+
+
+def test_one_channel_stays_where_all_could_go():
+    module = lenet().eval()
+    before = copy.deepcopy(module)
+    with torch.no_grad():
+        module[3].weight.zero_(), module[3].bias.zero_()
+    found = prune_channels(module)
+    assert found.module[3].out_channels == 1
+    assert torch.allclose(found.module(POINTS.float()), module(POINTS.float()))
+    assert before[3].out_channels == module[3].out_channels
