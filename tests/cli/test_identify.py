@@ -64,3 +64,20 @@ def test_a_time_limit_is_code_3(capsys, monkeypatch, file):
     assert code == 3
     assert "undecided: the time limit of 0 seconds was reached" in said.out
     assert run(capsys, monkeypatch, file, "--seconds", "600")[0] == 0
+
+
+def test_the_result_is_compared_on_the_whole_box(capsys, monkeypatch, file):
+    code, said = run(capsys, monkeypatch, file, "--certify", "--json")
+    assert code == 0
+    assert json.loads(said.out)["verdict"].startswith("same")
+    code, said = run(capsys, monkeypatch, file, "--certify")
+    assert "compared on the whole box" in said.out
+
+
+def test_limits_of_queries_and_single_precision_are_reported(capsys, monkeypatch, file):
+    code, said = run(capsys, monkeypatch, file, "--queries", "10000", "--json")
+    assert json.loads(said.out)["queries"] <= 10_000
+    assert code in (0, 3)
+    assert run(capsys, monkeypatch, file, "--queries", "5")[0] == 2
+    code, said = run(capsys, monkeypatch, file, "--single")
+    assert "values are in single precision" in said.out

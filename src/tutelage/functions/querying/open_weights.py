@@ -56,5 +56,4 @@ def filled(known: Known, units: Units, phi: np.ndarray) -> tuple[np.ndarray, Ope
             rows.append((k, direction, side, taken))
     if not rows:
         return theta, nothing_open(theta.shape[1])
-    unit, direction, side, taken = (np.array(column) for column in zip(*rows, strict=True))
-    return theta, OpenWeights(unit, direction, side, taken)
+    return theta, OpenWeights(*(np.array(column) for column in zip(*rows, strict=True)))

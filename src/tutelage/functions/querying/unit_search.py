@@ -21,6 +21,10 @@ _BATCH = 96  # starting points at most at a time
 _TOGETHER = 16  # starting points at least at a time, where folds are followed
 
 
+Piece = tuple[np.ndarray, np.ndarray]
+"""Coefficients theta [m] of a unit and a basis [r, m] of what its fold determines."""
+
+
 @dataclass(frozen=True)
 class UnitSearchSetting:
     """What the search needs to know: the box, its size, and how exact normals are."""
@@ -95,7 +99,7 @@ def find_units(
     unit before the search ends.
     """
     phi = features(known, lines.points)
-    found = [] if units is None else list(zip(units.theta, units.bases, strict=True))
+    found: list[Piece] = [] if units is None else list(zip(units.theta, units.bases, strict=True))
     free = free.copy()
     for theta, basis in found:
         free &= ~_own(known, lines, phi, theta, basis, setting)
@@ -119,7 +123,9 @@ def find_units(
     return Units(np.array([t for t, _ in found]).reshape(len(found), m), tuple(b for _, b in found)), free
 
 
-def _take(oracle, known, lines: Lines, phi, setting, found: list, free: np.ndarray, folds: FoldPoints, traced: Traced):
+def _take(
+    oracle, known, lines: Lines, phi, setting, found: list[Piece], free: np.ndarray, folds: FoldPoints, traced: Traced
+):
     """Add the units that were followed to those found, and take their bends from those left over, both in place."""
     order = np.lexsort((folds.error, -traced.rank))
     for i in order[traced.sound[order]]:
@@ -144,7 +150,9 @@ def _take(oracle, known, lines: Lines, phi, setting, found: list, free: np.ndarr
             free &= ~_own(known, lines, phi, *told, setting)
 
 
-def _distinct(known: Known, lines: Lines, phi: np.ndarray, found: list, setting: UnitSearchSetting) -> list:
+def _distinct(
+    known: Known, lines: Lines, phi: np.ndarray, found: list[Piece], setting: UnitSearchSetting
+) -> list[Piece]:
     """The units without those whose bends belong to units that are known better."""
     own = [_own(known, lines, phi, *one, setting) for one in found]
     claimed, kept = np.zeros(len(phi), bool), []
@@ -155,7 +163,7 @@ def _distinct(known: Known, lines: Lines, phi: np.ndarray, found: list, setting:
     return [found[i] for i in sorted(kept)]
 
 
-def merged(theta: np.ndarray, basis: np.ndarray, other: np.ndarray, more: np.ndarray):
+def merged(theta: np.ndarray, basis: np.ndarray, other: np.ndarray, more: np.ndarray) -> Piece | None:
     """What two pieces of a fold, each with what it determines, tell together, or None if they are not of one unit.
 
     Both determine a unit up to scale. Where what they determine has two dimensions or more in common, they agree there
@@ -188,7 +196,7 @@ def _without(basis: np.ndarray, theta: np.ndarray) -> np.ndarray:
     return turn @ basis
 
 
-def _voted(known: Known, phi: np.ndarray, theta: np.ndarray, basis: np.ndarray):
+def _voted(known: Known, phi: np.ndarray, theta: np.ndarray, basis: np.ndarray) -> Piece | None:
     """A unit with one more coefficient: the one with which its fold passes through several bends left over, or None.
 
     phi: features [N, m] at the bends left over.
@@ -204,9 +212,9 @@ def _voted(known: Known, phi: np.ndarray, theta: np.ndarray, basis: np.ndarray):
         order = np.argsort(weight)
         weight, voters = weight[order], phi[some][order]
         near = weight[_VOTES - 1 :] - weight[: len(weight) - _VOTES + 1] if len(weight) >= _VOTES else np.zeros(0)
-        agree = np.flatnonzero(near <= 1e-7 * np.abs(theta).max())
+        together = np.flatnonzero(near <= 1e-7 * np.abs(theta).max())
         # where one or two features move, folds of other units may agree by being parallel
-        agree = [a for a in agree if np.linalg.svd(voters[a : a + _VOTES], compute_uv=False)[2] > 1e-3]
+        agree = [a for a in together if np.linalg.svd(voters[a : a + _VOTES], compute_uv=False)[2] > 1e-3]
         if agree:
             rows = direction - (direction @ basis.T) @ basis
             rows /= np.linalg.norm(rows)
