@@ -16,7 +16,7 @@ from tutelage.training.task import Task
 log = logging.getLogger(__name__)
 
 
-class TrainedStudents:
+class LearningStudents:
     """Students on their way: those still bounded are trained, the diverged wait as they last were.
 
     Arrays are replaced as a whole and never written to: a copy is a point to come back to.
@@ -36,13 +36,13 @@ class TrainedStudents:
     def students(self) -> Network:
         return self.learner.students
 
-    def copied(self) -> "TrainedStudents":
+    def copied(self) -> "LearningStudents":
         """The same students; advancing one leaves the other as it is."""
         return copy.copy(self)
 
-    def on(self, kind: type[Engine], task: Task) -> "TrainedStudents":
+    def on(self, kind: type[Engine], task: Task) -> "LearningStudents":
         """These students, trained on another task from here on; another optimiser starts without memory."""
-        other = TrainedStudents(kind, task, self.students)
+        other = LearningStudents(kind, task, self.students)
         if self.task.training.optimiser == task.training.optimiser:
             other.learner = self.learner
         other.step, other.diverged_at = self.step, self.diverged_at

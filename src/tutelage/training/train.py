@@ -15,7 +15,7 @@ from tutelage.training.inputs import Inputs
 from tutelage.training.make_task import as_teacher, make_task
 from tutelage.training.progress import progress_bar
 from tutelage.training.settings import Training, given
-from tutelage.training.stepping import TrainedStudents
+from tutelage.training.stepping import LearningStudents
 from tutelage.training.task import Batches, Task
 from tutelage.training.trajectory import Trajectory
 
@@ -146,7 +146,7 @@ def follow(
     log.info("engine %s on %s: %s", kind.name, students.device, why)
     if on_engine:
         on_engine(f"{kind.name} ({why})")
-    result = TrainedStudents(kind, task, students)
+    result = LearningStudents(kind, task, students)
     stop = task.training.stop
     for step in steps:
         while result.step < step:

@@ -4,7 +4,7 @@ import numpy as np
 
 from tutelage.functions.querying.known import Known
 from tutelage.functions.querying.open_weights import filled, nothing_open
-from tutelage.functions.querying.unit_search import Units
+from tutelage.functions.querying.unit_search import FoundUnits
 
 
 def test_an_open_weight_keeps_the_sign_the_unit_has_where_it_begins_to_matter():
@@ -17,7 +17,7 @@ def test_an_open_weight_keeps_the_sign_the_unit_has_where_it_begins_to_matter():
     phi = phi[~moving | (phi @ theta[0] > 0.2)]  # on what is left of the third feature's side, the unit is active
     moving = phi[:, 2] > 0
     phi[moving, 0] += 2 * phi[moving, 2]  # and would not be with weight 0
-    full, ways = filled(known, Units(theta, (np.eye(4)[[0, 1, 3]], np.eye(4))), phi)
+    full, ways = filled(known, FoundUnits(theta, (np.eye(4)[[0, 1, 3]], np.eye(4))), phi)
     assert ways.unit.tolist() == [0]
     assert np.allclose(ways.direction, np.eye(4)[[2]])
     assert ways.side.tolist() == [1.0]

@@ -11,7 +11,7 @@ import numpy as np
 
 from tutelage.functions.bounding._boxes import Pair
 from tutelage.functions.bounding.intervals import EPS, TINY, around
-from tutelage.functions.bounding.sparse.ranges import Lines, Ranges, after, by_intervals, lines
+from tutelage.functions.bounding.sparse.ranges import LinesAround, Ranges, after, by_intervals, lines
 
 _NUMBERS = 1 << 20  # numbers of an array of coefficients, at most
 
@@ -94,7 +94,7 @@ class BatchedRows:
         self.error = self.error + terms * EPS * (met + slack + np.abs(self.constant)) + slack + terms * TINY
         self.f = new_f
 
-    def through(self, line: Lines) -> None:
+    def through(self, line: LinesAround) -> None:
         """From features to the pre-activations under them, by the lines above for positive coefficients."""
         assert self.f is not None
         terms = 2 * line.s.shape[-1] + 16
@@ -150,7 +150,7 @@ class BackwardBounds:
 
     def _bounds(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
         f, d = around(low, high), (np.zeros_like(low), np.zeros_like(low))
-        known: list[Lines] = []
+        known: list[LinesAround] = []
         sizes = []
         for number, layer in enumerate(self.layers[:-1]):
             sizes.append((np.abs(f[0]) + f[1], np.abs(d[0]) + d[1]))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tutelage.functions.querying.known import Known, open_directions
-from tutelage.functions.querying.unit_search import Units
+from tutelage.functions.querying.unit_search import FoundUnits
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ def nothing_open(features: int) -> OpenWeights:
     return OpenWeights(np.zeros(0, int), np.zeros((0, features)), np.zeros(0), np.zeros(0))
 
 
-def filled(known: Known, units: Units, phi: np.ndarray) -> tuple[np.ndarray, OpenWeights]:
+def filled(known: Known, units: FoundUnits, phi: np.ndarray) -> tuple[np.ndarray, OpenWeights]:
     """Coefficients theta [K, m] of units whose open weights add no fold at samples phi [N, m], and these weights."""
     theta, rows = units.theta.copy(), []
     for k, basis in enumerate(units.bases):

@@ -12,7 +12,7 @@ from tutelage.functions.querying.open_weights import filled, nothing_open
 from tutelage.functions.querying.oracle import Oracle, Spent
 from tutelage.functions.querying.orientation import by_equations, by_readers
 from tutelage.functions.querying.polish import least_squares, outputs, parameters, polished
-from tutelage.functions.querying.unit_search import Units, UnitSearchSetting, find_units
+from tutelage.functions.querying.unit_search import FoundUnits, UnitSearchSetting, find_units
 
 _ATTEMPTS = 48  # starting points without a new unit before a layer is taken for complete
 _AGAIN = 16  # the same in later rounds
@@ -37,16 +37,16 @@ class Peeled:
 class Memory:
     """Units found in earlier rounds, per hidden layer, with the layers they read."""
 
-    rounds: list[tuple[Known, Units]] = field(default_factory=list)
+    rounds: list[tuple[Known, FoundUnits]] = field(default_factory=list)
 
-    def recalled(self, known: Known) -> Units | None:
+    def recalled(self, known: Known) -> FoundUnits | None:
         """The units over the same known layers."""
         depth = len(known.layers)
         if depth >= len(self.rounds) or not _equal(self.rounds[depth][0], known):
             return None
         return self.rounds[depth][1]
 
-    def keep(self, known: Known, units: Units) -> None:
+    def keep(self, known: Known, units: FoundUnits) -> None:
         self.rounds[len(known.layers) :] = [(known, units)]
 
 
@@ -133,7 +133,9 @@ def _next_layer(
     return known, replace(state, layers=known.below, passing=(*state.passing, 0)), free, True
 
 
-def _oriented(known: Known, state: Peeled, units: Units, setting: UnitSearchSetting) -> tuple[Known, Peeled, Units]:
+def _oriented(
+    known: Known, state: Peeled, units: FoundUnits, setting: UnitSearchSetting
+) -> tuple[Known, Peeled, FoundUnits]:
     """The top layer with the signs that its readers tell, and the readers written over its activations.
 
     What the signs cannot explain of a reader is linear in the layer's input: it is carried by units that are active
@@ -206,7 +208,7 @@ def _with_output(
     phi = features(known, points)
     theta = least_squares(phi, values, 1e-13)
     unexplained = _share(values - phi @ theta, values, rounding)
-    readers = Units(theta.T, (np.eye(phi.shape[1]),) * theta.shape[1])
+    readers = FoundUnits(theta.T, (np.eye(phi.shape[1]),) * theta.shape[1])
     if known.top is not None:
         known, state, readers = _oriented(known, state, readers, setting)
     output = (readers.theta[:, :-1].T, readers.theta[:, -1])

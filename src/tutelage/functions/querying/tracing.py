@@ -59,10 +59,10 @@ def trace(
         theta = np.concatenate([folds.normals, -(folds.normals * folds.points).sum(1)[:, None]], axis=1)
         p, m = theta.shape
         return Traced(theta, np.zeros((p, 0, m)), np.full(p, m), np.ones(p, bool))
-    return _Walk(oracle, known, folds, low, high, draw).done(doubt)
+    return _Tracing(oracle, known, folds, low, high, draw).done(doubt)
 
 
-class _Walk:
+class _Tracing:
     """The state of folds that are followed."""
 
     def __init__(self, oracle, known, folds, low, high, draw) -> None:
@@ -243,7 +243,7 @@ class _Plan:
         return _Plan(self.direction[some], self.unit[some], self.first[some], self.beyond[some])
 
 
-def _beyond(walk: _Walk, who: np.ndarray, plan: _Plan, slope: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _beyond(walk: _Tracing, who: np.ndarray, plan: _Plan, slope: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The multiple of each crossed unit's slope that the normal gains, [B], NaN where no fold is found beyond, and a
     point of the fold there, [B, d].
 

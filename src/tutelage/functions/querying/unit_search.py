@@ -41,7 +41,7 @@ class UnitSearchSetting:
 
 
 @dataclass(frozen=True, eq=False)
-class Units:
+class FoundUnits:
     """K units over m features: theta [K, m], the shortest coefficients that fit their folds, and per unit an
     orthonormal basis [r, m] of what the fold determines.
     """
@@ -52,7 +52,7 @@ class Units:
     def __len__(self) -> int:
         return len(self.theta)
 
-    def rewritten(self, matrix: np.ndarray) -> "Units":
+    def rewritten(self, matrix: np.ndarray) -> "FoundUnits":
         """The same units over new features, of which the old ones' coefficients are theta_old = matrix theta_new."""
         theta, bases = [], []
         for one, basis in zip(self.theta, self.bases, strict=True):
@@ -61,9 +61,9 @@ class Units:
             rank = int((s > 1e-9 * s[0]).sum())
             theta.append(v[:rank].T @ ((u[:, :rank].T @ (basis @ one)) / s[:rank]))
             bases.append(v[:rank])
-        return Units(np.array(theta).reshape(len(theta), matrix.shape[1]), tuple(bases))
+        return FoundUnits(np.array(theta).reshape(len(theta), matrix.shape[1]), tuple(bases))
 
-    def united(self) -> "Units":
+    def united(self) -> "FoundUnits":
         """Pieces of one unit put together."""
         kept: list[tuple[np.ndarray, np.ndarray]] = []
         for i in np.argsort([-len(b) for b in self.bases], kind="stable"):
@@ -75,7 +75,7 @@ class Units:
                     break
             else:
                 kept.append((theta, basis))
-        return Units(np.array([t for t, _ in kept]).reshape(len(kept), -1), tuple(b for _, b in kept))
+        return FoundUnits(np.array([t for t, _ in kept]).reshape(len(kept), -1), tuple(b for _, b in kept))
 
     @property
     def determined(self) -> np.ndarray:
@@ -91,8 +91,8 @@ def find_units(
     setting: UnitSearchSetting,
     draw: QueryDraws,
     attempts: int,
-    units: Units | None = None,
-) -> tuple[Units, np.ndarray]:
+    units: FoundUnits | None = None,
+) -> tuple[FoundUnits, np.ndarray]:
     """Units over the features of the known layers, those already there first, and the knots left unexplained.
 
     free: which knots are bends that no known unit explains, bool [K]; attempts: starting points in a row without a new
@@ -120,7 +120,7 @@ def find_units(
         barren = 0 if (len(found), sum(len(b) for _, b in found)) != before else barren + len(start)
     found = _distinct(known, lines, phi, found, setting)
     m = phi.shape[1]
-    return Units(np.array([t for t, _ in found]).reshape(len(found), m), tuple(b for _, b in found)), free
+    return FoundUnits(np.array([t for t, _ in found]).reshape(len(found), m), tuple(b for _, b in found)), free
 
 
 def _take(

@@ -19,7 +19,7 @@ from tutelage.training import inputs as distributions
 from tutelage.training.engine import Engine, choose
 from tutelage.training.inputs import Inputs
 from tutelage.training.make_task import make_task
-from tutelage.training.stepping import TrainedStudents
+from tutelage.training.stepping import LearningStudents
 from tutelage.training.students import SmallNormal
 from tutelage.training.task import Task
 from tutelage.training.teachers import Levels
@@ -166,12 +166,12 @@ class StudentsState:
     """Students at a step; measured once, when first looked at."""
 
     world: World
-    trained: TrainedStudents
+    trained: LearningStudents
 
     @classmethod
     def start(cls, settings: StudentsSettings) -> "StudentsState":
         world, students = World.of(settings)
-        return cls(world, TrainedStudents(*_task(world, settings, students), students))
+        return cls(world, LearningStudents(*_task(world, settings, students), students))
 
     @property
     def students(self) -> Network:

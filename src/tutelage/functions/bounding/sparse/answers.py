@@ -11,7 +11,7 @@ from tutelage.errors import InternalError, TutelageError
 from tutelage.functions.bounding.division import MOST_INPUTS
 from tutelage.functions.bounding.questions import Question
 from tutelage.functions.bounding.sparse.bounds import BoxBounds, bounded
-from tutelage.functions.bounding.sparse.pairs import Layer, equal_graphs, joined
+from tutelage.functions.bounding.sparse.pairs import LayerPair, equal_graphs, joined
 from tutelage.functions.bounding.sparse.search import SparseHunt, with_error
 from tutelage.functions.checks import Deadline, rounded_up
 from tutelage.functions.pieces.domain import Domain
@@ -74,7 +74,7 @@ def decide_sparse(
 
 
 def _divided(
-    layers: list[Layer],
+    layers: list[LayerPair],
     hunt: SparseHunt,
     box: BoxBounds,
     at_most: Tensor,

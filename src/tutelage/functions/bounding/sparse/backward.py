@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tutelage.functions.bounding.intervals import EPS, TINY, around
-from tutelage.functions.bounding.sparse.pairs import Layer
-from tutelage.functions.bounding.sparse.ranges import Lines
+from tutelage.functions.bounding.sparse.pairs import LayerPair
+from tutelage.functions.bounding.sparse.ranges import LinesAround
 from tutelage.networks.graphs.values import Map
 
 _FULL = 0.08  # share of entries above which rows are multiplied as dense ones
@@ -27,7 +27,7 @@ class Rows:
     constant: np.ndarray
     error: np.ndarray
 
-    def down(self, layer: Layer, above_f: np.ndarray, above_d: np.ndarray) -> None:
+    def down(self, layer: LayerPair, above_f: np.ndarray, above_d: np.ndarray) -> None:
         """From the pre-activations of a layer to the features below it, whose sizes are given."""
         terms = _longest(self.d) + _longest(self.f) + layer.terms + 32
         wf, wg, wd = layer.sizes
@@ -40,7 +40,7 @@ class Rows:
         self.f = Map(_product(self.d, layer.wd) + _product(self.f, layer.wf))
         self.d = _product(self.d, layer.wg)
 
-    def through(self, lines: Lines) -> None:
+    def through(self, lines: LinesAround) -> None:
         """From features to the pre-activations under them, by the lines above for positive coefficients."""
         reach = 8 * EPS * (
             abs(self.d) @ (lines.sizes_d + 2 * lines.sizes_f) + abs(self.f) @ lines.sizes_f
@@ -70,7 +70,7 @@ class Rows:
 
 
 def upper_bounds(
-    layers: list[Layer], lines: list[Lines], rows: Rows, low: np.ndarray, high: np.ndarray, sizes: list[tuple]
+    layers: list[LayerPair], lines: list[LinesAround], rows: Rows, low: np.ndarray, high: np.ndarray, sizes: list[tuple]
 ) -> np.ndarray:
     """Upper bounds [K] of rows over pre-activations of the last of some layers, on a box.
 

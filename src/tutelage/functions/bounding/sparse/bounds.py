@@ -7,8 +7,8 @@ import numpy as np
 
 from tutelage.functions.bounding.intervals import Middle, around
 from tutelage.functions.bounding.sparse.backward import Rows, chosen, combined, upper_bounds
-from tutelage.functions.bounding.sparse.pairs import Layer
-from tutelage.functions.bounding.sparse.ranges import Ends, Lines, Ranges, after, by_intervals, lines
+from tutelage.functions.bounding.sparse.pairs import LayerPair
+from tutelage.functions.bounding.sparse.ranges import Ends, LinesAround, Ranges, after, by_intervals, lines
 from tutelage.functions.checks import Deadline
 
 _CHUNK = 2_000_000  # entries of the coefficients that are substituted at a time
@@ -22,12 +22,12 @@ class BoxBounds:
     ranges: of every layer that was bounded so far; refined: how many units were bounded backwards.
     """
 
-    layers: list[Layer]
+    layers: list[LayerPair]
     low: np.ndarray
     high: np.ndarray
     ranges: list[Ranges] = field(default_factory=list)
     refined: int = 0
-    _lines: list[Lines] = field(default_factory=list)
+    _lines: list[LinesAround] = field(default_factory=list)
     _sizes: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
 
     def work(self, deadline: Deadline | None) -> None:
@@ -89,7 +89,7 @@ class BoxBounds:
         return both[: count - 1], both[count - 1 :]
 
 
-def bounded(layers: list[Layer], low: np.ndarray, high: np.ndarray, deadline: Deadline, enough) -> BoxBounds:
+def bounded(layers: list[LayerPair], low: np.ndarray, high: np.ndarray, deadline: Deadline, enough) -> BoxBounds:
     """Bounds on a box: without and, where ``enough`` of these says no, with hidden units bounded backwards."""
     box = BoxBounds(layers, low, high)
     box.work(None)

@@ -10,7 +10,7 @@ from tutelage.networks.graphs.values import Map, Value, in_order
 
 
 @dataclass(frozen=True, eq=False)
-class Layer:
+class LayerPair:
     """One layer of f and g: weights [out, in], wd = wf - wg and bd = bf - bg rounded, and their sizes.
 
     left_f, left_g: the slope of its activation below 0, 1 for none; slack_f, slack_g: [out], by how much a
@@ -33,7 +33,7 @@ class Layer:
     terms: int
 
 
-def joined(first: SparseNetwork, second: SparseNetwork) -> list[Layer]:
+def joined(first: SparseNetwork, second: SparseNetwork) -> list[LayerPair]:
     """Both networks with units and layers added until their shapes agree; no function changes."""
     depth = max(len(first.layers), len(second.layers))
     f, g = _deepened(first, depth), _deepened(second, depth)
@@ -48,7 +48,7 @@ def joined(first: SparseNetwork, second: SparseNetwork) -> list[Layer]:
         positive_f, positive_g = (np.pad(x.positive, (0, n - len(x.b)), constant_values=True) for x in (a, b))
         sizes = abs(wf), abs(wg), abs(wd)
         layers.append(
-            Layer(wf, wg, wd, bf, bf - bg, slack_f, slack_g, left_f, left_g, sizes, positive_f, positive_g, terms)
+            LayerPair(wf, wg, wd, bf, bf - bg, slack_f, slack_g, left_f, left_g, sizes, positive_f, positive_g, terms)
         )
         below = n
     return layers

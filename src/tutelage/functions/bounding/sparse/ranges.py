@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tutelage.functions.bounding.intervals import EPS, TINY, Middle, activated, around, ends, plus, times
-from tutelage.functions.bounding.sparse.pairs import Layer
+from tutelage.functions.bounding.sparse.pairs import LayerPair
 
 Ends = tuple[np.ndarray, np.ndarray]
 
@@ -24,7 +24,7 @@ class Ranges:
         low, high = self.f[0] - self.d[1] - room, self.f[1] - self.d[0] + room
         return np.where(self.positive_g, np.maximum(low, 0.0), low), high
 
-    def straight(self, layer: Layer) -> np.ndarray:
+    def straight(self, layer: LayerPair) -> np.ndarray:
         """Which units [n] are on one side of their kink in both networks."""
         f, g = self.f, self.g
         on = ((f[0] >= 0) | (layer.left_f == 1)) & ((g[0] >= 0) | (layer.left_g == 1))
@@ -32,8 +32,8 @@ class Ranges:
 
 
 @dataclass(frozen=True, eq=False)
-class Lines:
-    """Lines on one layer: s f + o >= sigma(f) >= t f, and a d + b f + c above and below sigma(f) - sigma(g).
+class LinesAround:
+    """LinesAround on one layer: s f + o >= sigma(f) >= t f, and a d + b f + c above and below sigma(f) - sigma(g).
 
     Every array is [n]; sizes_f and sizes_d are the largest sizes of f and d before, above_f and above_d after the
     activation.
@@ -48,7 +48,7 @@ class Lines:
     sizes_d: np.ndarray
 
 
-def by_intervals(layer: Layer, f: Middle, d: Middle) -> Ranges:
+def by_intervals(layer: LayerPair, f: Middle, d: Middle) -> Ranges:
     """Ranges of one layer from those of the features below."""
     wf, wg, wd = layer.sizes
     zero = np.zeros(len(layer.bf))
@@ -60,13 +60,13 @@ def by_intervals(layer: Layer, f: Middle, d: Middle) -> Ranges:
     return Ranges((low, high), ends(new_d), layer.positive_g)
 
 
-def after(layer: Layer, ranges: Ranges) -> tuple[Middle, Middle]:
+def after(layer: LayerPair, ranges: Ranges) -> tuple[Middle, Middle]:
     """Centre and radius of the features of f and of their difference above a layer."""
     return activated(ranges.f, around(*ranges.d), layer.left_f, layer.left_g)
 
 
-def lines(layer: Layer, ranges: Ranges) -> Lines:
-    """Lines that hold on given ranges."""
+def lines(layer: LayerPair, ranges: Ranges) -> LinesAround:
+    """LinesAround that hold on given ranges."""
     (lf, uf), (lg, ug), (ld, ud) = ranges.f, ranges.g, ranges.d
     s, o, t, p = _bent(lf, uf, layer.left_f)
     sg, og, tg, pg = _bent(lg, ug, layer.left_g)
@@ -84,7 +84,7 @@ def lines(layer: Layer, ranges: Ranges) -> Lines:
         slope = np.where((lf >= 0) | (left == 1), 1.0, left)
         upper, lower = (_chosen(straight, [slope, none, none], line) for line in (upper, lower))
     sizes = [np.maximum(np.abs(a), np.abs(b)) for a, b in (ranges.f, ranges.d)]
-    return Lines(s, o, t, upper, lower, sizes[0], sizes[1])
+    return LinesAround(s, o, t, upper, lower, sizes[0], sizes[1])
 
 
 def _chosen(where: np.ndarray, first: list[np.ndarray], second: list[np.ndarray]) -> list[np.ndarray]:
