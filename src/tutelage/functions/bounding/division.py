@@ -1,7 +1,6 @@
 """Branch and bound on the inputs: a box is cut in two until every part is proved, or an input refutes the claim."""
 
 import os
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -12,11 +11,9 @@ import torch
 
 from tutelage.functions.bounding._boxes import Pair, bounded
 from tutelage.functions.bounding._device_boxes import DeviceBounds
-from tutelage.functions.bounding.batched import BackwardBounds
 from tutelage.functions.bounding.frontier import Frontier
 from tutelage.functions.bounding.pairs import columns_for, joined
 from tutelage.functions.bounding.questions import Hunt, Question
-from tutelage.functions.bounding.worth import Worth
 from tutelage.functions.checks import Deadline
 from tutelage.functions.pieces.domain import Domain
 from tutelage.networks import Network
@@ -76,20 +73,9 @@ class Bounder:
         if device != "cpu" and self.split:
             self._device = DeviceBounds(pair, self.limits, self.margin, device)
         self._pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
-        self._asked = np.flatnonzero(self.limits < np.inf)
-        backward = self.split and self._device is None and question.margin is None and len(pair.widths) > 3
-        self._backward = BackwardBounds(pair, self._asked) if backward else None
-        self._worth = Worth()
-        self.ratios = np.empty(0)  # of the bounds of the last boxes to their limits, before these were narrowed
 
-    def __call__(
-        self, low: np.ndarray, high: np.ndarray, above: np.ndarray | None = None
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Bounds [B, C], what is missing for a proof [B], scores [B, d].
-
-        above: [B], what ``ratios`` said of the boxes that these are halves of.
-        """
-        self.ratios = np.full(len(low), np.inf)
+    def __call__(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Bounds [B, C], what is missing for a proof [B], scores [B, d]."""
         if self._device is not None:
             return self._device(low, high)
         count, d = low.shape
@@ -97,13 +83,10 @@ class Bounder:
         scores = np.empty((count, d if self.split else 0))
 
         def part(own: slice) -> None:
-            begin = time.thread_time()
             bounded(
                 self.pair, low[own], high[own], self.limits, self.margin, self.columns, both[own], values[own],
                 scores[own],
             )  # fmt: skip
-            self._worth.took(False, time.thread_time() - begin, len(low[own]))
-            self._narrow(own, low[own], high[own], both[own], values[own], None if above is None else above[own])
 
         parts = min(self.threads, count)
         slices = [slice(i * count // parts, (i + 1) * count // parts) for i in range(parts)]
@@ -113,30 +96,6 @@ class Bounder:
         else:
             list(self._pool.map(part, slices))
         return np.maximum(-both[:, :, 0], both[:, :, 1]), values, scores
-
-    def _narrow(
-        self, own: slice, low: np.ndarray, high: np.ndarray, both: np.ndarray, values: np.ndarray,
-        above: np.ndarray | None,
-    ) -> None:  # fmt: skip
-        """Bound boxes backwards too where that is worth its time, in place; above: see ``__call__``."""
-        if self._backward is None:
-            return
-        sizes, limits = np.maximum(-both[:, :, 0], both[:, :, 1])[:, self._asked], self.limits[self._asked]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratios = self.ratios[own] = (sizes / limits).max(1)
-        if above is not None:
-            self._worth.saw(above, ratios)
-        near = np.flatnonzero((values > 0) & self._worth.worth(ratios))
-        if not len(near):
-            return
-        begin = time.thread_time()
-        better = np.minimum(sizes[near], self._backward(low[near], high[near]))
-        for at, output in enumerate(self._asked):
-            both[near, output, 0] = np.maximum(both[near, output, 0], -better[:, at])
-            both[near, output, 1] = np.minimum(both[near, output, 1], better[:, at])
-        values[near] = (better - limits).max(1)
-        self._worth.tried(ratios[near], values[near] <= 0)
-        self._worth.took(True, time.thread_time() - begin, len(near))
 
 
 def divide(
@@ -153,18 +112,17 @@ def divide(
     """Prove a claim about two networks on a domain, or stop at a refutation or the deadline."""
     low, high = hunt.low.numpy(), hunt.high.numpy()
     bound = Bounder(pair, question, int((high > low).sum()), threads, device)
-    outputs = int(pair.widths[-1])
-    frontier = Frontier(len(low), outputs + 1)  # bounds of all outputs, and a ratio
-    frontier.add(low[None], high[None], np.full((1, outputs + 1), np.inf), np.array([np.inf]))
-    closed, boxes, batch = np.zeros(outputs), 0, _FIRST * bound.threads
+    frontier = Frontier(len(low), int(pair.widths[-1]))
+    frontier.add(low[None], high[None], np.full((1, int(pair.widths[-1])), np.inf), np.array([np.inf]))
+    closed, boxes, batch = np.zeros(int(pair.widths[-1])), 0, _FIRST * bound.threads
     leaves: list[tuple[np.ndarray, np.ndarray]] = []
     while len(frontier):
         if (boxes and deadline.passed) or hunt.refuted or len(frontier) > _OPEN:
             break
         lows, highs, above = frontier.take(batch)
-        sizes, values, scores = bound(lows, highs, above[:, outputs])
+        sizes, values, scores = bound(lows, highs)
         boxes, batch = boxes + len(lows), min(2 * batch, _MOST * bound.threads if device == "cpu" else _ON_DEVICE)
-        sizes = np.minimum(sizes, above[:, :outputs])
+        sizes = np.minimum(sizes, above)
         done = values <= 0
         if not hunt.domain.is_box:
             outside = _outside(hunt.domain, lows, highs)
@@ -174,18 +132,15 @@ def divide(
             leaves.append((lows[done], highs[done]))
         if done.all():
             continue
-        stored = np.column_stack([sizes, bound.ratios])
-        lows, highs, values, scores, sizes = (a[~done] for a in (lows, highs, values, scores, stored))
+        lows, highs, sizes, values, scores = (a[~done] for a in (lows, highs, sizes, values, scores))
         hunt.look(torch.from_numpy(0.5 * lows + 0.5 * highs))
         if not bound.split or not _cut(frontier, lows, highs, sizes, values, scores):
             frontier.add(lows, highs, sizes, values)
             break
         if on_progress:
-            on_progress(
-                float(np.maximum(closed, frontier.bounds()[:outputs]).max()), float(hunt.largest.max()), len(frontier)
-            )
+            on_progress(float(np.maximum(closed, frontier.bounds()).max()), float(hunt.largest.max()), len(frontier))
     proved = not len(frontier)
-    at_most = closed if proved else np.maximum(closed, frontier.bounds()[:outputs])
+    at_most = closed if proved else np.maximum(closed, frontier.bounds())
     kept = (np.concatenate([a for a, _ in leaves]), np.concatenate([b for _, b in leaves])) if leaves else None
     return Division(proved, torch.from_numpy(at_most), boxes, kept)
 
