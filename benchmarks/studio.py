@@ -19,9 +19,11 @@ import threading
 import time
 from pathlib import Path
 
+from provenance import provenance
+
 CASES = {
     "64 students x 100 units": {"members": 64, "width_factor": 10, "evaluate": 128},
-    "256 students x 200 units": {"members": 256, "units": 20, "width_factor": 10, "evaluate": 128},
+    "256 students x 200 units": {"members": 256, "units": 20, "width_factor": 10, "evaluate": 128, "every": 10},
 }
 LONG = {"steps": 1_000_000}
 SPAN = 500
@@ -137,7 +139,12 @@ def main() -> None:
     given = parser.parse_args()
     alone = {name: headless(settings, given.seconds) for name, settings in CASES.items()}
     server, address, started = start()
-    found: dict = {"seconds_to_address": round(started, 2), "cores": os.cpu_count(), "load": os.getloadavg()[0]}
+    found: dict = {
+        "provenance": provenance(),
+        "seconds_to_address": round(started, 2),
+        "cores": os.cpu_count(),
+        "load": os.getloadavg()[0],
+    }
     try:
         from playwright.sync_api import sync_playwright
 
