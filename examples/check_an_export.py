@@ -39,7 +39,9 @@ def exported(module: nn.Sequential, path: Path, decimals: int) -> Path:
 
 with tempfile.TemporaryDirectory() as folder:
     for decimals in (9, 3):
-        found = check_export(model, exported(model, Path(folder) / "model.onnx", decimals), (-1, 1), tolerance=1e-3)
+        found = check_export(
+            model, exported(model, Path(folder) / "model.onnx", decimals), (-1, 1), tolerance=1e-3, seconds=5
+        )
         most, least = found.closeness.at_most.max().item(), found.closeness.largest.max().item()
         print(
             f"{decimals} decimals: {found.verdict}; outputs differ by at most {most:.2g}, and by {least:.2g} somewhere"

@@ -118,7 +118,7 @@ def test_not_decided_is_code_3(capsys, monkeypatch, tmp_path):
     save(Network(tuple(first)), tmp_path / "a.safetensors")
     save(Network((*more, top), tuple(biases)), tmp_path / "b.safetensors")
     words = (tmp_path / "a.safetensors", tmp_path / "b.safetensors", "--box", "-1", "1", "--budget", "20")
-    code, said = run(capsys, monkeypatch, *words, "--tolerance", "1e-10")
+    code, said = run(capsys, monkeypatch, *words, "--tolerance", "1e-10", "--seconds", "5")
     assert code == 3
     assert "not decided" in said.out
     assert "was not proved" in said.out

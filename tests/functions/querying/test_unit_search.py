@@ -7,7 +7,7 @@ from tutelage.functions.querying._stream import QueryDraws
 from tutelage.functions.querying.known import Known
 from tutelage.functions.querying.lines import look_along, sample
 from tutelage.functions.querying.oracle import Oracle
-from tutelage.functions.querying.unit_search import Units, UnitSearchSetting, find_units, merged
+from tutelage.functions.querying.unit_search import FoundUnits, UnitSearchSetting, find_units, merged
 
 
 @pytest.fixture
@@ -74,6 +74,6 @@ def test_two_pieces_of_one_unit_are_put_together_and_those_of_two_are_not():
 def test_units_are_rewritten_over_other_features():
     draw = np.random.default_rng(1)
     matrix, truth = draw.standard_normal((5, 3)), draw.standard_normal((2, 3))
-    units = Units(truth @ matrix.T, (np.eye(5), np.eye(5)))
+    units = FoundUnits(truth @ matrix.T, (np.eye(5), np.eye(5)))
     assert np.allclose(units.rewritten(matrix).theta, truth)
     assert units.rewritten(matrix).determined.all()

@@ -118,6 +118,7 @@ def barrier(
 
     Examples
     --------
+    >>> from tutelage.networks import outputs
     >>> torch.manual_seed(0) and None
     >>> one = Network((torch.randn(1, 3, 4), torch.randn(1, 4, 2)))
     >>> other = Network((one.weights[0].flip(2) * 2, one.weights[1].flip(1) / 2))  # the same function

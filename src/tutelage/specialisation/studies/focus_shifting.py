@@ -24,9 +24,10 @@ CHASING = 0.5  # a student chases a teacher unit when its correlation with it is
 @study(
     "focus-shifting",
     paper="tian2019",
-    figure="6b, 8",
+    figure="8",
     shows="Correlation of every student unit (one colour each) with each of five teacher units over training, three "
-    "seeds: most students go to unit 0 first, and unit 4 is found late, by a student that chased another before.",
+    "seeds: most students go to unit 0 first, and unit 4 is found late, by a student that chased another before (the "
+    "sketch of Fig. 6b).",
 )
 def focus_shifting(scale: Scale) -> Plan:
     """Winners take all, then the focus shifts to weaker units."""

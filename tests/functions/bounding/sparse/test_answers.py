@@ -131,7 +131,7 @@ def rounded(step):
 
 def test_few_inputs_are_divided_until_the_bound_is_reached():
     first, second = rounded(2.0**-6)
-    found = difference_bound(first, second, (-1, 1), seconds=20)
+    found = difference_bound(first, second, (-1, 1), seconds=6)
     assert (found.largest <= found.at_most).all()
     assert found.at_most.max() < 2.0**-6 * 5  # five values, half a step each, times weights
     assert difference_bound(first, second, (-1, 1), 0.2, seconds=20).verdict == "holds"
@@ -140,6 +140,6 @@ def test_few_inputs_are_divided_until_the_bound_is_reached():
 
 def test_top_classes_of_quantised_networks_are_decided_on_parts():
     first, second = rounded(2.0**-6)
-    found = top_class_agreement(first, second, (-1, 1), 0.3, seconds=30)
+    found = top_class_agreement(first, second, (-1, 1), 0.3, seconds=6)
     assert found.verdict in ("holds", "not decided")
-    assert top_class_agreement(first, second, ((0.5, 0.5), (1, 1)), 0.1, seconds=30).verdict == "holds"
+    assert top_class_agreement(first, second, ((0.5, 0.5), (1, 1)), 0.1, seconds=6).verdict == "holds"
