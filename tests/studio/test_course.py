@@ -116,3 +116,17 @@ def test_only_training_settings_change_on_the_way():
     with pytest.raises(TutelageError, match="may change on the way"):
         course.change({"units": 5})
     assert course.plain()["events"] == []
+
+
+@pytest.mark.parametrize("optimiser", ["sgd", "adam"])
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_leaps_have_the_same_bytes_as_steps(optimiser, noise):
+    settings = SMALL["specialisation"] | {"optimiser": optimiser, "noise": noise, "steps": 6_000}
+    steps, leaps = (Course("specialisation", settings, [[7, {"learning_rate": 0.1}]]) for _ in range(2))
+    for _ in range(13):
+        assert steps.forward() == 1
+    taken = []
+    while leaps.tick < 13:
+        taken.append(leaps.forward(13 - leaps.tick))
+    assert taken == [3, 3, 1, 2, 3, 1]  # up to marks, every third tick, and to the change
+    assert leaps.frame() == steps.frame()

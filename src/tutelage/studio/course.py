@@ -19,6 +19,7 @@ from tutelage.studio.scenes.scene import Look, StudioScene, find
 MARKS = 100
 """Marks on the timeline, besides the start."""
 _MEMORY = 64 << 20  # bytes of stored states of one course
+_LEAP = 16  # ticks after which a seek asks whether to go on
 _EVENTS = 200  # changes by the user in one course
 
 
@@ -109,12 +110,14 @@ class Course:
         """What the clock shows."""
         return self.scene.time(self.settings, self.tick)
 
-    def forward(self) -> bool:
-        """Advance by one tick; False at the end."""
-        if self.tick >= self.ticks:
-            return False
-        self._arrive(self.tick + 1, self.settings, self.scene.advance(self.settings, self.state, self.tick))
-        return True
+    def forward(self, ticks: int = 1) -> int:
+        """Advance by so many ticks, or fewer up to the next mark, change or end; how many they were, 0 at the end."""
+        before = self.tick
+        to = min(before + ticks, (before // self._every + 1) * self._every, self.ticks)
+        to = min([to, *(e.tick for e in self.events if e.tick > before)])
+        if to > before:
+            self._arrive(to, self.settings, self.scene.leap(self.settings, self.state, before, to))
+        return to - before
 
     def seek(self, tick: int, stop: Callable[[], bool] = lambda: False) -> None:
         """Go to a tick, from the last stored state before it; ``stop`` is asked at every tick on the way."""
@@ -123,7 +126,7 @@ class Course:
             nearest = max(t for t in self._stored if t <= tick)
             self.tick, self._now = nearest, self._stored[nearest]
         while self.tick < tick and not stop():
-            self.forward()
+            self.forward(min(tick - self.tick, _LEAP))
 
     def change(self, change: dict[str, Any]) -> None:
         """Branch off: change settings or state at the present tick, and forget what came later."""

@@ -24,7 +24,8 @@ WINDOW = 2
 """Frames that may be on their way."""
 _FRAME = 1 / 40  # seconds between frames, at least
 _SHARE = 0.2  # of the time of a course that runs as fast as it can goes into frames, unless there would be too few
-_SLOWEST = 1 / 16  # seconds between frames that cost much; at most half the time goes into them
+_BURST = 0.012  # seconds of training between two looks at commands and the clock
+_SLOWEST = 1 / 32  # seconds between frames that cost much; at most half the time goes into them
 _WAIT = 0.5  # seconds without a command after which a thread looks whether its connection is still there
 _LAST = 10.0  # seconds that a thread has for its last tick
 
@@ -50,7 +51,7 @@ class Session:
         self.speed = 1.0
         self.frames = self.dropped = 0
         self._in_flight = 0
-        self._due = 0.0
+        self._due, self._burst = 0.0, 1
         self._told_marks = -1
         self._answers = ThreadPoolExecutor(1, thread_name_prefix="studio-answers")
         self._thread = threading.Thread(target=self._work, name="studio-session", daemon=True)
@@ -201,11 +202,15 @@ class Session:
             time.sleep(min(max(self._due - now, 0.001), 0.05))  # a chosen speed waits for the page
             return
         rate = self.speed * course.scene.pace  # ticks per second, 0 for as many as can be
-        ticks = max(1, round(rate * _FRAME))
-        for _ in range(ticks):
-            if not course.forward():
+        ticks = max(1, round(rate * _FRAME)) if rate else self._burst
+        done = 0
+        while done < ticks:
+            if not (more := course.forward(ticks - done)):
                 self.playing = False
                 break
+            done += more
+        if done:
+            self._burst = min(max(1, int(_BURST * done / (time.monotonic() - now + 1e-9))), 64)
         if not self.playing:
             self._show()
             self._state()

@@ -102,6 +102,9 @@ class Specialisation(StudioScene[StudentsSettings, StudentsState]):
     def advance(self, settings: StudentsSettings, state: StudentsState, tick: int) -> StudentsState:
         return state.advanced(settings.step(tick + 1))
 
+    def leap(self, settings: StudentsSettings, state: StudentsState, tick: int, to: int) -> StudentsState:
+        return state.advanced(settings.step(to))
+
     def change(
         self, settings: StudentsSettings, state: StudentsState, tick: int, event: dict[str, Any]
     ) -> tuple[StudentsSettings, StudentsState]:
