@@ -54,17 +54,17 @@ class _Channels:
         return self if self.into is None else self.into.root()
 
     def join(self, other: "_Channels", node: fx.Node) -> None:
-        mine, theirs = sorted((self.root(), other.root()), key=lambda c: c.number)
-        if mine is theirs:
+        kept, added = sorted((self.root(), other.root()), key=lambda c: c.number)
+        if kept is added:
             return
-        if mine.size != theirs.size:
+        if kept.size != added.size:
             raise TutelageError(
-                f"'{node.name}' adds {mine.size} channels to {theirs.size}, and only equal numbers can be matched"
+                f"'{node.name}' adds {kept.size} channels to {added.size}, and only equal numbers can be matched"
             )
-        theirs.into = mine
-        mine.axes += theirs.axes
-        mine.nodes += theirs.nodes
-        mine.fixed |= theirs.fixed
+        added.into = kept
+        kept.axes += added.axes
+        kept.nodes += added.nodes
+        kept.fixed |= added.fixed
 
 
 def channel_groups(module: nn.Module) -> list[ChannelGroup]:

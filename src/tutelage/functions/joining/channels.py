@@ -115,15 +115,17 @@ def _shapes(module: nn.Module) -> list[tuple[str, torch.Size]]:
 def _by_weights(first: nn.Module, second: nn.Module, groups: list[ChannelGroup]) -> list[Tensor]:
     """Orders of all groups by turns, each the best for the others' orders, from random sweeps of a fixed stream."""
     trained = {name for name, _ in first.named_parameters()}
-    ours, theirs = ({k: v.detach().double().cpu() for k, v in m.state_dict().items()} for m in (first, second))
+    first_state, second_state = (
+        {k: v.detach().double().cpu() for k, v in m.state_dict().items()} for m in (first, second)
+    )
     orders = [torch.arange(g.size) for g in groups]
     draw = np.random.default_rng(0)
     for _ in range(_SWEEPS):
         moved = False
         for i in draw.permutation(len(groups)):
-            there = reordered(theirs, groups, [*orders[:i], torch.arange(groups[i].size), *orders[i + 1 :]])
+            there = reordered(second_state, groups, [*orders[:i], torch.arange(groups[i].size), *orders[i + 1 :]])
             alike = sum(
-                _rows(ours[name], axis, groups[i].size) @ _rows(there[name], axis, groups[i].size).T
+                _rows(first_state[name], axis, groups[i].size) @ _rows(there[name], axis, groups[i].size).T
                 for name, axis in groups[i].axes
                 if name in trained
             )
