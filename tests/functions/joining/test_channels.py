@@ -199,3 +199,8 @@ def test_numbers_as_labels_and_what_does_not_fit():
     ):
         with pytest.raises(TutelageError, match=told):
             tt.barrier(one, other, points, labels, **options)
+
+
+def test_images_of_another_shape_are_one_sentence():
+    with pytest.raises(TutelageError, match=r"do not take images of shape \[1, 10, 10\]"):
+        tt.barrier(lenet(), lenet(), POINTS[:, :1].float(), LABELS)

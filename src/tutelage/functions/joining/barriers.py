@@ -129,7 +129,8 @@ def barrier(
     """
     if steps < 2:
         raise TutelageError(f"a line needs at least 2 steps, got {steps}")
-    if isinstance(first, nn.Module) and isinstance(second, nn.Module) and points.ndim == 4:
+    images = isinstance(points, Tensor) and points.ndim == 4
+    if images and isinstance(first, nn.Module) and isinstance(second, nn.Module):
         return Barrier(*between_modules(first, second, points, labels, by, repair, steps))
     first, second = in_double(as_network(first, "first"), "first"), in_double(as_network(second, "second"), "second")
     same_architecture(first, second)

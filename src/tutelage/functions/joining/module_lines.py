@@ -27,6 +27,7 @@ def between_modules(
         raise TutelageError(f"{len(labels)} labels do not fit {len(points)} images: give one for each")
     if repair and not any(isinstance(m, _BatchNorm) for m in first.modules()):
         raise TutelageError("repair measures the statistics of batch norms again, and the modules have none")
+    _try(first, points[:1])
     images = points.split(_BATCH)
     candidates = [match_channels(first, second, images, by=way).module for way in ways]  # type: ignore[arg-type]
     halves = [_judged(between(first, c, 0.5), images, labels)[0] for c in candidates]
@@ -36,6 +37,18 @@ def between_modules(
     plain, matched = (_line(first, other, places, images, labels, False) for other in (second, moved))
     repaired: Line = _line(first, moved, places, images, labels, True) if repair else (None, None)  # type: ignore[assignment]
     return places, plain[0], matched[0], repaired[0], plain[1], matched[1], repaired[1], moved, (ways[best],)
+
+
+def _try(module: nn.Module, image: Tensor) -> None:
+    """Raise where the module does not take images of this shape."""
+    try:
+        with torch.no_grad():
+            copy.deepcopy(module).eval()(image.to(next(module.parameters())))
+    except (RuntimeError, ValueError) as error:
+        raise TutelageError(
+            f"the modules do not take images of shape {list(image.shape[1:])} ({str(error).splitlines()[0][:120]}): "
+            "give points [N, C, H, W] as they were trained on"
+        ) from None
 
 
 def between(first: nn.Module, second: nn.Module, place: float) -> nn.Module:
