@@ -4,10 +4,8 @@ The kernel is `fused_gpu.cu`, beside this file; cupy compiles it at run time (NV
 padded sizes of the students at hand and keeps the result on disk. Products are float32 grade (3xTF32).
 """
 
-import importlib.util
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,6 +15,8 @@ from torch import Tensor
 
 from tutelage.errors import TutelageError
 from tutelage.networks import Network
+from tutelage.training import _cuda
+from tutelage.training._cuda import no_cuda
 from tutelage.training._gpu_layout import ACTIVATIONS, BATCH, GpuLayout, size_limit
 from tutelage.training._update_rule import UpdateRule, update_rule
 from tutelage.training.engine import Engine, engine
@@ -63,13 +63,10 @@ class FusedGpu(Engine):
 
     @classmethod
     def missing(cls) -> str | None:
-        if not torch.cuda.is_available():
-            return "there is no CUDA device"
-        if importlib.util.find_spec("cupy") is None:
-            return "cupy is not installed (pip install tutelage[gpu])"
-        if torch.cuda.get_device_capability() < (8, 0):
+        lacking = no_cuda()
+        if lacking is None and torch.cuda.get_device_capability() < (8, 0):
             return "the GPU is older than compute capability 8.0"
-        return None
+        return lacking
 
     @classmethod
     def unsupported(cls, students: Network, task: Task) -> str | None:
@@ -167,8 +164,6 @@ class FusedGpu(Engine):
         start: int,
     ) -> None:
         """Train the packed weights in place through ``len(factors)`` steps from ``start``."""
-        import cupy
-
         task, steps, device = self.task, len(factors), self.points.device
         points, labels = self._samples(start, start + steps)
         table = None
@@ -185,13 +180,9 @@ class FusedGpu(Engine):
         )
         sizes = (steps, task.samples, shape.inputs, shape.hidden, shape.outputs)
         numbers = (students.slope, *rule_numbers(self.rule), *layer_factors(students, task))
-        with cupy.cuda.Device(device.index), _as_cupy(torch.cuda.current_stream(device)):
-            compiled(shape, device.index)(
-                (task.members,),
-                (32 * shape.warps,),
-                (*pointers, np.uint64(start), *map(np.int32, sizes), *map(np.float32, numbers)),
-                shared_mem=shape.shared_bytes,
-            )
+        arguments = (*pointers, np.uint64(start), *map(np.int32, sizes), *map(np.float32, numbers))
+        kernel = compiled(shape, device.index)
+        _cuda.launch(kernel, device, task.members, 32 * shape.warps, arguments, shape.shared_bytes)
 
 
 def plan(students: Network, task: Task) -> GpuLayout:
@@ -275,44 +266,10 @@ def unpack(students: Network, first: Tensor, second: Tensor) -> Network:
     return replace(students, weights=weights, biases=biases)
 
 
-@cache
-def source() -> str:
-    """The kernel's text: products, updates, and the kernel itself."""
-    return "\n".join(Path(__file__).with_name(name).read_text(encoding="utf-8") for name in _SOURCES)
-
-
-@cache
-def _kernel(options: tuple[str, ...], shared_bytes: int, device: int) -> Any:
-    import cupy
-
-    with cupy.cuda.Device(device):
-        kernel = cupy.RawKernel(source(), "train", options=options)
-        kernel.max_dynamic_shared_size_bytes = shared_bytes
-    return kernel
-
-
 def compiled(shape: GpuLayout, device: int) -> Any:
     """The kernel for a plan, compiled on its first use on a device."""
-    return _kernel(shape.options, shape.shared_bytes, device)
-
-
-@dataclass(frozen=True)
-class _Handle:
-    """A stream under the protocol by which libraries hand CUDA streams to one another."""
-
-    address: int
-
-    def __cuda_stream__(self) -> tuple[int, int]:
-        return 0, self.address
-
-
-def _as_cupy(stream: torch.cuda.Stream) -> Any:
-    """A torch stream as cupy's; cupy before version 14 has another way to it."""
-    import cupy
-
-    if hasattr(cupy.cuda.Stream, "from_external"):
-        return cupy.cuda.Stream.from_external(_Handle(stream.cuda_stream))
-    return cupy.cuda.ExternalStream(stream.cuda_stream, stream.device_index)
+    text = _cuda.source(*(Path(__file__).with_name(name) for name in _SOURCES))
+    return _cuda.compiled(text, "train", shape.options, shape.shared_bytes, device)
 
 
 def _in_rows(array: Tensor) -> Tensor:
