@@ -25,6 +25,12 @@ def single_threaded() -> None:
     torch.set_num_threads(1)
 
 
+def one_thread() -> None:
+    """From now on both torch's operations and compiled loops of this thread take one thread."""
+    _here.loops = 1
+    torch.set_num_threads(1)
+
+
 def loop_threads() -> int:
     """Threads that a compiled loop called from this thread may use.
 

@@ -11,7 +11,7 @@ from tutelage.measures import RECOVERED
 from tutelage.networks import outputs
 from tutelage.settings import Settings
 from tutelage.studio.scenes._stories import story
-from tutelage.studio.scenes._students import StudentsSettings, StudentsState, live_fields
+from tutelage.studio.scenes._students import LOSS, StudentsSettings, StudentsState, live_fields
 from tutelage.studio.scenes.scene import Look, Preset, StudioScene, scene
 
 GRID = 48
@@ -115,23 +115,14 @@ class Specialisation(StudioScene[StudentsSettings, StudentsState]):
         return changed, state.changed(changed)
 
     def mark(self, settings: StudentsSettings, state: StudentsState, tick: int) -> dict[str, np.ndarray]:
-        found = state.measured
-        above = (found["best_correlation"] > RECOVERED).astype(np.float32)
-        return {"loss": state.losses, "recovered": np.where(state.lost, np.nan, above.sum(1))}
+        above = (state.marked["best_correlation"] > RECOVERED).astype(np.float32)
+        return {"loss": state.marked[LOSS], "recovered": np.where(state.lost, np.nan, above.sum(1))}
 
     def frame(
         self, settings: StudentsSettings, state: StudentsState, tick: int, look: Look
     ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         member = chosen_member(settings, look)
-        found = state.measured
-        arrays = {
-            "best_correlation": found["best_correlation"],
-            "strength": found["strength"],
-            "specialisation": found["specialisation"],
-            "best_teacher": found["best_teacher"],
-            "fan_out": found["fan_out"],
-            "correlation": state.correlation(member),
-        }
+        arrays = state.shown(member)
         if settings.dimension == 2:
             arrays |= plane(state, member)
         lost = int(state.lost.sum())
