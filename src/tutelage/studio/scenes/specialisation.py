@@ -10,6 +10,7 @@ from tutelage.lab.teacher_student import to_yaml
 from tutelage.measures import RECOVERED
 from tutelage.networks import outputs
 from tutelage.settings import Settings
+from tutelage.studio.scenes._branches import as_experiment
 from tutelage.studio.scenes._stories import story
 from tutelage.studio.scenes._students import LOSS, StudentsSettings, StudentsState, live_fields
 from tutelage.studio.scenes.scene import Look, Preset, StudioScene, scene
@@ -140,14 +141,9 @@ class Specialisation(StudioScene[StudentsSettings, StudentsState]):
         return story(settings, moment, question)
 
     def saved(self, settings: StudentsSettings, events: list[Any], form: str) -> str:
-        experiment = settings.experiment()
         if form == "yaml":
-            notes = "".join(
-                f"# The page changed {', '.join(f'{n} to {v}' for n, v in e.change.items())} at step "
-                f"{settings.step(e.tick):,}; this file has the settings before.\n"
-                for e in events
-            )
-            return notes + to_yaml(experiment)
+            experiment, note = as_experiment(settings, events)
+            return (f"# {note}\n" if note else "") + to_yaml(experiment)
         raise TutelageError(f"there is no form '{form}' for this scene")
 
     def size(self, state: StudentsState) -> int:
