@@ -5,15 +5,21 @@ along its timeline, forwards and backwards; :func:`serve` gives every connection
 the extra ``studio``.
 """
 
-from tutelage.studio.course import Course
-from tutelage.studio.frames import decode, encode
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tutelage.studio.course import Course
+    from tutelage.studio.frames import decode, encode
+    from tutelage.studio.server import serve
 
 __all__ = ["Course", "decode", "encode", "serve"]
 
+_HOMES = {"Course": "course", "decode": "frames", "encode": "frames", "serve": "server"}
 
-def __getattr__(name: str):
-    if name == "serve":  # the server needs the extra, courses do not
-        from tutelage.studio.server import serve
 
-        return serve
+def __getattr__(name: str) -> Any:
+    """Import when asked: the server listens before torch is there, and courses do not need the extra."""
+    if name in _HOMES:
+        return getattr(import_module(f"tutelage.studio.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'tutelage.studio' has no attribute '{name}'")
