@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tutelage.measures.scaling import where_far
+from tutelage.measures.scaling import FAR, where_far
 from tutelage.measures.snapshot import Snapshot
 from tutelage.networks import Network
 from tutelage.networks.activations import find, gate
@@ -124,6 +124,8 @@ def _to_unity(network: Network, reach: Tensor) -> Network:
     A unit sigma(w x + b) times a power of two, and its outgoing weights divided by it, give the same outputs; the
     kernel squares activations in their own precision, which in float32 vanish below 1e-23 and overflow above 1e19.
     """
+    if _near(network, reach):
+        return network
     sizes = (reach.unsqueeze(1) @ network.weights[0].abs().double()).squeeze(1)
     if network.biases is not None:
         sizes += network.biases[0].abs()
@@ -133,6 +135,15 @@ def _to_unity(network: Network, reach: Tensor) -> Network:
     weights = network.weights[0] * factors.unsqueeze(1), network.weights[1] / factors.unsqueeze(2)
     biases = None if network.biases is None else (network.biases[0] * factors, network.biases[1])
     return replace(network, weights=weights, biases=biases)
+
+
+def _near(network: Network, reach: Tensor) -> bool:
+    """Whether all units are surely of the order of 1, in a quick look with a factor of 2 to spare for its rounding."""
+    sizes = (reach.to(network.dtype).unsqueeze(1) @ network.weights[0].abs()).squeeze(1)
+    if network.biases is not None:
+        sizes += network.biases[0].abs()
+    low, high = torch.aminmax(sizes)
+    return bool(low >= 2.0 ** (1 - FAR) and high <= 2.0 ** (FAR - 1))
 
 
 def _spread(kernel, *arguments) -> None:

@@ -24,7 +24,7 @@ from tutelage.threads import single_threaded
 
 WINDOW = 2
 """Frames that may be on their way."""
-_LEAP = 0.8  # of the time of a frame that the course computes before it looks for commands
+_LEAP = 0.9  # of the time of a frame that the course computes before it looks for commands
 _SHORTEST = 0.004  # seconds that it computes even where many take turns
 _WAIT = 0.5  # seconds without a command after which a thread looks whether its connection is still there
 _LAST = 10.0  # seconds that a thread has for its last tick
@@ -97,7 +97,7 @@ class Session:
         while not self._closed.is_set():
             try:
                 busy = self.playing and self.course is not None
-                command = self._commands.get(timeout=0.0005 if busy else _WAIT)
+                command = self._commands.get_nowait() if busy else self._commands.get(timeout=_WAIT)
             except queue.Empty:
                 command = None
             try:

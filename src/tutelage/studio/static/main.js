@@ -27,7 +27,7 @@ let written = 0, later = 0;
 /** Put the state into the address, at once or soon: a browser takes a millisecond for it, and more where it plays. */
 function writeAddress(now = false) {
   if (!shell.state || (later && !now)) return;
-  if (!now && performance.now() - written < 400) { later = setTimeout(() => { later = 0; writeAddress(true); }, shell.playing ? 2000 : 400); return; }
+  if (!now && performance.now() - written < 400) { later = setTimeout(() => { later = 0; writeAddress(true); }, shell.playing ? 10000 : 400); return; }
   clearTimeout(later);
   later = 0;
   written = performance.now();
@@ -194,7 +194,7 @@ function showFrame(frame) {
   shell.state.tick = frame.tick;
   shell.frame = frame;
   shell.frames = (shell.frames || 0) + 1;
-  if (!shell.playing || performance.now() - clocked > 90) showClock();
+  if (!shell.playing || performance.now() - clocked > 240) showClock();
   shell.page.frame(frame);
   writeAddress();
 }
