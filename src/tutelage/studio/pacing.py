@@ -83,7 +83,8 @@ class FrameMaker:
         self._newest: Moment | None = None
         self._busy = self._closed = False
         self._failed: Exception | None = None
-        self._due, self._interval = 0.0, FRAME
+        self._due = 0.0
+        self.interval = FRAME  # seconds between frames, more for those that cost much
         self.dropped = 0
         self._thread = threading.Thread(target=self._work, name="studio-frames", daemon=True)
 
@@ -133,7 +134,7 @@ class FrameMaker:
             cost = time.thread_time() - begin
             with self._news:
                 self._busy = False
-                self._interval = min(max(FRAME, cost / _SHARE), _SLOWEST)
+                self.interval = min(max(FRAME, cost / _SHARE), _SLOWEST)
                 self._news.notify_all()
 
     def _next(self) -> Moment | None:
@@ -147,10 +148,10 @@ class FrameMaker:
                     wait = self._due - now
                 elif not self._ready():
                     self.dropped += 1
-                    self._due = now + self._interval
+                    self._due = now + self.interval
                     continue
                 else:
-                    self._due = max(self._due + self._interval, now)
+                    self._due = max(self._due + self.interval, now)
                     self._busy, moment, self._newest = True, self._newest, None
                     return moment
                 self._news.wait(wait)

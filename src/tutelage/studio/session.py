@@ -20,7 +20,7 @@ from tutelage.settings import one_line
 from tutelage.studio.course import Course, Moment
 from tutelage.studio.frames import PREFIX
 from tutelage.studio.pacing import FRAME, FrameMaker, Pace, Turns
-from tutelage.threads import single_threaded
+from tutelage.threads import give_way, single_threaded
 
 WINDOW = 2
 """Frames that may be on their way."""
@@ -94,6 +94,7 @@ class Session:
 
     def _work(self) -> None:
         single_threaded()
+        give_way()  # frames and the browser take little, but at once
         while not self._closed.is_set():
             try:
                 busy = self.playing and self.course is not None
@@ -228,7 +229,7 @@ class Session:
 
     def _leap(self) -> float:
         """Seconds to compute at a stretch: most of the time of a frame, less where others wait."""
-        return _LEAP * FRAME / (1 + TURNS.asked)
+        return _LEAP * self._maker.interval / (1 + TURNS.asked)
 
     def _ready(self) -> bool:
         """Whether the page can take another frame."""
