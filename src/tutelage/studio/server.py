@@ -24,7 +24,7 @@ from starlette.websockets import WebSocket
 
 from tutelage import __version__
 from tutelage.errors import TutelageError
-from tutelage.studio.security import HEADERS, Guard
+from tutelage.studio.security import Guard, headers
 
 if TYPE_CHECKING:
     from tutelage.studio.uploads import Uploads
@@ -44,14 +44,14 @@ _LOADING = threading.Lock()
 class _Headers:
     """Adds the headers of :mod:`.security` to every answer."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, ancestors: str) -> None:
         self.app = app
+        self.extra = [(name.lower().encode(), value.encode()) for name, value in headers(ancestors).items()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def with_headers(message: Any) -> None:
             if message["type"] == "http.response.start":
-                extra = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
-                message = message | {"headers": [*message["headers"], *extra]}
+                message = message | {"headers": [*message["headers"], *self.extra]}
             await send(message)
 
         await self.app(scope, receive, with_headers)
@@ -127,7 +127,7 @@ class _Site:
         await (JSONResponse({"error": why}, 403) if why else self.static)(scope, receive, send)
 
 
-def make_app(guard: Guard, results: Path | None = None) -> Starlette:
+def make_app(guard: Guard, results: Path | None = None, ancestors: str = "'none'") -> Starlette:
     """The application.
 
     Parameters
@@ -136,6 +136,8 @@ def make_app(guard: Guard, results: Path | None = None) -> Starlette:
         Hosts and token.
     results
         Folder whose results can be browsed.
+    ancestors
+        Pages that may show it in a frame, as in a Content-Security-Policy.
 
     Returns
     -------
@@ -152,7 +154,7 @@ def make_app(guard: Guard, results: Path | None = None) -> Starlette:
         Mount("/static", site.files),
     ]
     app = Starlette(routes=routes)
-    app.add_middleware(_Headers)
+    app.add_middleware(_Headers, ancestors=ancestors)
     return app
 
 
@@ -250,7 +252,7 @@ def serve(
     make_server(guard, folder).run(sockets=[listening])
 
 
-def make_server(guard: Guard, results: Path | None = None) -> uvicorn.Server:
+def make_server(guard: Guard, results: Path | None = None, ancestors: str = "'none'") -> uvicorn.Server:
     """The application in its server, to be run with the socket of :func:`free_socket`.
 
     Parameters
@@ -259,14 +261,16 @@ def make_server(guard: Guard, results: Path | None = None) -> uvicorn.Server:
         Hosts and token.
     results
         Folder whose results can be browsed.
+    ancestors
+        Pages that may show it in a frame, as in a Content-Security-Policy.
 
     Returns
     -------
     uvicorn.Server
     """
     config = uvicorn.Config(
-        make_app(guard, results), log_level="warning", access_log=False, ws="websockets-sansio", ws_max_size=_REQUEST,
-        ws_per_message_deflate=False, timeout_graceful_shutdown=1, lifespan="off",
+        make_app(guard, results, ancestors), log_level="warning", access_log=False, ws="websockets-sansio",
+        ws_max_size=_REQUEST, ws_per_message_deflate=False, timeout_graceful_shutdown=1, lifespan="off",
     )  # fmt: skip
     return uvicorn.Server(config)
 
