@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from tutelage.functions.querying.known import Known, Layer, features
 from tutelage.functions.querying.lines import Lines, sample
 from tutelage.functions.querying.open_weights import filled, nothing_open
 from tutelage.functions.querying.oracle import Oracle, Spent
-from tutelage.functions.querying.orientation import by_equations, by_readers
+from tutelage.functions.querying.orientation import Agreement, agreement, by_equations, by_readers
 from tutelage.functions.querying.polish import least_squares, outputs, parameters, polished
 from tutelage.functions.querying.unit_search import FoundUnits, UnitSearchSetting, find_units
 
@@ -35,19 +36,23 @@ class Peeled:
 
 @dataclass(eq=False)
 class Memory:
-    """Units found in earlier rounds, per hidden layer, with the layers they read."""
+    """Units found in earlier rounds, per hidden layer, with the known layers they were found over and, where their
+    readers settled the signs of the top layer, with the layers they read.
+    """
 
-    rounds: list[tuple[Known, FoundUnits]] = field(default_factory=list)
+    rounds: list[tuple[Known, Known, FoundUnits]] = field(default_factory=list)
 
-    def recalled(self, known: Known) -> FoundUnits | None:
-        """The units over the same known layers."""
+    def recalled(self, known: Known) -> tuple[Known, FoundUnits] | None:
+        """The layers read, and the units over them, if they were found over the same known layers."""
         depth = len(known.layers)
         if depth >= len(self.rounds) or not _equal(self.rounds[depth][0], known):
             return None
-        return self.rounds[depth][1]
+        return self.rounds[depth][1:]
 
-    def keep(self, known: Known, units: FoundUnits) -> None:
-        self.rounds[len(known.layers) :] = [(known, units)]
+    def keep(self, known: Known, read: Known, units: FoundUnits) -> None:
+        depth = len(known.layers)
+        changed = depth >= len(self.rounds) or not _equal(self.rounds[depth][0], known)
+        self.rounds[depth : None if changed else depth + 1] = [(known, read, units)]
 
 
 def _equal(one: Known, two: Known) -> bool:
@@ -116,12 +121,24 @@ def _next_layer(
     memory: Memory,
 ) -> tuple[Known, Peeled, np.ndarray, bool]:
     """One more hidden layer, the bends it leaves, and whether a unit was found."""
-    before = memory.recalled(known)
+    before, begin, all_free = memory.recalled(known), known, free
+    read, units = (known, None) if before is None else before
     attempts = _ATTEMPTS if before is None else _AGAIN
-    units, free = find_units(oracle, known, lines, free, setting, draw, attempts, before)
-    memory.keep(known, units)
+    if read.top is not None:  # a few readers settle the signs; all others are found more easily once these are known
+        settled = partial(_agreement, read, tolerance=100 * setting.tolerance)
+        enough = lambda found: settled(found) is not None  # noqa: E731
+        units, free = find_units(oracle, read, lines, all_free, setting, draw, attempts, units, enough)
+        told = settled(units) if len(units) else None
+        if told is not None:
+            read, units = _signed(read, units.chosen(told.readers), told.signs, told.more)
+            units = units.united()
+    if read.top is None:
+        units, free = find_units(oracle, read, lines, all_free, setting, draw, attempts, units)
+    assert units is not None
+    memory.keep(begin, read, units)
     if not len(units):
         return known, state, free, False
+    known = read
     if known.top is not None:
         known, state, units = _oriented(known, state, units, setting)
         units = units.united()
@@ -148,19 +165,14 @@ def _oriented(
     alpha, beta = units.theta[sure, :n], units.theta[sure, n:-1]
     left_open = known.open if known.open is not None else nothing_open(len(w) + 1)
     told = by_equations((w, b), left_open, units.theta, units.bases, 100 * setting.tolerance)
-    full, reads = np.concatenate([w, b[None]]), np.zeros((len(w) + 1, n))
-    if told is None:
-        signs, rest = by_readers(w, alpha, beta, 100 * setting.tolerance)
-    else:
-        (signs, more), rest = told, np.zeros((1, len(w)))
-        k, side = left_open.unit, left_open.side
-        moved = np.where(signs[k] == side, (more * side - left_open.taken) / 2, 0.0)  # true less taken weight
-        np.add.at(full.T, k, moved[:, None] * left_open.direction)
-        np.add.at(reads.T, k, (side * moved)[:, None] * left_open.direction)
+    if told is not None:
+        return _signed(known, units, *told)[0], state, _signed(known, units, *told)[1]
+    signs, rest = by_readers(w, alpha, beta, 100 * setting.tolerance)
+    full = np.concatenate([w, b[None]])
     w, b = full[:-1] * signs, full[-1] * signs
     _, s, v = np.linalg.svd(rest, full_matrices=False)
     rank = int((s > 100 * setting.tolerance * max(np.linalg.norm(beta), np.linalg.norm(alpha))).sum())
-    matrix = np.concatenate([np.eye(n), full * signs + reads]) / 2
+    matrix = np.concatenate([np.eye(n), full * signs]) / 2
     if rank:
         ways = v[:rank].T
         shift = 1.0 - _least(known.below, ways, setting)
@@ -171,9 +183,34 @@ def _oriented(
             passing=(*state.passing[:-1], rank),
             open_signs=(*state.open_signs, len(known.below) + 1),
         )
-    constant = np.zeros((len(matrix), 1))
-    constant[-1] = 1.0
-    return Known((*known.below, (w, b))), state, units.rewritten(np.concatenate([matrix, constant], axis=1))
+    return Known((*known.below, (w, b))), state, units.rewritten(_with_constant(matrix))
+
+
+def _agreement(known: Known, units: FoundUnits, tolerance: float) -> Agreement | None:
+    assert known.top is not None
+    left_open = known.open if known.open is not None else nothing_open(len(known.top[0]) + 1)
+    return agreement(known.top, left_open, units.theta, units.bases, tolerance)
+
+
+def _signed(known: Known, units: FoundUnits, signs: np.ndarray, more: np.ndarray) -> tuple[Known, FoundUnits]:
+    """The top layer with its signs [n] and with what its open weights add to its readers [Q], and the readers over its
+    activations.
+    """
+    assert known.top is not None
+    w, b = known.top
+    full, reads = np.concatenate([w, b[None]]), np.zeros((len(w) + 1, w.shape[1]))
+    if known.open is not None and len(known.open):
+        k, side = known.open.unit, known.open.side
+        moved = np.where(signs[k] == side, (more * side - known.open.taken) / 2, 0.0)  # true less taken weight
+        np.add.at(full.T, k, moved[:, None] * known.open.direction)
+        np.add.at(reads.T, k, (side * moved)[:, None] * known.open.direction)
+    matrix = _with_constant(np.concatenate([np.eye(len(signs)), full * signs + reads]) / 2)
+    return Known((*known.below, (full[:-1] * signs, full[-1] * signs))), units.rewritten(matrix)
+
+
+def _with_constant(matrix: np.ndarray) -> np.ndarray:
+    """[m, n] with a column for the constant, which stays what it is."""
+    return np.concatenate([matrix, np.eye(len(matrix))[:, -1:]], axis=1)
 
 
 def _without_passing(

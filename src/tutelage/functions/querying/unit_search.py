@@ -1,5 +1,6 @@
 """The units of the next layer: bends along lines gathered into folds, each with the coefficients of its unit."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -75,7 +76,11 @@ class FoundUnits:
                     break
             else:
                 kept.append((theta, basis))
-        return FoundUnits(np.array([t for t, _ in kept]).reshape(len(kept), -1), tuple(b for _, b in kept))
+        return _gathered(kept, self.theta.shape[1])
+
+    def chosen(self, some: np.ndarray) -> "FoundUnits":
+        """Some of the units: bool [K]."""
+        return FoundUnits(self.theta[some], tuple(b for b, yes in zip(self.bases, some, strict=True) if yes))
 
     @property
     def determined(self) -> np.ndarray:
@@ -92,11 +97,12 @@ def find_units(
     draw: QueryDraws,
     attempts: int,
     units: FoundUnits | None = None,
+    enough: Callable[[FoundUnits], bool] | None = None,
 ) -> tuple[FoundUnits, np.ndarray]:
     """Units over the features of the known layers, those already there first, and the knots left unexplained.
 
     free: which knots are bends that no known unit explains, bool [K]; attempts: starting points in a row without a new
-    unit before the search ends.
+    unit before the search ends; enough: whether the units found so far suffice.
     """
     phi = features(known, lines.points)
     found: list[Piece] = [] if units is None else list(zip(units.theta, units.bases, strict=True))
@@ -118,9 +124,13 @@ def find_units(
         if traced is not None:
             _take(oracle, known, lines, phi, setting, found, free, folds, traced)
         barren = 0 if (len(found), sum(len(b) for _, b in found)) != before else barren + len(start)
-    found = _distinct(known, lines, phi, found, setting)
-    m = phi.shape[1]
-    return FoundUnits(np.array([t for t, _ in found]).reshape(len(found), m), tuple(b for _, b in found)), free
+        if enough is not None and not barren and enough(_gathered(found, phi.shape[1])):
+            break
+    return _gathered(_distinct(known, lines, phi, found, setting), phi.shape[1]), free
+
+
+def _gathered(found: list[Piece], features: int) -> FoundUnits:
+    return FoundUnits(np.array([t for t, _ in found]).reshape(len(found), features), tuple(b for _, b in found))
 
 
 def _take(
