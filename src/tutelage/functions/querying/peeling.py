@@ -13,10 +13,10 @@ from tutelage.functions.querying.open_weights import filled, nothing_open
 from tutelage.functions.querying.oracle import Oracle, Spent
 from tutelage.functions.querying.orientation import Agreement, agreement, by_equations, by_readers
 from tutelage.functions.querying.polish import least_squares, outputs, parameters, polished
-from tutelage.functions.querying.unit_search import FoundUnits, UnitSearchSetting, find_units
+from tutelage.functions.querying.unit_search import FoundUnits, UnitSearchSetting, explained, find_units
 
-_ATTEMPTS = 48  # starting points without a new unit before a layer is taken for complete
-_AGAIN = 16  # the same in later rounds
+_ATTEMPTS = 96  # starting points without a new unit before a layer is taken for complete
+_AGAIN = 16  # the same in later rounds, where deeper units were found
 _HOPELESS = 0.3  # a larger unexplained share is not polished
 _FITTED = 4_000  # values the output layer is fitted to
 
@@ -34,25 +34,41 @@ class Peeled:
     left: int = 0
 
 
-@dataclass(eq=False)
-class Memory:
-    """Units found in earlier rounds, per hidden layer, with the known layers they were found over and, where their
-    readers settled the signs of the top layer, with the layers they read.
+@dataclass(frozen=True, eq=False)
+class Round:
+    """Units found over known layers; read: the layers that the units are written over, which are the known ones, or
+    these with the signs of the top layer where readers settled them; tried: knots that led to no unit, bool [K].
     """
 
-    rounds: list[tuple[Known, Known, FoundUnits]] = field(default_factory=list)
+    known: Known
+    read: Known
+    units: FoundUnits
+    tried: np.ndarray
 
-    def recalled(self, known: Known) -> tuple[Known, FoundUnits] | None:
-        """The layers read, and the units over them, if they were found over the same known layers."""
-        depth = len(known.layers)
-        if depth >= len(self.rounds) or not _equal(self.rounds[depth][0], known):
-            return None
-        return self.rounds[depth][1:]
 
-    def keep(self, known: Known, read: Known, units: FoundUnits) -> None:
+@dataclass(eq=False)
+class Memory:
+    """What earlier rounds found, per hidden layer."""
+
+    rounds: list[Round] = field(default_factory=list)
+
+    def recalled(self, known: Known) -> Round | None:
+        """What was found over the same known layers."""
         depth = len(known.layers)
-        changed = depth >= len(self.rounds) or not _equal(self.rounds[depth][0], known)
-        self.rounds[depth : None if changed else depth + 1] = [(known, read, units)]
+        same = depth < len(self.rounds) and _equal(self.rounds[depth].known, known)
+        return self.rounds[depth] if same else None
+
+    def keep(self, found: Round) -> None:
+        depth = len(found.known.layers)
+        same = self.recalled(found.known) is not None
+        self.rounds[depth : depth + 1 if same else None] = [found]
+
+    def unexplained(self, lines: Lines, setting: UnitSearchSetting) -> np.ndarray:
+        """Which bends belong to no unit of any layer: bool [K]."""
+        out = lines.bend.copy()
+        for found in self.rounds:
+            out &= ~explained(found.read, lines, found.units, setting)
+        return out
 
 
 def _equal(one: Known, two: Known) -> bool:
@@ -80,6 +96,7 @@ def peel(
     points = sample(setting.low, setting.high, _FITTED, seed, "fit")
     values = oracle.values(points)
     known, state, free = Known(), Peeled(()), lines.bend
+    first = memory.unexplained(lines, setting) if memory.rounds else np.zeros(len(free), bool)
     best = _with_output(known, state, points, values, setting, oracle.rounding)
     for _ in range(most):
         if better is not None:
@@ -87,7 +104,9 @@ def peel(
         if best.unexplained <= enough:
             break
         try:
-            known, state, free, found = _next_layer(oracle, known, state, lines, free, setting, draw, points, memory)
+            known, state, free, found = _next_layer(
+                oracle, known, state, lines, free, setting, draw, points, memory, first
+            )
         except Spent:
             break
         if not found:
@@ -119,23 +138,26 @@ def _next_layer(
     draw: QueryDraws,
     points: np.ndarray,
     memory: Memory,
+    first: np.ndarray,
 ) -> tuple[Known, Peeled, np.ndarray, bool]:
     """One more hidden layer, the bends it leaves, and whether a unit was found."""
-    before, begin, all_free = memory.recalled(known), known, free
-    read, units = (known, None) if before is None else before
-    attempts = _ATTEMPTS if before is None else _AGAIN
+    before = memory.recalled(known) or Round(known, known, FoundUnits.none(known.count(oracle.inputs)), np.zeros(0, bool))
+    read, units, bends = before.read, before.units, free
+    tried = np.r_[before.tried, np.zeros(len(bends) - len(before.tried), bool)]
+    deeper = len(known.layers) + 1 < len(memory.rounds)
+    search = partial(
+        find_units, oracle, lines=lines, setting=setting, draw=draw, attempts=_AGAIN if deeper else _ATTEMPTS, first=first
+    )
     if read.top is not None:  # a few readers settle the signs; all others are found more easily once these are known
         settled = partial(_agreement, read, tolerance=100 * setting.tolerance)
-        enough = lambda found: settled(found) is not None  # noqa: E731
-        units, free = find_units(oracle, read, lines, all_free, setting, draw, attempts, units, enough)
+        units, free = search(read, free=bends, units=units, enough=lambda now: settled(now) is not None, tried=tried)
         told = settled(units) if len(units) else None
         if told is not None:
             read, units = _signed(read, units.chosen(told.readers), told.signs, told.more)
-            units = units.united()
+            units, tried = units.united(), np.zeros(len(bends), bool)
     if read.top is None:
-        units, free = find_units(oracle, read, lines, all_free, setting, draw, attempts, units)
-    assert units is not None
-    memory.keep(begin, read, units)
+        units, free = search(read, free=bends, units=units, tried=tried)
+    memory.keep(Round(known, read, units, tried))
     if not len(units):
         return known, state, free, False
     known = read

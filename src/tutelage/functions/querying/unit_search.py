@@ -19,6 +19,7 @@ _FIXED = 1e-6  # share of a feature vector outside what is determined at which F
 _ALIKE = 1e-6  # singular values below count as zero where two pieces of a fold are compared
 _VOTES = 4  # bends that must agree on a weight
 _BATCH = 96  # starting points at most at a time
+_FIRST = 96  # starting points that no unit of an earlier round explains, tried before others
 _TOGETHER = 16  # starting points at least at a time, where folds are followed
 
 
@@ -52,6 +53,11 @@ class FoundUnits:
 
     def __len__(self) -> int:
         return len(self.theta)
+
+    @staticmethod
+    def none(features: int) -> "FoundUnits":
+        """No units over so many features."""
+        return FoundUnits(np.zeros((0, features)), ())
 
     def rewritten(self, matrix: np.ndarray) -> "FoundUnits":
         """The same units over new features, of which the old ones' coefficients are theta_old = matrix theta_new."""
@@ -98,22 +104,30 @@ def find_units(
     attempts: int,
     units: FoundUnits | None = None,
     enough: Callable[[FoundUnits], bool] | None = None,
+    tried: np.ndarray | None = None,
+    first: np.ndarray | None = None,
 ) -> tuple[FoundUnits, np.ndarray]:
     """Units over the features of the known layers, those already there first, and the knots left unexplained.
 
     free: which knots are bends that no known unit explains, bool [K]; attempts: starting points in a row without a new
-    unit before the search ends; enough: whether the units found so far suffice.
+    unit before the search ends; enough: whether the units found so far suffice; tried: knots that led to nothing,
+    bool [K], to which those that were tried are added; first: knots to start from before others, bool [K].
     """
     phi = features(known, lines.points)
     found: list[Piece] = [] if units is None else list(zip(units.theta, units.bases, strict=True))
     free = free.copy()
     for theta, basis in found:
         free &= ~_own(known, lines, phi, theta, basis, setting)
-    tried = np.zeros(len(free), bool)
+    tried = np.zeros(len(free), bool) if tried is None else tried
+    first = np.zeros(len(free), bool) if first is None else first.copy()
     barren = 0
     while barren < attempts and (free & ~tried).any():
-        start = _next_starts(lines, free & ~tried, _TOGETHER if known.layers else 1)
+        waiting = free & ~tried & first
+        urgent = waiting.any()
+        start = _next_starts(lines, waiting if urgent else free & ~tried, _TOGETHER if known.layers else 1)
         tried[start] = True
+        if urgent and (first & tried).sum() > _FIRST:
+            first[:] = False
         try:
             folds = with_normals(oracle, known, lines, start)
             doubt = partial(_doubtful, lines, phi, setting)
@@ -123,10 +137,21 @@ def find_units(
         before = len(found), sum(len(b) for _, b in found)
         if traced is not None:
             _take(oracle, known, lines, phi, setting, found, free, folds, traced)
-        barren = 0 if (len(found), sum(len(b) for _, b in found)) != before else barren + len(start)
-        if enough is not None and not barren and enough(_gathered(found, phi.shape[1])):
+        if (len(found), sum(len(b) for _, b in found)) != before:
+            barren = 0
+        elif not urgent:
+            barren += len(start)
+        if enough is not None and found and enough(_gathered(found, phi.shape[1])):
             break
     return _gathered(_distinct(known, lines, phi, found, setting), phi.shape[1]), free
+
+
+def explained(known: Known, lines: Lines, units: FoundUnits, setting: UnitSearchSetting) -> np.ndarray:
+    """Which knots lie on the fold of one of the units: bool [K]."""
+    phi, out = features(known, lines.points), np.zeros(len(lines.points), bool)
+    for theta, basis in zip(units.theta, units.bases, strict=True):
+        out |= _own(known, lines, phi, theta, basis, setting)
+    return out
 
 
 def _gathered(found: list[Piece], features: int) -> FoundUnits:
