@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from tutelage.functions.querying._stream import QueryDraws
-from tutelage.functions.querying.known import Known, Layer, features
+from tutelage.functions.querying.known import Known, Layer, features, region
 from tutelage.functions.querying.lines import Lines, sample
 from tutelage.functions.querying.open_weights import filled, nothing_open
 from tutelage.functions.querying.oracle import Oracle, Spent
@@ -18,6 +18,8 @@ from tutelage.functions.querying.unit_search import FoundUnits, UnitSearchSettin
 _ATTEMPTS = 96  # starting points without a new unit before a layer is taken for complete
 _AGAIN = 16  # the same in later rounds, where deeper units were found
 _HOPELESS = 0.3  # a larger unexplained share is not polished
+_CANDIDATES = 30_000  # points among which rare meetings of units are looked for, without a question
+_COVERED = 6  # points wanted per meeting
 _FITTED = 4_000  # values the output layer is fitted to
 
 
@@ -111,12 +113,41 @@ def peel(
             break
         if not found:
             break
+        try:
+            points, values = _covered(oracle, known, points, values, setting, seed)
+        except Spent:
+            break
         now = _with_output(known, state, points, values, setting, oracle.rounding)
         best = replace(now if now.unexplained <= best.unexplained else best, left=int(free.sum()))
     open_end = best.unexplained < _HOPELESS and (best.unexplained > enough or any(best.passing))
     if open_end and not oracle.spent and parameters(best.layers) * 2 <= values.size:
         best = _last_steps(best, points, values, setting, oracle.rounding, enough)
     return best
+
+
+def _covered(oracle: Oracle, known: Known, points, values, setting: UnitSearchSetting, seed: int):
+    """Points and values with some added where a unit of the top layer, on either side, meets an active unit below, for
+    pairs that are rarely seen together.
+    """
+    trial = sample(setting.low, setting.high, _CANDIDATES, seed, "cover")
+    seen, rare = _meetings(known, points), _meetings(known, trial)
+    wanted = seen.sum(0) < _COVERED
+    order = np.cumsum(rare & wanted, axis=0, dtype=np.int32)
+    some = (rare & wanted & (order <= _COVERED - seen.sum(0))).any(1)
+    if not some.any():
+        return points, values
+    return np.concatenate([points, trial[some]]), np.concatenate([values, oracle.values(trial[some])])
+
+
+def _meetings(known: Known, points: np.ndarray) -> np.ndarray:
+    """Which units below are active with which sides of the units of the top layer: bool [N, pairs]."""
+    assert known.top is not None
+    below = features(Known(known.below), points) > 0
+    top = region(known, points).units[:, known.first[-2] :] > 0
+    if not known.below:
+        below = below[:, -1:]
+    both = [(below[:, :, None] & side[:, None]).reshape(len(points), -1) for side in (top, ~top)]
+    return np.concatenate(both, axis=1)
 
 
 def _last_steps(best: Peeled, points, values, setting: UnitSearchSetting, rounding: float, enough: float) -> Peeled:

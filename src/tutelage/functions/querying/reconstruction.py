@@ -34,6 +34,7 @@ _EXACT = 1e-7  # a smaller unexplained share means that all folds are found
 _PARTS = 9  # share of the lines that is tried first
 _NEARLY = 0.1  # with a smaller unexplained share, few lines at a time are added where the rest is largest
 _TRIALS = 4_000  # fresh points on which what is found is tried after every round
+_LAST = 20_000  # the same once all seems explained
 _CHECKED = 1_500  # weights up to which each is checked for an effect
 _SEEN = 8_000  # points on which every weight should have an effect
 _FEWEST = 10_000  # queries that a limit must allow
@@ -185,7 +186,9 @@ def identify(
             setting = _setting(asked, pool, low, high)
             now = peel(asked, pool, setting, draw, _enough(asked), most, seed, memory)
             peeled = now if peeled is None or now.unexplained < peeled.unexplained else peeled
-            bad = _unexplained(asked, peeled, low, high, asked_lines, seed)
+            bad = _unexplained(asked, peeled, low, high, _TRIALS, asked_lines, seed)
+            if not len(bad):  # all seems explained: a last look for what is rare
+                bad = _unexplained(asked, peeled, low, high, _LAST, asked_lines, seed)
         except Spent:
             break
         if progress:
@@ -222,11 +225,11 @@ def _measured(asked: Oracle, low: np.ndarray, high: np.ndarray, seed: int) -> bo
     return error is not None
 
 
-def _unexplained(asked: Oracle, peeled: Peeled, low, high, first: int, seed: int) -> np.ndarray:
+def _unexplained(asked: Oracle, peeled: Peeled, low, high, count: int, first: int, seed: int) -> np.ndarray:
     """Fresh points [B, d] where the network found differs from the values by more than a share of the largest
     difference, if that is more than all units explain.
     """
-    trial = sample(low, high, _TRIALS, seed, "worst", first * _TRIALS)
+    trial = sample(low, high, count, seed, f"worst {count}", first * count)
     values = asked.values(trial)
     rest = np.abs(values - outputs_of(peeled.layers, trial)).max(1)
     if rest.max() <= 10 * _enough(asked) * max(float((values - values.mean(0)).std()), asked.rounding):

@@ -120,7 +120,7 @@ def find_units(
         free &= ~_own(known, lines, phi, theta, basis, setting)
     tried = np.zeros(len(free), bool) if tried is None else tried
     first = np.zeros(len(free), bool) if first is None else first.copy()
-    barren = 0
+    followed, barren = np.zeros(len(free), bool), 0
     while barren < attempts and (free & ~tried).any():
         waiting = free & ~tried & first
         urgent = waiting.any()
@@ -137,12 +137,14 @@ def find_units(
         before = len(found), sum(len(b) for _, b in found)
         if traced is not None:
             _take(oracle, known, lines, phi, setting, found, free, folds, traced)
+            followed[folds.knot[traced.sound]] = True
         if (len(found), sum(len(b) for _, b in found)) != before:
             barren = 0
         elif not urgent:
             barren += len(start)
         if enough is not None and found and enough(_gathered(found, phi.shape[1])):
             break
+    tried &= ~followed  # with more lines or more units they may be taken
     return _gathered(_distinct(known, lines, phi, found, setting), phi.shape[1]), free
 
 
@@ -166,9 +168,10 @@ def _take(
     for i in order[traced.sound[order]]:
         theta, basis = traced.theta[i], traced.basis[i][: traced.rank[i]]
         mine = _accepted(oracle, known, lines, phi, theta, basis, setting)
-        if mine is None or (mine & free).sum() < max(1, 0.5 * (mine & lines.bend).sum()):
-            continue
-        theta = _sharpened(phi[mine], theta)
+        if mine is not None:
+            if (mine & free).sum() < max(1, 0.5 * (mine & lines.bend).sum()):
+                continue
+            theta = _sharpened(phi[mine], theta)
         basis = basis if len(basis) else np.eye(len(theta))
         place = len(found)
         for j, one in enumerate(found):
@@ -176,6 +179,8 @@ def _take(
             if both is not None and _accepted(oracle, known, lines, phi, *both, setting) is not None:
                 place, (theta, basis) = j, both
                 break
+        if mine is None and place == len(found):
+            continue  # too few bends of its own, and no piece of a unit that has them
         free &= ~_own(known, lines, phi, theta, basis, setting)
         found[place : place + 1] = [(theta, basis)]
     for j, one in enumerate(found):
