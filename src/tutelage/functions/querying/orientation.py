@@ -163,9 +163,7 @@ def _system(blocks: list[Block]) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(system), np.concatenate([block.y for block in blocks])
 
 
-def _blocks(
-    layer: Layer, open_weights: OpenWeights, theta: np.ndarray, bases: tuple[np.ndarray, ...]
-) -> list[Block]:
+def _blocks(layer: Layer, open_weights: OpenWeights, theta: np.ndarray, bases: tuple[np.ndarray, ...]) -> list[Block]:
     """The equations that each reader gives."""
     w, b = layer
     if len(open_weights):

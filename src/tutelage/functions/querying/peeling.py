@@ -172,12 +172,20 @@ def _next_layer(
     first: np.ndarray,
 ) -> tuple[Known, Peeled, np.ndarray, bool]:
     """One more hidden layer, the bends it leaves, and whether a unit was found."""
-    before = memory.recalled(known) or Round(known, known, FoundUnits.none(known.count(oracle.inputs)), np.zeros(0, bool))
+    before = memory.recalled(known) or Round(
+        known, known, FoundUnits.none(known.count(oracle.inputs)), np.zeros(0, bool)
+    )
     read, units, bends = before.read, before.units, free
     tried = np.r_[before.tried, np.zeros(len(bends) - len(before.tried), bool)]
     deeper = len(known.layers) + 1 < len(memory.rounds)
     search = partial(
-        find_units, oracle, lines=lines, setting=setting, draw=draw, attempts=_AGAIN if deeper else _ATTEMPTS, first=first
+        find_units,
+        oracle,
+        lines=lines,
+        setting=setting,
+        draw=draw,
+        attempts=_AGAIN if deeper else _ATTEMPTS,
+        first=first,
     )
     if read.top is not None:  # a few readers settle the signs; all others are found more easily once these are known
         settled = partial(_agreement, read, tolerance=100 * setting.tolerance)

@@ -11,7 +11,7 @@ from tutelage.functions.querying.known import Known, features, open_directions, 
 from tutelage.functions.querying.lines import Lines
 from tutelage.functions.querying.normals import FoldPoints, with_normals
 from tutelage.functions.querying.oracle import Oracle, Spent
-from tutelage.functions.querying.tracing import Traced, trace
+from tutelage.functions.querying.tracing import Traced, kinks, trace
 
 _MISSES = 0.005  # share of a fold that may be missed where it should be seen
 _LEAST = 3  # bends that a fold must explain
@@ -19,6 +19,8 @@ _FIXED = 1e-6  # share of a feature vector outside what is determined at which F
 _ALIKE = 1e-6  # singular values below count as zero where two pieces of a fold are compared
 _VOTES = 4  # bends that must agree on a weight
 _BATCH = 96  # starting points at most at a time
+_CHORDS = 400  # on which other points of a fold are looked for
+_CONFIRMING = 24  # such points at most
 _FIRST = 96  # starting points that no unit of an earlier round explains, tried before others
 _TOGETHER = 16  # starting points at least at a time, where folds are followed
 
@@ -136,7 +138,7 @@ def find_units(
             break  # the units found so far are the answer
         before = len(found), sum(len(b) for _, b in found)
         if traced is not None:
-            _take(oracle, known, lines, phi, setting, found, free, folds, traced)
+            _take(oracle, known, lines, phi, setting, found, free, folds, traced, draw)
             followed[folds.knot[traced.sound]] = True
         if (len(found), sum(len(b) for _, b in found)) != before:
             barren = 0
@@ -161,7 +163,16 @@ def _gathered(found: list[Piece], features: int) -> FoundUnits:
 
 
 def _take(
-    oracle, known, lines: Lines, phi, setting, found: list[Piece], free: np.ndarray, folds: FoldPoints, traced: Traced
+    oracle,
+    known,
+    lines: Lines,
+    phi,
+    setting,
+    found: list[Piece],
+    free: np.ndarray,
+    folds: FoldPoints,
+    traced: Traced,
+    draw,
 ):
     """Add the units that were followed to those found, and take their bends from those left over, both in place."""
     order = np.lexsort((folds.error, -traced.rank))
@@ -179,7 +190,7 @@ def _take(
             if both is not None and _accepted(oracle, known, lines, phi, *both, setting) is not None:
                 place, (theta, basis) = j, both
                 break
-        if mine is None and place == len(found):
+        if place == len(found) and (mine is None or not confirmed(oracle, known, theta, basis, setting, draw)):
             continue  # too few bends of its own, and no piece of a unit that has them
         free &= ~_own(known, lines, phi, theta, basis, setting)
         found[place : place + 1] = [(theta, basis)]
@@ -300,6 +311,46 @@ def _accepted(oracle, known, lines: Lines, phi, theta, basis, setting: UnitSearc
     hits, misses = int(mine.sum()), int(through.sum())
     least = _LEAST if len(basis) in (0, len(theta)) else 2 * _LEAST
     return mine if hits >= least and misses <= _MISSES * (hits + misses) else None
+
+
+def confirmed(
+    oracle: Oracle, known: Known, theta: np.ndarray, basis: np.ndarray, setting: UnitSearchSetting, draw: QueryDraws
+) -> bool:
+    """Whether a unit bends the black box at most points of its fold, as far as random chords of the box meet it.
+
+    Where many lines start from one place, a deeper unit's fold that is there in one part of the box only has many bends.
+    """
+    points, slope = on_fold(known, theta, basis, setting, draw.generator())
+    if not len(points):
+        return True
+    direction = slope / np.linalg.norm(slope, axis=1, keepdims=True)
+    bent, _ = kinks(oracle, points, direction, np.full(len(points), 1e-3 * setting.size))
+    far = np.stack([points + side * 1e-3 * setting.size * direction for side in (-1, 1)], axis=1)
+    values = oracle.values(far.reshape(-1, points.shape[1])).reshape(len(points), 2, -1)
+    moves = np.abs(values[:, 1] - values[:, 0]).max(1) > 100 * oracle.rounding
+    return bent.sum() >= 0.5 * moves.sum()
+
+
+def on_fold(
+    known: Known, theta: np.ndarray, basis: np.ndarray, setting: UnitSearchSetting, draw: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Points [P, d] where chords of the box meet the fold of a unit, where it is determined, and its slopes there."""
+    ends = draw.uniform(setting.low, setting.high, (2, _CHORDS, len(setting.low)))
+    t = np.linspace(0, 1, 17)[:, None, None]
+    along = features(known, ((1 - t) * ends[0] + t * ends[1]).reshape(-1, len(setting.low))) @ theta
+    switched = (np.diff(np.sign(along.reshape(17, -1)), axis=0) != 0) & (draw.random((16, _CHORDS)) < 0.3)
+    place, chord = (part[:_CONFIRMING] for part in np.nonzero(switched))
+    low, high = (
+        ends[0, chord] + share[:, None] * (ends[1] - ends[0])[chord] for share in (t[place, 0, 0], t[place + 1, 0, 0])
+    )
+    side = np.sign(features(known, low) @ theta)
+    for _ in range(50):
+        middle = (low + high) / 2
+        same = (np.sign(features(known, middle) @ theta) == side)[:, None]
+        low, high = np.where(same, middle, low), np.where(same, high, middle)
+    slope = slopes(known, theta, low)
+    keep = _fixed(features(known, low), basis) & (np.linalg.norm(slope, axis=1) > 1e-6 * np.linalg.norm(theta))
+    return low[keep], slope[keep]
 
 
 def _doubtful(lines: Lines, phi: np.ndarray, setting: UnitSearchSetting, theta: np.ndarray, basis: np.ndarray):
