@@ -80,7 +80,7 @@ def by_equations(
 
 @dataclass(frozen=True, eq=False)
 class Agreement:
-    """Signs [n] of a layer, what its open weights add to its readers [Q], and which readers agree with both: bool [K]."""
+    """Signs [n] of a layer, what its open weights add to its readers [Q], and which readers agree: bool [K]."""
 
     signs: np.ndarray
     more: np.ndarray

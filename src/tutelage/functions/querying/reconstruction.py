@@ -27,11 +27,11 @@ from tutelage.functions.querying.unit_search import UnitSearchSetting
 from tutelage.networks import Network, outputs
 from tutelage.printing import printed
 
-LINES = 576
-"""Lines along which bends are looked for at most; a ninth of them are tried first."""
+LINES = 768
+"""Lines along which bends are looked for at most; a twelfth of them are tried first."""
 
 _EXACT = 1e-7  # a smaller unexplained share means that all folds are found
-_PARTS = 9  # share of the lines that is tried first
+_PARTS = 12  # share of the lines that is tried first
 _NEARLY = 0.1  # with a smaller unexplained share, few lines at a time are added where the rest is largest
 _TRIALS = 4_000  # fresh points on which what is found is tried after every round
 _LAST = 20_000  # the same once all seems explained
@@ -185,17 +185,16 @@ def identify(
             assert pool is not None
             setting = _setting(asked, pool, low, high)
             now = peel(asked, pool, setting, draw, _enough(asked), most, seed, memory)
-            peeled = now if peeled is None or now.unexplained < peeled.unexplained else peeled
-            bad = _unexplained(asked, peeled, low, high, _TRIALS, asked_lines, seed)
+            peeled, bad = _better(asked, peeled, now, low, high, _TRIALS, asked_lines, seed)
             if not len(bad):  # all seems explained: a last look for what is rare
-                bad = _unexplained(asked, peeled, low, high, _LAST, asked_lines, seed)
+                peeled, bad = _better(asked, peeled, now, low, high, _LAST, asked_lines, seed)
         except Spent:
             break
         if progress:
             progress(asked_lines / (lines + 1))
         if (not len(bad) and _wide_enough(peeled, widths)) or asked.spent or asked_lines >= lines:
             break
-        target = min(lines, asked_lines + lines // 18 + 1 if peeled.unexplained < _NEARLY else 3 * asked_lines)
+        target = min(lines, asked_lines + lines // 24 + 1 if peeled.unexplained < _NEARLY else 2 * asked_lines)
     late, out = asked.deadline.passed, asked.refused
     asked.deadline, asked.most, asked.refused = Deadline(None), None, False
     if peeled is None:  # the time did not suffice to look for a single unit: the affine function that fits best
@@ -225,16 +224,22 @@ def _measured(asked: Oracle, low: np.ndarray, high: np.ndarray, seed: int) -> bo
     return error is not None
 
 
-def _unexplained(asked: Oracle, peeled: Peeled, low, high, count: int, first: int, seed: int) -> np.ndarray:
-    """Fresh points [B, d] where the network found differs from the values by more than a share of the largest
-    difference, if that is more than all units explain.
+def _better(
+    asked: Oracle, before: Peeled | None, now: Peeled, low, high, count: int, first: int, seed: int
+) -> tuple[Peeled, np.ndarray]:
+    """Of two reconstructions the one with the smaller largest error at fresh points, and the points [B, d] where it is
+    more than a share of that error, if the error is more than all units explain.
     """
     trial = sample(low, high, count, seed, f"worst {count}", first * count)
     values = asked.values(trial)
-    rest = np.abs(values - outputs_of(peeled.layers, trial)).max(1)
+    peeled, rest = now, np.abs(values - outputs_of(now.layers, trial)).max(1)
+    if before is not None and before is not now:
+        other = np.abs(values - outputs_of(before.layers, trial)).max(1)
+        if other.max() < rest.max() and before.unexplained <= max(now.unexplained, _enough(asked)):
+            peeled, rest = before, other
     if rest.max() <= 10 * _enough(asked) * max(float((values - values.mean(0)).std()), asked.rounding):
-        return trial[:0]
-    return trial[np.argsort(-rest)][: int((rest > 1e-2 * rest.max()).sum())]
+        return peeled, trial[:0]
+    return peeled, trial[np.argsort(-rest)][: int((rest > 1e-2 * rest.max()).sum())]
 
 
 def _chords(bad: np.ndarray, low, high, count: int, first: int, seed: int):

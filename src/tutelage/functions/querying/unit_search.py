@@ -190,7 +190,9 @@ def _take(
             if both is not None and _accepted(oracle, known, lines, phi, *both, setting) is not None:
                 place, (theta, basis) = j, both
                 break
-        if place == len(found) and (mine is None or not confirmed(oracle, known, theta, basis, setting, draw)):
+        if place == len(found) and (
+            mine is None or not confirmed(oracle, known, theta, basis, lines.points[mine], setting, draw)
+        ):
             continue  # too few bends of its own, and no piece of a unit that has them
         free &= ~_own(known, lines, phi, theta, basis, setting)
         found[place : place + 1] = [(theta, basis)]
@@ -314,13 +316,20 @@ def _accepted(oracle, known, lines: Lines, phi, theta, basis, setting: UnitSearc
 
 
 def confirmed(
-    oracle: Oracle, known: Known, theta: np.ndarray, basis: np.ndarray, setting: UnitSearchSetting, draw: QueryDraws
+    oracle: Oracle,
+    known: Known,
+    theta: np.ndarray,
+    basis: np.ndarray,
+    own: np.ndarray,
+    setting: UnitSearchSetting,
+    draw: QueryDraws,
 ) -> bool:
     """Whether a unit bends the black box at most points of its fold, as far as random chords of the box meet it.
 
-    Where many lines start from one place, a deeper unit's fold that is there in one part of the box only has many bends.
+    Where many lines start from one place, a deeper unit's fold that is there in one part of the box only has many
+    bends. own: bends [P, d] of the unit, around which chords are drawn too.
     """
-    points, slope = on_fold(known, theta, basis, setting, draw.generator())
+    points, slope = on_fold(known, theta, basis, own, setting, draw.generator())
     if not len(points):
         return True
     direction = slope / np.linalg.norm(slope, axis=1, keepdims=True)
@@ -332,10 +341,17 @@ def confirmed(
 
 
 def on_fold(
-    known: Known, theta: np.ndarray, basis: np.ndarray, setting: UnitSearchSetting, draw: np.random.Generator
+    known: Known,
+    theta: np.ndarray,
+    basis: np.ndarray,
+    own: np.ndarray,
+    setting: UnitSearchSetting,
+    draw: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Points [P, d] where chords of the box meet the fold of a unit, where it is determined, and its slopes there."""
     ends = draw.uniform(setting.low, setting.high, (2, _CHORDS, len(setting.low)))
+    near = own[draw.integers(0, len(own), (2, _CHORDS // 2))]
+    ends[:, ::2] = near + 0.5 * (ends[:, ::2] - near)
     t = np.linspace(0, 1, 17)[:, None, None]
     along = features(known, ((1 - t) * ends[0] + t * ends[1]).reshape(-1, len(setting.low))) @ theta
     switched = (np.diff(np.sign(along.reshape(17, -1)), axis=0) != 0) & (draw.random((16, _CHORDS)) < 0.3)
