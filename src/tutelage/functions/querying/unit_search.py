@@ -14,6 +14,7 @@ from tutelage.functions.querying.oracle import Oracle, Spent
 from tutelage.functions.querying.tracing import Traced, kinks, trace
 
 _MISSES = 0.005  # share of a fold that may be missed where it should be seen
+_MANY = 10  # bends beside which one that is missed does not count
 _LEAST = 3  # bends that a fold must explain
 _FIXED = 1e-6  # share of a feature vector outside what is determined at which F is not known
 _ALIKE = 1e-6  # singular values below count as zero where two pieces of a fold are compared
@@ -312,7 +313,8 @@ def _accepted(oracle, known, lines: Lines, phi, theta, basis, setting: UnitSearc
     through = (value[pieces] * value[pieces + 1] < 0) & clear[pieces] & clear[pieces + 1]
     hits, misses = int(mine.sum()), int(through.sum())
     least = _LEAST if len(basis) in (0, len(theta)) else 2 * _LEAST
-    return mine if hits >= least and misses <= _MISSES * (hits + misses) else None
+    # two bends between neighbouring values can go unnoticed along a line: one miss among many is no objection
+    return mine if hits >= least and misses <= max(_MISSES * (hits + misses), hits >= _MANY) else None
 
 
 def confirmed(
