@@ -5,11 +5,9 @@ Seen as a covariance, f(theta) = sin theta + (pi - theta) cos theta gives det M_
 the best linear prediction of the teacher by the students. Let g and h be the gaps between the teacher and its two
 neighbours on the circle, sigma = g + h, and for a student at the angle x, counted from the teacher to the side of g,
 
-.. math::
+.. math:: N(x) = A f(x) - B f(x - g) - C f(x + h)
 
-    N(x) &= A f(x) - B f(x - g) - C f(x + h) \\
-    A &= \pi^2 - f(\sigma)^2, \quad B = \pi f(g) - f(\sigma) f(h), \quad C = \pi f(h) - f(\sigma) f(g).
-
+with :math:`A = \pi^2 - f(\sigma)^2`, :math:`B = \pi f(g) - f(\sigma) f(h)`, :math:`C = \pi f(h) - f(\sigma) f(g)`.
 N(x) / A is the covariance of the teacher with that student, given the two neighbours. It is negative for every student
 (:func:`covariance_bounds`). Weights that are not negative would, summed against these covariances, be at most 0 and at
 the same time the variance of a sum: so one weight is negative.
