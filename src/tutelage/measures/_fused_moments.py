@@ -23,7 +23,7 @@ from numba import njit
 
 from tutelage.compiling import OPTIONS, PART, compiled
 from tutelage.training import _fused_kernel
-from tutelage.training._fused_kernel import _aligned_zeros, tiles_stamp
+from tutelage.training._fused_kernel import aligned_zeros, tiles_stamp
 from tutelage.training._vector_tiles import TILE_ROWS, fetch_ahead, multiply
 
 _TILE = TILE_ROWS or 8  # points looked at between requests for others
@@ -91,16 +91,16 @@ class MomentBuffers(NamedTuple):
 def _make_buffers(shape, like):
     hidden, outputs = _POINTS * shape.hidden_row, _POINTS * shape.output_row
     return MomentBuffers(
-        _aligned_zeros(shape.features * shape.hidden_row, like),
-        _aligned_zeros(shape.hidden * shape.output_row, like),
-        _aligned_zeros(hidden, like),
-        _aligned_zeros(hidden, like),
-        _aligned_zeros(outputs, like),
-        _aligned_zeros(hidden, like),
-        _aligned_zeros(hidden, like),
-        _aligned_zeros(outputs, like),
-        _aligned_zeros(shape.taught * shape.hidden_row, like),
-        _aligned_zeros(2 * shape.hidden_row, like),
+        aligned_zeros(shape.features * shape.hidden_row, like),
+        aligned_zeros(shape.hidden * shape.output_row, like),
+        aligned_zeros(hidden, like),
+        aligned_zeros(hidden, like),
+        aligned_zeros(outputs, like),
+        aligned_zeros(hidden, like),
+        aligned_zeros(hidden, like),
+        aligned_zeros(outputs, like),
+        aligned_zeros(shape.taught * shape.hidden_row, like),
+        aligned_zeros(2 * shape.hidden_row, like),
         np.ones(1, like.dtype),
         np.zeros(shape.taught * shape.hidden_row, np.float64),
         np.zeros(2 * shape.hidden_row, np.float64),
