@@ -4,6 +4,7 @@ The sentences of the study are those of a small grammar of remarks on films; :cl
 file as well.
 """
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -51,6 +52,7 @@ SETTINGS: dict[Scale, dict[str, Any]] = {
     "quick": {"targets": TARGETS, "steps": 1500},
     "paper": {"targets": (None, 2.5, 5.0, 7.5, 10.0), "steps": 5000},
 }  # fmt: skip
+_SHOWN = 44  # letters of a line in the figure
 PRINTED = 0.52
 """Share of the words at their place in the three reconstructions that the paper's table prints for M = 10."""
 NUMBERS = (
@@ -305,14 +307,15 @@ def _attained(panel: Axes, spoken: SentenceCodes) -> None:
 
 
 def _lines(panel: Axes, title: str, lines: Sequence[tuple[str, str]]) -> None:
-    """Lines of text, each with what it belongs to; a name is written once."""
+    """Lines of text, each with what it belongs to; a name is written once, and "_" is a word not told apart."""
     panel.set_axis_off()
     panel.set_title(title, loc="left")
     for number, (who, line) in enumerate(lines):
         height = 1 - (number + 0.7) / max(10, len(lines))
         if number == 0 or lines[number - 1][0] != who:
             panel.text(0.0, height, who, transform=panel.transAxes, color="#555555")
-        panel.text(0.17, height, line, transform=panel.transAxes)
+        short = textwrap.shorten(line.replace("<unknown>", "_"), _SHOWN, placeholder=" …")
+        panel.text(0.17, height, short, transform=panel.transAxes)
 
 
 collapse = Claim(

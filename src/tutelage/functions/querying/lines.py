@@ -9,7 +9,8 @@ from tutelage import draws
 from tutelage.functions.querying.breakpoints import bends
 from tutelage.functions.querying.oracle import Oracle
 
-_SHRUNK = (1.0, 1.0, 0.5, 0.25)  # boxes that chords are drawn in, in turn
+_SHRUNK = (1.0, 1.0, 0.5, 0.25)  # boxes that points are drawn in, in turn
+_OUTWARDS = (1.0, 0.1, 1.0, 1.0)  # powers of the distance from the middle: small ones draw points to the corners
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,10 +62,12 @@ def look_along(oracle: Oracle, start: np.ndarray, direction: np.ndarray) -> Line
 
 
 def sample(low: np.ndarray, high: np.ndarray, count: int, seed: int, stream: str, start: int = 0) -> np.ndarray:
-    """Points start .. start+count-1 of a stream, uniform in a box, and in turn in the same box shrunk around its
-    middle to a half and a quarter, so that what happens near the middle is seen too: [count, d].
+    """Points start .. start+count-1 of a stream, in turn uniform in a box, near its corners, and uniform in the same
+    box shrunk around its middle to a half and a quarter, so that what happens far out and in the middle is seen too:
+    [count, d].
     """
     d = len(low)
-    unit = draws.uniforms(draws.keys([seed], stream), count * d, start * d).numpy().reshape(count, d)
-    shrunk = np.take(_SHRUNK, np.arange(start, start + count) % len(_SHRUNK))
-    return (low + high) / 2 + (unit - 0.5) * (high - low) * shrunk[:, None]
+    unit = 2 * draws.uniforms(draws.keys([seed], stream), count * d, start * d).numpy().reshape(count, d) - 1
+    kind = np.arange(start, start + count) % len(_SHRUNK)
+    unit = np.sign(unit) * np.abs(unit) ** np.take(_OUTWARDS, kind)[:, None]
+    return (low + high) / 2 + unit * (high - low) / 2 * np.take(_SHRUNK, kind)[:, None]

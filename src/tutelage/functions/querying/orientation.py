@@ -4,6 +4,8 @@ A unit k above a layer reads sum_i alpha_ki |u_i| + beta_k z + const with beta_k
 that are always active add): linear equations in the signs s. The signs that leave fewest units always active are taken.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.linalg import qr
 
@@ -11,7 +13,28 @@ from tutelage.functions.querying.known import Layer
 from tutelage.functions.querying.open_weights import OpenWeights
 
 _SEARCHED = 18  # signs left open by linear equations that are tried out
+_STARTS = 4  # readers from which those that agree are gathered
 _ALL = 11  # signs of which all choices are tried where some units are always active
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Equations a s + p q = y of one reader in the signs s [n] and in what open weights add, q [Q].
+
+    a: [R, n], p: [R, Q], y: [R]. Units whose |u| is hidden, bool [n], have the sign side [n] all along the fold (0: not
+    known) and no equation here; in (columns, rest), equations in all coefficients of the reader that are free,
+    units [n, Q and 1], they have their own.
+    """
+
+    a: np.ndarray
+    p: np.ndarray
+    y: np.ndarray
+    hidden: np.ndarray
+    side: np.ndarray
+    columns: np.ndarray
+    known: np.ndarray
+    added: np.ndarray
+    right: np.ndarray
 
 
 def by_readers(w: np.ndarray, alpha: np.ndarray, beta: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
@@ -43,32 +66,130 @@ def by_equations(
     a reader's coefficient of |u_i| is open, u_i has one sign all along its fold and adds a multiple of u_i: it is left
     free, as is the reader's bias.
     """
-    w, b = layer
-    n = w.shape[1]
-    if len(open_weights):
-        full = np.concatenate([w, b[None]])
-        np.subtract.at(full.T, open_weights.unit, open_weights.taken[:, None] * open_weights.direction)
-        w, b = full[:-1], full[-1]
-    system, added, right, scale = [], [], [], 0.0
-    for one, rows in zip(theta, bases, strict=True):
-        alpha, linear = one[:n], rows[:, n:-1] @ w + rows[:, -1:] * b
-        hidden = 1.0 - np.square(rows[:, :n]).sum(0) > 1e-9
-        extra = rows[:, n:] @ open_weights.direction.T
-        free = np.concatenate([linear[:, hidden], extra[:, hidden[open_weights.unit]], rows[:, -1:]], axis=1)
-        alpha = np.where(hidden, 0.0, alpha)
-        u, s, _ = np.linalg.svd(free, full_matrices=True)
-        clear = u[:, int((s > 1e-9).sum()) :].T
-        system.append(clear @ (linear * alpha))
-        added.append(clear @ (extra * alpha[open_weights.unit]))
-        right.append(clear @ (rows @ one - rows[:, :n] @ alpha))
-        scale += float(np.square(rows @ one).sum())
-    a, p, y = np.concatenate(system), np.concatenate(added), np.concatenate(right)
+    blocks = _blocks(layer, open_weights, theta, bases)
+    n = layer[0].shape[1]
+    system, y = _system(blocks)
+    a, p = system[:, :n], system[:, n:]
     u, s, _ = np.linalg.svd(p, full_matrices=True)
     clear = u[:, int((s > 1e-9 * max(1.0, s.max(initial=0.0))).sum()) :].T
     signs = _solved(clear @ a, clear @ y, tolerance)
     more = np.linalg.lstsq(p, y - a @ signs, rcond=1e-9)[0] if p.shape[1] else np.zeros(0)
     rest = a @ signs + p @ more - y
-    return (signs, more) if np.linalg.norm(rest) <= 10 * tolerance * scale**0.5 else None
+    return (signs, more) if np.linalg.norm(rest) <= 10 * tolerance * _scale(theta, bases) else None
+
+
+@dataclass(frozen=True, eq=False)
+class Agreement:
+    """Signs [n] of a layer, what its open weights add to its readers [Q], and which readers agree: bool [K]."""
+
+    signs: np.ndarray
+    more: np.ndarray
+    readers: np.ndarray
+
+
+def agreement(
+    layer: Layer, open_weights: OpenWeights, theta: np.ndarray, bases: tuple[np.ndarray, ...], tolerance: float
+) -> Agreement | None:
+    """The only signs that explain some of the readers, and which ones, or None where readers leave signs open.
+
+    Folds of deeper units that were taken for readers do not agree, and are left out. theta, bases: as in by_equations.
+    """
+    blocks = _blocks(layer, open_weights, theta, bases)
+    order = sorted((k for k in range(len(blocks)) if len(blocks[k].y)), key=lambda k: -len(blocks[k].y))
+    best, most = None, 0
+    for first in order[:_STARTS]:
+        chosen: list[int] = []
+        for k in (first, *order):
+            if k not in chosen and not _contradictory([blocks[i] for i in (*chosen, k)], tolerance):
+                chosen.append(k)
+        told = _only([blocks[i] for i in chosen], tolerance) if len(chosen) > most else None
+        if told is not None:
+            best, most = Agreement(*told, np.isin(np.arange(len(blocks)), chosen)), len(chosen)
+        if 2 * most > len(order):
+            break
+    return best
+
+
+def _contradictory(blocks: list[Block], tolerance: float) -> bool:
+    """Whether no signs solve the equations, as far as these determine them."""
+    system, y = _system(blocks)
+    seen = np.linalg.norm(system, axis=0) > 1e-6
+    solution, _, rank, _ = np.linalg.lstsq(system[:, seen], y, rcond=1e-6)
+    if np.linalg.norm(system[:, seen] @ solution - y) > 10 * tolerance * np.linalg.norm(y):
+        return True
+    signs = solution[: int(seen[: len(blocks[0].hidden)].sum())]
+    return rank == seen.sum() and bool(np.abs(np.abs(signs) - 1).max(initial=0.0) > 1e-2)
+
+
+def _only(blocks: list[Block], tolerance: float) -> tuple[np.ndarray, np.ndarray] | None:
+    """Signs and additions by open weights if the equations have one solution, and more of them than unknowns."""
+    system, y = _system(blocks)
+    n = len(blocks[0].hidden)
+    seen = np.linalg.norm(system, axis=0) > 1e-6
+    if not seen[n:].all() or len(y) <= seen.sum() or np.linalg.matrix_rank(system[:, seen], rtol=1e-6) < seen.sum():
+        return None
+    signs = np.zeros(n)
+    solution = np.linalg.lstsq(system[:, seen], y, rcond=1e-6)[0]
+    signs[seen[:n]] = np.where(solution[: int(seen[:n].sum())] < 0, -1.0, 1.0)
+    a, p = system[:, :n], system[:, n:]
+    more = np.linalg.lstsq(p, y - a @ signs, rcond=1e-9)[0]
+    if np.linalg.norm(a @ signs + p @ more - y) > 10 * tolerance * np.linalg.norm(y):
+        return None
+    signs[~seen[:n]] = _by_sides(blocks, signs, more)[~seen[:n]]
+    return (signs, more) if signs.all() else None
+
+
+def _by_sides(blocks: list[Block], signs: np.ndarray, more: np.ndarray) -> np.ndarray:
+    """Signs [n] of units that are of one sign on all folds of the readers, 0 where these do not tell: such a unit is
+    active on that side if a reader depends on it there.
+    """
+    out = np.zeros(len(signs))
+    for block in blocks:
+        rest = block.right - block.known @ signs - block.added @ more
+        size = np.maximum(np.linalg.norm(block.columns, axis=0), 1e-300)
+        _, s, v = np.linalg.svd(block.columns / size, full_matrices=True)
+        open_part = np.square(v[int((s > 1e-6).sum()) :]).sum(0)
+        reads = np.linalg.lstsq(block.columns / size, rest, rcond=1e-6)[0]
+        for place, unit in enumerate(np.flatnonzero(block.hidden)):
+            if block.side[unit] and open_part[place] < 1e-9:
+                active = abs(reads[place]) > 1e-4 * np.linalg.norm(block.right)
+                out[unit] = block.side[unit] if active else out[unit] or -block.side[unit]
+    return out
+
+
+def _system(blocks: list[Block]) -> tuple[np.ndarray, np.ndarray]:
+    """All equations: [R, n + Q] and [R]."""
+    system = [np.concatenate([block.a, block.p], axis=1) for block in blocks]
+    return np.concatenate(system), np.concatenate([block.y for block in blocks])
+
+
+def _blocks(layer: Layer, open_weights: OpenWeights, theta: np.ndarray, bases: tuple[np.ndarray, ...]) -> list[Block]:
+    """The equations that each reader gives."""
+    w, b = layer
+    if len(open_weights):
+        full = np.concatenate([w, b[None]])
+        np.subtract.at(full.T, open_weights.unit, open_weights.taken[:, None] * open_weights.direction)
+        w, b = full[:-1], full[-1]
+    return [_block(w, b, open_weights, one, rows) for one, rows in zip(theta, bases, strict=True)]
+
+
+def _block(w: np.ndarray, b: np.ndarray, open_weights: OpenWeights, theta: np.ndarray, rows: np.ndarray) -> Block:
+    n = w.shape[1]
+    linear, extra = rows[:, n:-1] @ w + rows[:, -1:] * b, rows[:, n:] @ open_weights.direction.T
+    hidden = 1.0 - np.square(rows[:, :n]).sum(0) > 1e-9
+    alpha = np.where(hidden, 0.0, theta[:n])
+    free = np.concatenate([linear[:, hidden], extra[:, hidden[open_weights.unit]], rows[:, -1:]], axis=1)
+    u, s, _ = np.linalg.svd(free, full_matrices=True)
+    clear = u[:, int((s > 1e-9).sum()) :].T
+    known, added, right = linear * alpha, extra * alpha[open_weights.unit], rows @ theta - rows[:, :n] @ alpha
+    size = np.linalg.norm(np.concatenate([np.ones((1, n)), w, b[None]]), axis=0)
+    ways = [np.linalg.norm(rows[:, :n] - side * linear, axis=0) < 1e-6 * size for side in (1.0, -1.0)]
+    side = np.where(hidden, ways[0] * 1.0 - ways[1] * 1.0, 0.0)
+    return Block(clear @ known, clear @ added, clear @ right, hidden, side, free, known, added, right)
+
+
+def _scale(theta: np.ndarray, bases: tuple[np.ndarray, ...]) -> float:
+    return float(sum(np.square(rows @ one).sum() for one, rows in zip(theta, bases, strict=True))) ** 0.5
 
 
 def _fewest(w: np.ndarray, alpha: np.ndarray, beta: np.ndarray, signs: np.ndarray) -> np.ndarray:

@@ -2,21 +2,24 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
 from tutelage.functions.querying._stream import QueryDraws
-from tutelage.functions.querying.known import Known, Layer, features
+from tutelage.functions.querying.known import Known, Layer, features, region
 from tutelage.functions.querying.lines import Lines, sample
 from tutelage.functions.querying.open_weights import filled, nothing_open
 from tutelage.functions.querying.oracle import Oracle, Spent
-from tutelage.functions.querying.orientation import by_equations, by_readers
+from tutelage.functions.querying.orientation import Agreement, agreement, by_equations, by_readers
 from tutelage.functions.querying.polish import least_squares, outputs, parameters, polished
-from tutelage.functions.querying.unit_search import FoundUnits, UnitSearchSetting, find_units
+from tutelage.functions.querying.unit_search import FoundUnits, UnitSearchSetting, explained, find_units
 
-_ATTEMPTS = 48  # starting points without a new unit before a layer is taken for complete
-_AGAIN = 16  # the same in later rounds
+_ATTEMPTS = 96  # starting points without a new unit before a layer is taken for complete
+_AGAIN = 16  # the same in later rounds, where deeper units were found
 _HOPELESS = 0.3  # a larger unexplained share is not polished
+_CANDIDATES = 30_000  # points among which rare meetings of units are looked for, without a question
+_COVERED = 6  # points wanted per meeting
 _FITTED = 4_000  # values the output layer is fitted to
 
 
@@ -33,21 +36,41 @@ class Peeled:
     left: int = 0
 
 
+@dataclass(frozen=True, eq=False)
+class Round:
+    """Units found over known layers; read: the layers that the units are written over, which are the known ones, or
+    these with the signs of the top layer where readers settled them; tried: knots that led to no unit, bool [K].
+    """
+
+    known: Known
+    read: Known
+    units: FoundUnits
+    tried: np.ndarray
+
+
 @dataclass(eq=False)
 class Memory:
-    """Units found in earlier rounds, per hidden layer, with the layers they read."""
+    """What earlier rounds found, per hidden layer."""
 
-    rounds: list[tuple[Known, FoundUnits]] = field(default_factory=list)
+    rounds: list[Round] = field(default_factory=list)
 
-    def recalled(self, known: Known) -> FoundUnits | None:
-        """The units over the same known layers."""
+    def recalled(self, known: Known) -> Round | None:
+        """What was found over the same known layers."""
         depth = len(known.layers)
-        if depth >= len(self.rounds) or not _equal(self.rounds[depth][0], known):
-            return None
-        return self.rounds[depth][1]
+        same = depth < len(self.rounds) and _equal(self.rounds[depth].known, known)
+        return self.rounds[depth] if same else None
 
-    def keep(self, known: Known, units: FoundUnits) -> None:
-        self.rounds[len(known.layers) :] = [(known, units)]
+    def keep(self, found: Round) -> None:
+        depth = len(found.known.layers)
+        same = self.recalled(found.known) is not None
+        self.rounds[depth : depth + 1 if same else None] = [found]
+
+    def unexplained(self, lines: Lines, setting: UnitSearchSetting) -> np.ndarray:
+        """Which bends belong to no unit of any layer: bool [K]."""
+        out = lines.bend.copy()
+        for found in self.rounds:
+            out &= ~explained(found.read, lines, found.units, setting)
+        return out
 
 
 def _equal(one: Known, two: Known) -> bool:
@@ -75,6 +98,7 @@ def peel(
     points = sample(setting.low, setting.high, _FITTED, seed, "fit")
     values = oracle.values(points)
     known, state, free = Known(), Peeled(()), lines.bend
+    first = memory.unexplained(lines, setting) if memory.rounds else np.zeros(len(free), bool)
     best = _with_output(known, state, points, values, setting, oracle.rounding)
     for _ in range(most):
         if better is not None:
@@ -82,10 +106,16 @@ def peel(
         if best.unexplained <= enough:
             break
         try:
-            known, state, free, found = _next_layer(oracle, known, state, lines, free, setting, draw, points, memory)
+            known, state, free, found = _next_layer(
+                oracle, known, state, lines, free, setting, draw, points, memory, first
+            )
         except Spent:
             break
         if not found:
+            break
+        try:
+            points, values = _covered(oracle, known, points, values, setting, seed)
+        except Spent:
             break
         now = _with_output(known, state, points, values, setting, oracle.rounding)
         best = replace(now if now.unexplained <= best.unexplained else best, left=int(free.sum()))
@@ -93,6 +123,31 @@ def peel(
     if open_end and not oracle.spent and parameters(best.layers) * 2 <= values.size:
         best = _last_steps(best, points, values, setting, oracle.rounding, enough)
     return best
+
+
+def _covered(oracle: Oracle, known: Known, points, values, setting: UnitSearchSetting, seed: int):
+    """Points and values with some added where a unit of the top layer, on either side, meets an active unit below, for
+    pairs that are rarely seen together.
+    """
+    trial = sample(setting.low, setting.high, _CANDIDATES, seed, "cover")
+    seen, rare = _meetings(known, points), _meetings(known, trial)
+    wanted = seen.sum(0) < _COVERED
+    order = np.cumsum(rare & wanted, axis=0, dtype=np.int32)
+    some = (rare & wanted & (order <= _COVERED - seen.sum(0))).any(1)
+    if not some.any():
+        return points, values
+    return np.concatenate([points, trial[some]]), np.concatenate([values, oracle.values(trial[some])])
+
+
+def _meetings(known: Known, points: np.ndarray) -> np.ndarray:
+    """Which units below are active with which sides of the units of the top layer: bool [N, pairs]."""
+    assert known.top is not None
+    below = features(Known(known.below), points) > 0
+    top = region(known, points).units[:, known.first[-2] :] > 0
+    if not known.below:
+        below = below[:, -1:]
+    both = [(below[:, :, None] & side[:, None]).reshape(len(points), -1) for side in (top, ~top)]
+    return np.concatenate(both, axis=1)
 
 
 def _last_steps(best: Peeled, points, values, setting: UnitSearchSetting, rounding: float, enough: float) -> Peeled:
@@ -114,14 +169,37 @@ def _next_layer(
     draw: QueryDraws,
     points: np.ndarray,
     memory: Memory,
+    first: np.ndarray,
 ) -> tuple[Known, Peeled, np.ndarray, bool]:
     """One more hidden layer, the bends it leaves, and whether a unit was found."""
-    before = memory.recalled(known)
-    attempts = _ATTEMPTS if before is None else _AGAIN
-    units, free = find_units(oracle, known, lines, free, setting, draw, attempts, before)
-    memory.keep(known, units)
+    before = memory.recalled(known) or Round(
+        known, known, FoundUnits.none(known.count(oracle.inputs)), np.zeros(0, bool)
+    )
+    read, units, bends = before.read, before.units, free
+    tried = np.r_[before.tried, np.zeros(len(bends) - len(before.tried), bool)]
+    deeper = len(known.layers) + 1 < len(memory.rounds)
+    search = partial(
+        find_units,
+        oracle,
+        lines=lines,
+        setting=setting,
+        draw=draw,
+        attempts=_AGAIN if deeper else _ATTEMPTS,
+        first=first,
+    )
+    if read.top is not None:  # a few readers settle the signs; all others are found more easily once these are known
+        settled = partial(_agreement, read, tolerance=100 * setting.tolerance)
+        units, free = search(read, free=bends, units=units, enough=lambda now: settled(now) is not None, tried=tried)
+        told = settled(units) if len(units) else None
+        if told is not None:
+            read, units = _signed(read, units.chosen(told.readers), told.signs, told.more)
+            units, tried = units.united(), np.zeros(len(bends), bool)
+    if read.top is None:
+        units, free = search(read, free=bends, units=units, tried=tried)
+    memory.keep(Round(known, read, units, tried))
     if not len(units):
         return known, state, free, False
+    known = read
     if known.top is not None:
         known, state, units = _oriented(known, state, units, setting)
         units = units.united()
@@ -148,19 +226,14 @@ def _oriented(
     alpha, beta = units.theta[sure, :n], units.theta[sure, n:-1]
     left_open = known.open if known.open is not None else nothing_open(len(w) + 1)
     told = by_equations((w, b), left_open, units.theta, units.bases, 100 * setting.tolerance)
-    full, reads = np.concatenate([w, b[None]]), np.zeros((len(w) + 1, n))
-    if told is None:
-        signs, rest = by_readers(w, alpha, beta, 100 * setting.tolerance)
-    else:
-        (signs, more), rest = told, np.zeros((1, len(w)))
-        k, side = left_open.unit, left_open.side
-        moved = np.where(signs[k] == side, (more * side - left_open.taken) / 2, 0.0)  # true less taken weight
-        np.add.at(full.T, k, moved[:, None] * left_open.direction)
-        np.add.at(reads.T, k, (side * moved)[:, None] * left_open.direction)
+    if told is not None:
+        return _signed(known, units, *told)[0], state, _signed(known, units, *told)[1]
+    signs, rest = by_readers(w, alpha, beta, 100 * setting.tolerance)
+    full = np.concatenate([w, b[None]])
     w, b = full[:-1] * signs, full[-1] * signs
     _, s, v = np.linalg.svd(rest, full_matrices=False)
     rank = int((s > 100 * setting.tolerance * max(np.linalg.norm(beta), np.linalg.norm(alpha))).sum())
-    matrix = np.concatenate([np.eye(n), full * signs + reads]) / 2
+    matrix = np.concatenate([np.eye(n), full * signs]) / 2
     if rank:
         ways = v[:rank].T
         shift = 1.0 - _least(known.below, ways, setting)
@@ -171,9 +244,34 @@ def _oriented(
             passing=(*state.passing[:-1], rank),
             open_signs=(*state.open_signs, len(known.below) + 1),
         )
-    constant = np.zeros((len(matrix), 1))
-    constant[-1] = 1.0
-    return Known((*known.below, (w, b))), state, units.rewritten(np.concatenate([matrix, constant], axis=1))
+    return Known((*known.below, (w, b))), state, units.rewritten(_with_constant(matrix))
+
+
+def _agreement(known: Known, units: FoundUnits, tolerance: float) -> Agreement | None:
+    assert known.top is not None
+    left_open = known.open if known.open is not None else nothing_open(len(known.top[0]) + 1)
+    return agreement(known.top, left_open, units.theta, units.bases, tolerance)
+
+
+def _signed(known: Known, units: FoundUnits, signs: np.ndarray, more: np.ndarray) -> tuple[Known, FoundUnits]:
+    """The top layer with its signs [n] and with what its open weights add to its readers [Q], and the readers over its
+    activations.
+    """
+    assert known.top is not None
+    w, b = known.top
+    full, reads = np.concatenate([w, b[None]]), np.zeros((len(w) + 1, w.shape[1]))
+    if known.open is not None and len(known.open):
+        k, side = known.open.unit, known.open.side
+        moved = np.where(signs[k] == side, (more * side - known.open.taken) / 2, 0.0)  # true less taken weight
+        np.add.at(full.T, k, moved[:, None] * known.open.direction)
+        np.add.at(reads.T, k, (side * moved)[:, None] * known.open.direction)
+    matrix = _with_constant(np.concatenate([np.eye(len(signs)), full * signs + reads]) / 2)
+    return Known((*known.below, (full[:-1] * signs, full[-1] * signs))), units.rewritten(matrix)
+
+
+def _with_constant(matrix: np.ndarray) -> np.ndarray:
+    """[m, n] with a column for the constant, which stays what it is."""
+    return np.concatenate([matrix, np.eye(len(matrix))[:, -1:]], axis=1)
 
 
 def _without_passing(

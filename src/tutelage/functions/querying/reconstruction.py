@@ -27,10 +27,14 @@ from tutelage.functions.querying.unit_search import UnitSearchSetting
 from tutelage.networks import Network, outputs
 from tutelage.printing import printed
 
-LINES = 576
-"""Lines along which bends are looked for at most; a ninth, then a third of them are tried first."""
+LINES = 768
+"""Lines along which bends are looked for at most; a twelfth of them are tried first."""
 
 _EXACT = 1e-7  # a smaller unexplained share means that all folds are found
+_PARTS = 12  # share of the lines that is tried first
+_NEARLY = 0.1  # with a smaller unexplained share, few lines at a time are added where the rest is largest
+_TRIALS = 4_000  # fresh points on which what is found is tried after every round
+_LAST = 20_000  # the same once all seems explained
 _CHECKED = 1_500  # weights up to which each is checked for an effect
 _SEEN = 8_000  # points on which every weight should have an effect
 _FEWEST = 10_000  # queries that a limit must allow
@@ -160,6 +164,8 @@ def identify(
     most = _most(widths, depth)
     if queries is not None and queries < _FEWEST:
         raise TutelageError(f"queries must be at least {_FEWEST}, got {queries}")
+    if lines < 1:
+        raise TutelageError(f"bends are looked for along 1 line or more, not {lines}")
     asked.deadline = Deadline(seconds)
     asked.most = None if queries is None else queries - _RESERVED
     single = _measured(asked, low, high, seed)
@@ -167,25 +173,28 @@ def identify(
     about |= {"seed": seed, "noise": noise, "gradients": gradients}
     pool, asked_lines = _resumed(checkpoint, about, asked)
     draw, memory = QueryDraws(seed), Memory()
-    peeled = None
-    turns = _turns(lines, asked_lines)
-    for turn, target in enumerate(turns, start=1):
+    peeled, bad = None, np.zeros((0, asked.inputs))
+    target = max(asked_lines, lines // _PARTS, 1)
+    while True:
         try:
             if target > asked_lines:
-                start, end = _chords(asked, peeled, low, high, target - asked_lines, asked_lines, seed)
+                start, end = _chords(bad, low, high, target - asked_lines, asked_lines, seed)
                 more = look_along(asked, start, end - start)
                 pool, asked_lines = more if pool is None else pool.joined(more), target
                 _keep(checkpoint, about, pool, asked_lines, asked)
             assert pool is not None
             setting = _setting(asked, pool, low, high)
             now = peel(asked, pool, setting, draw, _enough(asked), most, seed, memory)
+            peeled, bad = _better(asked, peeled, now, low, high, _TRIALS, asked_lines, seed)
+            if not len(bad):  # all seems explained: a last look for what is rare
+                peeled, bad = _better(asked, peeled, now, low, high, _LAST, asked_lines, seed)
         except Spent:
             break
-        peeled = now if peeled is None or now.unexplained < peeled.unexplained else peeled
         if progress:
-            progress(turn / (len(turns) + 1))
-        if (peeled.unexplained <= _enough(asked) and _wide_enough(peeled, widths)) or asked.spent:
+            progress(asked_lines / (lines + 1))
+        if (not len(bad) and _wide_enough(peeled, widths)) or asked.spent or asked_lines >= lines:
             break
+        target = min(lines, asked_lines + lines // 24 + 1 if peeled.unexplained < _NEARLY else 2 * asked_lines)
     late, out = asked.deadline.passed, asked.refused
     asked.deadline, asked.most, asked.refused = Deadline(None), None, False
     if peeled is None:  # the time did not suffice to look for a single unit: the affine function that fits best
@@ -215,26 +224,30 @@ def _measured(asked: Oracle, low: np.ndarray, high: np.ndarray, seed: int) -> bo
     return error is not None
 
 
-def _turns(lines: int, done: int) -> list[int]:
-    """How many lines to have looked along in turn, those of an earlier call included.
-
-    >>> _turns(90, 0), _turns(90, 30), _turns(90, 200)
-    ([10, 30, 90], [30, 90], [200])
+def _better(
+    asked: Oracle, before: Peeled | None, now: Peeled, low, high, count: int, first: int, seed: int
+) -> tuple[Peeled, np.ndarray]:
+    """Of two reconstructions the one with the smaller largest error at fresh points, and the points [B, d] where it is
+    more than a share of that error, if the error is more than all units explain.
     """
-    if lines < 1:
-        raise TutelageError(f"bends are looked for along 1 line or more, not {lines}")
-    return sorted({max(done, lines // 9, 1), max(done, lines // 3, 1), max(done, lines)})
+    trial = sample(low, high, count, seed, f"worst {count}", first * count)
+    values = asked.values(trial)
+    peeled, rest = now, np.abs(values - outputs_of(now.layers, trial)).max(1)
+    if before is not None and before is not now:
+        other = np.abs(values - outputs_of(before.layers, trial)).max(1)
+        if other.max() < rest.max() and before.unexplained <= max(now.unexplained, _enough(asked)):
+            peeled, rest = before, other
+    if rest.max() <= 10 * _enough(asked) * max(float((values - values.mean(0)).std()), asked.rounding):
+        return peeled, trial[:0]
+    return peeled, trial[np.argsort(-rest)][: int((rest > 1e-2 * rest.max()).sum())]
 
 
-def _chords(asked: Oracle, peeled: Peeled | None, low, high, count: int, first: int, seed: int):
-    """Ends [count, d] of chords of the box; every second one starts where what was found explains the values least."""
+def _chords(bad: np.ndarray, low, high, count: int, first: int, seed: int):
+    """Ends [count, d] of chords of the box; every second one starts at a point that the units found do not explain."""
     start = sample(low, high, count, seed, "chord starts", first)
     end = sample(low, high, count, seed, "chord ends", first)
-    if peeled is not None:
-        trial = sample(low, high, 20 * count, seed, "worst", first)
-        rest = np.abs(asked.values(trial) - outputs_of(peeled.layers, trial)).max(1)
-        worst = trial[np.argsort(-rest)[: count // 2]]
-        start[: len(worst)] = worst
+    if len(bad):
+        start[::2] = np.resize(bad, (len(start[::2]), len(low)))
     return start, end
 
 

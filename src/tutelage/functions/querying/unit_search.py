@@ -1,5 +1,6 @@
 """The units of the next layer: bends along lines gathered into folds, each with the coefficients of its unit."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -10,14 +11,18 @@ from tutelage.functions.querying.known import Known, features, open_directions, 
 from tutelage.functions.querying.lines import Lines
 from tutelage.functions.querying.normals import FoldPoints, with_normals
 from tutelage.functions.querying.oracle import Oracle, Spent
-from tutelage.functions.querying.tracing import Traced, trace
+from tutelage.functions.querying.tracing import Traced, kinks, trace
 
 _MISSES = 0.005  # share of a fold that may be missed where it should be seen
+_MANY = 10  # bends beside which one that is missed does not count
 _LEAST = 3  # bends that a fold must explain
 _FIXED = 1e-6  # share of a feature vector outside what is determined at which F is not known
 _ALIKE = 1e-6  # singular values below count as zero where two pieces of a fold are compared
 _VOTES = 4  # bends that must agree on a weight
 _BATCH = 96  # starting points at most at a time
+_CHORDS = 400  # on which other points of a fold are looked for
+_CONFIRMING = 24  # such points at most
+_FIRST = 96  # starting points that no unit of an earlier round explains, tried before others
 _TOGETHER = 16  # starting points at least at a time, where folds are followed
 
 
@@ -52,6 +57,11 @@ class FoundUnits:
     def __len__(self) -> int:
         return len(self.theta)
 
+    @staticmethod
+    def none(features: int) -> "FoundUnits":
+        """No units over so many features."""
+        return FoundUnits(np.zeros((0, features)), ())
+
     def rewritten(self, matrix: np.ndarray) -> "FoundUnits":
         """The same units over new features, of which the old ones' coefficients are theta_old = matrix theta_new."""
         theta, bases = [], []
@@ -75,7 +85,11 @@ class FoundUnits:
                     break
             else:
                 kept.append((theta, basis))
-        return FoundUnits(np.array([t for t, _ in kept]).reshape(len(kept), -1), tuple(b for _, b in kept))
+        return _gathered(kept, self.theta.shape[1])
+
+    def chosen(self, some: np.ndarray) -> "FoundUnits":
+        """Some of the units: bool [K]."""
+        return FoundUnits(self.theta[some], tuple(b for b, yes in zip(self.bases, some, strict=True) if yes))
 
     @property
     def determined(self) -> np.ndarray:
@@ -92,22 +106,31 @@ def find_units(
     draw: QueryDraws,
     attempts: int,
     units: FoundUnits | None = None,
+    enough: Callable[[FoundUnits], bool] | None = None,
+    tried: np.ndarray | None = None,
+    first: np.ndarray | None = None,
 ) -> tuple[FoundUnits, np.ndarray]:
     """Units over the features of the known layers, those already there first, and the knots left unexplained.
 
     free: which knots are bends that no known unit explains, bool [K]; attempts: starting points in a row without a new
-    unit before the search ends.
+    unit before the search ends; enough: whether the units found so far suffice; tried: knots that led to nothing,
+    bool [K], to which those that were tried are added; first: knots to start from before others, bool [K].
     """
     phi = features(known, lines.points)
     found: list[Piece] = [] if units is None else list(zip(units.theta, units.bases, strict=True))
     free = free.copy()
     for theta, basis in found:
         free &= ~_own(known, lines, phi, theta, basis, setting)
-    tried = np.zeros(len(free), bool)
-    barren = 0
+    tried = np.zeros(len(free), bool) if tried is None else tried
+    first = np.zeros(len(free), bool) if first is None else first.copy()
+    followed, barren = np.zeros(len(free), bool), 0
     while barren < attempts and (free & ~tried).any():
-        start = _next_starts(lines, free & ~tried, _TOGETHER if known.layers else 1)
+        waiting = free & ~tried & first
+        urgent = waiting.any()
+        start = _next_starts(lines, waiting if urgent else free & ~tried, _TOGETHER if known.layers else 1)
         tried[start] = True
+        if urgent and (first & tried).sum() > _FIRST:
+            first[:] = False
         try:
             folds = with_normals(oracle, known, lines, start)
             doubt = partial(_doubtful, lines, phi, setting)
@@ -116,24 +139,51 @@ def find_units(
             break  # the units found so far are the answer
         before = len(found), sum(len(b) for _, b in found)
         if traced is not None:
-            _take(oracle, known, lines, phi, setting, found, free, folds, traced)
-        barren = 0 if (len(found), sum(len(b) for _, b in found)) != before else barren + len(start)
-    found = _distinct(known, lines, phi, found, setting)
-    m = phi.shape[1]
-    return FoundUnits(np.array([t for t, _ in found]).reshape(len(found), m), tuple(b for _, b in found)), free
+            _take(oracle, known, lines, phi, setting, found, free, folds, traced, draw)
+            followed[folds.knot[traced.sound]] = True
+        if (len(found), sum(len(b) for _, b in found)) != before:
+            barren = 0
+        elif not urgent:
+            barren += len(start)
+        if enough is not None and found and enough(_gathered(found, phi.shape[1])):
+            break
+    tried &= ~followed  # with more lines or more units they may be taken
+    return _gathered(_distinct(known, lines, phi, found, setting), phi.shape[1]), free
+
+
+def explained(known: Known, lines: Lines, units: FoundUnits, setting: UnitSearchSetting) -> np.ndarray:
+    """Which knots lie on the fold of one of the units: bool [K]."""
+    phi, out = features(known, lines.points), np.zeros(len(lines.points), bool)
+    for theta, basis in zip(units.theta, units.bases, strict=True):
+        out |= _own(known, lines, phi, theta, basis, setting)
+    return out
+
+
+def _gathered(found: list[Piece], features: int) -> FoundUnits:
+    return FoundUnits(np.array([t for t, _ in found]).reshape(len(found), features), tuple(b for _, b in found))
 
 
 def _take(
-    oracle, known, lines: Lines, phi, setting, found: list[Piece], free: np.ndarray, folds: FoldPoints, traced: Traced
+    oracle,
+    known,
+    lines: Lines,
+    phi,
+    setting,
+    found: list[Piece],
+    free: np.ndarray,
+    folds: FoldPoints,
+    traced: Traced,
+    draw,
 ):
     """Add the units that were followed to those found, and take their bends from those left over, both in place."""
     order = np.lexsort((folds.error, -traced.rank))
     for i in order[traced.sound[order]]:
         theta, basis = traced.theta[i], traced.basis[i][: traced.rank[i]]
         mine = _accepted(oracle, known, lines, phi, theta, basis, setting)
-        if mine is None or (mine & free).sum() < max(1, 0.5 * (mine & lines.bend).sum()):
-            continue
-        theta = _sharpened(phi[mine], theta)
+        if mine is not None:
+            if (mine & free).sum() < max(1, 0.5 * (mine & lines.bend).sum()):
+                continue
+            theta = _sharpened(phi[mine], theta)
         basis = basis if len(basis) else np.eye(len(theta))
         place = len(found)
         for j, one in enumerate(found):
@@ -141,6 +191,10 @@ def _take(
             if both is not None and _accepted(oracle, known, lines, phi, *both, setting) is not None:
                 place, (theta, basis) = j, both
                 break
+        if place == len(found) and (
+            mine is None or not confirmed(oracle, known, theta, basis, lines.points[mine], setting, draw)
+        ):
+            continue  # too few bends of its own, and no piece of a unit that has them
         free &= ~_own(known, lines, phi, theta, basis, setting)
         found[place : place + 1] = [(theta, basis)]
     for j, one in enumerate(found):
@@ -259,7 +313,62 @@ def _accepted(oracle, known, lines: Lines, phi, theta, basis, setting: UnitSearc
     through = (value[pieces] * value[pieces + 1] < 0) & clear[pieces] & clear[pieces + 1]
     hits, misses = int(mine.sum()), int(through.sum())
     least = _LEAST if len(basis) in (0, len(theta)) else 2 * _LEAST
-    return mine if hits >= least and misses <= _MISSES * (hits + misses) else None
+    # two bends between neighbouring values can go unnoticed along a line: one miss among many is no objection
+    return mine if hits >= least and misses <= max(_MISSES * (hits + misses), hits >= _MANY) else None
+
+
+def confirmed(
+    oracle: Oracle,
+    known: Known,
+    theta: np.ndarray,
+    basis: np.ndarray,
+    own: np.ndarray,
+    setting: UnitSearchSetting,
+    draw: QueryDraws,
+) -> bool:
+    """Whether a unit bends the black box at most points of its fold, as far as random chords of the box meet it.
+
+    Where many lines start from one place, a deeper unit's fold that is there in one part of the box only has many
+    bends. own: bends [P, d] of the unit, around which chords are drawn too.
+    """
+    points, slope = on_fold(known, theta, basis, own, setting, draw.generator())
+    if not len(points):
+        return True
+    direction = slope / np.linalg.norm(slope, axis=1, keepdims=True)
+    bent, _ = kinks(oracle, points, direction, np.full(len(points), 1e-3 * setting.size))
+    far = np.stack([points + side * 1e-3 * setting.size * direction for side in (-1, 1)], axis=1)
+    values = oracle.values(far.reshape(-1, points.shape[1])).reshape(len(points), 2, -1)
+    moves = np.abs(values[:, 1] - values[:, 0]).max(1) > 100 * oracle.rounding
+    return bent.sum() >= 0.5 * moves.sum()
+
+
+def on_fold(
+    known: Known,
+    theta: np.ndarray,
+    basis: np.ndarray,
+    own: np.ndarray,
+    setting: UnitSearchSetting,
+    draw: np.random.Generator,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Points [P, d] where chords of the box meet the fold of a unit, where it is determined, and its slopes there."""
+    ends = draw.uniform(setting.low, setting.high, (2, _CHORDS, len(setting.low)))
+    near = own[draw.integers(0, len(own), (2, _CHORDS // 2))]
+    ends[:, ::2] = near + 0.5 * (ends[:, ::2] - near)
+    t = np.linspace(0, 1, 17)[:, None, None]
+    along = features(known, ((1 - t) * ends[0] + t * ends[1]).reshape(-1, len(setting.low))) @ theta
+    switched = (np.diff(np.sign(along.reshape(17, -1)), axis=0) != 0) & (draw.random((16, _CHORDS)) < 0.3)
+    place, chord = (part[:_CONFIRMING] for part in np.nonzero(switched))
+    low, high = (
+        ends[0, chord] + share[:, None] * (ends[1] - ends[0])[chord] for share in (t[place, 0, 0], t[place + 1, 0, 0])
+    )
+    side = np.sign(features(known, low) @ theta)
+    for _ in range(50):
+        middle = (low + high) / 2
+        same = (np.sign(features(known, middle) @ theta) == side)[:, None]
+        low, high = np.where(same, middle, low), np.where(same, high, middle)
+    slope = slopes(known, theta, low)
+    keep = _fixed(features(known, low), basis) & (np.linalg.norm(slope, axis=1) > 1e-6 * np.linalg.norm(theta))
+    return low[keep], slope[keep]
 
 
 def _doubtful(lines: Lines, phi: np.ndarray, setting: UnitSearchSetting, theta: np.ndarray, basis: np.ndarray):
