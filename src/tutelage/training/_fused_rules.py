@@ -42,7 +42,7 @@ class Factors(NamedTuple):
     biases: np.ndarray  # [2]
 
 
-class Trained(NamedTuple):
+class MemberArrays(NamedTuple):
     """Weights of one member and what the optimiser remembers of them, flat: incoming first in m and v."""
 
     incoming: np.ndarray  # [n * input_row]
@@ -211,7 +211,7 @@ def _make_train(stamp: int):
         numbers = np.zeros(10, incoming.dtype)
         numbers[9] = -1 / shape.batch
         for member in range(first, last):
-            trained = Trained(
+            trained = MemberArrays(
                 borrowed(incoming[member]), borrowed(outgoing[member]), borrowed(m[member]), borrowed(v[member])
             )
             _train_member_by_rule(

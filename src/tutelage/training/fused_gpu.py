@@ -25,7 +25,7 @@ from tutelage.training.task import Task
 
 _SPAN = 8192  # steps of one launch when the kernel draws its rows
 _TABLE = 1 << 26  # rows of one launch when they come from a table
-_FRESH = 1 << 25  # numbers of one launch when samples are made for every step: 128 MiB, and some GiB while they are
+_FRESH = 1 << 26  # numbers of one launch when samples are made for every step: 256 MiB, and some GiB while they are
 _EPSILON = 1e-30  # the least epsilon of Adam whose reciprocal float32 can hold
 _SOURCES = ("fused_gpu_products.cu", "fused_gpu_update.cu", "fused_gpu.cu")
 

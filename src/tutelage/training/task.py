@@ -171,7 +171,17 @@ class Task:
 
     def _steps_of(self, stream: str, start: int, stop: int) -> Tensor:
         """Keys of the steps of every member's stream, members first: int64 [S * T]."""
-        return draws.substreams(draws.keys(self.seeds, stream, self.points.device), start, stop).view(-1)
+        return draws.substreams(self._stream(stream, self.seeds), start, stop).view(-1)
+
+    def _stream(self, name: str, seeds: Sequence[int]) -> Tensor:
+        """Keys of a stream, int64 [S], kept: making them from thousands of seeds takes longer than a short span."""
+        if name not in self._streams:
+            self._streams[name] = draws.keys(seeds, name, self.points.device)
+        return self._streams[name]
+
+    @cached_property
+    def _streams(self) -> dict[str, Tensor]:
+        return {}
 
     def _labelled(self, taught: Tensor, start: int, stop: int) -> Tensor:
         """Labels of what the teacher says, with noise drawn at every step: [S, T, B, C] -> the same."""
@@ -197,7 +207,7 @@ class Task:
         if self.training.sampling == "online":
             assert self.distribution is not None
             assert self.teacher is not None
-            key = draws.keys(self.point_seeds or self.seeds, "online", self.points.device)
+            key = self._stream("online", self.point_seeds or self.seeds)
             shared = self.distribution.shared
             x = self.distribution.fresh(
                 key[:1] if shared else key, start, stop, self.batch, self.points.shape[2], self.points.dtype
