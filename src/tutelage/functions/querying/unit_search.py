@@ -180,10 +180,7 @@ def _take(
     for i in order[traced.sound[order]]:
         theta, basis = traced.theta[i], traced.basis[i][: traced.rank[i]]
         mine = _accepted(oracle, known, lines, phi, theta, basis, setting)
-        if mine is not None:
-            if (mine & free).sum() < max(1, 0.5 * (mine & lines.bend).sum()):
-                continue
-            theta = _sharpened(phi[mine], theta)
+        theta = theta if mine is None else _sharpened(phi[mine], theta)
         basis = basis if len(basis) else np.eye(len(theta))
         place = len(found)
         for j, one in enumerate(found):
@@ -191,10 +188,13 @@ def _take(
             if both is not None and _accepted(oracle, known, lines, phi, *both, setting) is not None:
                 place, (theta, basis) = j, both
                 break
-        if place == len(found) and (
-            mine is None or not confirmed(oracle, known, theta, basis, lines.points[mine], setting, draw)
-        ):
-            continue  # too few bends of its own, and no piece of a unit that has them
+        if place == len(found):  # not a piece of a unit: one of its own, with bends that no other explains
+            if mine is None or (mine & free).sum() < max(1, 0.5 * mine.sum()):
+                continue
+            if not confirmed(oracle, known, theta, basis, lines.points[mine], setting, draw):
+                continue
+        elif len(basis) == len(found[place][1]):
+            continue
         free &= ~_own(known, lines, phi, theta, basis, setting)
         found[place : place + 1] = [(theta, basis)]
     for j, one in enumerate(found):
