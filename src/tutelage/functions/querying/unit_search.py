@@ -21,7 +21,8 @@ _ALIKE = 1e-6  # singular values below count as zero where two pieces of a fold 
 _VOTES = 4  # bends that must agree on a weight
 _BATCH = 96  # starting points at most at a time
 _CHORDS = 400  # on which other points of a fold are looked for
-_CONFIRMING = 24  # such points at most
+_CONFIRMING = 32  # such points at most
+_CONFIRMED = 0.9  # share of them at which the black box must bend
 _FIRST = 96  # starting points that no unit of an earlier round explains, tried before others
 _TOGETHER = 16  # starting points at least at a time, where folds are followed
 
@@ -339,7 +340,7 @@ def confirmed(
     far = np.stack([points + side * 1e-3 * setting.size * direction for side in (-1, 1)], axis=1)
     values = oracle.values(far.reshape(-1, points.shape[1])).reshape(len(points), 2, -1)
     moves = np.abs(values[:, 1] - values[:, 0]).max(1) > 100 * oracle.rounding
-    return bent.sum() >= 0.5 * moves.sum()
+    return bent.sum() >= (_CONFIRMED if oracle.noise == 0 else 0.5) * moves.sum()
 
 
 def on_fold(
