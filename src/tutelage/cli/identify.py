@@ -2,6 +2,7 @@
 
 import json
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +15,7 @@ from tutelage.cli.progress import share_shown
 from tutelage.errors import TutelageError
 from tutelage.functions import match, same_function
 from tutelage.functions.checks import in_double
+from tutelage.functions.querying.account import DETERMINED, UnitAccount, missing_units
 from tutelage.functions.querying.reconstruction import Reconstruction
 from tutelage.functions.querying.reconstruction import identify as carry_out
 from tutelage.networks import Network, outputs, read_network, save
@@ -73,7 +75,8 @@ def identify(
     took = time.perf_counter() - begin
     if out is not None:
         save(found.network, out)
-    said = _data(truth, found, out) | {"seconds": took}
+    missing = missing_units(truth, found.network, box)
+    said = _data(truth, found, missing, out) | {"seconds": took}
     if certify:
         said |= _certified(truth, found, box, seconds)
     if as_json:
@@ -118,7 +121,9 @@ def _answers(truth: Network, noise: float, gradients: bool, single: bool, seed: 
     return both if gradients else values
 
 
-def _data(truth: Network, found: Reconstruction, out: Path | None) -> dict[str, Any]:
+def _data(
+    truth: Network, found: Reconstruction, missing: tuple[UnitAccount, ...], out: Path | None
+) -> dict[str, Any]:
     same = found.network.widths == truth.widths and not found.open_signs
     return {
         "hidden": list(truth.widths[1:-1]),
@@ -132,6 +137,8 @@ def _data(truth: Network, found: Reconstruction, out: Path | None) -> dict[str, 
         "single_precision": found.single_precision,
         "lines": found.lines,
         "undecided": found.undecided,
+        "units": [asdict(one) for one in found.accounts],
+        "units_missing": [asdict(one) for one in missing],
         "notes": list(found.notes),
         "written": None if out is None else str(out),
     }
@@ -149,8 +156,19 @@ def _words(said: dict[str, Any], found: Reconstruction) -> list[str]:
     if found.single_precision:
         lines.append(f"values are in single precision: errors up to {found.noise:.2g} were allowed for")
     if "verdict" in said:
-        lines.append(f"compared on the whole box, up to {said['tolerance']:.2g}: {said['verdict']}")
+        bound = "" if said["difference"] is None else f" (difference at most {said['difference']:.2g})"
+        lines.append(f"compared on the whole box, up to {said['tolerance']:.2g}: {said['verdict']}{bound}")
     if error is not None:
         lines.append(f"largest relative error of a layer's weights, up to order and positive scale: {error:.2g}")
     lines += [f"not found: {note}" for note in found.notes]
+    lines += [
+        f"hidden layer {one.layer}, unit {one.unit} of the network found: {one.status}"
+        + (f" ({one.open_weights} weights)" if one.open_weights else "")
+        for one in found.accounts
+        if one.status != DETERMINED
+    ]
+    lines += [
+        f"hidden layer {one['layer']}, unit {one['unit']} of the stored network is not among them: {one['status']}"
+        for one in said["units_missing"]
+    ]
     return lines + ([f"written: {said['written']}"] if said["written"] else [])

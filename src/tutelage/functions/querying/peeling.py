@@ -121,7 +121,7 @@ def peel(
         best = replace(now if now.unexplained <= best.unexplained else best, left=int(free.sum()))
     open_end = best.unexplained < _HOPELESS and (best.unexplained > enough or any(best.passing))
     if open_end and not oracle.spent and parameters(best.layers) * 2 <= values.size:
-        best = _last_steps(best, points, values, setting, oracle.rounding, enough)
+        best = _last_steps(best, points, values, setting, oracle, enough)
     return best
 
 
@@ -150,9 +150,10 @@ def _meetings(known: Known, points: np.ndarray) -> np.ndarray:
     return np.concatenate(both, axis=1)
 
 
-def _last_steps(best: Peeled, points, values, setting: UnitSearchSetting, rounding: float, enough: float) -> Peeled:
+def _last_steps(best: Peeled, points, values, setting: UnitSearchSetting, oracle: Oracle, enough: float) -> Peeled:
     """All weights polished at once, and the last hidden layer oriented anew with them."""
-    layers = polished(best.layers, points, values, 0.05 * rounding)
+    rounding = oracle.rounding
+    layers = polished(best.layers, points, values, 0.05 * rounding, oracle.deadline)
     share = _share(values - outputs(layers, points), values, rounding)
     best = replace(best, layers=layers, unexplained=share)
     again = _without_passing(best, points, values, setting, rounding)

@@ -4,6 +4,7 @@ import numpy as np
 import torch
 from scipy.linalg import cho_factor, cho_solve
 
+from tutelage.functions.checks import Deadline
 from tutelage.functions.querying.known import Layer
 
 _STEPS = 25
@@ -12,17 +13,24 @@ _MOST = 6_000  # weights beyond which a network is not polished
 _CHUNK = 1_000  # points whose derivatives are held at a time
 
 
-def polished(layers: tuple[Layer, ...], points: np.ndarray, values: np.ndarray, floor: float) -> tuple[Layer, ...]:
+def polished(
+    layers: tuple[Layer, ...],
+    points: np.ndarray,
+    values: np.ndarray,
+    floor: float,
+    deadline: Deadline | None = None,
+) -> tuple[Layer, ...]:
     """Layers that fit values [N, C] at points [N, d] at least as well; steps that do not help are not taken.
 
     The scale of every unit is free, so the step of least length is taken. floor: the root mean square error at which
-    nothing is left to gain. Networks with more than 6,000 weights are returned as they are.
+    nothing is left to gain. Networks with more than 6,000 weights are returned as they are. deadline: no step begins
+    after it.
     """
     best, error, damping = layers, _error(layers, points, values), 0.0
     if parameters(layers) > _MOST:
         return best
     for _ in range(_STEPS):
-        if error <= floor**2 * values.size:
+        if error <= floor**2 * values.size or (deadline is not None and deadline.passed):
             break
         trial = _moved(best, _step(best, points, values, damping))
         now = _error(trial, points, values)
@@ -60,13 +68,18 @@ def _step(layers: tuple[Layer, ...], points: np.ndarray, values: np.ndarray, dam
     return cho_solve(cho_factor(square, overwrite_a=True, check_finite=False), right / scale) / scale
 
 
-def undetermined(layers: tuple[Layer, ...], points: np.ndarray) -> int:
-    """How many weights values at these points leave open, to first order, beyond the free scale of hidden units."""
-    jacobian = _linearised(layers, points, outputs(layers, points))[1]
-    size = np.linalg.norm(jacobian, axis=0)
-    s = np.linalg.svd(jacobian / np.where(size > 0, size, 1.0), compute_uv=False)
-    hidden = sum(len(b) for _, b in layers[:-1])
-    return max(0, jacobian.shape[1] - int((s > 1e-9 * s[0]).sum()) - hidden)
+def effects(layers: tuple[Layer, ...], points: np.ndarray) -> list[np.ndarray]:
+    """Which weights and biases (last row) move the outputs at one of the points: bool [in + 1, out] per layer."""
+    size = np.zeros(parameters(layers))
+    for i in range(0, len(points), _CHUNK):
+        part = points[i : i + _CHUNK]
+        size = np.maximum(size, np.abs(_linearised(layers, part, outputs(layers, part))[1]).max(0))
+    out, at = [], 0
+    for w, b in layers:
+        some = size[at : at + w.size + b.size].reshape(len(w) + 1, len(b))
+        out.append(some > 0)
+        at += w.size + b.size
+    return out
 
 
 def least_squares(matrix: np.ndarray, right: np.ndarray, rcond: float = 1e-11) -> np.ndarray:

@@ -17,12 +17,13 @@ from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
 from tutelage.functions.checks import Deadline, as_network, in_double
 from tutelage.functions.querying._stream import QueryDraws
+from tutelage.functions.querying.account import IN_PART, UnitAccount, accounts
 from tutelage.functions.querying.known import Layer
 from tutelage.functions.querying.lines import Lines, look_along, no_lines, sample
 from tutelage.functions.querying.oracle import Oracle, Spent, single_precision
 from tutelage.functions.querying.peeling import Memory, Peeled, peel
 from tutelage.functions.querying.polish import outputs as outputs_of
-from tutelage.functions.querying.polish import polished, undetermined
+from tutelage.functions.querying.polish import polished
 from tutelage.functions.querying.unit_search import UnitSearchSetting
 from tutelage.networks import Network, outputs
 from tutelage.printing import printed
@@ -35,8 +36,6 @@ _PARTS = 12  # share of the lines that is tried first
 _NEARLY = 0.1  # with a smaller unexplained share, few lines at a time are added where the rest is largest
 _TRIALS = 4_000  # fresh points on which what is found is tried after every round
 _LAST = 20_000  # the same once all seems explained
-_CHECKED = 1_500  # weights up to which each is checked for an effect
-_SEEN = 8_000  # points on which every weight should have an effect
 _FEWEST = 10_000  # queries that a limit must allow
 _RESERVED = 6_000  # of a limit, for what is asked after the search
 _DEEPEST = 8  # hidden layers looked for by default
@@ -75,6 +74,9 @@ class Reconstruction:
         Bound on the error of a value that was used: the one given, or the one measured in single precision.
     single_precision
         Whether the values were found to be in single precision.
+    accounts
+        One record per hidden unit of the network: layer (from 1), unit (from 0), status, and how many of its weights
+        show no effect in the box; empty where a time limit left no time for it.
     """
 
     network: Network
@@ -90,6 +92,7 @@ class Reconstruction:
     undecided: bool = False
     noise: float = 0.0
     single_precision: bool = False
+    accounts: tuple[UnitAccount, ...] = ()
 
     @property
     def complete(self) -> bool:
@@ -195,13 +198,23 @@ def identify(
         if (not len(bad) and _wide_enough(peeled, widths)) or asked.spent or asked_lines >= lines:
             break
         target = min(lines, asked_lines + lines // 24 + 1 if peeled.unexplained < _NEARLY else 2 * asked_lines)
-    late, out = asked.deadline.passed, asked.refused
+    deadline = asked.deadline
+    late, out = deadline.passed, asked.refused
     asked.deadline, asked.most, asked.refused = Deadline(None), None, False
     if peeled is None:  # the time did not suffice to look for a single unit: the affine function that fits best
         none = no_lines(asked)
         peeled = peel(asked, none, _setting(asked, none, low, high), draw, _enough(asked), 0, seed)
     found = _finished(
-        asked, peeled, 0 if pool is None else int(pool.bend.sum()), low, high, asked_lines, seed, widths, late, queries
+        asked,
+        peeled,
+        0 if pool is None else int(pool.bend.sum()),
+        low,
+        high,
+        asked_lines,
+        seed,
+        widths,
+        deadline,
+        queries,
     )
     found = replace(found, noise=asked.noise, single_precision=single)
     if (late or out) and found.unexplained > 10 * _enough(asked):
@@ -319,34 +332,51 @@ def _wide_enough(peeled: Peeled, widths: tuple[int, ...] | None) -> bool:
 
 
 def _finished(
-    asked, peeled: Peeled, folds: int, low, high, lines: int, seed: int, widths, late: bool, queries: int | None
+    asked,
+    peeled: Peeled,
+    folds: int,
+    low,
+    high,
+    lines: int,
+    seed: int,
+    widths,
+    deadline: Deadline,
+    queries: int | None,
 ) -> Reconstruction:
-    """The network after its last steps, checked on fresh points; late: whether to leave out what can take long."""
+    """The network after its last steps, checked on fresh points; after the deadline what can take long is left out."""
     size = sum(w.size + b.size for w, b in peeled.layers)
     left = 20_000 if queries is None else max(queries - asked.queries, 1)
     points = sample(low, high, min(left, max(1_000, 4 * size // asked.outputs + 100), 20_000), seed, "polish")
     half = max(1, len(points) // 5)
     values = asked.values(points)
     layers = peeled.layers
-    if peeled.unexplained <= 100 * _enough(asked) and not late:
-        layers = polished(layers, points[half:], values[half:], 0.05 * asked.rounding)
+    if peeled.unexplained <= 100 * _enough(asked):
+        layers = polished(layers, points[half:], values[half:], 0.05 * asked.rounding, deadline)
     rest = values[:half] - outputs_of(layers, points[:half])
     spread = max(float((values - values.mean(0)).std()), asked.rounding, 1e-300)
     unexplained = float(np.sqrt(np.square(rest).mean())) / spread
     units = tuple(w.shape[1] - p for (w, _), p in zip(layers[:-1], peeled.passing, strict=True))
     unplaced = peeled.left / max(1, folds)
     notes = _notes(unexplained, _enough(asked), units, peeled, widths)
-    if (
-        not late
-        and size <= _CHECKED
-        and not any(peeled.passing)
-        and (count := undetermined(layers, sample(low, high, _SEEN, seed, "seen")))
-    ):
-        notes += (f"{count} weights of the units found have no effect seen on {_SEEN} points, and may be wrong",)
+    units_known = () if deadline.passed else accounts(layers, peeled.passing, low, high, seed)
+    open_units = [one for one in units_known if one.status == IN_PART]
+    if open_units:
+        count = sum(one.open_weights or 0 for one in open_units)
+        notes += (f"{count} weights of {len(open_units)} units have no effect seen in the box, and may be wrong",)
     largest = float(np.abs(rest).max())
     network = _network(layers)
     return Reconstruction(
-        network, units, peeled.passing, peeled.open_signs, unexplained, largest, unplaced, asked.queries, lines, notes
+        network,
+        units,
+        peeled.passing,
+        peeled.open_signs,
+        unexplained,
+        largest,
+        unplaced,
+        asked.queries,
+        lines,
+        notes,
+        accounts=units_known,
     )
 
 

@@ -21,7 +21,8 @@ _ALIKE = 1e-6  # singular values below count as zero where two pieces of a fold 
 _VOTES = 4  # bends that must agree on a weight
 _BATCH = 96  # starting points at most at a time
 _CHORDS = 400  # on which other points of a fold are looked for
-_CONFIRMING = 24  # such points at most
+_CONFIRMING = 32  # such points at most
+_CONFIRMED = 0.9  # share of them at which the black box must bend
 _FIRST = 96  # starting points that no unit of an earlier round explains, tried before others
 _TOGETHER = 16  # starting points at least at a time, where folds are followed
 
@@ -180,10 +181,7 @@ def _take(
     for i in order[traced.sound[order]]:
         theta, basis = traced.theta[i], traced.basis[i][: traced.rank[i]]
         mine = _accepted(oracle, known, lines, phi, theta, basis, setting)
-        if mine is not None:
-            if (mine & free).sum() < max(1, 0.5 * (mine & lines.bend).sum()):
-                continue
-            theta = _sharpened(phi[mine], theta)
+        theta = theta if mine is None else _sharpened(phi[mine], theta)
         basis = basis if len(basis) else np.eye(len(theta))
         place = len(found)
         for j, one in enumerate(found):
@@ -191,10 +189,13 @@ def _take(
             if both is not None and _accepted(oracle, known, lines, phi, *both, setting) is not None:
                 place, (theta, basis) = j, both
                 break
-        if place == len(found) and (
-            mine is None or not confirmed(oracle, known, theta, basis, lines.points[mine], setting, draw)
-        ):
-            continue  # too few bends of its own, and no piece of a unit that has them
+        if place == len(found):  # not a piece of a unit: one of its own, with bends that no other explains
+            if mine is None or (mine & free).sum() < max(1, 0.5 * mine.sum()):
+                continue
+            if not confirmed(oracle, known, theta, basis, lines.points[mine], setting, draw):
+                continue
+        elif len(basis) == len(found[place][1]):
+            continue
         free &= ~_own(known, lines, phi, theta, basis, setting)
         found[place : place + 1] = [(theta, basis)]
     for j, one in enumerate(found):
@@ -339,7 +340,7 @@ def confirmed(
     far = np.stack([points + side * 1e-3 * setting.size * direction for side in (-1, 1)], axis=1)
     values = oracle.values(far.reshape(-1, points.shape[1])).reshape(len(points), 2, -1)
     moves = np.abs(values[:, 1] - values[:, 0]).max(1) > 100 * oracle.rounding
-    return bent.sum() >= 0.5 * moves.sum()
+    return bent.sum() >= (_CONFIRMED if oracle.noise == 0 else 0.5) * moves.sum()
 
 
 def on_fold(
