@@ -121,9 +121,7 @@ def _answers(truth: Network, noise: float, gradients: bool, single: bool, seed: 
     return both if gradients else values
 
 
-def _data(
-    truth: Network, found: Reconstruction, missing: tuple[UnitAccount, ...], out: Path | None
-) -> dict[str, Any]:
+def _data(truth: Network, found: Reconstruction, missing: tuple[UnitAccount, ...], out: Path | None) -> dict[str, Any]:
     same = found.network.widths == truth.widths and not found.open_signs
     return {
         "hidden": list(truth.widths[1:-1]),

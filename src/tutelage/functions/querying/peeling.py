@@ -113,10 +113,7 @@ def peel(
             break
         if not found:
             break
-        try:
-            points, values = _covered(oracle, known, points, values, setting, seed)
-        except Spent:
-            break
+        points, values = _covered(oracle, known, points, values, setting, seed)
         now = _with_output(known, state, points, values, setting, oracle.rounding)
         best = replace(now if now.unexplained <= best.unexplained else best, left=int(free.sum()))
     open_end = best.unexplained < _HOPELESS and (best.unexplained > enough or any(best.passing))
@@ -134,9 +131,11 @@ def _covered(oracle: Oracle, known: Known, points, values, setting: UnitSearchSe
     wanted = seen.sum(0) < _COVERED
     order = np.cumsum(rare & wanted, axis=0, dtype=np.int32)
     some = (rare & wanted & (order <= _COVERED - seen.sum(0))).any(1)
-    if not some.any():
+    try:
+        more = oracle.values(trial[some])
+    except Spent:
         return points, values
-    return np.concatenate([points, trial[some]]), np.concatenate([values, oracle.values(trial[some])])
+    return np.concatenate([points, trial[some]]), np.concatenate([values, more])
 
 
 def _meetings(known: Known, points: np.ndarray) -> np.ndarray:

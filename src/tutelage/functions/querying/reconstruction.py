@@ -188,9 +188,13 @@ def identify(
             assert pool is not None
             setting = _setting(asked, pool, low, high)
             now = peel(asked, pool, setting, draw, _enough(asked), most, seed, memory)
-            peeled, bad = _better(asked, peeled, now, low, high, _TRIALS, asked_lines, seed)
+            if peeled is None or now.unexplained < peeled.unexplained:
+                peeled, before = now, peeled  # stays if no time is left to compare
+            else:
+                before = now
+            peeled, bad = _better(asked, before, peeled, low, high, _TRIALS, asked_lines, seed)
             if not len(bad):  # all seems explained: a last look for what is rare
-                peeled, bad = _better(asked, peeled, now, low, high, _LAST, asked_lines, seed)
+                peeled, bad = _better(asked, before, peeled, low, high, _LAST, asked_lines, seed)
         except Spent:
             break
         if progress:
@@ -248,7 +252,7 @@ def _better(
     peeled, rest = now, np.abs(values - outputs_of(now.layers, trial)).max(1)
     if before is not None and before is not now:
         other = np.abs(values - outputs_of(before.layers, trial)).max(1)
-        if other.max() < rest.max() and before.unexplained <= max(now.unexplained, _enough(asked)):
+        if other.max() < rest.max():
             peeled, rest = before, other
     if rest.max() <= 10 * _enough(asked) * max(float((values - values.mean(0)).std()), asked.rounding):
         return peeled, trial[:0]

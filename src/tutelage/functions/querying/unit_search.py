@@ -119,7 +119,7 @@ def find_units(
     """
     phi = features(known, lines.points)
     found: list[Piece] = [] if units is None else list(zip(units.theta, units.bases, strict=True))
-    free = free.copy()
+    bends, free = free.copy(), free.copy()
     for theta, basis in found:
         free &= ~_own(known, lines, phi, theta, basis, setting)
     tried = np.zeros(len(free), bool) if tried is None else tried
@@ -149,7 +149,12 @@ def find_units(
         if enough is not None and found and enough(_gathered(found, phi.shape[1])):
             break
     tried &= ~followed  # with more lines or more units they may be taken
-    return _gathered(_distinct(known, lines, phi, found, setting), phi.shape[1]), free
+    kept = _distinct(known, lines, phi, found, setting)
+    if len(kept) < len(found):  # the bends of those left out are for deeper layers
+        for theta, basis in kept:
+            bends &= ~_own(known, lines, phi, theta, basis, setting)
+        free = bends
+    return _gathered(kept, phi.shape[1]), free
 
 
 def explained(known: Known, lines: Lines, units: FoundUnits, setting: UnitSearchSetting) -> np.ndarray:
@@ -212,10 +217,19 @@ def _distinct(
     own = [_own(known, lines, phi, *one, setting) for one in found]
     claimed, kept = np.zeros(len(phi), bool), []
     for i in sorted(range(len(found)), key=lambda i: (-len(found[i][1]), -int(own[i].sum()))):
+        if any(parallel(found[i], found[j]) for j in kept):
+            continue  # a deeper unit that sees no other unit of this layer
         if (own[i] & ~claimed).sum() >= max(_LEAST, 0.3 * own[i].sum()):
             kept.append(i)
             claimed |= own[i]
     return [found[i] for i in sorted(kept)]
+
+
+def parallel(one: Piece, other: Piece) -> bool:
+    """Whether two units with all coefficients known differ in their biases alone."""
+    a, b = one[0][:-1], other[0][:-1]
+    both = len(one[1]) == len(other[1]) == len(one[0])
+    return both and abs(a @ b) > (1 - 1e-12) * np.linalg.norm(a) * np.linalg.norm(b)
 
 
 def merged(theta: np.ndarray, basis: np.ndarray, other: np.ndarray, more: np.ndarray) -> Piece | None:
