@@ -17,6 +17,7 @@ import time
 
 import torch
 
+import gpu_rules
 from tutelage import draws
 from tutelage.networks import Network, outputs
 from tutelage.training import Task, Training
@@ -349,6 +350,8 @@ def main():
         check(checks)
     for check in (check_precision, check_remainders):
         check(checks, options.quick)
+    for name, difference in gpu_rules.differences().items():
+        checks.add(f"fused-gpu, {name}: 40 steps against stacked in float32", difference, gpu_rules.ERROR)
     report = {
         "device": torch.cuda.get_device_name(),
         "torch": torch.__version__,
@@ -358,6 +361,7 @@ def main():
         "checks": checks.results,
         "check_seconds": time.time() - begin,
         "times": time_engines(options.quick),
+        "rules": gpu_rules.measured(options.quick),
         "sweep_seconds": None if options.quick else time_sweep(),
     }
     if options.out:

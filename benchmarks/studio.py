@@ -1,24 +1,27 @@
 """Frames per second, lag, dropped frames, memory and training speed of the live page, measured in Chromium.
 
-    python benchmarks/studio.py [--seconds 10] [--json FILE] [--no-browser] [--memory-seconds 600] [--connections 20]
+    python benchmarks/studio.py [--seconds 10] [--json FILE] [--memory-seconds 600] [--connections 20]
 
-Starts ``tutelage studio`` as a process of its own, opens the page in Chromium (playwright, Debian's chromium or
-playwright's own) at the speed "as fast as it can", and counts. The same training without a page is measured before, in
-this process. Lag is the time from a click on Pause until the page says that it stands still.
+Starts ``tutelage studio`` as a process of its own, opens the page in Chromium (:mod:`chromium`) at the speed "as fast
+as it can", and counts the frames that are drawn. The same training without a page is measured before and after, in this
+process, and the faster one counts: ``share`` is the speed beside the page over that speed. ``share_received`` is the
+same for a client that receives every frame and draws none, which leaves Chromium's work out. Lag is the time from Pause
+until the page says that it stands still.
 """
 
 import argparse
 import json
 import os
 import re
-import shutil
 import statistics
 import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from chromium import Chromium
 from provenance import provenance
 
 CASES = {
@@ -66,68 +69,117 @@ def fragment(settings: dict) -> str:
     return f"#scene=specialisation&settings={quote(json.dumps(settings | LONG))}"
 
 
-def wait(page, condition: str) -> None:
-    while not page.evaluate(f"(() => !!({condition}))()"):
-        page.wait_for_timeout(5)
-
-
-def watched(page, address: str, settings: dict, seconds: float) -> dict:
+def watched(tab: Chromium, address: str, settings: dict, seconds: float) -> dict:
     """What a page in Chromium sees of a course that runs as fast as it can."""
-    page.goto("about:blank")
-    page.goto(address + fragment(settings))
-    wait(page, "window.studio && studio.frame")
-    page.select_option("#speed", "0")
-    page.keyboard.press("Space")
-    page.wait_for_timeout(1500)
+    tab.open(address + fragment(settings))
+    tab.wait("window.studio && studio.frame")
+    tab.evaluate("speed.value = '0'; speed.onchange(); play.click()")
+    time.sleep(2)
     look = "[studio.frames, studio.frame.time, performance.now()]"
-    before = page.evaluate(look)
-    page.wait_for_timeout(int(1000 * seconds))
-    after = page.evaluate(look)
-    took = (after[2] - before[2]) / 1000
-    lags = []
+    before, busy = tab.evaluate(look), tab.seconds()
+    time.sleep(seconds)
+    after, busy = tab.evaluate(look), tab.seconds() - busy
+    took, lags = (after[2] - before[2]) / 1000, []
     for _ in range(5):
         begin = time.perf_counter()
-        page.click("#play")
-        wait(page, "!studio.playing")
+        tab.evaluate("play.click()")
+        tab.wait("!studio.playing", 0.005)
         lags.append(time.perf_counter() - begin)
-        dropped = page.evaluate("studio.dropped")
-        page.click("#play")
-        wait(page, "studio.playing")
-    page.click("#play")
+        dropped = tab.evaluate("studio.dropped")
+        tab.evaluate("play.click()")
+        tab.wait("studio.playing", 0.005)
+    tab.evaluate("play.click()")
     return {
         "frames_per_second": round((after[0] - before[0]) / took, 1),
         "steps_per_second": round((after[1] - before[1]) / took),
+        "chromium_cores": round(busy / took, 2),
         "pause_lag_ms": round(1000 * statistics.median(lags)),
         "dropped": dropped,
     }
 
 
-def many(address: str, connections: int, seconds: float) -> dict:
-    """Frames per second of every one of many connections without a browser, all training at once."""
+def follow(address: str, settings: dict, seconds: float) -> dict:
+    """Frames and steps per second of a connection that receives frames and draws none."""
     from websockets.sync.client import connect
 
     home, token = re.match(r"(http://[^/]+)/\?token=([^#]+)", address).groups()  # type: ignore[union-attr]
-    counts = [0] * connections
+    live = home.replace("http", "ws") + f"/live?token={token}"
+    with connect(live, origin=home, max_size=None, compression=None) as socket:
+        opened = {"do": "open", "scene": "specialisation", "settings": settings | LONG, "number": 1}
+        socket.send(json.dumps(opened))
+        socket.send(json.dumps({"do": "play", "speed": 0}))
 
-    def follow(i: int) -> None:
-        live = home.replace("http", "ws") + f"/live?token={token}"
-        with connect(live, origin=home, max_size=None, compression=None) as socket:
-            opened = {"do": "open", "scene": "specialisation", "settings": LONG | {"seed": 100 * i}, "number": 1}
-            socket.send(json.dumps(opened))
-            socket.send(json.dumps({"do": "play", "speed": 0}))
-            end = time.monotonic() + seconds
-            while time.monotonic() < end:
-                if isinstance(socket.recv(timeout=60), bytes):
-                    counts[i] += 1
+        def frames(end: float) -> tuple[int, float]:
+            """How many came until then, and the step of the last."""
+            count, step = 0, 0.0
+            while time.monotonic() < end or not step:
+                message = socket.recv(timeout=60)
+                if isinstance(message, bytes):
                     socket.send(json.dumps({"do": "drawn"}))
+                    header = json.loads(message[16 : 16 + int.from_bytes(message[12:16], "little")])
+                    if header["kind"] == "frame":
+                        count, step = count + 1, header["time"]
+            return count, step
 
-    threads = [threading.Thread(target=follow, args=(i,)) for i in range(connections)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    rates = sorted(count / seconds for count in counts)
-    return {"connections": connections, "slowest": round(rates[0], 1), "median": round(statistics.median(rates), 1)}
+        _, before = frames(time.monotonic() + 2)
+        begin = time.monotonic()
+        count, after = frames(begin + seconds)
+        took = time.monotonic() - begin
+    return {"frames_per_second": count / took, "steps_per_second": (after - before) / took}
+
+
+def compared(tab: Chromium, address: str, settings: dict, seconds: float) -> dict:
+    """A course with a page, with a client that draws nothing, and without either."""
+    before = headless(settings, seconds / 2)
+    seen = watched(tab, address, settings, seconds)
+    tab.open("about:blank")
+    received = follow(address, settings, seconds)
+    alone = max(before, headless(settings, seconds / 2))
+    return seen | {
+        "headless_steps_per_second": round(alone),
+        "share": round(seen["steps_per_second"] / alone, 2),
+        "frames_per_second_received": round(received["frames_per_second"], 1),
+        "share_received": round(received["steps_per_second"] / alone, 2),
+    }
+
+
+def many(address: str, connections: int, seconds: float) -> dict:
+    """Frames per second of every one of many connections without a browser, all training at once."""
+    with ThreadPoolExecutor(connections) as pool:
+        found = list(pool.map(lambda i: follow(address, {"seed": 100 * i}, seconds), range(connections)))
+    rates = sorted(one["frames_per_second"] for one in found)
+    steps = sum(one["steps_per_second"] for one in found)
+    median = round(statistics.median(rates), 1)
+    return {"connections": connections, "slowest": round(rates[0], 1), "median": median, "steps_of_all": round(steps)}
+
+
+def first_frame(tab: Chromium) -> tuple[subprocess.Popen, str, dict]:
+    """The server, its address, and the times until the address, the first answer and the first frame.
+
+    The first answer, a list of the scenes, needs all imports and little else; the page asks for it before they are
+    done. What comes after it is the time after import.
+    """
+    begin = time.perf_counter()
+    server, address, started = start()
+    tab.open(address)
+    tab.wait("window.studio && studio.frame", 0.02)
+    shown = time.perf_counter() - begin
+    scenes = "performance.getEntriesByType('resource').find((r) => r.name.includes('/scenes')).responseStart"
+    after = tab.evaluate(f"performance.now() - {scenes}") / 1000
+    times = {"address": started, "first_frame": shown, "after_import": after}
+    return server, address, {f"seconds_{name}": round(value, 2) for name, value in times.items()}
+
+
+def sizes(tab: Chromium, server: subprocess.Popen, address: str, seconds: float) -> dict:
+    """Memory of the server over a long time."""
+    watched(tab, address, CASES["64 students x 100 units"], 1)
+    tab.evaluate("play.click()")
+    tab.wait("studio.playing")
+    found, before = [], tab.evaluate("studio.frame.time")
+    for _ in range(10):
+        time.sleep(seconds / 10)
+        found.append(round(memory(server)))
+    return {"memory_mib": found, "steps_meanwhile": round(tab.evaluate("studio.frame.time") - before)}
 
 
 def main() -> None:
@@ -137,44 +189,20 @@ def main() -> None:
     parser.add_argument("--connections", type=int, default=20)
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
-    alone = {name: headless(settings, given.seconds) for name, settings in CASES.items()}
-    server, address, started = start()
-    found: dict = {
-        "provenance": provenance(),
-        "seconds_to_address": round(started, 2),
-        "cores": os.cpu_count(),
-        "load": os.getloadavg()[0],
-    }
-    try:
-        from playwright.sync_api import sync_playwright
-
-        with sync_playwright() as playwright:
-            chromium = shutil.which("chromium") or shutil.which("google-chrome")
-            browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-            page = browser.new_page(viewport={"width": 1280, "height": 720})
-            begin = time.perf_counter()
-            page.goto(address)
-            wait(page, "window.studio && studio.frame")
-            found["seconds_to_first_frame"] = round(started + time.perf_counter() - begin, 2)
+    found: dict = {"provenance": provenance(), "cores": os.cpu_count(), "load": round(os.getloadavg()[0], 2)}
+    with Chromium() as tab:
+        server, address, times = first_frame(tab)
+        found |= times
+        try:
             for name, settings in CASES.items():
-                seen = watched(page, address, settings, given.seconds)
-                share = seen["steps_per_second"] / alone[name]
-                found[name] = seen | {"headless_steps_per_second": round(alone[name]), "share": round(share, 2)}
+                found[name] = compared(tab, address, settings, given.seconds)
                 print(name, found[name], flush=True)
             if given.memory_seconds:
-                watched(page, address, CASES["64 students x 100 units"], 1)
-                page.click("#play")
-                wait(page, "studio.playing")
-                sizes, before = [], page.evaluate("studio.frame.time")
-                for _ in range(10):
-                    page.wait_for_timeout(int(100 * given.memory_seconds))
-                    sizes.append(round(memory(server)))
-                found["memory_mib"] = sizes
-                found["steps_meanwhile"] = round(page.evaluate("studio.frame.time") - before)
-            browser.close()
-        found["many"] = many(address, given.connections, given.seconds)
-    finally:
-        server.terminate()
+                found |= sizes(tab, server, address, given.memory_seconds)
+            tab.open("about:blank")
+            found["many"] = many(address, given.connections, given.seconds)
+        finally:
+            server.terminate()
     print(json.dumps(found, indent=1))
     if given.json:
         given.json.write_text(json.dumps(found, indent=1) + "\n")

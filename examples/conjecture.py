@@ -2,8 +2,8 @@
 Determinants of students in the plane
 =====================================
 
-Can several students stand still away from one teacher? Zhu et al. 2021's determinant condition, by proof and by
-search.
+Can several students stand still away from one teacher? Zhu et al. 2021's determinant condition, by theorem, by search
+and by a proof on boxes.
 """
 
 import math
@@ -15,6 +15,7 @@ from tutelage.alignment.conjecture_search import climb, random_search
 from tutelage.alignment.determinants import signs
 from tutelage.alignment.interval_proof import prove
 from tutelage.alignment.proof_checker import check
+from tutelage.alignment.relu_theorem import covariance_bounds
 
 # Is a kernel an angular distance function? A negative Fourier coefficient says no, and which test function shows it.
 for kernel in (named("relu"), from_formula(lambda t: math.pi - t - 0.5 * np.cos(2 * t), "bent", variation=8.0)):
@@ -26,12 +27,15 @@ found = signs(np.array([[1.0, 3.0, 5.0], [0.5, 1.0, 4.0], [1.0, 1.0, 4.0]]))
 for row, degenerate in zip(found.each.tolist(), found.degenerate.tolist(), strict=True):
     print("signs of det M_i:", "degenerate" if degenerate else row)
 
+# Why: given the teacher's two neighbours, its covariance with any other student is negative. These are bounds of it.
+print("bounds:", covariance_bounds(np.array([[1.0, 2.0, 3.0, 5.0], [0.1, 0.2, 0.3, 0.4]])).round(7).tolist())
+
 # No counterexample at random; uphill, the best set is still proved to be negative.
 for m in (3, 6, 9):
     tried, top = random_search(m, 20_000), climb(m, starts=32, steps=100)
     print(f"m = {m}: {len(tried.positive)} of {tried.sets} positive; highest min rho {top.value:.2g}, ", end="")
     print("proved negative" if top.proved_negative else "open")
 
-# For three students a proof on boxes, away from coincident angles, and a checker that shares no arithmetic with it.
+# For three students a proof on boxes, independent of the theorem, and a checker that shares no arithmetic with it.
 proof = prove(margin=4, finest=8)
 print(f"proved on {100 * proof.share:.1f} % of all ordered angle sets, confirmed: {check(proof).valid}")

@@ -5,12 +5,15 @@ of threads waits for its slowest member: on a busy machine up to a hundred times
 compiled loops hand each thread whole members, and wait once.
 """
 
+import os
+import sys
 import threading
 from functools import lru_cache
 
 import torch
 
 _here = threading.local()
+_PRIORITY = 2  # of threads that give way; 0 is that of the others
 
 
 @lru_cache(maxsize=1)
@@ -23,6 +26,18 @@ def single_threaded() -> None:
     """From now on torch's operations of this thread take one thread; compiled loops share as many as before."""
     _here.loops = _cores()
     torch.set_num_threads(1)
+
+
+def one_thread() -> None:
+    """From now on both torch's operations and compiled loops of this thread take one thread."""
+    _here.loops = 1
+    torch.set_num_threads(1)
+
+
+def give_way() -> None:
+    """From now on this thread, and those that it starts, give way to other threads that want a core; on Linux alone."""
+    if sys.platform == "linux":  # elsewhere only whole processes have a priority
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _PRIORITY)
 
 
 def loop_threads() -> int:

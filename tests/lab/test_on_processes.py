@@ -14,7 +14,7 @@ import torch
 
 from tutelage import TutelageError
 from tutelage.lab import Store, TeacherStudent, execute, schedule
-from tutelage.lab.on_processes import processes
+from tutelage.lab.on_processes import processes, threads_each
 
 
 def several(values, steps=30):
@@ -57,11 +57,19 @@ def test_results_computed_by_processes_that_are_killed_are_those_computed_here(v
         stop.set()
         killer.join()
     assert killed
-    with threads(max(1, (os.cpu_count() or 1) // 2)):  # as many as each of the two workers had
+    with threads(threads_each(2)):
         local = execute(experiments, Store(tmp_path / "local"), engine="stacked")
     assert [p.report.steps for p in away] == [p.report.steps for p in local]
     assert numbers(away) == numbers(local)
     assert not list((tmp_path / "away").glob("[!.]*.part"))
+
+
+@pytest.mark.parametrize(("said", "each"), [("", 4), ("2", 2), ("16", 4), ("0", 4), ("many", 4)])
+def test_workers_share_the_cores_and_heed_the_number_of_threads(monkeypatch, said, each):
+    monkeypatch.setattr("tutelage.lab.on_processes._cores", lambda: 12)
+    monkeypatch.setenv("OMP_NUM_THREADS", said)
+    assert threads_each(3) == each
+    assert threads_each(20) == 1
 
 
 def _is_worker(number, parent):

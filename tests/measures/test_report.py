@@ -28,6 +28,23 @@ def test_measuring_while_training_equals_measuring_afterwards(problem):
         np.testing.assert_array_equal(value, recorder.report()[name])
 
 
+def test_values_that_wait_on_a_gpu_are_the_same_when_collected(problem, monkeypatch):
+    p, collect = problem(), Recorder._collect
+    at_once, later = Recorder(p.teacher, p.inputs), Recorder(p.teacher, p.inputs)
+    steps = [3, 4, 9]
+    for step in steps:
+        at_once.record(step, p.students, torch.tensor([-1, 4, -1]))
+    with monkeypatch.context() as held:
+        held.setattr(Recorder, "_collect", lambda self: None)
+        for step in steps:
+            later.record(step, p.students, torch.tensor([-1, 4, -1]))
+    assert len(later._waiting) == len(steps)
+    collect(later)
+    for name, value in at_once.report().values.items():
+        np.testing.assert_array_equal(value, later.report()[name])
+    assert np.isnan(later.report()["evaluate_loss"][1:, 1]).all()
+
+
 def test_diverged_members_are_blank_from_their_step_on_and_only_they(problem):
     p = problem()
     run = tt.train(p.teacher, p.students, p.inputs, steps=300, record=[1, 200], learning_rate=(0.01, 30.0, 0.01))

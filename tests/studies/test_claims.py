@@ -143,6 +143,22 @@ class TestSaturated:
         assert judged.verdict == "saturated"
 
 
+class TestBounded:
+    """A statistic known between two numbers: the worse decides whether it holds, the better whether it fails."""
+
+    worse = np.array([0.3, 0.32, 0.29, 0.31])
+
+    def test_fails_only_if_the_better_end_fails(self):
+        assert verdict(Measured(self.worse), "< 0.1").verdict == "fails"
+        assert verdict(Measured(self.worse, at_best=self.worse - 0.1), "< 0.1").verdict == "fails"
+        assert verdict(Measured(self.worse, at_best=self.worse - 0.28), "< 0.1").verdict == "undecided"
+        assert verdict(Measured(self.worse, at_best=np.zeros(4)), "< 0.1").verdict == "undecided"
+
+    def test_holds_only_if_the_worse_end_holds(self):
+        assert verdict(Measured(self.worse, at_best=np.zeros(4)), "< 0.4").verdict == "holds"
+        assert verdict(Measured(self.worse, at_best=np.zeros(4)), "< 0.31").verdict == "undecided"
+
+
 class TestVacuous:
     def test_a_bound_that_the_worst_value_meets_says_nothing(self):
         values = np.linspace(-9, -8, 10)

@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 
 from tutelage import TutelageError
@@ -18,11 +19,16 @@ def test_the_same_link_gives_the_same_file(form):
     assert first == second
 
 
-def test_the_yaml_of_a_branch_says_what_it_leaves_out(tmp_path):
+def test_the_yaml_of_a_branch_has_both_learning_rates(tmp_path):
     content, name, _ = saved(LINK | {"form": "yaml"})
     (tmp_path / name).write_bytes(content)
-    assert b"# The page changed learning_rate to 0.1 at step 60" in content
-    assert from_yaml(tmp_path / name).seeds == (0, 1)
+    training = from_yaml(tmp_path / name).training
+    assert (training.learning_rate * training.schedule.factors(np.array([0, 59, 60, 199]), 200)).tolist() == [
+        0.05,
+        0.05,
+        0.1,
+        0.1,
+    ]
 
 
 def test_a_replay_holds_everything():

@@ -29,6 +29,51 @@ def test_the_yaml_gives_the_same_numbers(tmp_path, settings):
     equal(curves["loss"], report["evaluate_loss"])
 
 
+def _run(tmp_path, course):
+    (tmp_path / "a.yaml").write_text(course.scene.saved(course.given, course.events, "yaml"))
+    return tt.run(from_yaml(tmp_path / "a.yaml"), results=tmp_path / "results").report
+
+
+@pytest.mark.parametrize("ticks", [[7], [3, 7, 13], [0, 7]])
+def test_the_yaml_of_a_branch_gives_the_numbers_that_were_seen(tmp_path, ticks):
+    course = Course("specialisation", SMALL)
+    for tick, rate in zip(ticks, (0.1, 0.03, 0.07), strict=False):
+        course.seek(tick)
+        course.change({"learning_rate": rate})
+    course.seek(course.ticks)
+    shown, _ = decode(course.frame())
+    curves, about = decode(course.history())
+    report = _run(tmp_path, course)
+    np.testing.assert_array_equal(shown["specialisation"], report["specialisation"][-1])
+    np.testing.assert_array_equal(curves["loss"], report["evaluate_loss"])
+    assert about["times"] == list(report.steps)
+
+
+@pytest.mark.parametrize("change", [{"batch": 4}, {"optimiser": "adam"}, {"noise": 0.5, "learning_rate": 0.1}])
+def test_the_yaml_ends_where_one_experiment_cannot_follow(tmp_path, change):
+    course = Course("specialisation", SMALL, [[3, {"learning_rate": 0.1}], [7, change]])
+    course.seek(7)
+    before, _ = decode(Course("specialisation", SMALL, course.plain()["events"][:1]).history())
+    report = _run(tmp_path, course)
+    assert report.steps[-1] == 140
+    curves, about = decode(course.history())
+    seen = [step for step in about["times"] if step <= 140]
+    np.testing.assert_array_equal(curves["loss"][: len(seen)], report["evaluate_loss"][: len(seen)])
+    np.testing.assert_array_equal(before["loss"], report["evaluate_loss"][:1])
+    first = (tmp_path / "a.yaml").read_text().splitlines()[0]
+    assert first.startswith(f"# At step 140 the page changed {next(iter(change))} to ")
+    assert "ends there" in first
+
+
+def test_a_change_of_everything_at_the_start_is_no_branch(tmp_path):
+    course = Course("specialisation", SMALL, [[0, {"batch": 4, "optimiser": "momentum"}]])
+    course.seek(course.ticks)
+    curves, _ = decode(course.history())
+    report = _run(tmp_path, course)
+    assert report.steps[-1] == 400
+    _close(curves["loss"], report["evaluate_loss"])
+
+
 def _close(a, b):
     np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
 

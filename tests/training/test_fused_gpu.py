@@ -1,4 +1,7 @@
-"""The fused GPU engine: what it refuses and why, its arithmetic of sizes, and, on a GPU, what it computes."""
+"""The fused GPU engine: what it refuses and why, its arithmetic of sizes, and, on a GPU, what plain SGD computes.
+
+Every other rule is in test_fused_gpu_rules.py.
+"""
 
 import importlib.util
 from dataclasses import replace
@@ -8,7 +11,8 @@ import torch
 
 from tutelage.networks import Network, outputs
 from tutelage.training import Task, Training
-from tutelage.training.fused_gpu import FusedGpu, GpuLayout, result, size_limit, unpack
+from tutelage.training._gpu_layout import RULES, GpuLayout, size_limit
+from tutelage.training.fused_gpu import FusedGpu, pack, unpack
 from tutelage.training.schedules import Cosine
 from tutelage.training.stacked import Stacked
 
@@ -57,6 +61,17 @@ def relative_error(a, b):
 @pytest.mark.parametrize(
     ("widths", "training", "said"),
     [
+        ((4, 5, 2), {"loss": "logistic"}, "it minimises the squared error, not logistic"),
+        (
+            (4, 5, 2),
+            {"batch": "all", "optimiser": {"kind": "gradient-flow"}},
+            "it does SGD and Adam, not gradient-flow",
+        ),
+        (
+            (4, 5, 2),
+            {"optimiser": {"kind": "adam", "epsilon": 1e-40}},
+            "its Adam needs an epsilon of at least 1e-30, not 1e-40",
+        ),
         ((4, 5, 5, 2), {}, "it trains two-layer networks, these have 3 layers"),
         ((4, 5, 2), {"batch": 17}, "its batch is at most 16, not 17"),
         ((4, 5, 2), {"batch": "all"}, "its batch is at most 16, not 64"),
@@ -100,13 +115,27 @@ def test_shared_memory_of_a_block():
     """x [3][16][104], y [2][16][56], and a warp's partial output [16][56] and W2 [16][56], and g2 [16][56]."""
     assert GpuLayout(100, 52, 50).shared_bytes == 4 * 16 * (3 * 104 + 2 * 56 + 4 * (56 + 56) + 56)
     assert GpuLayout(3, 5, 2, bias=False).shared_bytes == 4 * 16 * (3 * 8 + 2 * 8 + 24 + 8 + 8)
+    adam = GpuLayout(100, 52, 50, rule="adam")
+    assert adam.shared_bytes == GpuLayout(100, 52, 50).shared_bytes + adam.lent * 4 * 4 * 128
 
 
-def test_blocks_leave_room_for_registers_and_shared_memory():
+@pytest.mark.parametrize("rule", RULES)
+def test_blocks_leave_room_for_registers_and_shared_memory(rule):
     for hidden in range(1, 257, 5):
-        plan = GpuLayout(100, hidden, 50)
+        plan = GpuLayout(100, hidden, 50, rule=rule)
         assert plan.blocks * (plan.shared_bytes + 1024) <= 228 * 1024
-        assert plan.blocks == 1 or plan.registers(plan.blocks) > plan.weight_registers
+        assert plan.shared_bytes <= plan.shared_limit
+        assert plan.blocks == 1 or plan.registers(plan.blocks) > plan.weight_registers + 4 * plan.held
+
+
+def test_what_an_optimiser_remembers_stays_on_the_chip_where_it_can():
+    for hidden in (10, 20, 52, 100):
+        plan = GpuLayout(100, hidden, 50, rule="adam")
+        assert plan.held + plan.lent == plan.remembered_tiles == 40
+    wide = GpuLayout(100, 200, 50, rule="adam")
+    assert 0 < wide.held + wide.lent < wide.remembered_tiles
+    assert GpuLayout(100, 52, 50, rule="adam", trained=(True, False)).remembered_tiles == 26
+    assert GpuLayout(100, 52, 50, rule="momentum", trained=(False, True)).remembered_tiles == 7
 
 
 def test_the_limit_is_the_limit():
@@ -125,10 +154,10 @@ def test_sizes_beyond_any_hidden_layer():
 
 
 @pytest.mark.parametrize("bias", [True, False])
-def test_result_and_unpack_are_inverse(bias):
+def test_pack_and_unpack_are_inverse(bias):
     students = network((11, 37, 6), bias=bias)
     plan = GpuLayout(11, 37, 6, bias)
-    first, second = result(students, plan)
+    first, second = pack(students, plan)
     assert first.shape == (3, 48, 16)
     assert second.shape == (3, 48, 8)
     assert_identical(unpack(students, first, second), students)

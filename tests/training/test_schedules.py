@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tutelage import TutelageError
-from tutelage.training import Constant, Cosine, Drops, Schedule, Settle
+from tutelage.training import Constant, Cosine, Drops, Schedule, Settle, Stages
 
 
 def test_constant_is_one_everywhere():
@@ -16,6 +16,24 @@ def test_drops_multiply_at_their_steps_in_any_order():
     np.testing.assert_allclose(factors, [1, 1, 1, 0.1, 0.1, 0.1, 0.01, 0.01])
 
 
+def test_stages_have_a_value_each():
+    factors = Stages(at=(3, 6), values=(1, 0.1, 2.5)).factors(np.arange(8), 8)
+    assert factors.tolist() == [1, 1, 1, 0.1, 0.1, 0.1, 2.5, 2.5]
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"at": [3], "values": [1]}, "one value more than there are steps in 'at', got 1 for 1"),
+        ({"at": [3, 3], "values": [1, 2, 3]}, "'at' must increase"),
+        ({"at": [3], "values": [1, -1]}, "greater than or equal to 0"),
+    ],
+)
+def test_stages_that_make_no_sense_are_an_error(settings, why):
+    with pytest.raises(TutelageError, match=why):
+        Schedule.parse({"kind": "stages", **settings})
+
+
 def test_cosine_starts_at_one_and_ends_near_zero():
     factors = Cosine().factors(np.arange(1000), 1000)
     assert factors[0] == 1
@@ -24,7 +42,7 @@ def test_cosine_starts_at_one_and_ends_near_zero():
     assert (np.diff(factors) < 0).all()
 
 
-@pytest.mark.parametrize("schedule", [Constant(), Drops(at=(4,)), Cosine(), Settle()])
+@pytest.mark.parametrize("schedule", [Constant(), Drops(at=(4,)), Cosine(), Settle(), Stages(at=(4,), values=(1, 3))])
 def test_factors_do_not_depend_on_how_the_steps_are_cut(schedule):
     whole = schedule.factors(np.arange(10), 10)
     parts = [schedule.factors(np.arange(a, b), 10) for a, b in ((0, 3), (3, 4), (4, 10))]

@@ -2,8 +2,8 @@
 
 Under the population loss, the gradient of students with fan-out 1 depends on angles alone. The package has kernels of
 the angle (:mod:`.angular`), the determinants whose signs decide whether students can stand still
-(:mod:`.determinants`), searches for a counterexample to Conjecture 5.5 (:mod:`.conjecture_search`), and its
-computer-assisted proofs with their checkers. Theorems: ``certificates``; figures: ``studies``.
+(:mod:`.determinants`), a proof of Conjecture 5.5 for relu (:mod:`.relu_theorem`), searches for a counterexample
+(:mod:`.conjecture_search`), and a proof on boxes with a checker. Theorems: ``certificates``; figures: ``studies``.
 """
 
 from tutelage.alignment.angular import AngularKernel, named

@@ -17,7 +17,7 @@ M has rank 2. So is 1 + cos theta, which is not negative and vanishes at pi as t
 
 Theorem 5.9 assumes both conjectures, so that as printed it says nothing. Its proof needs them for
 f(theta) = sin theta + (pi - theta) cos theta alone. There the second is not needed, because infinitely many Fourier
-coefficients are positive (:mod:`tutelage.alignment.angular`), and the first is not refuted.
+coefficients are positive (:mod:`tutelage.alignment.angular`), and the first is true (:mod:`.relu_theorem`).
 """
 
 from collections.abc import Callable, Sequence

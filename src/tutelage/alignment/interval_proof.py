@@ -1,5 +1,7 @@
-r"""Conjecture 5.5 of Zhu et al. 2021 for m = 3 and f(theta) = sin theta + (pi - theta) cos theta, proved on boxes of
-angles.
+r"""Conjecture 5.5 of Zhu et al. 2021 for relu and three students once more, on boxes of angles.
+
+:mod:`.relu_theorem` proves it for all angles by hand. This proof shares nothing with that one: a machine
+computes bounds of the determinants themselves, wherever no two angles are close.
 
 The angles are :math:`0 < \theta_1 < \theta_2 < \theta_3 < 2\pi`, and :math:`\theta_2 \le \pi` without loss, since
 :math:`\theta \to 2\pi - \theta` turns every set with :math:`\theta_2 > \pi` into one below with the same determinants.
@@ -41,14 +43,11 @@ Interval = tuple[np.ndarray, np.ndarray]
 class IntervalProof:
     """Codes of all boxes, level by level from the whole cube; children of split boxes follow in the order of parents.
 
-    margin: k, the excluded neighbourhood being 2 pi / 2^k; slab: 0, or for a proof of :mod:`.face_proof` the power that
-    bounds its first gap; edge: 0, or for a proof of :mod:`.edge_proof`, where slab bounds two gaps, which two.
+    margin: k, the excluded neighbourhood being 2 pi / 2^k.
     """
 
     margin: int
     levels: tuple[np.ndarray, ...]
-    slab: int = 0
-    edge: int = 0
 
     def counts(self) -> dict[str, int]:
         every = np.concatenate(self.levels)
@@ -56,32 +55,11 @@ class IntervalProof:
         return {name: int(np.isin(every, codes).sum()) for name, codes in names.items()}
 
     @property
-    def region(self) -> float:
-        """Share of all ordered sets of which a complete proof speaks, by the volume of sets with such gaps.
-
-        All four gaps at least 2 pi / 2^margin; with a slab, any one gap below 2 pi / 2^slab and the others so; with an
-        edge, any of the two pairs of gaps of its kind.
-
-        >>> interior, face, edge = IntervalProof(7, ()), IntervalProof(6, (), slab=7), IntervalProof(6, (), 6, 1)
-        >>> round(interior.region, 4), round(face.region, 4), round(edge.region, 5)
-        (0.9091, 0.0845, 0.00279)
-        """
-        if self.edge:
-            others, small = 1 - 2 / 2**self.margin, 1 / 2**self.slab
-            return 2 * (others**3 - 2 * (others - small) ** 3 + (others - 2 * small) ** 3)
-        if not self.slab:
-            return (1 - 4 / 2**self.margin) ** 3
-        others = 1 - 3 / 2**self.margin
-        return 4 * (others**3 - (others - 1 / 2**self.slab) ** 3)
-
-    @property
     def share(self) -> float:
         """Of the volume of all ordered sets, 2 pi^3 / 3 of the half looked at: what the proved boxes surely cover.
 
         Boxes that are cut by the border of the ordered sets count for nothing.
         """
-        if self.slab:
-            raise TutelageError("a proof for a slab says nothing box by box: ask for its region once it is complete")
         total, corners = 0.0, np.zeros((1, 3), np.int64)
         for level, codes in enumerate(self.levels):
             size = 1 << level
@@ -97,25 +75,19 @@ class IntervalProof:
     @property
     def digest(self) -> str:
         held = b"".join(level.tobytes() for level in self.levels)
-        return hashlib.sha256(bytes(self._powers) + held).hexdigest()
-
-    @property
-    def _powers(self) -> list[int]:
-        return [self.margin, self.slab, *([self.edge] if self.edge else [])]
+        return hashlib.sha256(bytes([self.margin]) + held).hexdigest()
 
     def save(self, path: Path) -> None:
         """As an npz without pickles."""
         lengths = np.array([len(level) for level in self.levels], np.int64)
-        powers = np.array(self._powers)
-        np.savez_compressed(path, powers=powers, lengths=lengths, codes=np.concatenate(self.levels))
+        np.savez_compressed(path, margin=np.array(self.margin), lengths=lengths, codes=np.concatenate(self.levels))
 
 
 def load(path: Path) -> IntervalProof:
     """A proof from its file; nothing in it is trusted before the checker has seen it."""
     with np.load(path, allow_pickle=False) as held:
         ends = np.cumsum(held["lengths"])[:-1]
-        margin, *others = held["powers"].tolist()
-        return IntervalProof(margin, tuple(np.split(held["codes"], ends)), *others)
+        return IntervalProof(int(held["margin"]), tuple(np.split(held["codes"], ends)))
 
 
 def children(corners: np.ndarray) -> np.ndarray:

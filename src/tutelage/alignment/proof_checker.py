@@ -19,7 +19,6 @@ from typing import Any
 import mpmath  # type: ignore[import-untyped]
 import numpy as np
 
-from tutelage.alignment._distance_polynomials import _ENDS, _first, _minus, _plus, _second, _times
 from tutelage.alignment.interval_proof import IntervalProof
 from tutelage.errors import TutelageError
 
@@ -64,12 +63,12 @@ def check(proof: IntervalProof, on_progress: Callable[[float], None] = lambda sh
             raise TutelageError(
                 f"level {level} of the proof has {len(codes)} codes for {len(corners)} boxes: it is damaged"
             )
-        covers &= bool((codes <= 5).all()) and _set_aside(corners, codes, level, proof)
+        covers &= bool((codes <= 5).all()) and _set_aside(corners, codes, level, proof.margin)
         for i in (1, 2, 3):
             own = corners[codes == i]
             for k in range(0, len(own), CHUNK):
                 some = own[k : k + CHUNK]
-                good = tables.confirmed(some, level, i, proof)
+                good = tables.negative(some, level, i - 1)
                 proved, rejected = proved + int(good.sum()), rejected + int((~good).sum())
         seen += len(codes)
         on_progress(seen / total)
@@ -80,24 +79,16 @@ def check(proof: IntervalProof, on_progress: Callable[[float], None] = lambda sh
     return BoxCheck(proved, rejected, covers and len(corners) == 0)
 
 
-def _set_aside(corners: np.ndarray, codes: np.ndarray, level: int, proof: IntervalProof) -> bool:
+def _set_aside(corners: np.ndarray, codes: np.ndarray, level: int, margin: int) -> bool:
     """Whether boxes called excluded (4) or outside (5) are so, in exact whole numbers."""
-    circle, small = 2**level, _SMALL[proof.edge if proof.edge else -1 if proof.slab else 0]
+    circle = 2**level
     for (p, q, r), code in zip(corners[codes >= 4].tolist(), codes[codes >= 4].tolist(), strict=True):
         widest = (p + 1, q + 1 - p, r + 1 - q, circle - r)  # the most by which neighbours can be apart
-        if code == 4 and not any(widest[g] * 2**proof.margin <= circle for g in range(4) if g not in small):
+        if code == 4 and not any(gap * 2**margin <= circle for gap in widest):
             return False
-        least = (p, q - p - 1, r - q - 1)
-        beyond = any(least[g] * 2**proof.slab >= circle for g in small) if small else 2 * q >= circle
-        if code == 5 and not (p >= q + 1 or q >= r + 1 or beyond):
+        if code == 5 and not (p >= q + 1 or q >= r + 1 or 2 * q >= circle):
             return False
     return True
-
-
-_SMALL = {0: (), -1: (0,), 1: (0, 2), 2: (0, 1)}
-"""Gaps that are to be small: for no slab, one, and the two kinds of edges."""
-_CROSSED = {1: (1, 3, 1), 2: (0, 2, -1)}
-"""Of an edge, the two units that move, and the sign with which gaps grow with both."""
 
 
 class Tables:
@@ -107,30 +98,17 @@ class Tables:
         self.half = 1 << finest  # steps from 0 to pi
         iv = mpmath.iv.__class__()
         iv.dps = 40
-        value, slope, curve = [], [], []
+        value, slope = [], []
         for k in range(self.half + 1):
             t = iv.pi * k / self.half
             value.append(_whole(iv.sin(t) + (iv.pi - t) * iv.cos(t)))
             slope.append(_whole((t - iv.pi) * iv.sin(t)))
-            curve.append(_whole(iv.sin(t) - (iv.pi - t) * iv.cos(t)))
         self.value = _both(value + value[-2::-1])
         self.slope = _both(slope + [(-high, -low) for low, high in slope[-2::-1]])
-        self.curve = _both(curve + curve[-2::-1])
         self.pi, self.step = _whole(iv.pi * 1), _whole(iv.pi / self.half)
         lowest = min(range(self.half + 1), key=lambda k: slope[k][0])
         self.turning = (lowest - 1, lowest + 1)
         self.least = slope[lowest][0] - (3 * self.step[1] ** 2 >> BITS) - 1
-        highest = max(range(self.half + 1), key=lambda k: curve[k][1])
-        self.bend = (highest - 1, highest + 1)
-        self.most = curve[highest][1] + (4 * self.step[1] ** 2 >> BITS) + 1
-
-    def confirmed(self, corners: np.ndarray, level: int, i: int, proof: IntervalProof) -> np.ndarray:
-        """Whether boxes show what the proof says of them by det M_i, which is det M_2 near vanishing gaps: bool [B]."""
-        if proof.slab and i != 2:
-            return np.zeros(len(corners), np.bool_)
-        if proof.edge:
-            return self.crossing(corners, level, proof.edge)
-        return self.falling(corners, level) if proof.slab else self.negative(corners, level, i - 1)
 
     def negative(self, corners: np.ndarray, level: int, i: int) -> np.ndarray:
         """Whether det M_i is negative all over boxes: bool [B]."""
@@ -170,60 +148,6 @@ class Tables:
             upper = upper + np.maximum(abs(total[0]), abs(total[1])) * (self.step[1] * unit)
         return (upper < 0).astype(bool)
 
-    def falling(self, corners: np.ndarray, level: int) -> np.ndarray:
-        """Whether the derivative of det M_2 by theta_1 is negative all over boxes: bool [B]."""
-        unit = self.half >> level
-        low, high = (np.concatenate([0 * c[:, :1], c * 2 * unit], axis=1) for c in (corners, corners + 1))
-        middle = (low + high) // 2
-        centre: dict[str, Any] = {"p": self.pi}
-        around: dict[str, Any] = {"p": self.pi}
-        rises: dict[str, Any] = {}
-        for name, (a, b) in _ENDS.items():
-            at = middle[:, a] - middle[:, b]
-            start, end = np.maximum(low[:, a] - high[:, b], 0), high[:, a] - low[:, b]
-            centre[name], around[name] = (self.value[0][at], self.value[1][at]), self.values(start, end)
-            rises[name] = ((self.slope[0][at], self.slope[1][at]), self.slopes(start, end), self.curves(start, end))
-        upper = _first({n: r[0] for n, r in rises.items()}, centre)[1] << BITS
-        for moved in (1, 2, 3):
-            total = _second({n: r[1] for n, r in rises.items()}, {n: r[2] for n, r in rises.items()}, around, moved)
-            upper = upper + np.maximum(abs(total[0]), abs(total[1])) * (self.step[1] * unit)
-        return (upper < 0).astype(bool)
-
-    def crossing(self, corners: np.ndarray, level: int, edge: int) -> np.ndarray:
-        """Whether the derivative of det M_2 by both gaps of an edge is negative all over boxes: bool [B].
-
-        Where theta_1 and theta_3 are opposite but for s, |s| <= r < 1/2, f, f' and f'' of b over s are in [0, r^2],
-        [-r, r] and [2 - r^2, 2]: tan s > s, |sin s| <= |s|, and sin s / s + cos s >= 2 - (2/3) s^2.
-        """
-        unit = self.half >> level
-        low, high = (np.concatenate([0 * c[:, :1], c * 2 * unit], axis=1) for c in (corners, corners + 1))
-        values: dict[str, Any] = {"p": _both([self.pi])}
-        slopes: dict[str, Any] = {}
-        curves: dict[str, Any] = {}
-        for name, (a, b) in _ENDS.items():
-            start, end = np.maximum(low[:, a] - high[:, b], 0), high[:, a] - low[:, b]
-            values[name], slopes[name] = self.values(start, end), self.slopes(start, end)
-            curves[name] = self.curves(start, end)
-        first, moved, sign = _CROSSED[edge]
-        good = _second(slopes, curves, values, moved, first)[1 if sign > 0 else 0] * sign < 0
-        if edge == 1:
-            start, end = np.maximum(low[:, 3] - high[:, 1], 0), high[:, 3] - low[:, 1]
-            far = np.maximum(abs(start - self.half), abs(end - self.half)).astype(object) * self.step[1]
-            square = (far * far >> BITS) + 1
-            thin = (0 * far, square), (-far, far), ((2 << BITS) - square, 0 * far + (2 << BITS))
-            good |= (_second(slopes, curves, values, moved, first, thin)[1] < 0) & (2 * far < 1 << BITS)
-        return good.astype(bool)
-
-    def curves(self, start: np.ndarray, end: np.ndarray) -> Pair:
-        """f'' rises from 0 to the root of its slope (s tan s = 2 with s = pi - theta), falls to pi, and is mirrored."""
-        least = np.minimum(self.curve[0][start], self.curve[0][end])
-        most = np.maximum(self.curve[1][start], self.curve[1][end])
-        least = np.where((start <= self.half) & (end >= self.half), np.minimum(least, self.curve[0][self.half]), least)
-        near, far = self.bend
-        tops = [(near, far), (2 * self.half - far, 2 * self.half - near)]
-        meets = np.logical_or.reduce([(start <= b) & (end >= a) for a, b in tops])
-        return least, np.where(meets, np.maximum(most, self.most), most)
-
     def values(self, start: np.ndarray, end: np.ndarray) -> Pair:
         """f falls from 0 to pi and rises to 2 pi: its range between two places."""
         lowest = np.where((start <= self.half) & (self.half <= end), self.half, start)
@@ -238,6 +162,19 @@ class Tables:
         least = np.where((start <= far) & (end >= near), np.minimum(least, self.least), least)
         mirrored = (start <= 2 * self.half - near) & (end >= 2 * self.half - far)
         return least, np.where(mirrored, np.maximum(most, -self.least), most)
+
+
+def _plus(x, y):
+    return x[0] + y[0], x[1] + y[1]
+
+
+def _minus(x, y):
+    return x[0] - y[1], x[1] - y[0]
+
+
+def _times(x, y):
+    a, b, c, d = x[0] * y[0], x[0] * y[1], x[1] * y[0], x[1] * y[1]
+    return np.minimum(np.minimum(a, b), np.minimum(c, d)), np.maximum(np.maximum(a, b), np.maximum(c, d))
 
 
 @functools.lru_cache(maxsize=1)

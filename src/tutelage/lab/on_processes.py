@@ -32,23 +32,34 @@ def processes(rest: str) -> Backend:
     Parameters
     ----------
     rest
-        N as text; empty for one process per core. Every worker computes with its share of the cores.
+        N as text; empty for one process per core. Every worker computes with its share of the cores that this process
+        may use, or with OMP_NUM_THREADS threads where that is fewer.
 
     Returns
     -------
     callable
         What :func:`schedule` calls with the jobs.
     """
-    cores = os.cpu_count() or 1
     if rest and (not rest.isdecimal() or int(rest) < 1):
         raise TutelageError(f"'processes:{rest}' does not say how many: give a whole number, as in processes:2")
-    workers = int(rest) if rest else cores
+    workers = int(rest) if rest else _cores()
 
     def run(jobs: Sequence[Job], landed: Callable[[str], None]) -> None:
-        each = [replace(job, threads=max(1, cores // workers)) for job in jobs]
+        each = [replace(job, threads=threads_each(workers)) for job in jobs]
         _run({job.name: job for job in each}, workers, landed)
 
     return run
+
+
+def _cores() -> int:
+    """Cores that this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def threads_each(workers: int) -> int:
+    """Threads of one of so many workers."""
+    share, said = max(1, _cores() // workers), os.environ.get("OMP_NUM_THREADS", "")
+    return min(share, int(said)) if said.isdecimal() and int(said) else share
 
 
 def _run(jobs: dict[str, Job], workers: int, landed: Callable[[str], None]) -> None:

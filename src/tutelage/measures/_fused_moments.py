@@ -23,7 +23,7 @@ from numba import njit
 
 from tutelage.compiling import OPTIONS, PART, compiled
 from tutelage.training import _fused_kernel
-from tutelage.training._fused_kernel import _aligned_zeros, tiles_stamp
+from tutelage.training._fused_kernel import aligned_zeros, tiles_stamp
 from tutelage.training._vector_tiles import TILE_ROWS, fetch_ahead, multiply
 
 _TILE = TILE_ROWS or 8  # points looked at between requests for others
@@ -91,16 +91,16 @@ class MomentBuffers(NamedTuple):
 def _make_buffers(shape, like):
     hidden, outputs = _POINTS * shape.hidden_row, _POINTS * shape.output_row
     return MomentBuffers(
-        _aligned_zeros(shape.features * shape.hidden_row, like),
-        _aligned_zeros(shape.hidden * shape.output_row, like),
-        _aligned_zeros(hidden, like),
-        _aligned_zeros(hidden, like),
-        _aligned_zeros(outputs, like),
-        _aligned_zeros(hidden, like),
-        _aligned_zeros(hidden, like),
-        _aligned_zeros(outputs, like),
-        _aligned_zeros(shape.taught * shape.hidden_row, like),
-        _aligned_zeros(2 * shape.hidden_row, like),
+        aligned_zeros(shape.features * shape.hidden_row, like),
+        aligned_zeros(shape.hidden * shape.output_row, like),
+        aligned_zeros(hidden, like),
+        aligned_zeros(hidden, like),
+        aligned_zeros(outputs, like),
+        aligned_zeros(hidden, like),
+        aligned_zeros(hidden, like),
+        aligned_zeros(outputs, like),
+        aligned_zeros(shape.taught * shape.hidden_row, like),
+        aligned_zeros(2 * shape.hidden_row, like),
         np.ones(1, like.dtype),
         np.zeros(shape.taught * shape.hidden_row, np.float64),
         np.zeros(2 * shape.hidden_row, np.float64),
@@ -157,7 +157,10 @@ def _activate(points, labels, centred, begin, rows, below, shape, buffers):
 
 @njit(**PART)
 def _settle(member, students, points, below, shape, buffers):
-    """Take up a member's weights, and the means c over the first block of its points; start sums from 0."""
+    """Take up a member's weights, and the means c over the first block of its points; start sums from 0.
+
+    Leaves the first block's activations where they are, without c.
+    """
     _pad(students.incoming[member], shape.hidden, buffers.incoming, shape.hidden_row)
     _pad(students.outgoing[member], shape.outputs, buffers.outgoing, shape.output_row)
     _pad(students.hidden_bias[member], shape.hidden, buffers.bias, shape.hidden_row)
@@ -167,18 +170,35 @@ def _settle(member, students, points, below, shape, buffers):
     buffers.shift[:] = 0
     rows, nothing = min(_POINTS, shape.samples), points[:0]
     _activate(points, nothing, nothing, _NONE, rows, below, shape, buffers)
+    sums, row = buffers.all_sums, shape.hidden_row
+    for r in range(rows):
+        for v in range(shape.hidden):
+            sums[v] += buffers.hidden[r * row + v]
     for v in range(shape.hidden):
-        total = 0.0
-        for r in range(rows):
-            total += buffers.hidden[r * shape.hidden_row + v]
-        buffers.shift[v] = total / rows
-    _repeat(buffers.shift, shape.hidden_row)
+        buffers.shift[v] = sums[v] / rows
+    sums[:] = 0
+    _repeat(buffers.shift, row)
+
+
+@njit(**PART)
+def _offset(member, students, shape, buffers):
+    """What the means c add to the outputs: c W + b."""
     for c in range(shape.outputs):
         total = np.float64(students.output_bias[member, c])
         for v in range(shape.hidden):
             total += np.float64(buffers.shift[v]) * buffers.outgoing[v * shape.output_row + c]
         buffers.base[c] = total
     _repeat(buffers.base, shape.output_row)
+
+
+@njit(**PART)
+def _subtract(rows, shape, buffers):
+    """e and e^2 of the first block, whose activations :func:`_settle` left without c."""
+    hidden, squares, shift = buffers.hidden, buffers.squares, buffers.shift
+    for i in range(rows * shape.hidden_row):
+        e = hidden[i] - shift[i]
+        hidden[i] = e
+        squares[i] = e * e
 
 
 @njit(**{**OPTIONS, "fastmath": {"contract", "reassoc"}})
@@ -225,16 +245,17 @@ def _correlate(centred, rows, shape, buffers):
 def _conclude(inverse, teacher_sums, rounding, shape, buffers, rho):
     """Correlations [m, n] from the sums over all blocks; ``rounding`` is the machine epsilon of the activations."""
     count, row = shape.samples, shape.hidden_row
+    sums, scales = buffers.all_sums[:row], buffers.all_sums[row:]  # the second moments make room for the scales
     for v in range(shape.hidden):
-        sums, squares = buffers.all_sums[v], buffers.all_sums[row + v]
-        spread = squares - sums * sums / count
+        spread = scales[v] - sums[v] * sums[v] / count
         norm = 0.0 if spread < 0 else np.sqrt(spread)
-        mean = buffers.shift[v] + sums / count
+        mean = buffers.shift[v] + sums[v] / count
         constant = norm <= _LARGEST_ROUNDING * rounding * abs(mean) * np.sqrt(count)
-        scale = 0.0 if constant else 1 / norm
-        for j in range(shape.taught):
-            product = buffers.all_products[j * row + v] - teacher_sums[j] * sums / count
-            value = product * scale * inverse[j]
+        scales[v] = 0.0 if constant else 1 / norm
+    for j in range(shape.taught):
+        for v in range(shape.hidden):
+            product = buffers.all_products[j * row + v] - teacher_sums[j] * sums[v] / count
+            value = product * scales[v] * inverse[j]
             rho[j, v] = 1.0 if value > 1 else (-1.0 if value < -1 else value)
 
 
@@ -252,10 +273,15 @@ def _make_scan(stamp: int):
             own = points[member * shape.apart : member * shape.apart + count * d]
             labels, centred = teacher.labels[member], teacher.centred[member]
             _settle(member, students, own, below, shape, buffers)
+            if labels.shape[0]:
+                _offset(member, students, shape, buffers)
             total = 0.0
             for begin in range(0, count, _POINTS):
                 stop = min(begin + _POINTS, count)
-                _activate(own, labels, centred, begin, stop - begin, below, shape, buffers)
+                if begin == 0:
+                    _subtract(stop, shape, buffers)
+                else:
+                    _activate(own, labels, centred, begin, stop - begin, below, shape, buffers)
                 if labels.shape[0]:
                     total += _compare(labels[begin * c : stop * c], stop - begin, write, shape, buffers)
                 if centred.shape[0]:

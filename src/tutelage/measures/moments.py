@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tutelage.measures.scaling import where_far
+from tutelage.measures.scaling import FAR, where_far
 from tutelage.measures.snapshot import Snapshot
 from tutelage.networks import Network
 from tutelage.networks.activations import find, gate
@@ -73,23 +73,27 @@ def _moment(s: Snapshot, name: str, teacher: Callable[[], Arrays]) -> Tensor:
         taught[name] = teacher()
     found: dict[str, Tensor] = s.once("moments", dict)
     if name not in found:
-        found |= _scan(s.students, s.evaluate, {key: arrays for key, arrays in taught.items() if key not in found})
+        reach = s.once_for_all("reach", lambda: _reach(s.evaluate))
+        asked = {key: arrays for key, arrays in taught.items() if key not in found}
+        found |= _scan(s.students, s.evaluate, reach, asked)
     return found[name]
 
 
 def _outputs(network: Network, points: Tensor) -> np.ndarray:
     """Outputs on the points in the kernel's layout, [S, N * padded C]."""
     labels = np.empty((network.members, points.shape[1] * _padded(network.outputs, points)), points.numpy().dtype)
-    _scan(network, points, {"losses": (labels,)}, write=True)
+    _scan(network, points, _reach(points), {"losses": (labels,)}, write=True)
     return labels
 
 
-def _scan(network: Network, points: Tensor, taught: dict[str, Arrays], write: bool = False) -> dict[str, Tensor]:
+def _scan(
+    network: Network, points: Tensor, reach: Tensor, taught: dict[str, Arrays], write: bool = False
+) -> dict[str, Tensor]:
     """The moments whose teacher's arrays are given; with ``write`` the labels are filled in instead."""
     from tutelage.measures import _fused_moments as kernel  # loading the compiler takes a third of a second
 
     shared = points.stride(0) == 0
-    network = _to_unity(network, points[:1] if shared else points)
+    network = _to_unity(network, reach)
     flat = _rows(points[:1] if shared else points).reshape(-1)
     nothing = np.empty((network.members, 0), flat.dtype)
     centred, inverse, sums = taught.get("correlations", (nothing, *[nothing.astype(np.float64)] * 2))
@@ -108,13 +112,20 @@ def _scan(network: Network, points: Tensor, taught: dict[str, Arrays], write: bo
     return {name: found[name] for name in taught}
 
 
-def _to_unity(network: Network, points: Tensor) -> Network:
+def _reach(points: Tensor) -> Tensor:
+    """The largest value of every input, float64 [S, d], or [1, d] where all members share their points."""
+    own = points[:1] if points.stride(0) == 0 else points
+    return torch.linalg.vector_norm(own, torch.inf, dim=1, dtype=torch.float64)
+
+
+def _to_unity(network: Network, reach: Tensor) -> Network:
     """The same function, its hidden units of the order of 1 where they are very small or large on the points.
 
     A unit sigma(w x + b) times a power of two, and its outgoing weights divided by it, give the same outputs; the
     kernel squares activations in their own precision, which in float32 vanish below 1e-23 and overflow above 1e19.
     """
-    reach = torch.linalg.vector_norm(points, torch.inf, dim=1, dtype=torch.float64)  # [S or 1, d]
+    if _near(network, reach):
+        return network
     sizes = (reach.unsqueeze(1) @ network.weights[0].abs().double()).squeeze(1)
     if network.biases is not None:
         sizes += network.biases[0].abs()
@@ -124,6 +135,15 @@ def _to_unity(network: Network, points: Tensor) -> Network:
     weights = network.weights[0] * factors.unsqueeze(1), network.weights[1] / factors.unsqueeze(2)
     biases = None if network.biases is None else (network.biases[0] * factors, network.biases[1])
     return replace(network, weights=weights, biases=biases)
+
+
+def _near(network: Network, reach: Tensor) -> bool:
+    """Whether all units are surely of the order of 1, in a quick look with a factor of 2 to spare for its rounding."""
+    sizes = (reach.to(network.dtype).unsqueeze(1) @ network.weights[0].abs()).squeeze(1)
+    if network.biases is not None:
+        sizes += network.biases[0].abs()
+    low, high = torch.aminmax(sizes)
+    return bool(low >= 2.0 ** (1 - FAR) and high <= 2.0 ** (FAR - 1))
 
 
 def _spread(kernel, *arguments) -> None:

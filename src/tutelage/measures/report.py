@@ -73,6 +73,9 @@ def applicable(names: Sequence[str], teacher: Network | BlackBox | tuple[int, ..
     return tuple(name for name in names if name not in needing)
 
 
+_HELD = 1 << 28  # bytes of values that may wait on a GPU
+
+
 class Recorder:
     """Measures students as they pass by; give its ``record`` to ``train(on_record=...)``, then ask for the report."""
 
@@ -82,15 +85,28 @@ class Recorder:
         self.steps: list[int] = []
         self.rows: dict[str, list[np.ndarray]] = {m.name: [] for m in self.measures}
         self._snapshots: list[Snapshot] = []
+        self._waiting: list[tuple[int, np.ndarray, list[Tensor]]] = []
 
     def record(self, step: int, students: Network, diverged_at: Tensor) -> None:
         lost = ((diverged_at >= 0) & (diverged_at <= step)).numpy()
         self._snapshots = self._snapshots or list(slices(self.teacher, students, self.inputs))
-        for measure, value in zip(self.measures, observe(self._snapshots, students, self.measures), strict=True):
-            self.rows[measure.name].append(_checked(measure, value, lost, step))
+        values = _measured(self._snapshots, students, self.measures)
+        self._waiting.append((step, lost, values))
         self.steps.append(step)
+        if not students.weights[0].is_cuda or len(self._waiting) * sum(value.nbytes for value in values) > _HELD:
+            self._collect()
+
+    def _collect(self) -> None:
+        """Values of the steps since the last time, one copy per measure: each makes the host wait for the GPU."""
+        for place, measure in enumerate(self.measures):
+            found = torch.stack([values[place] for _, _, values in self._waiting]).cpu().numpy()
+            for (step, lost, _), value in zip(self._waiting, found, strict=True):
+                self.rows[measure.name].append(_checked(measure, value, lost, step))
+        self._waiting.clear()
 
     def report(self) -> Report:
+        if self._waiting:
+            self._collect()
         return Report(tuple(self.steps), {name: np.stack(rows) for name, rows in self.rows.items()})
 
 
@@ -99,15 +115,20 @@ def observe(snapshots: list[Snapshot], students: Network, measures: Sequence[Mea
 
     The snapshots are renewed in place: they keep what the teacher does and forget what the students do.
     """
+    return [value.cpu().numpy() for value in _measured(snapshots, students, measures)]
+
+
+def _measured(snapshots: list[Snapshot], students: Network, measures: Sequence[Measure]) -> list[Tensor]:
+    """The same, where the students are."""
     parts, begin = [], 0
     with torch.no_grad():
         for i, before in enumerate(snapshots):
             end = begin + before.students.members
             now = before.after(students[begin:end])
-            parts.append([m(now).cpu() for m in measures])
+            parts.append([m(now) for m in measures])
             snapshots[i] = now.after(now.students)
             begin = end
-    return [torch.cat(values).numpy() for values in zip(*parts, strict=True)]
+    return [torch.cat(values) for values in zip(*parts, strict=True)]
 
 
 def measure(trajectory: Trajectory, names: Sequence[str] = STANDARD) -> Report:

@@ -7,7 +7,8 @@ depend on scale.
 import torch
 from torch import Tensor
 
-_FAR = 30  # powers of two from 1 beyond which units are rescaled by :func:`where_far`
+FAR = 30
+"""Powers of two from 1 beyond which units are rescaled by :func:`where_far`."""
 
 
 def to_unity(sizes: Tensor) -> Tensor:
@@ -24,7 +25,7 @@ def to_unity(sizes: Tensor) -> Tensor:
 def where_far(sizes: Tensor) -> Tensor:
     """The same, but 1 for every size between 2^-30 and 2^30."""
     factors = to_unity(sizes)
-    near = (factors >= 2.0**-_FAR) & (factors <= 2.0**_FAR)
+    near = (factors >= 2.0**-FAR) & (factors <= 2.0**FAR)
     return torch.where(near, 1, factors)
 
 

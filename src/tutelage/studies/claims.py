@@ -43,11 +43,15 @@ class Measured:
     baseline
         The worst value that is possible in this setting, or the values [S] of networks that have learnt nothing. A
         claim that the baseline meets as well is vacuous.
+    at_best
+        Where the statistic is only known to lie between two numbers: the better one per member, [S], ``values`` being
+        the worse. The claim then holds only if the worse ends meet it, and fails only if the better ends do not.
     """
 
     values: np.ndarray
     at_limit: np.ndarray | None = None
     baseline: float | np.ndarray | None = None
+    at_best: np.ndarray | None = None
 
 
 def compared(first: np.ndarray, second: np.ndarray, limits: tuple[float, float] = SHARE) -> Measured:
@@ -234,6 +238,10 @@ def _judge_mean(claim: Claim, setting: str, measured: Measured) -> Verdict:
     mean = float(values.mean()) if len(values) else None
     stderr = float(values.std(ddof=1) / len(values) ** 0.5) if len(values) > 1 else None
     verdict, interval, method = _by_interval(claim, values)
+    if verdict == "fails" and measured.at_best is not None:
+        best = _defined(measured.at_best, claim.possible)
+        if _by_interval(claim, best[np.isfinite(best)])[0] != "fails":
+            verdict, method = "undecided", f"{method}; the better end of the bounds does not refute it"
     if _saturated(claim, measured, verdict, interval):
         verdict = "saturated"
     if _vacuous(claim, measured):

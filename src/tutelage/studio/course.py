@@ -41,17 +41,36 @@ class _Stored:
 
 @dataclass(frozen=True, eq=False)
 class Moment:
-    """A course at one tick: its state, and stored states up to it with their ticks, in order, the present one last."""
+    """A course at one tick, which stays as it is while the course goes on in another thread.
+
+    Its state, stored states up to it with their ticks, in order, the present one last, and the marks by tick.
+    """
 
     scene: StudioScene[Any, Any]
     settings: Any
     tick: int
     state: Any
     past: list[tuple[int, Any]]
+    marks: dict[int, dict[str, np.ndarray]]
 
     def answer(self, question: dict[str, Any]) -> dict[str, Any]:
         """The answer of the scene to a question about this moment, plain data."""
         return self.scene.answer(self.settings, self, question)
+
+    def frame(self, look: Look) -> bytes:
+        """The message that shows the state."""
+        arrays, words = self.scene.frame(self.settings, self.state, self.tick, look)
+        time = self.scene.time(self.settings, self.tick)
+        return frames.encode(arrays, kind="frame", tick=self.tick, time=time, words=words)
+
+    def history(self, after: int = -1, until: int | None = None) -> bytes:
+        """The message with all marks between two ticks: arrays [marks, ...], and the ticks and times of the marks."""
+        until = self.tick if until is None else until
+        ticks = sorted(t for t in self.marks if after < t <= until)
+        rows = [self.marks[t] for t in ticks]
+        arrays = {name: np.stack([row[name] for row in rows]) for name in (rows[0] if rows else {})}
+        times = [self.scene.time(self.settings, t) for t in ticks]
+        return frames.encode(arrays, kind="history", after=after, ticks=ticks, times=times)
 
 
 class Course:
@@ -141,22 +160,16 @@ class Course:
 
     def frame(self) -> bytes:
         """The message that shows the present state."""
-        arrays, words = self.scene.frame(self.settings, self.state, self.tick, self.look)
-        return frames.encode(arrays, kind="frame", tick=self.tick, time=self.time, words=words)
+        return self.moment().frame(self.look)
 
     def history(self, after: int = -1, until: int | None = None) -> bytes:
         """The message with all marks between two ticks: arrays [marks, ...], and the ticks and times of the marks."""
-        until = self.tick if until is None else until
-        ticks = sorted(t for t in self.marks if after < t <= until)
-        rows = [self.marks[t] for t in ticks]
-        arrays = {name: np.stack([row[name] for row in rows]) for name in (rows[0] if rows else {})}
-        times = [self.scene.time(self.given, t) for t in ticks]
-        return frames.encode(arrays, kind="history", after=after, ticks=ticks, times=times)
+        return self.moment().history(after, until)
 
     def moment(self) -> "Moment":
-        """The present state and the stored ones before it, for questions answered while the course goes on."""
+        """The present, for frames and answers that are made while the course goes on."""
         past = [(t, self._stored[t].state) for t in sorted(self._stored) if t < self.tick] + [(self.tick, self.state)]
-        return Moment(self.scene, self.settings, self.tick, self.state, past)
+        return Moment(self.scene, self.settings, self.tick, self.state, past, dict(self.marks))
 
     def plain(self) -> dict[str, Any]:
         """What a link holds: scene, settings that differ from the defaults, events and tick."""

@@ -4,10 +4,13 @@ import json
 import logging
 import socket
 import threading
+import time
 import webbrowser
 from collections.abc import Callable
+from functools import cached_property
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 from starlette.applications import Starlette
@@ -21,11 +24,10 @@ from starlette.websockets import WebSocket
 
 from tutelage import __version__
 from tutelage.errors import TutelageError
-from tutelage.studio.describe import described
-from tutelage.studio.saving import saved
-from tutelage.studio.security import HEADERS, Guard
-from tutelage.studio.session import converse
-from tutelage.studio.uploads import Uploads
+from tutelage.studio.security import Guard, headers
+
+if TYPE_CHECKING:
+    from tutelage.studio.uploads import Uploads
 
 log = logging.getLogger(__name__)
 
@@ -35,19 +37,21 @@ PORT = 8717
 _TRIES = 50  # ports that are tried
 _REQUEST = 1 << 20  # bytes of a request that is no upload
 _CONNECTIONS = 64  # at once
+_STORY = 2.0  # seconds that the first frame has before the first story is prepared
+_LOADING = threading.Lock()
 
 
 class _Headers:
     """Adds the headers of :mod:`.security` to every answer."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, ancestors: str) -> None:
         self.app = app
+        self.extra = [(name.lower().encode(), value.encode()) for name, value in headers(ancestors).items()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def with_headers(message: Any) -> None:
             if message["type"] == "http.response.start":
-                extra = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
-                message = message | {"headers": [*message["headers"], *extra]}
+                message = message | {"headers": [*message["headers"], *self.extra]}
             await send(message)
 
         await self.app(scope, receive, with_headers)
@@ -57,9 +61,15 @@ class _Site:
     """What the server answers, and to whom."""
 
     def __init__(self, guard: Guard, results: Path | None) -> None:
-        self.guard, self.results, self.uploads = guard, results, Uploads()
+        self.guard, self.results = guard, results
         self.connections = threading.Semaphore(_CONNECTIONS)
         self.static = StaticFiles(directory=STATIC)
+
+    @cached_property
+    def uploads(self) -> "Uploads":
+        from tutelage.studio.uploads import Uploads
+
+        return Uploads()
 
     def guarded(self, work: Callable[[Request], Any]) -> Callable[[Request], Any]:
         """The same for requests with the token; errors are sentences."""
@@ -78,21 +88,23 @@ class _Site:
         return FileResponse(STATIC / "index.html")
 
     async def scenes(self, request: Request) -> Response:
-        found = await run_in_threadpool(described, self.results)
+        describe = await _loaded("describe")
+        found = await run_in_threadpool(describe.described, self.results)
         return JSONResponse({"version": __version__, "scenes": found})
 
     async def save(self, request: Request) -> Response:
-        content, name, kind = await run_in_threadpool(saved, await _body(request))
+        saving = await _loaded("saving")
+        content, name, kind = await run_in_threadpool(saving.saved, await _body(request))
         return Response(content, media_type=kind, headers={"Content-Disposition": f'attachment; filename="{name}"'})
 
     async def upload(self, request: Request) -> Response:
+        await _loaded("uploads")
         name, content = str(request.query_params.get("name", "")), await _bytes(request, self.uploads.largest)
         return JSONResponse(await run_in_threadpool(self.uploads.take, name, content))
 
     async def ask(self, request: Request) -> Response:
-        from tutelage.studio.answers import answered
-
-        found = await run_in_threadpool(answered, await _body(request), self.uploads, self.results)
+        answers = await _loaded("answers")
+        found = await run_in_threadpool(answers.answered, await _body(request), self.uploads, self.results)
         binary = isinstance(found, bytes)
         return Response(found, media_type="application/octet-stream") if binary else JSONResponse(found)
 
@@ -105,7 +117,7 @@ class _Site:
         else:
             try:
                 await websocket.accept()
-                await converse(websocket)
+                await (await _loaded("session")).converse(websocket)
             finally:
                 self.connections.release()
 
@@ -115,7 +127,7 @@ class _Site:
         await (JSONResponse({"error": why}, 403) if why else self.static)(scope, receive, send)
 
 
-def make_app(guard: Guard, results: Path | None = None) -> Starlette:
+def make_app(guard: Guard, results: Path | None = None, ancestors: str = "'none'") -> Starlette:
     """The application.
 
     Parameters
@@ -124,6 +136,8 @@ def make_app(guard: Guard, results: Path | None = None) -> Starlette:
         Hosts and token.
     results
         Folder whose results can be browsed.
+    ancestors
+        Pages that may show it in a frame, as in a Content-Security-Policy.
 
     Returns
     -------
@@ -140,8 +154,19 @@ def make_app(guard: Guard, results: Path | None = None) -> Starlette:
         Mount("/static", site.files),
     ]
     app = Starlette(routes=routes)
-    app.add_middleware(_Headers)
+    app.add_middleware(_Headers, ancestors=ancestors)
     return app
+
+
+async def _loaded(name: str) -> Any:
+    """A module of this package; the first one waits for torch, while the server goes on."""
+    return await run_in_threadpool(load, name)
+
+
+def load(name: str) -> Any:
+    """A module of this package, imported by one thread at a time."""
+    with _LOADING:
+        return import_module(f"tutelage.studio.{name}")
 
 
 async def _bytes(request: Request, most: int) -> bytes:
@@ -227,7 +252,7 @@ def serve(
     make_server(guard, folder).run(sockets=[listening])
 
 
-def make_server(guard: Guard, results: Path | None = None) -> uvicorn.Server:
+def make_server(guard: Guard, results: Path | None = None, ancestors: str = "'none'") -> uvicorn.Server:
     """The application in its server, to be run with the socket of :func:`free_socket`.
 
     Parameters
@@ -236,26 +261,27 @@ def make_server(guard: Guard, results: Path | None = None) -> uvicorn.Server:
         Hosts and token.
     results
         Folder whose results can be browsed.
+    ancestors
+        Pages that may show it in a frame, as in a Content-Security-Policy.
 
     Returns
     -------
     uvicorn.Server
     """
     config = uvicorn.Config(
-        make_app(guard, results), log_level="warning", access_log=False, ws="websockets-sansio", ws_max_size=_REQUEST,
-        ws_per_message_deflate=False, timeout_graceful_shutdown=1, lifespan="off",
+        make_app(guard, results, ancestors), log_level="warning", access_log=False, ws="websockets-sansio",
+        ws_max_size=_REQUEST, ws_per_message_deflate=False, timeout_graceful_shutdown=1, lifespan="off",
     )  # fmt: skip
     return uvicorn.Server(config)
 
 
 def warm_up() -> None:
-    """Load what the first frame and the first step need while the browser starts."""
-    from tutelage.studio.course import Course
-
+    """Load what the first frame, the first step and the first story need while the browser starts."""
     try:
-        course = Course("specialisation", {"members": 1, "train": 20, "steps": 20})
+        course = load("course").Course("specialisation", {"members": 1, "train": 20, "steps": 20})
         course.frame()
         course.forward()
+        time.sleep(_STORY)
         course.moment().answer({"about": "unit", "member": 0, "unit": 0})
     except Exception:  # the page will meet the same error and show it
         log.exception("warming up failed")

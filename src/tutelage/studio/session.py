@@ -1,8 +1,9 @@
 """One connection: a course in a thread of its own, commands in, frames out, frames dropped rather than work delayed.
 
-A frame is made when the page is ready for one (at most two are on their way) and at most 40 times a second. While the
-page is not ready the course goes on, and the frame that was due is counted as dropped. Sessions share nothing but the
-machine: every one has its own course, thread and queue.
+A course that runs as fast as it can publishes its state about once per frame; a second thread makes frames of the
+newest one (:mod:`.pacing`), when the page is ready (at most two are on their way) and at most 31 times a second. While
+the page is not ready the course goes on, and the frame that was due is counted as dropped. Sessions share nothing but
+the machine, on which they take turns.
 """
 
 import asyncio
@@ -18,18 +19,18 @@ from tutelage.errors import TutelageError
 from tutelage.settings import one_line
 from tutelage.studio.course import Course, Moment
 from tutelage.studio.frames import PREFIX
-from tutelage.threads import single_threaded
+from tutelage.studio.pacing import FRAME, FrameMaker, Pace, Turns
+from tutelage.threads import give_way, single_threaded
 
 WINDOW = 2
 """Frames that may be on their way."""
-_FRAME = 1 / 40  # seconds between frames, at least
-_SHARE = 0.2  # of the time of a course that runs as fast as it can goes into frames, unless there would be too few
-_BURST = 0.012  # seconds of training between two looks at commands and the clock
-_SLOWEST = 1 / 32  # seconds between frames that cost much; at most half the time goes into them
+_LEAP = 0.9  # of the time of a frame that the course computes before it looks for commands
+_SHORTEST = 0.004  # seconds that it computes even where many take turns
 _WAIT = 0.5  # seconds without a command after which a thread looks whether its connection is still there
 _LAST = 10.0  # seconds that a thread has for its last tick
 
 Send = Callable[[str | bytes], None]
+TURNS = Turns()
 
 
 class Session:
@@ -49,25 +50,28 @@ class Session:
         self.number = 0
         self.playing = False
         self.speed = 1.0
-        self.frames = self.dropped = 0
-        self._in_flight = 0
-        self._due, self._burst = 0.0, 1
+        self.frames = self.drawn = 0  # sent, and drawn by the page; each is written by one thread alone
+        self._due, self._pace = 0.0, Pace()
         self._told_marks = -1
+        self._maker = FrameMaker(self._show, self._ready)
         self._answers = ThreadPoolExecutor(1, thread_name_prefix="studio-answers")
         self._thread = threading.Thread(target=self._work, name="studio-session", daemon=True)
 
     def start(self) -> None:
-        """Start the thread."""
+        """Start the threads."""
         self._thread.start()
+        self._maker.start()
 
     def close(self) -> None:
         """Tell the thread to end at its next tick."""
         self._closed.set()
+        self._maker.close()
         self._answers.shutdown(wait=False, cancel_futures=True)
 
     def join(self, seconds: float) -> None:
-        """Wait until the thread has ended, at most so long."""
+        """Wait until the threads have ended, each at most so long."""
         self._thread.join(seconds)
+        self._maker.join(seconds)
 
     def receive(self, text: str) -> None:
         """A message of the page; acknowledgements count at once, commands wait for the thread."""
@@ -78,7 +82,8 @@ class Session:
             self._tell(error="a message must be JSON with an entry 'do'")
             return
         if kind == "drawn":
-            self._in_flight = max(0, self._in_flight - 1)
+            self.drawn += 1
+            self._maker.wake()
             return
         try:
             self._commands.put_nowait(command)
@@ -89,14 +94,16 @@ class Session:
 
     def _work(self) -> None:
         single_threaded()
+        give_way()  # frames and the browser take little, but at once
         while not self._closed.is_set():
             try:
                 busy = self.playing and self.course is not None
-                command = self._commands.get(timeout=0.0005 if busy else _WAIT)
+                command = self._commands.get_nowait() if busy else self._commands.get(timeout=_WAIT)
             except queue.Empty:
                 command = None
             try:
                 if command is not None:
+                    self._maker.rest()  # from here on this thread alone shows what there is
                     self._obey(command)
                 elif self.playing:
                     self._play()
@@ -124,10 +131,10 @@ class Session:
         if not isinstance(events or [], list):
             raise TutelageError(f"events must be a list, got {one_line(str(events))[:40]}: copy the link again")
         course = Course(str(command.get("scene")), _table(settings), events or [], _table(look))
-        self.course, self._told_marks, self._in_flight = course, -1, 0
+        self.course, self._told_marks, self._pace = course, -1, Pace()
         course.seek(_whole(command.get("tick", 0)), self._interrupted)
         self._tell(opened=course.plain(), defaults=course.given.model_dump(mode="json"), ticks=course.ticks)
-        self._show()
+        self._show(self._course.moment())
         self._state()
 
     def _do_play(self, command: dict[str, Any]) -> None:
@@ -141,7 +148,7 @@ class Session:
 
     def _do_pause(self, command: dict[str, Any]) -> None:
         self.playing = False
-        self._show()
+        self._show(self._course.moment())
         self._state()
 
     def _do_speed(self, command: dict[str, Any]) -> None:
@@ -157,19 +164,19 @@ class Session:
         back = tick < self._course.tick
         self._course.seek(tick, self._interrupted)
         self._told_marks = -1 if back else self._told_marks
-        self._show()
+        self._show(self._course.moment())
         self._state()
 
     def _do_change(self, command: dict[str, Any]) -> None:
         self._course.change(_table(command.get("change")))
         self._told_marks = -1
-        self._show()
+        self._show(self._course.moment())
         self._tell(changed=self._course.plain())
 
     def _do_look(self, command: dict[str, Any]) -> None:
         self._course.look = _table(command.get("look"))
         if not self.playing:
-            self._show()
+            self._show(self._course.moment())
 
     def _do_ask(self, command: dict[str, Any]) -> None:
         self._answers.submit(self._answer, self._course.moment(), _table(command.get("question")), command.get("id"))
@@ -196,53 +203,53 @@ class Session:
         return self._closed.is_set() or not self._commands.empty()
 
     def _play(self) -> None:
-        """Some ticks, and a frame if one is due and the page is ready."""
+        """Some ticks, and a frame of them."""
         course, now = self._course, time.monotonic()
-        if self.speed and (now < self._due or self._in_flight >= WINDOW):
+        if self.speed and (now < self._due or not self._ready()):
             time.sleep(min(max(self._due - now, 0.001), 0.05))  # a chosen speed waits for the page
             return
         rate = self.speed * course.scene.pace  # ticks per second, 0 for as many as can be
-        ticks = max(1, round(rate * _FRAME)) if rate else self._burst
+        ticks = max(1, round(rate * FRAME)) if rate else self._pace.ticks(max(_SHORTEST, self._leap()))
         done = 0
-        while done < ticks:
-            if not (more := course.forward(ticks - done)):
-                self.playing = False
-                break
-            done += more
-        if done:
-            self._burst = min(max(1, int(_BURST * done / (time.monotonic() - now + 1e-9))), 64)
-        if not self.playing:
-            self._show()
-            self._state()
-        elif time.monotonic() >= self._due:
+        with TURNS.turn():
             begin = time.monotonic()
-            if self._in_flight < WINDOW:
-                self._show()
-            else:
-                self.dropped += 1
-            if rate:
-                self._due = max(now, self._due) + max(_FRAME, ticks / rate)
-            else:
-                cost = time.monotonic() - begin
-                self._due = begin + max(_FRAME, min(cost / _SHARE, max(_SLOWEST, 2 * cost)))
+            while done < ticks and (more := course.forward(ticks - done)):
+                done += more
+            self._pace.took(done or 1, time.monotonic() - begin)
+        if done < ticks:
+            self.playing = False
+            self._maker.rest()
+            self._show(course.moment())
+            self._state()
+        elif rate:
+            self._show(course.moment())
+            self._due = max(now, self._due) + max(FRAME, ticks / rate)
+        else:
+            self._maker.show(course.moment())
 
-    def _show(self) -> None:
-        """Send new marks and the present frame."""
-        course = self._course
-        new = [tick for tick in course.marks if self._told_marks < tick <= course.tick]
+    def _leap(self) -> float:
+        """Seconds to compute at a stretch: most of the time of a frame, less where others wait."""
+        return _LEAP * self._maker.interval / (1 + TURNS.asked)
+
+    def _ready(self) -> bool:
+        """Whether the page can take another frame."""
+        return self.frames - self.drawn < WINDOW
+
+    def _show(self, moment: Moment) -> None:
+        """Send new marks and the frame of a moment."""
+        new = [tick for tick in moment.marks if self._told_marks < tick <= moment.tick]
         if new or self._told_marks < 0:
-            self._frame(course.history(self._told_marks))
+            self._frame(moment.history(self._told_marks))
             self._told_marks = max(new, default=0)
-        self._frame(course.frame())
+        self._frame(moment.frame(self._course.look))
 
     def _frame(self, message: bytes) -> None:
         self.frames += 1
-        self._in_flight += 1
         self._send(PREFIX.pack(self.number, self.frames % (1 << 32)) + message)
 
     def _state(self) -> None:
         tick = 0 if self.course is None else self.course.tick
-        self._tell(state={"playing": self.playing, "tick": tick, "speed": self.speed, "dropped": self.dropped})
+        self._tell(state={"playing": self.playing, "tick": tick, "speed": self.speed, "dropped": self._maker.dropped})
 
     def _tell(self, **message: Any) -> None:
         self._send(json.dumps({"number": self.number} | message))

@@ -4,7 +4,7 @@ from tutelage.discover import import_all
 from tutelage.training.engine import ENGINES, Engine, engine
 from tutelage.training.noise import Flips, GaussianNoise, Noise, StudentTNoise
 from tutelage.training.optimisers import Adam, AdamW, GradientFlow, Optimiser, Sgd
-from tutelage.training.schedules import Constant, Cosine, Drops, Inverse, Schedule, Settle
+from tutelage.training.schedules import Constant, Cosine, Drops, Inverse, Schedule, Settle, Stages
 from tutelage.training.settings import Training
 from tutelage.training.stopping import LossBelow, Plateau, Stop
 from tutelage.training.task import Task
@@ -32,6 +32,7 @@ __all__ = [
     "Schedule",
     "Settle",
     "Sgd",
+    "Stages",
     "Stop",
     "StudentTNoise",
     "Task",

@@ -14,10 +14,10 @@ from numba import njit
 from tutelage import draws
 from tutelage.compiling import PART, compiled, stamp_of
 from tutelage.training import _vector_tiles
-from tutelage.training._vector_tiles import fetch_ahead, multiply, transpose
+from tutelage.training._vector_tiles import borrowed, fetch_ahead, multiply, still_in_use, transpose
 
 _GOLDEN, _MIX_1, _MIX_2 = (np.uint64(c) for c in (draws.GOLDEN, draws.MIX_1, draws.MIX_2))
-_ONE, _STORE, _ADD = np.int64(1), np.int64(0), np.int64(1)  # numba would compile anew for each plain constant
+ONE, STORE, ADD = np.int64(1), np.int64(0), np.int64(1)  # numba would compile anew for each plain constant
 _LINE = 64  # bytes of a cache line
 
 
@@ -47,6 +47,9 @@ class Data(NamedTuple):
     points_apart: int
     labels: np.ndarray
     labels_apart: int
+    points_in_order: int
+    """1 when slot i of step t of a span sees point B t + i, 0 when it sees the point of its row."""
+    labels_in_order: int
 
 
 class StepBuffers(NamedTuple):
@@ -89,7 +92,7 @@ def _fetch_rows(array, first, width, rows):
 
 
 @njit(**PART)
-def _aligned_zeros(size, like):
+def aligned_zeros(size, like):
     """A flat array of zeros that begins at a cache line, so that no padded row straddles more lines than it must."""
     per_line = _LINE // like.itemsize
     array = np.zeros(size + per_line, like.dtype)
@@ -98,17 +101,17 @@ def _aligned_zeros(size, like):
 
 
 @njit(**PART)
-def _make_buffers(shape, like):
+def make_buffers(shape, like):
     """Buffers of zeros, with the constant column and the constant unit when there are biases."""
     slots = shape.batch_row
     buffers = StepBuffers(
-        _aligned_zeros(slots * shape.input_row, like),
-        _aligned_zeros(shape.input_row * slots, like),
-        _aligned_zeros((shape.hidden + shape.bias) * slots, like),
-        _aligned_zeros(shape.hidden * slots, like),
-        _aligned_zeros(slots * shape.output_row, like),
-        _aligned_zeros(shape.output_row * slots, like),
-        _aligned_zeros(shape.hidden * slots, like),
+        aligned_zeros(slots * shape.input_row, like),
+        aligned_zeros(shape.input_row * slots, like),
+        aligned_zeros((shape.hidden + shape.bias) * slots, like),
+        aligned_zeros(shape.hidden * slots, like),
+        aligned_zeros(slots * shape.output_row, like),
+        aligned_zeros(shape.output_row * slots, like),
+        aligned_zeros(shape.hidden * slots, like),
     )
     if shape.bias:
         for slot in range(shape.batch):
@@ -119,8 +122,26 @@ def _make_buffers(shape, like):
 
 
 @njit(**PART)
-def _forward(incoming, outgoing, points, first, rows, gate, shape, buffers):
-    """Fill the buffers from the batch's points up to the outputs, which are left in ``buffers.errors``.
+def borrowed_buffers(b):
+    """The same buffers without counts of references."""
+    return StepBuffers(
+        borrowed(b.points), borrowed(b.points_across), borrowed(b.hidden), borrowed(b.gates), borrowed(b.errors),
+        borrowed(b.errors_across), borrowed(b.back),
+    )  # fmt: skip
+
+
+@njit(**PART)
+def borrowed_data(data):
+    """The same data without counts of references."""
+    points, labels = borrowed(data.points), borrowed(data.labels)
+    return Data(
+        points, data.points_apart, labels, data.labels_apart, data.points_in_order, data.labels_in_order
+    )  # fmt: skip
+
+
+@njit(**PART)
+def pre_activations(incoming, points, first, rows, shape, buffers):
+    """Fill the buffers from the batch's points to the pre-activations, which are left in ``buffers.hidden``.
 
     Rows are copied through slices because only indices that start from 0 are known not to be negative, and a loop
     whose indices may be (numba then counts from the end) is not vectorised.
@@ -134,70 +155,99 @@ def _forward(incoming, outgoing, points, first, rows, gate, shape, buffers):
     wide, slots = shape.features + shape.bias, shape.batch_row
     transpose(buffers.points, shape.input_row, buffers.points_across, slots, shape.batch, wide)
     multiply(
-        incoming, shape.input_row, _ONE, buffers.points_across, slots, wide,
-        buffers.hidden, slots, shape.hidden, shape.batch, _STORE,
-    )  # fmt: skip
-    above, at, below = gate[0], gate[1], gate[2]
-    for i in range(shape.hidden * slots):
-        u = buffers.hidden[i]
-        z = above if u > 0 else (below if u < 0 else at)
-        buffers.gates[i] = z
-        buffers.hidden[i] = u * z
-    multiply(
-        buffers.hidden, _ONE, slots, outgoing, shape.output_row, shape.hidden + shape.bias,
-        buffers.errors, shape.output_row, shape.batch, shape.outputs, _STORE,
+        incoming, shape.input_row, ONE, buffers.points_across, slots, wide,
+        buffers.hidden, slots, shape.hidden, shape.batch, STORE,
     )  # fmt: skip
 
 
 @njit(**PART)
-def _backward(incoming, outgoing, labels, first, rows, rate, shape, buffers):
-    """Turn outputs into errors times the rate (the learning rate over B), send them back, and update the weights."""
+def apply_gates(gate, shape, buffers):
+    """Piecewise linear activation, in place, with the gates it goes through: gate [3] is above, at and below 0."""
+    above, at, below = gate[0], gate[1], gate[2]
+    for i in range(shape.hidden * shape.batch_row):
+        u = buffers.hidden[i]
+        z = above if u > 0 else (below if u < 0 else at)
+        buffers.gates[i] = z
+        buffers.hidden[i] = u * z
+
+
+@njit(**PART)
+def output_errors(outgoing, labels, first, rows, factor, shape, buffers):
+    """The labels minus the outputs, times a factor, in ``buffers.errors``."""
+    multiply(
+        buffers.hidden, ONE, shape.batch_row, outgoing, shape.output_row, shape.hidden + shape.bias,
+        buffers.errors, shape.output_row, shape.batch, shape.outputs, STORE,
+    )  # fmt: skip
     for slot in range(shape.batch):
         begin = first + rows[slot] * shape.outputs
         label = labels[begin : begin + shape.outputs]
         error = buffers.errors[slot * shape.output_row : slot * shape.output_row + shape.outputs]
         for c in range(shape.outputs):
-            error[c] = (label[c] - error[c]) * rate
+            error[c] = (label[c] - error[c]) * factor
+
+
+@njit(**PART)
+def hidden_errors(outgoing, shape, buffers):
+    """The errors sent back through the outgoing weights and the gates, in ``buffers.back``."""
     slots = shape.batch_row
     transpose(buffers.errors, shape.output_row, buffers.errors_across, slots, shape.batch, shape.outputs)
     multiply(
-        outgoing, shape.output_row, _ONE, buffers.errors_across, slots, shape.outputs,
-        buffers.back, slots, shape.hidden, shape.batch, _STORE,
+        outgoing, shape.output_row, ONE, buffers.errors_across, slots, shape.outputs,
+        buffers.back, slots, shape.hidden, shape.batch, STORE,
     )  # fmt: skip
     for i in range(shape.hidden * slots):
         buffers.back[i] *= buffers.gates[i]
-    multiply(
-        buffers.hidden, slots, _ONE, buffers.errors, shape.output_row, shape.batch,
-        outgoing, shape.output_row, shape.hidden + shape.bias, shape.outputs, _ADD,
-    )  # fmt: skip
-    multiply(
-        buffers.back, slots, _ONE, buffers.points, shape.input_row, shape.batch,
-        incoming, shape.input_row, shape.hidden, shape.features + shape.bias, _ADD,
-    )  # fmt: skip
+
+
+@njit(**PART)
+def choose_rows(t, data, start, key, chosen, shape, rows, label_rows):
+    """Rows of the points and of the labels of a step: int64 [B] each.
+
+    ``chosen`` holds the rows of all steps, int64 [T * B], or nothing when they are to be drawn.
+    """
+    if chosen.shape[0] > 0:
+        for slot in range(shape.batch):
+            rows[slot] = chosen[t * shape.batch + slot]
+    elif not data.points_in_order:
+        _draw_rows(key, start + t, shape.samples, rows)
+    for slot in range(shape.batch):
+        following = t * shape.batch + slot
+        label_rows[slot] = following if data.labels_in_order else rows[slot]
+        if data.points_in_order:
+            rows[slot] = following
+
+
+@njit(**PART)
+def fetch_samples(data, first_point, first_label, shape, rows, label_rows):
+    """Ask for the points and labels of these rows before they are needed."""
+    _fetch_rows(data.points, first_point, shape.features, rows)
+    _fetch_rows(data.labels, first_label, shape.outputs, label_rows)
 
 
 @njit(**PART)
 def _train_member(incoming, outgoing, data, member, rates, start, key, chosen, gate, shape, buffers):
-    """All steps of one member, in place: incoming [n * input_row], outgoing [(n + bias) * output_row], rates [T].
-
-    ``chosen`` holds the rows of all steps, int64 [T * B], or nothing when they are to be drawn.
-    """
+    """All steps of one member, in place: incoming [n * input_row], outgoing [(n + bias) * output_row], rates [T]."""
     first_point, first_label = member * data.points_apart, member * data.labels_apart
-    steps, batch = rates.shape[0], shape.batch
-    rows, following = np.zeros(batch, np.int64), np.zeros(batch, np.int64)
+    steps, slots = rates.shape[0], shape.batch_row
+    rows, label_rows = np.zeros((2, shape.batch), np.int64), np.zeros((2, shape.batch), np.int64)
     for t in range(-1, steps):
+        now, following = t & 1, (t + 1) & 1
         if t + 1 < steps:
-            if chosen.shape[0] > 0:
-                for slot in range(batch):
-                    following[slot] = chosen[(t + 1) * batch + slot]
-            else:
-                _draw_rows(key, start + t + 1, shape.samples, following)
-            _fetch_rows(data.points, first_point, shape.features, following)
-            _fetch_rows(data.labels, first_label, shape.outputs, following)
+            choose_rows(t + 1, data, start, key, chosen, shape, rows[following], label_rows[following])
+            fetch_samples(data, first_point, first_label, shape, rows[following], label_rows[following])
         if t >= 0:
-            _forward(incoming, outgoing, data.points, first_point, rows, gate, shape, buffers)
-            _backward(incoming, outgoing, data.labels, first_label, rows, rates[t], shape, buffers)
-        rows, following = following, rows
+            pre_activations(incoming, data.points, first_point, rows[now], shape, buffers)
+            apply_gates(gate, shape, buffers)
+            output_errors(outgoing, data.labels, first_label, label_rows[now], rates[t], shape, buffers)
+            hidden_errors(outgoing, shape, buffers)
+            multiply(
+                buffers.hidden, slots, ONE, buffers.errors, shape.output_row, shape.batch,
+                outgoing, shape.output_row, shape.hidden + shape.bias, shape.outputs, ADD,
+            )  # fmt: skip
+            multiply(
+                buffers.back, slots, ONE, buffers.points, shape.input_row, shape.batch,
+                incoming, shape.input_row, shape.hidden, shape.features + shape.bias, ADD,
+            )  # fmt: skip
 
 
 def tiles_stamp(*files: str) -> int:
@@ -214,12 +264,15 @@ def _make_train(stamp: int):
         incoming [S, n * input_row], outgoing [S, (n + bias) * output_row], rates [S, T] (learning rate over B),
         keys uint64 [S], chosen int64 [S, T * B] or [S, 0], gate [3] (above, at and below 0).
         """
-        buffers = _make_buffers(shape, incoming)
+        owned = make_buffers(shape, incoming)
+        buffers, samples = borrowed_buffers(owned), borrowed_data(data)
         for member in range(first, last):
             _train_member(
-                incoming[member], outgoing[member], data, member, rates[member], start, keys[member],
+                incoming[member], outgoing[member], samples, member, rates[member], start, keys[member],
                 chosen[member], gate, shape, buffers,
             )  # fmt: skip
+        still_in_use(owned)
+        still_in_use(data)
         return stamp
 
     return compiled(train)

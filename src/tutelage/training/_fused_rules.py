@@ -1,7 +1,8 @@
 """The compiled training loop for what is more than plain SGD: momentum, decay, Adam, frozen layers, smooth units.
 
-The products are those of :mod:`._fused_kernel`. The gradient of a step is formed first and then applied entry by entry,
-with factors on the learning rate that may differ between layers, and between weights and biases.
+The products are those of :mod:`._fused_kernel`. The gradient is formed for a few units at a time and applied at once,
+while it is in the nearest cache. Factors on the learning rate may differ between layers, and between weights and
+biases.
 """
 
 import math
@@ -10,120 +11,80 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from tutelage.compiling import PART, compiled
-from tutelage.training import _fused_kernel, _smooth
-from tutelage.training._fused_kernel import _ONE, _STORE, _aligned_zeros, _draw_rows, _fetch_rows, _make_buffers
+from tutelage.compiling import INLINED, PART, compiled
+from tutelage.training import _fused_kernel, _smooth, _update_rule
+from tutelage.training._fused_kernel import (
+    ONE,
+    STORE,
+    aligned_zeros,
+    apply_gates,
+    borrowed_buffers,
+    borrowed_data,
+    choose_rows,
+    fetch_samples,
+    hidden_errors,
+    make_buffers,
+    output_errors,
+    pre_activations,
+)
 from tutelage.training._smooth import erf, exp_below, tanh
-from tutelage.training._vector_tiles import multiply, transpose
+from tutelage.training._vector_tiles import borrowed, multiply, still_in_use
 
 GATED, ERF, TANH = range(3)
 _ROOT_HALF, _ROOT_2_PI = math.sqrt(0.5), math.sqrt(2 / math.pi)
-
-
-class UpdateRule(NamedTuple):
-    """The numbers of an optimiser: Adam where ``adam`` is 1, SGD with momentum otherwise."""
-
-    adam: int
-    momentum: float
-    """mu of SGD, beta_1 of Adam."""
-    nesterov: int
-    beta_2: float
-    epsilon: float
-    decay: float
-    """Added to the gradient as decay times the weights."""
-    decoupled: float
-    """Taken off the weights as a share of the learning rate (AdamW)."""
-    l1: float
+_UNITS = 8  # units whose gradient is formed at a time
 
 
 class Factors(NamedTuple):
-    """Factors on the learning rate of every entry of the incoming and of the outgoing weights, in their layout."""
+    """Factors on the learning rate, 0 for frozen layers, in the precision of the weights."""
+
+    weights: np.ndarray  # [2], of both layers
+    biases: np.ndarray  # [2]
+
+
+class MemberArrays(NamedTuple):
+    """Weights of one member and what the optimiser remembers of them, flat: incoming first in m and v."""
 
     incoming: np.ndarray  # [n * input_row]
     outgoing: np.ndarray  # [(n + bias) * output_row]
-    train_incoming: int
-    train_outgoing: int
+    m: np.ndarray
+    v: np.ndarray
 
 
 @njit(**PART)
-def _activate(hidden, gates, kind, gate, size):
-    """sigma(u) in place of u, and sigma'(u) in ``gates``."""
+def _activate(kind, gate, shape, buffers):
+    """sigma(u) in place of u in ``buffers.hidden``, and sigma'(u) in ``buffers.gates``."""
+    hidden, gates = buffers.hidden, buffers.gates
     if kind == GATED:
-        above, at, below = gate[0], gate[1], gate[2]
-        for i in range(size):
-            u = hidden[i]
-            z = above if u > 0 else (below if u < 0 else at)
-            gates[i] = z
-            hidden[i] = u * z
+        apply_gates(gate, shape, buffers)
     elif kind == TANH:
-        for i in range(size):
+        for i in range(shape.hidden * shape.batch_row):
             f = tanh(np.float64(hidden[i]))
             hidden[i] = f
             gates[i] = 1 - f * f
     else:
-        for i in range(size):
+        for i in range(shape.hidden * shape.batch_row):
             u = np.float64(hidden[i])
             decayed = exp_below(-0.5 * u * u)
             gates[i] = _ROOT_2_PI * decayed
             hidden[i] = erf(u * _ROOT_HALF, decayed)
 
 
-@njit(**PART)
-def _forward_any(incoming, outgoing, points, first, rows, kind, gate, shape, buffers):
-    """As ``_forward``, with any of the activations."""
-    for slot in range(shape.batch):
-        begin = first + rows[slot] * shape.features
-        target = buffers.points[slot * shape.input_row : slot * shape.input_row + shape.features]
-        source = points[begin : begin + shape.features]
-        for c in range(shape.features):
-            target[c] = source[c]
-    wide, slots = shape.features + shape.bias, shape.batch_row
-    transpose(buffers.points, shape.input_row, buffers.points_across, slots, shape.batch, wide)
-    multiply(
-        incoming, shape.input_row, _ONE, buffers.points_across, slots, wide,
-        buffers.hidden, slots, shape.hidden, shape.batch, _STORE,
-    )  # fmt: skip
-    _activate(buffers.hidden, buffers.gates, kind, gate, shape.hidden * slots)
-    multiply(
-        buffers.hidden, _ONE, slots, outgoing, shape.output_row, shape.hidden + shape.bias,
-        buffers.errors, shape.output_row, shape.batch, shape.outputs, _STORE,
-    )  # fmt: skip
+@njit(**INLINED | {"fastmath": {"contract", "arcp", "reassoc", "ninf"}})
+def _adam_move(m, v, first, second, epsilon):
+    """first m / (sqrt(second v) + epsilon); in float32 the division may be an estimate and a step of Newton's rule.
+
+    That halves the time of the division. Where v is infinite the result is not a number, and the member has diverged.
+    """
+    return first * m / (np.sqrt(v * second) + epsilon)
 
 
 @njit(**PART)
-def _gradient(outgoing, labels, first, rows, scale, shape, buffers, to_incoming, to_outgoing, factors):
-    """The gradient of the mean loss, from outputs in ``buffers.errors``; scale is 1 / B."""
-    for slot in range(shape.batch):
-        begin = first + rows[slot] * shape.outputs
-        label = labels[begin : begin + shape.outputs]
-        error = buffers.errors[slot * shape.output_row : slot * shape.output_row + shape.outputs]
-        for c in range(shape.outputs):
-            error[c] = (error[c] - label[c]) * scale
-    slots = shape.batch_row
-    if factors.train_outgoing:
-        multiply(
-            buffers.hidden, slots, _ONE, buffers.errors, shape.output_row, shape.batch,
-            to_outgoing, shape.output_row, shape.hidden + shape.bias, shape.outputs, _STORE,
-        )  # fmt: skip
-    if factors.train_incoming:
-        transpose(buffers.errors, shape.output_row, buffers.errors_across, slots, shape.batch, shape.outputs)
-        multiply(
-            outgoing, shape.output_row, _ONE, buffers.errors_across, slots, shape.outputs,
-            buffers.back, slots, shape.hidden, shape.batch, _STORE,
-        )  # fmt: skip
-        for i in range(shape.hidden * slots):
-            buffers.back[i] *= buffers.gates[i]
-        multiply(
-            buffers.back, slots, _ONE, buffers.points, shape.input_row, shape.batch,
-            to_incoming, shape.input_row, shape.hidden, shape.features + shape.bias, _STORE,
-        )  # fmt: skip
-
-
-@njit(**PART)
-def _change(w, g, m, v, factor, rate, rule, numbers):
+def _change(w, g, m, v, rate, first, rule, numbers):
     """Change entries of weights in place, and what the optimiser remembers of them; arrays of one length.
 
-    Every loop does one thing, without a branch, so that it fills the vectors.
+    ``first`` is the learning rate over 1 - beta_1^t. Every loop does one thing, without a branch, so that it fills the
+    vectors.
     """
     size = w.shape[0]
     if rule.decay > 0:
@@ -135,31 +96,29 @@ def _change(w, g, m, v, factor, rate, rule, numbers):
         for i in range(size):
             g[i] += l1 * np.sign(w[i])
     if rule.decoupled > 0:
-        apart, one = rate * numbers[7], numbers[8]
+        kept = numbers[8] - rate * numbers[7]
         for i in range(size):
-            w[i] *= one - apart * factor[i]
+            w[i] *= kept
     if rule.adam:
-        fresh_1, b2, fresh_2, eps, second, first = (
-            numbers[8] - numbers[4], numbers[5], numbers[8] - numbers[5], numbers[6], numbers[1], rate * numbers[0],
-        )  # fmt: skip
+        share_1, share_2, eps, second = numbers[4], numbers[5], numbers[6], numbers[1]
         for i in range(size):
             h = g[i]
-            m[i] += fresh_1 * (h - m[i])
-            v[i] = b2 * v[i] + fresh_2 * h * h
-            w[i] -= first * factor[i] * m[i] / (np.sqrt(v[i] * second) + eps)
+            m[i] += share_1 * (h - m[i])
+            v[i] += share_2 * (h * h - v[i])
+            w[i] -= _adam_move(m[i], v[i], first, second, eps)
     elif rule.momentum > 0:
         mu = numbers[4]
         for i in range(size):
             m[i] = mu * m[i] + g[i]
         if rule.nesterov:
             for i in range(size):
-                w[i] -= rate * factor[i] * (g[i] + mu * m[i])
+                w[i] -= rate * (g[i] + mu * m[i])
         else:
             for i in range(size):
-                w[i] -= rate * factor[i] * m[i]
+                w[i] -= rate * m[i]
     else:
         for i in range(size):
-            w[i] -= rate * factor[i] * g[i]
+            w[i] -= rate * g[i]
 
 
 @njit(**PART)
@@ -167,38 +126,73 @@ def _corrections(rule, step, out):
     """The numbers of an optimiser at a step, in the precision of the weights: out [9]."""
     out[0] = 1 / (1 - rule.momentum ** (step + 1)) if rule.adam else 1
     out[1] = 1 / (1 - rule.beta_2 ** (step + 1)) if rule.adam else 1
-    out[2], out[3], out[4], out[5] = rule.decay, rule.l1, rule.momentum, rule.beta_2
-    out[6], out[7], out[8] = rule.epsilon, rule.decoupled, 1
+    out[2], out[3], out[6], out[7], out[8] = rule.decay, rule.l1, rule.epsilon, rule.decoupled, 1
+    out[4] = 1 - rule.momentum if rule.adam else rule.momentum
+    out[5] = 1 - rule.beta_2
 
 
 @njit(**PART)
-def _train_member_by_rule(w_in, w_out, memory, data, member, rates, start, key, chosen, kind, gate, shape, factors,
-                          rule, buffers, to_in, to_out, numbers):  # fmt: skip
+def _change_layer(layer, trained, rate, shape, factors, rule, numbers, buffers, scratch):
+    """Change one layer by its gradient, some units at a time: layer 0 is the incoming weights.
+
+    Where weights and biases have factors of their own, every unit is cut into the two.
+    """
+    slots = shape.batch_row
+    if layer == 0:
+        weights, left, right = trained.incoming, buffers.back, buffers.points
+        row, columns, units, split, before = (
+            shape.input_row,
+            shape.features + shape.bias,
+            shape.hidden,
+            shape.features,
+            0,
+        )
+    else:
+        weights, left, right = trained.outgoing, buffers.hidden, buffers.errors
+        row, columns, units, split = shape.output_row, shape.outputs, shape.hidden + shape.bias, shape.output_row
+        before = trained.incoming.shape[0]
+    on_weights, on_biases = factors.weights[layer], factors.biases[layer]
+    cut = on_weights != on_biases
+    for unit in range(0, units, _UNITS):
+        count = min(_UNITS, units - unit)
+        multiply(left[unit * slots :], slots, ONE, right, row, shape.batch, scratch, row, count, columns, STORE)
+        pieces = 2 * count if cut else 1
+        for piece in range(pieces):
+            begin, end, factor = 0, count * row, on_weights
+            if cut:
+                begin = piece // 2 * row + piece % 2 * split
+                end = piece // 2 * row + (row if piece % 2 else split)
+                if piece % 2 or unit + piece // 2 >= shape.hidden:
+                    factor = on_biases
+            here, there = unit * row + begin, unit * row + end
+            _change(
+                weights[here:there], scratch[begin:end], trained.m[before + here : before + there],
+                trained.v[before + here : before + there], rate * factor, rate * factor * numbers[0], rule, numbers,
+            )  # fmt: skip
+
+
+@njit(**PART)
+def _train_member_by_rule(trained, data, member, rates, start, key, chosen, kind, gate, shape, factors, rule, buffers,
+                          scratch, numbers):  # fmt: skip
     """All steps of one member, in place; see ``_train_member`` of the plain kernel."""
     first_point, first_label = member * data.points_apart, member * data.labels_apart
-    steps, batch = rates.shape[0], shape.batch
-    rows, following = np.zeros(batch, np.int64), np.zeros(batch, np.int64)
+    steps = rates.shape[0]
+    rows, label_rows = np.zeros((2, shape.batch), np.int64), np.zeros((2, shape.batch), np.int64)
     for t in range(-1, steps):
+        now, following = t & 1, (t + 1) & 1
         if t + 1 < steps:
-            if chosen.shape[0] > 0:
-                for slot in range(batch):
-                    following[slot] = chosen[(t + 1) * batch + slot]
-            else:
-                _draw_rows(key, start + t + 1, shape.samples, following)
-            _fetch_rows(data.points, first_point, shape.features, following)
-            _fetch_rows(data.labels, first_label, shape.outputs, following)
+            choose_rows(t + 1, data, start, key, chosen, shape, rows[following], label_rows[following])
+            fetch_samples(data, first_point, first_label, shape, rows[following], label_rows[following])
         if t >= 0:
-            _forward_any(w_in, w_out, data.points, first_point, rows, kind, gate, shape, buffers)
-            scale = numbers[9]
-            _gradient(w_out, data.labels, first_label, rows, scale, shape, buffers, to_in, to_out, factors)
             _corrections(rule, start + t, numbers)
-            size = w_in.shape[0]
-            m_in, v_in, m_out, v_out = memory[0][:size], memory[1][:size], memory[0][size:], memory[1][size:]
-            if factors.train_incoming:
-                _change(w_in, to_in, m_in, v_in, factors.incoming, rates[t], rule, numbers)
-            if factors.train_outgoing:
-                _change(w_out, to_out, m_out, v_out, factors.outgoing, rates[t], rule, numbers)
-        rows, following = following, rows
+            pre_activations(trained.incoming, data.points, first_point, rows[now], shape, buffers)
+            _activate(kind, gate, shape, buffers)
+            output_errors(trained.outgoing, data.labels, first_label, label_rows[now], numbers[9], shape, buffers)
+            if factors.weights[0] > 0:
+                hidden_errors(trained.outgoing, shape, buffers)
+            for layer in range(2):
+                if factors.weights[layer] > 0:
+                    _change_layer(layer, trained, rates[t], shape, factors, rule, numbers, buffers, scratch)
 
 
 def _make_train(stamp: int):
@@ -211,19 +205,25 @@ def _make_train(stamp: int):
         As ``train`` of the plain kernel; m and v [S, n * input_row + (n + bias) * output_row] are what the optimiser
         remembers, rates [S, T] the learning rates, and kind one of GATED, ERF and TANH.
         """
-        buffers = _make_buffers(shape, incoming)
-        to_in = _aligned_zeros(shape.hidden * shape.input_row, incoming)
-        to_out = _aligned_zeros((shape.hidden + shape.bias) * shape.output_row, incoming)
+        owned = make_buffers(shape, incoming)
+        gradient = aligned_zeros(_UNITS * max(shape.input_row, shape.output_row), incoming)
+        buffers, samples, scratch = borrowed_buffers(owned), borrowed_data(data), borrowed(gradient)
         numbers = np.zeros(10, incoming.dtype)
-        numbers[9] = 1 / shape.batch
+        numbers[9] = -1 / shape.batch
         for member in range(first, last):
+            trained = MemberArrays(
+                borrowed(incoming[member]), borrowed(outgoing[member]), borrowed(m[member]), borrowed(v[member])
+            )
             _train_member_by_rule(
-                incoming[member], outgoing[member], (m[member], v[member]), data, member, rates[member], start,
-                keys[member], chosen[member], kind, gate, shape, factors, rule, buffers, to_in, to_out, numbers,
+                trained, samples, member, rates[member], start, keys[member], chosen[member], kind, gate, shape,
+                factors, rule, buffers, scratch, numbers,
             )  # fmt: skip
+        still_in_use((owned, gradient, data, incoming, outgoing, m, v))
         return stamp
 
     return compiled(train_by_rule)
 
 
-train_by_rule = _make_train(_fused_kernel.tiles_stamp(_fused_kernel.__file__, _smooth.__file__, __file__))
+train_by_rule = _make_train(
+    _fused_kernel.tiles_stamp(_fused_kernel.__file__, _smooth.__file__, _update_rule.__file__, __file__)
+)

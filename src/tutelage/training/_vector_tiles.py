@@ -209,6 +209,31 @@ def _keep_apart(typing):
 
 
 @intrinsic
+def borrowed(typing, array):
+    """The same array without its count of references, so that slices of it cost no atomic operation.
+
+    Nothing keeps it alive: its owner must be in use afterwards (:func:`still_in_use`).
+    """
+
+    def generate(context, builder, signature, arguments):
+        lent = context.make_array(signature.args[0])(context, builder, arguments[0])
+        lent.meminfo = ir.Constant(lent.meminfo.type, None)
+        return lent._getvalue()
+
+    return array(array), generate
+
+
+@intrinsic
+def still_in_use(typing, owners):
+    """Do nothing with what is given, which is therefore alive up to here."""
+
+    def generate(context, builder, signature, arguments):
+        return context.get_dummy_value()
+
+    return types.void(owners), generate
+
+
+@intrinsic
 def fetch_ahead(typing, array, offset):
     """Ask for the cache line of ``array[offset]`` before it is needed; the address may lie anywhere."""
     signature = types.void(array, types.int64)

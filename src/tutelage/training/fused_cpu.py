@@ -13,12 +13,13 @@ from tutelage.errors import TutelageError
 from tutelage.networks import Network
 from tutelage.networks.activations import find, gate
 from tutelage.threads import loop_threads
+from tutelage.training._update_rule import update_rule
 from tutelage.training.engine import Engine, engine
-from tutelage.training.optimisers import Adam, AdamW, Sgd, TrainingState
+from tutelage.training.optimisers import Adam, Sgd, TrainingState
 from tutelage.training.task import Task
 
 if TYPE_CHECKING:
-    from tutelage.training._fused_kernel import StepShape
+    from tutelage.training._fused_kernel import Data, StepShape
 
 _SMOOTH = ("erf", "tanh")  # activations of the general loop besides the piecewise linear ones
 _DTYPES = (torch.float32, torch.float64)
@@ -47,7 +48,7 @@ class FusedCpu(Engine):
         from tutelage.training import _fused_kernel
 
         self._kernel = _fused_kernel
-        self._data = _fused_kernel.Data(*_flat(task.points), *_flat(task.labels))
+        self._points, self._labels = _flat(task.points), _flat(task.labels)
         self._keys = task.key.numpy().view(np.uint64)
 
     @classmethod
@@ -72,29 +73,32 @@ class FusedCpu(Engine):
         return None
 
     def learn(self, learner: TrainingState, start: int, stop: int) -> TrainingState:
-        students = learner.students
-        if self.task.unusual is None and find(students.activation).gate is not None:
-            return TrainingState(self.advance(students, start, stop))
-        self._check(students)
+        self._check(learner.students)
+        if self._plain(learner.students):
+            return TrainingState(self._descend(learner.students, start, stop))
         return by_rule(self, learner, start, stop)
 
     def advance(self, students: Network, start: int, stop: int) -> Network:
-        if self.task.unusual is not None or find(students.activation).gate is None:
-            if not self.task.training.optimiser.plain:
-                raise TutelageError(
-                    f"{self.task.unusual} goes on from what it remembers: call learn instead of advance"
-                )
-            return self.learn(TrainingState(students), start, stop).students
-        self._check(students)
+        if not self.task.training.optimiser.plain:
+            raise TutelageError(f"{self.task.unusual} goes on from what it remembers: call learn instead of advance")
+        return self.learn(TrainingState(students), start, stop).students
+
+    def _plain(self, students: Network) -> bool:
+        """Whether the loop of plain SGD does: piecewise linear units and one learning rate for all layers."""
+        factors = self.task.training.layer_factors(students.widths)
+        one_rate = all(factor == 1 for layer in factors for factor in layer)
+        return self.task.training.optimiser.plain and one_rate and find(students.activation).gate is not None
+
+    def _descend(self, students: Network, start: int, stop: int) -> Network:
+        """Plain SGD."""
         shape = self._shape(students)
         incoming, outgoing = _result(students, shape)
         gates = gate(students.activation, torch.tensor([1.0, 0.0, -1.0], dtype=students.dtype), students.slope).numpy()
         train = self._kernel.train
         for begin, end in self._spans(start, stop):
             rates = (self.task.rates(begin, end) / self.task.batch).astype(incoming.dtype, order="C")
-            self._train(
-                train, incoming, outgoing, self._data, rates, begin, self._keys, self._rows(begin, end), gates, shape
-            )
+            data, rows = self._samples(begin, end)
+            self._train(train, incoming, outgoing, data, rates, begin, self._keys, rows, gates, shape)
         return _unpack(students, shape, incoming, outgoing)
 
     def _check(self, students: Network) -> None:
@@ -139,11 +143,17 @@ class FusedCpu(Engine):
             yield start, end
             start = end
 
-    def _rows(self, start: int, stop: int) -> np.ndarray:
-        """The rows of a span, int64 [S, T * B], or [S, 0] when the kernel draws them itself."""
-        if self.task.training.sampling == "replacement" or self.task.generated:
-            return np.empty((self.task.members, 0), np.int64)
-        return self.task.rows(start, stop).contiguous().view(self.task.members, -1).numpy()
+    def _samples(self, start: int, stop: int) -> tuple["Data", np.ndarray]:
+        """Points and labels of a span, and their rows int64 [S, T * B]; [S, 0] when the kernel finds them itself."""
+        task, points, labels = self.task, self._points, self._labels
+        if task.fresh_points:
+            points, labels = (_flat(array.flatten(1, 2)) for array in task.generate(start, stop))
+        elif task.generated:
+            labels = _flat(task.fresh_labels(start, stop).flatten(1, 2))
+        data = self._kernel.Data(*points, *labels, int(task.fresh_points), int(task.generated))
+        if task.training.sampling == "replacement" or task.fresh_points:
+            return data, np.empty((task.members, 0), np.int64)
+        return data, task.rows(start, stop).contiguous().view(task.members, -1).numpy()
 
     def _train(self, train, *arguments) -> None:
         """Run a kernel on all members, in place, in as many threads as torch uses; it holds no lock meanwhile."""
@@ -183,49 +193,23 @@ def by_rule(engine: FusedCpu, learner: TrainingState, start: int, stop: int) -> 
     slots = [np.concatenate(_result(slot, shape), axis=1) for slot in learner.memory]
     empty = np.zeros((students.members, incoming.shape[1] + outgoing.shape[1]), incoming.dtype)
     m, v = ([*slots, empty, empty.copy() if len(slots) == 0 else empty])[:2]
-    adam, apart = isinstance(optimiser, Adam), isinstance(optimiser, AdamW)
-    rule = kernel.UpdateRule(
-        int(adam),
-        optimiser.beta_1 if isinstance(optimiser, Adam) else getattr(optimiser, "momentum", 0.0),
-        int(getattr(optimiser, "nesterov", False)),
-        getattr(optimiser, "beta_2", 0.0),
-        getattr(optimiser, "epsilon", 1.0),
-        0.0 if apart else float(optimiser.weight_decay),
-        float(optimiser.weight_decay) if apart else 0.0,
-        float(optimiser.l1),
-    )
-    factors = _factors(kernel, task, students, shape, incoming.dtype)
+    rule = update_rule(optimiser)
+    pairs = task.training.layer_factors(students.widths)
+    factors = kernel.Factors(*np.array(pairs, dtype=incoming.dtype).T.copy())
     smooth = find(students.activation).gate is None
     kind = {"erf": kernel.ERF, "tanh": kernel.TANH}.get(students.activation, kernel.GATED)
     ends = torch.tensor([1.0, 0.0, -1.0], dtype=students.dtype)
     gates = ends.numpy() if smooth else gate(students.activation, ends, students.slope).numpy()
     for begin, end in engine._spans(start, stop):
         rates = task.rates(begin, end).astype(incoming.dtype, order="C")
-        data, rows, here = engine._data, engine._rows(begin, end), shape
-        if task.generated:
-            x, y = task.generate(begin, end)
-            data = engine._kernel.Data(*_flat(x.flatten(1, 2)), *_flat(y.flatten(1, 2)))
-            rows = np.broadcast_to(np.arange((end - begin) * task.batch), (task.members, (end - begin) * task.batch))
-            rows = np.ascontiguousarray(rows)
+        data, rows = engine._samples(begin, end)
         engine._train(
-            kernel.train_by_rule, incoming, outgoing, m, v, data, rates, begin, engine._keys, rows, kind, gates, here,
+            kernel.train_by_rule, incoming, outgoing, m, v, data, rates, begin, engine._keys, rows, kind, gates, shape,
             factors, rule,
         )  # fmt: skip
     cut = incoming.shape[1]
     memory = tuple(_unpack(students, shape, a[:, :cut], a[:, cut:]) for a in (m, v)[: len(learner.memory)])
     return TrainingState(_unpack(students, shape, incoming, outgoing), memory)
-
-
-def _factors(kernel, task: Task, students: Network, shape: "StepShape", dtype: np.dtype):
-    """Factors on the learning rate in the kernel's layout."""
-    (first, first_bias), (second, second_bias) = task.training.layer_factors(students.widths)
-    incoming = np.zeros((shape.hidden, shape.input_row), dtype)
-    incoming[:, : shape.features] = first
-    incoming[:, shape.features : shape.features + shape.bias] = first_bias
-    outgoing = np.zeros((shape.hidden + shape.bias, shape.output_row), dtype)
-    outgoing[: shape.hidden, : shape.outputs] = second
-    outgoing[shape.hidden :, : shape.outputs] = second_bias
-    return kernel.Factors(incoming.ravel(), outgoing.ravel(), int(incoming.any()), int(outgoing.any()))
 
 
 def _flat(array: Tensor) -> tuple[np.ndarray, int]:

@@ -1,7 +1,11 @@
-// Two-layer SGD, one thread block a student, for a whole span of steps (see fused_gpu.py, which compiles this file).
+// Training of two-layer networks, one thread block per student, for a whole span of steps. fused_gpu.py compiles this
+// file, with fused_gpu_products.cu and fused_gpu_update.cu before it.
 //
-//   u = x W1,  h = sigma(u) = z(u) u,  o = h W2,  g2 = rate (y - o),  g1 = z(u) (g2 W2^T)
+//   u = x W1,  h = sigma(u),  o = h W2,  g2 = rate (y - o),  g1 = sigma'(u) (g2 W2^T)
 //   W2 += sum over the batch of h^T g2,   W1 += sum over the batch of x^T g1            (Tian 2020, eq. 1)
+//
+// That is plain SGD. For other rules g2 = (o - y) / batch, the two sums are the gradient of the mean loss, and
+// fused_gpu_update.cu says what becomes of it.
 //
 // Biases are weights like the others: column `inputs` of every x is 1, and unit `hidden` has h = 1 and no gradient.
 //
@@ -15,8 +19,8 @@
 //   contract   u  [16][16] = W1 x^T          weights left, rows of x right
 //   outputs    o  [16][8C] = h W2            h turned round in shared memory; a partial sum over this warp's units
 //   contract   g1 [16][16] = W2 g2^T         weights left, rows of g2 right
-//   add_outer  W2 += h^T g2                  h and g1 are left operands as they stand
-//   add_outer  W1 += g1^T x
+//   change     W2 += h^T g2                  h and g1 are left operands as they stand
+//   change     W1 += g1^T x
 //
 // FLOAT32 GRADE. A tensor core multiplies numbers of 11 significant bits. Every operand is split into high + low, and
 // high*high + (high*low + low*high) is summed in float32; low*low is below rounding. Sums over a step start from 0
@@ -25,129 +29,16 @@
 // SHARED MEMORY, in floats. Strides are odd multiples of 8, and row r of a group of eight lies at place(r): then both
 // ways of reading (pairs along a row; single numbers down a column) meet 32 different banks.
 //   x [3][16][X_STRIDE] | y [2][16][C_STRIDE] | partial [WARPS][PARTIAL] | w2 [WARPS][16][C_STRIDE] | g2 [16][C_STRIDE]
+//   | what the optimiser remembers [LENT][THREADS][4]
 //
 // BARRIERS, two a step: (1) partial outputs of all warps are written; (2) g2 is written, and the rows of the next step
 // have arrived. After (2) the rows of the step after next are asked for: their buffer was last read before (1).
 //
-// Defined by the host: WARPS, INPUT_TILES, OUTPUT_TILES, BATCH (<= 16), BIAS, ACTIVATION (0 relu, 1 leaky, 2 abs,
-// 3 linear), X_WIDTH and Y_WIDTH (floats of one copy: 4, 2 or 1), BLOCKS (blocks on a multiprocessor to aim for).
-
-#define DEVICE __device__ __forceinline__
-#define UNROLL _Pragma("unroll")
-
-typedef unsigned long long u64;
-
-constexpr int ROWS = 16, LANES = 32, THREADS = WARPS * LANES;
-constexpr int X_STRIDE = 8 * (INPUT_TILES | 1), C_STRIDE = 8 * (OUTPUT_TILES | 1), H_STRIDE = 24;
-constexpr int X_SIZE = ROWS * X_STRIDE, C_SIZE = ROWS * C_STRIDE, H_SIZE = ROWS * H_STRIDE;
-constexpr int PARTIAL = C_SIZE > H_SIZE ? C_SIZE : H_SIZE;  // first holds h on its way from [unit][row] to [row][unit]
-enum { RELU, LEAKY, ABS, LINEAR };
-
-// ---------------------------------------------------------------------------------------------- products
-struct Left {  // a left operand [16][8], split
-  float high[4], low[4];
-};
-
-DEVICE void split(float value, float& high, float& low) {  // infinities and NaN come out as NaN
-  high = __uint_as_float(__float_as_uint(value) & 0xffffe000u);
-  low = value - high;
-}
-
-DEVICE Left left(const float (&c)[4]) {  // an accumulator fragment as a left operand
-  Left a;
-  split(c[0], a.high[0], a.low[0]);
-  split(c[2], a.high[1], a.low[1]);
-  split(c[1], a.high[2], a.low[2]);
-  split(c[3], a.high[3], a.low[3]);
-  return a;
-}
-
-DEVICE void multiply(float (&sum)[4], const float (&a)[4], float b0, float b1) {
-  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-      : "r"(__float_as_uint(a[0])), "r"(__float_as_uint(a[1])), "r"(__float_as_uint(a[2])),
-        "r"(__float_as_uint(a[3])), "r"(__float_as_uint(b0)), "r"(__float_as_uint(b1)));
-}
-
-// sum + small += a * b, where lane 4g+q brings b[2q][g] and b[2q+1][g].
-DEVICE void multiply(float (&sum)[4], float (&small)[4], const Left& a, float b0, float b1) {
-  float high0, low0, high1, low1;
-  split(b0, high0, low0);
-  split(b1, high1, low1);
-  multiply(small, a.low, high0, high1);
-  multiply(small, a.high, low0, low1);
-  multiply(sum, a.high, high0, high1);
-}
-
-DEVICE int place(int row) { return row ^ ((row >> 2) & 1); }  // 0 1 2 3 5 4 7 6, and the same again from 8
-
-// Where a lane reads: along row g at columns 2q, 2q+1, or down column g at rows 2q and 2q+1.
-struct Lane {
-  int id, g, q, pair_row, even_row, odd_row;
-  DEVICE Lane() : id(threadIdx.x % LANES), g(id / 4), q(id % 4) {
-    pair_row = place(g);
-    even_row = place(2 * q);
-    odd_row = place(2 * q + 1);
-  }
-};
-
-// sum[unit][row] = weights [unit][column] rows [row][column], summed over the columns of all tiles.
-template <int TILES, int STRIDE>
-DEVICE void contract(float (&sum)[2][4], const float (&weights)[TILES][4], const float* rows, const Lane& lane) {
-  const float* from = rows + lane.pair_row * STRIDE + 2 * lane.q;
-  float odd[2][4] = {}, small[2][4] = {};  // even and odd tiles apart: two chains of additions instead of one
-  UNROLL for (int half = 0; half < 2; half++) UNROLL for (int i = 0; i < 4; i++) sum[half][i] = 0.f;
-  UNROLL for (int tile = 0; tile < TILES; tile++) {
-    const Left a = left(weights[tile]);
-    UNROLL for (int half = 0; half < 2; half++) {
-      const float2 b = *(const float2*)(from + half * 8 * STRIDE + 8 * tile);
-      multiply(tile & 1 ? odd[half] : sum[half], small[half], a, b.x, b.y);
-    }
-  }
-  UNROLL for (int half = 0; half < 2; half++) UNROLL for (int i = 0; i < 4; i++)
-    sum[half][i] = sum[half][i] + odd[half][i] + small[half][i];
-}
-
-// One tile of a product over 16 rows (or units): result [16][8] = a [16][16] b [16][8], b at column 8 tile of `rows`.
-template <int STRIDE>
-DEVICE void outer_tile(float (&result)[4], const Left (&a)[2], const float* rows, int tile, const Lane& lane) {
-  float small[4] = {};
-  UNROLL for (int i = 0; i < 4; i++) result[i] = 0.f;
-  UNROLL for (int half = 0; half < 2; half++) {
-    const float* from = rows + half * 8 * STRIDE + 8 * tile + lane.g;
-    multiply(result, small, a[half], from[lane.even_row * STRIDE], from[lane.odd_row * STRIDE]);
-  }
-  UNROLL for (int i = 0; i < 4; i++) result[i] += small[i];
-}
-
-// weights[unit][column] += sum over rows of factors[unit][row] rows[row][column].
-template <int TILES, int STRIDE>
-DEVICE void add_outer(float (&weights)[TILES][4], const float (&factors)[2][4], const float* rows, const Lane& lane) {
-  const Left a[2] = {left(factors[0]), left(factors[1])};
-  UNROLL for (int tile = 0; tile < TILES; tile++) {
-    float change[4];
-    outer_tile<STRIDE>(change, a, rows, tile, lane);
-    UNROLL for (int i = 0; i < 4; i++) weights[tile][i] += change[i];
-  }
-}
-
-// ------------------------------------------------------------------------------------ fragments in memory
-template <int TILES>
-DEVICE void load(float (&fragment)[TILES][4], const float* from, int stride, int row0, int row1, int column) {
-  UNROLL for (int tile = 0; tile < TILES; tile++) {
-    const float2 upper = *(const float2*)(from + row0 * stride + 8 * tile + column);
-    const float2 lower = *(const float2*)(from + row1 * stride + 8 * tile + column);
-    fragment[tile][0] = upper.x, fragment[tile][1] = upper.y, fragment[tile][2] = lower.x, fragment[tile][3] = lower.y;
-  }
-}
-
-template <int TILES>
-DEVICE void store(float* to, const float (&fragment)[TILES][4], int stride, int row0, int row1, int column) {
-  UNROLL for (int tile = 0; tile < TILES; tile++) {
-    *(float2*)(to + row0 * stride + 8 * tile + column) = make_float2(fragment[tile][0], fragment[tile][1]);
-    *(float2*)(to + row1 * stride + 8 * tile + column) = make_float2(fragment[tile][2], fragment[tile][3]);
-  }
-}
+// Defined by the host: WARPS, INPUT_TILES, OUTPUT_TILES, BATCH (<= 16), BIAS, ACTIVATION and RULE (numbered as in the
+// enumerations), X_WIDTH and Y_WIDTH (floats of one copy: 4, 2 or 1), BLOCKS (blocks on a multiprocessor to aim for);
+// TRAIN_FIRST and TRAIN_SECOND (0 for a frozen layer), DECAY, L1, DECOUPLED and FACTORS (whether there are such terms),
+// FRESH_POINTS and FRESH_LABELS (whether slot i of step t sees row BATCH t + i of what was made for this span),
+// SLOTS (numbers remembered per weight), HELD and LENT (tiles of them in registers and in shared memory).
 
 // --------------------------------------------------------------------------------------------- activation
 DEVICE float gate(float u, float slope) {  // z(u); NaN times any of these is NaN
@@ -155,6 +46,22 @@ DEVICE float gate(float u, float slope) {  // z(u); NaN times any of these is Na
   if (ACTIVATION == LEAKY) return u > 0.f ? 1.f : slope;
   if (ACTIVATION == ABS) return u > 0.f ? 1.f : u < 0.f ? -1.f : 0.f;
   return 1.f;
+}
+
+DEVICE float activated(float u, float slope) {
+  if (ACTIVATION == ERF) return erff(u * 0.70710678118654752f);
+  return ACTIVATION == TANH ? tanhf(u) : gate(u, slope) * u;
+}
+
+// What sigma'(u) can be told from after h = sigma(u) is known: h itself where it can, which saves registers.
+DEVICE float remembered(float u, float h) {
+  if (ACTIVATION == ERF) return 0.79788456080286536f * expf(-0.5f * u * u);
+  return ACTIVATION == RELU || ACTIVATION == LINEAR || ACTIVATION == TANH ? h : u;
+}
+
+DEVICE float derivative(float kept, float slope) {
+  if (ACTIVATION == ERF) return kept;
+  return ACTIVATION == TANH ? 1.f - kept * kept : gate(kept, slope);
 }
 
 // ---------------------------------------------------------------------------------------- rows of a batch
@@ -203,8 +110,10 @@ DEVICE void fetch(const Rows& rows, int t, int side, int picked, float* x, float
       const int slot = first + warp;
       const long long row = __shfl_sync(~0u, picked, 16 * side + slot % 16);
       if (slot >= BATCH) continue;
-      copy_row<INPUT_TILES, X_WIDTH>(x + place(slot) * X_STRIDE, rows.points + row * rows.inputs, rows.inputs, lane);
-      copy_row<OUTPUT_TILES, Y_WIDTH>(y + slot * C_STRIDE, rows.labels + row * rows.outputs, rows.outputs, lane);
+      const long long next = (long long)t * BATCH + slot;
+      const long long point = FRESH_POINTS ? next : row, label = FRESH_LABELS ? next : row;
+      copy_row<INPUT_TILES, X_WIDTH>(x + place(slot) * X_STRIDE, rows.points + point * rows.inputs, rows.inputs, lane);
+      copy_row<OUTPUT_TILES, Y_WIDTH>(y + slot * C_STRIDE, rows.labels + label * rows.outputs, rows.outputs, lane);
     }
   }
   asm volatile("cp.async.commit_group;" ::: "memory");
@@ -256,14 +165,19 @@ DEVICE void errors(float* g2, const float* partial, const float* y, float rate) 
 
 // ------------------------------------------------------------------------------------------------ the kernel
 // first_layer [S][16 WARPS][8 INPUT_TILES] and second_layer [S][16 WARPS][8 OUTPUT_TILES], padded with 0, are trained
-// in place. Member s: points at points + s * point_stride, [samples][inputs]; labels likewise; rate of step t is
+// in place, and so is what the optimiser remembers of them: memory_1 [SLOTS][S][...] and memory_2 likewise.
+// Member s: points at points + s * point_stride, [samples][inputs]; labels likewise; rate of step t is
 // rates[s] * factors[t], in double and then rounded; key keys[s]; table [S][steps][BATCH] or null.
+// corrections [steps][2]: 1 / (1 - beta_1^t) and 1 / (1 - beta_2^t) of Adam. w1_factor .. b2_factor are on the rate.
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
-train(float* first_layer, float* second_layer, const float* points, long long point_stride, const float* labels,
-      long long label_stride, const int* table, const u64* keys, const double* rates, const double* factors, u64 start,
-      int steps, int samples, int inputs, int hidden, int output_count, float slope) {
-  extern __shared__ __align__(16) float memory[];
-  float *const x = memory, *const y = x + 3 * X_SIZE, *const partial = y + 2 * C_SIZE;
+train(float* first_layer, float* second_layer, float* memory_1, float* memory_2, const float* points,
+      long long point_stride, const float* labels, long long label_stride, const int* table, const u64* keys,
+      const double* rates, const double* factors, const float* corrections, u64 start, int steps, int samples,
+      int inputs, int hidden, int output_count, float slope, float momentum,
+      float share_1, float share_2, float epsilon, float decay, float decoupled, float l1, float w1_factor,
+      float b1_factor, float w2_factor, float b2_factor) {
+  extern __shared__ __align__(16) float shared[];
+  float *const x = shared, *const y = x + 3 * X_SIZE, *const partial = y + 2 * C_SIZE;
   float *const all_w2 = partial + WARPS * PARTIAL, *const g2 = all_w2 + WARPS * C_SIZE;
   const Lane lane;
   const int warp = threadIdx.x / LANES;
@@ -284,12 +198,24 @@ train(float* first_layer, float* second_layer, const float* points, long long po
   picked = rows.pick(2, lane);
 
   float w1[INPUT_TILES][4], w2[OUTPUT_TILES][4];
-  float* const home1 = first_layer + (member * WARPS + warp) * 16 * (8 * INPUT_TILES);
-  float* const home2 = second_layer + (member * WARPS + warp) * 16 * (8 * OUTPUT_TILES);
-  load(w1, home1, 8 * INPUT_TILES, lane.g, lane.g + 8, 2 * lane.q);
-  load(w2, home2, 8 * OUTPUT_TILES, lane.g, lane.g + 8, 2 * lane.q);
+  constexpr int SIZE_1 = 16 * 8 * INPUT_TILES, SIZE_2 = 16 * 8 * OUTPUT_TILES;  // of a warp's units
+  const long long place_1 = (member * WARPS + warp) * SIZE_1, place_2 = (member * WARPS + warp) * SIZE_2;
+  load(w1, first_layer + place_1, 8 * INPUT_TILES, lane.g, lane.g + 8, 2 * lane.q);
+  load(w2, second_layer + place_2, 8 * OUTPUT_TILES, lane.g, lane.g + 8, 2 * lane.q);
   store(my_w2, w2, C_STRIDE, lane.pair_row, lane.pair_row + 8, 2 * lane.q);
+
+  const Numbers numbers = {momentum, share_1, share_2, epsilon, decay, decoupled, l1};
+  const long long members = gridDim.x;
+  const Home home_1 = {memory_1 + place_1 + lane.g * 8 * INPUT_TILES + 2 * lane.q, members * WARPS * SIZE_1};
+  const Home home_2 = {memory_2 + place_2 + lane.g * 8 * OUTPUT_TILES + 2 * lane.q, members * WARPS * SIZE_2};
+  Memory memory;
+  memory.lent = (float4*)(g2 + C_SIZE) + threadIdx.x;
+  if (TRAIN_FIRST) memory.fetch<INPUT_TILES>(0, home_1);
+  if (TRAIN_SECOND) memory.fetch<OUTPUT_TILES>(FIRST_OF_SECOND, home_2);
+
   const bool fixed[2] = {BIAS && 16 * warp + lane.g == hidden, BIAS && 16 * warp + lane.g + 8 == hidden};
+  const bool odd = inputs % 8 == 2 * lane.q + 1, even = inputs % 8 == 2 * lane.q;
+  const bool bias_1[4] = {even, odd, even, odd}, bias_2[4] = {fixed[0], fixed[0], fixed[1], fixed[1]};
   const double my_rate = rates[member];
   arrived();
   __syncthreads();
@@ -299,12 +225,12 @@ train(float* first_layer, float* second_layer, const float* points, long long po
     const float* const my_x = x + now * X_SIZE;
     const double factor = factors[t];
 
-    float h[2][4], kept[2][4];  // kept: u, or h where z can be told from it, which saves registers
+    float h[2][4], kept[2][4];
     contract<INPUT_TILES, X_STRIDE>(h, w1, my_x, lane);
     UNROLL for (int half = 0; half < 2; half++) UNROLL for (int i = 0; i < 4; i++) {
       const float u = h[half][i];
-      h[half][i] = fixed[i / 2] ? 1.f : gate(u, slope) * u;
-      kept[half][i] = ACTIVATION == RELU || ACTIVATION == LINEAR ? h[half][i] : u;
+      h[half][i] = fixed[i / 2] ? 1.f : activated(u, slope);
+      kept[half][i] = remembered(u, h[half][i]);
     }
     {
       Left turned[2];
@@ -312,22 +238,32 @@ train(float* first_layer, float* second_layer, const float* points, long long po
       outputs(my_partial, turned, my_w2, lane);
     }
     __syncthreads();  // (1)
-    errors(g2, partial, y + (t & 1) * C_SIZE, (float)(my_rate * factor));
+    Rate rate = {(float)(my_rate * factor), 0.f, 0.f};
+    errors(g2, partial, y + (t & 1) * C_SIZE, RULE == PLAIN ? rate.rate : -1.f / BATCH);
+    if (RULE == ADAM) rate.first = rate.rate * corrections[2 * t], rate.second = corrections[2 * t + 1];
     arrived();
     __syncthreads();  // (2)
     fetch(rows, t + 2, t & 1, picked, x + (now == 0 ? 2 : now - 1) * X_SIZE, y + (t & 1) * C_SIZE, warp, lane);
     if (t & 1) picked = rows.pick(t + 3, lane);
 
     float g1[2][4];
-    contract<OUTPUT_TILES, C_STRIDE>(g1, w2, g2, lane);
-    UNROLL for (int half = 0; half < 2; half++) UNROLL for (int i = 0; i < 4; i++)
-      g1[half][i] = fixed[i / 2] ? 0.f : gate(kept[half][i], slope) * g1[half][i];
-    add_outer<OUTPUT_TILES, C_STRIDE>(w2, h, g2, lane);
-    store(my_w2, w2, C_STRIDE, lane.pair_row, lane.pair_row + 8, 2 * lane.q);
-    add_outer<INPUT_TILES, X_STRIDE>(w1, g1, my_x, lane);
+    if (TRAIN_FIRST) {
+      contract<OUTPUT_TILES, C_STRIDE>(g1, w2, g2, lane);
+      UNROLL for (int half = 0; half < 2; half++) UNROLL for (int i = 0; i < 4; i++)
+        g1[half][i] = fixed[i / 2] ? 0.f : derivative(kept[half][i], slope) * g1[half][i];
+    }
+    if (TRAIN_SECOND) {
+      change<OUTPUT_TILES, C_STRIDE, true>(w2, h, g2, lane, memory, home_2, bias_2, w2_factor, b2_factor, rate, numbers);
+      store(my_w2, w2, C_STRIDE, lane.pair_row, lane.pair_row + 8, 2 * lane.q);
+    }
+    if (TRAIN_FIRST)
+      change<INPUT_TILES, X_STRIDE, false>(w1, g1, my_x, lane, memory, home_1, bias_1, w1_factor, b1_factor, rate,
+                                           numbers);
     __syncwarp();  // this warp's W2 in shared memory is whole before its lanes read it in the next step
     now = now == 2 ? 0 : now + 1;
   }
-  store(home1, w1, 8 * INPUT_TILES, lane.g, lane.g + 8, 2 * lane.q);
-  store(home2, w2, 8 * OUTPUT_TILES, lane.g, lane.g + 8, 2 * lane.q);
+  store(first_layer + place_1, w1, 8 * INPUT_TILES, lane.g, lane.g + 8, 2 * lane.q);
+  store(second_layer + place_2, w2, 8 * OUTPUT_TILES, lane.g, lane.g + 8, 2 * lane.q);
+  if (TRAIN_FIRST) memory.keep<INPUT_TILES>(0, home_1);
+  if (TRAIN_SECOND) memory.keep<OUTPUT_TILES>(FIRST_OF_SECOND, home_2);
 }

@@ -1,13 +1,11 @@
-"""The fast engine on a GPU: two-layer SGD, one thread block a student, weights in registers for a whole span of steps.
+"""The fast engine on a GPU: two-layer networks, one thread block per student, weights in registers for many steps.
 
 The kernel is `fused_gpu.cu`, beside this file; cupy compiles it at run time (NVRTC, no compiler to install) for the
 padded sizes of the students at hand and keeps the result on disk. Products are float32 grade (3xTF32).
 """
 
-import importlib.util
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,149 +13,76 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from tutelage.errors import TutelageError
 from tutelage.networks import Network
+from tutelage.training import _cuda
+from tutelage.training._cuda import no_cuda
+from tutelage.training._gpu_layout import ACTIVATIONS, BATCH, GpuLayout, size_limit
+from tutelage.training._update_rule import UpdateRule, update_rule
 from tutelage.training.engine import Engine, engine
+from tutelage.training.optimisers import Adam, Sgd, TrainingState
 from tutelage.training.task import Task
 
-BATCH = 16  # rows of the matrix products: smaller batches are padded, larger ones rejected
-_ACTIVATIONS = ("relu", "leaky", "abs", "linear")  # numbered as in the kernel
 _SPAN = 8192  # steps of one launch when the kernel draws its rows
 _TABLE = 1 << 26  # rows of one launch when they come from a table
-_TEMPORARIES = 84  # registers a thread wants besides its weights
+_FRESH = 1 << 26  # numbers of one launch when samples are made for every step: 256 MiB, and some GiB while they are
+_EPSILON = 1e-30  # the least epsilon of Adam whose reciprocal float32 can hold
+_SOURCES = ("fused_gpu_products.cu", "fused_gpu_update.cu", "fused_gpu.cu")
 
-
-@dataclass(frozen=True)
-class GpuLayout:
-    """How students of one shape lie on a multiprocessor; the arithmetic of `fused_gpu.cu`.
-
-    A warp owns 16 units. With biases the inputs have a column of ones and the hidden layer a unit fixed at 1.
-
-    >>> plan = GpuLayout(inputs=100, hidden=52, outputs=50)
-    >>> plan.warps, plan.input_tiles, plan.output_tiles, plan.blocks, plan.fits
-    (4, 13, 7, 3, True)
-    """
-
-    inputs: int
-    hidden: int
-    outputs: int
-    bias: bool = True
-    batch: int = BATCH
-    activation: str = "relu"
-    shared_limit: int = 227 * 1024
-    """Bytes of shared memory a block may have."""
-
-    @property
-    def warps(self) -> int:
-        return -(-(self.hidden + self.bias) // 16)
-
-    @property
-    def input_tiles(self) -> int:
-        return -(-(self.inputs + self.bias) // 8)
-
-    @property
-    def output_tiles(self) -> int:
-        return -(-self.outputs // 8)
-
-    @property
-    def weight_registers(self) -> int:
-        """Registers a thread needs for the weights it owns."""
-        return 4 * (self.input_tiles + self.output_tiles)
-
-    @property
-    def shared_bytes(self) -> int:
-        """Shared memory of a block: rows x [3], labels y [2], a partial output and W2 a warp, and the errors g2."""
-        x, c = 128 * (self.input_tiles | 1), 128 * (self.output_tiles | 1)
-        return 4 * (3 * x + 2 * c + self.warps * (max(c, 16 * 24) + c) + c)
-
-    def registers(self, blocks: int) -> int:
-        """Registers a thread gets with so many blocks on a multiprocessor, each quarter of which has 16,384."""
-        return min(255, 512 // -(-blocks * self.warps // 4) // 8 * 8)
-
-    @cached_property
-    def blocks(self) -> int:
-        """Blocks on a multiprocessor: as many as shared memory holds without weights leaving the registers.
-
-        A number that gives the four quarters equally many warps is preferred: a quarter with a warp more than the
-        others takes registers from all and holds the barriers up.
-        """
-        most = min(16, self.shared_limit // (self.shared_bytes + 1024))
-        wanted = self.weight_registers + _TEMPORARIES
-        able = [blocks for blocks in range(2, most + 1) if self.registers(blocks) >= wanted]
-        level = [blocks for blocks in able if blocks * self.warps % 4 == 0]
-        return max(level or able or [1])
-
-    @property
-    def fits(self) -> bool:
-        return (
-            self.warps <= 32 and self.weight_registers <= self.registers(1) and self.shared_bytes <= self.shared_limit
-        )
-
-    @property
-    def most_hidden(self) -> int:
-        """The largest hidden layer that fits with these inputs and outputs; 0 when none does."""
-        widest = (16 * warps - self.bias for warps in range(32, 0, -1))
-        return next((hidden for hidden in widest if replace(self, hidden=hidden).fits), 0)
-
-    @property
-    def options(self) -> tuple[str, ...]:
-        """What the kernel is compiled for; sizes that do not change its code are arguments instead."""
-        definitions = {
-            "WARPS": self.warps,
-            "INPUT_TILES": self.input_tiles,
-            "OUTPUT_TILES": self.output_tiles,
-            "BATCH": self.batch,
-            "BIAS": int(self.bias),
-            "ACTIVATION": _ACTIVATIONS.index(self.activation),
-            "X_WIDTH": _copy_width(self.inputs),
-            "Y_WIDTH": _copy_width(self.outputs),
-            "BLOCKS": self.blocks,
-        }
-        return ("--std=c++17", *(f"-D{name}={value}" for name, value in definitions.items()))
+Packed = tuple[Tensor, Tensor]
+"""Both layers of a network, or of several networks one after another, in the kernel's layout."""
 
 
 @engine
 class FusedGpu(Engine):
-    """Plain SGD on two-layer networks in float32, all steps of a span in one kernel.
+    """Training of two-layer networks in float32, all steps of a span in one kernel.
 
     Points and labels stay where they are (a copy is made only of arrays that are not contiguous); shared points are
-    read by all members from one place. Work is queued on torch's current stream.
+    read by all members from one place. Samples and noise that are drawn at every step are made a span at a time by
+    the task. Work is queued on torch's current stream.
     """
 
     name: ClassVar[str] = "fused-gpu"
-    supports: ClassVar[str] = f"two layers that fit on the chip, batches up to {BATCH}, float32, on a GPU"
+    supports: ClassVar[str] = (
+        f"two layers that fit on the chip, squared error, SGD and Adam, batches up to {BATCH}, float32, on a GPU"
+    )
     speed: ClassVar[int] = 20
 
     def __init__(self, task: Task, tabulate: bool = False) -> None:
         """``tabulate`` hands the kernel its rows in a table even where it could draw them itself."""
         super().__init__(task)
-        device = task.points.device
-        self.drawn = task.training.sampling == "replacement" and task.training.batch != "all" and not tabulate
+        device, training = task.points.device, task.training
+        self.drawn = training.sampling == "replacement" and training.batch != "all" and not tabulate
+        self.rule = update_rule(training.optimiser)
+        divisor = task.batch if training.optimiser.plain else 1
         with torch.cuda.device(device):
             self.points, self.labels = _in_rows(task.points), _in_rows(task.labels)
             self.keys = task.key
-            self.rates = torch.tensor(task.learning_rates, dtype=torch.float64, device=device) / task.batch
+            self.rates = torch.tensor(task.learning_rates, dtype=torch.float64, device=device) / divisor
             self.ready = torch.cuda.current_stream().record_event()
 
     @classmethod
     def missing(cls) -> str | None:
-        if not torch.cuda.is_available():
-            return "there is no CUDA device"
-        if importlib.util.find_spec("cupy") is None:
-            return "cupy is not installed (pip install tutelage[gpu])"
-        if torch.cuda.get_device_capability() < (8, 0):
+        lacking = no_cuda()
+        if lacking is None and torch.cuda.get_device_capability() < (8, 0):
             return "the GPU is older than compute capability 8.0"
-        return None
+        return lacking
 
     @classmethod
     def unsupported(cls, students: Network, task: Task) -> str | None:
-        if task.unusual:
-            return f"it does plain SGD on the squared error, not {task.unusual}"
+        training = task.training
+        if training.loss != "mse":
+            return f"it minimises the squared error, not {training.loss}"
+        if not isinstance(training.optimiser, Sgd | Adam):
+            return f"it does SGD and Adam, not {training.optimiser.kind}"
+        if isinstance(training.optimiser, Adam) and training.optimiser.epsilon < _EPSILON:
+            return f"its Adam needs an epsilon of at least {_EPSILON:g}, not {training.optimiser.epsilon:g}"
         if students.depth != 2:
             return f"it trains two-layer networks, these have {students.depth} layers"
         if students.dtype != torch.float32 or task.points.dtype != torch.float32 or task.labels.dtype != torch.float32:
             return "it computes in float32"
-        if students.activation not in _ACTIVATIONS:
-            return f"it knows {', '.join(_ACTIVATIONS)}, not {students.activation}"
+        if students.activation not in ACTIVATIONS:
+            return f"it knows {', '.join(ACTIVATIONS)}, not {students.activation}"
         if task.batch > BATCH:
             return f"its batch is at most {BATCH}, not {task.batch}"
         if not (students.weights[0].is_cuda and task.points.is_cuda and task.labels.is_cuda):
@@ -165,15 +90,24 @@ class FusedGpu(Engine):
         return cls.missing() or size_limit(plan(students, task))
 
     def advance(self, students: Network, start: int, stop: int) -> Network:
+        if not self.task.training.optimiser.plain:
+            raise TutelageError(f"{self.task.unusual} goes on from what it remembers: call learn instead of advance")
+        return self.learn(TrainingState(students), start, stop).students
+
+    def learn(self, learner: TrainingState, start: int, stop: int) -> TrainingState:
         if stop <= start:
-            return students.map(torch.clone)
+            return learner.clone()
         self._join_stream()
+        students = learner.students
         shape = plan(students, self.task)
-        first, second = result(students, shape)
-        factors = self._factors(start, stop)
+        weights = pack(students, shape)
+        memory = together([pack(slot, shape) for slot in learner.memory[: shape.slots]], weights)
+        factors, corrections = self._factors(start, stop), self._corrections(start, stop)
         for begin, end in self._spans(start, stop):
-            self._launch(students, shape, first, second, factors[begin - start : end - start], begin)
-        return unpack(students, first, second)
+            steps = slice(begin - start, end - start)
+            self._launch(students, shape, weights, memory, factors[steps], corrections[steps], begin)
+        kept = tuple(unpack(students, *(layer[slot] for layer in memory)) for slot in range(shape.slots))
+        return TrainingState(unpack(students, *weights), kept + learner.memory[shape.slots :])
 
     def _join_stream(self) -> None:
         """Make this engine's arrays safe to use on torch's current stream, whichever made them."""
@@ -184,61 +118,86 @@ class FusedGpu(Engine):
 
     def _factors(self, start: int, stop: int) -> Tensor:
         """The schedule's factor at steps start .. stop-1, float64 on the device, without waiting for the GPU."""
-        factors = self.task.factors(start, stop)
-        return torch.from_numpy(np.ascontiguousarray(factors)).pin_memory().to(self.points.device, non_blocking=True)
+        return self._sent(self.task.factors(start, stop))
+
+    def _corrections(self, start: int, stop: int) -> Tensor:
+        """Adam's corrections of the steps, float32 [T, 2] on the device; empty rows for other rules."""
+        if not self.rule.adam:
+            return self.rates.new_empty(stop - start, 0)
+        return self._sent(self.rule.corrections(start, stop).astype(np.float32))
+
+    def _sent(self, array: np.ndarray) -> Tensor:
+        return torch.from_numpy(np.ascontiguousarray(array)).pin_memory().to(self.points.device, non_blocking=True)
 
     def _spans(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
         """The steps of each launch; with a table of rows they are whole epochs, so that each is shuffled once."""
-        longest = _SPAN
+        task, longest = self.task, _SPAN
         if not self.drawn:
-            longest = max(1, _TABLE // (self.task.members * self.task.batch))
-            per_epoch = self.task.samples // self.task.batch
+            longest = max(1, _TABLE // (task.members * task.batch))
+            per_epoch = task.samples // task.batch
             longest = max(per_epoch, longest - longest % per_epoch) if per_epoch else longest
+        if task.generated:
+            width = task.points.shape[2] if task.fresh_points else task.labels.shape[2]
+            longest = max(1, min(longest, _FRESH // (task.members * task.batch * width)))
         while start < stop:
             end = min(stop, (start // longest + 1) * longest)
             yield start, end
             start = end
 
+    def _samples(self, start: int, stop: int) -> tuple[Tensor, Tensor]:
+        """Points and labels that the kernel reads at steps start .. stop-1; fresh ones in the order of their use."""
+        if not self.task.generated:
+            return self.points, self.labels
+        if not self.task.fresh_points:
+            return self.points, _in_rows(self.task.fresh_labels(start, stop).flatten(1, 2))
+        x, y = self.task.generate(start, stop)
+        return _in_rows(x.flatten(1, 2)), _in_rows(y.flatten(1, 2))
+
     def _launch(
-        self, students: Network, shape: GpuLayout, first: Tensor, second: Tensor, factors: Tensor, start: int
+        self,
+        students: Network,
+        shape: GpuLayout,
+        weights: Packed,
+        memory: Packed,
+        factors: Tensor,
+        corrections: Tensor,
+        start: int,
     ) -> None:
         """Train the packed weights in place through ``len(factors)`` steps from ``start``."""
-        import cupy
-
-        task, steps = self.task, len(factors)
-        table = None if self.drawn else task.rows(start, start + steps).to(torch.int32).contiguous()
-        stream = torch.cuda.current_stream(first.device)
-        with cupy.cuda.Device(first.device.index), _as_cupy(stream):
-            compiled(shape, first.device.index)(
-                (task.members,),
-                (32 * shape.warps,),
-                (
-                    first.data_ptr(),
-                    second.data_ptr(),
-                    self.points.data_ptr(),
-                    self.points.stride(0),
-                    self.labels.data_ptr(),
-                    self.labels.stride(0),
-                    0 if table is None else table.data_ptr(),
-                    self.keys.data_ptr(),
-                    self.rates.data_ptr(),
-                    factors.data_ptr(),
-                    np.uint64(start),
-                    np.int32(steps),
-                    np.int32(task.samples),
-                    np.int32(shape.inputs),
-                    np.int32(shape.hidden),
-                    np.int32(shape.outputs),
-                    np.float32(students.slope),
-                ),
-                shared_mem=shape.shared_bytes,
-            )
+        task, steps, device = self.task, len(factors), self.points.device
+        points, labels = self._samples(start, start + steps)
+        table = None
+        if not (self.drawn or task.fresh_points):
+            table = task.rows(start, start + steps).to(torch.int32).contiguous()
+        pointers = (
+            *(layer.data_ptr() for layer in (*weights, *memory)),
+            points.data_ptr(),
+            points.stride(0),
+            labels.data_ptr(),
+            labels.stride(0),
+            0 if table is None else table.data_ptr(),
+            *(array.data_ptr() for array in (self.keys, self.rates, factors, corrections)),
+        )
+        sizes = (steps, task.samples, shape.inputs, shape.hidden, shape.outputs)
+        numbers = (students.slope, *rule_numbers(self.rule), *layer_factors(students, task))
+        arguments = (*pointers, np.uint64(start), *map(np.int32, sizes), *map(np.float32, numbers))
+        kernel = compiled(shape, device.index)
+        _cuda.launch(kernel, device, task.members, 32 * shape.warps, arguments, shape.shared_bytes)
 
 
 def plan(students: Network, task: Task) -> GpuLayout:
     """The plan for these students on the device of the task's points."""
     device = torch.cuda.get_device_properties(task.points.device)
+    return layout(students, task, getattr(device, "shared_memory_per_block_optin", 99 * 1024))
+
+
+def layout(students: Network, task: Task, shared_limit: int) -> GpuLayout:
+    """The plan for these students with so many bytes of shared memory for a block."""
     inputs, hidden, outputs = students.widths
+    rule, factors = update_rule(task.training.optimiser), layer_factors(students, task)
+    terms = {"decay": rule.decay, "l1": rule.l1, "decoupled": rule.decoupled}
+    trained = (any(factors[:2]), any(factors[2:]))
+    rates = [rate for pair, train in zip((factors[:2], factors[2:]), trained, strict=True) if train for rate in pair]
     return GpuLayout(
         inputs=inputs,
         hidden=hidden,
@@ -246,28 +205,34 @@ def plan(students: Network, task: Task) -> GpuLayout:
         bias=students.biases is not None,
         batch=task.batch,
         activation=students.activation,
-        shared_limit=getattr(device, "shared_memory_per_block_optin", 99 * 1024),
+        rule=_rule_name(rule, task.training.optimiser.plain),
+        trained=trained,
+        terms=frozenset(name for name, value in (terms | {"factors": any(r != 1 for r in rates)}).items() if value),
+        fresh=frozenset({"labels"} | ({"points"} if task.fresh_points else set()) if task.generated else ()),
+        shared_limit=shared_limit,
     )
 
 
-def size_limit(shape: GpuLayout) -> str | None:
-    """Which size does not fit on the chip and what the limit is, or None.
-
-    >>> size_limit(GpuLayout(inputs=100, hidden=500, outputs=50))
-    '500 hidden units do not fit on the chip: at most 383 with 100 inputs and 50 outputs'
-    """
-    if shape.fits:
-        return None
-    if shape.most_hidden:
-        limit = f"at most {shape.most_hidden} with {shape.inputs} inputs and {shape.outputs} outputs"
-        return f"{shape.hidden} hidden units do not fit on the chip: {limit}"
-    sizes = f"{shape.inputs} inputs and {shape.outputs} outputs do not fit on the chip"
-    if shape.weight_registers > 255:
-        return f"{sizes}: at most 504 together, each rounded up to a multiple of 8"
-    return f"{sizes}: they need {shape.shared_bytes} bytes of shared memory, there are {shape.shared_limit}"
+def _rule_name(rule: UpdateRule, plain: bool) -> str:
+    if plain:
+        return "plain"
+    if rule.adam:
+        return "adam"
+    return "sgd" if not rule.momentum else "nesterov" if rule.nesterov else "momentum"
 
 
-def result(students: Network, shape: GpuLayout) -> tuple[Tensor, Tensor]:
+def rule_numbers(rule: UpdateRule) -> tuple[float, ...]:
+    """The numbers of a rule in the order of the kernel's arguments; differences are taken before they are rounded."""
+    shares = (1 - rule.momentum, 1 - rule.beta_2)
+    return rule.momentum, *shares, rule.epsilon, rule.decay, rule.decoupled, rule.l1
+
+
+def layer_factors(students: Network, task: Task) -> tuple[float, ...]:
+    """Factors on the learning rate of W1, b1, W2 and b2; 0 for frozen layers."""
+    return tuple(factor for layer in task.training.layer_factors(students.widths) for factor in layer)
+
+
+def pack(students: Network, shape: GpuLayout) -> Packed:
     """Both layers unit by unit, padded with zeros: [S, 16 warps, 8 input_tiles] and [S, 16 warps, 8 output_tiles].
 
     The biases are column ``inputs`` of the first and row ``hidden`` of the second.
@@ -284,8 +249,15 @@ def result(students: Network, shape: GpuLayout) -> tuple[Tensor, Tensor]:
     return first, second
 
 
+def together(slots: Sequence[Packed], like: Packed) -> Packed:
+    """Packed networks one after another: [slots, S, ...] for both layers; without slots, arrays of nothing."""
+    if not slots:
+        return like[0].new_empty(0), like[1].new_empty(0)
+    return torch.stack([first for first, _ in slots]), torch.stack([second for _, second in slots])
+
+
 def unpack(students: Network, first: Tensor, second: Tensor) -> Network:
-    """The students with the weights of a packed pair; the inverse of :func:`experiment`."""
+    """The students with the weights of a packed pair; the inverse of :func:`pack`."""
     inputs, hidden, outputs = students.widths
     weights = (first[:, :hidden, :inputs].mT.contiguous(), second[:, :hidden, :outputs].contiguous())
     biases = None
@@ -294,48 +266,10 @@ def unpack(students: Network, first: Tensor, second: Tensor) -> Network:
     return replace(students, weights=weights, biases=biases)
 
 
-@cache
-def _source() -> str:
-    return Path(__file__).with_suffix(".cu").read_text(encoding="utf-8")
-
-
-@cache
-def _kernel(options: tuple[str, ...], shared_bytes: int, device: int) -> Any:
-    import cupy
-
-    with cupy.cuda.Device(device):
-        kernel = cupy.RawKernel(_source(), "train", options=options)
-        kernel.max_dynamic_shared_size_bytes = shared_bytes
-    return kernel
-
-
 def compiled(shape: GpuLayout, device: int) -> Any:
     """The kernel for a plan, compiled on its first use on a device."""
-    return _kernel(shape.options, shape.shared_bytes, device)
-
-
-@dataclass(frozen=True)
-class _Handle:
-    """A stream under the protocol by which libraries hand CUDA streams to one another."""
-
-    address: int
-
-    def __cuda_stream__(self) -> tuple[int, int]:
-        return 0, self.address
-
-
-def _as_cupy(stream: torch.cuda.Stream) -> Any:
-    """A torch stream as cupy's; cupy before version 14 has another way to it."""
-    import cupy
-
-    if hasattr(cupy.cuda.Stream, "from_external"):
-        return cupy.cuda.Stream.from_external(_Handle(stream.cuda_stream))
-    return cupy.cuda.ExternalStream(stream.cuda_stream, stream.device_index)
-
-
-def _copy_width(columns: int) -> int:
-    """Floats moved by one copy of a row of so many columns: every row must begin at a multiple of it."""
-    return 4 if columns % 4 == 0 else 2 if columns % 2 == 0 else 1
+    text = _cuda.source(*(Path(__file__).with_name(name) for name in _SOURCES))
+    return _cuda.compiled(text, "train", shape.options, shape.shared_bytes, device)
 
 
 def _in_rows(array: Tensor) -> Tensor:

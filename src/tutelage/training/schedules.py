@@ -1,10 +1,11 @@
 """Schedules: the factor on every member's learning rate at each step."""
 
 from abc import abstractmethod
+from itertools import pairwise
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
 from tutelage.settings import ADDED, Recipe
 
@@ -74,6 +75,34 @@ class Drops(Schedule):
 
     def factors(self, steps: np.ndarray, total: int) -> np.ndarray:
         return self.factor ** np.searchsorted(np.sort(self.at), steps, side="right").astype(float)
+
+
+class Stages(Schedule):
+    """A learning rate that is multiplied by one value per stage of the training.
+
+    >>> Stages(at=(2, 4), values=(1, 0.1, 2)).factors(np.arange(6), 6).tolist()
+    [1.0, 1.0, 0.1, 0.1, 2.0, 2.0]
+    """
+
+    kind: Literal["stages"] = "stages"
+    at: tuple[PositiveInt, ...]
+    """Steps, counted from 0 and increasing, at which a stage begins; the first stage begins at step 0."""
+    values: tuple[NonNegativeFloat, ...]
+    """Factor on the learning rate in each stage."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> "Stages":
+        if len(self.values) != len(self.at) + 1:
+            raise ValueError(
+                f"'values' must have one value more than there are steps in 'at', got {len(self.values)} for "
+                f"{len(self.at)}"
+            )
+        if any(b <= a for a, b in pairwise(self.at)):
+            raise ValueError(f"'at' must increase, got {list(self.at)}")
+        return self
+
+    def factors(self, steps: np.ndarray, total: int) -> np.ndarray:
+        return np.asarray(self.values, float)[np.searchsorted(self.at, steps, side="right")]
 
 
 class Cosine(Schedule):

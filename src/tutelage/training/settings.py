@@ -47,7 +47,7 @@ class Training(Settings):
         One number, or one per member.
     schedule
         Factor on the learning rate over time (:class:`Constant`, :class:`Cosine`, :class:`Drops`, :class:`Settle`,
-        :class:`Inverse`), with a ``warm_up`` where wanted.
+        :class:`Inverse`, :class:`Stages`), with a ``warm_up`` where wanted.
     loss
         "mse", "cross-entropy", "soft-cross-entropy", "binary-cross-entropy", "logistic" or "exponential". Trainers with
         an objective of their own accept only the default.

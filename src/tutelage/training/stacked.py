@@ -1,6 +1,7 @@
 """The engine for anything: batched matrix products over members, at any depth, on any device."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import ClassVar
 
 import torch
@@ -88,10 +89,35 @@ class Stacked(Engine):
         return x, y
 
 
+class Room:
+    """Arrays of a step that are written anew at every step, so that memory is asked for once.
+
+    On a CPU the system hands out large arrays as pages that it fills with zeros first, which takes as long as a pass
+    over them; on a GPU torch keeps them itself.
+    """
+
+    def __init__(self) -> None:
+        self.arrays: dict[tuple, Tensor] = {}
+
+    def product(self, name: str, a: Tensor, b: Tensor) -> Tensor:
+        """torch.bmm(a, b) in the array of that name."""
+        if a.device.type != "cpu":
+            return torch.bmm(a, b)
+        return torch.bmm(a, b, out=self.array(name, (a.shape[0], a.shape[1], b.shape[2]), a))
+
+    def array(self, name: str, shape: tuple[int, ...], like: Tensor) -> Tensor:
+        """An array of that name and shape, whatever it holds."""
+        key = (name, shape, like.dtype, like.device)
+        if key not in self.arrays:
+            self.arrays[key] = like.new_empty(shape)
+        return self.arrays[key]
+
+
 class Rule:
     """How a step changes networks of given widths: loss, optimiser, and factors on the rate of every layer."""
 
     def __init__(self, training: Training, widths: tuple[int, ...]) -> None:
+        self.room = Room()
         self.loss, self.temperature, self.optimiser = training.loss, training.temperature, training.optimiser
         self.factors = training.layer_factors(widths)
         trained = [layer for layer, factors in enumerate(self.factors) if any(factors)]
@@ -111,11 +137,11 @@ class Rule:
 
     def descend(self, students: Network, x: Tensor, y: Tensor, rates: Tensor) -> None:
         """Gradient descent, in place: W_l += rate * sum over the batch of f_{l-1} g_l^T (Tian 2020, eq. 1)."""
-        features, gates = _upwards(students, x)
+        features, gates = _upwards(students, x, self.room)
         g = descent(self.loss, y, features[-1], self.temperature) * rates
         for layer in range(students.depth - 1, self.lowest - 1, -1):
             w, (factor, bias_factor) = students.weights[layer], self.factors[layer]
-            below = torch.bmm(g, w.mT).mul_(gates[layer - 1]) if layer > self.lowest else g
+            below = self._below(layer, g, w, gates) if layer > self.lowest else g
             if factor:
                 w.baddbmm_(features[layer].mT, g, alpha=factor)
             if students.biases is not None and bias_factor:
@@ -123,17 +149,25 @@ class Rule:
             g = below
 
     def gradients(self, students: Network, x: Tensor, y: Tensor) -> list[Tensor | None]:
-        """The gradient of the mean loss for every array of the students, in order; None for frozen layers."""
-        features, gates = _upwards(students, x)
+        """The gradient of the mean loss for every array of the students, in order; None for frozen layers.
+
+        They hold until the next call.
+        """
+        features, gates = _upwards(students, x, self.room)
         g = descent(self.loss, y, features[-1], self.temperature) / -x.shape[1]
         weights: list[Tensor | None] = [None] * students.depth
         biases: list[Tensor | None] = [None] * students.depth
         for layer in range(students.depth - 1, self.lowest - 1, -1):
             if any(self.factors[layer]):
-                weights[layer], biases[layer] = torch.bmm(features[layer].mT, g), g.sum(1)
+                weights[layer] = self.room.product(f"gradient {layer}", features[layer].mT, g)
+                biases[layer] = g.sum(1)
             if layer > self.lowest:
-                g = torch.bmm(g, students.weights[layer].mT).mul_(gates[layer - 1])
+                g = self._below(layer, g, students.weights[layer], gates)
         return weights + (biases if students.biases is not None else [])
+
+    def _below(self, layer: int, g: Tensor, weight: Tensor, gates: list[Tensor]) -> Tensor:
+        """What a layer sends back to the one below, through the gates of that one."""
+        return self.room.product(f"back {layer}", g, weight.mT).mul_(gates[layer - 1])
 
     def _optimise(self, learner: TrainingState, x: Tensor, y: Tensor, rates: Tensor, number: int | Tensor) -> None:
         """A step of an optimiser that remembers, in place."""
@@ -176,14 +210,14 @@ def step(students: Network, x: Tensor, y: Tensor, rates: Tensor, loss: Loss = "m
     Rule(Training(steps=1, loss=loss), students.widths).descend(students, x, y, rates)
 
 
-def _upwards(students: Network, x: Tensor) -> tuple[list[Tensor], list[Tensor]]:
-    """Features of all layers, the input first, and derivatives of the hidden ones."""
+def _upwards(students: Network, x: Tensor, room: Room) -> tuple[list[Tensor], list[Tensor]]:
+    """Features of all layers, the input first, and derivatives of the hidden ones; they hold until the next call."""
     features, slopes = [x], []
     gated = find(students.activation).gate
     for layer, w in enumerate(students.weights):
-        u = torch.bmm(features[-1], w)
+        u = room.product(f"features {layer}", features[-1], w)
         if gated is not None and layer < students.depth - 1 and _in_one_pass(students, u):
-            slopes.append(_biased_and_gated(students, layer, u))
+            slopes.append(_biased_and_gated(students, layer, u, room.array(f"gates {layer}", tuple(u.shape), u)))
             features.append(u)
             continue
         if students.biases is not None:
@@ -210,12 +244,17 @@ def _in_one_pass(students: Network, u: Tensor) -> bool:
     )
 
 
-def _biased_and_gated(students: Network, layer: int, u: Tensor) -> Tensor:
+def _biased_and_gated(students: Network, layer: int, u: Tensor, gates: Tensor) -> Tensor:
     """Add the biases and activate, in place, and return the gates: the bits of separate passes, read once."""
     from tutelage.training._bias_and_gate import bias_and_gate  # loading the compiler takes a third of a second
 
     assert students.biases is not None
-    gates = torch.empty_like(u)
-    ends = gate(students.activation, torch.tensor([1.0, 0.0, -1.0], dtype=u.dtype), students.slope).numpy()
+    ends = _ends(students.activation, students.slope, u.dtype)
     bias_and_gate(u.numpy(), students.biases[layer].numpy(), gates.numpy(), *ends)
     return gates
+
+
+@cache
+def _ends(activation: str, slope: float, dtype: torch.dtype) -> tuple:
+    """The gate above, at and below 0, as NumPy numbers."""
+    return tuple(gate(activation, torch.tensor([1.0, 0.0, -1.0], dtype=dtype), slope).numpy())

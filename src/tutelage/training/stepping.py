@@ -102,7 +102,8 @@ def bounded(network: Network) -> Tensor:
     is learning stays many orders of magnitude below; one that has passed it is on its way to infinity.
     """
     bound = torch.finfo(network.dtype).max ** (1 / (2 * network.depth + 4))
-    return torch.stack([(a.flatten(1).abs() <= bound).all(-1) for a in network.parameters]).all(0)
+    flat = [a.flatten(1) for a in network.parameters]  # a NaN is the largest and the smallest of its row
+    return torch.stack([(a.amax(1) <= bound) & (a.amin(1) >= -bound) for a in flat]).all(0)
 
 
 def locate(

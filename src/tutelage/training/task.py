@@ -95,6 +95,12 @@ class Task:
         return self.batches is not None or self.training.generated
 
     @property
+    def fresh_points(self) -> bool:
+        """Whether the points of a step are made by :meth:`generate`, and not the labels alone."""
+        noise = self.training.input_noise
+        return self.batches is not None or self.training.sampling == "online" or (noise is not None and noise.fresh)
+
+    @property
     def unusual(self) -> str | None:
         """What sets this task apart from plain SGD on the squared error of a fixed set, in a phrase."""
         return "batches of the user's own function" if self.batches is not None else self.training.unusual
@@ -147,20 +153,51 @@ class Task:
         Draws depend on the member's seed and the step alone.
         """
         x, taught = self._clean(start, stop)
-        training, shape = self.training, (x.shape[0] * x.shape[1], *x.shape[2:])
-        noise = training.label_noise
-        drawn = training.sampling == "online" or self.batches is not None
-        steps = draws.substreams(draws.keys(self.seeds, "label noise", x.device), start, stop).view(-1)
-        y = taught.reshape(shape[0], self.batch, -1)
-        if noise is not None and (noise.fresh or drawn):
-            y = noise.on_values(y, steps)
-        y = labels(training.loss, y, training.temperature)
-        if noise is not None and (noise.fresh or drawn):
-            y = noise.on_labels(y, steps, training.loss)
-        if training.input_noise is not None and (training.input_noise.fresh or drawn):
-            steps = draws.substreams(draws.keys(self.seeds, "input noise", x.device), start, stop).view(-1)
-            x = training.input_noise.on_values(x.reshape(shape), steps).view(x.shape)
-        return x, y.view(*x.shape[:3], -1)
+        noise = self.training.input_noise
+        if noise is not None and (noise.fresh or self._drawn):
+            steps = self._steps_of("input noise", start, stop)
+            x = noise.on_values(x.reshape(len(steps), *x.shape[2:]), steps).view(x.shape)
+        return x, self._labelled(taught, start, stop)
+
+    def fresh_labels(self, start: int, stop: int) -> Tensor:
+        """Labels [S, T, B, C] of steps start .. stop-1 with their noise, for the points of :meth:`rows`."""
+        rows = self.rows(start, stop)
+        return self._labelled(self._at(self.labels if self.taught is None else self.taught, rows), start, stop)
+
+    @property
+    def _drawn(self) -> bool:
+        """Whether every sample is seen once, so that any noise on it is fresh."""
+        return self.training.sampling == "online" or self.batches is not None
+
+    def _steps_of(self, stream: str, start: int, stop: int) -> Tensor:
+        """Keys of the steps of every member's stream, members first: int64 [S * T]."""
+        return draws.substreams(self._stream(stream, self.seeds), start, stop).view(-1)
+
+    def _stream(self, name: str, seeds: Sequence[int]) -> Tensor:
+        """Keys of a stream, int64 [S], kept: making them from thousands of seeds takes longer than a short span."""
+        if name not in self._streams:
+            self._streams[name] = draws.keys(seeds, name, self.points.device)
+        return self._streams[name]
+
+    @cached_property
+    def _streams(self) -> dict[str, Tensor]:
+        return {}
+
+    def _labelled(self, taught: Tensor, start: int, stop: int) -> Tensor:
+        """Labels of what the teacher says, with noise drawn at every step: [S, T, B, C] -> the same."""
+        training, noise = self.training, self.training.label_noise
+        if noise is None or not (noise.fresh or self._drawn):
+            return labels(training.loss, taught, training.temperature)
+        steps = self._steps_of("label noise", start, stop)
+        y = noise.on_values(taught.reshape(len(steps), *taught.shape[2:]), steps)
+        y = noise.on_labels(labels(training.loss, y, training.temperature), steps, training.loss)
+        return y.view(*taught.shape[:3], -1)
+
+    @staticmethod
+    def _at(array: Tensor, rows: Tensor) -> Tensor:
+        """Rows [S, T, B] of an array [S, N, k], as [S, T, B, k]."""
+        flat = rows.flatten(1).unsqueeze(-1).expand(-1, -1, array.shape[2])
+        return array.gather(1, flat).view(*rows.shape, -1)
 
     def _clean(self, start: int, stop: int) -> tuple[Tensor, Tensor]:
         """Points [S, T, B, d] and what the teacher says about them [S, T, B, C], without noise drawn at every step."""
@@ -170,16 +207,14 @@ class Task:
         if self.training.sampling == "online":
             assert self.distribution is not None
             assert self.teacher is not None
-            key = draws.keys(self.point_seeds or self.seeds, "online", self.points.device)
+            key = self._stream("online", self.point_seeds or self.seeds)
             shared = self.distribution.shared
             x = self.distribution.fresh(
                 key[:1] if shared else key, start, stop, self.batch, self.points.shape[2], self.points.dtype
             ).expand(members, -1, -1, -1)
             return x, outputs(self.teacher, x.reshape(members, count * self.batch, -1)).view(*x.shape[:3], -1)
-        rows = self.rows(start, stop).view(members, -1)
-        taught = self.labels if self.taught is None else self.taught
-        x, y = (a.gather(1, rows.unsqueeze(-1).expand(-1, -1, a.shape[2])) for a in (self.points, taught))
-        return x.view(members, count, self.batch, -1), y.view(members, count, self.batch, -1)
+        rows = self.rows(start, stop)
+        return self._at(self.points, rows), self._at(self.labels if self.taught is None else self.taught, rows)
 
     def _from_user(self, start: int, stop: int) -> tuple[Tensor, Tensor]:
         assert self.batches is not None

@@ -5,6 +5,8 @@ import numpy as np
 from tutelage.lab import Context
 from tutelage.specialisation.studies.symmetry_breaking import CompetingStudents, Competition, slopes
 
+FEW = {"students": 3, "dimension": 4, "records": 50, "until": 60.0, "seeds": 6}
+
 
 def made(log_ratio, cosine=1.0):
     """A competition of two students, the first of which has the given ln of the ratio at times 0 .. 19."""
@@ -20,12 +22,12 @@ def test_the_slope_of_an_exponential_is_its_rate_and_only_aligned_records_count(
 
 
 def test_without_a_bonus_students_share_the_teacher():
-    found = CompetingStudents(bonus=0.0, start=0.001, students=3, dimension=4, records=50, seeds=6).run(Context())
+    found = CompetingStudents(bonus=0.0, start=0.001, **FEW).run(Context())
     weights = np.linspace(0.5, 1.5, 3)
     assert np.allclose((found["lengths"][:, -1] * weights).sum(1), 1.0, atol=1e-4)  # sum_k a_k w_k = w*
     assert (found["cosines"][:, -1] > 0.999).all()
 
 
 def test_aligned_students_are_competing_species():
-    found = CompetingStudents(bonus=0.1, start=0.1, students=3, dimension=4, records=50, seeds=6).run(Context())
+    found = CompetingStudents(bonus=0.1, start=0.1, **FEW).run(Context())
     assert np.allclose(found["straight"], found["species"], rtol=1e-5)

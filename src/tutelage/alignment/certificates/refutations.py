@@ -7,7 +7,8 @@ from tutelage.alignment.certificates.angular_lemmas import _angular
 from tutelage.alignment.certificates.plane import PlaneScene, _certificate
 from tutelage.alignment.counterexamples import RATIO, SIXTHS, against_5_5, against_5_8
 from tutelage.alignment.determinants import DEGENERATE, checked, separation, signs
-from tutelage.certificates.records import Certificate, Condition, Part, check
+from tutelage.alignment.relu_theorem import covariance_bounds
+from tutelage.certificates.records import Certificate, Condition, Part, check, unknown
 
 
 @_certificate("non-positive-determinants", "Conjecture 5.5")
@@ -57,6 +58,31 @@ def determinant_signs(angles: np.ndarray, kernel: AngularKernel | None = None) -
     return out
 
 
+@_certificate("a-negative-determinant", "Conjecture 5.5 for relu, proved here")
+def a_negative_determinant(scene: PlaneScene) -> list[Certificate]:
+    """For relu and three students or more some det M_i is negative where det M is positive."""
+    angles = checked(scene.angles)
+    apart, proved = separation(angles)[0], signs(angles)
+    out = []
+    for s, row in enumerate(angles):
+        conditions = (
+            check("students", len(row), ">=", 3),
+            check("least angle of two units", float(apart[s]), ">", DEGENERATE),
+        )
+        silent = unknown("smallest det M_i / det M", "the theorem says nothing of these angles")
+        parts: tuple[Part, ...] = (Part("all students", (), silent),)
+        if all(condition.holds for condition in conditions):
+            largest, least = float(covariance_bounds(row).max()), float(proved.ratio[s].min())
+            given = check("bound of the covariance with the teacher, given its neighbours", largest, "<", 0.0)
+            settled, where = bool(proved.nonpositive[s]), f"student {proved.ratio[s].argmin()}"
+            ratio = check("smallest det M_i / det M", least, "<", 0.0, where, decided=settled)
+            parts = (Part("students beyond the neighbours", (), given), Part("all students", (), ratio))
+        statement = "For relu, with three students or more of different directions, some det M_i is negative."
+        source = "proved here: Zhu et al. 2021, Conjecture 5.5 for relu"
+        out.append(Certificate("a negative determinant", source, statement, s, conditions, parts, {}))
+    return out
+
+
 @_certificate("conjecture-5-5-is-false", "Conjecture 5.5")
 def conjecture_5_5_is_false(scene: PlaneScene) -> list[Certificate]:
     """An angular distance function and three students with all det M_i positive, in exact fractions."""
@@ -71,7 +97,7 @@ def conjecture_5_5_is_false(scene: PlaneScene) -> list[Certificate]:
     )
     statement = (
         "The AD function f(theta) = 0.75 / (1.25 - cos theta) has all det M_i > 0 for students at pi/2, pi and "
-        "3 pi/2, so that Conjecture 5.5 is false for general AD functions; it is not refuted for relu."
+        "3 pi/2, so that Conjecture 5.5 is false for general AD functions; for relu it is true."
     )
     source = "against Zhu et al. 2021, Conjecture 5.5"
     return [Certificate("Conjecture 5.5 is false", source, statement, 0, (positive,), tuple(parts), {})]

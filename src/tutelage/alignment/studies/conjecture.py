@@ -1,19 +1,18 @@
-"""Conjecture 5.5 of Zhu et al. 2021: false as printed; proofs for relu, and searches for a counterexample there."""
+"""Conjecture 5.5 of Zhu et al. 2021: false as printed, true for relu; bounds, boxes and searches test the proof."""
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import pyarrow as pa
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from tutelage import draws
+from tutelage.alignment.angular import relu_shape
 from tutelage.alignment.conjecture_search import climb, random_search
-from tutelage.alignment.edge_proof import prove_edge
-from tutelage.alignment.face_proof import prove_face
-from tutelage.alignment.four_checker import check_four
-from tutelage.alignment.four_proof import FourProof, prove_four
 from tutelage.alignment.interval_proof import IntervalProof, prove
 from tutelage.alignment.proof_checker import check
+from tutelage.alignment.relu_theorem import covariance_bounds
 from tutelage.alignment.studies._other_kernels import KERNELS, KernelSearch, as_printed, draw_kernels
 from tutelage.errors import TutelageError
 from tutelage.lab import Context, Experiment, Results, Shared
@@ -22,25 +21,8 @@ from tutelage.studies.claims import Check
 from tutelage.studies.figures import PALETTE
 from tutelage.studies.study import Plan, Scale, study
 
-Region = Literal["interior", "face", "opposite edge", "neighbour edge", "four students"]
-PROOFS: dict[Scale, dict[Region, tuple[int, int, int]]] = {
-    "smoke": {"interior": (0, 3, 6), "face": (6, 5, 9), "opposite edge": (6, 4, 8), "four students": (0, 4, 5)},
-    "quick": {
-        "interior": (0, 5, 10),
-        "face": (6, 5, 12),
-        "opposite edge": (6, 4, 13),
-        "neighbour edge": (6, 5, 13),
-        "four students": (0, 4, 6),
-    },
-    "paper": {
-        "interior": (0, 7, 14),
-        "face": (7, 6, 14),
-        "opposite edge": (6, 4, 13),
-        "neighbour edge": (6, 5, 14),
-        "four students": (0, 6, 8),
-    },
-}
-"""Per region: slab, margin and finest level, as powers of two of the circle."""
+BOXES: dict[Scale, tuple[int, int]] = {"smoke": (3, 6), "quick": (5, 10), "paper": (7, 14)}
+"""Margin and finest level of the proof on boxes, as powers of two of the circle."""
 SETS: dict[Scale, int] = {"smoke": 20_000, "quick": 1_000_000, "paper": 10_000_000}
 CLIMBS: dict[Scale, tuple[int, int]] = {"smoke": (16, 50), "quick": (64, 400), "paper": (192, 1200)}
 """Starts, and steps of each."""
@@ -50,6 +32,8 @@ STUDENTS: dict[Scale, tuple[int, ...]] = {
     "paper": (3, 4, 5, 6, 7, 8, 9, 10, 11, 12),
 }
 DISTANCES = (0.1, 0.02)
+BOUNDED: dict[Scale, int] = {"smoke": 2_000, "quick": 50_000, "paper": 500_000}
+"""Random sets for the bounds of the theorem."""
 KERNEL_SETS: dict[Scale, int] = {"smoke": 2_000, "quick": 20_000, "paper": 200_000}
 """Random sets of three students for each of several AD functions."""
 
@@ -62,10 +46,11 @@ KERNEL_SETS: dict[Scale, int] = {"smoke": 2_000, "quick": 20_000, "paper": 200_0
     "grids and random sets.",
 )
 def conjecture(scale: Scale) -> Plan:
-    """Conjecture 5.5 is false for general functions; how much of it is proved for relu."""
+    """Conjecture 5.5 is false for general functions and true for relu."""
+    margin, finest = BOXES[scale]
     proofs: list[Experiment] = [
-        BoxProof(region=region, slab=slab, margin=margin, finest=finest)
-        for region, (slab, margin, finest) in PROOFS[scale].items()
+        BoxProof(margin=margin, finest=finest),
+        *(TheoremBounds(students=m, sets=BOUNDED[scale]) for m in STUDENTS[scale]),
     ]
     searches = [RandomSearch(students=m, sets=SETS[scale]) for m in STUDENTS[scale]]
     starts, steps = CLIMBS[scale]
@@ -75,70 +60,61 @@ def conjecture(scale: Scale) -> Plan:
         for distance in DISTANCES
     ]
     kernels = [KernelSearch(kernel=name, students=3, sets=KERNEL_SETS[scale]) for name in KERNELS]
-    claims = [as_printed, confirmed, none_at_random, none_uphill]
+    claims = [as_printed, bounds_below_zero, confirmed, none_at_random, none_uphill]
     return Plan([*proofs, *searches, *climbs, *kernels], draw, claims, table, view=arranged)
 
 
-class BoxProof(Experiment, kind="box-proof", numerics=1):
-    """A proof on boxes of angles by branch and bound, confirmed box by box by a checker in exact whole numbers.
+class BoxProof(Experiment, kind="box-proof", numerics=2):
+    """Three students: a proof on boxes of angles, confirmed box by box by a checker in exact whole numbers.
 
-    region: all gaps between neighbours large ("interior"), one small ("face"), two small ("edge"), or four students;
-    slab: small gaps are below 2 pi / 2^slab; margin: the other gaps are at least 2 pi / 2^margin; finest: boxes have
-    sides of 2 pi / 2^finest or more.
+    margin: gaps between neighbours are at least 2 pi / 2^margin; finest: boxes have sides of 2 pi / 2^finest or more.
     """
 
-    region: Region
-    slab: int
     margin: int
     finest: int
 
     @property
     def cost(self) -> float:
-        return 1e-4 * 4.0**self.finest
-
-    def prove(self) -> IntervalProof | FourProof:
-        """The proof as a tree of boxes; nothing in it is trusted before the checker has seen it."""
-        if self.region == "interior":
-            return prove(self.margin, self.finest)
-        if self.region == "face":
-            return prove_face(self.slab, self.margin, self.finest)
-        if self.region == "four students":
-            return prove_four(self.margin, self.finest)
-        kind: Literal["opposite", "neighbour"] = "opposite" if self.region == "opposite edge" else "neighbour"
-        return prove_edge(kind, self.slab, self.margin, self.finest)
+        return 6e-6 * 4.0**self.finest
 
     def run(self, context: Context) -> Arrays:
-        held = context.part("boxes", lambda: _held(self.prove()))
+        held = context.part("boxes", lambda: _held(prove(self.margin, self.finest)))
         proof = read_proof(self, held)
         context.progress(0.5)
-
-        def tell(share: float) -> None:
-            context.progress(0.5 + share / 2)
-
-        found = check_four(proof, tell) if isinstance(proof, FourProof) else check(proof, tell)
+        found = check(proof, lambda share: context.progress(0.5 + share / 2))
         counts = {name: np.array([n]) for name, n in proof.counts().items()}
-        if isinstance(proof, FourProof) or not proof.slab:
-            covered = proof.share
-        else:  # a proof for small gaps speaks of its region as a whole, once no box is open
-            covered = proof.region if found.valid else 0.0
         judged = {"rejected": np.array([found.rejected]), "valid": np.array([found.valid])}
-        return counts | judged | {"covered": np.array([covered])} | {k: Shared(v) for k, v in held.items()}
+        return counts | judged | {"covered": np.array([proof.share])} | {k: Shared(v) for k, v in held.items()}
 
 
-def _held(proof: IntervalProof | FourProof) -> dict[str, np.ndarray]:
+def _held(proof: IntervalProof) -> dict[str, np.ndarray]:
     lengths = np.array([len(level) for level in proof.levels], np.int64)
     return {"codes": np.concatenate(proof.levels), "lengths": lengths}
 
 
-def read_proof(experiment: BoxProof, held: dict[str, np.ndarray]) -> IntervalProof | FourProof:
+def read_proof(experiment: BoxProof, held: dict[str, np.ndarray]) -> IntervalProof:
     """The proof whose boxes were stored, for another check."""
     if int(held["lengths"].sum()) != len(held["codes"]):
         raise TutelageError("the boxes of the proof do not fit their levels: compute it again")
-    levels = tuple(np.split(held["codes"], np.cumsum(held["lengths"])[:-1]))
-    if experiment.region == "four students":
-        return FourProof(experiment.margin, levels)
-    edge = {"opposite edge": 1, "neighbour edge": 2}.get(experiment.region, 0)
-    return IntervalProof(experiment.margin, levels, experiment.slab, edge)
+    return IntervalProof(experiment.margin, tuple(np.split(held["codes"], np.cumsum(held["lengths"])[:-1])))
+
+
+class TheoremBounds(Experiment, kind="theorem-bounds", numerics=1):
+    """The theorem's bounds of the covariance with the teacher given its neighbours, on random angle sets."""
+
+    students: int
+    sets: int
+    seed: int = 1
+
+    @property
+    def cost(self) -> float:
+        return 2e-6 * self.sets * self.students
+
+    def run(self, context: Context) -> Arrays:
+        key = draws.keys([self.seed], f"angle sets of {self.students}")
+        angles = 2 * np.pi * draws.uniforms(key, self.sets * self.students)[0].numpy().reshape(self.sets, -1)
+        above = [(covariance_bounds(some) >= 0).any(1).sum() for some in np.array_split(angles, self.sets // 1000)]
+        return {"not_negative": np.array([sum(above)])}
 
 
 class RandomSearch(Experiment, kind="random-search", numerics=1):
@@ -183,9 +159,10 @@ class Climb(Experiment, kind="determinant-climb", numerics=1):
 
 @dataclass(frozen=True, eq=False)
 class ConjectureResults:
-    """Proofs by region, searches by number of students, climbs by number of students and distance, other kernels."""
+    """The proof on boxes; bounds and searches by number of students, climbs also by distance; other kernels."""
 
-    proofs: dict[str, dict[str, float]]
+    boxes: dict[str, float]
+    bounds: dict[int, int]
     searches: dict[int, dict[str, int]]
     climbs: dict[tuple[int, float], dict[str, float]]
     kernels: dict[str, dict[str, int]]
@@ -193,10 +170,9 @@ class ConjectureResults:
 
 def arranged(results: Results) -> ConjectureResults:
     """What each experiment says, under its settings."""
-    proofs = {
-        r.setting("region"): {n: float(r[n][0]) for n in ("proved", "open", "rejected", "covered", "valid")}
-        for r in results.of(BoxProof)
-    }
+    (proof,) = results.of(BoxProof)
+    boxes = {n: float(proof[n][0]) for n in ("proved", "open", "rejected", "covered", "valid")}
+    bounds = {r.setting("students"): int(r["not_negative"][0]) for r in results.of(TheoremBounds)}
     searches = {
         r.setting("students"): {"sets": r.setting("sets")} | {n: int(r[n][0]) for n in _SEARCHED}
         for r in results.of(RandomSearch)
@@ -209,14 +185,15 @@ def arranged(results: Results) -> ConjectureResults:
         r.setting("kernel"): {"sets": r.setting("sets")} | {n: int(r[n][0]) for n in ("positive", "negative")}
         for r in results.of(KernelSearch)
     }
-    return ConjectureResults(proofs, searches, climbs, kernels)
+    return ConjectureResults(boxes, bounds, searches, climbs, kernels)
 
 
 _SEARCHED = ("reopened", "unsettled", "positive")
 
 
 def table(e: ConjectureResults) -> pa.Table:
-    rows: list[dict] = [{"what": "proof", "setting": name, **values} for name, values in e.proofs.items()]
+    rows: list[dict] = [{"what": "proof on boxes", "setting": "m = 3", **e.boxes}]
+    rows += [{"what": "bounds", "setting": f"m = {m}", "not_negative": count} for m, count in e.bounds.items()]
     rows += [{"what": "search", "setting": f"m = {m}", **values} for m, values in e.searches.items()]
     rows += [{"what": "climb", "setting": f"m = {m}, {d:g}", **values} for (m, d), values in e.climbs.items()]
     rows += [{"what": "kernel", "setting": name, **values} for name, values in e.kernels.items()]
@@ -225,17 +202,11 @@ def table(e: ConjectureResults) -> pa.Table:
 
 
 def draw(e: ConjectureResults) -> Figure:
-    """Share of ordered angle sets covered per region; the highest least ratio by climbing; other AD functions."""
+    """What the theorem says; the highest least ratio that climbing reaches; other AD functions."""
     figure = Figure(figsize=(12.4, 3.1), layout="constrained")
     left, right, others = figure.subplots(1, 3)
+    _draw_theorem(left)
     draw_kernels(others, e.kernels)
-    names = list(e.proofs)
-    left.barh(names, [100 * e.proofs[name]["covered"] for name in names], color=PALETTE[0])
-    for place, name in enumerate(names):
-        share = 100 * e.proofs[name]["covered"]
-        left.text(min(share + 1, 84), place, f"{share:.2f} %", va="center", fontsize=7)
-    left.invert_yaxis()
-    left.set(xlabel="share of ordered angle sets proved (%)", xlim=(0, 100), title="proved and checked, by region")
     for colour, distance in zip(PALETTE[2:], DISTANCES, strict=False):
         found = [(m, -values["highest"]) for (m, d), values in e.climbs.items() if d == distance]
         right.plot(*zip(*found, strict=True), "o-", color=colour, markersize=3, label=f"angles {distance:g} apart")
@@ -246,11 +217,38 @@ def draw(e: ConjectureResults) -> Figure:
     return figure
 
 
-confirmed = Check(
-    "where it is proved for relu that some det M_i is negative, a separate checker in whole numbers confirms every box",
-    statistic="boxes of the proof that the checker does not confirm, one value per region",
+def _draw_theorem(axes: Axes) -> None:
+    """Correlation of the teacher with a student at x, given neighbours at g and -h: negative, by the theorem."""
+    gaps = np.array([(0.3, 0.3), (0.3, 1.2), (0.8, 0.8), (1.5, 1.5)])
+
+    def f(t: np.ndarray) -> np.ndarray:
+        return relu_shape(np.minimum(t, 2 * np.pi - t))
+
+    for colour, (g, h) in zip(PALETTE, gaps, strict=False):
+        x = np.linspace(g, 2 * np.pi - h, 402)[1:-1]
+        near, far = np.array([f(g), f(h)]), np.stack([f(x - g), f(x + h)])
+        within = np.linalg.inv(np.array([[np.pi, f(g + h)], [f(g + h), np.pi]]))
+        both = f(x) - near @ within @ far
+        spread = np.sqrt((np.pi - near @ within @ near) * (np.pi - np.einsum("ij,ik,kj->j", far, within, far)))
+        axes.plot(x / np.pi, both / spread, color=colour, label=f"g = {g:g}, h = {h:g}")
+    axes.axhline(0, color="0.5", linewidth=0.8)
+    axes.set(xlabel=r"angle of the student / $\pi$", title="correlation with the teacher,\ngiven its two neighbours")
+    axes.legend(fontsize=6)
+
+
+bounds_below_zero = Check(
+    "for relu the covariance of the teacher with any student beyond its two neighbours, given these, is negative",
+    statistic="random angle sets with a bound of it that is not negative, one value per number of students",
     expected="<= 0",
-    values=lambda e: {"all regions": np.array([values["rejected"] for values in e.proofs.values()])},
+    values=lambda e: {"all m": np.array(list(e.bounds.values()), float)},
+    reason="a theorem has no exceptions; the conjecture for relu follows from it",
+)
+
+confirmed = Check(
+    "for three students the proof on boxes, independent of the theorem, is confirmed by a checker in whole numbers",
+    statistic="boxes that are called proved and that the checker does not confirm",
+    expected="<= 0",
+    values=lambda e: {"no two angles close": e.boxes["rejected"]},
     reason="a proof has no exceptions",
 )
 

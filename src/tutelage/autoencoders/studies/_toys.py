@@ -27,6 +27,7 @@ from tutelage.errors import TutelageError
 from tutelage.lab import Context, Experiment, Results
 from tutelage.lab.experiment import Arrays
 from tutelage.settings import Seeds
+from tutelage.studies.claims import Measured
 from tutelage.studies.figures import PALETTE
 from tutelage.studies.study import Scale
 
@@ -34,6 +35,18 @@ SEEDS: dict[Scale, int] = {"smoke": 2, "quick": 4, "paper": 8}
 COLLAPSED = "< 0.02"
 """Nats below which a code counts as collapsed."""
 SYMBOLS = 10
+
+
+def off_target(lower: np.ndarray, upper: np.ndarray, target: float) -> Measured:
+    """|I - M| / M of models [S] whose information I lies between two bounds: the largest and the smallest it can be.
+
+    >>> found = off_target(np.array([3.0, 5.0]), np.array([5.0, 6.0]), 4.0)
+    >>> found.values.tolist(), found.at_best.tolist()
+    ([0.25, 0.5], [0.0, 0.25])
+    """
+    below, above = lower - target, upper - target
+    nearest = np.maximum(0.0, np.maximum(below, -above))
+    return Measured(np.maximum(np.abs(below), np.abs(above)) / target, at_best=nearest / target)
 
 
 class MutualAutoencoders(Experiment, kind="mutual-autoencoders", numerics=1):

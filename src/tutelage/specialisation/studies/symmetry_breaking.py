@@ -23,7 +23,7 @@ BONUSES = (0.0, 0.1)
 STARTS = (0.1, 0.001)
 """Mean lengths at the start, against a teacher of length 1: students that are longer stand still before they have
 turned."""
-UNTIL = 200.0
+UNTIL: dict[Scale, float] = {"smoke": 30.0, "quick": 200.0, "paper": 200.0}
 """Time followed: twenty times 1 / eps, so that a ratio that grew exponentially throughout would reach exp(20)."""
 
 
@@ -36,7 +36,7 @@ UNTIL = 200.0
 )
 def symmetry_breaking(scale: Scale) -> Plan:
     """Symmetry, and what a small head start does to it."""
-    sizes = {"records": RECORDS[scale], "seeds": SEEDS[scale]}
+    sizes = {"records": RECORDS[scale], "seeds": SEEDS[scale], "until": UNTIL[scale]}
     experiments = [CompetingStudents(bonus=b, start=s, **sizes) for s in STARTS for b in BONUSES]
     claims: list[Claim | Check] = [identity, species, all_align, ratios_freeze, winner_grows, at_the_rate, and_goes_on]
     return Plan(experiments, draw, claims, table, view=competitions)
@@ -54,7 +54,7 @@ class CompetingStudents(Experiment, kind="competing-students", numerics=1):
     start: float
     students: int = 5
     dimension: int = 10
-    until: float = UNTIL
+    until: float
     records: int = 201
     seeds: Seeds
 

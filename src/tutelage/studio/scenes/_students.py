@@ -1,6 +1,7 @@
 """Settings and state of the scene of trained students: an experiment, its teachers, inputs and students."""
 
-from dataclasses import dataclass
+import threading
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
@@ -28,9 +29,11 @@ UNITS = 100_000
 """The most student units of all members together."""
 _NUMBERS = 1 << 26  # the most numbers of all inputs
 LOSS = "evaluate_loss"
-SHOWN = ("best_correlation", "strength", "specialisation", "best_teacher", "fan_out")
-"""Measures of every frame; the loss costs as much as all of them and is measured at the marks."""
-MEASURES = (LOSS, *SHOWN)
+SHOWN = ("correlation", "fan_out")
+"""Measures that frames are made from; the loss costs as much again and is measured at the marks alone."""
+MARKED = (LOSS, "best_correlation")
+MEASURES = (LOSS, "best_correlation", "strength", "specialisation", "best_teacher", "fan_out")
+"""Measures of the experiment."""
 
 _About = dict[str, Any]
 _TEACHER, _STUDENTS, _INPUTS, _TRAINING = (_About(group=name) for name in ("Teacher", "Students", "Inputs", "Training"))
@@ -144,6 +147,27 @@ class StudentsSettings(Settings):
         return min(tick * self.every, self.steps)
 
 
+class Observer:
+    """Takes the same measures of students at any step, in any thread.
+
+    Parameters
+    ----------
+    teacher, students, inputs
+        The teachers, any students of theirs, and the points.
+    names
+        Measures.
+    """
+
+    def __init__(self, teacher: Network, students: Network, inputs: Inputs, names: tuple[str, ...]) -> None:
+        self._names, self._measures = names, [find(name) for name in names]
+        self._snapshots = list(slices(teacher, students, inputs))
+        self._lock = threading.Lock()  # snapshots are renewed in place
+
+    def __call__(self, students: Network) -> dict[str, np.ndarray]:
+        with self._lock:
+            return dict(zip(self._names, observe(self._snapshots, students, self._measures), strict=True))
+
+
 @dataclass(frozen=True, eq=False)
 class World:
     """What all states of a course share: teachers, inputs and what the teachers do on them."""
@@ -151,14 +175,17 @@ class World:
     experiment: TeacherStudent
     teacher: Network
     inputs: Inputs
-    snapshots: list[Snapshot]
+    strength: np.ndarray
+    shown: Observer
+    marked: Observer
 
     @classmethod
     def of(cls, settings: StudentsSettings) -> tuple["World", Network]:
         """The world of these settings, and its students at the start."""
         experiment = settings.experiment()
         teacher, students, inputs = build(experiment)
-        return cls(experiment, teacher, inputs, list(slices(teacher, students, inputs))), students
+        shown, marked, strength = (Observer(teacher, students, inputs, n) for n in (SHOWN, MARKED, ("strength",)))
+        return cls(experiment, teacher, inputs, strength(students)["strength"], shown, marked), students
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,6 +194,7 @@ class StudentsState:
 
     world: World
     trained: LearningStudents
+    _maps: dict[int, np.ndarray] = field(default_factory=dict)
 
     @classmethod
     def start(cls, settings: StudentsSettings) -> "StudentsState":
@@ -190,22 +218,40 @@ class StudentsState:
     @cached_property
     def measured(self) -> dict[str, np.ndarray]:
         """Measures [S, ...] of a frame by name, NaN for members that diverged."""
-        return self._observed(SHOWN)
+        return self._look(0)
+
+    def shown(self, member: int) -> dict[str, np.ndarray]:
+        """The same, and the correlations of one member's teacher and student units, [m, n]."""
+        measured = self.__dict__.get("measured")
+        if measured is None or member not in self._maps:  # the map of one member is kept, not those of all
+            measured = self.__dict__["measured"] = self._look(member)
+        return measured | {"correlation": self._maps[member]}
+
+    def _look(self, member: int) -> dict[str, np.ndarray]:
+        """Measure all members, and keep the correlations of one."""
+        values = self.world.shown(self.students)
+        rho = torch.from_numpy(values["correlation"])
+        self._maps.clear()
+        self._maps[member] = values["correlation"][member].copy()
+        highest, which = rho.max(1)
+        found = {
+            "best_correlation": rho.amax(2).numpy(), "strength": self.world.strength, "specialisation": highest.numpy(),
+            "best_teacher": which.numpy(), "fan_out": values["fan_out"],
+        }  # fmt: skip
+        return {name: self._without_lost(value) for name, value in found.items()}
 
     @cached_property
-    def losses(self) -> np.ndarray:
-        """Losses on the evaluation points, [S], NaN for members that diverged."""
-        return self._observed((LOSS,))[LOSS]
+    def marked(self) -> dict[str, np.ndarray]:
+        """Losses on the evaluation points [S] and best correlations [S, m], NaN for members that diverged."""
+        return {name: self._without_lost(value) for name, value in self.world.marked(self.students).items()}
 
-    def _observed(self, names: tuple[str, ...]) -> dict[str, np.ndarray]:
-        values = observe(self.world.snapshots, self.students, [find(name) for name in names])
-        out = {name: value.astype(np.float32) for name, value in zip(names, values, strict=True)}
-        for value in out.values():
-            value[self.lost] = np.nan
-        return out
+    def _without_lost(self, value: np.ndarray) -> np.ndarray:
+        value = value.astype(np.float32)
+        value[self.lost] = np.nan
+        return value
 
     def correlation(self, member: int) -> np.ndarray:
-        """Correlations of one member's teacher and student units, [m, n]."""
+        """Correlations of one member's teacher and student units, [m, n], whether or not it diverged."""
         one = slice(member, member + 1)
         snapshot = Snapshot(
             self.world.teacher[one], self.students[one], self.world.inputs.train[one], self.world.inputs.evaluate[one]

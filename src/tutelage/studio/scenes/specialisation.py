@@ -10,8 +10,9 @@ from tutelage.lab.teacher_student import to_yaml
 from tutelage.measures import RECOVERED
 from tutelage.networks import outputs
 from tutelage.settings import Settings
+from tutelage.studio.scenes._branches import as_experiment
 from tutelage.studio.scenes._stories import story
-from tutelage.studio.scenes._students import StudentsSettings, StudentsState, live_fields
+from tutelage.studio.scenes._students import LOSS, StudentsSettings, StudentsState, live_fields
 from tutelage.studio.scenes.scene import Look, Preset, StudioScene, scene
 
 GRID = 48
@@ -115,23 +116,14 @@ class Specialisation(StudioScene[StudentsSettings, StudentsState]):
         return changed, state.changed(changed)
 
     def mark(self, settings: StudentsSettings, state: StudentsState, tick: int) -> dict[str, np.ndarray]:
-        found = state.measured
-        above = (found["best_correlation"] > RECOVERED).astype(np.float32)
-        return {"loss": state.losses, "recovered": np.where(state.lost, np.nan, above.sum(1))}
+        above = (state.marked["best_correlation"] > RECOVERED).astype(np.float32)
+        return {"loss": state.marked[LOSS], "recovered": np.where(state.lost, np.nan, above.sum(1))}
 
     def frame(
         self, settings: StudentsSettings, state: StudentsState, tick: int, look: Look
     ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         member = chosen_member(settings, look)
-        found = state.measured
-        arrays = {
-            "best_correlation": found["best_correlation"],
-            "strength": found["strength"],
-            "specialisation": found["specialisation"],
-            "best_teacher": found["best_teacher"],
-            "fan_out": found["fan_out"],
-            "correlation": state.correlation(member),
-        }
+        arrays = state.shown(member)
         if settings.dimension == 2:
             arrays |= plane(state, member)
         lost = int(state.lost.sum())
@@ -149,14 +141,9 @@ class Specialisation(StudioScene[StudentsSettings, StudentsState]):
         return story(settings, moment, question)
 
     def saved(self, settings: StudentsSettings, events: list[Any], form: str) -> str:
-        experiment = settings.experiment()
         if form == "yaml":
-            notes = "".join(
-                f"# The page changed {', '.join(f'{n} to {v}' for n, v in e.change.items())} at step "
-                f"{settings.step(e.tick):,}; this file has the settings before.\n"
-                for e in events
-            )
-            return notes + to_yaml(experiment)
+            experiment, note = as_experiment(settings, events)
+            return (f"# {note}\n" if note else "") + to_yaml(experiment)
         raise TutelageError(f"there is no form '{form}' for this scene")
 
     def size(self, state: StudentsState) -> int:

@@ -4,9 +4,10 @@ const VIRIDIS = ["#440154", "#482878", "#3e4989", "#31688e", "#26828e", "#1f9e89
 const OKABE = ["#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#8a6d00"];
 const OKABE_DARK = ["#4aa8e0", "#e69f00", "#1fc29a", "#f07a2c", "#e09ac6", "#7cc9f2", "#d8c25a"];
 
+const prefersDark = matchMedia("(prefers-color-scheme: dark)");
 export const dark = () => {
   const chosen = document.documentElement.dataset.theme;
-  return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  return chosen ? chosen === "dark" : prefersDark.matches;
 };
 
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -161,7 +162,7 @@ export class View {
     this.box = this.card.querySelector(".picture");
     parent.append(this.card);
     this.build();
-    this.observer = new ResizeObserver(() => this.redraw());
+    this.observer = new ResizeObserver(([{ contentRect: r }]) => { this.extent = [Math.round(r.width), Math.round(r.height)]; this.redraw(); });
     this.observer.observe(this.box);
   }
   build() {
@@ -190,7 +191,8 @@ export class View {
     this.tip.style.left = `${Math.max(0, Math.min(x + 12, w - wide - 4))}px`;
     this.tip.style.top = `${y > this.box.clientHeight / 2 ? y - this.tip.offsetHeight - 8 : y + 16}px`;
   }
-  get size() { return [this.box.clientWidth, this.box.clientHeight]; }
+  /** Width and height; asking the page for them at every frame would lay it out anew each time. */
+  get size() { return this.extent ?? [this.box.clientWidth, this.box.clientHeight]; }
   redraw() {
     const [w, h] = this.size, ratio = Math.min(devicePixelRatio || 1, 2);
     if (w < 20 || h < 20) return;
@@ -201,6 +203,7 @@ export class View {
     this.ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     this.paint(this.ctx, w, h);
   }
+  show(frame) { this.data = frame; this.redraw(); }
   paint(ctx, w, h) {
     const t = theme();
     ctx.globalAlpha = 1;
@@ -269,6 +272,22 @@ export class View {
     }
     return s;
   }
+}
+
+/** Shows frames to views: the first ones every frame, the others in turn while the page plays. */
+export class Rota {
+  constructor(context, first, others) { Object.assign(this, { context, first, turns: others.map((view) => ({ view, at: 0, stale: false })) }); }
+  show(frame) {
+    this.frame = frame;
+    for (const view of this.first) view.show(frame);
+    for (const turn of this.turns) turn.stale = true;
+    if (!this.context.playing) { this.rest(); return; }
+    const now = performance.now(), longest = this.turns.reduce((a, b) => (a.at <= b.at ? a : b));
+    for (const turn of this.turns) if (turn === longest || now - turn.at > 150) this.draw(turn);
+  }
+  draw(turn) { Object.assign(turn, { at: performance.now(), stale: false }); turn.view.show(this.frame); }
+  /** Bring all views up to date, since the page stands still. */
+  rest() { for (const turn of this.turns) if (turn.stale) this.draw(turn); }
 }
 
 export const decades = (low, high) => {

@@ -24,10 +24,12 @@ function readAddress() {
 }
 
 let written = 0, later = 0;
+/** Put the state into the address, at once or soon: a browser takes a millisecond for it, and more where it plays. */
 function writeAddress(now = false) {
+  if (!shell.state || (later && !now)) return;
+  if (!now && performance.now() - written < 400) { later = setTimeout(() => { later = 0; writeAddress(true); }, shell.playing ? 10000 : 400); return; }
   clearTimeout(later);
-  if (!shell.state) return;
-  if (!now && performance.now() - written < 400) { later = setTimeout(writeAddress, 400); return; }
+  later = 0;
   written = performance.now();
   const given = new URLSearchParams({ scene: shell.scene.name });
   if (shell.preset) given.set("preset", shell.preset);
@@ -114,6 +116,8 @@ function chosen(field, value) {
 }
 
 function listen() {
+  for (const type of ["opened", "changed", "state", "error"]) source.addEventListener(type, drawWaiting);
+  document.addEventListener("visibilitychange", () => { drawWaiting(); if (!document.hidden && shell.frame) shell.page.frame(shell.frame); });
   source.addEventListener("opened", ({ detail }) => {
     shell.state = detail.opened;
     shell.fallback = false;
@@ -168,24 +172,50 @@ function joined(before, detail) {
   return { ...detail, ticks: [...before.ticks, ...detail.ticks], times: [...before.times, ...detail.times], arrays: { ...before.arrays, ...arrays } };
 }
 
+let waiting = null, clocked = 0;
+/** A frame is drawn when the browser paints next; of two that come before that, the later one. */
 function frameCame(frame) {
-  if (!shell.state) return;
+  if (waiting) frame.done?.(); // for the one that is left out
+  else if (!document.hidden) requestAnimationFrame(drawWaiting);
+  waiting = frame;
+  if (document.hidden) drawWaiting(); // nothing is painted then
+}
+
+/** Draw the frame that waits, if any; messages that follow it must find it drawn. */
+function drawWaiting() {
+  const frame = waiting;
+  waiting = null;
+  if (!frame) return;
+  if (shell.state) showFrame(frame);
+  frame.done?.();
+}
+
+function showFrame(frame) {
   shell.state.tick = frame.tick;
-  if ($("status").textContent === "computing") $("status").textContent = "";
   shell.frame = frame;
   shell.frames = (shell.frames || 0) + 1;
+  if (!shell.playing || performance.now() - clocked > 240) showClock();
+  shell.page.frame(frame);
+  writeAddress();
+}
+
+/** Clock, timeline and note of the present frame; at every frame they would cost more than the pictures. */
+function showClock() {
+  const frame = shell.frame;
+  if (!frame) return;
+  clocked = performance.now();
+  if ($("status").textContent === "computing") $("status").textContent = "";
   if (document.activeElement !== $("timeline") || !shell.dragging) $("timeline").value = frame.tick;
   const text = `${shell.scene.clock} ${short(frame.time)}${shell.scene.unit ? ` ${shell.scene.unit}` : ""}`;
   $("clock").textContent = text;
   $("timeline").setAttribute("aria-valuetext", text);
   if (frame.words.note) message(sentence(frame.words.note), "note");
   else if ($("message").dataset.kind === "note") message("");
-  shell.page.frame(frame);
-  writeAddress();
 }
 
 function stateCame(state) {
   shell.playing = state.playing;
+  showClock();
   shell.dropped = state.dropped;
   $("play").querySelector("path").setAttribute("d", state.playing ? "M3.5 2h3.4v12H3.5zM9.1 2h3.4v12H9.1z" : "M4 2v12l10-6z");
   $("play").setAttribute("aria-label", state.playing ? "Pause" : "Play");

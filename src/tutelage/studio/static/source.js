@@ -2,6 +2,8 @@
 
 import { decode } from "./frame.js";
 
+const DRAWN = JSON.stringify({ do: "drawn" });
+
 /** A WebSocket to the server; connects again when the network was lost, and opens the same state. */
 export class LiveSource extends EventTarget {
   constructor(token) {
@@ -42,14 +44,18 @@ export class LiveSource extends EventTarget {
     if (number === this.number) {
       const frame = decode(data, 8);
       frame.bytes = data;
+      if (frame.kind === "frame") frame.done = () => this.drawn();
       this.emit(frame.kind, frame);
+      if (frame.done) return;
     }
-    this.send({ do: "drawn" });
+    this.drawn();
   }
+  /** Tell the server that a frame has been drawn, so that it may send another. */
+  drawn() { if (this.socket.readyState === WebSocket.OPEN) this.socket.send(DRAWN); }
   send(message) {
     const text = JSON.stringify(message);
     if (this.socket.readyState === WebSocket.OPEN) this.socket.send(text);
-    else if (message.do !== "drawn" && this.socket.readyState === WebSocket.CONNECTING) this.queue.push(text);
+    else if (this.socket.readyState === WebSocket.CONNECTING) this.queue.push(text);
   }
   open(state) { this.number += 1; this.queue = []; this.send({ do: "open", number: this.number, ...state }); }
   ask(question) {

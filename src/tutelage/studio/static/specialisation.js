@@ -1,76 +1,89 @@
 // Scene 1: which teacher unit does each student unit come to follow?
 
-import { View, diverging, median, niceLimit, pixels, rgb, short, table, theme, unitColours } from "./draw.js";
+import { Rota, View, diverging, median, niceLimit, pixels, rgb, short, table, theme, unitColours } from "./draw.js";
+import { Cloud } from "./cloud.js";
 import { CurveView } from "./curves.js";
 
 const RECOVERED = 0.95;
-const MANY = 2000; // points from which on they are drawn pixel by pixel: half the work of a browser without a GPU
+const MANY = 2000; // points from which on they are drawn pixel by pixel
 
 /** The L: best correlation against fan-out, one point per unit. */
 class LView extends View {
-  draw(ctx, w, h, t) {
-    const f = this.data;
-    if (!f) return;
-    const { specialisation: x, fan_out: y, best_teacher: who } = f.arrays;
-    const [members, units] = x.shape, m = f.arrays.best_correlation.shape[1];
-    this.limit = niceLimit(Math.max(this.top(y.values), 1e-9));
-    const s = this.axes(ctx, w, h, t, { x: [this.bottom(x.values) - 0.05, 1.03], y: [0, this.limit], xlabel: "best correlation with a teacher unit", ylabel: "fan-out" });
+  paint(ctx, w, h) {
+    if (ctx.putImageData && this.data && this.data.arrays.fan_out.values.length > MANY) this.drawPixels(ctx, w, h, theme());
+    else super.paint(ctx, w, h);
+  }
+  drawAxes(ctx, w, h, t) {
+    const s = this.axes(ctx, w, h, t, { x: [this.low - 0.05, 1.03], y: [0, this.limit], xlabel: "best correlation with a teacher unit", ylabel: "fan-out" });
     ctx.setLineDash([3, 3]);
     ctx.strokeStyle = t.soft;
     ctx.beginPath(); ctx.moveTo(s.x(RECOVERED), s.top); ctx.lineTo(s.x(RECOVERED), s.bottom); ctx.stroke();
     ctx.setLineDash([]);
-    const colours = unitColours(m, t), size = members * units > 20000 ? 1.5 : members * units > 3000 ? 2.5 : 4;
-    const chosen = this.context.look.member ?? 0, marked = this.marked;
-    if (members * units > MANY && ctx.getImageData) this.cloud(ctx, s, colours, marked);
-    else {
-      const byColour = colours.map(() => []);
-      for (let i = 0; i < x.values.length; i++) byColour[who.values[i]]?.push(i);
-      ctx.globalAlpha = members > 1 ? 0.5 : 0.9;
-      byColour.forEach((points, j) => {
-        if (marked !== undefined && marked !== j) return;
-        ctx.fillStyle = colours[j];
-        ctx.beginPath();
-        for (const i of points) ctx.rect(s.x(x.values[i]) - size / 2, s.y(y.values[i]) - size / 2, size, size);
-        ctx.fill();
-      });
-    }
+    return s;
+  }
+  /** The limits of the axes, which move in steps. */
+  fit() {
+    const { specialisation: x, fan_out: y } = this.data.arrays;
+    this.low = this.bottom(x.values);
+    this.limit = niceLimit(Math.max(this.top(y.values), 1e-9));
+  }
+  draw(ctx, w, h, t) {
+    const f = this.data;
+    if (!f) return;
+    const { specialisation: x, fan_out: y, best_teacher: who } = f.arrays;
+    const [members, units] = x.shape, marked = this.marked;
+    this.fit();
+    const s = this.drawAxes(ctx, w, h, t), colours = unitColours(f.arrays.best_correlation.shape[1], t);
+    const size = members * units > 20000 ? 1.5 : members * units > 3000 ? 2.5 : 4, byColour = colours.map(() => []);
+    for (let i = 0; i < x.values.length; i++) byColour[who.values[i]]?.push(i);
+    ctx.globalAlpha = members > 1 ? 0.5 : 0.9;
+    byColour.forEach((points, j) => {
+      if (marked !== undefined && marked !== j) return;
+      ctx.fillStyle = colours[j];
+      ctx.beginPath();
+      for (const i of points) ctx.rect(s.x(x.values[i]) - size / 2, s.y(y.values[i]) - size / 2, size, size);
+      ctx.fill();
+    });
     ctx.globalAlpha = 1;
-    ctx.lineWidth = 1.5;
-    for (let k = 0; k < units; k++) {
-      const i = chosen * units + k;
-      if (!Number.isFinite(x.values[i]) || (marked !== undefined && who.values[i] !== marked)) continue;
+    this.chosenUnits((i) => {
       ctx.fillStyle = colours[who.values[i]];
       ctx.strokeStyle = t.card;
       ctx.lineWidth = 1;
       ctx.beginPath(); ctx.arc(s.x(x.values[i]), s.y(y.values[i]), 4, 0, 2 * Math.PI); ctx.fill(); ctx.stroke();
-      if (k === this.context.look.unit) { ctx.strokeStyle = t.ink; ctx.lineWidth = 2; ctx.beginPath(); ctx.arc(s.x(x.values[i]), s.y(y.values[i]), 7, 0, 2 * Math.PI); ctx.stroke(); }
-    }
+    });
+    this.ring(ctx, s, t);
   }
-  /** Tens of thousands of points, pixel by pixel. */
-  cloud(ctx, s, colours, marked) {
-    const { specialisation: x, fan_out: y, best_teacher: who } = this.data.arrays;
-    const w = Math.ceil(s.right - s.left) + 8, h = Math.ceil(s.bottom - s.top) + 8, paint = colours.map(rgb);
-    this.sheet ??= document.createElement("canvas");
-    if (this.sheet.width !== w || this.sheet.height !== h) Object.assign(this.sheet, { width: w, height: h });
-    const sheet = this.sheet.getContext("2d"), image = sheet.createImageData(w, h), data = new Uint32Array(image.data.buffer);
-    const ink = paint.map(([r, g, b]) => (r | (g << 8) | (b << 16)) >>> 0);
-    const [x0, y0] = [s.x(0) - s.left + 4.5, s.y(0) - s.top + 4.5], [dx, dy] = [s.x(1) - s.x(0), s.y(1) - s.y(0)];
-    const xs = x.values, ys = y.values, ws = who.values;
-    for (let i = 0; i < xs.length; i++) {
-      const px = (x0 + dx * xs[i]) | 0, py = (y0 + dy * ys[i]) | 0;
-      if (px < 0 || px >= w - 1 || py < 0 || py >= h - 1 || (marked !== undefined && marked !== ws[i])) continue;
-      const colour = ink[ws[i]], at = py * w + px;
-      data[at] = colour | (Math.min(255, (data[at] >>> 24) + 90) << 24);
-      data[at + 1] = colour | (Math.min(255, (data[at + 1] >>> 24) + 90) << 24);
-      data[at + w] = colour | (Math.min(255, (data[at + w] >>> 24) + 90) << 24);
-      data[at + w + 1] = colour | (Math.min(255, (data[at + w + 1] >>> 24) + 90) << 24);
-    }
-    sheet.putImageData(image, 0, 0);
-    ctx.drawImage(this.sheet, s.left - 4, s.top - 4);
+  drawPixels(ctx, w, h, t) {
+    const { specialisation: x, fan_out: y, best_teacher: who, best_correlation: best } = this.data.arrays, ratio = this.canvas.width / w;
+    this.fit();
+    this.cloud ??= new Cloud();
+    this.cloud.begin([w, h, ratio, this.low, this.limit, t.dark].join(), this.canvas.width, this.canvas.height, ratio, (base) => {
+      base.fillStyle = t.card;
+      base.fillRect(0, 0, w, h);
+      this.drawAxes(base, w, h, t);
+      this.colours = unitColours(best.shape[1], t);
+    });
+    const s = this.scale, [x0, y0] = [s.x(0), s.y(0)];
+    this.cloud.points(x.values, y.values, who.values, this.colours, { x0, y0, dx: s.x(1) - x0, dy: s.y(1) - y0 }, this.marked);
+    this.chosenUnits((i) => this.cloud.disc(s.x(x.values[i]), s.y(y.values[i]), this.colours[who.values[i]], t.card));
+    this.cloud.end(ctx);
+    this.ring(ctx, s, t);
+  }
+  /** Do something for each unit of the member that is looked at. */
+  chosenUnits(work) {
+    const { specialisation: x, best_teacher: who } = this.data.arrays, units = x.shape[1], first = (this.context.look.member ?? 0) * units;
+    for (let i = first; i < first + units; i++) if (Number.isFinite(x.values[i]) && (this.marked === undefined || who.values[i] === this.marked)) work(i);
+  }
+  /** A ring around the unit whose story is told. */
+  ring(ctx, s, t) {
+    const { specialisation: x, fan_out: y } = this.data.arrays, { member = 0, unit } = this.context.look, i = member * x.shape[1] + unit;
+    if (!Number.isFinite(x.values[i])) return;
+    ctx.strokeStyle = t.ink;
+    ctx.lineWidth = 2;
+    ctx.beginPath(); ctx.arc(s.x(x.values[i]), s.y(y.values[i]), 7, 0, 2 * Math.PI); ctx.stroke();
   }
   bottom(values) { let low = 0; for (const v of values) if (v < low) low = v; return Math.floor(low * 4) / 4; }
   top(values) { let high = 0; for (const v of values) if (v > high) high = v; return high; }
-  show(frame) { this.data = frame; this.redraw(); }
   nearest(px, py) {
     if (!this.scale) return null;
     const { specialisation: x, fan_out: y } = this.data.arrays, s = this.scale, units = x.shape[1], chosen = this.context.look.member ?? 0;
@@ -132,7 +145,6 @@ class MapView extends View {
     ctx.textAlign = "left"; ctx.textBaseline = "middle"; ctx.fillStyle = t.soft;
     for (const v of [1, 0, -1]) ctx.fillText(v, w - 32, top + 5 + ((1 - v) / 2) * (ph - 10));
   }
-  show(frame) { this.data = frame; this.redraw(); }
   at(px, py) {
     const b = this.boxes;
     if (!b || px < b.left || py < b.top || px >= b.left + b.pw || py >= b.top + b.ph) return null;
@@ -169,7 +181,6 @@ class RecoveryView extends View {
       if (Number.isFinite(column[chosen])) { ctx.fillStyle = t.ink; ctx.beginPath(); ctx.arc(x, s.y(Math.max(0, column[chosen])), 2.5, 0, 2 * Math.PI); ctx.fill(); }
     });
   }
-  show(frame) { this.data = frame; this.redraw(); }
   at(px) { const i = this.scale ? Math.round(this.scale.ix(px)) : -1; return this.order?.[i]; }
   hover(px) {
     const j = this.data && this.at(px);
@@ -216,7 +227,6 @@ class PlaneView extends View {
     ctx.globalAlpha = alpha; ctx.strokeStyle = colour; ctx.lineWidth = width;
     ctx.beginPath(); ctx.moveTo(s.x(fx - dx), s.y(fy - dy)); ctx.lineTo(s.x(fx + dx), s.y(fy + dy)); ctx.stroke();
   }
-  show(frame) { this.data = frame; this.redraw(); }
   near(px, py) {
     const f = this.data, s = this.scale;
     if (!f?.arrays.student_lines || !s) return null;
@@ -313,7 +323,7 @@ export function specialisation(parent, context) {
   const story = new Story(parent, context);
   let lastTold = 0;
 
-  const choose = (member, unit) => { context.looked({ member, unit }); story.tell({ member, unit }); for (const v of views) v.redraw(); };
+  const choose = (member, unit) => { context.looked({ member, unit }); story.tell({ member, unit }); for (const v of views) v.redraw(); if (history) showLoss(history); };
   const mark = (j) => { if (l.marked !== j) { l.marked = j; l.redraw(); } };
   map.marked = recovery.marked = mark;
   l.canvas.addEventListener("click", (e) => { const found = l.nearest(...l.place(e)); if (found) choose(found.member, found.unit); });
@@ -330,6 +340,7 @@ export function specialisation(parent, context) {
 
   const showLoss = (history) => {
     const last = history.arrays.loss.shape[1];
+    shown = history;
     loss.hint.textContent = `median ${short(median(history.arrays.loss.values.slice(-last)))}`;
     const t = theme(), { values, shape: [count, members] } = history.arrays.loss;
     const chosen = context.look.member ?? 0;
@@ -339,7 +350,19 @@ export function specialisation(parent, context) {
     const all = Array.from({ length: members }, (_, s) => s).filter((s) => s % thin === 0);
     loss.show(history.times, [...all.map((s) => ({ values: column(s), colour: t.line2 || (t.dark ? "#444c56" : "#c9d1d9"), width: 1 })), { values: column(chosen), colour: t.accent, width: 1.5, label: `student ${chosen}` }, { values: middle, colour: t.warm, width: 2.5, label: "median" }]);
   };
-  let history;
+  let history, shown;
+  const above = (array) => { let count = 0; for (const v of array.values) if (v > RECOVERED) count += 1; return count; };
+  const words = (frame) => {
+    const { best_correlation: best, specialisation: units } = frame.arrays, found = above(best);
+    const heading = `Correlation map of student ${frame.words.member}`, hint = `${found} of ${best.values.length} recovered`;
+    if (map.heading.textContent !== heading) map.heading.textContent = heading;
+    if (recovery.hint.textContent !== hint) recovery.hint.textContent = hint;
+    if (context.playing) return;
+    l.describe(`Units: ${above(units)} of ${units.values.length} student units follow a teacher unit with correlation above 0.95.`);
+    recovery.describe(`Recovery: ${found} of ${best.values.length} teacher units are recovered.`);
+  };
+  const rest = { show: (frame) => { words(frame); if (history && history !== shown) showLoss(history); } };
+  const rota = new Rota(context, [l, plane], [map, recovery, rest]);
   return {
     views,
     opened() {
@@ -350,23 +373,14 @@ export function specialisation(parent, context) {
       else story.clear();
     },
     frame(frame) {
-      l.show(frame);
-      map.heading.textContent = `Correlation map of student ${frame.words.member}`;
-      map.show(frame);
-      recovery.show(frame);
-      if (!plane.card.hidden) plane.show(frame);
-      const a = frame.arrays.best_correlation, found = a.values.filter((v) => v > RECOVERED).length;
-      recovery.hint.textContent = `${found} of ${a.values.length} recovered`;
-      if (!context.playing) {
-        l.describe(`Units: ${frame.arrays.specialisation.values.filter((v) => v > RECOVERED).length} of ${frame.arrays.specialisation.values.length} student units follow a teacher unit with correlation above 0.95.`);
-        recovery.describe(`Recovery: ${found} of ${a.values.length} teacher units are recovered.`);
-      }
+      rota.show(frame);
       if (context.look.unit !== undefined && context.live && performance.now() - lastTold > (context.playing ? 1500 : 0)) {
         lastTold = performance.now();
         story.tell({ member: context.look.member ?? 0, unit: context.look.unit });
       }
     },
-    history(h) { history = h; showLoss(h); },
+    state({ playing }) { if (!playing) rota.rest(); },
+    history(h) { history = h; },
     retheme() { if (history) showLoss(history); },
     key(event) {
       const f = l.data, back = event.shiftKey ? -1 : 1;

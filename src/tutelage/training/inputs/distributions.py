@@ -12,6 +12,7 @@ from torch import Tensor
 
 from tutelage import draws
 from tutelage.threads import loop_threads
+from tutelage.training._cuda import no_cuda
 from tutelage.training.inputs.inputs import Distribution
 
 _WORTHWHILE = 1 << 17  # numbers worth the compiled loop, and a share of them worth a thread
@@ -20,8 +21,16 @@ _WORTHWHILE = 1 << 17  # numbers worth the compiled loop, and a share of them wo
 def normals(key: Tensor, count: int, dimension: int, dtype: torch.dtype) -> Tensor:
     """Points with independent standard normal coordinates: keys [S] -> [S, count, dimension]."""
     size = count * dimension
-    if key.device.type != "cpu" or len(key) * size < _WORTHWHILE or dtype not in (torch.float32, torch.float64):
+    by_cuda = key.is_cuda and no_cuda() is None
+    worthwhile = len(key) * size >= _WORTHWHILE and dtype in (torch.float32, torch.float64)
+    if not worthwhile or not (by_cuda or key.device.type == "cpu"):
         return draws.normals(key, size, dtype=dtype).view(-1, count, dimension)
+    if by_cuda:
+        from tutelage.training.inputs import _normal_gpu
+
+        out = torch.empty(len(key), size, dtype=dtype, device=key.device)
+        _normal_gpu.fill(key, out)
+        return out.view(-1, count, dimension)
     from tutelage.training.inputs._normal_loops import fill  # loading the compiler takes a third of a second
 
     out, keys = torch.empty(len(key), size, dtype=dtype), key.contiguous().numpy().view(np.uint64)
