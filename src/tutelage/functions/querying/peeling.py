@@ -7,13 +7,14 @@ from functools import partial
 import numpy as np
 
 from tutelage.functions.querying._stream import QueryDraws
+from tutelage.functions.querying.confirming import UnitSearchSetting
 from tutelage.functions.querying.known import Known, Layer, features, region
 from tutelage.functions.querying.lines import Lines, sample
 from tutelage.functions.querying.open_weights import filled, nothing_open
 from tutelage.functions.querying.oracle import Oracle, Spent
 from tutelage.functions.querying.orientation import Agreement, agreement, by_equations, by_readers
 from tutelage.functions.querying.polish import least_squares, outputs, parameters, polished
-from tutelage.functions.querying.unit_search import FoundUnits, UnitSearchSetting, explained, find_units
+from tutelage.functions.querying.unit_search import FoundUnits, explained, find_units
 
 _ATTEMPTS = 96  # starting points without a new unit before a layer is taken for complete
 _AGAIN = 16  # the same in later rounds, where deeper units were found
