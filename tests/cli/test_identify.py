@@ -81,3 +81,22 @@ def test_limits_of_queries_and_single_precision_are_reported(capsys, monkeypatch
     assert run(capsys, monkeypatch, file, "--queries", "5")[0] == 2
     code, said = run(capsys, monkeypatch, file, "--single")
     assert "values are in single precision" in said.out
+
+
+def test_units_that_were_not_found_are_named_with_the_reason(capsys, monkeypatch, file, tmp_path):
+    net = load(file)[0]
+    bias = net.biases[0].clone()
+    bias[0, 1], bias[0, 2] = -100.0, 100.0
+    save(Network(net.weights, (bias, net.biases[1])), tmp_path / "odd.safetensors")
+    code, said = run(capsys, monkeypatch, tmp_path / "odd.safetensors", "--json")
+    data = json.loads(said.out)
+    assert code == 0
+    assert [(one["layer"], one["unit"], one["status"]) for one in data["units_missing"]] == [
+        (1, 1, "no fold in the box: never active"),
+        (1, 2, "no fold in the box: always active"),
+    ]
+    assert len(data["units"]) == sum(data["found"]) + sum(data["always_active_added"])
+    code, said = run(capsys, monkeypatch, tmp_path / "odd.safetensors")
+    assert (
+        "hidden layer 1, unit 1 of the stored network is not among them: no fold in the box: never active" in said.out
+    )

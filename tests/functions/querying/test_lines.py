@@ -30,3 +30,11 @@ def test_a_larger_sample_begins_with_the_smaller_and_goes_on():
     assert (many[4:] == sample(low, high, 8, 5, "x", start=4)).all()
     assert (many >= low).all()
     assert (many <= high).all()
+
+
+def test_points_are_drawn_near_the_corners_too():
+    x = sample(-np.ones(3), np.ones(3), 400, 0, "a")
+    assert (np.abs(x) <= 1).all()
+    corners = (np.abs(x) > 0.9).all(1)
+    assert corners[1::4].mean() > 0.1
+    assert corners[2::4].sum() == 0

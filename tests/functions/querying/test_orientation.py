@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tutelage.functions.querying.open_weights import OpenWeights, nothing_open
-from tutelage.functions.querying.orientation import by_equations, by_readers
+from tutelage.functions.querying.orientation import agreement, by_equations, by_readers
 
 
 @pytest.mark.parametrize(("inputs", "units", "readers"), [(6, 4, 1), (4, 10, 5), (6, 14, 1)])
@@ -71,3 +71,30 @@ def test_a_weight_that_a_fold_leaves_open_is_told_by_the_readers():
     assert told is not None
     assert (told[0] == signs).all()
     assert (told[1][0] * side + taken) / 2 == pytest.approx(true)
+
+
+def test_readers_that_agree_settle_the_signs_and_false_ones_are_left_out():
+    draw = np.random.default_rng(8)
+    w, b, signs = draw.standard_normal((6, 4)), draw.standard_normal(4), np.array([1.0, -1, -1, 1])
+    theta = readers_of(w, b, signs, draw.standard_normal((3, 4)), draw.standard_normal(3))
+    theta[1] = draw.standard_normal(11)  # the fold of a deeper unit
+    told = agreement((w, b), nothing_open(7), theta, (np.eye(11),) * 3, 1e-9)
+    assert told is not None
+    assert (told.signs == signs).all()
+    assert told.readers.tolist() == [True, False, True]
+    assert agreement((w, b), nothing_open(7), theta[1:2], (np.eye(11),), 1e-9) is None
+
+
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_a_unit_of_one_sign_on_all_folds_is_active_there_if_readers_depend_on_it(side):
+    draw = np.random.default_rng(9)
+    w, b = draw.standard_normal((6, 4)), draw.standard_normal(4)
+    way = np.r_[np.eye(4)[2], -side * w[:, 2], -side * b[2]]  # |u| - side u vanishes where the unit has this side
+    basis = np.linalg.svd(way[None], full_matrices=True)[2][1:]
+    for sign in (1.0, -1.0):
+        signs = np.array([1.0, -1, sign, 1])
+        theta = readers_of(w, b, signs, draw.standard_normal((2, 4)), draw.standard_normal(2))
+        known = np.stack([basis.T @ (basis @ one) for one in theta])
+        told = agreement((w, b), nothing_open(7), known, (basis, basis), 1e-9)
+        assert told is not None
+        assert (told.signs == signs).all()

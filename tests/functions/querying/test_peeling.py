@@ -3,11 +3,11 @@
 import numpy as np
 
 from tutelage.functions.querying._stream import QueryDraws
+from tutelage.functions.querying.confirming import UnitSearchSetting
 from tutelage.functions.querying.lines import look_along, sample
 from tutelage.functions.querying.oracle import Oracle
 from tutelage.functions.querying.peeling import peel
 from tutelage.functions.querying.polish import outputs
-from tutelage.functions.querying.unit_search import UnitSearchSetting
 
 
 def peeled(layers, half, most=4):

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from tutelage.functions.querying.polish import _linearised, least_squares, outputs, polished, undetermined
+from tutelage.functions.querying.polish import _linearised, effects, least_squares, outputs, polished
 
 
 def layers(widths, seed):
@@ -50,9 +50,23 @@ def test_weights_without_effect_are_counted():
     x = np.random.default_rng(0).uniform(-3, 3, (600, 4))
     net = layers((4, 3, 3, 1), 4)
     w, b = net[0]
-    assert undetermined(((w, b), *net[1:]), x) == 0
-    dead = ((w, np.where(np.arange(3) == 1, -50.0, b)), *net[1:])
-    assert undetermined(dead, x) == 4 + 1 + 3 - 1
+    assert all(some.all() for some in effects(net, x))
+    dead = effects(((w, np.where(np.arange(3) == 1, -50.0, b)), *net[1:]), x)
+    assert [int((~some).sum()) for some in dead] == [4 + 1, 3, 0]
+
+
+class Passed:
+    """A deadline that has passed."""
+
+    passed = True
+
+
+def test_no_step_begins_after_the_deadline():
+    x = np.random.default_rng(0).uniform(-3, 3, (200, 4))
+    net = layers((4, 3, 1), 4)
+    rough = tuple((w + 1e-3, b) for w, b in net)
+    assert polished(rough, x, outputs(net, x), 0.0, Passed()) is rough
+    assert polished(rough, x, outputs(net, x), 0.0) is not rough
 
 
 def test_the_shortest_solution_is_taken():

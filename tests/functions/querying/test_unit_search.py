@@ -4,10 +4,16 @@ import numpy as np
 import pytest
 
 from tutelage.functions.querying._stream import QueryDraws
+from tutelage.functions.querying.confirming import UnitSearchSetting
 from tutelage.functions.querying.known import Known
 from tutelage.functions.querying.lines import look_along, sample
 from tutelage.functions.querying.oracle import Oracle
-from tutelage.functions.querying.unit_search import FoundUnits, UnitSearchSetting, find_units, merged
+from tutelage.functions.querying.unit_search import (
+    FoundUnits,
+    find_units,
+    merged,
+    parallel,
+)
 
 
 @pytest.fixture
@@ -77,3 +83,10 @@ def test_units_are_rewritten_over_other_features():
     units = FoundUnits(truth @ matrix.T, (np.eye(5), np.eye(5)))
     assert np.allclose(units.rewritten(matrix).theta, truth)
     assert units.rewritten(matrix).determined.all()
+
+
+def test_units_that_differ_in_their_biases_alone_are_parallel():
+    one, all_known = np.array([1.0, 2.0, 0.5]), np.eye(3)
+    assert parallel((one, all_known), (np.array([-2.0, -4.0, 3.0]), all_known))
+    assert not parallel((one, all_known), (np.array([1.0, 2.001, 0.5]), all_known))
+    assert not parallel((one, all_known), (one, all_known[:2]))

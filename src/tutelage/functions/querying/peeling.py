@@ -7,13 +7,14 @@ from functools import partial
 import numpy as np
 
 from tutelage.functions.querying._stream import QueryDraws
+from tutelage.functions.querying.confirming import UnitSearchSetting
 from tutelage.functions.querying.known import Known, Layer, features, region
 from tutelage.functions.querying.lines import Lines, sample
 from tutelage.functions.querying.open_weights import filled, nothing_open
 from tutelage.functions.querying.oracle import Oracle, Spent
 from tutelage.functions.querying.orientation import Agreement, agreement, by_equations, by_readers
 from tutelage.functions.querying.polish import least_squares, outputs, parameters, polished
-from tutelage.functions.querying.unit_search import FoundUnits, UnitSearchSetting, explained, find_units
+from tutelage.functions.querying.unit_search import FoundUnits, explained, find_units
 
 _ATTEMPTS = 96  # starting points without a new unit before a layer is taken for complete
 _AGAIN = 16  # the same in later rounds, where deeper units were found
@@ -113,10 +114,7 @@ def peel(
             break
         if not found:
             break
-        try:
-            points, values = _covered(oracle, known, points, values, setting, seed)
-        except Spent:
-            break
+        points, values = _covered(oracle, known, points, values, setting, seed)
         now = _with_output(known, state, points, values, setting, oracle.rounding)
         best = replace(now if now.unexplained <= best.unexplained else best, left=int(free.sum()))
     open_end = best.unexplained < _HOPELESS and (best.unexplained > enough or any(best.passing))
@@ -134,9 +132,11 @@ def _covered(oracle: Oracle, known: Known, points, values, setting: UnitSearchSe
     wanted = seen.sum(0) < _COVERED
     order = np.cumsum(rare & wanted, axis=0, dtype=np.int32)
     some = (rare & wanted & (order <= _COVERED - seen.sum(0))).any(1)
-    if not some.any():
+    try:
+        more = oracle.values(trial[some])
+    except Spent:
         return points, values
-    return np.concatenate([points, trial[some]]), np.concatenate([values, oracle.values(trial[some])])
+    return np.concatenate([points, trial[some]]), np.concatenate([values, more])
 
 
 def _meetings(known: Known, points: np.ndarray) -> np.ndarray:

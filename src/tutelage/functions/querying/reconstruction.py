@@ -1,30 +1,27 @@
 """Identification: the weights of a deep ReLU network from queries alone, and an account of what was not found."""
 
 import copy
-import json
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save as to_bytes
 from torch import nn
 
 from tutelage.errors import TutelageError
-from tutelage.files import write_atomically
 from tutelage.functions.checks import Deadline, as_network, in_double
 from tutelage.functions.querying._stream import QueryDraws
 from tutelage.functions.querying.account import IN_PART, UnitAccount, accounts
+from tutelage.functions.querying.checkpoint import keep, resumed
+from tutelage.functions.querying.confirming import UnitSearchSetting
 from tutelage.functions.querying.known import Layer
 from tutelage.functions.querying.lines import Lines, look_along, no_lines, sample
 from tutelage.functions.querying.oracle import Oracle, Spent, single_precision
 from tutelage.functions.querying.peeling import Memory, Peeled, peel
 from tutelage.functions.querying.polish import outputs as outputs_of
 from tutelage.functions.querying.polish import polished
-from tutelage.functions.querying.unit_search import UnitSearchSetting
 from tutelage.networks import Network, outputs
 from tutelage.printing import printed
 
@@ -39,7 +36,6 @@ _LAST = 20_000  # the same once all seems explained
 _FEWEST = 10_000  # queries that a limit must allow
 _RESERVED = 6_000  # of a limit, for what is asked after the search
 _DEEPEST = 8  # hidden layers looked for by default
-_FORMAT = "tutelage-identification-2"
 
 
 @printed
@@ -174,7 +170,7 @@ def identify(
     single = _measured(asked, low, high, seed)
     about = {"inputs": asked.inputs, "outputs": asked.outputs, "low": low.tolist(), "high": high.tolist()}
     about |= {"seed": seed, "noise": noise, "gradients": gradients}
-    pool, asked_lines = _resumed(checkpoint, about, asked)
+    pool, asked_lines = resumed(checkpoint, about, asked)
     draw, memory = QueryDraws(seed), Memory()
     peeled, bad = None, np.zeros((0, asked.inputs))
     target = max(asked_lines, lines // _PARTS, 1)
@@ -184,13 +180,17 @@ def identify(
                 start, end = _chords(bad, low, high, target - asked_lines, asked_lines, seed)
                 more = look_along(asked, start, end - start)
                 pool, asked_lines = more if pool is None else pool.joined(more), target
-                _keep(checkpoint, about, pool, asked_lines, asked)
+                keep(checkpoint, about, pool, asked_lines, asked)
             assert pool is not None
             setting = _setting(asked, pool, low, high)
             now = peel(asked, pool, setting, draw, _enough(asked), most, seed, memory)
-            peeled, bad = _better(asked, peeled, now, low, high, _TRIALS, asked_lines, seed)
+            if peeled is None or now.unexplained < peeled.unexplained:
+                peeled, before = now, peeled  # stays if no time is left to compare
+            else:
+                before = now
+            peeled, bad = _better(asked, before, peeled, low, high, _TRIALS, asked_lines, seed)
             if not len(bad):  # all seems explained: a last look for what is rare
-                peeled, bad = _better(asked, peeled, now, low, high, _LAST, asked_lines, seed)
+                peeled, bad = _better(asked, before, peeled, low, high, _LAST, asked_lines, seed)
         except Spent:
             break
         if progress:
@@ -248,7 +248,7 @@ def _better(
     peeled, rest = now, np.abs(values - outputs_of(now.layers, trial)).max(1)
     if before is not None and before is not now:
         other = np.abs(values - outputs_of(before.layers, trial)).max(1)
-        if other.max() < rest.max() and before.unexplained <= max(now.unexplained, _enough(asked)):
+        if other.max() < rest.max():
             peeled, rest = before, other
     if rest.max() <= 10 * _enough(asked) * max(float((values - values.mean(0)).std()), asked.rounding):
         return peeled, trial[:0]
@@ -406,29 +406,3 @@ def _network(layers: tuple[Layer, ...]) -> Network:
         weights.append(torch.from_numpy(w / carry)[None])
         biases.append(torch.from_numpy(b / carry)[None])
     return Network(tuple(weights), tuple(biases))
-
-
-def _keep(path: str | Path | None, about: dict[str, Any], pool: Lines, lines: int, asked: Oracle) -> None:
-    """Write what was asked so far; the file is complete or absent."""
-    if path is None:
-        return
-    text = json.dumps(about | {"format": _FORMAT, "lines": lines, "queries": asked.queries, "largest": asked.largest})
-    write_atomically(Path(path), to_bytes(pool.arrays(), metadata={"tutelage": text}))
-
-
-def _resumed(path: str | Path | None, about: dict[str, Any], asked: Oracle) -> tuple[Lines | None, int]:
-    """The fold points of an earlier call with the same settings."""
-    if path is None or not Path(path).exists():
-        return None, 0
-    try:
-        with safe_open(path, framework="np") as file:
-            kept = json.loads((file.metadata() or {}).get("tutelage", "{}"))
-            if kept.get("format") != _FORMAT or any(kept.get(k) != v for k, v in about.items()):
-                raise TutelageError(
-                    f"{path} is not a checkpoint of this call: give another file, or the settings it has"
-                )
-            pool = Lines(**{f.name: file.get_tensor(f.name) for f in fields(Lines)})
-    except (SafetensorError, OSError) as error:
-        raise TutelageError(f"{path} is not a checkpoint ({error}): give another file") from None
-    asked.queries, asked.largest = kept["queries"], kept["largest"]
-    return pool, kept["lines"]

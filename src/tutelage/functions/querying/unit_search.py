@@ -7,43 +7,25 @@ from functools import partial
 import numpy as np
 
 from tutelage.functions.querying._stream import QueryDraws
+from tutelage.functions.querying.confirming import UnitSearchSetting, confirmed, fixed
 from tutelage.functions.querying.known import Known, features, open_directions, slopes
 from tutelage.functions.querying.lines import Lines
 from tutelage.functions.querying.normals import FoldPoints, with_normals
 from tutelage.functions.querying.oracle import Oracle, Spent
-from tutelage.functions.querying.tracing import Traced, kinks, trace
+from tutelage.functions.querying.tracing import Traced, trace
 
 _MISSES = 0.005  # share of a fold that may be missed where it should be seen
 _MANY = 10  # bends beside which one that is missed does not count
 _LEAST = 3  # bends that a fold must explain
-_FIXED = 1e-6  # share of a feature vector outside what is determined at which F is not known
 _ALIKE = 1e-6  # singular values below count as zero where two pieces of a fold are compared
 _VOTES = 4  # bends that must agree on a weight
 _BATCH = 96  # starting points at most at a time
-_CHORDS = 400  # on which other points of a fold are looked for
-_CONFIRMING = 32  # such points at most
-_CONFIRMED = 0.9  # share of them at which the black box must bend
 _FIRST = 96  # starting points that no unit of an earlier round explains, tried before others
 _TOGETHER = 16  # starting points at least at a time, where folds are followed
 
 
 Piece = tuple[np.ndarray, np.ndarray]
 """Coefficients theta [m] of a unit and a basis [r, m] of what its fold determines."""
-
-
-@dataclass(frozen=True)
-class UnitSearchSetting:
-    """What the search needs to know: the box, its size, and how exact normals are."""
-
-    low: np.ndarray
-    high: np.ndarray
-    size: float
-    tolerance: float
-
-    @property
-    def near(self) -> float:
-        """How near a fold a point must be, as a share of the size."""
-        return min(100 * self.tolerance, 5e-3)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +101,7 @@ def find_units(
     """
     phi = features(known, lines.points)
     found: list[Piece] = [] if units is None else list(zip(units.theta, units.bases, strict=True))
-    free = free.copy()
+    bends, free = free.copy(), free.copy()
     for theta, basis in found:
         free &= ~_own(known, lines, phi, theta, basis, setting)
     tried = np.zeros(len(free), bool) if tried is None else tried
@@ -149,7 +131,12 @@ def find_units(
         if enough is not None and found and enough(_gathered(found, phi.shape[1])):
             break
     tried &= ~followed  # with more lines or more units they may be taken
-    return _gathered(_distinct(known, lines, phi, found, setting), phi.shape[1]), free
+    kept = _distinct(known, lines, phi, found, setting)
+    if len(kept) < len(found):  # the bends of those left out are for deeper layers
+        for theta, basis in kept:
+            bends &= ~_own(known, lines, phi, theta, basis, setting)
+        free = bends
+    return _gathered(kept, phi.shape[1]), free
 
 
 def explained(known: Known, lines: Lines, units: FoundUnits, setting: UnitSearchSetting) -> np.ndarray:
@@ -210,12 +197,22 @@ def _distinct(
 ) -> list[Piece]:
     """The units without those whose bends belong to units that are known better."""
     own = [_own(known, lines, phi, *one, setting) for one in found]
-    claimed, kept = np.zeros(len(phi), bool), []
+    claimed = np.zeros(len(phi), bool)
+    kept: list[int] = []
     for i in sorted(range(len(found)), key=lambda i: (-len(found[i][1]), -int(own[i].sum()))):
+        if any(parallel(found[i], found[j]) for j in kept):
+            continue  # a deeper unit that sees no other unit of this layer
         if (own[i] & ~claimed).sum() >= max(_LEAST, 0.3 * own[i].sum()):
             kept.append(i)
             claimed |= own[i]
     return [found[i] for i in sorted(kept)]
+
+
+def parallel(one: Piece, other: Piece) -> bool:
+    """Whether two units with all coefficients known differ in their biases alone."""
+    a, b = one[0][:-1], other[0][:-1]
+    both = len(one[1]) == len(other[1]) == len(one[0])
+    return both and bool(abs(a @ b) > (1 - 1e-12) * np.linalg.norm(a) * np.linalg.norm(b))
 
 
 def merged(theta: np.ndarray, basis: np.ndarray, other: np.ndarray, more: np.ndarray) -> Piece | None:
@@ -288,29 +285,21 @@ def _next_starts(lines: Lines, waiting: np.ndarray, least: int) -> np.ndarray:
     return knots[np.isin(lines.line[knots], enough)][:_BATCH]
 
 
-def _fixed(phi: np.ndarray, basis: np.ndarray) -> np.ndarray:
-    """At which feature vectors [N, m] F is determined: bool [N]."""
-    if len(basis) in (0, phi.shape[1]):
-        return np.ones(len(phi), bool)
-    rest = phi - (phi @ basis.T) @ basis
-    return np.linalg.norm(rest, axis=1) <= _FIXED * np.linalg.norm(phi, axis=1)
-
-
 def _own(known, lines: Lines, phi, theta, basis, setting: UnitSearchSetting) -> np.ndarray:
     """Which knots lie on the fold of a unit: bool [K]."""
     value = phi @ theta
     steep = np.maximum(np.linalg.norm(slopes(known, theta, lines.points), axis=1), 1e-6 * np.linalg.norm(theta))
-    return (np.abs(value) < setting.near * setting.size * steep) & _fixed(phi, basis) & lines.bend
+    return (np.abs(value) < setting.near * setting.size * steep) & fixed(phi, basis) & lines.bend
 
 
 def _accepted(oracle, known, lines: Lines, phi, theta, basis, setting: UnitSearchSetting) -> np.ndarray | None:
     """The knots of a unit, or None where its fold is not there all along, as a deeper unit's is not."""
     mine = _own(known, lines, phi, theta, basis, setting)
     pieces = lines.pieces(100 * oracle.rounding)
-    value, fixed = phi @ theta, _fixed(phi, basis)
+    value, sure = phi @ theta, fixed(phi, basis)
     steep = np.maximum(np.linalg.norm(slopes(known, theta, lines.points), axis=1), 1e-6 * np.linalg.norm(theta))
     zero = np.abs(value) < setting.near * setting.size * steep
-    clear = fixed & ~zero
+    clear = sure & ~zero
     through = (value[pieces] * value[pieces + 1] < 0) & clear[pieces] & clear[pieces + 1]
     hits, misses = int(mine.sum()), int(through.sum())
     least = _LEAST if len(basis) in (0, len(theta)) else 2 * _LEAST
@@ -318,70 +307,16 @@ def _accepted(oracle, known, lines: Lines, phi, theta, basis, setting: UnitSearc
     return mine if hits >= least and misses <= max(_MISSES * (hits + misses), hits >= _MANY) else None
 
 
-def confirmed(
-    oracle: Oracle,
-    known: Known,
-    theta: np.ndarray,
-    basis: np.ndarray,
-    own: np.ndarray,
-    setting: UnitSearchSetting,
-    draw: QueryDraws,
-) -> bool:
-    """Whether a unit bends the black box at most points of its fold, as far as random chords of the box meet it.
-
-    Where many lines start from one place, a deeper unit's fold that is there in one part of the box only has many
-    bends. own: bends [P, d] of the unit, around which chords are drawn too.
-    """
-    points, slope = on_fold(known, theta, basis, own, setting, draw.generator())
-    if not len(points):
-        return True
-    direction = slope / np.linalg.norm(slope, axis=1, keepdims=True)
-    bent, _ = kinks(oracle, points, direction, np.full(len(points), 1e-3 * setting.size))
-    far = np.stack([points + side * 1e-3 * setting.size * direction for side in (-1, 1)], axis=1)
-    values = oracle.values(far.reshape(-1, points.shape[1])).reshape(len(points), 2, -1)
-    moves = np.abs(values[:, 1] - values[:, 0]).max(1) > 100 * oracle.rounding
-    return bent.sum() >= (_CONFIRMED if oracle.noise == 0 else 0.5) * moves.sum()
-
-
-def on_fold(
-    known: Known,
-    theta: np.ndarray,
-    basis: np.ndarray,
-    own: np.ndarray,
-    setting: UnitSearchSetting,
-    draw: np.random.Generator,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Points [P, d] where chords of the box meet the fold of a unit, where it is determined, and its slopes there."""
-    ends = draw.uniform(setting.low, setting.high, (2, _CHORDS, len(setting.low)))
-    near = own[draw.integers(0, len(own), (2, _CHORDS // 2))]
-    ends[:, ::2] = near + 0.5 * (ends[:, ::2] - near)
-    t = np.linspace(0, 1, 17)[:, None, None]
-    along = features(known, ((1 - t) * ends[0] + t * ends[1]).reshape(-1, len(setting.low))) @ theta
-    switched = (np.diff(np.sign(along.reshape(17, -1)), axis=0) != 0) & (draw.random((16, _CHORDS)) < 0.3)
-    place, chord = (part[:_CONFIRMING] for part in np.nonzero(switched))
-    low, high = (
-        ends[0, chord] + share[:, None] * (ends[1] - ends[0])[chord] for share in (t[place, 0, 0], t[place + 1, 0, 0])
-    )
-    side = np.sign(features(known, low) @ theta)
-    for _ in range(50):
-        middle = (low + high) / 2
-        same = (np.sign(features(known, middle) @ theta) == side)[:, None]
-        low, high = np.where(same, middle, low), np.where(same, high, middle)
-    slope = slopes(known, theta, low)
-    keep = _fixed(features(known, low), basis) & (np.linalg.norm(slope, axis=1) > 1e-6 * np.linalg.norm(theta))
-    return low[keep], slope[keep]
-
-
 def _doubtful(lines: Lines, phi: np.ndarray, setting: UnitSearchSetting, theta: np.ndarray, basis: np.ndarray):
     """Which of P partly known units should have been met along the lines where they were not: bool [P]."""
     pieces = lines.pieces(0.0)
     out = np.zeros(len(theta), bool)
     for i, (one, rows) in enumerate(zip(theta, basis, strict=True)):
-        value, fixed = phi @ one, _fixed(phi, rows[rows.any(1)])
+        value, sure = phi @ one, fixed(phi, rows[rows.any(1)])
         scale = setting.near * np.linalg.norm(phi, axis=1) * np.linalg.norm(one)
-        clear = fixed & (np.abs(value) > scale)
+        clear = sure & (np.abs(value) > scale)
         misses = ((value[pieces] * value[pieces + 1] < 0) & clear[pieces] & clear[pieces + 1]).sum()
-        hits = (fixed & lines.bend & (np.abs(value) < 1e-2 * scale)).sum()
+        hits = (sure & lines.bend & (np.abs(value) < 1e-2 * scale)).sum()
         out[i] = misses >= 4 and misses > 0.25 * (hits + misses)
     return out
 

@@ -1,0 +1,92 @@
+"""Whether a fold that was found is there all over the box, as a unit's of the next layer is."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tutelage.functions.querying._stream import QueryDraws
+from tutelage.functions.querying.known import Known, features, slopes
+from tutelage.functions.querying.oracle import Oracle
+from tutelage.functions.querying.tracing import kinks
+
+_FIXED = 1e-6  # share of a feature vector outside what is determined at which F is not known
+_CHORDS = 400  # on which other points of a fold are looked for
+_CONFIRMING = 32  # such points at most
+_CONFIRMED = 0.9  # share of them at which the black box must bend
+
+
+@dataclass(frozen=True)
+class UnitSearchSetting:
+    """What the search needs to know: the box, its size, and how exact normals are."""
+
+    low: np.ndarray
+    high: np.ndarray
+    size: float
+    tolerance: float
+
+    @property
+    def near(self) -> float:
+        """How near a fold a point must be, as a share of the size."""
+        return min(100 * self.tolerance, 5e-3)
+
+
+def confirmed(
+    oracle: Oracle,
+    known: Known,
+    theta: np.ndarray,
+    basis: np.ndarray,
+    own: np.ndarray,
+    setting: UnitSearchSetting,
+    draw: QueryDraws,
+) -> bool:
+    """Whether a unit bends the black box at most points of its fold, as far as random chords of the box meet it.
+
+    Where many lines start from one place, a deeper unit's fold that is there in one part of the box only has many
+    bends. own: bends [P, d] of the unit, around which chords are drawn too.
+    """
+    points, slope = on_fold(known, theta, basis, own, setting, draw.generator())
+    if not len(points):
+        return True
+    direction = slope / np.linalg.norm(slope, axis=1, keepdims=True)
+    bent, _ = kinks(oracle, points, direction, np.full(len(points), 1e-3 * setting.size))
+    far = np.stack([points + side * 1e-3 * setting.size * direction for side in (-1, 1)], axis=1)
+    values = oracle.values(far.reshape(-1, points.shape[1])).reshape(len(points), 2, -1)
+    moves = np.abs(values[:, 1] - values[:, 0]).max(1) > 100 * oracle.rounding
+    return bent.sum() >= (_CONFIRMED if oracle.noise == 0 else 0.5) * moves.sum()
+
+
+def on_fold(
+    known: Known,
+    theta: np.ndarray,
+    basis: np.ndarray,
+    own: np.ndarray,
+    setting: UnitSearchSetting,
+    draw: np.random.Generator,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Points [P, d] where chords of the box meet the fold of a unit, where it is determined, and its slopes there."""
+    ends = draw.uniform(setting.low, setting.high, (2, _CHORDS, len(setting.low)))
+    near = own[draw.integers(0, len(own), (2, _CHORDS // 2))]
+    ends[:, ::2] = near + 0.5 * (ends[:, ::2] - near)
+    t = np.linspace(0, 1, 17)[:, None, None]
+    along = features(known, ((1 - t) * ends[0] + t * ends[1]).reshape(-1, len(setting.low))) @ theta
+    switched = (np.diff(np.sign(along.reshape(17, -1)), axis=0) != 0) & (draw.random((16, _CHORDS)) < 0.3)
+    place, chord = (part[:_CONFIRMING] for part in np.nonzero(switched))
+    low, high = (
+        ends[0, chord] + share[:, None] * (ends[1] - ends[0])[chord] for share in (t[place, 0, 0], t[place + 1, 0, 0])
+    )
+    side = np.sign(features(known, low) @ theta)
+    for _ in range(50):
+        middle = (low + high) / 2
+        same = (np.sign(features(known, middle) @ theta) == side)[:, None]
+        low, high = np.where(same, middle, low), np.where(same, high, middle)
+    slope = slopes(known, theta, low)
+    keep = fixed(features(known, low), basis) & (np.linalg.norm(slope, axis=1) > 1e-6 * np.linalg.norm(theta))
+    return low[keep], slope[keep]
+
+
+def fixed(phi: np.ndarray, basis: np.ndarray) -> np.ndarray:
+    """At which feature vectors [N, m] F is determined: bool [N]."""
+    if len(basis) in (0, phi.shape[1]):
+        return np.ones(len(phi), bool)
+    rest = phi - (phi @ basis.T) @ basis
+    return np.linalg.norm(rest, axis=1) <= _FIXED * np.linalg.norm(phi, axis=1)

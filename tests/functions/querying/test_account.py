@@ -1,0 +1,54 @@
+"""Every unit has an account, and a unit that was not found a reason."""
+
+import numpy as np
+import pytest
+import torch
+
+from tutelage.functions.querying.account import (
+    ADDED,
+    ALWAYS,
+    DEAD,
+    DETERMINED,
+    HIDDEN,
+    IN_PART,
+    UNSEEN,
+    accounts,
+    missing_units,
+)
+from tutelage.networks import Network
+
+LOW, HIGH = -2 * np.ones(2), 2 * np.ones(2)
+
+
+def net(*layers):
+    weights = tuple(torch.tensor([w], dtype=torch.float64) for w, _ in layers)
+    return Network(weights, tuple(torch.tensor([b], dtype=torch.float64) for _, b in layers))
+
+
+def test_units_found_in_part_and_added_units_are_told_from_the_others():
+    layers = (
+        (np.array([[1.0, 0.5, 1.0], [0.3, -1.0, 1.0]]), np.array([0.1, 0.2, -9.0])),
+        (np.array([[1.0], [1.0], [1.0]]), np.zeros(1)),
+    )
+    told = accounts(layers, (0,), LOW, HIGH, 0)
+    assert [one.status for one in told] == [DETERMINED, DETERMINED, IN_PART]
+    assert [one.open_weights for one in told] == [0, 0, 3]  # never active: neither weights nor bias show
+    assert [(one.layer, one.unit) for one in told] == [(1, 0), (1, 1), (1, 2)]
+    assert accounts(layers, (1,), LOW, HIGH, 0)[2].status == ADDED
+
+
+@pytest.mark.parametrize(
+    ("bias", "reads", "reason"), [(9.0, 1.0, ALWAYS), (-9.0, 1.0, DEAD), (0.0, 1.0, UNSEEN), (0.0, 0.0, HIDDEN)]
+)
+def test_the_reason_is_named(bias, reads, reason):
+    truth = net(([[1.0, 0.5], [0.3, -1.0]], [0.1, bias]), ([[1.0], [reads]], [0.0]))
+    found = net(([[2.0], [0.6]], [0.2]), ([[0.5]], [0.0]))
+    (one,) = missing_units(truth, found, (-2.0, 2.0))
+    assert (one.layer, one.unit, one.status) == (1, 1, reason)
+    assert missing_units(truth, truth, (-2.0, 2.0)) == (() if reason != DEAD else (one,))
+
+
+def test_layers_that_are_not_there_are_missing():
+    truth = net(([[1.0], [0.3]], [0.1]), ([[1.0]], [-0.2]), ([[1.0]], [0.0]))
+    found = net(([[1.0], [0.3]], [0.1]), ([[1.0]], [0.0]))
+    assert [(one.layer, one.status) for one in missing_units(truth, found, (-2.0, 2.0))] == [(2, UNSEEN)]
