@@ -12,27 +12,20 @@ from torch import nn
 
 from tutelage.errors import TutelageError
 from tutelage.functions.checks import Deadline, as_network, in_double
-from tutelage.functions.querying._stream import QueryDraws
 from tutelage.functions.querying.account import IN_PART, UnitAccount, accounts
-from tutelage.functions.querying.checkpoint import keep, resumed
-from tutelage.functions.querying.confirming import UnitSearchSetting
 from tutelage.functions.querying.known import Layer
-from tutelage.functions.querying.lines import Lines, look_along, no_lines, sample
+from tutelage.functions.querying.lines import sample
 from tutelage.functions.querying.oracle import Oracle, Spent, single_precision
-from tutelage.functions.querying.peeling import Memory, Peeled, peel
+from tutelage.functions.querying.peeling import Peeled
 from tutelage.functions.querying.polish import outputs as outputs_of
 from tutelage.functions.querying.polish import polished
+from tutelage.functions.querying.rounds import SearchRounds, enough
 from tutelage.networks import Network, outputs
 from tutelage.printing import printed
 
 LINES = 768
 """Lines along which bends are looked for at most; a twelfth of them are tried first."""
 
-_EXACT = 1e-7  # a smaller unexplained share means that all folds are found
-_PARTS = 12  # share of the lines that is tried first
-_NEARLY = 0.1  # with a smaller unexplained share, few lines at a time are added where the rest is largest
-_TRIALS = 4_000  # fresh points on which what is found is tried after every round
-_LAST = 20_000  # the same once all seems explained
 _FEWEST = 10_000  # queries that a limit must allow
 _RESERVED = 6_000  # of a limit, for what is asked after the search
 _DEEPEST = 8  # hidden layers looked for by default
@@ -170,54 +163,12 @@ def identify(
     single = _measured(asked, low, high, seed)
     about = {"inputs": asked.inputs, "outputs": asked.outputs, "low": low.tolist(), "high": high.tolist()}
     about |= {"seed": seed, "noise": noise, "gradients": gradients}
-    pool, asked_lines = resumed(checkpoint, about, asked)
-    draw, memory = QueryDraws(seed), Memory()
-    peeled, bad = None, np.zeros((0, asked.inputs))
-    target = max(asked_lines, lines // _PARTS, 1)
-    while True:
-        try:
-            if target > asked_lines:
-                start, end = _chords(bad, low, high, target - asked_lines, asked_lines, seed)
-                more = look_along(asked, start, end - start)
-                pool, asked_lines = more if pool is None else pool.joined(more), target
-                keep(checkpoint, about, pool, asked_lines, asked)
-            assert pool is not None
-            setting = _setting(asked, pool, low, high)
-            now = peel(asked, pool, setting, draw, _enough(asked), most, seed, memory)
-            if peeled is None or now.unexplained < peeled.unexplained:
-                peeled, before = now, peeled  # stays if no time is left to compare
-            else:
-                before = now
-            peeled, bad = _better(asked, before, peeled, low, high, _TRIALS, asked_lines, seed)
-            if not len(bad):  # all seems explained: a last look for what is rare
-                peeled, bad = _better(asked, before, peeled, low, high, _LAST, asked_lines, seed)
-        except Spent:
-            break
-        if progress:
-            progress(asked_lines / (lines + 1))
-        if (not len(bad) and _wide_enough(peeled, widths)) or asked.spent or asked_lines >= lines:
-            break
-        target = min(lines, asked_lines + lines // 24 + 1 if peeled.unexplained < _NEARLY else 2 * asked_lines)
-    deadline = asked.deadline
-    late, out = deadline.passed, asked.refused
+    search = SearchRounds(asked, low, high, most, seed, checkpoint, about)
+    search.run(lines, widths, progress)
+    deadline, late, out = asked.deadline, asked.deadline.passed, asked.refused
     asked.deadline, asked.most, asked.refused = Deadline(None), None, False
-    if peeled is None:  # the time did not suffice to look for a single unit: the affine function that fits best
-        none = no_lines(asked)
-        peeled = peel(asked, none, _setting(asked, none, low, high), draw, _enough(asked), 0, seed)
-    found = _finished(
-        asked,
-        peeled,
-        0 if pool is None else int(pool.bend.sum()),
-        low,
-        high,
-        asked_lines,
-        seed,
-        widths,
-        deadline,
-        queries,
-    )
-    found = replace(found, noise=asked.noise, single_precision=single)
-    if (late or out) and found.unexplained > 10 * _enough(asked):
+    found = replace(_finished(search, widths, deadline, queries), noise=asked.noise, single_precision=single)
+    if (late or out) and found.unexplained > 10 * enough(asked):
         limit = f"time limit of {seconds:g} seconds" if late else f"limit of {queries:,} queries"
         note = f"undecided: the {limit} was reached before the search ended"
         found = replace(found, notes=(note, *found.notes), undecided=True)
@@ -235,33 +186,6 @@ def _measured(asked: Oracle, low: np.ndarray, high: np.ndarray, seed: int) -> bo
     if error is not None:
         asked.noise = max(asked.noise, error)
     return error is not None
-
-
-def _better(
-    asked: Oracle, before: Peeled | None, now: Peeled, low, high, count: int, first: int, seed: int
-) -> tuple[Peeled, np.ndarray]:
-    """Of two reconstructions the one with the smaller largest error at fresh points, and the points [B, d] where it is
-    more than a share of that error, if the error is more than all units explain.
-    """
-    trial = sample(low, high, count, seed, f"worst {count}", first * count)
-    values = asked.values(trial)
-    peeled, rest = now, np.abs(values - outputs_of(now.layers, trial)).max(1)
-    if before is not None and before is not now:
-        other = np.abs(values - outputs_of(before.layers, trial)).max(1)
-        if other.max() < rest.max():
-            peeled, rest = before, other
-    if rest.max() <= 10 * _enough(asked) * max(float((values - values.mean(0)).std()), asked.rounding):
-        return peeled, trial[:0]
-    return peeled, trial[np.argsort(-rest)][: int((rest > 1e-2 * rest.max()).sum())]
-
-
-def _chords(bad: np.ndarray, low, high, count: int, first: int, seed: int):
-    """Ends [count, d] of chords of the box; every second one starts at a point that the units found do not explain."""
-    start = sample(low, high, count, seed, "chord starts", first)
-    end = sample(low, high, count, seed, "chord ends", first)
-    if len(bad):
-        start[::2] = np.resize(bad, (len(start[::2]), len(low)))
-    return start, end
 
 
 def _oracle(oracle, inputs: int | None, outs: int | None, gradients: bool, noise: float) -> Oracle:
@@ -314,50 +238,25 @@ def _most(widths: tuple[int, ...] | None, depth: int | None) -> int:
     return most
 
 
-def _enough(asked: Oracle) -> float:
-    """The unexplained share at which the search ends."""
-    return max(_EXACT, 300 * asked.noise / max(asked.largest, 1e-300))
-
-
-def _setting(asked: Oracle, pool: Lines, low: np.ndarray, high: np.ndarray) -> UnitSearchSetting:
-    """Tolerances from the rounding or noise of the values, over steps of a hundredth of the box."""
-    size = float(np.linalg.norm(high - low)) / 2
-    spread = max(float(pool.values.std()) if len(pool.values) else 0.0, 1e-300)
-    return UnitSearchSetting(low, high, size, min(max(1e-7, 1e4 * asked.noise / spread), 1e-3))
-
-
-def _wide_enough(peeled: Peeled, widths: tuple[int, ...] | None) -> bool:
-    found = [w.shape[1] - p for (w, _), p in zip(peeled.layers[:-1], peeled.passing, strict=True)]
-    return widths is None or all(f >= w for f, w in zip(found, widths, strict=False))
-
-
 def _finished(
-    asked,
-    peeled: Peeled,
-    folds: int,
-    low,
-    high,
-    lines: int,
-    seed: int,
-    widths,
-    deadline: Deadline,
-    queries: int | None,
+    search: SearchRounds, widths: tuple[int, ...] | None, deadline: Deadline, queries: int | None
 ) -> Reconstruction:
     """The network after its last steps, checked on fresh points; after the deadline what can take long is left out."""
+    asked, low, high, seed, peeled = search.asked, search.low, search.high, search.seed, search.result()
     size = sum(w.size + b.size for w, b in peeled.layers)
     left = 20_000 if queries is None else max(queries - asked.queries, 1)
     points = sample(low, high, min(left, max(1_000, 4 * size // asked.outputs + 100), 20_000), seed, "polish")
     half = max(1, len(points) // 5)
     values = asked.values(points)
     layers = peeled.layers
-    if peeled.unexplained <= 100 * _enough(asked):
+    if peeled.unexplained <= 100 * enough(asked):
         layers = polished(layers, points[half:], values[half:], 0.05 * asked.rounding, deadline)
     rest = values[:half] - outputs_of(layers, points[:half])
     spread = max(float((values - values.mean(0)).std()), asked.rounding, 1e-300)
     unexplained = float(np.sqrt(np.square(rest).mean())) / spread
     units = tuple(w.shape[1] - p for (w, _), p in zip(layers[:-1], peeled.passing, strict=True))
-    unplaced = peeled.left / max(1, folds)
-    notes = _notes(unexplained, _enough(asked), units, peeled, widths)
+    unplaced = peeled.left / max(1, search.bends)
+    notes = _notes(unexplained, enough(asked), units, peeled, widths)
     units_known = () if deadline.passed else accounts(layers, peeled.passing, low, high, seed)
     open_units = [one for one in units_known if one.status == IN_PART]
     if open_units:
@@ -374,7 +273,7 @@ def _finished(
         largest,
         unplaced,
         asked.queries,
-        lines,
+        search.lines,
         notes,
         accounts=units_known,
     )

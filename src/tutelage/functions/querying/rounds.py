@@ -1,0 +1,143 @@
+"""The search of an identification in rounds: more lines, units from their bends, and a trial on fresh points."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tutelage.functions.querying._stream import QueryDraws
+from tutelage.functions.querying.checkpoint import keep, resumed
+from tutelage.functions.querying.confirming import UnitSearchSetting
+from tutelage.functions.querying.lines import Lines, look_along, no_lines, sample
+from tutelage.functions.querying.oracle import Oracle, Spent
+from tutelage.functions.querying.peeling import Memory, Peeled, peel
+from tutelage.functions.querying.polish import outputs as outputs_of
+
+_EXACT = 1e-7  # a smaller unexplained share means that all folds are found
+_PARTS = 12  # share of the lines that is tried first
+_NEARLY = 0.1  # with a smaller unexplained share, few lines at a time are added where the rest is largest
+_TRIALS = 4_000  # fresh points on which what is found is tried after every round
+_LAST = 20_000  # the same once all seems explained
+
+
+@dataclass(eq=False)
+class SearchRounds:
+    """A search under way: the lines asked so far, the best reconstruction, and points [B, d] it does not explain.
+
+    low, high: the box; most: largest number of hidden layers; checkpoint, about: where answers are kept, of which call.
+    """
+
+    asked: Oracle
+    low: np.ndarray
+    high: np.ndarray
+    most: int
+    seed: int
+    checkpoint: str | Path | None
+    about: dict[str, Any]
+    pool: Lines | None = None
+    lines: int = 0
+    peeled: Peeled | None = None
+    memory: Memory = field(default_factory=Memory)
+
+    def __post_init__(self) -> None:
+        self.pool, self.lines = resumed(self.checkpoint, self.about, self.asked)
+        self.bad = np.zeros((0, self.asked.inputs))
+        self.draw = QueryDraws(self.seed)
+
+    @property
+    def bends(self) -> int:
+        """Fold points seen."""
+        return 0 if self.pool is None else int(self.pool.bend.sum())
+
+    def run(self, lines: int, widths: tuple[int, ...] | None, progress: Callable[[float], None] | None) -> None:
+        """Rounds until all is explained, all lines are asked, or a limit is reached."""
+        target = max(self.lines, lines // _PARTS, 1)
+        while True:
+            try:
+                peeled = self._round(target)
+            except Spent:
+                return
+            if progress:
+                progress(self.lines / (lines + 1))
+            if (not len(self.bad) and _wide_enough(peeled, widths)) or self.asked.spent or self.lines >= lines:
+                return
+            target = min(lines, self.lines + lines // 24 + 1 if peeled.unexplained < _NEARLY else 2 * self.lines)
+
+    def _round(self, target: int) -> Peeled:
+        """Ask along more lines, and keep the better of what they tell and what was found before."""
+        asked, low, high, seed = self.asked, self.low, self.high, self.seed
+        if target > self.lines:
+            start, end = _chords(self.bad, low, high, target - self.lines, self.lines, seed)
+            more = look_along(asked, start, end - start)
+            self.pool, self.lines = more if self.pool is None else self.pool.joined(more), target
+            keep(self.checkpoint, self.about, self.pool, self.lines, asked)
+        assert self.pool is not None
+        setting = _setting(asked, self.pool, low, high)
+        now, before = (
+            peel(asked, self.pool, setting, self.draw, enough(asked), self.most, seed, self.memory),
+            self.peeled,
+        )
+        if before is None or now.unexplained < before.unexplained:
+            self.peeled = now  # stays if no time is left to compare
+        else:
+            now, before = before, now
+        found, self.bad = _better(asked, before, now, low, high, _TRIALS, self.lines, seed)
+        self.peeled = found
+        if not len(self.bad):  # all seems explained: a last look for what is rare
+            found, self.bad = _better(asked, before, found, low, high, _LAST, self.lines, seed)
+            self.peeled = found
+        return found
+
+    def result(self) -> Peeled:
+        """The best reconstruction; where no time was left to look for a unit, the affine function that fits best."""
+        if self.peeled is not None:
+            return self.peeled
+        none = no_lines(self.asked)
+        setting = _setting(self.asked, none, self.low, self.high)
+        return peel(self.asked, none, setting, self.draw, enough(self.asked), 0, self.seed)
+
+
+def enough(asked: Oracle) -> float:
+    """The unexplained share at which the search ends."""
+    return max(_EXACT, 300 * asked.noise / max(asked.largest, 1e-300))
+
+
+def _better(
+    asked: Oracle, before: Peeled | None, now: Peeled, low, high, count: int, first: int, seed: int
+) -> tuple[Peeled, np.ndarray]:
+    """Of two reconstructions the one with the smaller largest error at fresh points, and the points [B, d] where it is
+    more than a share of that error, if the error is more than all units explain.
+    """
+    trial = sample(low, high, count, seed, f"worst {count}", first * count)
+    values = asked.values(trial)
+    peeled, rest = now, np.abs(values - outputs_of(now.layers, trial)).max(1)
+    if before is not None and before is not now:
+        other = np.abs(values - outputs_of(before.layers, trial)).max(1)
+        if other.max() < rest.max():
+            peeled, rest = before, other
+    if rest.max() <= 10 * enough(asked) * max(float((values - values.mean(0)).std()), asked.rounding):
+        return peeled, trial[:0]
+    return peeled, trial[np.argsort(-rest)][: int((rest > 1e-2 * rest.max()).sum())]
+
+
+def _chords(bad: np.ndarray, low, high, count: int, first: int, seed: int):
+    """Ends [count, d] of chords of the box; every second one starts at a point that the units found do not explain."""
+    start = sample(low, high, count, seed, "chord starts", first)
+    end = sample(low, high, count, seed, "chord ends", first)
+    if len(bad):
+        start[::2] = np.resize(bad, (len(start[::2]), len(low)))
+    return start, end
+
+
+def _setting(asked: Oracle, pool: Lines, low: np.ndarray, high: np.ndarray) -> UnitSearchSetting:
+    """Tolerances from the rounding or noise of the values, over steps of a hundredth of the box."""
+    size = float(np.linalg.norm(high - low)) / 2
+    spread = max(float(pool.values.std()) if len(pool.values) else 0.0, 1e-300)
+    return UnitSearchSetting(low, high, size, min(max(1e-7, 1e4 * asked.noise / spread), 1e-3))
+
+
+def _wide_enough(peeled: Peeled, widths: tuple[int, ...] | None) -> bool:
+    found = [w.shape[1] - p for (w, _), p in zip(peeled.layers[:-1], peeled.passing, strict=True)]
+    return widths is None or all(f >= w for f, w in zip(found, widths, strict=False))
