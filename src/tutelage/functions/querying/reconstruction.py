@@ -26,6 +26,7 @@ from tutelage.printing import printed
 LINES = 768
 """Lines along which bends are looked for at most; a twelfth of them are tried first."""
 
+_UNREAD = 1e-13  # of the largest outgoing weight: a unit with smaller ones is not read
 _FEWEST = 10_000  # queries that a limit must allow
 _RESERVED = 6_000  # of a limit, for what is asked after the search
 _DEEPEST = 8  # hidden layers looked for by default
@@ -251,6 +252,7 @@ def _finished(
     layers = peeled.layers
     if peeled.unexplained <= 100 * enough(asked):
         layers = polished(layers, points[half:], values[half:], 0.05 * asked.rounding, deadline)
+        layers = _in_use(layers, peeled.passing)
     rest = values[:half] - outputs_of(layers, points[:half])
     spread = max(float((values - values.mean(0)).std()), asked.rounding, 1e-300)
     unexplained = float(np.sqrt(np.square(rest).mean())) / spread
@@ -277,6 +279,20 @@ def _finished(
         notes,
         accounts=units_known,
     )
+
+
+def _in_use(layers: tuple[Layer, ...], passing: tuple[int, ...]) -> tuple[Layer, ...]:
+    """The layers without hidden units that nothing reads: folds of a later layer that passed as units of this one."""
+    out = list(layers)
+    for k, added in enumerate(passing):
+        (w, b), (after, shift) = out[k], out[k + 1]
+        reading = np.abs(after).max(1) * np.linalg.norm(w, axis=0)
+        used = reading > _UNREAD * reading.max(initial=0.0)
+        used[len(used) - added :] = True
+        if not used.any():
+            continue
+        out[k], out[k + 1] = (w[:, used], b[used]), (after[used], shift)
+    return tuple(out)
 
 
 def _notes(unexplained: float, enough: float, units, peeled: Peeled, widths) -> tuple[str, ...]:

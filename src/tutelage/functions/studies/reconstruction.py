@@ -62,7 +62,7 @@ def black_boxes(scale: Scale) -> list["WeightRecovery"]:
     return made + [WeightRecovery(source="random", widths=NOISY, lines=lines, seeds=seeds) for lines in LINES]
 
 
-class WeightRecovery(Experiment, kind="weight-recovery", numerics=2):
+class WeightRecovery(Experiment, kind="weight-recovery", numerics=3):
     """Weights of identifiable or random networks recovered from their values alone.
 
     error: the largest relative error of a layer, 1 where not all units were found.
