@@ -69,7 +69,7 @@ def show(
     Examples
     --------
     >>> frame = show("folds", {"units": 4})
-    >>> frame._repr_html_()[:31]
+    >>> frame._repr_html_()[:30]
     '<iframe src="http://127.0.0.1:'
     >>> frame.close()
     """
