@@ -70,6 +70,8 @@ def test_the_result_is_compared_on_the_whole_box(capsys, monkeypatch, file):
     code, said = run(capsys, monkeypatch, file, "--certify", "--json")
     assert code == 0
     assert json.loads(said.out)["verdict"].startswith("same")
+    data = json.loads(said.out)
+    assert data["difference"] <= data["difference_at_most"] <= data["tolerance"], "found, proved, allowed"
     code, said = run(capsys, monkeypatch, file, "--certify")
     assert "compared on the whole box" in said.out
 
@@ -92,11 +94,12 @@ def test_units_that_were_not_found_are_named_with_the_reason(capsys, monkeypatch
     data = json.loads(said.out)
     assert code == 0
     assert [(one["layer"], one["unit"], one["status"]) for one in data["units_missing"]] == [
-        (1, 1, "no fold in the box: never active"),
-        (1, 2, "no fold in the box: always active"),
+        (1, 1, "no fold seen in the box: never active"),
+        (1, 2, "no fold seen in the box: always active"),
     ]
     assert len(data["units"]) == sum(data["found"]) + sum(data["always_active_added"])
     code, said = run(capsys, monkeypatch, tmp_path / "odd.safetensors")
     assert (
-        "hidden layer 1, unit 1 of the stored network is not among them: no fold in the box: never active" in said.out
+        "hidden layer 1, unit 1 of the stored network is not among them: no fold seen in the box: never active"
+        in said.out
     )

@@ -15,7 +15,7 @@ from tutelage.cli.progress import share_shown
 from tutelage.errors import TutelageError
 from tutelage.functions import match, same_function
 from tutelage.functions.checks import in_double
-from tutelage.functions.querying.account import DETERMINED, UnitAccount, missing_units
+from tutelage.functions.querying.account import DETERMINED, UNCHECKED, UnitAccount, missing_units
 from tutelage.functions.querying.reconstruction import Reconstruction
 from tutelage.functions.querying.reconstruction import identify as carry_out
 from tutelage.networks import Network, outputs, read_network, save
@@ -99,7 +99,12 @@ def _certified(
     """
     tolerance = 100 * found.noise or None
     both = same_function(truth, found.network, box, tolerance=tolerance, seconds=seconds)
-    return {"verdict": both.verdict, "tolerance": both.tolerance, "difference": both.difference}
+    return {
+        "verdict": both.verdict,
+        "tolerance": both.tolerance,
+        "difference": both.difference,
+        "difference_at_most": both.at_most,
+    }
 
 
 def _answers(truth: Network, noise: float, gradients: bool, single: bool, seed: int):
@@ -154,8 +159,12 @@ def _words(said: dict[str, Any], found: Reconstruction) -> list[str]:
     if found.single_precision:
         lines.append(f"values are in single precision: errors up to {found.noise:.2g} were allowed for")
     if "verdict" in said:
-        bound = "" if said["difference"] is None else f" (difference at most {said['difference']:.2g})"
-        lines.append(f"compared on the whole box, up to {said['tolerance']:.2g}: {said['verdict']}{bound}")
+        most = said["difference_at_most"]
+        bound = "no bound is proved" if most is None else f"provably at most {most:.2g}"
+        lines.append(
+            f"compared on the whole box, up to {said['tolerance']:.2g}: {said['verdict']} "
+            f"(largest difference found {said['difference']:.2g}, {bound})"
+        )
     if error is not None:
         lines.append(f"largest relative error of a layer's weights, up to order and positive scale: {error:.2g}")
     lines += [f"not found: {note}" for note in found.notes]
@@ -163,7 +172,7 @@ def _words(said: dict[str, Any], found: Reconstruction) -> list[str]:
         f"hidden layer {one.layer}, unit {one.unit} of the network found: {one.status}"
         + (f" ({one.open_weights} weights)" if one.open_weights else "")
         for one in found.accounts
-        if one.status != DETERMINED
+        if one.status not in (DETERMINED, UNCHECKED)
     ]
     lines += [
         f"hidden layer {one['layer']}, unit {one['unit']} of the stored network is not among them: {one['status']}"

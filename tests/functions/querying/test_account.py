@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from tutelage.functions.querying import account
 from tutelage.functions.querying.account import (
     ADDED,
     ALWAYS,
@@ -11,6 +12,7 @@ from tutelage.functions.querying.account import (
     DETERMINED,
     HIDDEN,
     IN_PART,
+    UNCHECKED,
     UNSEEN,
     accounts,
     missing_units,
@@ -35,6 +37,12 @@ def test_units_found_in_part_and_added_units_are_told_from_the_others():
     assert [one.open_weights for one in told] == [0, 0, 3]  # never active: neither weights nor bias show
     assert [(one.layer, one.unit) for one in told] == [(1, 0), (1, 1), (1, 2)]
     assert accounts(layers, (1,), LOW, HIGH, 0)[2].status == ADDED
+
+
+def test_weights_that_are_too_many_to_look_at_are_not_called_determined(monkeypatch):
+    monkeypatch.setattr(account, "_MOST", 3)
+    layers = ((np.eye(2), np.zeros(2)), (np.ones((2, 1)), np.zeros(1)))
+    assert [(one.status, one.open_weights) for one in accounts(layers, (0,), LOW, HIGH, 0)] == [(UNCHECKED, None)] * 2
 
 
 @pytest.mark.parametrize(

@@ -14,12 +14,13 @@ _POINTS = 8_000  # on which units are looked at
 _MOST = 6_000  # weights up to which each is checked for an effect
 _ALIKE = 1e-9  # one less the cosine of two units' activations at which they are the same unit
 
-DETERMINED = "weights determined by its fold"
+DETERMINED = "every weight has an effect seen in the box"
+UNCHECKED = "found; its weights were not looked at one by one"
 IN_PART = "some weights have no effect seen in the box"
 ADDED = "added: always active, carries what units without a fold in the box do"
-ALWAYS = "no fold in the box: always active"
-DEAD = "no fold in the box: never active"
-HIDDEN = "folds only where a later layer hides it"
+ALWAYS = "no fold seen in the box: always active"
+DEAD = "no fold seen in the box: never active"
+HIDDEN = "folds only where a later layer hides it, as far as seen"
 UNSEEN = "folds in the box, but was not found"
 
 
@@ -44,15 +45,16 @@ def accounts(layers: tuple[Layer, ...], passing: tuple[int, ...], low, high, see
     for k, (w, _) in enumerate(layers[:-1]):
         for j in range(w.shape[1]):
             count = None if seen is None else int((~seen[k][:, j]).sum())
-            status = ADDED if j >= w.shape[1] - passing[k] else IN_PART if count else DETERMINED
-            out.append(UnitAccount(k + 1, j, status, count))
+            looked_at = UNCHECKED if count is None else IN_PART if count else DETERMINED
+            out.append(UnitAccount(k + 1, j, ADDED if j >= w.shape[1] - passing[k] else looked_at, count))
     return tuple(out)
 
 
 def missing_units(truth: Network, found: Network, box: tuple[float, float], seed: int = 0) -> tuple[UnitAccount, ...]:
     """The hidden units of a network that a reconstruction does not have, each with the reason.
 
-    Units are compared by their activations at 8,000 points of the box, up to a factor.
+    Units are compared by their activations at 8,000 points of the box, up to a factor; the reasons rest on these points
+    too, and are no proof.
     """
     low, high = np.full(truth.inputs, box[0]), np.full(truth.inputs, box[1])
     points = torch.from_numpy(sample(low, high, _POINTS, seed, "missing"))

@@ -153,7 +153,7 @@ class Observer:
     Parameters
     ----------
     teacher, students, inputs
-        The teachers, any students of theirs, and the points.
+        The teachers, students that learn from them, and the points.
     names
         Measures.
     """
