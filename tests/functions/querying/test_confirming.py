@@ -1,32 +1,10 @@
 """Folds of the next layer are confirmed; those of deeper layers are not."""
 
 import numpy as np
-import pytest
 
 from tutelage.functions.querying._stream import QueryDraws
-from tutelage.functions.querying.confirming import UnitSearchSetting, confirmed
+from tutelage.functions.querying.confirming import confirmed
 from tutelage.functions.querying.known import Known
-from tutelage.functions.querying.lines import look_along, sample
-from tutelage.functions.querying.oracle import Oracle
-
-
-@pytest.fixture
-def scene():
-    draw = np.random.default_rng(5)
-    layers = [
-        (draw.standard_normal((a, b)) / a**0.5, 0.3 * draw.standard_normal(b)) for a, b in ((6, 5), (5, 5), (5, 1))
-    ]
-
-    def f(x):
-        z = x.numpy()
-        for w, b in layers[:-1]:
-            z = np.maximum(z @ w + b, 0)
-        return z @ layers[-1][0] + layers[-1][1]
-
-    low, high = -4 * np.ones(6), 4 * np.ones(6)
-    oracle, start = Oracle(f, 6, 1), sample(low, high, 150, 0, "a")
-    folds = look_along(oracle, start, sample(low, high, 150, 0, "b") - start)
-    return oracle, layers, folds, UnitSearchSetting(low, high, 10.0, 1e-7)
 
 
 def test_a_fold_is_confirmed_all_over_the_box_and_a_deeper_one_is_not(scene):
