@@ -114,6 +114,7 @@ class Pupil:
         torch.backends.cudnn.benchmark = was or self.steps >= _SEARCH
         try:
             for _ in range(_WARM):
+                self.done.zero_()
                 self._step()
                 self.place.zero_()
             torch.cuda.synchronize(self.seen.device)

@@ -118,6 +118,7 @@ class Pupils:
         """Record a step, and leave everything as it was."""
         before = [part.clone() for part in self._own()]
         for _ in range(_WARM):
+            self.done.zero_()
             self._step()
             self.place.zero_()
         torch.cuda.synchronize(self.seen.device)
