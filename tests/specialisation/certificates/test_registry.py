@@ -105,7 +105,7 @@ def test_what_cannot_be_certified_is_refused_in_a_sentence(build):
     spoilt = changed(weights=(net.weights[0] * torch.nan, net.weights[1]))
     cases = {
         "unknown theorem 'aligment'; did you mean 'alignment'": ("aligment", net, net, x, {}),
-        r"unknown option 'batch' of the theorem 'alignment' \(known: tolerance, alignment\)": (
+        r"'batch' of the theorem 'alignment' \(known: tolerance, alignment\)": (
             "alignment",
             net,
             net,

@@ -225,7 +225,8 @@ def _matched(teacher: Network, students: Network) -> None:
     """Reject a teacher that these students cannot have learned from."""
     if teacher.members not in (1, students.members):
         raise TutelageError(
-            f"there are {teacher.members} teachers and {students.members} students: give one teacher, or one per student"
+            f"{teacher.members} teachers and {students.members} students cannot be paired: give one teacher, or one "
+            "per student"
         )
     if teacher.depth != students.depth:
         raise TutelageError(
