@@ -193,3 +193,23 @@ def confidence(z: Tensor, shares: Tensor, temperature: float | Tensor) -> Tensor
     teaching = (shares.sum(0) > 0).to(z)
     p = log_probabilities(z.detach() / temperature).exp()
     return (torch.einsum("t,tnc->nc", teaching, p) / teaching.sum()).amax(-1).mean()
+
+
+def training_goal(
+    z: Tensor,
+    labels: Tensor,
+    shares: Tensor | None,
+    temperature: Tensor,
+    power: float,
+    weights: Tensor | None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """What a step descends, and the teachers' confidence at the temperature and without it: three of [].
+
+    shares: of the teachers [M, M], None where nobody teaches; weights: of each sample in l_dist, None for equal ones.
+    """
+    loss, adjusted, raw = classification(z, labels), z.new_zeros(()), z.new_zeros(())
+    if shares is not None:
+        each = distillation(z, shares, temperature, power)
+        loss = loss + (each.mean() if weights is None else (weights * each).sum())
+        adjusted, raw = (confidence(z, shares, t) for t in (temperature, 1.0))
+    return loss, adjusted, raw
