@@ -5,8 +5,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+INSTALL ?= # further options of pip
 
-.PHONY: demo test docs attack bench lint types layers hooks clean help
+.PHONY: demo test suite docs attack bench lint types layers hooks clean help
 
 help: ## list the targets of this file
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /make \1\t/' | expand -t 14
@@ -14,7 +15,9 @@ help: ## list the targets of this file
 demo: $(READY) ## quick L-shape and success-rate studies, their claims and an HTML report
 	$(BIN)/tutelage reproduce l-shape success-rate --scale quick --out reproduced || [ $$? -eq 1 ]
 
-test: lint types layers ## lint, types, import rules, all tests, doctests, examples and pages
+test: lint types layers suite ## lint, types, import rules, all tests, doctests, examples and pages
+
+suite: $(READY) ## all tests, doctests, examples and pages
 	$(BIN)/python -m pytest -n 2
 
 docs: $(READY) ## the documentation site, in build/docs; the tests build it too
@@ -42,8 +45,8 @@ layers: $(READY) ## import-linter: which package may import which
 # torch goes first and pinned, so that no other package pulls in a different build of it
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt "$$(grep '^torch==' constraints.txt)"
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	$(BIN)/python -m pip install --quiet $(INSTALL) --constraint constraints.txt "$$(grep '^torch==' constraints.txt)"
+	$(BIN)/python -m pip install --quiet $(INSTALL) --constraint constraints.txt --editable ".[dev]"
 	touch $(READY)
 
 hooks: $(READY) ## run lint, types and layers before every commit (needs pre-commit)

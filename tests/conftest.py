@@ -1,6 +1,11 @@
 """Small problems that many tests share, and one profile for Hypothesis."""
 
 import itertools
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -66,3 +71,39 @@ class Problem:
 @pytest.fixture
 def problem():
     return Problem
+
+
+class Prepared:
+    """Runs commands of ``tutelage`` in forks of one process that has imported the package (tests/prepared.py)."""
+
+    def __init__(self, scratch: Path):
+        self.out, self.err = scratch / "out", scratch / "err"
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(
+            [sys.executable, Path(__file__).parent / "prepared.py"], stdin=pipe, stdout=pipe
+        )
+
+    def __call__(self, *words, folder=".", variables=os.environ, seconds=300) -> subprocess.CompletedProcess[str]:
+        """Run one command to its end: its status (of a signal: minus its number) and what it printed."""
+        streams = {"out": str(self.out), "err": str(self.err)}
+        for path in streams.values():
+            Path(path).write_text("")
+        words = [str(word) for word in words]
+        asked = {"words": words, "folder": str(Path(folder).absolute()), "variables": dict(variables)}
+        self.process.stdin.write(json.dumps(asked | streams | {"seconds": seconds}).encode() + b"\n")
+        self.process.stdin.flush()
+        status = int(self.process.stdout.readline())
+        return subprocess.CompletedProcess(words, status, self.out.read_text(), self.err.read_text())
+
+    def end(self) -> None:
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+@pytest.fixture(scope="session")
+def prepared(tmp_path_factory):
+    """Commands in processes of their own, without the seconds of imports that each of them would cost."""
+    commands = Prepared(tmp_path_factory.mktemp("prepared"))
+    yield commands
+    commands.end()

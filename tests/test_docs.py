@@ -73,7 +73,7 @@ def commands(block: Block) -> list[tuple[str, str]]:
     return out
 
 
-def run_page(page: Path, folder: Path) -> None:
+def run_page(page: Path, folder: Path, prepared) -> None:
     """Run the blocks of a page in a folder and compare what they print."""
     names: dict = {"__name__": "page"}
     for block in blocks(page.read_text()):
@@ -86,24 +86,39 @@ def run_page(page: Path, folder: Path) -> None:
             if block.printed is not None:
                 check(block.printed, printed.getvalue(), block.text)
         elif block.language == "console":
-            run_console(block, folder)
+            run_console(block, folder, prepared)
 
 
-def run_console(block: Block, folder: Path) -> None:
+def run_console(block: Block, folder: Path, prepared) -> None:
     """Run the commands of a block; one may end with another status than 0 only if ``echo $?`` follows it."""
     status, todo = 0, commands(block)
     for i, (command, wanted) in enumerate(todo):
         if command == "echo $?":
             check(wanted, f"{status}\n", todo[i - 1][0])
             continue
-        done = subprocess.run(
-            ["bash", "-c", command], cwd=folder, env=shell(), capture_output=True, text=True, timeout=300
-        )
+        words = plain_words(command)
+        if words[:1] == ["tutelage"]:
+            done = prepared(*words[1:], folder=folder, variables=shell())
+        else:
+            done = run_in_shell(command, folder)
         status = done.returncode
         told = i + 1 < len(todo) and todo[i + 1][0] == "echo $?"
         assert status == 0 or told, f"{command} ended with {status}: {done.stderr}"
         if wanted.strip():
             check(wanted, done.stdout, command)
+
+
+def plain_words(command: str) -> list[str]:
+    """The words of a command in which a shell would see nothing but words and quotes; of any other, none."""
+    if re.search(r"[$`*?~#\\]", command):
+        return []
+    words = list(shlex.shlex(command, posix=True, punctuation_chars=True))
+    return [] if any(set(word) <= set("();<>|&") for word in words if word) else shlex.split(command)
+
+
+def run_in_shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    words = ["bash", "-c", command]
+    return subprocess.run(words, cwd=folder, env=shell(), capture_output=True, text=True, timeout=300)
 
 
 def shell() -> dict[str, str]:
@@ -123,7 +138,7 @@ def kinds(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if kinds(p) & {"python", "console"}], ids=lambda p: p.stem)
-def test_a_page_runs_as_printed(page, tmp_path, monkeypatch):
+def test_a_page_runs_as_printed(page, tmp_path, monkeypatch, prepared):
     monkeypatch.chdir(tmp_path)
     if str(page.relative_to(ROOT)) in NEEDS_YOURS:
         code = [block.text for block in blocks(page.read_text()) if block.language == "python"]
@@ -133,7 +148,29 @@ def test_a_page_runs_as_printed(page, tmp_path, monkeypatch):
         assert imports
         exec("\n".join(imports), {})
     else:
-        run_page(page, tmp_path)
+        run_page(page, tmp_path, prepared)
+
+
+def test_the_command_of_the_shell_is_the_one_that_pages_run(tmp_path, prepared):
+    for command in ("tutelage --version", "tutelage new study 1st"):
+        here, there = prepared(*plain_words(command)[1:], variables=shell()), run_in_shell(command, tmp_path)
+        assert (here.returncode, here.stdout, here.stderr) == (there.returncode, there.stdout, there.stderr)
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ('tutelage query "SELECT round(avg(x), 2) FROM a"', ["tutelage", "query", "SELECT round(avg(x), 2) FROM a"]),
+        ("tutelage run a.yaml --on processes:2", ["tutelage", "run", "a.yaml", "--on", "processes:2"]),
+        ("tutelage studies | head", []),
+        ("tutelage studies > a.txt", []),
+        ("tutelage studies && ls", []),
+        ("tutelage explain results/*", []),
+        ("tutelage query SELECT round(2)", []),
+    ],
+)
+def test_only_plain_words_are_run_without_a_shell(command, words):
+    assert plain_words(command) == words
 
 
 def templates() -> list[tuple[str, str]]:
@@ -229,15 +266,15 @@ def test_blocks_are_read_with_their_output_and_file():
     assert (one.text, one.printed, two.file, two.text) == ("print(1)\n", "1\n", "a.yaml", "x: 1\n")
 
 
-def test_a_wrong_output_is_found(tmp_path):
+def test_a_wrong_output_is_found(tmp_path, prepared):
     (tmp_path / "page.md").write_text("```python\nprint(1)\n```\n\n```text\n2\n```\n")
     with pytest.raises(AssertionError, match="prints"):
-        run_page(tmp_path / "page.md", tmp_path)
+        run_page(tmp_path / "page.md", tmp_path, prepared)
 
 
-def test_a_failing_command_is_found_unless_its_status_is_shown(tmp_path):
+def test_a_failing_command_is_found_unless_its_status_is_shown(tmp_path, prepared):
     (tmp_path / "page.md").write_text("```console\n$ exit 3\n$ echo $?\n3\n```\n")
-    run_page(tmp_path / "page.md", tmp_path)
+    run_page(tmp_path / "page.md", tmp_path, prepared)
     (tmp_path / "page.md").write_text("```console\n$ exit 3\n```\n")
     with pytest.raises(AssertionError, match="ended with 3"):
-        run_page(tmp_path / "page.md", tmp_path)
+        run_page(tmp_path / "page.md", tmp_path, prepared)

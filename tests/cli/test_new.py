@@ -14,12 +14,11 @@ NAMES = {kind: f"my-own-{kind}" for kind in KINDS}
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def folder(tmp_path_factory, prepared):
     """One skeleton of each kind."""
     out = tmp_path_factory.mktemp("parts")
     for kind, name in NAMES.items():
-        words = [sys.executable, "-m", "tutelage", "new", kind, name, "--out", str(out), "--json"]
-        done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+        done = prepared("new", kind, name, "--out", out, "--json")
         assert done.returncode == 0, done.stderr
         module = name.replace("-", "_")
         assert json.loads(done.stdout)["written"] == [str(out / f"{module}.py"), str(out / f"test_{module}.py")]
@@ -41,16 +40,14 @@ def test_they_follow_the_house_style(folder):
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_a_study_is_reproduced_with_its_file(folder, tmp_path):
-    words = ["reproduce", NAMES["study"], "--scale", "smoke", "--with", str(folder / "my_own_study.py")]
-    command = [sys.executable, "-m", "tutelage", *words, "--json"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+def test_a_study_is_reproduced_with_its_file(folder, tmp_path, prepared):
+    words = ["reproduce", NAMES["study"], "--scale", "smoke", "--with", folder / "my_own_study.py"]
+    done = prepared(*words, "--json", folder=tmp_path)
     assert [claim["setting"] for claim in json.loads(done.stdout)] == ["1x", "4x"], done.stderr
 
 
-def test_a_theorem_is_listed_with_its_file(folder):
-    words = [sys.executable, "-m", "tutelage", "certify", "list", "--with", str(folder / "my_own_theorem.py"), "--json"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+def test_a_theorem_is_listed_with_its_file(folder, prepared):
+    done = prepared("certify", "list", "--with", folder / "my_own_theorem.py", "--json")
     assert NAMES["theorem"] in [row["theorem"] for row in json.loads(done.stdout)], done.stderr
 
 

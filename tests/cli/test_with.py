@@ -1,8 +1,6 @@
 """A file given with --with is as good as a built-in: its study, experiment and measure work in every command."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
@@ -52,14 +50,13 @@ seeds: 2
 
 
 @pytest.fixture
-def tutelage(tmp_path):
+def tutelage(tmp_path, prepared):
     (tmp_path / "own.py").write_text(PLUGIN)
     (tmp_path / "settings.yaml").write_text(EXPERIMENT)
 
     def run(*words, own=True):
         given = ["--with", "own.py"] if own else []
-        command = [sys.executable, "-m", "tutelage", *words, *given]
-        return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=120)
+        return prepared(*words, *given, folder=tmp_path)
 
     return run
 

@@ -12,7 +12,7 @@ VALUES = {
 }
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def values():
     """Settings of a small experiment; keyword arguments replace whole sections or single settings in them."""
 

@@ -94,11 +94,18 @@ def test_how_many_must_be_a_whole_number(rest):
 
 
 DRIVER = """
-import sys
-from tutelage.lab import TeacherStudent, Store, schedule
+import json, os, signal, sys
+from pathlib import Path
 from tutelage.cli.main import _interrupt
-import signal, json
+from tutelage.lab import Store, TeacherStudent, jobs, schedule
 signal.signal(signal.SIGTERM, _interrupt)
+execute = jobs.execute
+
+def execute_and_tell(*experiments, **options):
+    Path(f"{sys.argv[1]}-{os.getpid()}.computing").touch()
+    return execute(*experiments, **options)
+
+jobs.execute = execute_and_tell  # here and in the workers, which import this file
 if __name__ == "__main__":
     experiments = [TeacherStudent(**values) for values in json.loads(sys.argv[2])]
     schedule(experiments, Store(sys.argv[1]), "processes:2", engine="stacked")
@@ -152,12 +159,18 @@ def until(condition, seconds=60):
     return False
 
 
+def wait_until_both_compute(folder):
+    """Until both workers have imported everything and are inside the training of their experiments."""
+    assert until(lambda: len(list(folder.glob("*.computing"))) == 2)
+    time.sleep(0.5)
+
+
 @pytest.mark.parametrize("computing", [False, True])
-def test_workers_end_when_their_driver_is_killed(driver, computing):
+def test_workers_end_when_their_driver_is_killed(driver, computing, tmp_path):
     process = driver()
     assert until(lambda: sum(_is_worker(n, process.pid) for n in in_session(process.pid)) == 2)
     if computing:
-        time.sleep(10)
+        wait_until_both_compute(tmp_path)
     process.kill()
     process.wait()
     assert until(lambda: in_session(process.pid) == [], 30)
@@ -166,8 +179,7 @@ def test_workers_end_when_their_driver_is_killed(driver, computing):
 @pytest.mark.parametrize("word", [signal.SIGINT, signal.SIGTERM])
 def test_two_signals_end_the_driver_and_its_workers_without_a_traceback_of_theirs(driver, word, tmp_path):
     process = driver()
-    assert until(lambda: sum(_is_worker(n, process.pid) for n in in_session(process.pid)) == 2)
-    time.sleep(8)
+    wait_until_both_compute(tmp_path)
     os.kill(process.pid, word)
     time.sleep(0.3)
     with suppress(ProcessLookupError):
@@ -190,8 +202,7 @@ def test_an_interrupt_while_workers_import_prints_nothing_of_theirs(driver):
 
 def test_an_interrupted_worker_removes_what_it_has_half_written(driver, tmp_path):
     process = driver()
-    assert until(lambda: sum(_is_worker(n, process.pid) for n in in_session(process.pid)) == 2)
-    time.sleep(8)
+    wait_until_both_compute(tmp_path)
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=30)
     assert [name for name in os.listdir(tmp_path / "results") if name.endswith(".part")] == []

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import dataclass, field
 
 import pytest
 import torch
@@ -16,31 +17,6 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
 
 def several(values):
     return [TeacherStudent(**values(teacher={"polarity": p})) for p in (0, 1, 2)]
-
-
-def test_results_computed_on_ray_are_those_computed_here(values, tmp_path):
-    landed = []
-    away = schedule(
-        several(values),
-        Store(tmp_path / "away"),
-        "ray",
-        engine="stacked",
-        on_landed=lambda p: landed.append(p.experiment.hash),
-    )
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)  # as many as each worker of Ray has
-    local = execute(several(values), Store(tmp_path / "local"), engine="stacked")
-    torch.set_num_threads(before)
-    for a, b in zip(away, local, strict=True):
-        assert {n: v.tobytes() for n, v in a.report.values.items()} == {
-            n: v.tobytes() for n, v in b.report.values.items()
-        }
-    assert len(landed) == 3
-
-
-def test_a_refusal_in_a_task_reaches_the_user(values, tmp_path):
-    with pytest.raises(TutelageError, match="unknown engine 'warp'"):
-        schedule(several(values), Store(tmp_path), "ray", engine="warp")
 
 
 def listening(numbers):
@@ -79,19 +55,6 @@ LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F", "0000000000000000000
 """127.0.0.1, the same as the kernel writes it for IPv6, and ::1."""
 
 
-def test_a_cluster_of_this_machine_listens_on_loopback_alone_and_asks_for_a_token(values, tmp_path):
-    seen = []
-
-    def look(_):
-        seen.extend(listening(family(os.getpid())))
-
-    schedule(several(values), Store(tmp_path), "ray:2", engine="stacked", on_landed=look)
-    assert len(seen) > 5
-    assert set(seen) <= LOOPBACK
-    assert os.environ["RAY_AUTH_MODE"] == "token"
-    assert len(os.environ["RAY_AUTH_TOKEN"]) >= 32
-
-
 JOIN = """
 import sys
 import ray
@@ -103,18 +66,62 @@ except Exception as error:
 """
 
 
-def test_a_driver_with_another_token_is_turned_away(values, tmp_path):
-    answers = []
+@dataclass
+class Visit:
+    """What was seen from inside one sweep on Ray; starting a cluster takes many seconds, so one serves all tests."""
 
-    def intrude(_):
-        for token in (os.environ["RAY_AUTH_TOKEN"], "0" * 64) if not answers else ():
+    away: list = field(default_factory=list)
+    landed: list[str] = field(default_factory=list)
+    addresses: list[str] = field(default_factory=list)
+    answers: list[str] = field(default_factory=list)
+
+    def look(self, result):
+        self.landed.append(result.experiment.hash)
+        self.addresses += listening(family(os.getpid()))
+        if len(self.landed) == 1:
             words = [sys.executable, "-c", JOIN, ray.get_runtime_context().gcs_address]
-            environment = os.environ | {"RAY_AUTH_TOKEN": token}
-            run = subprocess.run(words, capture_output=True, text=True, env=environment, timeout=120, check=False)
-            answers.append(run.stdout.strip())
+            tokens = (os.environ["RAY_AUTH_TOKEN"], "0" * 64)
+            drivers = [
+                subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=os.environ | {"RAY_AUTH_TOKEN": token})
+                for token in tokens
+            ]
+            self.answers += [driver.communicate(timeout=120)[0].strip() for driver in drivers]
 
-    schedule(several(values), Store(tmp_path), "ray:1", engine="stacked", on_landed=intrude)
-    assert answers == ["joined", "turned away"]
+
+@pytest.fixture(scope="module")
+def visit(values, tmp_path_factory):
+    seen = Visit()
+    store = Store(tmp_path_factory.mktemp("away"))
+    seen.away += schedule(several(values), store, "ray:2", engine="stacked", on_landed=seen.look)
+    return seen
+
+
+def test_results_computed_on_ray_are_those_computed_here(values, tmp_path, visit):
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)  # as many as each worker of Ray has
+    local = execute(several(values), Store(tmp_path / "local"), engine="stacked")
+    torch.set_num_threads(before)
+    for a, b in zip(visit.away, local, strict=True):
+        assert {n: v.tobytes() for n, v in a.report.values.items()} == {
+            n: v.tobytes() for n, v in b.report.values.items()
+        }
+    assert len(visit.landed) == 3
+
+
+def test_a_cluster_of_this_machine_listens_on_loopback_alone_and_asks_for_a_token(visit):
+    assert len(visit.addresses) > 5
+    assert set(visit.addresses) <= LOOPBACK
+    assert os.environ["RAY_AUTH_MODE"] == "token"
+    assert len(os.environ["RAY_AUTH_TOKEN"]) >= 32
+
+
+def test_a_driver_with_another_token_is_turned_away(visit):
+    assert visit.answers == ["joined", "turned away"]
+
+
+def test_a_refusal_in_a_task_reaches_the_user(values, tmp_path):
+    with pytest.raises(TutelageError, match="unknown engine 'warp'"):
+        schedule(several(values), Store(tmp_path), "ray", engine="warp")
 
 
 def test_a_version_that_cannot_ask_for_a_token_is_an_error(values, tmp_path, monkeypatch):

@@ -40,7 +40,8 @@ def submit(
             return
         log.warning("%d experiments did not land and are submitted again", len(waiting))
     raise TutelageError(
-        f"{len(waiting)} experiments did not land in {ATTEMPTS} attempts: see the logs in {executor.folder}"
+        f"{len(waiting)} experiment{'s' if len(waiting) > 1 else ''} did not land in {ATTEMPTS} attempts: "
+        f"see the logs in {executor.folder}"
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from tutelage.compiling import compiled, stamp_of
 from tutelage.local import _fine, _plain, _wedges
 from tutelage.local._fine import fine_gradient, fine_split
-from tutelage.local._plain import plain
+from tutelage.local._plain import copy, plain
 
 FINE_LOSS = 1e-4
 """Share of the squared scale below which a loss is computed the fine way."""
@@ -40,7 +40,7 @@ def _make(stamp: int):
     def splits(first, last, w, taught, parts):
         """||R1||^2, <R1, R2>, ||R2||^2 into parts [S, 3]."""
         for s in range(first, last):
-            parts[s] = fine_split(w[s], taught[s if taught.shape[0] > 1 else 0])
+            parts[s, 0], parts[s, 1], parts[s, 2] = fine_split(w[s], taught[s if taught.shape[0] > 1 else 0])
         return stamp
 
     def descents(first, last, w, taught, top, fine, rate, record, levels, kept, end, losses, sizes, reached):
@@ -50,36 +50,33 @@ def _make(stamp: int):
         after the last: end [S, m, d].
         reached [S, E]: the first step at which the loss is at most levels [S, E] (falling), -1 before.
         """
-        dw, spare = np.empty(w.shape[1:]), np.empty(w.shape[1:])
+        dw = np.empty(w.shape[1:])
         for s in range(first, last):
             taught_s = taught[s if taught.shape[0] > 1 else 0]
             place, level, close = 0, 0, False
             for step in range(record[-1] + 1):
                 wanted = place < len(record) and step == record[place]
                 asked = wanted or level < levels.shape[1]
-                scale, value, size = 0.0, 0.0, 0.0
-                if close:
-                    size = fine_gradient(w[s], taught_s, top, dw)
+                scale, value, size, small = 0.0, 0.0, 0.0, close
                 if not close or asked:
-                    value, scale, other = plain(w[s], taught_s, top, spare if close else dw)
-                    size = size if close else other
+                    value, scale, size = plain(w[s], taught_s, top, dw)
                     if fine and asked and value < FINE_LOSS * scale:
                         flat, mixed, spiky = fine_split(w[s], taught_s)
                         value = max(0.0, flat / 2 + mixed + spiky / 2)
                     small = fine and value < FINE_GRADIENT * scale
-                    if small and not close:
-                        size = fine_gradient(w[s], taught_s, top, dw)
-                    close = small
+                if close or small:
+                    size = fine_gradient(w[s], taught_s, top, dw)
+                close = small
                 while level < levels.shape[1] and value <= levels[s, level]:
                     reached[s, level] = step
                     level += 1
                 if wanted:
                     losses[place, s], sizes[place, s] = value, size
                     if kept.shape[0] > 0:
-                        kept[place, s] = w[s]
+                        copy(w[s], kept[place, s])
                     place += 1
                 if step == record[-1]:
-                    end[s] = w[s]
+                    copy(w[s], end[s])
                     break
                 for j in range(dw.shape[0]):
                     for a in range(dw.shape[1]):

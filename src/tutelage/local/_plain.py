@@ -31,6 +31,14 @@ def dot(x, i, y, j):
     return total
 
 
+@njit(**INLINED)
+def copy(x, y):
+    """x [m, d] into y; an assignment of whole arrays would compile the words of its error as well, for seconds."""
+    for i in range(x.shape[0]):
+        for a in range(x.shape[1]):
+            y[i, a] = x[i, a]
+
+
 @njit(**_REASSOCIATED)
 def _row(u, p, sine, rest, cosine):
     """Sine, pi/2 less the angle, and cosine of column p of units u [d, n] with all later columns.

@@ -388,6 +388,15 @@ def _settle_all(tau, w, a, x, y, pattern, sliding, code, height, pull, seen, vec
     return changed
 
 
+@njit(**OPTIONS)
+def _copy(w, a, to_w, to_a):
+    """w [p, d] and a [p] into others; an assignment of whole arrays would compile the words of its error as well."""
+    for j in range(w.shape[0]):
+        to_a[j] = a[j]
+        for k in range(w.shape[1]):
+            to_w[j, k] = w[j, k]
+
+
 def _make_follow(stamp: int):
     def follow(
         first, last, x, y, plus, minus, w, a, pattern, frozen, taus, code, relative, most,
@@ -438,7 +447,7 @@ def _make_follow(stamp: int):
                         last_one = last_one and tries == 0
                     counts[s, 0] += 1
                     tau = target if last_one else tau + step
-                    ws[:], as_[:] = w1, a1
+                    _copy(w1, a1, ws, as_)
                     balance(ws, as_, balanced)
                     h = max(h, step) if tries > 0 else step * min(5.0, 0.9 * max(error, 1e-10) ** -0.2)
                     if unit >= 0:
@@ -449,8 +458,7 @@ def _make_follow(stamp: int):
                     if settled or unit >= 0:
                         _regroup(tau, as_, pat, plus[s], minus[s], groups[s], entered[s], left[s])
                     slope(tau, ws, as_, x[s], y[s], pat, sliding, code, height, pull, seen, kw[0], ka[0])
-                kept_w[place, s] = ws
-                kept_a[place, s] = as_
+                _copy(ws, as_, kept_w[place, s], kept_a[place, s])
             ends[s, 0], ends[s, 1] = ended, tau
         return stamp
 

@@ -41,12 +41,12 @@ def _step(weights, xb, y, rate):
     b, p = xb.shape[0], weights[0].shape[0]
     h, active = np.empty((layers - 1, p, b), np.float32), np.empty((layers - 1, p, b), np.float32)
     fed = np.empty((p, b), np.float32)
-    h[0] = np.dot(weights[0], xb.T)
+    np.dot(weights[0], xb.T, h[0])
     for l in range(1, layers - 1):
         for j in range(p):
             for i in range(b):
                 active[l - 1, j, i] = max(h[l - 1, j, i], _ZERO)
-        h[l] = np.dot(weights[l], active[l - 1])
+        np.dot(weights[l], active[l - 1], h[l])
         for j in range(p):
             for i in range(b):
                 h[l, j, i] += h[l - 1, j, i]
@@ -81,7 +81,8 @@ def _make_descend(stamp: int):
                     count = chosen.shape[0]
                     xb, yb = np.empty((count, x.shape[2]), np.float32), np.empty(count, np.float32)
                     for i in range(count):
-                        xb[i] = x[s, chosen[i]]
+                        for k in range(x.shape[2]):
+                            xb[i, k] = x[s, chosen[i], k]
                         yb[i] = y[s, chosen[i]]
                     _step(own, xb, yb, rate / np.float32(count))
         return stamp

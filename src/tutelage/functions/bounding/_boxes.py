@@ -201,7 +201,8 @@ def _bounded(stamp):
             used, free = forms_on(pair, lows[n], highs[n], inputs, forms, shares, plan)
             if used < 0:
                 bounds[n, :, 0], bounds[n, :, 1], values[n] = -np.inf, np.inf, np.inf
-                scores[n] = highs[n, : scores.shape[1]] - lows[n, : scores.shape[1]]
+                for j in range(scores.shape[1]):
+                    scores[n, j] = highs[n, j] - lows[n, j]
                 continue
             worst, values[n] = 0, -np.inf
             for i in range(outputs):

@@ -56,10 +56,12 @@ def black_boxes(scale: Scale) -> list["WeightRecovery"]:
         WeightRecovery(source="identifiable", widths=widths, seeds=seeds) for widths in CONSTRUCTED[: 3 if few else 7]
     ]
     made += [WeightRecovery(source="random", widths=widths, seeds=seeds) for widths in RANDOM[scale]]
+    lines = LINES[: 3 if few else 4]
     made += [
-        WeightRecovery(source="random", widths=NOISY, noise=noise, seeds=seeds) for noise in NOISES[: 2 if few else 4]
+        WeightRecovery(source="random", widths=NOISY, noise=noise, lines=lines[-1], seeds=seeds)
+        for noise in NOISES[: 2 if few else 4]
     ]
-    return made + [WeightRecovery(source="random", widths=NOISY, lines=lines, seeds=seeds) for lines in LINES]
+    return made + [WeightRecovery(source="random", widths=NOISY, lines=most, seeds=seeds) for most in lines]
 
 
 class WeightRecovery(Experiment, kind="weight-recovery", numerics=3):
