@@ -35,6 +35,22 @@ def test_identifiable_networks_are_recovered_from_values(widths):
     assert error(truth, found) < 1e-10
 
 
+@pytest.mark.parametrize(("widths", "seed"), [((2, 2, 2, 1), 1010), ((3, 2, 2, 1), 1008), ((2, 2, 2, 2, 1), 1019)])
+def test_of_parallel_folds_the_shallow_one_is_found(widths, seed):
+    """A unit that reads one unit of the layer below alone, where it is seen, has a fold parallel to that one's; with
+    more bends it was taken for it, and the true one was given up."""
+    truth = construct(widths, (-1, 1), seed, check=False)
+    found = identify(truth, box=(-1, 1), seed=seed)
+    assert found.complete
+    assert error(truth, found) < 1e-9
+
+
+def test_a_fold_that_no_unit_reads_is_no_unit():
+    truth = construct((4, 3, 3, 2, 1), (-1, 1), 1013, check=False)
+    found = identify(truth, box=(-1, 1), seed=1013)
+    assert error(truth, found) < 1e-9
+
+
 @pytest.mark.parametrize("widths", [(20, 10, 1), (3, 12, 2), (6, 6, 6, 1), (5, 8, 4, 3), (10, 15, 15, 1)])
 def test_random_networks_wide_and_narrow_are_recovered(widths):
     truth = random_network(widths, 0)

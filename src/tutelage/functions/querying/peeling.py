@@ -14,7 +14,7 @@ from tutelage.functions.querying.open_weights import filled, nothing_open
 from tutelage.functions.querying.oracle import Oracle, Spent
 from tutelage.functions.querying.orientation import Agreement, agreement, by_equations, by_readers
 from tutelage.functions.querying.polish import least_squares, outputs, parameters, polished
-from tutelage.functions.querying.unit_search import FoundUnits, explained, find_units
+from tutelage.functions.querying.unit_search import FoundUnits, Rivals, explained, find_units
 
 _ATTEMPTS = 96  # starting points without a new unit before a layer is taken for complete
 _AGAIN = 16  # the same in later rounds, where deeper units were found
@@ -22,6 +22,7 @@ _HOPELESS = 0.3  # a larger unexplained share is not polished
 _CANDIDATES = 30_000  # points among which rare meetings of units are looked for, without a question
 _COVERED = 6  # points wanted per meeting
 _FITTED = 4_000  # values the output layer is fitted to
+_UNREAD = 1e-9  # share of the largest weight below which a unit is not read
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,9 +52,10 @@ class Round:
 
 @dataclass(eq=False)
 class Memory:
-    """What earlier rounds found, per hidden layer."""
+    """What earlier rounds found, per hidden layer; rivals: of each layer, which of parallel units to believe."""
 
     rounds: list[Round] = field(default_factory=list)
+    rivals: dict[int, Rivals] = field(default_factory=dict)
 
     def recalled(self, known: Known) -> Round | None:
         """What was found over the same known layers."""
@@ -65,6 +67,12 @@ class Memory:
         depth = len(found.known.layers)
         same = self.recalled(found.known) is not None
         self.rounds[depth : depth + 1 if same else None] = [found]
+
+    def doubting(self, depth: int, unit: np.ndarray) -> "Memory":
+        """What is known below a layer, one of whose units, given by points of its fold, is not believed any more."""
+        rivals = {layer: Rivals(own.doubts) for layer, own in self.rivals.items() if layer <= depth}
+        rivals[depth] = Rivals((*rivals[depth].doubts, unit))
+        return Memory(self.rounds[:depth], rivals)
 
     def unexplained(self, lines: Lines, setting: UnitSearchSetting) -> np.ndarray:
         """Which bends belong to no unit of any layer: bool [K]."""
@@ -120,7 +128,7 @@ def peel(
     open_end = best.unexplained < _HOPELESS and (best.unexplained > enough or any(best.passing))
     if open_end and not oracle.spent and parameters(best.layers) * 2 <= values.size:
         best = _last_steps(best, points, values, setting, oracle, enough)
-    return best
+    return _without_unread(best, points, values, oracle.rounding, enough)
 
 
 def _covered(oracle: Oracle, known: Known, points, values, setting: UnitSearchSetting, seed: int):
@@ -160,6 +168,19 @@ def _last_steps(best: Peeled, points, values, setting: UnitSearchSetting, oracle
     return again if again.unexplained <= max(best.unexplained, enough) else best
 
 
+def _without_unread(best: Peeled, points, values, rounding: float, enough: float) -> Peeled:
+    """Without units that no later unit reads: folds of deeper units that were taken for units of their own."""
+    layers = list(best.layers)
+    for number, added in enumerate(best.passing):
+        (w, b), (reads, constant) = layers[number : number + 2]
+        weight = np.abs(reads).max(1)
+        read = weight > _UNREAD * weight.max()
+        read[w.shape[1] - added :] = True
+        layers[number : number + 2] = [(w[:, read], b[read]), (reads[read], constant)]
+    share = _share(values - outputs(tuple(layers), points), values, rounding)
+    return replace(best, layers=tuple(layers), unexplained=share) if share <= max(best.unexplained, enough) else best
+
+
 def _next_layer(
     oracle: Oracle,
     known: Known,
@@ -179,6 +200,8 @@ def _next_layer(
     read, units, bends = before.read, before.units, free
     tried = np.r_[before.tried, np.zeros(len(bends) - len(before.tried), bool)]
     deeper = len(known.layers) + 1 < len(memory.rounds)
+    rivals = memory.rivals.setdefault(len(known.layers), Rivals())
+    rivals.believed.clear()
     search = partial(
         find_units,
         oracle,
@@ -187,6 +210,7 @@ def _next_layer(
         draw=draw,
         attempts=_AGAIN if deeper else _ATTEMPTS,
         first=first,
+        rivals=rivals,
     )
     if read.top is not None:  # a few readers settle the signs; all others are found more easily once these are known
         settled = partial(_agreement, read, tolerance=100 * setting.tolerance)

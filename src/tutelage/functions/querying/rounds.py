@@ -20,6 +20,7 @@ _PARTS = 12  # share of the lines that is tried first
 _NEARLY = 0.1  # with a smaller unexplained share, few lines at a time are added where the rest is largest
 _TRIALS = 4_000  # fresh points on which what is found is tried after every round
 _LAST = 20_000  # the same once all seems explained
+_RIVALS = 2  # units with a parallel rival whose rival is tried in their place, a round
 
 
 @dataclass(eq=False)
@@ -74,11 +75,7 @@ class SearchRounds:
             self.pool, self.lines = more if self.pool is None else self.pool.joined(more), target
             keep(self.checkpoint, self.about, self.pool, self.lines, asked)
         assert self.pool is not None
-        setting = _setting(asked, self.pool, low, high)
-        now, before = (
-            peel(asked, self.pool, setting, self.draw, enough(asked), self.most, seed, self.memory),
-            self.peeled,
-        )
+        now, before = self._peeled(), self.peeled
         if before is None or now.unexplained < before.unexplained:
             self.peeled = now  # stays if no time is left to compare
         else:
@@ -89,6 +86,27 @@ class SearchRounds:
             found, self.bad = _better(asked, before, found, low, high, _LAST, self.lines, seed)
             self.peeled = found
         return found
+
+    def _peeled(self) -> Peeled:
+        """What the lines tell; where that is not all, and one of parallel units was believed, also with the other."""
+        asked, pool = self.asked, self.pool
+        assert pool is not None
+        setting = _setting(asked, pool, self.low, self.high)
+
+        def tell(memory: Memory) -> Peeled:
+            return peel(asked, pool, setting, self.draw, enough(asked), self.most, self.seed, memory)
+
+        now = tell(self.memory)
+        believed = [(depth, unit) for depth, own in self.memory.rivals.items() for unit in own.believed]
+        for depth, unit in believed[:_RIVALS]:
+            if now.unexplained <= enough(asked) or asked.spent:
+                break
+            other = self.memory.doubting(depth, unit)
+            instead = tell(other)
+            if instead.unexplained < now.unexplained:
+                self.memory, now = other, instead
+                break  # its own rivals are for the next round
+        return now
 
     def result(self) -> Peeled:
         """The best reconstruction; where no time was left to look for a unit, the affine function that fits best."""

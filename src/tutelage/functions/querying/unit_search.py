@@ -1,7 +1,7 @@
 """The units of the next layer: bends along lines gathered into folds, each with the coefficients of its unit."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -21,6 +21,7 @@ _ALIKE = 1e-6  # singular values below count as zero where two pieces of a fold 
 _VOTES = 4  # bends that must agree on a weight
 _BATCH = 96  # starting points at most at a time
 _FIRST = 96  # starting points that no unit of an earlier round explains, tried before others
+_TELLING = 16  # points by which a fold is known again
 _TOGETHER = 16  # starting points at least at a time, where folds are followed
 
 
@@ -92,12 +93,14 @@ def find_units(
     enough: Callable[[FoundUnits], bool] | None = None,
     tried: np.ndarray | None = None,
     first: np.ndarray | None = None,
+    rivals: "Rivals | None" = None,
 ) -> tuple[FoundUnits, np.ndarray]:
     """Units over the features of the known layers, those already there first, and the knots left unexplained.
 
     free: which knots are bends that no known unit explains, bool [K]; attempts: starting points in a row without a new
     unit before the search ends; enough: whether the units found so far suffice; tried: knots that led to nothing,
-    bool [K], to which those that were tried are added; first: knots to start from before others, bool [K].
+    bool [K], to which those that were tried are added; first: knots to start from before others, bool [K]; rivals:
+    which of parallel units to believe.
     """
     phi = features(known, lines.points)
     found: list[Piece] = [] if units is None else list(zip(units.theta, units.bases, strict=True))
@@ -131,7 +134,7 @@ def find_units(
         if enough is not None and found and enough(_gathered(found, phi.shape[1])):
             break
     tried &= ~followed  # with more lines or more units they may be taken
-    kept = _distinct(known, lines, phi, found, setting)
+    kept = _distinct(known, lines, phi, found, setting, Rivals() if rivals is None else rivals)
     if len(kept) < len(found):  # the bends of those left out are for deeper layers
         for theta, basis in kept:
             bends &= ~_own(known, lines, phi, theta, basis, setting)
@@ -193,19 +196,44 @@ def _take(
 
 
 def _distinct(
-    known: Known, lines: Lines, phi: np.ndarray, found: list[Piece], setting: UnitSearchSetting
+    known: Known, lines: Lines, phi: np.ndarray, found: list[Piece], setting: UnitSearchSetting, rivals: "Rivals"
 ) -> list[Piece]:
-    """The units without those whose bends belong to units that are known better."""
+    """The units without those whose bends belong to units that are known better, and without all but one of parallel
+    ones: the others are deeper units that see no other unit of this layer.
+    """
     own = [_own(known, lines, phi, *one, setting) for one in found]
     claimed = np.zeros(len(phi), bool)
     kept: list[int] = []
-    for i in sorted(range(len(found)), key=lambda i: (-len(found[i][1]), -int(own[i].sum()))):
-        if any(parallel(found[i], found[j]) for j in kept):
-            continue  # a deeper unit that sees no other unit of this layer
+    doubted = [rivals.doubted(known, theta) for theta, _ in found]
+    for i in sorted(range(len(found)), key=lambda i: (doubted[i], -len(found[i][1]), -int(own[i].sum()))):
+        like = [j for j in kept if parallel(found[i], found[j])]
+        if like:
+            rivals.believed += [lines.points[own[j]][:_TELLING] for j in like if not doubted[j]]
+            continue
         if (own[i] & ~claimed).sum() >= max(_LEAST, 0.3 * own[i].sum()):
             kept.append(i)
             claimed |= own[i]
     return [found[i] for i in sorted(kept)]
+
+
+@dataclass(eq=False)
+class Rivals:
+    """Of two units of a layer that are parallel one may be deeper and see the other alone; the bends do not tell which.
+
+    doubts: units not to be believed where they have a rival, each as some points of its fold [P, d]; believed: those
+    that were, in spite of one.
+    """
+
+    doubts: tuple[np.ndarray, ...] = ()
+    believed: list[np.ndarray] = field(default_factory=list)
+
+    def doubted(self, known: Known, theta: np.ndarray) -> bool:
+        """Whether the fold of a unit passes through the points of one that is doubted."""
+        for points in self.doubts:
+            phi = features(known, points)
+            if (np.abs(phi @ theta) < 1e-6 * np.linalg.norm(phi, axis=1) * np.linalg.norm(theta)).all():
+                return True
+        return False
 
 
 def parallel(one: Piece, other: Piece) -> bool:

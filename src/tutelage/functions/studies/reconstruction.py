@@ -30,7 +30,7 @@ NOISY = (6, 6, 6, 1)
 NOISES = (1e-12, 1e-10, 1e-8, 1e-6)
 LINES = (8, 32, 128, 512)
 BIAS = 0.3
-FIRST = 1_000
+FIRST = 2_000
 """Seeds begin here; those below served to choose the settings of the search."""
 LEAST = 1e-16
 """Errors below are shown and counted as this."""
@@ -64,7 +64,7 @@ def black_boxes(scale: Scale) -> list["WeightRecovery"]:
     return made + [WeightRecovery(source="random", widths=NOISY, lines=most, seeds=seeds) for most in lines]
 
 
-class WeightRecovery(Experiment, kind="weight-recovery", numerics=3):
+class WeightRecovery(Experiment, kind="weight-recovery", numerics=4):
     """Weights of identifiable or random networks recovered from their values alone.
 
     error: the largest relative error of a layer, 1 where not all units were found.
