@@ -13,6 +13,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from provenance import provenance
 from tutelage.exits.msdnet import CIFAR
+from tutelage.exits.stacked import pupils
 from tutelage.exits.training import PAPER_SGD, ExitTask, train_side_by_side
 from tutelage.training import Training
 
@@ -61,6 +62,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.backends.cudnn.benchmark = True  # as in a long training
     torch.backends.cuda.matmul.allow_tf32 = True
+    pupils._FEW = 0  # short trainings stand for long ones, which share their kernels
     work = operations()
     result: dict = {"provenance": provenance(), "operations an image": work}
     for name, dtype in (("tf32", torch.float32), ("bf16", torch.bfloat16)):

@@ -90,7 +90,7 @@ def test_a_measure_of_a_plugin_can_be_asked_for(write, tmp_path):
 def test_a_measure_that_fails_while_it_is_used_is_blamed_with_its_line(write, tmp_path, on):
     load_plugin(write(MEASURE.replace("return s", "return 1 / 0 * s")))
     experiment = TeacherStudent(**EXPERIMENT | {"record": {"every": 10, "measures": ["own_number"]}})
-    with pytest.raises(TutelageError, match=r"mine.py fails at line 7 \(ZeroDivisionError: .*\): mend it there"):
+    with pytest.raises(TutelageError, match=r"mine.py fails at line 7 \(ZeroDivisionError: .*\): fix the plugin"):
         schedule([experiment], Store(tmp_path / "results"), on)
 
 

@@ -94,7 +94,7 @@ def normals(key: Tensor, count: int, start: int = 0, dtype: torch.dtype = torch.
 def indices(key: Tensor, count: int, bound: int, start: int = 0) -> Tensor:
     """Draws start .. start+count-1, uniform on 0 .. bound-1, at most 2^31 of them: [S] -> int64 [S, count]."""
     if not 1 <= bound <= 1 << 31:
-        raise TutelageError(f"a row can be drawn from 1 to 2^31 of them, not from {bound}")
+        raise TutelageError(f"the number of rows to draw from must lie between 1 and 2^31, got {bound}")
     counters = torch.arange(start, start + count, dtype=torch.int64, device=key.device)
     return (_shifted(bits(key, counters), 32) * bound) >> 32
 

@@ -131,7 +131,9 @@ def blamed() -> Iterator[None]:
 def _failure(path: Path, error: BaseException) -> TutelageError:
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
     where = f" at line {lines[-1]}" if lines else ""
-    return TutelageError(one_line(f"{path} fails{where} ({type(error).__name__}: {error}): mend it there"))
+    return TutelageError(
+        one_line(f"{path} fails{where} ({type(error).__name__}: {error}): fix the plugin and run again")
+    )
 
 
 def _families() -> list[type[Recipe]]:

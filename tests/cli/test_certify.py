@@ -208,7 +208,7 @@ def test_refusals_are_one_sentence_with_exit_code_2(tutelage, files, tmp_path):
         "name the samples 'points'": ("pruning", teacher, student, "--points", two),
         "is not a safetensors file": ("pruning", teacher, student, "--points", junk),
         "--option must be NAME=NUMBER": ("pruning", teacher, student, "--points", points, "--option", "tolerance"),
-        "it takes tolerance, alignment": ("pruning", teacher, student, "--points", points, "--option", "batch=3"),
+        "(known: tolerance, alignment)": ("pruning", teacher, student, "--points", points, "--option", "batch=3"),
         "tolerance must be a number of at least 0, got nan": (
             "pruning",
             teacher,

@@ -127,7 +127,7 @@ def test_verbose_logs_the_engine_and_the_device(tutelage, tmp_path):
         (["reproduce", "l-shap"], "unknown study 'l-shap'; did you mean 'l-shape'?"),
         (["reproduce", "l-shape", "--scale", "large"], "unknown scale 'large'"),
         (["reproduce", "l-shape", "--scale", "smoke", "--engine", "warp"], "unknown engine 'warp'"),
-        (["reproduce", "l-shape", "--device", "tpu"], "there is no device 'tpu'"),
+        (["reproduce", "l-shape", "--device", "tpu"], "device must be auto, cpu or cuda, got 'tpu'"),
         (["run", "nowhere.yaml"], "nowhere.yaml cannot be read"),
         (["report", "nowhere"], "nowhere holds no reproduced study"),
     ],

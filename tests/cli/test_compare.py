@@ -153,13 +153,13 @@ def test_a_slice_of_equal_networks_has_no_witness(capsys, monkeypatch, tmp_path)
         (["a", "three"], "2 and 3 inputs"),
         (["a", "stack"], "choose one with --member-b, from 0 to 1"),
         (["a", "copy", "--member-a", "4"], "--member-a must be from 0 to 0"),
-        (["a", "copy", "--box", "1", "-1"], "no inside"),
+        (["a", "copy", "--box", "1", "-1"], "got 1 to -1 for input 0"),
         (["a", "nowhere"], "there is no file"),
         (["a", "copy", "--tolerance", "-1"], "tolerance must be a finite number of at least 0, got -1.0"),
         (["three", "three", "--on", "missing.yaml"], "cannot be read"),
         (["a", "copy", "--on", "missing.yaml", "--box", "0", "1"], "choose one of them"),
         (["model.pt", "a"], "is a pickle"),
-        (["a", "other", "--slice", "slice.doc"], "drawn as .png"),
+        (["a", "other", "--slice", "slice.doc"], "--slice must end in .png"),
     ],
 )
 def test_bad_input_is_one_sentence_and_code_2(capsys, monkeypatch, files, tmp_path, words, sentence):
@@ -181,9 +181,9 @@ BOMB = (
     ("text", "sentence"),
     [
         ("a: 1", "must have normals and offsets, or low and high"),
-        ("normals: [[1, 0]]\noffsets: [1]", "goes on for ever"),
+        ("normals: [[1, 0]]\noffsets: [1]", "unbounded"),
         ("normals: [[1, x]]\noffsets: [1]", "must have arrays of numbers"),
-        ("low: [0, 0]\nhigh: [-1, 1]", "no inside"),
+        ("low: [0, 0]\nhigh: [-1, 1]", "got 0 to -1 for input 0"),
         ("- 1", "must hold a table with normals and offsets"),
         (BOMB, "unfolds aliases into too many values"),
         ("normals: [[1, 0], [-1, 0], [0, 1], [0, -1]]\noffsets: [-2, 1, 1, 1]", "no inside"),

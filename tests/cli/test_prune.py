@@ -75,7 +75,7 @@ def test_points_are_looked_at(capsys, monkeypatch, file, tmp_path):
     ("words", "sentence"),
     [
         (["--member", "7"], "--member must be from 0 to 1"),
-        (["--box", "1", "-1"], "low end above its high end"),
+        (["--box", "1", "-1"], "a low above its high"),
         (["--tolerance", "3"], "from 0 to below 1"),
         (["--points", "nowhere.safetensors"], "there is no file"),
         (["--on-samples"], "needs points"),

@@ -153,7 +153,7 @@ def test_query_answers_as_a_table_as_json_and_as_csv(tutelage, results):
         (["store", "check", "0123", "--results", "{root}"], "there is no experiment '0123'"),
         (["store", "gc", "0123", "--results", "{root}"], "there is no experiment '0123'"),
         (["store", "export", "nowhere/x.tar", "--results", "{root}"], "cannot be written"),
-        (["store", "import", "nothing.tar", "--results", "{root}"], "nothing.tar cannot be taken in"),
+        (["store", "import", "nothing.tar", "--results", "{root}"], "nothing.tar cannot be imported"),
         (["query", "SELECT x FROM experiments", "--results", "{root}"], 'Referenced column "x" not found'),
         (["query", "DROP VIEW experiments", "--results", "{root}"], "a query must be one SELECT"),
         (["query", "SELECT 1", "--json", "--csv", "--results", "{root}"], "exclude each other: give one of them"),

@@ -22,9 +22,9 @@ def test_networks_come_back_in_double():
 def test_points_are_shared_or_a_members_own():
     assert points_for(in_double(net(members=4)), torch.ones(7, 2)).shape == (4, 7, 2)
     for wrong, words in (
-        (torch.ones(0, 2), "no points"),
+        (torch.ones(0, 2), "at least one row"),
         (torch.full((3, 2), torch.nan), "not finite"),
-        (torch.ones(3, 5), "wanted"),
+        (torch.ones(3, 5), r"shape \[N, 2\].*got \[3, 5\]"),
     ):
         with pytest.raises(tt.TutelageError, match=words):
             points_for(in_double(net()), wrong)

@@ -76,7 +76,7 @@ def test_devices_that_are_not_there_are_refused(monkeypatch):
     assert pick_device().type == "cpu"
     with pytest.raises(TutelageError, match="no CUDA device is available here"):
         pick_device("cuda")
-    with pytest.raises(TutelageError, match="there is no device 'gpu'"):
+    with pytest.raises(TutelageError, match="device must be auto, cpu or cuda, got 'gpu'"):
         pick_device("gpu")
 
 

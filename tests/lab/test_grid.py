@@ -106,11 +106,11 @@ def refusal(read, **changes):
         ({"grid": 3}, "'grid' must be a table of lists"),
         ({"zip": None}, "'zip' must be a table of lists"),
         ({"zip": {"seeds": [1, 2], "precision": ["float32"]}}, "one length, but 'seeds' has 2, 'precision' has 1"),
-        ({"grid": {"seeds": [1]}, "zip": {"seeds": [1]}}, "'seeds' stands in the grid and in the zip"),
+        ({"grid": {"seeds": [1]}, "zip": {"seeds": [1]}}, "'seeds' is in the grid and in the zip"),
         ({"grid": {"teacher": [{}], "teacher.bias": [1]}}, "'teacher.bias' and 'teacher' cannot both be varied"),
         (
             {"grid": {"student.width_factor": [1, 2, 1.0]}},
-            "experiments 1 and 3 are the same: student.width_factor = 1.0",
+            "experiments 1 and 3 have the same settings: student.width_factor = 1",
         ),
         (
             {"student": 3, "grid": {"student.width_factor": [1]}},

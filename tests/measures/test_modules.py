@@ -126,9 +126,9 @@ def test_a_loader_of_points_with_labels_is_read_like_its_points():
 @pytest.mark.parametrize(
     ("batches", "message"),
     [
-        (torch.zeros(6), r"batches has shape \[6\]: wanted inputs"),
+        (torch.zeros(6), r"batches must have shape .*, got \[6\]"),
         (iter(torch.zeros(4, 6)), r"batch 0 of batches has shape \[6\].*pass the tensor itself"),
-        ([{"x": torch.zeros(4, 6)}], "batch 0 of batches is of type dict"),
+        ([{"x": torch.zeros(4, 6)}], "batch 0 of batches must be a tensor .*, got dict"),
         (7, "must be a tensor or a loader"),
     ],
 )

@@ -146,7 +146,7 @@ def test_minibatch_cka_averages_the_estimates_of_the_batches():
 
 
 def test_estimates_without_bias_need_four_samples():
-    with pytest.raises(TutelageError, match="at least 4 samples, not 3"):
+    with pytest.raises(TutelageError, match="at least 4 samples, got 3"):
         similarity(layer(3), layer(3), by="debiased_cka")
     with pytest.raises(TutelageError, match="at least one batch"):
         minibatch_cka([])

@@ -99,7 +99,7 @@ def test_a_network_takes_a_function_and_computes_with_it(forget):
 
 def test_a_function_that_changes_the_shape_is_an_error(forget):
     name = named(lambda u: u.sum(-1))
-    with pytest.raises(TutelageError, match="act on each entry alone"):
+    with pytest.raises(TutelageError, match="must act entry by entry"):
         value_and_derivative(name, torch.ones(2, 3))
 
 

@@ -123,11 +123,11 @@ def test_what_cannot_be_built_is_refused():
         Architecture((1, 8, 8), (Dense(4), Conv(3)), 2)
     with pytest.raises(TutelageError, match="leave no pixels"):
         Architecture((1, 4, 4), (Conv(3, kernel=5, padding=0),), 2)
-    with pytest.raises(TutelageError, match="wanted \\(channels, height, width\\)"):
+    with pytest.raises(TutelageError, match="must be \\(channels, height, width\\)"):
         Architecture((8,), (Conv(3),), 2)
-    with pytest.raises(TutelageError, match="wanted \\[batch, 2, 9, 8\\]"):
+    with pytest.raises(TutelageError, match="must have shape \\[batch, 2, 9, 8\\]"):
         Layered(IMAGES, [0])(torch.zeros(3, 2, 8, 8))
-    with pytest.raises(TutelageError, match="stacked for 3 members"):
+    with pytest.raises(TutelageError, match=r"must have 1 members.*got 3"):
         Layered(IMAGES, [0])(torch.zeros(3, 1, 2, 9, 8))
     with pytest.raises(TutelageError, match="norm='before'"):
         folded(Layered(Architecture((2, 9, 8), IMAGES.hidden, 3, norm="after"), [0]))

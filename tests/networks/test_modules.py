@@ -132,8 +132,8 @@ def test_an_activation_torch_does_not_have_is_refused_by_name(random_network):
         (lambda: [nn.Linear(4, 5), nn.ReLU(), nn.BatchNorm1d(5), nn.Linear(5, 3)], "layer 2 is a BatchNorm1d"),
         (lambda: [nn.ReLU(), nn.Linear(4, 3)], "layer 0 is a ReLU"),
         (lambda: [nn.Linear(4, 5), nn.ReLU(), nn.ReLU(), nn.Linear(5, 3)], "layer 2 is a ReLU"),
-        (lambda: [nn.Linear(4, 5), nn.ReLU()], "ends in relu"),
-        (lambda: [nn.Linear(4, 5), nn.LeakyReLU(), nn.Dropout()], "ends in leaky"),
+        (lambda: [nn.Linear(4, 5), nn.ReLU()], "must be Linear, got relu"),
+        (lambda: [nn.Linear(4, 5), nn.LeakyReLU(), nn.Dropout()], "must be Linear, got leaky"),
         (
             lambda: [nn.Linear(4, 5), nn.ReLU(), nn.Linear(5, 5), nn.LeakyReLU(), nn.Linear(5, 3)],
             r"mixes activations \(leaky with slope 0.01, relu\)",
@@ -143,7 +143,7 @@ def test_an_activation_torch_does_not_have_is_refused_by_name(random_network):
             lambda: [nn.Linear(4, 5), nn.LeakyReLU(0.1), nn.Linear(5, 5), nn.LeakyReLU(0.2), nn.Linear(5, 3)],
             "mixes activations",
         ),
-        (lambda: [nn.Linear(4, 5), nn.ReLU(), nn.Linear(4, 3)], "layer 2 have shape"),
+        (lambda: [nn.Linear(4, 5), nn.ReLU(), nn.Linear(4, 3)], "layer 2 must have shape"),
         (lambda: [nn.Linear(4, 5), nn.BatchNorm1d(5, track_running_stats=False)], "running statistics"),
         (lambda: [nn.Dropout()], "no Linear"),
         (lambda: [], "no Linear"),
@@ -163,7 +163,7 @@ def test_a_flatten_that_changes_rows_is_refused(start):
 
 @pytest.mark.parametrize("module", [nn.Linear(4, 3), nn.ModuleList([nn.Linear(4, 3)]), [nn.Linear(4, 3)], None])
 def test_only_a_sequential_is_taken(module):
-    with pytest.raises(TutelageError, match=f"not {type(module).__name__}"):
+    with pytest.raises(TutelageError, match=f"got {type(module).__name__}"):
         from_module(module)
 
 

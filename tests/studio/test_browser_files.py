@@ -167,6 +167,28 @@ def test_results_are_browsed_filtered_and_exported(tab, results_studio, tmp_path
     assert "teacher units are recovered" in tab.page.locator(".story .words").inner_text()
 
 
+def test_measures_of_many_orders_of_magnitude_have_a_logarithmic_axis(tab, results_studio):
+    tab.studio = results_studio
+    tab.open("results")
+    tab.until("studio.results && studio.results.chosen.length === 24")
+    tab.eval(
+        "studio.results.columns.evaluate_loss = studio.results.columns.evaluate_loss.map((_, i) => 10 ** (-i / 4))"
+    )
+    parallel, scatter = "studio.page.views[0]", "studio.page.views[1]"
+    tab.eval(f"{parallel}.redraw(), {scatter}.redraw(), 1")
+    tab.until(f"{scatter}.scale.iy({scatter}.scale.top) > 1")
+    a, b, c = tab.eval(f"[1e-4, 1e-2, 1].map({scatter}.scale.y)")
+    assert a - b == pytest.approx(b - c)
+    assert tab.eval(f"{parallel}.at.map((a) => [a.name, a.log])") == [
+        ["evaluate_loss", True],
+        ["width_factor", False],
+        ["polarity", False],
+    ]
+    tab.eval("studio.results.filter({polarity: [0, 0]})")
+    facts = tab.page.locator("#view-facts dl").inner_text().split()
+    assert facts == ["members", "12", "of", "24", "experiments", "2", "polarity", "0", "to", "0"]
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("scene", SCENES)
 def test_no_serious_violation_of_accessibility(new_tab, studio, results_studio, scene, scheme):

@@ -72,7 +72,7 @@ def test_bad_settings_are_refused():
         classify(start, data.x, data.y, range(3), batch=5)
     with pytest.raises(TutelageError, match="no plain stack"):
         _ = start.network
-    with pytest.raises(TutelageError, match="at least 2 layers"):
+    with pytest.raises(TutelageError, match="layers must be at least 2, got 1"):
         small_uniform([0], 4, 6, 1)
     with pytest.raises(TutelageError, match="diverged"):
         classify(start, 1e8 * data.x, data.y, range(2), batch=5, learning_rate=1e30, epochs=3)

@@ -32,8 +32,9 @@ gpu = pytest.mark.skipif(
 ROUNDING = 1e-5
 """Relative error that is always allowed: products of split numbers are good to 21 bits or so, and what an optimiser
 remembers is a difference of such products."""
-TIMES = 5.0
-"""How many times the error of the stacked engine in float32 is allowed: products are summed in another order."""
+TIMES = 10.0
+"""How many times the error of the stacked engine in float32 is allowed: products are summed in another order, and two
+rounding errors of one size easily differ by an order of magnitude; a wrong formula differs by many."""
 
 GAUSSIAN = {"kind": "gaussian", "std": 0.3}
 SLOW = {"learning_rate": 0.003}

@@ -66,7 +66,7 @@ def test_a_module_that_does_not_fit_is_named():
         tt.train(nn.Linear(5, 2).double(), students(), gaussian(), steps=1)
     with pytest.raises(TutelageError, match=r"the teacher is torch\.float32"):
         tt.train(nn.Linear(4, 2), students(), gaussian(), steps=1)
-    with pytest.raises(TutelageError, match=r"made \[1\] of inputs"):
+    with pytest.raises(TutelageError, match=r"must return outputs \[1, C\].*got \[1\]"):
         tt.train(lambda x: x.sum(1), students(), gaussian(), steps=1)
 
 
@@ -95,7 +95,7 @@ def test_a_loader_of_classes_becomes_columns():
     assert tt.train(None, start, inputs, steps=10, loss="cross-entropy").students.outputs == 3
     with pytest.raises(TutelageError, match="must give batches x or"):
         from_loader([{"x": x}], seeds=SEEDS)
-    with pytest.raises(TutelageError, match="do not fit 40 points"):
+    with pytest.raises(TutelageError, match=r"must have shape \[40\] or \[40, C\].*got \[7\]"):
         from_tensors(x, y[:7], seeds=SEEDS)
 
 
@@ -149,7 +149,7 @@ def test_the_users_batches_are_trained_on():
     assert set(seen) == set(range(30))
     for a, b in zip(run.students.parameters, labelled.students.parameters, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-12, atol=1e-14)
-    with pytest.raises(TutelageError, match=r"batches\(0\) gave points of shape \[3, 4\]: wanted \[16, 4\]"):
+    with pytest.raises(TutelageError, match=r"batches\(0\) must return points of shape \[16, 4\].*got \[3, 4\]"):
         tt.train(teacher, start, inputs, steps=30, batches=lambda step: x[0, 0, :3])
 
 

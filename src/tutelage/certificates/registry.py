@@ -180,14 +180,14 @@ def certify(name: str, *about: Any, **options: Any) -> list[Certificate]:
     for option, value in options.items():
         if option not in theorem.options:
             known = ", ".join(theorem.options) or "none"
-            raise TutelageError(f"'{name}' has no option '{option}': it takes {known}")
+            raise TutelageError(f"unknown option '{option}' of the theorem '{name}' (known: {known})")
         _check_option(option, value, theorem.options[option])
     if not theorem.subject.accepts(*about):
-        raise TutelageError(f"'{name}' is checked on {theorem.subject.about}: pass that, not {_types(about)}")
+        raise TutelageError(f"the theorem '{name}' needs {theorem.subject.about}, got {_types(about)}")
     out: list[Certificate] = []
     for first, scene in theorem.subject.scenes(*about):
         if why := theorem.subject.unfit(theorem, scene):
-            raise TutelageError(f"'{name}' {why}")
+            raise TutelageError(f"the theorem '{name}' {why}")
         out += signed(theorem, scene, options, first)
     return out
 
@@ -210,7 +210,7 @@ def certify_all(*about: Any, **options: Any) -> dict[str, list[Certificate]]:
     fitting = [subject for subject in subjects().values() if subject.accepts(*about)]
     if not fitting:
         known = "; ".join(subject.about for subject in subjects().values())
-        raise TutelageError(f"no theorem is checked on {_types(about)}: pass one of {known}")
+        raise TutelageError(f"no theorem can be checked on {_types(about)}: pass one of {known}")
     known_options = {o: v for t in THEOREMS.values() if t.subject in fitting for o, v in t.options.items()}
     for option, value in options.items():
         if option not in known_options:

@@ -55,7 +55,7 @@ def check(
     that is printed; 3: not decided; 2: bad input; 70: an internal error.
     """
     if report is not None and report.suffix not in (".json", ".html"):
-        raise TutelageError(f"a certificate is written as .json or .html, not as {report.name}")
+        raise TutelageError(f"--report must end in .json or .html, got {report.name}")
     first, second = (read_any_network(p, quantised_activations=quantised) for p in (original, exported))
     points = None if data is None else read_points(data)
     with closing_shown(as_json) as tell:

@@ -168,7 +168,7 @@ def compare(
 def _draw(path: Path, first: Network, second: Network, domain: Domain | None, witness: Tensor | None) -> None:
     kind = path.suffix.removeprefix(".")
     if kind not in ("png", "pdf", "svg"):
-        raise TutelageError(f"a slice is drawn as .png, .pdf or .svg, not as {path.name}")
+        raise TutelageError(f"--slice must end in .png, .pdf or .svg, got {path.name}")
     write_atomically(path, _slice(kind, first, second, domain, witness))
 
 

@@ -78,7 +78,7 @@ def domains(asked: Asked, inputs: int, domain: Domain | None) -> list[tuple[str,
         raise TutelageError("--around gives a domain as --box, --on and --property do: choose one of them")
     centre = read_points(asked.around).double().flatten()
     if len(centre) != inputs:
-        raise TutelageError(f"{asked.around} has {len(centre)} numbers, and the networks have {inputs} inputs")
+        raise TutelageError(f"--around must have {inputs} numbers, one per input, got {len(centre)} in {asked.around}")
     radii = numbers(asked.radius, "--radius")
     if not all(0 <= r < math.inf for r in radii):
         raise TutelageError(f"--radius must be finite and at least 0, got {asked.radius}")
@@ -93,14 +93,19 @@ def from_property(
         raise TutelageError("--property gives a domain as --box and --on do: choose one of them")
     found = read_property(path)
     if len(found.low) != network.inputs:
-        raise TutelageError(f"{path} is about {len(found.low)} inputs, and the networks have {network.inputs}")
+        raise TutelageError(
+            f"{path} must declare {network.inputs} inputs, as many as the networks have, got {len(found.low)}"
+        )
     where = make_box(found.low, found.high, flat=True)
     if found.epsilon is None:
         return where, epsilon
     if epsilon is not None:
         raise TutelageError(f"{path} gives an epsilon as --epsilon does: leave one of them out")
     if max(found.epsilon) >= network.outputs:
-        raise TutelageError(f"{path} is about output {max(found.epsilon)}, and the networks have {network.outputs}")
+        raise TutelageError(
+            f"{path} must limit outputs from 0 to {network.outputs - 1}, those of the networks, got "
+            f"{max(found.epsilon)}"
+        )
     return where, ",".join(repr(found.epsilon.get(k, math.inf)) for k in range(network.outputs))
 
 

@@ -184,7 +184,7 @@ def _asked(module: nn.Module, x: Tensor, whose: str) -> Tensor:
     finally:
         module.train(was)
     if out.ndim != 2:
-        raise TutelageError(f"the {whose} gives outputs of shape {list(out.shape)}: wanted one row of logits a sample")
+        raise TutelageError(f"the {whose} must return one row of logits per sample, got shape {list(out.shape)}")
     if not out.isfinite().all():
         raise TutelageError(f"the {whose} gives outputs that are not finite: it cannot be distilled")
     return out

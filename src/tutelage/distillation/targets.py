@@ -38,9 +38,9 @@ class Softening:
 
     def __post_init__(self) -> None:
         if not self.temperature > 0:
-            raise TutelageError(f"a temperature is above 0, not {self.temperature:g}")
+            raise TutelageError(f"temperature must be above 0, got {self.temperature:g}")
         if not 0 <= self.hard_share <= 1:
-            raise TutelageError(f"the share of hard labels lies in 0 .. 1, not at {self.hard_share:g}")
+            raise TutelageError(f"hard_share must lie between 0 and 1, got {self.hard_share:g}")
 
 
 def log_probabilities(logits: Tensor, temperature: float = 1.0) -> Tensor:
@@ -69,7 +69,7 @@ def distillation_loss(
     if targets is None and how.hard_share < 1:
         raise TutelageError("there are no soft targets: give a teacher, or hard_share=1")
     if labels is None and how.hard_share > 0:
-        raise TutelageError(f"{how.hard_share:g} of the loss is asked of labels, and there are none: give labels")
+        raise TutelageError(f"hard_share={how.hard_share:g} needs labels, but none were given")
     total = student.new_zeros(student.shape[:-1])
     if targets is not None and how.hard_share < 1:
         weight = (1 - how.hard_share) * (how.temperature**2 if how.scaled else 1.0)

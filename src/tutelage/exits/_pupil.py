@@ -10,10 +10,9 @@ import copy
 import torch
 from torch import Tensor
 
-from tutelage.errors import TutelageError
 from tutelage.exits._batches import Batches
 from tutelage.exits.multi_exit import MultiExit
-from tutelage.exits.objective import classification, confidence, distillation, teacher_shares
+from tutelage.exits.objective import teacher_shares, training_goal
 from tutelage.exits.settings import ExitObjective
 from tutelage.training.settings import Training, set_rate
 
@@ -32,9 +31,7 @@ class Pupil:
     def __init__(
         self, model: MultiExit, batches: Batches, settings: Training, objective: ExitObjective, sets: tuple
     ) -> None:
-        device, own = batches.order.device, next(model.parameters()).device
-        if device != own:
-            raise TutelageError(f"the samples are on {device} and the network on {own}: move one to the other")
+        device = batches.order.device
         self.batches, self.settings = batches, settings
         self.annealing, self.power = objective.annealing, objective.power
         self.steps = (settings.epochs or 0) * batches.steps
@@ -97,11 +94,9 @@ class Pupil:
         with torch.autocast(x.device.type, torch.bfloat16, enabled=self.settings.mixed_precision, cache_enabled=False):
             z = torch.stack(self.model(x))
         z = z.to(x.dtype)
-        loss, adjusted, raw = classification(z, y), z.new_zeros(()), z.new_zeros(())
-        if self.teachers is not None:
-            each = distillation(z, self.teachers, self.temperature, self.power)
-            loss = loss + (each.mean() if self.batches.shares is None else (self.batches.shares * each).sum())
-            adjusted, raw = (confidence(z, self.teachers, t) for t in (self.temperature, 1.0))
+        loss, adjusted, raw = training_goal(
+            z, y, self.teachers, self.temperature, self.power, self.batches.shares
+        )  # fmt: skip
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
         self.optimiser.step()
@@ -119,6 +114,7 @@ class Pupil:
         torch.backends.cudnn.benchmark = was or self.steps >= _SEARCH
         try:
             for _ in range(_WARM):
+                self.done.zero_()
                 self._step()
                 self.place.zero_()
             torch.cuda.synchronize(self.seen.device)

@@ -42,15 +42,13 @@ def teacher_sets(exits: int, teachers: Teachers = "last") -> tuple[tuple[int, ..
     if teachers == "later":
         return tuple(tuple(range(m + 1, exits + 1)) for m in numbers)
     if isinstance(teachers, str):
-        raise TutelageError(f"teachers are 'none', 'last', 'later' or a list for each exit, not '{teachers}'")
+        raise TutelageError(f"teachers must be 'none', 'last', 'later' or a list for each exit, got '{teachers}'")
     if len(teachers) != exits:
-        raise TutelageError(
-            f"teachers of {len(teachers)} exits were given, and there are {exits}: give a list for each"
-        )
+        raise TutelageError(f"teachers must have a list for each of {exits} exits, got {len(teachers)}")
     for m, own in enumerate(teachers, 1):
         if not set(own) <= set(numbers) - {m} or len(set(own)) != len(own):
             raise TutelageError(
-                f"the teachers of exit {m} are {list(own)}: wanted other exits of 1 .. {exits}, each once"
+                f"the teachers of exit {m} must be other exits from 1 to {exits}, each once, got {list(own)}"
             )
     return tuple(tuple(own) for own in teachers)
 
@@ -76,11 +74,10 @@ class Annealing:
 
     def __post_init__(self) -> None:
         if not self.temperature > 0:
-            raise TutelageError(f"a temperature is above 0, not {self.temperature:g}")
+            raise TutelageError(f"temperature must be above 0, got {self.temperature:g}")
         if not 0 < self.limit <= 1 or not self.factor >= 1:
             raise TutelageError(
-                f"the limit of confidence lies in 0 .. 1 and the factor is at least 1, not {self.limit:g} and "
-                f"{self.factor:g}"
+                f"limit must lie between 0 and 1 and factor must be at least 1, got {self.limit:g} and {self.factor:g}"
             )
 
     def after(self, confidence: float) -> "Annealing":
@@ -196,3 +193,23 @@ def confidence(z: Tensor, shares: Tensor, temperature: float | Tensor) -> Tensor
     teaching = (shares.sum(0) > 0).to(z)
     p = log_probabilities(z.detach() / temperature).exp()
     return (torch.einsum("t,tnc->nc", teaching, p) / teaching.sum()).amax(-1).mean()
+
+
+def training_goal(
+    z: Tensor,
+    labels: Tensor,
+    shares: Tensor | None,
+    temperature: Tensor,
+    power: float,
+    weights: Tensor | None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """What a step descends, and the teachers' confidence at the temperature and without it: three of [].
+
+    shares: of the teachers [M, M], None where nobody teaches; weights: of each sample in l_dist, None for equal ones.
+    """
+    loss, adjusted, raw = classification(z, labels), z.new_zeros(()), z.new_zeros(())
+    if shares is not None:
+        each = distillation(z, shares, temperature, power)
+        loss = loss + (each.mean() if weights is None else (weights * each).sum())
+        adjusted, raw = (confidence(z, shares, t) for t in (temperature, 1.0))
+    return loss, adjusted, raw

@@ -18,6 +18,7 @@ from tutelage.exits.inference import exit_accuracy
 from tutelage.exits.multi_exit import MultiExit
 from tutelage.exits.objective import check_labels, teacher_sets
 from tutelage.exits.settings import PAPER_SGD, SUPPORTED, ExitObjective
+from tutelage.exits.stacked.pupils import Pupils, Seat, can_stack
 from tutelage.printing import printed
 from tutelage.training.settings import Training
 
@@ -246,6 +247,7 @@ def _together(
 ) -> list[TrainedExits]:
     """after: called with the number of epochs done, and all courses; keep: as in :func:`_kept`."""
     courses = [_Course(task, augment) for task in tasks]
+    _seat(courses)
     ends = [round(tasks[0].epochs * part / _PARTS) for part in range(_PARTS + 1)]
     for part, (begin, end) in enumerate(pairwise(ends)):
 
@@ -259,6 +261,27 @@ def _together(
             for course, state in zip(courses, keep(part, learn), strict=True):
                 course.restore(state, end)
     return [course.result() for course in courses]
+
+
+def _seat(courses: list["_Course"]) -> None:
+    """Give every course its pupil; those that can be stacked, and differ in data and seed alone, share theirs."""
+    alike: dict[tuple, list[_Course]] = {}
+    for number, course in enumerate(courses):
+        task, own = course.task, course.batches
+        stacked = can_stack(task.model, task.x, task.settings, task.epochs * course.steps)
+        widths = tuple(tuple(p.shape) for p in task.model.parameters()), tuple(task.x.shape[1:])
+        sizes = own.size, own.extra, len(own.labelled), len(own.unlabelled)
+        key = (task.settings, task.objective, course.sets, widths, sizes) if stacked else (number,)
+        alike.setdefault(key, []).append(course)
+    for key, group in alike.items():
+        task = group[0].task
+        if len(key) == 1:
+            group[0].pupil = Pupil(task.model, group[0].batches, task.settings, task.objective, group[0].sets)
+            continue
+        models = [course.task.model for course in group]
+        shared = Pupils(models, group[0].batches, task.x.shape[1:], task.settings, task.objective, group[0].sets)
+        for member, course in enumerate(group):
+            course.pupil = Seat(shared, member, course.task.model)
 
 
 def _advance(courses: list["_Course"], begin: int, end: int, after: Callable[[int, list["_Course"]], None]) -> None:
@@ -288,26 +311,29 @@ class _Course:
         self.rates = list(task.settings.rates(task.epochs * self.steps, self.steps))
         self.done = 0
         self.moves = draws.keys([task.seed], "exits-augmentation", task.x.device)
-        self.pupil = Pupil(task.model, self.batches, task.settings, task.objective, self.sets)
         self._check()
+        self.pupil: Pupil | Seat
         self.losses: list[float] = []
         self.best: tuple[float, int, dict[str, Tensor]] | None = None
 
     def _check(self) -> None:
         """Reject samples that are not finite or do not fit the network, and labels that are no classes of it."""
-        x, model = self.task.x, self.pupil.model
+        x, model = self.task.x, self.task.model
+        device, own = self.batches.order.device, next(model.parameters()).device
+        if device != own:
+            raise TutelageError(f"the samples are on {device} and the network on {own}: move one to the other")
         if isinstance(x, Tensor) and not x.isfinite().all():
             raise TutelageError("some samples are not finite: leave them out")
-        with self.pupil.at_work(), torch.no_grad():
-            try:
+        was = model.training
+        try:
+            with torch.no_grad():
                 outputs = model.eval()(x[:1])[0].shape[1]
-            except RuntimeError as error:
-                said = str(error).splitlines()[0]
-                raise TutelageError(
-                    f"the network does not take samples of shape {list(x.shape[1:])} ({said})"
-                ) from None
+        except RuntimeError as error:
+            said = str(error).splitlines()[0]
+            raise TutelageError(f"the network does not take samples of shape {list(x.shape[1:])} ({said})") from None
+        finally:
+            model.train(was)
         check_labels(self.task.y, outputs)
-        model.train()
 
     @property
     def ahead(self) -> int:

@@ -89,13 +89,13 @@ def points_for(network: Network | SparseNetwork, points: Tensor) -> Tensor:
     if not isinstance(points, Tensor):
         raise TutelageError(f"points must be a torch tensor [N, {network.inputs}], got {type(points).__name__}")
     if not points.numel():
-        raise TutelageError(f"there are no points to look at: give at least one row of {network.inputs} numbers")
+        raise TutelageError(f"points must have at least one row of {network.inputs} numbers, got none")
     if not points.isfinite().all():
         raise TutelageError("some points are not finite: leave them out")
     points = points.detach().to("cpu", torch.float64)
     if isinstance(network, SparseNetwork):
         if points.ndim != 2 or points.shape[1] != network.inputs:
-            raise TutelageError(f"points have shape {list(points.shape)}: wanted [N, {network.inputs}]")
+            raise TutelageError(f"points must have shape [N, {network.inputs}], got {list(points.shape)}")
         return points.unsqueeze(0)
     return stacked_points(network, points)
 
@@ -108,7 +108,7 @@ def same_function_space(first: Network, second: Network) -> None:
         ("members", first.members, second.members),
     ):
         if a != b:
-            raise TutelageError(f"the networks have {a} and {b} {what}: give two with as many of them")
+            raise TutelageError(f"the networks have {a} and {b} {what}: give two networks with the same number")
 
 
 def bias(network: Network, layer: int) -> Tensor:

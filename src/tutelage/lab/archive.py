@@ -75,7 +75,9 @@ def import_results(root: Path, file: Path) -> Imported:
             _check(file, staging / name)
         new = {name for name in names if _landed(staging / name, store.root / name)}
     except OSError as error:
-        raise TutelageError(f"{file} cannot be taken in ({error.strerror}): see that both places can be used") from None
+        raise TutelageError(
+            f"{file} cannot be imported ({error.strerror}): check that both paths exist and are writable"
+        ) from None
     finally:
         shutil.rmtree(staging, ignore_errors=True)
     return Imported([name for name in names if name in new], [name for name in names if name not in new])
@@ -139,14 +141,14 @@ def _extract(file: Path, staging: Path) -> list[str]:
                 place = _MEMBER.fullmatch(entry.name)
                 if place is None or entry.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or entry.issparse():
                     raise TutelageError(
-                        f"{file} holds '{entry.name[:80]}', which is no file of an experiment: nothing was taken in"
+                        f"{file} holds '{entry.name[:80]}', which is not a file of an experiment: nothing was imported"
                     )
                 folder = staging / place[1]
                 folder.mkdir(exist_ok=True)
                 names[place[1]] = None
                 _write(tar, entry, folder / place[2], file)
     except (tarfile.TarError, EOFError, OverflowError) as error:
-        raise TutelageError(f"{file} is not a whole tar file ({error}): export it again") from None
+        raise TutelageError(f"{file} is not a complete tar file ({error}): export it again") from None
     if not names:
         raise TutelageError(f"{file} holds no experiments")
     return list(names)
@@ -161,7 +163,7 @@ def _write(tar: tarfile.TarFile, entry: tarfile.TarInfo, target: Path, file: Pat
             out.flush()
             os.fsync(out.fileno())
     except FileExistsError:
-        raise TutelageError(f"{file} holds '{entry.name}' twice: nothing was taken in") from None
+        raise TutelageError(f"{file} holds '{entry.name}' twice: nothing was imported") from None
 
 
 def _check(file: Path, folder: Path) -> None:
@@ -172,5 +174,5 @@ def _check(file: Path, folder: Path) -> None:
             raise Damage(folder, name, "is not in the manifest")
     except Damage as found:
         raise TutelageError(
-            f"{file} holds the damaged experiment {folder.name} ({found.file} {found.what}): nothing was taken in"
+            f"{file} holds the damaged experiment {folder.name} ({found.file} {found.what}): nothing was imported"
         ) from None

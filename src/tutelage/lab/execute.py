@@ -30,7 +30,7 @@ def pick_device(name: str = "auto") -> torch.device:
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     if name not in ("cpu", "cuda"):
-        raise TutelageError(f"there is no device '{name}': choose auto, cpu or cuda")
+        raise TutelageError(f"device must be auto, cpu or cuda, got '{name}'")
     if name == "cuda" and not torch.cuda.is_available():
         raise TutelageError("no CUDA device is available here: use --device cpu")
     return torch.device(name)

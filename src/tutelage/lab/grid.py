@@ -134,9 +134,11 @@ def _refuse_clashes(names: Sequence[str]) -> None:
     for i, name in enumerate(names):
         for other in names[:i]:
             if name == other:
-                raise TutelageError(f"'{name}' stands in the grid and in the zip: leave it in one of them")
+                raise TutelageError(f"'{name}' is in the grid and in the zip: remove it from one of them")
             if f"{name}.".startswith(f"{other}.") or f"{other}.".startswith(f"{name}."):
-                raise TutelageError(f"'{name}' and '{other}' cannot both be varied: one holds the other")
+                raise TutelageError(
+                    f"'{name}' and '{other}' cannot both be varied, since one contains the other: remove one of them"
+                )
 
 
 def _changes(grid: dict[str, list[Any]], rows: dict[str, list[Any]]) -> Iterator[dict[str, Any]]:
@@ -175,8 +177,8 @@ def _refuse_repeats(experiments: Sequence[TeacherStudent], changes: Sequence[dic
         first = seen.setdefault(experiment.hash, place)
         if first != place:
             raise TutelageError(
-                f"experiments {first + 1} and {place + 1} are the same: {_shown(changes[place])} "
-                f"and {_shown(changes[first])} say one thing, leave one of them out"
+                f"experiments {first + 1} and {place + 1} have the same settings: {_shown(changes[first])} and "
+                f"{_shown(changes[place])} mean the same, remove one of them"
             )
 
 

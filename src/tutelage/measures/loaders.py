@@ -17,7 +17,7 @@ def points_of(batches: Tensor | Iterable[Any], name: str = "batches") -> Iterato
     """
     if isinstance(batches, Tensor):
         if batches.ndim < 2:
-            raise TutelageError(f"{name} has shape {list(batches.shape)}: wanted inputs [N, ...], one row per sample")
+            raise TutelageError(f"{name} must have shape [N, ...], one row per sample, got {list(batches.shape)}")
         yield batches
         return
     if not isinstance(batches, Iterable) or isinstance(batches, str | bytes | dict):
@@ -25,9 +25,7 @@ def points_of(batches: Tensor | Iterable[Any], name: str = "batches") -> Iterato
     for place, batch in enumerate(batches):
         x = batch[0] if isinstance(batch, tuple | list) and batch else batch
         if not isinstance(x, Tensor):
-            raise TutelageError(
-                f"batch {place} of {name} is of type {type(x).__name__}: wanted a tensor x, or a tuple (x, y)"
-            )
+            raise TutelageError(f"batch {place} of {name} must be a tensor x or a tuple (x, y), got {type(x).__name__}")
         if x.ndim < 2:
             raise TutelageError(
                 f"batch {place} of {name} has shape {list(x.shape)}: wanted inputs [N, ...], one row per sample; for a "

@@ -199,7 +199,7 @@ def _units(name: str, x: Tensor) -> Tensor:
     """[N, units], or feature maps [N, channels, ...] with every place a sample: -> [1, samples, units]."""
     if x.ndim < 2 or not x.is_floating_point():
         raise TutelageError(
-            f"the layer '{name}' gives {x.dtype} {list(x.shape)}: wanted [samples, units] or feature maps"
+            f"the layer '{name}' must give real numbers [samples, units] or feature maps, got {x.dtype} {list(x.shape)}"
         )
     return x.flatten(2).transpose(1, 2).reshape(1, -1, x.shape[1]) if x.ndim > 2 else x.unsqueeze(0)
 

@@ -170,5 +170,5 @@ def _diagonal(c: Tensor) -> Tensor:
 
 def _stacked(x: Tensor) -> Tensor:
     if x.ndim not in (2, 3):
-        raise TutelageError(f"activations have shape {list(x.shape)}: wanted [S, N, units] or [N, units]")
+        raise TutelageError(f"activations must have shape [N, units] or [S, N, units], got {list(x.shape)}")
     return x if x.ndim == 3 else x.unsqueeze(0)

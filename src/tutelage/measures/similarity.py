@@ -116,7 +116,7 @@ def cca(moments: SecondMoments) -> Tensor:
 def svcca(moments: SecondMoments, keep: float = KEPT) -> Tensor:
     """CCA after each layer is reduced to the fewest principal directions that keep a share of variance (Raghu 2017)."""
     if not 0 < keep <= 1:
-        raise TutelageError(f"SVCCA keeps a share of the variance in (0, 1], not {keep}")
+        raise TutelageError(f"keep must be above 0 and at most 1, a share of the variance, got {keep}")
     return _mean_correlation(moments, _whitening(moments.xx, keep), _whitening(moments.yy, keep))
 
 
@@ -187,7 +187,7 @@ def _unbiased(moments: SecondMoments) -> Tensor:
     """N (N - 3) times the unbiased estimates of HSIC of x with x, y with y and x with y: [S, 3]."""
     n = moments.count
     if n < 4:
-        raise TutelageError(f"estimates without bias need at least 4 samples, not {n}")
+        raise TutelageError(f"unbiased estimates need at least 4 samples, got {n}")
     plain = torch.stack([_norm(c) ** 2 for c in (moments.xx, moments.yy, moments.xy)], dim=1)
     x, y = _trace(moments.xx), _trace(moments.yy)
     return plain - torch.stack([x * x, y * y, x * y], dim=1) * (n / (n - 2) * moments.lengths - 1 / ((n - 1) * (n - 2)))
@@ -251,7 +251,7 @@ def _refuse_few_samples(moments: SecondMoments, x: Tensor, y: Tensor) -> None:
     if moments.count <= needed:
         raise TutelageError(
             f"canonical correlations of layers with {needed} directions together need more than {needed} samples, "
-            f"not {moments.count}: give more samples, or compare by cka or procrustes"
+            f"got {moments.count}: give more samples, or compare by cka or procrustes"
         )
 
 

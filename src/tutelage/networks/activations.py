@@ -217,7 +217,7 @@ def _check(function: object) -> None:
     if not callable(function) or isinstance(function, type):
         what = "the class" if isinstance(function, type) else "a value of type"
         kind = function.__name__ if isinstance(function, type) else type(function).__name__
-        raise TutelageError(f"an activation is a name or a function of a tensor, not {what} {kind}")
+        raise TutelageError(f"an activation must be a name or a function of a tensor, got {what} {kind}")
 
 
 def _name_of(function: Callable[[Tensor], Tensor]) -> str:
@@ -239,7 +239,8 @@ def _register(name: str, function: Callable[[Tensor], Tensor]) -> None:
             f = function(leaf)
             if f.shape != u.shape:
                 raise TutelageError(
-                    f"the activation '{name}' made shape {list(f.shape)} of {list(u.shape)}: act on each entry alone"
+                    f"the activation '{name}' must act entry by entry and keep the shape {list(u.shape)}, got "
+                    f"{list(f.shape)}"
                 )
             (derivative,) = torch.autograd.grad(f.sum(), leaf) if f.requires_grad else (torch.zeros_like(u),)
         return f.detach(), derivative

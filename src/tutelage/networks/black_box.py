@@ -76,8 +76,8 @@ class BlackBox:
         if not isinstance(got, Tensor) or got.shape != (len(rows), self.outputs):
             shape = list(got.shape) if isinstance(got, Tensor) else type(got).__name__
             raise TutelageError(
-                f"the teacher made {shape} of inputs [{len(rows)}, {self.inputs}]: wanted outputs "
-                f"[{len(rows)}, {self.outputs}]"
+                f"the teacher must return outputs [{len(rows)}, {self.outputs}] for inputs "
+                f"[{len(rows)}, {self.inputs}], got {shape}"
             )
         return got.to(points.dtype).view(*points.shape[:2], self.outputs)
 
@@ -99,7 +99,7 @@ def black_box(function: Callable[[Tensor], Tensor], points: Tensor) -> BlackBox:
             ) from None
     if not isinstance(outputs, Tensor) or outputs.ndim != 2 or len(outputs) != 1:
         shape = list(outputs.shape) if isinstance(outputs, Tensor) else type(outputs).__name__
-        raise TutelageError(f"the teacher made {shape} of inputs [1, {points.shape[-1]}]: wanted outputs [1, C]")
+        raise TutelageError(f"the teacher must return outputs [1, C] for inputs [1, {points.shape[-1]}], got {shape}")
     return BlackBox(function, points.shape[-1], outputs.shape[1], points.shape[0], points.dtype, points.device)
 
 

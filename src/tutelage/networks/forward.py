@@ -153,14 +153,18 @@ def stacked_points(network: Network | BlackBox, points: Tensor) -> Tensor:
     """Points as [S, N, d] for this network; an error when the shapes or precisions do not fit."""
     if points.ndim not in (2, 3) or points.shape[-1] != network.inputs:
         raise TutelageError(
-            f"points have shape {list(points.shape)}: wanted [.., N, {network.inputs}] for this network"
+            f"points must have shape [N, {network.inputs}] or [{network.members}, N, {network.inputs}] for this "
+            f"network, got {list(points.shape)}"
         )
     if points.ndim == 2:
         points = points.unsqueeze(0)
     if points.dtype != network.dtype:
         raise TutelageError(
-            f"points are {points.dtype} and the network is {network.dtype}: convert one with .to(dtype=...)"
+            f"points must be {network.dtype} as the network is, got {points.dtype}: convert one with .to(dtype=...)"
         )
     if points.shape[0] not in (1, network.members):
-        raise TutelageError(f"points are stacked for {points.shape[0]} members and the network has {network.members}")
+        raise TutelageError(
+            f"points [members, N, d] must have {network.members} members, as the network has, or 1, got "
+            f"{points.shape[0]}"
+        )
     return points.expand(network.members, -1, -1)

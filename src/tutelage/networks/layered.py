@@ -64,7 +64,8 @@ class Architecture:
             raise TutelageError("a convolution above a dense layer has no pixels to work on: put convolutions first")
         if len(self.inputs) not in (1, 3) or (any(kinds) and len(self.inputs) != 3):
             raise TutelageError(
-                f"inputs of shape {list(self.inputs)}: wanted (channels, height, width), or (features,)"
+                "inputs must be (channels, height, width), or (features,) without convolutions, got "
+                f"{tuple(self.inputs)}"
             )
         if min((*self.inputs, self.outputs, *(_width(layer) for layer in self.hidden))) < 1:
             raise TutelageError("every layer needs at least one unit")
@@ -90,7 +91,9 @@ class Architecture:
     def with_widths(self, widths: Sequence[int]) -> "Architecture":
         """The same layers with other widths."""
         if len(widths) != len(self.hidden):
-            raise TutelageError(f"{len(widths)} widths were given for {len(self.hidden)} hidden layers")
+            raise TutelageError(
+                f"widths must have one entry for each of {len(self.hidden)} hidden layers, got {len(widths)}"
+            )
         hidden = tuple(
             Conv(w, layer.kernel, layer.stride, layer.padding) if isinstance(layer, Conv) else Dense(w)
             for layer, w in zip(self.hidden, widths, strict=True)
@@ -194,11 +197,11 @@ class Layered(nn.Module):
     def _stacked(self, x: Tensor) -> Tensor:
         wanted = self.architecture.inputs
         if tuple(x.shape[-len(wanted) :]) != wanted or x.ndim not in (len(wanted) + 1, len(wanted) + 2):
-            raise TutelageError(f"inputs have shape {list(x.shape)}: wanted [batch, {', '.join(map(str, wanted))}]")
+            raise TutelageError(f"inputs must have shape [batch, {', '.join(map(str, wanted))}], got {list(x.shape)}")
         if x.ndim == len(wanted) + 1:
             return x.unsqueeze(0).expand(self.members, *x.shape)
         if x.shape[0] != self.members:
-            raise TutelageError(f"inputs are stacked for {x.shape[0]} members and there are {self.members}")
+            raise TutelageError(f"inputs must have {self.members} members, as the network has, got {x.shape[0]}")
         return x
 
 

@@ -108,7 +108,9 @@ def _activation(network: Network) -> nn.Module:
 def _read(module: nn.Sequential) -> tuple[list[tuple[Tensor, Tensor]], str, float]:
     """Layers as (W [in, out], b [out]), the hidden activation and its slope."""
     if not isinstance(module, nn.Sequential):
-        raise TutelageError(f"from_module takes a torch.nn.Sequential, not {type(module).__name__}")
+        raise TutelageError(
+            f"from_module needs a torch.nn.Sequential, got {type(module).__name__}: use to_network for other modules"
+        )
     _check_plain(module, "the module")
     layers: list[tuple[Tensor, Tensor]] = []
     hidden: list[tuple[str, float]] = []  # what stands after each Linear but the last
@@ -138,7 +140,9 @@ def _read(module: nn.Sequential) -> tuple[list[tuple[Tensor, Tensor]], str, floa
     if not layers:
         raise TutelageError("the module has no Linear layer")
     if len(hidden) == len(layers):
-        raise TutelageError(f"the module ends in {hidden[-1][0]}: the top layer of a network here has no activation")
+        raise TutelageError(
+            f"the last layer of the module must be Linear, got {hidden[-1][0]}: remove the activation at the end"
+        )
     if len(set(hidden)) > 1:
         names = ", ".join(
             sorted({f"{name} with slope {slope:g}" if name == "leaky" else name for name, slope in hidden})

@@ -161,22 +161,24 @@ def _check(network: Network) -> None:
     if network.activation not in ACTIVATIONS:
         raise TutelageError(f"unknown activation '{network.activation}': choose one of {', '.join(ACTIVATIONS)}")
     if not 0 <= network.slope < 1:
-        raise TutelageError(f"a leaky slope lies in [0, 1), not at {network.slope}")
+        raise TutelageError(f"slope must be at least 0 and below 1, got {network.slope}")
     if not network.weights:
         raise TutelageError("a network needs at least one layer of weights")
     if network.weights[0].ndim != 3:
         shape = list(network.weights[0].shape)
-        raise TutelageError(f"the weights of layer 1 have shape {shape}: wanted [members, in, out]")
+        raise TutelageError(f"the weights of layer 1 must have shape [members, in, out], got {shape}")
     members, width = network.weights[0].shape[:2]
     for layer, w in enumerate(network.weights, start=1):
         if w.ndim != 3 or w.shape[0] != members or w.shape[1] != width:
             raise TutelageError(
-                f"the weights of layer {layer} have shape {list(w.shape)}: wanted [{members}, {width}, out]"
+                f"the weights of layer {layer} must have shape [{members}, {width}, out], got {list(w.shape)}"
             )
         width = w.shape[2]
     if len({(a.dtype, a.device) for a in network.parameters}) > 1:
         met = ", ".join(sorted({f"{a.dtype} on {a.device}" for a in network.parameters}))
-        raise TutelageError(f"the arrays of a network must be of one precision on one device, not {met}")
+        raise TutelageError(
+            f"the arrays of a network must have one precision on one device, got {met}: convert them with .to(...)"
+        )
     if network.dtype not in PRECISIONS:
         kinds = ", ".join(str(kind).removeprefix("torch.") for kind in PRECISIONS)
         raise TutelageError(
@@ -186,10 +188,10 @@ def _check(network: Network) -> None:
         return
     if len(network.biases) != len(network.weights):
         raise TutelageError(
-            f"{len(network.weights)} layers of weights came with {len(network.biases)} biases: give one per layer"
+            f"biases must have one array for each of {len(network.weights)} layers, got {len(network.biases)}"
         )
     for layer, (w, b) in enumerate(zip(network.weights, network.biases, strict=True), start=1):
         if b.shape != (members, w.shape[2]):
             raise TutelageError(
-                f"the bias of layer {layer} has shape {list(b.shape)}: wanted [{members}, {w.shape[2]}]"
+                f"the bias of layer {layer} must have shape [{members}, {w.shape[2]}], got {list(b.shape)}"
             )

@@ -16,7 +16,11 @@ def _still(name: str, title: str, about: str) -> dict[str, Any]:
 COMPARE = _still(
     "compare", "Compare", "Drop two network files: are they the same function, and if not, where do they differ?"
 )
-RESULTS = _still("results", "Results", "Browse the members of a folder of results; brush an axis to filter.")
+RESULTS = _still(
+    "results",
+    "Results",
+    "All members of a folder of results: keep a range of an axis, compare two measures, read a student's story.",
+)
 
 
 def described(results: Path | None) -> list[dict[str, Any]]:

@@ -63,7 +63,7 @@ def small_uniform(
     3.4.1.
     """
     if layers < 2:
-        raise TutelageError(f"a network to train here has at least 2 layers, not {layers}")
+        raise TutelageError(f"layers must be at least 2, got {layers}")
     widths = [inputs, *[hidden] * (layers - 1), 1]
     weights = []
     for layer, (a, b) in enumerate(pairwise(widths), start=1):
@@ -95,11 +95,11 @@ def classify(
     members, n = y.shape
     if x.shape[:2] != y.shape or members != start.members or len(seeds) != members:
         raise TutelageError(
-            f"{start.members} networks came with points {list(x.shape)}, labels {list(y.shape)} and {len(seeds)} "
-            "seeds: wanted [S, n, d], [S, n] and S of them"
+            f"points, labels and seeds must be [S, n, d], [S, n] and S numbers for S = {start.members} networks, got "
+            f"{list(x.shape)}, {list(y.shape)} and {len(seeds)}"
         )
     if not (y.abs() == 1).all():
-        raise TutelageError("labels are +1 and -1: recode them")
+        raise TutelageError("labels must be +1 or -1: recode them")
     epochs, batch, rate = settings.epochs, settings.batch_size(n), settings.rate
     weights = tuple(np.array(w.mT.numpy(), np.float32, order="C") for w in start.weights)  # [S, out, in]
     points, labels = (np.ascontiguousarray(v.numpy(), np.float32) for v in (x, y))

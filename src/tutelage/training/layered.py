@@ -84,7 +84,9 @@ def member_losses(outputs: Tensor, wanted: Tensor, loss: Loss) -> Tensor:
         return (outputs - wanted).square().sum(-1).mean(1) / 2
     if loss == "binary-cross-entropy":
         if outputs.shape[-1] != 1 or wanted.ndim != 2:
-            raise TutelageError(f"binary cross-entropy needs one output and classes, not {outputs.shape[-1]} outputs")
+            raise TutelageError(
+                f"binary cross-entropy needs one output and classes as labels, got {outputs.shape[-1]} outputs"
+            )
         margin = (2 * wanted - 1) * outputs.squeeze(-1)
         return functional.softplus(-margin).mean(1)
     if wanted.ndim == 2:

@@ -99,8 +99,8 @@ def _point_seeds(inputs: Inputs) -> tuple[int, ...]:
 def _check(students: Network, teacher: Network | BlackBox, inputs: Inputs) -> None:
     if (students.inputs, students.outputs) != (teacher.inputs, teacher.outputs):
         raise TutelageError(
-            f"students map {students.inputs} inputs to {students.outputs} outputs and the teacher {teacher.inputs} to "
-            f"{teacher.outputs}: give both the same"
+            f"the students have {students.inputs} inputs and {students.outputs} outputs, but the teacher has "
+            f"{teacher.inputs} and {teacher.outputs}: build the students for this teacher"
         )
     if not len(inputs.seeds) == teacher.members == students.members:
         raise TutelageError(

@@ -227,8 +227,8 @@ class Task:
         x, y = (made, None) if isinstance(made, Tensor) else made
         if x.shape[-2:] != (self.batch, self.points.shape[2]) or x.ndim not in (2, 3):
             raise TutelageError(
-                f"batches({step}) gave points of shape {list(x.shape)}: wanted [{self.batch}, {self.points.shape[2]}], "
-                f"or [{self.members}, {self.batch}, {self.points.shape[2]}] for one set per member"
+                f"batches({step}) must return points of shape [{self.batch}, {self.points.shape[2]}], or "
+                f"[{self.members}, {self.batch}, {self.points.shape[2]}] for one set per member, got {list(x.shape)}"
             )
         x = self._mine(step, x.to(self.points))
         if y is None:
@@ -237,7 +237,8 @@ class Task:
             return x, outputs(self.teacher, x)
         if y.shape[-2:] != (self.batch, self.labels.shape[2]) or y.ndim not in (2, 3):
             raise TutelageError(
-                f"batches({step}) gave labels of shape {list(y.shape)}: wanted [{self.batch}, {self.labels.shape[2]}]"
+                f"batches({step}) must return labels of shape [{self.batch}, {self.labels.shape[2]}], got "
+                f"{list(y.shape)}"
             )
         return x, self._mine(step, y.to(self.labels))
 
@@ -248,7 +249,7 @@ class Task:
         places = self.places or tuple(range(self.members))
         if max(places) >= len(array):
             raise TutelageError(
-                f"batches({step}) gave {len(array)} sets for {self.members} members: give one set, or one per member"
+                f"batches({step}) must return one set, or one for each of {self.members} members, got {len(array)}"
             )
         return array[list(places)]
 

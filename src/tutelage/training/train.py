@@ -141,7 +141,7 @@ def follow(
     ``on_engine`` is called once with the engine and why it was chosen.
     """
     if steps[0] < 0 or steps[-1] > task.steps:
-        raise TutelageError(f"recorded steps must lie in 0 .. {task.steps}, not {steps[0]} .. {steps[-1]}")
+        raise TutelageError(f"recorded steps must lie between 0 and {task.steps}, got {steps[0]} to {steps[-1]}")
     kind, why = choose(engine, students, task)
     log.info("engine %s on %s: %s", kind.name, students.device, why)
     if on_engine:

@@ -56,7 +56,7 @@ def test_a_wrong_number_is_caught(scene):
 def test_unknown_names_and_options_are_refused(scene):
     with pytest.raises(TutelageError, match="infomax"):
         certify("infomaxx", scene)
-    with pytest.raises(TutelageError, match="no option"):
+    with pytest.raises(TutelageError, match="unknown option"):
         certify("infomax", scene, wrong=1)
     assert all(statement.source.startswith("Phuong 2021") for statement in OWN.values())
     assert isinstance(scene.exact.information, torch.Tensor)

@@ -130,7 +130,7 @@ def test_a_curve_grows_with_the_box():
         (lambda: difference_bound(net(0), near(net(0)), (-1, 1), -1.0), "epsilon must be"),
         (lambda: difference_bound(net(0), near(net(0)), (-1, 1), [1.0, 2.0, 3.0]), "2 numbers"),
         (lambda: difference_bound(net(0), near(net(0)), (-1, 1), 1.0, output=2), "output must be from 0 to 1"),
-        (lambda: difference_bound(net(0), near(net(0)), (1, -1)), "no inside"),
+        (lambda: difference_bound(net(0), near(net(0)), (1, -1)), "high of a box must lie above its low"),
         (lambda: top_class_agreement(net(0), near(net(0)), (-1, 1), margin=-1.0), "margin must be"),
         (lambda: top_class_agreement(net(0, (2, 3, 1)), net(1, (2, 3, 1)), (-1, 1)), "two outputs"),
     ],

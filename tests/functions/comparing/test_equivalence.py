@@ -195,11 +195,11 @@ def test_two_outputs_that_are_bounded_leave_no_room():
     [
         ({"second": (3, 4, 1)}, "2 and 3 inputs"),
         ({"second": (2, 4, 2)}, "1 and 2 outputs"),
-        ({"members": 2}, "a stack of 2 networks"),
-        ({"domain": (1, -1)}, "no inside"),
-        ({"domain": box(-1, 1, dimension=3)}, "2 inputs and the domain 3 dimensions"),
+        ({"members": 2}, "one network, got a stack of 2"),
+        ({"domain": (1, -1)}, "got 1 to -1 for input 0"),
+        ({"domain": box(-1, 1, dimension=3)}, "domain must have 2 dimensions.*got 3"),
         ({"tolerance": -1.0}, "tolerance"),
-        ({"domain": (0.0, torch.inf)}, "finite ends"),
+        ({"domain": (0.0, torch.inf)}, "finite, got 0 to inf"),
     ],
 )
 def test_bad_input_is_refused(random_net, change, words):

@@ -86,7 +86,7 @@ def test_float32_copies_are_related_up_to_its_rounding(random_net):
 @pytest.mark.parametrize(
     ("other", "words"),
     [
-        (Network((torch.ones(1, 2, 4), torch.ones(1, 4, 1))), "widths 2-3-1 and 2-4-1"),
+        (Network((torch.ones(1, 2, 4), torch.ones(1, 4, 1))), "widths, got 2-3-1 and 2-4-1"),
         (Network((torch.ones(1, 2, 3), torch.ones(1, 3, 1)), activation="leaky"), "relu and leaky"),
         (Network((torch.ones(1, 3, 3), torch.ones(1, 3, 1))), "2 and 3 inputs"),
     ],

@@ -191,10 +191,10 @@ def test_numbers_as_labels_and_what_does_not_fit():
     assert found.accuracy is None
     assert found.loss[0].item() == pytest.approx(((one(points) - wanted) ** 2).sum(1).mean().item() / 2, rel=1e-5)
     for labels, options, told in (
-        (wanted[:3], {}, "3 labels do not fit 40 images"),
+        (wanted[:3], {}, "each of 40 images, got 3"),
         (wanted[:, :2], {}, "do not fit outputs"),
         (LABELS, {}, "from 0 to 3"),
-        (LABELS, {"by": "both"}, "not 'both'"),
+        (LABELS, {"by": "both"}, "got 'both'"),
         (LABELS, {"repair": True}, "have none"),
     ):
         with pytest.raises(TutelageError, match=told):

@@ -32,8 +32,8 @@ def test_patterns_of_a_slice_are_patterns_of_the_network(random_net):
 @pytest.mark.parametrize(
     ("origin", "directions", "message"),
     [
-        (torch.zeros(2), torch.ones(1, 3), r"origin \[3\]"),
-        (torch.zeros(3), torch.ones(1, 2), r"origin \[3\]"),
+        (torch.zeros(2), torch.ones(1, 3), r"shapes \[3\] and \[k, 3\]"),
+        (torch.zeros(3), torch.ones(1, 2), r"shapes \[3\] and \[k, 3\]"),
         (torch.zeros(3), torch.ones(2, 3), "independent"),
         (torch.full((3,), torch.nan), torch.ones(1, 3), "finite"),
     ],

@@ -76,5 +76,5 @@ def test_a_box_is_read_from_numbers_and_arrays():
     x = box.sample(100)
     assert ((x >= box.low) & (x <= box.high)).all()
     assert torch.equal(x[:, :10], Box(box.low, box.high).sample(10))
-    with pytest.raises(tt.TutelageError, match="low end above"):
+    with pytest.raises(tt.TutelageError, match="a low above its high"):
         box_for(net, (1, 0))

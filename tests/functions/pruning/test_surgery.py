@@ -303,19 +303,19 @@ def test_pruning_again_changes_nothing():
 def test_what_cannot_be_pruned_is_refused():
     draw = torch.Generator().manual_seed(5)
     network = random_network(draw, (3, 4, 2))
-    with pytest.raises(tt.TutelageError, match="low end above its high end"):
+    with pytest.raises(tt.TutelageError, match="a low above its high"):
         prune(network, box=(1, -1))
-    with pytest.raises(tt.TutelageError, match="wanted a number"):
+    with pytest.raises(tt.TutelageError, match=r"numbers or have shape \[3\], got \[2\]"):
         prune(network, box=(torch.zeros(2), torch.ones(2)))
-    with pytest.raises(tt.TutelageError, match="no end somewhere"):
+    with pytest.raises(tt.TutelageError, match="must be finite"):
         prune(network, box=(0, torch.inf))
-    with pytest.raises(tt.TutelageError, match="not a number"):
+    with pytest.raises(tt.TutelageError, match="got NaN"):
         prune(network, box=(torch.nan, 1))
     with pytest.raises(tt.TutelageError, match="from 0 to below 1"):
         prune(network, tolerance=1.5)
     with pytest.raises(tt.TutelageError, match="needs points"):
         prune(network, on_samples=True)
-    with pytest.raises(tt.TutelageError, match="no points"):
+    with pytest.raises(tt.TutelageError, match="at least one row"):
         prune(network, torch.zeros(0, 3))
     with pytest.raises(tt.TutelageError, match="not finite"):
         prune(network.map(lambda a: a / 0))

@@ -119,12 +119,12 @@ def test_progress_is_told():
         (lambda: identify(lambda x: x.sin(), 1, 1), "not piecewise linear"),
         (lambda: identify(lambda x: x), "numbers of inputs and outputs"),
         (lambda: identify(lambda x: x, 2, 2, box=(1, 1)), "low < high"),
-        (lambda: identify(lambda x: x, 2, 2, box="no box"), "a box is"),
-        (lambda: identify(lambda x: x, 2, 2, widths=(3,), depth=2), "do not fit"),
-        (lambda: identify(lambda x: x, 2, 2, widths=(0,)), "positive"),
-        (lambda: identify(lambda x: x, 2, 2, lines=0), "1 line or more"),
+        (lambda: identify(lambda x: x, 2, 2, box="no box"), "box must be"),
+        (lambda: identify(lambda x: x, 2, 2, widths=(3,), depth=2), "each of depth=2 hidden layers, got 1"),
+        (lambda: identify(lambda x: x, 2, 2, widths=(0,)), "widths at least 1"),
+        (lambda: identify(lambda x: x, 2, 2, lines=0), "lines must be at least 1, got 0"),
         (lambda: identify(Network((torch.ones(2, 1, 1),))), "one ReLU network"),
-        (lambda: identify(Network((torch.ones(1, 1, 1),)), gradients=True), "asked for values"),
+        (lambda: identify(Network((torch.ones(1, 1, 1),)), gradients=True), "gradients=True needs a function"),
     ],
 )
 def test_what_cannot_be_done_is_refused_in_one_sentence(call, said):
@@ -208,9 +208,9 @@ def test_a_torch_module_is_asked_in_float64(random_net):
     module = to_module(random_net((3, 4, 1), 2)).float()
     for found in (identify(module), identify(module, 3, 1)):
         assert found.units == (4,)
-    with pytest.raises(TutelageError, match="inputs and outputs of the black box"):
+    with pytest.raises(TutelageError, match="numbers of inputs and outputs"):
         identify(nn.Linear(3, 1))
-    with pytest.raises(TutelageError, match="asked for values"):
+    with pytest.raises(TutelageError, match="gradients=True needs a function"):
         identify(module, 3, 1, gradients=True)
 
 

@@ -71,5 +71,5 @@ def test_samples_on_one_hyperplane_have_no_eta():
 
 
 def test_shapes_are_refused():
-    with pytest.raises(TutelageError, match=r"one set of samples \[N, d\]"):
+    with pytest.raises(TutelageError, match=r"shape \[N, d\], one set of samples, got"):
         eta_mu(torch.zeros(2, 3, 1))

@@ -105,22 +105,28 @@ def test_what_cannot_be_certified_is_refused_in_a_sentence(build):
     spoilt = changed(weights=(net.weights[0] * torch.nan, net.weights[1]))
     cases = {
         "unknown theorem 'aligment'; did you mean 'alignment'": ("aligment", net, net, x, {}),
-        "'alignment' has no option 'batch': it takes tolerance, alignment": ("alignment", net, net, x, {"batch": 3}),
-        "relu and leaky units, and the students have 'abs'": ("pruning", net, changed(activation="abs"), x, {}),
-        "bend differently": ("pruning", net, changed(activation="leaky"), x, {}),
+        r"'batch' of the theorem 'alignment' \(known: tolerance, alignment\)": (
+            "alignment",
+            net,
+            net,
+            x,
+            {"batch": 3},
+        ),
+        "relu or leaky units, but the students have 'abs'": ("pruning", net, changed(activation="abs"), x, {}),
+        "same slope, got": ("pruning", net, changed(activation="leaky"), x, {}),
         "layer 1 of the teacher": ("pruning", spoilt, net, x, {}),
         "there are no points": ("pruning", net, net, x[:0], {}),
         "some points are not finite": ("pruning", net, net, x / 0, {}),
-        r"points have shape \[10, 2\]": ("pruning", net, net, x[:, :2], {}),
+        r"points must have shape .*, got \[10, 2\]": ("pruning", net, net, x[:, :2], {}),
         "the teacher has 4 inputs and the students 3": ("pruning", b.teacher(inputs=4), net, x, {}),
         "the teacher has 3 outputs and the students 2": ("pruning", b.teacher(outputs=3), net, x, {}),
         "3 layers and the students 2": ("pruning", b.teacher(deeper=(2,)), net, x, {}),
         "3 teachers and 2 students": ("pruning", b.teacher(members=3), b.teacher(members=2), x, {}),
-        "'pruning' speaks of networks of two layers": ("pruning", deep, deep, x, {}),
-        "epsilon above 0": ("polynomial-samples", net, net, x, {"epsilon": 0}),
+        "'pruning' needs networks of two layers, got 3": ("pruning", deep, deep, x, {}),
+        "epsilon must be above 0": ("polynomial-samples", net, net, x, {"epsilon": 0}),
         "epsilon_0": ("polynomial-samples", net, net, x, {"epsilon": 0.2, "epsilon_0": 0.1}),
         "gamma must be a number of at least 0, got -1": ("free-point", net, net, x, {"gamma": -1}),
-        "delta lies between": ("noisy-recovery", net, net, x, {"delta": 0.5}),
+        "delta must lie between": ("noisy-recovery", net, net, x, {"delta": 0.5}),
         "radius must be above 0": ("noisy-recovery", net, net, x, {"radius": 0.0}),
         "batch must be a whole number of at least 1, got 0": ("zero-gradient", net, net, x, {"batch": 0}),
     }
@@ -168,11 +174,11 @@ def test_all_theorems_are_checked_by_one_call():
 
 def test_arguments_of_another_subject_are_an_error(build):
     teacher = build().teacher()
-    with pytest.raises(TutelageError, match="'balance' is checked on a flow of two-layer networks"):
+    with pytest.raises(TutelageError, match="'balance' needs a flow of two-layer networks"):
         certify("balance", teacher, teacher, torch.zeros(3, 3))
-    with pytest.raises(TutelageError, match="no theorem is checked on int"):
+    with pytest.raises(TutelageError, match="no theorem can be checked on int"):
         certify_all(3)
-    with pytest.raises(TutelageError, match="speaks of a descent"):
+    with pytest.raises(TutelageError, match="needs a descent"):
         certify("arrival", *subjects()["local"].example())
 
 

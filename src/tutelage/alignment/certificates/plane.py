@@ -53,7 +53,7 @@ def _accepts(*about: Any) -> bool:
 
 def _unfit(theorem: Theorem, scene: PlaneScene) -> str:
     if theorem.needs == "turns" and scene.turns is None:
-        return "asks for angles known as fractions of pi: pass a PlaneScene with turns"
+        return "needs angles as fractions of pi: pass a PlaneScene with turns"
     return ""
 
 

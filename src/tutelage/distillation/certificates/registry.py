@@ -34,11 +34,11 @@ def _scenes(
 
 def _unfit(theorem: Theorem, scene: DistillationScene) -> str:
     if theorem.needs in ("course", "layers") and scene.course is None:
-        return "speaks of a flow: pass the StudentFlow that flow, induced_flow or descent returns"
+        return "needs a flow: pass the StudentFlow that flow, induced_flow or descent returns"
     if theorem.needs == "layers" and (scene.course is None or scene.course.weights is None):
-        return "looks at every layer: follow the students with flow or descent"
+        return "needs every layer: follow the students with flow or descent"
     if theorem.needs == "task" and scene.task is None:
-        return "speaks of a distribution of inputs: pass the task from which the sets were drawn as a second argument"
+        return "needs the distribution of inputs: pass the task from which the sets were drawn as a second argument"
     return ""
 
 

@@ -1,7 +1,7 @@
 """The paper's CIFAR-100(150) on CIFAR-10 with as many images and steps (Phuong 2021, Figs. 6.3 and 6.5).
 
 With 1,050 labelled images a class, 50 of them held, CIFAR-10 gives the 10,000 images to learn from that CIFAR-100 has
-with 150 a class, and 300 epochs are the paper's 46,800 steps. Fifteen networks take about two hours on one H200; the
+with 150 a class, and 300 epochs are the paper's 46,800 steps. Fifteen networks take about an hour on one H200; the
 state of each is kept after every tenth of its training, so that they can be trained in parts.
 """
 

@@ -186,7 +186,9 @@ def _pair(first: object, second: object) -> tuple[Network, Network] | sparse.Pai
     pair = in_double(as_network(read[0], "first network")), in_double(as_network(read[1], "second network"))
     for name, network in zip(("first", "second"), pair, strict=True):
         if network.members != 1:
-            raise TutelageError(f"the {name} is a stack of {network.members} networks: choose one of them, network[s]")
+            raise TutelageError(
+                f"the {name} must be one network, got a stack of {network.members}: choose one, such as network[0]"
+            )
     same_function_space(*pair)
     return pair
 
@@ -221,7 +223,9 @@ def _answer(
     inputs, device = pair[0].inputs, chosen_device(device)
     domain = as_domain(domain, inputs, flat=True)
     if domain.dimension != inputs:
-        raise TutelageError(f"the networks have {inputs} inputs and the domain {domain.dimension} dimensions")
+        raise TutelageError(
+            f"the domain must have {inputs} dimensions, as many as the networks have inputs, got {domain.dimension}"
+        )
     if isinstance(pair[0], SparseNetwork):
         return _sparse_answer(pair, domain, question, words, Deadline(seconds), seed, on_progress)
     compile_bounds()

@@ -65,7 +65,9 @@ class Hunt:
         self.pair, self.domain, self.question = (first, second), domain, question
         self.low, self.high = domain.low, domain.high
         if question.margin is not None and first.outputs < 2:
-            raise TutelageError("a top class needs two outputs or more, and the networks have 1")
+            raise TutelageError(
+                "a comparison of top classes needs networks with at least two outputs, got 1: use epsilon instead"
+            )
         self.best, self.at = -torch.inf, domain.centre
         self.largest = torch.zeros(first.outputs, dtype=torch.float64)
         self.refuted = False

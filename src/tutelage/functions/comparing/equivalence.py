@@ -121,7 +121,9 @@ class _Question:
         inputs = self.pair[0].inputs
         domain = None if domain is None else as_domain(domain, inputs, flat=True)
         if domain is not None and domain.dimension != inputs:
-            raise TutelageError(f"the networks have {inputs} inputs and the domain {domain.dimension} dimensions")
+            raise TutelageError(
+                f"the domain must have {inputs} dimensions, as many as the networks have inputs, got {domain.dimension}"
+            )
         if tolerance is not None and not 0 <= tolerance < torch.inf:
             raise TutelageError(f"tolerance must be a finite number of at least 0, got {tolerance}")
         self.first, self.second = in_double(self.pair[0], "first network"), in_double(self.pair[1], "second network")
@@ -407,5 +409,7 @@ def _nearest(domain: Domain) -> float:
 def _check(first: Network, second: Network) -> None:
     for name, network in (("first", first), ("second", second)):
         if network.members != 1:
-            raise TutelageError(f"the {name} is a stack of {network.members} networks: choose one of them, network[s]")
+            raise TutelageError(
+                f"the {name} must be one network, got a stack of {network.members}: choose one, such as network[0]"
+            )
     same_function_space(first, second)

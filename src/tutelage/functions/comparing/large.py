@@ -24,7 +24,9 @@ def same_large(
     inputs = pair[0].inputs
     where = None if domain is None else as_domain(domain, inputs, flat=True)
     if where is not None and where.dimension != inputs:
-        raise TutelageError(f"the networks have {inputs} inputs and the domain {where.dimension} dimensions")
+        raise TutelageError(
+            f"the domain must have {inputs} dimensions, as many as the networks have inputs, got {where.dimension}"
+        )
     if tolerance is not None and not 0 <= tolerance < torch.inf:
         raise TutelageError(f"tolerance must be a finite number of at least 0, got {tolerance}")
     if equal(pair):

@@ -105,12 +105,10 @@ def _one_architecture(first: Network, second: Network) -> None:
     if first.widths != second.widths:
         widths = " and ".join("-".join(map(str, n.widths)) for n in (first, second))
         raise TutelageError(
-            f"the networks have widths {widths}: parameters of one architecture are matched; see same_function"
+            f"the networks must have the same widths, got {widths}: use same_function for other architectures"
         )
     if kind(first) != kind(second):
-        raise TutelageError(
-            f"the networks have {kind(first)} and {kind(second)} units: parameters of one kind are matched"
-        )
+        raise TutelageError(f"the networks must have the same activation, got {kind(first)} and {kind(second)}")
 
 
 def kind(network: Network) -> str:

@@ -69,7 +69,10 @@ def weight_matched(first: Network, second: Network, sweeps: int = 50) -> Network
         The same function as the second network.
     """
     if first.widths != second.widths or first.members != second.members:
-        raise TutelageError("units are matched one to one between networks of the same widths and members")
+        raise TutelageError(
+            f"the networks must have the same widths and members, got {first.members} of {first.widths} and "
+            f"{second.members} of {second.widths}"
+        )
     now = second
     for _ in range(sweeps):
         before = now

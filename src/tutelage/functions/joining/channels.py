@@ -86,7 +86,7 @@ def match_channels(
             raise TutelageError("matching by activations needs points to see them on: give points, or by='weights'")
         orders = _by_activations(first, second, groups, [points] if isinstance(points, Tensor) else list(points))
     else:
-        raise TutelageError(f"channels are matched by 'weights' or 'activations', not '{by}'")
+        raise TutelageError(f"by must be 'weights' or 'activations', got '{by}'")
     module = copy.deepcopy(second)
     module.load_state_dict(reordered(second.state_dict(), groups, orders))
     return ChannelMatching(module, {g.name: orders[i] for i, g in enumerate(groups)}, by)

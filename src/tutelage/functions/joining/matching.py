@@ -138,7 +138,7 @@ def match(
     """
     teacher, student = _comparable(teacher, student)
     if by not in ("weights", "activations", "both"):
-        raise TutelageError(f"units are matched by weights, activations or both, not by '{by}'")
+        raise TutelageError(f"by must be 'weights', 'activations' or 'both', got '{by}'")
     if by != "weights" and points is None:
         raise TutelageError(f"matching by {by} needs points to run both networks on: give points [N, {teacher.inputs}]")
     seen = None
@@ -231,16 +231,24 @@ _TINY = torch.finfo(torch.float64).tiny
 def _comparable(teacher: Network, student: Network) -> tuple[Network, Network]:
     same_function_space(teacher, student)
     if teacher.depth != student.depth:
-        raise TutelageError(f"the networks have {teacher.depth} and {student.depth} layers: like layers are matched")
+        raise TutelageError(
+            f"the networks have {teacher.depth} and {student.depth} layers: give two networks with the same number"
+        )
     if teacher.depth < 2:
         raise TutelageError("a network of one layer has no hidden units to match")
     if (teacher.activation, teacher.slope) != (student.activation, student.slope):
         raise TutelageError(
-            f"a {teacher.activation} unit never stands for a {student.activation} unit: give both one kind"
+            f"teacher and student must have the same activation, got {_kind(teacher)} and {_kind(student)}"
         )
     if teacher.activation == "linear":
-        raise TutelageError("units of linear networks are not determined by the function: there is nothing to match")
+        raise TutelageError(
+            "linear networks cannot be matched, since their function does not determine their units: give ReLU networks"
+        )
     return in_double(teacher, "teacher"), in_double(student, "student")
+
+
+def _kind(network: Network) -> str:
+    return f"leaky with slope {network.slope:g}" if network.activation == "leaky" else network.activation
 
 
 def onto(teacher_of: Tensor, units: int) -> Tensor:

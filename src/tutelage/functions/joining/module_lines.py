@@ -22,9 +22,9 @@ def between_modules(
     """What a :class:`.barriers.Barrier` of two modules holds, in order; see :func:`.barriers.barrier`."""
     ways = _WAYS if by == "best" else (by,)
     if any(way not in _WAYS for way in ways):
-        raise TutelageError(f"channels are matched by 'weights', 'activations' or 'best', not '{by}'")
+        raise TutelageError(f"by must be 'weights', 'activations' or 'best', got '{by}'")
     if len(labels) != len(points):
-        raise TutelageError(f"{len(labels)} labels do not fit {len(points)} images: give one for each")
+        raise TutelageError(f"labels must have one entry for each of {len(points)} images, got {len(labels)}")
     if repair and not any(isinstance(m, _BatchNorm) for m in first.modules()):
         raise TutelageError("repair measures the statistics of batch norms again, and the modules have none")
     _try(first, points[:1])

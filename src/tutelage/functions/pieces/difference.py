@@ -174,12 +174,10 @@ def _check_pair(first: Network, second: Network, difference: bool) -> None:
         ("outputs", first.outputs, second.outputs if difference else first.outputs),
     ):
         if a != b:
-            raise TutelageError(f"the networks have {a} and {b} {what}: give two with as many of them")
+            raise TutelageError(f"the networks have {a} and {b} {what}: give two networks with the same number")
     if first.activation != second.activation or (first.activation == "leaky" and first.slope != second.slope):
         kinds = " and ".join(f"{n.activation} (slope {n.slope})" for n in (first, second))
-        raise TutelageError(
-            f"one network has units of one kind, and these have {kinds}: give two of the same activation"
-        )
+        raise TutelageError(f"the networks must have the same activation, got {kinds}")
 
 
 def _block_diagonal(a: Tensor, b: Tensor) -> Tensor:

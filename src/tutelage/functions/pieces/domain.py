@@ -85,17 +85,26 @@ def box(low: float | Tensor, high: float | Tensor, dimension: int | None = None,
     lower, upper = pair_of_ends((low, high))
     if lower.ndim > 1 or upper.ndim > 1:
         raise TutelageError(
-            f"the ends of a box are numbers or have shape [d], not {list(lower.shape)}, {list(upper.shape)}"
+            f"low and high of a box must be numbers or have shape [d], got {list(lower.shape)} and {list(upper.shape)}"
         )
     sizes = {end.shape[0] for end in (lower, upper) if end.ndim} | ({dimension} if dimension is not None else set())
     if len(sizes) != 1 or min(sizes) < 1:
-        raise TutelageError("a box needs one dimension: give ends of shape [d], or numbers and dimension=d with d >= 1")
+        raise TutelageError(
+            "low, high and dimension of a box must agree on one dimension of at least 1, got "
+            f"{sorted(sizes) or 'none'}: give low and high of shape [d], or numbers and dimension=d"
+        )
     d = sizes.pop()
     lower, upper = lower.expand(d).clone(), upper.expand(d).clone()
     if not (lower.isfinite().all() and upper.isfinite().all()):
-        raise TutelageError("a box has finite ends: give numbers for low and high")
-    if not (lower <= upper if flat else _long(lower, upper)).all():
-        raise TutelageError("the box has no inside: every high must lie above its low; for a flat one take a slice")
+        k = int((~(lower.isfinite() & upper.isfinite())).nonzero()[0])
+        raise TutelageError(f"low and high of a box must be finite, got {lower[k]:g} to {upper[k]:g} for input {k}")
+    ordered = lower <= upper if flat else _long(lower, upper)
+    if not ordered.all():
+        k = int((~ordered).nonzero()[0])
+        raise TutelageError(
+            f"every high of a box must lie above its low, got {lower[k]:g} to {upper[k]:g} for input {k}: swap "
+            "them, or take a slice for a flat box"
+        )
     eye = torch.eye(d, dtype=torch.float64)
     return Domain(torch.cat([-eye, eye]), torch.cat([-lower, upper]), lower, upper, (lower + upper) / 2, is_box=True)
 
@@ -130,7 +139,10 @@ def polytope(normals: Tensor, offsets: Tensor) -> Domain:
     """
     a, b = (torch.as_tensor(t).detach().to("cpu", torch.float64) for t in (normals, offsets))
     if a.ndim != 2 or b.shape != a.shape[:1] or not a.numel():
-        raise TutelageError(f"a polytope is normals [m, d] and offsets [m], not {list(a.shape)} and {list(b.shape)}")
+        raise TutelageError(
+            f"normals and offsets of a polytope must have shapes [m, d] and [m], got {list(a.shape)} and "
+            f"{list(b.shape)}"
+        )
     lengths = a.norm(dim=1)
     if not (a.isfinite().all() and b.isfinite().all() and (lengths > 0).all()):
         raise TutelageError("every constraint of a polytope needs finite numbers and a normal other than 0")
@@ -160,7 +172,7 @@ def _support(normals: Tensor, offsets: Tensor, direction: Tensor) -> Tensor:
     """The largest value of direction . x over a polytope that is not empty."""
     solution = linprog(-direction.numpy(), normals.numpy(), offsets.numpy(), bounds=(None, None))
     if solution.x is None:
-        raise TutelageError("the polytope goes on for ever in some direction: add constraints until it is bounded")
+        raise TutelageError("the polytope is unbounded: add constraints until it is bounded")
     return torch.from_numpy(solution.x) @ direction
 
 

@@ -168,7 +168,7 @@ def local_maps(network: Network, signs: Tensor, layer: int | None = None) -> tup
     """
     layer = network.depth if layer is None else layer
     if not 1 <= layer <= network.depth:
-        raise TutelageError(f"there is no layer {layer}: this network has layers 1 .. {network.depth}")
+        raise TutelageError(f"layer must be from 1 to {network.depth} for this network, got {layer}")
     slopes = network.weights[0][0].expand(len(signs), -1, -1)
     shifts = bias(network, 0)[0].expand(len(signs), -1)
     first = 0

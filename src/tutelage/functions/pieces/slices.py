@@ -37,8 +37,8 @@ def slice_network(network: Network, origin: Tensor, directions: Tensor) -> Netwo
     start, axes = start.expand(network.members, -1), axes.expand(network.members, -1, -1)
     if start.shape[-1] != network.inputs or axes.shape[-1] != network.inputs:
         raise TutelageError(
-            f"a slice of a network of {network.inputs} inputs is an origin [{network.inputs}] and directions "
-            f"[k, {network.inputs}], not {list(origin.shape)} and {list(directions.shape)}"
+            f"origin and directions of a slice must have shapes [{network.inputs}] and [k, {network.inputs}] for this "
+            f"network, got {list(origin.shape)} and {list(directions.shape)}"
         )
     if not (start.isfinite().all() and axes.isfinite().all()):
         raise TutelageError("a slice needs finite numbers")

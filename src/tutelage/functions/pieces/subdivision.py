@@ -63,11 +63,14 @@ def checked(network: Network, domain: Domain | Ends) -> tuple[Network, Domain]:
     """The network in float64 and the domain; an error when regions are not defined or not of one network."""
     if network.members != 1:
         raise TutelageError(
-            f"regions are those of one network, and this is a stack of {network.members}: choose network[s]"
+            f"regions are enumerated for one network, got a stack of {network.members}: choose one, such as network[0]"
         )
     if network.activation == "linear":
         raise TutelageError("a linear network is one affine map everywhere: regions are for relu, leaky and abs")
     domain = as_domain(domain, network.inputs)
     if network.inputs != domain.dimension:
-        raise TutelageError(f"the network has {network.inputs} inputs and the domain {domain.dimension} dimensions")
+        raise TutelageError(
+            f"the domain must have {network.inputs} dimensions, as many as the network has inputs, got "
+            f"{domain.dimension}"
+        )
     return in_double(network), domain

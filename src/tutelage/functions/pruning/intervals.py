@@ -66,14 +66,16 @@ def box_for(network: Network, box: tuple | Box | None) -> Box:
     ends = []
     for end in pair_of_ends((-torch.inf, torch.inf) if box is None else box):
         if end.ndim > 2 or (end.ndim and end.shape[-1] != network.inputs):
-            raise TutelageError(f"an end of the box has shape {list(end.shape)}: wanted a number or [{network.inputs}]")
+            raise TutelageError(
+                f"low and high of the box must be numbers or have shape [{network.inputs}], got {list(end.shape)}"
+            )
         if end.isnan().any():
-            raise TutelageError("an end of the box is not a number")
+            raise TutelageError("low and high of the box must be numbers, got NaN")
         ends.append(end.expand(network.members, network.inputs))
     if (ends[0] > ends[1]).any():
-        raise TutelageError("the box has a low end above its high end: give (low, high) with low <= high")
+        raise TutelageError("the box must be (low, high) with low <= high, got a low above its high: swap them")
     if box is not None and not (ends[0].isfinite().all() and ends[1].isfinite().all()):
-        raise TutelageError("the box has no end somewhere: give finite ends, or no box for all inputs")
+        raise TutelageError("low and high of the box must be finite: give numbers, or no box for all inputs")
     return Box(ends[0], ends[1])
 
 

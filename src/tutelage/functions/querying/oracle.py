@@ -42,9 +42,9 @@ class Oracle:
         noise: float = 0.0,
     ) -> None:
         if inputs < 1 or outputs < 1:
-            raise TutelageError(f"a black box needs at least one input and one output, not {inputs} and {outputs}")
+            raise TutelageError(f"inputs and outputs of a black box must be at least 1, got {inputs} and {outputs}")
         if not 0 <= noise < float("inf"):
-            raise TutelageError(f"the noise is a bound on the error of a value, 0 or more, not {noise}")
+            raise TutelageError(f"noise must be a finite bound of at least 0 on the error of a value, got {noise}")
         self.ask, self.inputs, self.outputs, self.gradients, self.noise = ask, inputs, outputs, gradients, noise
         self.queries = 0
         self.largest = 0.0
@@ -89,7 +89,8 @@ class Oracle:
             values, gradients = _array(answer[0], (n, c), "values"), _array(answer[1], (n, c, d), "gradients")
         else:
             raise TutelageError(
-                "the black box was to return a pair of values and gradients: leave gradients=False otherwise"
+                "with gradients=True the black box must return a pair (values, gradients): return both, or use "
+                "gradients=False"
             )
         self.largest = max(self.largest, float(np.abs(values).max(initial=0.0)))
         return values, gradients
@@ -122,9 +123,7 @@ def _array(answer: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
     except (TypeError, ValueError) as error:
         raise TutelageError(f"the black box must return {what} as an array of numbers ({error})") from None
     if out.shape != shape:
-        raise TutelageError(
-            f"the black box returned {what} of shape {list(out.shape)} where {list(shape)} was expected"
-        )
+        raise TutelageError(f"the black box must return {what} of shape {list(shape)}, got {list(out.shape)}")
     if not np.isfinite(out).all():
         raise TutelageError(f"the black box returned {what} that are not finite: keep the box where it is defined")
     return out

@@ -158,7 +158,7 @@ def identify(
     if queries is not None and queries < _FEWEST:
         raise TutelageError(f"queries must be at least {_FEWEST}, got {queries}")
     if lines < 1:
-        raise TutelageError(f"bends are looked for along 1 line or more, not {lines}")
+        raise TutelageError(f"lines must be at least 1, got {lines}")
     asked.deadline = Deadline(seconds)
     asked.most = None if queries is None else queries - _RESERVED
     single = _measured(asked, low, high, seed)
@@ -196,7 +196,8 @@ def _oracle(oracle, inputs: int | None, outs: int | None, gradients: bool, noise
     if isinstance(oracle, nn.Module):
         if gradients:
             raise TutelageError(
-                "a torch module is asked for values: leave gradients=False, or give a function of your own"
+                "gradients=True needs a function that returns (values, gradients), got a torch module: use "
+                "gradients=False"
             )
         module = copy.deepcopy(oracle).to("cpu", torch.float64).eval()
         return _oracle(lambda x: module(x).detach(), inputs, outs, gradients, noise)
@@ -204,18 +205,18 @@ def _oracle(oracle, inputs: int | None, outs: int | None, gradients: bool, noise
         in_double(oracle)
         if oracle.members != 1 or oracle.activation != "relu":
             raise TutelageError(
-                f"a black box is one ReLU network, not {oracle.members} members with activation {oracle.activation}: "
-                "choose one, as in network[0]"
+                f"a network to identify must be one ReLU network, got {oracle.members} members with activation "
+                f"{oracle.activation}: choose one, such as network[0]"
             )
         if gradients:
             raise TutelageError(
-                "a stored network is asked for values: leave gradients=False, or give a function of your own"
+                "gradients=True needs a function that returns (values, gradients), got a network: use gradients=False"
             )
         net = oracle.to("cpu", torch.float64)
         return Oracle(lambda x: outputs(net, x)[0], net.inputs, net.outputs, noise=noise)
     if inputs is None or outs is None:
         raise TutelageError(
-            "give the numbers of inputs and outputs of the black box: identify(oracle, inputs, outputs)"
+            "a function as a black box needs its numbers of inputs and outputs: call identify(oracle, inputs, outputs)"
         )
     return Oracle(oracle, inputs, outs, gradients=gradients, noise=noise)
 
@@ -224,18 +225,22 @@ def _ends(box: tuple[Any, Any], inputs: int) -> tuple[np.ndarray, np.ndarray]:
     try:
         low, high = (np.broadcast_to(np.asarray(end, dtype=np.float64), (inputs,)) for end in box)
     except (TypeError, ValueError):
-        raise TutelageError(f"a box is (low, high), each a number or {inputs} of them, not {box!r}") from None
+        raise TutelageError(f"box must be (low, high), each a number or {inputs} numbers, got {box!r}") from None
     if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
-        raise TutelageError("the box needs finite ends with low < high in every input")
+        k = int(np.flatnonzero(~(np.isfinite(low) & np.isfinite(high) & (low < high)))[0])
+        raise TutelageError(f"box must be finite with low < high, got {low[k]:g} to {high[k]:g} for input {k}")
     return low, high
 
 
 def _most(widths: tuple[int, ...] | None, depth: int | None) -> int:
     if widths is not None and depth is not None and len(widths) != depth:
-        raise TutelageError(f"{len(widths)} hidden widths do not fit {depth} hidden layers: give one of the two")
+        raise TutelageError(
+            f"widths must have one entry for each of depth={depth} hidden layers, got {len(widths)}: leave one of "
+            "both out"
+        )
     most = len(widths) if widths is not None else _DEEPEST if depth is None else depth
     if most < 0 or (widths is not None and any(w < 1 for w in widths)):
-        raise TutelageError("hidden layers and their widths are positive numbers")
+        raise TutelageError(f"depth must be at least 0 and widths at least 1, got {depth} and {widths}")
     return most
 
 

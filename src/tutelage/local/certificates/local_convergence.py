@@ -42,9 +42,9 @@ def _example(
 
 def _unfit(theorem: Theorem, scene: LocalSetting | Descent) -> str:
     if theorem.needs == "descent" and not isinstance(scene, Descent):
-        return "speaks of a descent: pass what descend or descend_on_samples returns"
+        return "needs a descent: pass what descend or descend_on_samples returns"
     if theorem.needs == "" and isinstance(scene, Descent):
-        return "speaks of teachers and students: pass a LocalSetting"
+        return "needs teachers and students: pass a LocalSetting"
     return ""
 
 

@@ -127,7 +127,7 @@ def read_onnx(path: Path, logits: bool = False, noise: bool = False) -> OnnxGrap
     arrays = constants(graph, path.parent)
     inputs = [i for i in graph.input if i.name not in arrays]
     if len(inputs) != 1 or len(graph.output) != 1:
-        raise TutelageError(f"{path} has {len(inputs)} inputs and {len(graph.output)} outputs: one of each is wanted")
+        raise TutelageError(f"{path} must have one input and one output, got {len(inputs)} and {len(graph.output)}")
     state = _begin(inputs[0], graph, arrays, noise)
     ended: str | None = None
     for node in graph.node:

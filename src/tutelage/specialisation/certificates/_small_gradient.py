@@ -59,7 +59,7 @@ def findings(
 ) -> list[Finding]:
     """One finding per member, one part per teacher unit."""
     if not epsilon > 0:
-        raise TutelageError(f"alignment is asked for within an epsilon above 0, not {epsilon}")
+        raise TutelageError(f"epsilon must be above 0, got {epsilon}")
     separation = epsilon if apart is None else apart
     if separation < epsilon:
         raise TutelageError(f"epsilon ({epsilon}) must be at most the teachers' separation epsilon_0 ({separation})")

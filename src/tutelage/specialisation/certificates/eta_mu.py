@@ -58,7 +58,7 @@ def eta_mu(points: Tensor, extra: Tensor | None = None, directions: int = 256, s
     (0.777778, 0.25, 'exact')
     """
     if points.ndim != 2 or len(points) == 0:
-        raise TutelageError(f"points have shape {list(points.shape)}: wanted one set of samples [N, d]")
+        raise TutelageError(f"points must have shape [N, d], one set of samples, got {list(points.shape)}")
     points = points.to(torch.float64)
     samples, dimension = points.shape
     exact = dimension == 1 or (dimension == 2 and samples <= _EXACT)

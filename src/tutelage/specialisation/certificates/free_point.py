@@ -24,7 +24,7 @@ def free_point(scene: Scene, *, epsilon: float = 0.1, gamma: float = 2.0) -> Seq
     their bands have half-width gamma epsilon. eta and mu are measured on D along the directions the proof uses.
     """
     if not (epsilon > 0 and gamma > 0):
-        raise TutelageError(f"bands need epsilon > 0 and gamma > 0, not {epsilon} and {gamma}")
+        raise TutelageError(f"epsilon and gamma must be above 0, got {epsilon} and {gamma}")
     height, unflat = scene.sample_heights.abs(), ~scene.flat
     near = (height <= gamma * epsilon) & unflat.unsqueeze(1)
     band = height[..., : scene.m] <= epsilon

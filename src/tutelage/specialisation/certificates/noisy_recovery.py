@@ -78,10 +78,10 @@ def noisy_recovery(
     epsilon_0 >= epsilon: equal by default, and then delta drops out.
     """
     if not 0 < delta < 0.5:
-        raise TutelageError(f"delta lies between 0 and 1/2, not at {delta}")
+        raise TutelageError(f"delta must lie between 0 and 1/2, got {delta}")
     for name, value in (("epsilon", epsilon), ("radius", radius)):
         if value is not None and not value > 0:
-            raise TutelageError(f"{name} must be above 0, not {value}")
+            raise TutelageError(f"{name} must be above 0, got {value}")
     seen = look(scene, None, None, roomy=True)
     balls = _balls(scene, seen, epsilon, radius, delta, epsilon_0)
     observed = observed_conditions(scene, seen)

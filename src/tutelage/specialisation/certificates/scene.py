@@ -199,9 +199,7 @@ def _checked(teacher: Network, students: Network, points: Tensor | Inputs) -> tu
     points = points.train if isinstance(points, Inputs) else points
     for network, who in ((teacher, "teacher"), (students, "students")):
         if network.activation not in ("relu", "leaky"):
-            raise TutelageError(
-                f"the theorems speak of relu and leaky units, and the {who} have '{network.activation}'"
-            )
+            raise TutelageError(f"the theorems need relu or leaky units, but the {who} have '{network.activation}'")
         for layer, w in enumerate(network.weights, start=1):
             b = network.biases[layer - 1] if network.biases else w
             if not (w.isfinite().all() and b.isfinite().all()):
@@ -213,7 +211,7 @@ def _checked(teacher: Network, students: Network, points: Tensor | Inputs) -> tu
     points = points.unsqueeze(0) if points.ndim == 2 else points
     if points.ndim != 3 or points.shape[0] not in (1, students.members) or points.shape[2] != students.inputs:
         wanted = f"[N, {students.inputs}] or [{students.members}, N, {students.inputs}]"
-        raise TutelageError(f"points have shape {shape}: wanted {wanted}")
+        raise TutelageError(f"points must have shape {wanted}, got {shape}")
     if points.shape[1] == 0:
         raise TutelageError("there are no points: give at least one sample")
     if not points.isfinite().all():
@@ -227,7 +225,8 @@ def _matched(teacher: Network, students: Network) -> None:
     """Reject a teacher that these students cannot have learned from."""
     if teacher.members not in (1, students.members):
         raise TutelageError(
-            f"there are {teacher.members} teachers and {students.members} students: give one, or one a student"
+            f"{teacher.members} teachers and {students.members} students cannot be paired: give one teacher, or one "
+            "per student"
         )
     if teacher.depth != students.depth:
         raise TutelageError(
@@ -239,9 +238,7 @@ def _matched(teacher: Network, students: Network) -> None:
             raise TutelageError(f"the teacher has {counts}: the theorems compare functions of one kind")
     leaks = [network.slope if network.activation == "leaky" else 0.0 for network in (teacher, students)]
     if leaks[0] != leaks[1]:
-        raise TutelageError(
-            f"teacher and students bend differently (slopes {leaks[0]} and {leaks[1]}): the theorems need one"
-        )
+        raise TutelageError(f"teacher and students must have the same slope, got {leaks[0]} and {leaks[1]}")
 
 
 def unit_name(scene: Scene, unit: int) -> str:
@@ -270,7 +267,7 @@ def _unfit(theorem: Theorem, scene: Scene) -> str:
     if depth == 2 or (theorem.needs != "two" and depth > 2):
         return ""
     wanted = "two layers" if theorem.needs == "two" else "at least two layers"
-    return f"speaks of networks of {wanted}, and these have {depth}"
+    return f"needs networks of {wanted}, got {depth}"
 
 
 SPECIALISATION = Subject(

@@ -27,7 +27,7 @@ def zero_gradient(
     samples, and the conclusion is about the same samples. Two batches that differ in one sample must exist.
     """
     if batch < 1 or samples < 1:
-        raise TutelageError(f"a batch and the samples looked at number at least 1, not {batch} and {samples}")
+        raise TutelageError(f"batch and samples must be at least 1, got {batch} and {samples}")
     rows = min(samples, scene.samples)
     size = min(batch, rows)
     layers = []

@@ -219,7 +219,7 @@ export class View {
   remove() { this.observer.disconnect(); this.card.remove(); }
 
   /** Axes with ticks and labels; sets this.scale with x(value), y(value) and their inverses. */
-  axes(ctx, w, h, t, { x, y, xlabel, ylabel, square = false, xticks, yticks, xfmt = short, yfmt = short, log = false }) {
+  axes(ctx, w, h, t, { x, y, xlabel, ylabel, square = false, xticks, yticks, xfmt = short, yfmt = short, log = false, xlog = false }) {
     let left = 46, right = 10, top = 8, bottom = 34;
     if (square) {
       const side = Math.min(w - left - right, h - top - bottom);
@@ -232,11 +232,13 @@ export class View {
     const fy = log ? Math.log10 : (v) => v;
     const gy = log ? (v) => 10 ** v : (v) => v;
     const [y0, y1] = [fy(y[0]), fy(y[1])];
+    const [fx, gx] = xlog ? [Math.log10, (v) => 10 ** v] : [(v) => v, (v) => v];
+    const [x0, x1] = [fx(x[0]), fx(x[1])];
     this.scale = {
       left, top, right: w - right, bottom: h - bottom,
-      x: (v) => left + ((v - x[0]) / (x[1] - x[0])) * pw,
+      x: (v) => left + ((fx(v) - x0) / (x1 - x0)) * pw,
       y: (v) => top + (1 - (fy(v) - y0) / (y1 - y0)) * ph,
-      ix: (p) => x[0] + ((p - left) / pw) * (x[1] - x[0]),
+      ix: (p) => gx(x0 + ((p - left) / pw) * (x1 - x0)),
       iy: (p) => gy(y0 + (1 - (p - top) / ph) * (y1 - y0)),
     };
     const s = this.scale;
@@ -246,7 +248,7 @@ export class View {
     ctx.fillStyle = t.soft;
     ctx.textAlign = "center";
     ctx.textBaseline = "top";
-    for (const v of xticks || ticks(x[0], x[1], Math.max(2, pw / 70))) {
+    for (const v of xticks || (xlog ? decades(x[0], x[1]) : ticks(x[0], x[1], Math.max(2, pw / 70)))) {
       const p = Math.round(s.x(v)) + 0.5;
       ctx.beginPath(); ctx.moveTo(p, top); ctx.lineTo(p, top + ph); ctx.stroke();
       ctx.fillText(xfmt(v), p, top + ph + 4);

@@ -1,23 +1,46 @@
-// Scene 7: members of a folder of results as linked pictures; brush an axis to filter.
+// Scene 7: members of a folder of results as linked pictures; dragging along an axis filters them.
 
-import { View, download, sentence, short } from "./draw.js";
+import { View, decades, download, sentence, short } from "./draw.js";
 import { Facts, element } from "./facts.js";
 
 const numeric = (column) => column.some((v) => typeof v === "number") && column.every((v) => v === null || typeof v === "number");
 const range = (values) => { let low = Infinity, high = -Infinity; for (const v of values) if (v !== null) { low = Math.min(low, v); high = Math.max(high, v); } return low < high ? [low, high] : [low - 0.5, high + 0.5]; };
+const FEW = 8;  // values of a setting that are all marked on its axis
+const WIDE = 50;  // the largest over the smallest value above which an axis is logarithmic
+
+/** How a column is drawn: its ends, whether on a logarithmic axis, and the values marked on it. */
+function axisOf(values) {
+  const [low, high] = range(values), met = [...new Set(values)].filter((v) => v !== null).sort((a, b) => a - b);
+  const log = met[0] > 0 && high > WIDE * low, f = log ? Math.log10 : (v) => v, g = log ? (v) => 10 ** v : (v) => v;
+  const space = 0.04 * (f(high) - f(low));
+  return { ends: [low, high], padded: [g(f(low) - space), g(f(high) + space)], log, marks: met.length <= FEW ? met : undefined, f, g };
+}
+/** The values written beside an axis: all of a setting with few, else both ends and the decades well between them. */
+function marked({ ends, log, marks, f }) {
+  if (marks) return marks;
+  const inside = (v) => { const share = (f(v) - f(ends[0])) / (f(ends[1]) - f(ends[0])); return share > 0.1 && share < 0.9; };
+  return [...ends, ...(log ? decades(...ends).filter(inside) : [])];
+}
+/** A number in at most five characters or so, the room left of a picture. */
+const narrow = (v) => (v !== 0 && Math.abs(v) < 0.01 ? Number(v.toPrecision(2)).toExponential() : short(v));
+const label = (name, axis) => `${name}${axis.log ? ", log scale" : ""}`;
 
 class Scatter extends View {
   draw(ctx, w, h, t) {
     const { columns, chosen } = this.store;
     if (!columns) return;
-    const x = columns[this.xname], y = columns[this.yname], [x0, x1] = range(x), [y0, y1] = range(y), pad = (a, b) => [a - 0.04 * (b - a), b + 0.04 * (b - a)];
-    const s = this.axes(ctx, w, h, t, { x: pad(x0, x1), y: pad(y0, y1), xlabel: this.xname, ylabel: this.yname });
-    const size = x.length > 5000 ? 2 : 4;
+    const x = columns[this.xname], y = columns[this.yname], across = axisOf(x), up = axisOf(y);
+    const s = this.axes(ctx, w, h, t, { x: across.padded, y: up.padded, xlog: across.log, log: up.log, xticks: across.marks, yticks: up.marks, yfmt: narrow, xlabel: label(this.xname, across), ylabel: label(this.yname, up) });
+    const size = x.length > 5000 ? 2 : x.length > 500 ? 4 : 6;
     for (const pass of [false, true]) {
       ctx.fillStyle = pass ? t.accent : t.soft;
-      ctx.globalAlpha = pass ? 0.55 : 0.12;
+      ctx.globalAlpha = pass ? 0.55 : 0.2;
       ctx.beginPath();
-      for (let i = 0; i < x.length; i++) if (chosen[i] === pass && x[i] !== null && y[i] !== null) ctx.rect(s.x(x[i]) - size / 2, s.y(y[i]) - size / 2, size, size);
+      for (let i = 0; i < x.length; i++) if (chosen[i] === pass && x[i] !== null && y[i] !== null) {
+        const [px, py] = [s.x(x[i]), s.y(y[i])];
+        if (size < 6) ctx.rect(px - size / 2, py - size / 2, size, size);
+        else { ctx.moveTo(px + 3, py); ctx.arc(px, py, 3, 0, 2 * Math.PI); }
+      }
       ctx.fill();
     }
     ctx.globalAlpha = 1;
@@ -55,10 +78,11 @@ class Parallel extends View {
   draw(ctx, w, h, t) {
     const { columns, chosen, names, filters } = this.store;
     if (!columns) return;
-    const left = 50, right = 50, top = 30, bottom = 24, gap = (w - left - right) / Math.max(1, names.length - 1);
-    this.at = names.map((name, i) => ({ name, x: left + i * gap, ends: range(columns[name]) }));
-    const y = (a, v) => top + (1 - (v - a.ends[0]) / (a.ends[1] - a.ends[0])) * (h - top - bottom);
-    this.invert = (a, p) => a.ends[0] + (1 - (p - top) / (h - top - bottom)) * (a.ends[1] - a.ends[0]);
+    const left = 60, right = 60, top = 38, bottom = 12, gap = (w - left - right) / Math.max(1, names.length - 1);
+    this.at = names.map((name, i) => ({ name, x: left + i * gap, ...axisOf(columns[name]) }));
+    const share = (a, v) => (a.f(v) - a.f(a.ends[0])) / (a.f(a.ends[1]) - a.f(a.ends[0]));
+    const y = (a, v) => top + (1 - share(a, v)) * (h - top - bottom);
+    this.invert = (a, p) => a.g(a.f(a.ends[0]) + (1 - (p - top) / (h - top - bottom)) * (a.f(a.ends[1]) - a.f(a.ends[0])));
     const rows = columns[names[0]].length, skip = Math.ceil(rows / 4000);
     for (const pass of [false, true]) {
       ctx.strokeStyle = pass ? t.accent : t.soft;
@@ -76,12 +100,20 @@ class Parallel extends View {
     ctx.font = "11px system-ui, sans-serif";
     this.at.forEach((a, i) => {
       ctx.strokeStyle = t.soft; ctx.beginPath(); ctx.moveTo(a.x, top); ctx.lineTo(a.x, h - bottom); ctx.stroke();
-      ctx.textAlign = "center"; ctx.fillStyle = t.ink; ctx.textBaseline = "alphabetic"; ctx.fillText(a.name.split(".").at(-1), a.x, i % 2 && gap < 90 ? 24 : 12);
-      ctx.fillStyle = t.soft; ctx.textBaseline = "top"; ctx.fillText(short(a.ends[0]), a.x, h - bottom + 4);
-      ctx.textAlign = "left"; ctx.fillText(short(a.ends[1]), a.x + 4, top);
+      ctx.textAlign = "center"; ctx.fillStyle = t.ink; ctx.textBaseline = "alphabetic"; 
+      const name = label(a.name.split(".").at(-1), a), half = ctx.measureText(name).width / 2 + 4;
+      ctx.fillText(name, Math.min(Math.max(a.x, half), w - half), i % 2 && gap < 130 ? 26 : 12);
+      const free = [];
+      for (const v of marked(a)) { const p = y(a, v); if (free.every((q) => Math.abs(p - q) > 12)) { free.push(p); this.mark(ctx, t, short(v), a.x, p); } }
       const f = filters[a.name];
       if (f) { ctx.fillStyle = t.accent; ctx.globalAlpha = 0.25; const [p, q] = [y(a, Math.min(f[1], a.ends[1])), y(a, Math.max(f[0], a.ends[0]))]; ctx.fillRect(a.x - 7, p, 14, Math.max(q - p, 2)); ctx.globalAlpha = 1; }
     });
+  }
+  /** A value left of an axis, on a ground of its own, since lines run behind it. */
+  mark(ctx, t, text, x, y) {
+    const wide = 6.2 * text.length + 4;
+    ctx.fillStyle = t.card; ctx.globalAlpha = 0.85; ctx.fillRect(x - 5 - wide, y - 7, wide, 14); ctx.globalAlpha = 1;
+    ctx.fillStyle = t.ink; ctx.textAlign = "right"; ctx.textBaseline = "middle"; ctx.fillText(text, x - 7, y);
   }
   build() {
     super.build();
@@ -96,16 +128,16 @@ class Parallel extends View {
 
 export function results(parent, context) {
   const store = { filters: {}, chosen: [] };
-  const parallel = new Parallel(parent, { title: "Members", area: "plane", name: "members", hint: "drag along an axis to filter, click it to stop" });
-  const scatter = new Scatter(parent, { title: "Two measures", area: "loss", name: "scatter", hint: "drag a box to filter, click a point for its story" });
+  const parallel = new Parallel(parent, { title: "Members", area: "plane", name: "members", hint: "one line per member; drag along an axis to keep a range, click the axis to keep all" });
+  const scatter = new Scatter(parent, { title: "Two measures", area: "loss", name: "scatter", hint: "drag a box to keep its members, click one for its story" });
   const panel = new Facts(parent, "Selection", "story");
   const story = element("section", "", "card story");
   story.style.gridArea = "angles";
-  story.innerHTML = `<header><h2>Story of a student</h2></header><div class="words"><p class="quiet">Click a point.</p></div>`;
+  story.innerHTML = `<header><h2>Story of a student</h2></header><div class="words"><p class="quiet">Click a point of the picture on the left to read what that student learned and what it missed.</p></div>`;
   parent.append(story);
   parallel.store = scatter.store = store;
   const pick = ["xname", "yname"].map((axis) => {
-    const label = element("label", axis === "xname" ? "across " : "up "), select = element("select");
+    const label = element("label", axis === "xname" ? "x axis " : "y axis "), select = element("select");
     select.id = `pick-${axis}`;
     select.onchange = () => { scatter[axis] = select.value; scatter.redraw(); };
     label.append(select);
@@ -131,17 +163,20 @@ export function results(parent, context) {
       const found = await (await context.post("/ask", { about: "student", experiment: store.columns.experiment[i], seed: store.columns.seed[i] })).json();
       story.querySelector("h2").textContent = found.title;
       words.textContent = "";
+      words.append(element("p", store.names.map((n) => `${n.split(".").at(-1)} ${short(store.columns[n][i] ?? NaN)}`).join(", "), "quiet"));
       for (const line of found.sentences) words.append(element("p", line));
     } catch (error) { words.textContent = ""; words.append(element("p", error.message)); }
   };
   function update() {
     const limits = Object.entries(store.filters);
     store.chosen = Array.from({ length: store.rows }, (_, i) => limits.every(([n, [a, b]]) => { const v = store.columns[n][i]; return v !== null && v >= a && v <= b; }));
-    panel.show([["members", store.total.toLocaleString("en")], ["shown", store.rows.toLocaleString("en")], ["selected", rows().length.toLocaleString("en")], ["experiments", new Set(rows().map((i) => store.columns.experiment?.[i])).size]], limits.length ? "Filtered:" : "All members at their last step.");
+    const kept = rows(), number = (n) => n.toLocaleString("en"), about = store.rows < store.total ? `The first ${number(store.rows)} of ${number(store.total)} members, at their last step.` : "Members at their last step.";
+    const facts = [["members", `${number(kept.length)} of ${number(store.rows)}`], ["experiments", new Set(kept.map((i) => store.columns.experiment?.[i])).size]];
+    panel.show([...facts, ...limits.map(([n, [a, b]]) => [n.split(".").at(-1), `${short(a)} to ${short(b)}`])], about);
     shown.textContent = sql();
     parallel.redraw();
     scatter.redraw();
-    scatter.describe(`${rows().length} of ${store.rows} members selected, ${scatter.xname} against ${scatter.yname}.`);
+    scatter.describe(`${kept.length} of ${store.rows} members selected, ${scatter.xname} against ${scatter.yname}.`);
   }
   (async () => {
     try {

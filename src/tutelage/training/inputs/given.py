@@ -110,7 +110,9 @@ class PointsFile(Distribution):
         x, y = _points(arrays["x"], "x"), arrays.get("y")
         wanted = None if y is None else _labels(y, len(x))
         if x.shape[1] != teacher.inputs:
-            raise TutelageError(f"{self.path} has points of {x.shape[1]} inputs, and the teacher has {teacher.inputs}")
+            raise TutelageError(
+                f"the points of {self.path} must have {teacher.inputs} inputs, as the teacher has, got {x.shape[1]}"
+            )
         if "evaluate_x" in arrays:
             test = _points(arrays["evaluate_x"], "evaluate_x")
             classes = None if wanted is None else wanted.shape[1]
@@ -118,7 +120,8 @@ class PointsFile(Distribution):
         else:
             if len(x) < self.train + self.evaluate:
                 raise TutelageError(
-                    f"{self.path} has {len(x)} points for train={self.train} and evaluate={self.evaluate}: give fewer"
+                    f"train={self.train} and evaluate={self.evaluate} need {self.train + self.evaluate} points, but "
+                    f"{self.path} has {len(x)}: lower one of them"
                 )
             test, test_labels = x[-self.evaluate :], None if wanted is None else wanted[-self.evaluate :]
         x, wanted = x[: self.train], None if wanted is None else wanted[: self.train]
@@ -148,8 +151,10 @@ def _arrays(path: Path) -> dict[str, Tensor]:
         arrays = {"x": loaded} if isinstance(loaded, np.ndarray) else {name: loaded[name] for name in loaded.files}
     except (OSError, ValueError, EOFError) as error:
         raise TutelageError(f"{path} cannot be read as a NumPy file ({error})") from None
-    if "x" not in arrays or ("y" in arrays and "evaluate_x" in arrays and "evaluate_y" not in arrays):
-        raise TutelageError(f"{path} has arrays {', '.join(arrays)}: wanted x, and y, evaluate_x, evaluate_y if any")
+    if "x" not in arrays:
+        raise TutelageError(f"{path} must have the array x, got {', '.join(arrays) or 'no arrays'}: name the points x")
+    if "y" in arrays and "evaluate_x" in arrays and "evaluate_y" not in arrays:
+        raise TutelageError(f"{path} has labels y but none for evaluate_x: add evaluate_y")
     return {name: torch.from_numpy(array) for name, array in arrays.items()}
 
 
@@ -163,7 +168,7 @@ def _points(x: Tensor, name: str) -> Tensor:
 def _labels(y: Tensor, count: int, classes: int | None = None) -> Tensor:
     """Labels as [N, C]: classes become columns of 0 and 1."""
     if len(y) != count or y.ndim not in (1, 2):
-        raise TutelageError(f"labels of shape {list(y.shape)} do not fit {count} points: wanted [{count}, C]")
+        raise TutelageError(f"labels must have shape [{count}] or [{count}, C], one row per point, got {list(y.shape)}")
     if y.ndim == 1 and not y.is_floating_point():
         return torch.nn.functional.one_hot(y.long(), -1 if classes is None else classes).to(torch.float32)
     return (y.unsqueeze(1) if y.ndim == 1 else y).to(y.dtype if y.is_floating_point() else torch.float32)

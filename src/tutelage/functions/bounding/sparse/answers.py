@@ -30,7 +30,7 @@ def sparse_pair(first: Network | SparseNetwork, second: Network | SparseNetwork)
         ("outputs", pair[0].outputs, pair[1].outputs),
     ):
         if a != b:
-            raise TutelageError(f"the networks have {a} and {b} {what}: give two with as many of them")
+            raise TutelageError(f"the networks have {a} and {b} {what}: give two networks with the same number")
     return pair  # type: ignore[return-value]
 
 

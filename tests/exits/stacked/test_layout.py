@@ -1,0 +1,64 @@
+import pytest
+import torch
+
+from tutelage.exits.msdnet import CIFAR, IMAGENET, MSDNet
+from tutelage.exits.multi_exit import multi_exit_conv, multi_exit_mlp
+from tutelage.exits.stacked.layout import layout
+
+SMALL = MSDNet((6, 12), (6, 12), 3, (2, 3), (4, 4), head=20)
+SHAPES = {"small": (SMALL, 16), "cifar": (CIFAR, 32)}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_each_parameter_has_a_place_of_its_own_and_keeps_its_shape(name):
+    shape, side = SHAPES[name]
+    model = shape.build(10, seed=None)
+    plan = layout(model, (3, side, side))
+    numbers = torch.arange(2 * plan.size).view(2, -1)
+    places = plan.parameters(numbers, 1)
+    wanted = dict(model.named_parameters())
+    assert {k: v.shape for k, v in places.items()} == {k: v.shape for k, v in wanted.items()}
+    taken = torch.cat([place.flatten() for place in places.values()])
+    assert len(taken) == len(taken.unique()) == sum(p.numel() for p in wanted.values())
+    assert taken.min() >= plan.size  # the second network's own
+
+
+def test_maps_have_the_channels_and_sides_of_what_the_network_computes():
+    model = SMALL.build(10, seed=None).eval()
+    plan = layout(model, (3, 16, 16))
+    computed = {}
+    names = {part: name for name, part in model.named_modules()}
+    for part in model.modules():
+        if isinstance(part, torch.nn.Conv2d):
+            part.register_forward_hook(lambda own, x, y: computed.update({names[own]: (x[0].shape, y.shape)}))
+    model(torch.zeros(1, 3, 16, 16))
+    assert sorted(computed) == sorted(unit.conv for unit in plan.units)
+    for unit in plan.units:
+        read, given = computed[unit.conv]
+        assert tuple(read[1:]) == (unit.inputs, plan.maps[unit.source].side, plan.maps[unit.source].side)
+        assert tuple(given[1:]) == (unit.outputs, plan.maps[unit.into].side, plan.maps[unit.into].side)
+
+
+@pytest.mark.parametrize("unit_kind", ["plain", "taps", "columns"])
+def test_weights_in_torch_order_are_a_view(unit_kind):
+    plan = layout(SMALL.build(10, seed=None), (3, 16, 16))
+    unit = next(unit for unit in plan.units if unit.kind == unit_kind)
+    numbers = torch.zeros(plan.size)
+    weight = torch.randn(unit.as_torch(numbers).shape)
+    unit.as_torch(numbers).copy_(weight)
+    own = numbers[unit.weight : unit.gamma].view(unit.rows, unit.columns)
+    x = torch.randn(unit.inputs, 5)
+    if unit.kind == "plain":
+        assert torch.equal(own @ x, weight[:, :, 0, 0] @ x)
+    elif unit.kind == "taps":  # tap, then output
+        assert torch.allclose((own @ x).view(9, unit.outputs, 5)[5], weight[:, :, 1, 2] @ x)
+    else:  # tap, then input
+        assert torch.equal(own.view(-1, 9, unit.inputs)[:, 7], weight[:, :, 2, 1])
+
+
+def test_networks_of_another_kind_have_no_layout():
+    assert layout(multi_exit_mlp(12, (5,), 3), (3, 2, 2)) is None
+    assert layout(multi_exit_conv(3, 10), (3, 32, 32)) is None
+    assert layout(IMAGENET.build(10, seed=None), (3, 224, 224)) is None
+    assert layout(SMALL.build(10, seed=None), (3, 32, 32)) is None  # its heads would end with 4 x 4 pixels
+    assert layout(SMALL.build(10, seed=None), (3, 16, 8)) is None
