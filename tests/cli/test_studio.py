@@ -47,3 +47,9 @@ def test_a_folder_that_is_not_there_is_a_sentence(tmp_path):
     found = CliRunner().invoke(app, ["studio", "--no-browser", "--results", str(tmp_path / "none")])
     assert isinstance(found.exception, TutelageError)
     assert "there is no folder" in str(found.exception)
+
+
+def test_a_prepared_command_that_does_not_end_is_killed(prepared):
+    """What tests/prepared.py promises: no command holds up the tests, and the next one runs."""
+    assert prepared("studio", "--no-browser", "--port", 0, seconds=2).returncode == -signal.SIGALRM
+    assert prepared("--version").returncode == 0

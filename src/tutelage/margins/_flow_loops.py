@@ -16,7 +16,7 @@ import math
 import numpy as np
 from numba import njit
 
-from tutelage.compiling import OPTIONS, compiled, stamp_of
+from tutelage.compiling import OPTIONS, PART, compiled, stamp_of
 
 ARRIVED, TOO_MANY, STUCK = 0, 1, 2
 OFF, ON, TIED = np.int8(0), np.int8(1), np.int8(2)
@@ -274,7 +274,7 @@ def _first_event(w0, w1, dw0, dw1, h, x, length_x, pattern, height0, height1):
     return unit, sample, share
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _try_step(tau, h, w, a, x, y, pattern, sliding, code, kw, ka, w1, a1, height, pull, seen, relative):
     """One step from (w, a), whose speeds are in kw[0], ka[0], into (w1, a1); the error in tolerances."""
     p, d = w.shape
@@ -335,7 +335,7 @@ def _regroup(tau, a, pattern, plus, minus, groups, entered, left):
             entered[j] = tau
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _to_first_event(
     tau, step, w, a, x, y, length_x, pattern, sliding, code, kw, ka, w1, a1, height, height1, pull, seen, relative
 ):
@@ -359,7 +359,7 @@ def _to_first_event(
     return unit, sample, tries, step
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _begin(tau, w, a, x, pattern, plus, minus, length_x, sliding, balanced, groups, entered):
     """Lengths of the samples, and of every unit whether it slides, whether it is balanced, and its group."""
     for i in range(x.shape[0]):
@@ -372,7 +372,7 @@ def _begin(tau, w, a, x, pattern, plus, minus, length_x, sliding, balanced, grou
         entered[j] = tau
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _settle_all(tau, w, a, x, y, pattern, sliding, code, height, pull, seen, vector):
     """Ask every sliding unit again what it is tied to, and put it there; whether any state changed."""
     changed = False

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from tutelage.compiling import OPTIONS, compiled, stamp_of
+from tutelage.compiling import OPTIONS, PART, compiled, stamp_of
 from tutelage.functions.bounding import _zonotopes
 from tutelage.functions.bounding._zonotopes import (
     EPS,
@@ -59,7 +59,7 @@ def enter(w, b, centre, radius, free, form):
         form.error[i] = rounding * size * (1 + 2 * rounding) + 2 * (n + 16) * TINY
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def forms_on(pair, low, high, inputs, forms, shares, plan):
     """Zonotopes of the outputs of f and of f - g on one box: the number of columns, -1 on overflow.
 
@@ -143,7 +143,7 @@ def most_of_other(f, d, i, j, columns, row):
     return up(up(row[0]) + up(size + error))
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def disagreement(f, d, classes, margin, columns, free, shares, score, row):
     """Below 0 where, on the box, the top class of g is that of f wherever f is sure of its own by the margin.
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from tutelage.compiling import OPTIONS
+from tutelage.compiling import OPTIONS, PART
 
 EPS = 2.0**-52
 TINY = 1e-300
@@ -227,7 +227,7 @@ def share_inputs(shares, column, inputs, x, columns):
         shares[column, k] /= total
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def activate(f, d, n, columns, left_f, left_g, inputs, shares, plan):
     """sigma(f) and sigma(f) - sigma(g), in place: the number of columns afterwards, -1 on overflow.
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from tutelage.compiling import OPTIONS, compiled, stamp_of
+from tutelage.compiling import OPTIONS, PART, compiled, stamp_of
 from tutelage.functions.pieces import _new_facet, _skeleton
 from tutelage.functions.pieces._new_facet import Scratch, facet_corners, facet_edges, facet_pairs
 from tutelage.functions.pieces._skeleton import (
@@ -44,7 +44,7 @@ def _zeros_are_a_face(own, tight, number, sign):
     return fits
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _cell_signs(corners, corner_from, corner_count, cells, sign, tight, number, signs, column):
     """Write the sign of a unit on the cells where it has one: (the other cells, to be cut; whether zeros fit)."""
     to_cut, count, fits = np.empty(cells, np.int32), 0, True
@@ -115,7 +115,7 @@ def _write_half(state, size, old, child, wanted, marks, scratch, count, joined):
     return ComplexSize(size.vertices, size.edges, max(size.cells, child + 1), corner_at, side_at)
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _cut_cell(state, size, r, column, marks, scratch, keep_positive):
     """Cell r becomes its positive half, a new cell the other: (complex, size, marks, scratch, whether it fits)."""
     facet = room(scratch.facet, 0, state.corner_count[r] + state.side_count[r])
@@ -143,7 +143,7 @@ def _cut_cell(state, size, r, column, marks, scratch, keep_positive):
     return state, size, marks, scratch, True
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _trimmed(state, size):
     """A complex without spare room."""
     corners, corners_used = repacked(state.corners, state.corner_from, state.corner_count, size.cells, 0)

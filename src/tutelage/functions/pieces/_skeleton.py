@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from tutelage.compiling import OPTIONS
+from tutelage.compiling import OPTIONS, PART
 
 DONE, TOO_MANY, TOO_CLOSE = 0, 1, 2
 """How a cut ended: well, beyond its budget, or at a unit too close to vertices to tell on which side they lie."""
@@ -165,7 +165,7 @@ def find_edge(ends, u, v, marks):
     return edge
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def cut_edges(state, size, unit, number, sign, crossing):
     """All edges cut by a unit, ``crossing`` of them: (complex, size, marks)."""
     vertices, edges = size.vertices, size.edges

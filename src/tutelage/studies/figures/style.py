@@ -89,9 +89,14 @@ def _apply(style: Style) -> None:
 
 
 def save(figure: Figure, folder: Path, name: str = "figure") -> None:
-    """Write NAME.png and NAME.pdf, each complete or absent."""
-    for suffix in ("png", "pdf"):
-        buffer = io.BytesIO()
-        metadata = {"CreationDate": None} if suffix == "pdf" else None  # the same figure has the same bytes
-        figure.savefig(buffer, format=suffix, metadata=metadata)
-        write_atomically(folder / f"{name}.{suffix}", buffer.getvalue())
+    """Write NAME.png and NAME.pdf, each complete or absent; the PDF has the layout that was found for the PNG."""
+    layout = figure.get_layout_engine()
+    try:
+        for suffix in ("png", "pdf"):
+            buffer = io.BytesIO()
+            metadata = {"CreationDate": None} if suffix == "pdf" else None  # the same figure has the same bytes
+            figure.savefig(buffer, format=suffix, metadata=metadata)
+            figure.set_layout_engine("none")
+            write_atomically(folder / f"{name}.{suffix}", buffer.getvalue())
+    finally:
+        figure.set_layout_engine(layout)
