@@ -6,7 +6,7 @@ from tutelage.functions.querying._stream import QueryDraws
 from tutelage.functions.querying.confirming import UnitSearchSetting
 from tutelage.functions.querying.lines import look_along, sample
 from tutelage.functions.querying.oracle import Oracle
-from tutelage.functions.querying.peeling import peel
+from tutelage.functions.querying.peeling import Peeled, _without_unread, peel
 from tutelage.functions.querying.polish import outputs
 
 
@@ -47,3 +47,20 @@ def test_no_more_layers_than_allowed_are_looked_for():
     found, *_ = peeled(deep, 4.0, most=1)
     assert len(found.layers) == 2
     assert found.unexplained > 1e-3
+
+
+def test_units_that_nobody_reads_are_left_out():
+    draw = np.random.default_rng(0)
+    first, bias = draw.normal(size=(2, 4)), draw.normal(size=4)
+    reads = draw.normal(size=(4, 1))
+    reads[1] = 1e-14
+    points = draw.uniform(-1, 1, (200, 2))
+    layers = (first, bias), (reads, np.zeros(1))
+    values = np.maximum(points @ first + bias, 0) @ reads
+    found = _without_unread(Peeled(layers, (0,), unexplained=1e-15), points, values, 1e-16, 1e-7)
+    assert np.array_equal(found.layers[0][0], first[:, [0, 2, 3]])
+    assert found.unexplained < 1e-12
+    read = Peeled(((first, bias), (draw.normal(size=(4, 1)), np.zeros(1))), (0,), unexplained=0.5)
+    assert _without_unread(read, points, values, 1e-16, 1e-7).layers[0][0].shape == (2, 4)
+    added = Peeled(((first[:, [0, 2, 3, 1]], bias[[0, 2, 3, 1]]), (reads[[0, 2, 3, 1]], np.zeros(1))), (1,))
+    assert _without_unread(added, points, values, 1e-16, 1e-7).layers[0][0].shape == (2, 4)  # it was added

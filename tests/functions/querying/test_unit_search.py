@@ -6,6 +6,7 @@ from tutelage.functions.querying._stream import QueryDraws
 from tutelage.functions.querying.known import Known
 from tutelage.functions.querying.unit_search import (
     FoundUnits,
+    Rivals,
     find_units,
     merged,
     parallel,
@@ -67,3 +68,12 @@ def test_units_that_differ_in_their_biases_alone_are_parallel():
     assert parallel((one, all_known), (np.array([-2.0, -4.0, 3.0]), all_known))
     assert not parallel((one, all_known), (np.array([1.0, 2.001, 0.5]), all_known))
     assert not parallel((one, all_known), (one, all_known[:2]))
+
+
+def test_a_doubted_fold_is_known_again_by_its_points():
+    points = np.stack([np.full(5, 0.5), np.linspace(-1, 1, 5)], 1)
+    rivals = Rivals((points,))
+    assert rivals.doubted(Known(), np.array([-2.0, 0.0, 1.0]))  # x1 = 1/2, whatever its scale and sign
+    assert not rivals.doubted(Known(), np.array([1.0, 0.0, -0.4]))  # parallel
+    assert not rivals.doubted(Known(), np.array([1.0, 0.1, -0.5]))  # meets it in one point
+    assert not Rivals().doubted(Known(), np.array([1.0, 0.0, -0.5]))
