@@ -45,7 +45,6 @@ def _write_thumbnails(app: Sphinx, error: Exception | None) -> None:
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the hooks."""
-    docstrings.compile_templates_once()
     app.connect("builder-inited", _write, priority=100)
     app.connect("build-finished", _write_thumbnails)
     app.connect("source-read", links.rewrite_links)

@@ -1,12 +1,7 @@
 """Docstrings are plain text with formulas: signs that reStructuredText would read as markup are escaped."""
 
 import re
-from functools import cache
-from types import CodeType
 from typing import Any
-
-from jinja2.sandbox import SandboxedEnvironment
-from numpydoc import docscrape_sphinx
 
 _KEPT = re.compile(
     r"(``.*?``|:[\w:]+:`[^`]*`|`[^`]*`_?"  # code, roles, links
@@ -32,25 +27,6 @@ def escape(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[s
 def skip(app: Any, what: str, name: str, obj: Any, skipped: bool, options: Any) -> bool | None:
     """Leave out what pydantic adds to a record (hook of autodoc)."""
     return True if name.startswith("model_") else None
-
-
-@cache
-def _compiled(source: str, name: str | None, filename: str | None) -> CodeType:
-    return SandboxedEnvironment().compile(source, name, filename)
-
-
-class CompilesOnce(SandboxedEnvironment):
-    """An environment of jinja that keeps compiled templates; numpydoc makes a new one for every docstring."""
-
-    def compile(self, source, name=None, filename=None, raw=False, defer_init=False):
-        if raw or not isinstance(source, str):
-            return super().compile(source, name, filename, raw, defer_init)
-        return _compiled(source, name, filename)
-
-
-def compile_templates_once() -> None:
-    """Save an eighth of the time of the build, in which numpydoc compiled its template for each of 2,000 objects."""
-    docscrape_sphinx.SandboxedEnvironment = CompilesOnce
 
 
 def _is_code(line: str) -> bool:
