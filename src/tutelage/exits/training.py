@@ -264,24 +264,23 @@ def _together(
 
 
 def _seat(courses: list["_Course"]) -> None:
-    """Give every course its pupil; those that can be stacked, and differ in data and seed alone, share theirs."""
-    alike: dict[tuple, list[_Course]] = {}
-    for number, course in enumerate(courses):
-        task, own = course.task, course.batches
-        stacked = can_stack(task.model, task.x, task.settings, task.epochs * course.steps)
-        widths = tuple(tuple(p.shape) for p in task.model.parameters()), tuple(task.x.shape[1:])
-        sizes = own.size, own.extra, len(own.labelled), len(own.unlabelled)
-        key = (task.settings, task.objective, course.sets, widths, sizes) if stacked else (number,)
-        alike.setdefault(key, []).append(course)
-    for key, group in alike.items():
-        task = group[0].task
-        if len(key) == 1:
-            group[0].pupil = Pupil(task.model, group[0].batches, task.settings, task.objective, group[0].sets)
+    """Give each course the network it trains; networks that can be stacked and differ only in data and seed share one
+    stack.
+    """
+    stacks: dict[tuple, list[_Course]] = {}
+    for course in courses:
+        task, batch = course.task, course.batches
+        if not can_stack(task.model, task.x, task.settings, task.epochs * course.steps):
+            course.pupil = Pupil(task.model, batch, task.settings, task.objective, course.sets)
             continue
-        models = [course.task.model for course in group]
-        shared = Pupils(models, group[0].batches, task.x.shape[1:], task.settings, task.objective, group[0].sets)
-        for member, course in enumerate(group):
-            course.pupil = Seat(shared, member, course.task.model)
+        shapes = tuple(tuple(p.shape) for p in task.model.parameters()), tuple(task.x.shape[1:])
+        sizes = batch.size, batch.extra, len(batch.labelled), len(batch.unlabelled)
+        stacks.setdefault((task.settings, task.objective, course.sets, shapes, sizes), []).append(course)
+    for stack in stacks.values():
+        task, models = stack[0].task, [course.task.model for course in stack]
+        pupils = Pupils(models, stack[0].batches, task.x.shape[1:], task.settings, task.objective, stack[0].sets)
+        for member, course in enumerate(stack):
+            course.pupil = Seat(pupils, member, course.task.model)
 
 
 def _advance(courses: list["_Course"], begin: int, end: int, after: Callable[[int, list["_Course"]], None]) -> None:

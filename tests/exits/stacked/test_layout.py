@@ -62,3 +62,12 @@ def test_networks_of_another_kind_have_no_layout():
     assert layout(IMAGENET.build(10, seed=None), (3, 224, 224)) is None
     assert layout(SMALL.build(10, seed=None), (3, 32, 32)) is None  # its heads would end with 4 x 4 pixels
     assert layout(SMALL.build(10, seed=None), (3, 16, 8)) is None
+
+
+def test_batch_norms_that_are_not_alike_have_no_layout():
+    for change in ({"momentum": None}, {"momentum": 0.2}, {"eps": 1e-3}):
+        model = SMALL.build(10, seed=None)
+        norm = next(part for part in model.modules() if isinstance(part, torch.nn.BatchNorm2d))
+        for name, value in change.items():
+            setattr(norm, name, value)
+        assert layout(model, (3, 16, 16)) is None

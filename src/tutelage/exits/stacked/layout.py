@@ -109,7 +109,8 @@ class Layout:
         target.channels += unit.outputs
         self.maps[source].readers += 1
         self.size += -(-unit.size // 16) * 16  # rows of weights begin at multiples of 16, so that reads are wide
-        self.eps, self.momentum = norm.eps, norm.momentum or 0.0
+        assert norm.momentum is not None  # or it would not be known
+        self.eps, self.momentum = norm.eps, norm.momentum
 
     def linear(self, numbers: Tensor) -> tuple[Tensor, Tensor]:
         """Weights [S, M, C, F] and biases [S, M, C] of the last layers among all numbers [S, P]; views."""
@@ -146,13 +147,18 @@ def layout(model: MultiExit, shape: Sequence[int]) -> Layout | None:
 
 
 def _known(model: MultiExit, shape: Sequence[int]) -> bool:
-    """Square images, the parts of an MSDNet, convolutions of 1 x 1 and 3 x 3, and heads that end with 2 x 2 pixels."""
+    """Square images, the parts of an MSDNet, convolutions of 1 x 1 and 3 x 3, equal settings of all batch norms, and
+    heads that end with 2 x 2 pixels.
+    """
     parts = [part for stage in model.stages for part in (stage if isinstance(stage, nn.Sequential) else [stage])]
     if not all(type(part) in _FOLLOW for part in parts) or not all(isinstance(head, _Head) for head in model.heads):
         return False
     convolutions = [part for part in model.modules() if isinstance(part, nn.Conv2d)]
     pools = [part for part in model.modules() if isinstance(part, nn.MaxPool2d)]
     plain = all((c.kernel_size, c.stride) in _SHAPES and c.bias is None for c in convolutions)
+    norms = {(n.eps, n.momentum, n.affine) for n in model.modules() if isinstance(n, nn.BatchNorm2d)}
+    if len(norms) != 1 or None in next(iter(norms)):  # without a momentum torch averages over all batches instead
+        return False
     first = parts[0]
     if not plain or pools or not isinstance(first, _First) or len(shape) != 3 or shape[1] != shape[2]:
         return False
