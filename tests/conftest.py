@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,8 @@ from tutelage.networks import Network
 settings.register_profile("tutelage", deadline=None, max_examples=25, derandomize=True)
 settings.load_profile("tutelage")
 torch.set_num_threads(1)  # the tests run in two processes on two cores
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # a shell starts what it leaves in the background like this
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # or what tests start would not be interrupted either
 
 
 @pytest.fixture(params=[torch.float32, torch.float64], ids=["float32", "float64"])

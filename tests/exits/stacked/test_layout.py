@@ -32,11 +32,35 @@ def test_maps_have_the_channels_and_sides_of_what_the_network_computes():
         if isinstance(part, torch.nn.Conv2d):
             part.register_forward_hook(lambda own, x, y: computed.update({names[own]: (x[0].shape, y.shape)}))
     model(torch.zeros(1, 3, 16, 16))
-    assert sorted(computed) == sorted(unit.conv for unit in plan.units)
-    for unit in plan.units:
-        read, given = computed[unit.conv]
+    assert sorted(computed) == sorted(one.conv for _, one in plan.convolutions())
+    for unit, one in plan.convolutions():
+        read, given = computed[one.conv]
         assert tuple(read[1:]) == (unit.inputs, plan.maps[unit.source].side, plan.maps[unit.source].side)
-        assert tuple(given[1:]) == (unit.outputs, plan.maps[unit.into].side, plan.maps[unit.into].side)
+        assert tuple(given[1:]) == (one.outputs, plan.maps[unit.into].side, plan.maps[unit.into].side)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_channels_are_written_once_and_the_last_reader_of_shared_maps_reads_all(name):
+    shape, side = SHAPES[name]
+    plan = layout(shape.build(10, seed=None), (3, side, side))
+    written = {number: [False] * maps.channels for number, maps in enumerate(plan.maps)}
+    reads = {number: [0] * maps.channels for number, maps in enumerate(plan.maps)}
+    written[0] = [True] * 3
+    for unit in plan.units:
+        assert all(written[unit.source][unit.begin : unit.end])
+        assert unit.outputs == sum(one.outputs for one in unit.convolutions)
+        for channel in range(unit.first, unit.first + unit.outputs):
+            assert not written[unit.into][channel]
+            written[unit.into][channel] = True
+        for channel in range(unit.begin, unit.end):
+            reads[unit.source][channel] += 1
+    for number, maps in enumerate(plan.maps):
+        assert all(written[number])
+        assert maps.shared == (max(reads[number]) > 1)
+        assert min(reads[number]) >= (number != plan.top)  # or a gradient would be left out
+        if maps.shared:
+            assert (maps.last.begin, maps.last.end) == (0, maps.channels)
+            assert maps.last is [unit for unit in plan.units if unit.source == number][-1]
 
 
 @pytest.mark.parametrize("unit_kind", ["plain", "taps", "columns"])
@@ -44,16 +68,18 @@ def test_weights_in_torch_order_are_a_view(unit_kind):
     plan = layout(SMALL.build(10, seed=None), (3, 16, 16))
     unit = next(unit for unit in plan.units if unit.kind == unit_kind)
     numbers = torch.zeros(plan.size)
-    weight = torch.randn(unit.as_torch(numbers).shape)
-    unit.as_torch(numbers).copy_(weight)
-    own = numbers[unit.weight : unit.gamma].view(unit.rows, unit.columns)
+    one = unit.convolutions[-1]
+    weight = torch.randn(unit.as_torch(numbers, one).shape)
+    unit.as_torch(numbers, one).copy_(weight)
+    own = numbers[unit.weight : unit.gamma].view(unit.rows, unit.stride)[:, : unit.columns]
     x = torch.randn(unit.inputs, 5)
     if unit.kind == "plain":
-        assert torch.equal(own @ x, weight[:, :, 0, 0] @ x)
+        assert len(unit.convolutions) == 2
+        assert torch.equal(own[one.first :] @ x, weight[:, :, 0, 0] @ x)
     elif unit.kind == "taps":  # tap, then output
         assert torch.allclose((own @ x).view(9, unit.outputs, 5)[5], weight[:, :, 1, 2] @ x)
     else:  # tap, then input
-        assert torch.equal(own.view(-1, 9, unit.inputs)[:, 7], weight[:, :, 2, 1])
+        assert torch.equal(own.unflatten(1, (9, unit.inputs))[:, 7], weight[:, :, 2, 1])
 
 
 def test_networks_of_another_kind_have_no_layout():

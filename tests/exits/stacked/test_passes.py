@@ -19,8 +19,7 @@ def test_programs_cover_every_pixel(members, images, unit):
     count = images * PLAN.maps[unit.into].side ** 2
     assert g.parts * g.turns * 64 >= count > (g.parts - 1) * g.turns * 64
     assert g.tiles * g.over["PIXELS"] * g.over["TURNS"] >= count
-    below = images * PLAN.maps[unit.source].side ** 2
-    assert g.tiles_below * g.over_below["PIXELS"] * g.over_below["TURNS"] >= below
+    assert g.tiles <= 1024  # whose sums one program adds up
 
 
 def test_gradients_and_a_step_are_those_of_torch(device):

@@ -1,9 +1,13 @@
 """Kernels of convolutions: products of weights with maps [S, B, C, side * side] of S networks, and what turns 3 x 3
 convolutions into them.
 
+Blocks of channels are the first number of a program, so that those that read the same pixels run at the same time.
+
 Names: ``wide`` is how many channels the maps that are read have in memory, ``inputs`` how many of them are read;
 ``out_wide``, ``first`` and ``outputs`` say the same of the maps that are written; ``row`` is how far the numbers of two
-networks lie apart. Sizes of blocks are written in capitals; they are powers of two.
+networks lie apart, ``stride`` how far two rows of weights. Those, and where the weights begin, are multiples of 16.
+Beyond the inputs of a row, weights are multiplied with zeros. Sizes of blocks are written in capitals; they are powers
+of two, and so are the sides of maps.
 """
 
 import triton
@@ -20,26 +24,51 @@ def places(tile, PIXELS: tl.constexpr, HW: tl.constexpr):
         return n // HW, n % HW
 
 
-@triton.jit(do_not_specialize=["wide", "inputs", "out_wide", "first", "outputs", "images", "tiles", "weight", "row"])
+@triton.jit
+def spots(tile, PIXELS: tl.constexpr, HW: tl.constexpr):
+    """Images [I, 1] and pixels [1, P] of a tile: part of one image, or several images."""
+    if HW >= PIXELS:
+        b = tl.zeros((1, 1), tl.int32) + tile // (HW // PIXELS)
+        return b, ((tile % (HW // PIXELS)) * PIXELS + tl.arange(0, PIXELS))[None, :]
+    else:
+        return (tile * (PIXELS // HW) + tl.arange(0, PIXELS // HW))[:, None], tl.arange(0, HW)[None, :]
+
+
+@triton.jit
+def nothing(PIXELS: tl.constexpr, HW: tl.constexpr):
+    """Zeros of the shape of a tile [I, P]."""
+    if HW >= PIXELS:
+        return tl.zeros((1, PIXELS), tl.float32)
+    else:
+        return tl.zeros((PIXELS // HW, HW), tl.float32)
+
+
+@triton.jit
+def put(place, value, known, ADD: tl.constexpr):
+    """Write values, or add them to what is there."""
+    if ADD:
+        value += tl.load(place, mask=known, other=0.0).to(tl.float32)
+    tl.store(place, value.to(place.dtype.element_ty), mask=known)
+
+
+@triton.jit(do_not_specialize=["wide", "inputs", "out_wide", "first", "outputs", "images", "tiles"])
 def product(
-    h, weights, out, sums, squares, wide, inputs, out_wide, first, outputs, images, tiles, weight, row,
+    h, weights, out, sums, squares, wide, inputs, out_wide, first, outputs, images, tiles, weight, row, stride,
     HW: tl.constexpr, SUMS: tl.constexpr, PIXELS: tl.constexpr, CO: tl.constexpr, CI: tl.constexpr,
     PRECISION: tl.constexpr,
 ):  # fmt: skip
     """out[first : first + outputs] = weights @ h[: inputs]; with SUMS also its sums and those of squares, by tile."""
-    tile, s = tl.program_id(0), tl.program_id(2)
-    co = tl.program_id(1) * CO + tl.arange(0, CO)
+    tile, s = tl.program_id(1), tl.program_id(2)
+    co = tl.program_id(0) * CO + tl.arange(0, CO)
     b, p = places(tile, PIXELS, HW)
     known = (b < images) & (p < HW)
     acc = tl.zeros((CO, PIXELS), tl.float32)
+    base_w = s * row + weight
     base = (s * images + b) * wide * HW + p
     for start in range(0, inputs, CI):
         ci = start + tl.arange(0, CI)
         v = tl.load(h + base[None, :] + ci[:, None] * HW, mask=(ci < inputs)[:, None] & known[None, :], other=0.0)
-        w = tl.load(
-            weights + s * row + weight + co[:, None] * inputs + ci[None, :],
-            mask=(co < outputs)[:, None] & (ci < inputs)[None, :], other=0.0,
-        )  # fmt: skip
+        w = tl.load(weights + base_w + co[:, None] * stride + ci[None, :], mask=(co < outputs)[:, None], other=0.0)
         acc = tl.dot(w, v, acc, input_precision=PRECISION)
     y = acc.to(out.dtype.element_ty)
     keep = (co < outputs)[:, None] & known[None, :]
@@ -52,45 +81,39 @@ def product(
         tl.store(squares + at, tl.sum(y * y, 1), mask=co < outputs)
 
 
-@triton.jit(do_not_specialize=["wide", "inputs", "out_wide", "first", "outputs", "images", "weight", "row"])
+@triton.jit(do_not_specialize=["wide", "inputs", "out_wide", "first", "outputs", "images"])
 def input_gradient(
-    grad, weights, into, wide, inputs, out_wide, first, outputs, images, weight, row,
+    grad, weights, into, wide, inputs, out_wide, first, outputs, images, weight, row, stride,
     HW: tl.constexpr, ADD: tl.constexpr, PIXELS: tl.constexpr, CO: tl.constexpr, CI: tl.constexpr,
     PRECISION: tl.constexpr,
 ):  # fmt: skip
     """into[: inputs] = (or +=) weights.T @ grad[first : first + outputs]."""
     s = tl.program_id(2)
-    ci = tl.program_id(1) * CI + tl.arange(0, CI)
-    b, p = places(tl.program_id(0), PIXELS, HW)
+    ci = tl.program_id(0) * CI + tl.arange(0, CI)
+    b, p = places(tl.program_id(1), PIXELS, HW)
     known = (b < images) & (p < HW)
     acc = tl.zeros((CI, PIXELS), tl.float32)
+    base_w = s * row + weight
     base = ((s * images + b) * out_wide + first) * HW + p
     for start in range(0, outputs, CO):
         co = start + tl.arange(0, CO)
         g = tl.load(grad + base[None, :] + co[:, None] * HW, mask=(co < outputs)[:, None] & known[None, :], other=0.0)
-        w = tl.load(
-            weights + s * row + weight + co[None, :] * inputs + ci[:, None],
-            mask=(co < outputs)[None, :] & (ci < inputs)[:, None], other=0.0,
-        )  # fmt: skip
+        w = tl.load(weights + base_w + co[None, :] * stride + ci[:, None], mask=(co < outputs)[None, :], other=0.0)
         acc = tl.dot(w, g, acc, input_precision=PRECISION)
     place = into + ((s * images + b) * wide * HW + p)[None, :] + ci[:, None] * HW
-    keep = (ci < inputs)[:, None] & known[None, :]
-    if ADD:
-        acc += tl.load(place, mask=keep, other=0.0).to(tl.float32)
-    tl.store(place, acc.to(into.dtype.element_ty), mask=keep)
+    put(place, acc, (ci < inputs)[:, None] & known[None, :], ADD)
 
 
 @triton.jit(do_not_specialize=["wide", "inputs", "out_wide", "first", "outputs", "images", "turns"])
 def weight_gradient(
-    grad, h, out, wide, inputs, out_wide, first, outputs, images, turns,
+    grad, h, out, wide, inputs, out_wide, first, outputs, images, turns, stride,
     HW: tl.constexpr, PIXELS: tl.constexpr, CO: tl.constexpr, CI: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """out [parts, S, outputs, inputs]: grad[first : first + outputs] @ h[: inputs].T over a part of all pixels."""
-    part = tl.program_id(0)
-    ci = tl.program_id(1) * CI + tl.arange(0, CI)
-    blocks = tl.cdiv(outputs, CO)
-    s = tl.program_id(2) // blocks
-    co = (tl.program_id(2) % blocks) * CO + tl.arange(0, CO)
+    """out [parts, S, outputs, stride]: grad[first : first + outputs] @ h[: inputs].T over a part of all pixels."""
+    part, s = tl.program_id(1), tl.program_id(2)
+    blocks = tl.cdiv(inputs, CI)
+    ci = (tl.program_id(0) % blocks) * CI + tl.arange(0, CI)
+    co = (tl.program_id(0) // blocks) * CO + tl.arange(0, CO)
     acc = tl.zeros((CO, CI), tl.float32)
     for turn in range(turns):
         b, p = places(part * turns + turn, PIXELS, HW)
@@ -100,20 +123,39 @@ def weight_gradient(
         place = (s * images + b) * wide * HW + p
         v = tl.load(h + place[None, :] + ci[:, None] * HW, mask=(ci < inputs)[:, None] & known[None, :], other=0.0)
         acc = tl.dot(g, tl.trans(v), acc, input_precision=PRECISION)
-    at = ((part * (tl.num_programs(2) // blocks) + s) * outputs + co[:, None]) * inputs + ci[None, :]
-    tl.store(out + at, acc, mask=(co < outputs)[:, None] & (ci < inputs)[None, :])
+    at = ((part * tl.num_programs(2) + s) * outputs + co[:, None]) * stride + ci[None, :]
+    tl.store(out + at, acc, mask=(co < outputs)[:, None] & (ci < stride)[None, :])
 
 
-@triton.jit(do_not_specialize=["size", "parts", "members", "weight", "row"])
-def add_parts(out, gradients, size, parts, members, weight, row, PARTS: tl.constexpr, BLOCK: tl.constexpr):
-    """The gradient of some weights: the sum of all parts."""
-    n, s = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK), tl.program_id(1)
+@triton.jit(do_not_specialize=["members", "row"])
+def add_parts(out, gradients, table, members, row, PARTS: tl.constexpr, BLOCK: tl.constexpr):
+    """The gradients of all weights: sums of all parts.
+
+    table: of each block of weights, where its first part begins, how many weights are left and in all, the number of
+    parts, and where its gradient belongs.
+    """
+    own, s = table + 5 * tl.program_id(0), tl.program_id(1)
+    source, left, size = tl.load(own), tl.load(own + 1), tl.load(own + 2)
+    parts, place = tl.load(own + 3), tl.load(own + 4)
+    n = tl.arange(0, BLOCK)
     total = tl.zeros((PARTS, BLOCK), tl.float32)
     for start in range(0, parts, PARTS):
         part = start + tl.arange(0, PARTS)
-        known = (part < parts)[:, None] & (n < size)[None, :]
-        total += tl.load(out + (part[:, None] * members + s) * size + n[None, :], mask=known, other=0.0)
-    tl.store(gradients + s * row + weight + n, tl.sum(total, 0), mask=n < size)
+        known = (part < parts)[:, None] & (n < left)[None, :]
+        total += tl.load(out + source + (part[:, None] * members + s) * size + n[None, :], mask=known, other=0.0)
+    tl.store(gradients + s * row + place + n, tl.sum(total, 0), mask=n < left)
+
+
+@triton.jit
+def inside(known, y, x, shift: tl.constexpr, SIDE: tl.constexpr):
+    """Whether pixels (y, x + shift) lie in an image; x is not looked at without a shift, so that reads stay wide."""
+    there = known & (y >= 0) & (y < SIDE)
+    if shift < 0:
+        return there & (x + shift >= 0)
+    elif shift > 0:
+        return there & (x + shift < SIDE)
+    else:
+        return there
 
 
 @triton.jit(do_not_specialize=["out_wide", "first", "outputs", "images", "tiles"])
@@ -124,16 +166,15 @@ def add_taps(
     """out[p] = the sum over the 9 taps of a 3 x 3 convolution of taps[tap, p + shift of the tap]; its sums by tile."""
     HW: tl.constexpr = SIDE * SIDE
     tile, c, s = tl.program_id(0), tl.program_id(1), tl.program_id(2)
-    total = tl.zeros((PIXELS,), tl.float32)
-    square = tl.zeros((PIXELS,), tl.float32)
+    total = nothing(PIXELS, HW)
+    square = nothing(PIXELS, HW)
     for turn in range(TURNS):
-        b, p = places(tile * TURNS + turn, PIXELS, HW)
-        known = (b < images) & (p < HW)
+        b, p = spots(tile * TURNS + turn, PIXELS, HW)
+        known = b < images
         y, x = p // SIDE, p % SIDE
-        acc = tl.zeros((PIXELS,), tl.float32)
+        acc = nothing(PIXELS, HW)
         for tap in tl.static_range(9):
-            iy, ix = y + (tap // 3 - 1), x + (tap % 3 - 1)
-            there = known & (iy >= 0) & (iy < SIDE) & (ix >= 0) & (ix < SIDE)
+            there = inside(known, y + (tap // 3 - 1), x, tap % 3 - 1, SIDE)
             at = ((s * images + b) * 9 * outputs + tap * outputs + c) * HW + p + ((tap // 3 - 1) * SIDE + tap % 3 - 1)
             acc += tl.load(taps + at, mask=there, other=0.0).to(tl.float32)
         v = acc.to(out.dtype.element_ty)
@@ -154,13 +195,12 @@ def spread_taps(
     HW: tl.constexpr = SIDE * SIDE
     tile, c, s = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     for turn in range(TURNS):
-        b, p = places(tile * TURNS + turn, PIXELS, HW)
-        known = (b < images) & (p < HW)
+        b, p = spots(tile * TURNS + turn, PIXELS, HW)
+        known = b < images
         y, x = p // SIDE, p % SIDE
         base = ((s * images + b) * wide + first + c) * HW + p
         for tap in tl.static_range(9):
-            iy, ix = y - (tap // 3 - 1), x - (tap % 3 - 1)
-            there = known & (iy >= 0) & (iy < SIDE) & (ix >= 0) & (ix < SIDE)
+            there = inside(known, y - (tap // 3 - 1), x, 1 - tap % 3, SIDE)
             v = tl.load(grad + base - ((tap // 3 - 1) * SIDE + tap % 3 - 1), mask=there, other=0.0)
             tl.store(taps + ((s * images + b) * 9 * outputs + tap * outputs + c) * HW + p, v, mask=known)
 
@@ -169,20 +209,38 @@ def spread_taps(
 def unfold(
     h, columns, wide, inputs, images, SIDE: tl.constexpr, PIXELS: tl.constexpr, TURNS: tl.constexpr
 ):  # fmt: skip
-    """columns[tap, p] = h[2 p + shift of the tap], 0 outside: what a 3 x 3 convolution of stride 2 reads."""
-    HALF: tl.constexpr = SIDE // 2
-    OUT: tl.constexpr = HALF * HALF
+    """columns[tap, p] = h[2 p + shift of the tap], 0 outside: what a 3 x 3 convolution of stride 2 reads.
+
+    SIDE: of the maps that it gives. Rows of h are read whole, and their even and odd pixels parted.
+    """
+    HW: tl.constexpr = SIDE * SIDE
     tile, c, s = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     for turn in range(TURNS):
-        b, p = places(tile * TURNS + turn, PIXELS, OUT)
-        known = (b < images) & (p < OUT)
-        y, x = 2 * (p // HALF), 2 * (p % HALF)
-        base = ((s * images + b) * wide + c) * SIDE * SIDE
-        for tap in tl.static_range(9):
-            iy, ix = y + (tap // 3 - 1), x + (tap % 3 - 1)
-            there = known & (iy >= 0) & (ix >= 0)  # nothing is beyond the other end
-            v = tl.load(h + base + iy * SIDE + ix, mask=there, other=0.0)
-            tl.store(columns + ((s * images + b) * 9 * inputs + tap * inputs + c) * OUT + p, v, mask=known)
+        b, p = spots(tile * TURNS + turn, PIXELS, HW)
+        known = b < images
+        left = ((s * images + b) * wide + c) * 4 * HW + 4 * SIDE * (p // SIDE) + 2 * (p % SIDE) - 1
+        put = columns + ((s * images + b) * 9 * inputs + c) * HW + p
+        b2, q = spots(tile * TURNS + turn, 2 * PIXELS, 2 * HW)
+        known2 = b2 < images
+        pair = ((s * images + b2) * wide + c) * 4 * HW + 4 * SIDE * (q // (2 * SIDE)) + q % (2 * SIDE)
+        for ky in tl.static_range(3):
+            above = known & ((p >= SIDE) | (ky > 0))  # nothing is beyond the other end
+            above2 = known2 & ((q >= 2 * SIDE) | (ky > 0))
+            before = tl.load(h + left + (ky - 1) * 2 * SIDE, mask=above & (p % SIDE > 0), other=0.0)
+            both = tl.load(h + pair + (ky - 1) * 2 * SIDE, mask=above2, other=0.0)
+            even, odd = tl.split(tl.reshape(both, (both.shape[0], both.shape[1] // 2, 2)))
+            tl.store(put + (3 * ky) * inputs * HW, before, mask=known)
+            tl.store(put + (3 * ky + 1) * inputs * HW, even, mask=known)
+            tl.store(put + (3 * ky + 2) * inputs * HW, odd, mask=known)
+
+
+@triton.jit
+def taken(columns, ky: tl.constexpr, kx: tl.constexpr, p, known, step, SIDE: tl.constexpr):
+    """The gradient that pixel (2 y + ky % 2, 2 x + kx % 2) gets through tap (ky, kx) of a convolution of stride 2."""
+    down: tl.constexpr = 1 if ky == 0 else 0
+    right: tl.constexpr = 1 if kx == 0 else 0
+    there = inside(known, p // SIDE + down, p % SIDE, right, SIDE)
+    return tl.load(columns + (3 * ky + kx) * step + p + down * SIDE + right, mask=there, other=0.0).to(tl.float32)
 
 
 @triton.jit(do_not_specialize=["wide", "inputs", "images"])
@@ -190,22 +248,21 @@ def fold(
     columns, into, wide, inputs, images,
     SIDE: tl.constexpr, ADD: tl.constexpr, PIXELS: tl.constexpr, TURNS: tl.constexpr,
 ):  # fmt: skip
-    """into (or added to it): the gradient of what unfold reads from that of its columns."""
-    HALF: tl.constexpr = SIDE // 2
-    OUT: tl.constexpr = HALF * HALF
+    """into (or added to it): the gradient of what unfold reads from that of its columns, two rows at a time."""
     HW: tl.constexpr = SIDE * SIDE
     tile, c, s = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+    step = inputs * HW
     for turn in range(TURNS):
-        b, p = places(tile * TURNS + turn, PIXELS, HW)
-        known = (b < images) & (p < HW)
-        y, x = p // SIDE, p % SIDE
-        acc = tl.zeros((PIXELS,), tl.float32)
-        for tap in tl.static_range(9):
-            ty, tx = y - (tap // 3 - 1), x - (tap % 3 - 1)
-            there = known & (ty >= 0) & (ty < SIDE) & (tx >= 0) & (tx < SIDE) & (ty % 2 == 0) & (tx % 2 == 0)
-            at = ((s * images + b) * 9 * inputs + tap * inputs + c) * OUT + (ty // 2) * HALF + tx // 2
-            acc += tl.load(columns + at, mask=there, other=0.0).to(tl.float32)
-        place = into + ((s * images + b) * wide + c) * HW + p
-        if ADD:
-            acc += tl.load(place, mask=known, other=0.0).to(tl.float32)
-        tl.store(place, acc.to(into.dtype.element_ty), mask=known)
+        b, p = spots(tile * TURNS + turn, PIXELS, HW)
+        known = b < images
+        own = columns + ((s * images + b) * 9 * inputs + c) * HW
+        b2, q = spots(tile * TURNS + turn, 2 * PIXELS, 2 * HW)
+        known2 = b2 < images
+        place = into + ((s * images + b2) * wide + c) * 4 * HW + 4 * SIDE * (q // (2 * SIDE)) + q % (2 * SIDE)
+        even = taken(own, 1, 1, p, known, step, SIDE)
+        odd = taken(own, 1, 0, p, known, step, SIDE) + taken(own, 1, 2, p, known, step, SIDE)
+        put(place, tl.interleave(even, odd), known2, ADD)
+        even = taken(own, 0, 1, p, known, step, SIDE) + taken(own, 2, 1, p, known, step, SIDE)
+        odd = taken(own, 0, 0, p, known, step, SIDE) + taken(own, 0, 2, p, known, step, SIDE)
+        odd += taken(own, 2, 0, p, known, step, SIDE) + taken(own, 2, 2, p, known, step, SIDE)
+        put(place + 2 * SIDE, tl.interleave(even, odd), known2, ADD)

@@ -1,6 +1,6 @@
 """Where the numbers of a multi-scale dense network are: its feature maps, its convolutions, its weights in a row."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -10,35 +10,57 @@ from tutelage.exits.msdnet import _First, _Head, _Layer, _Transition
 from tutelage.exits.multi_exit import MultiExit
 
 Kind = Literal["plain", "taps", "columns"]
+_BEYOND = 64  # numbers that a block of weights may reach beyond its end
+Part = tuple[nn.Conv2d, nn.BatchNorm2d]
 
 
 @dataclass
 class Maps:
-    """Feature maps of one size, side x side; readers: convolutions that read them."""
+    """Feature maps of one size, side x side.
+
+    shared: whether several units read the same channels; last: the last unit that reads some, all of them where they
+    are shared.
+    """
 
     side: int
     channels: int = 0
-    readers: int = 0
+    shared: bool = False
+    last: "Unit | None" = None
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """A convolution with its batch norm, by torch's names; first: of its outputs among those of its unit."""
+
+    conv: str
+    norm: str
+    first: int
+    outputs: int
 
 
 @dataclass(frozen=True)
 class Unit:
-    """A convolution with its batch norm, which adds channels to some maps.
+    """Convolutions of the same maps, with their batch norms, which add channels to some maps; one, or two of 1 x 1.
 
     kind: "plain" for 1 x 1; a 3 x 3 convolution of stride 1 is a product with weights [9 outputs, inputs] whose "taps"
     are then shifted and added; one of stride 2 is a product of weights [outputs, 9 inputs] with shifted "columns".
-    weight: place of the weights among all numbers; gamma and beta of the norm follow them.
+    begin, inputs: channels of the source that are read; first, outputs: those that are added; weight: place of the
+    weights among all numbers, which gamma and beta of the norms follow.
     """
 
-    conv: str
-    norm: str
+    convolutions: tuple[Convolution, ...]
     kind: Kind
     source: int
+    begin: int
     inputs: int
     into: int
     first: int
     outputs: int
     weight: int
+
+    @property
+    def end(self) -> int:
+        return self.begin + self.inputs
 
     @property
     def rows(self) -> int:
@@ -49,22 +71,27 @@ class Unit:
         return self.inputs * (9 if self.kind == "columns" else 1)
 
     @property
+    def stride(self) -> int:
+        """How far two rows of weights lie apart: a multiple of 16, so that reads are wide."""
+        return _padded(self.columns)
+
+    @property
     def gamma(self) -> int:
-        return self.weight + self.rows * self.columns
+        return self.weight + self.rows * self.stride
 
     @property
     def size(self) -> int:
-        """Numbers of its own."""
-        return self.rows * self.columns + 2 * self.outputs
+        """Numbers of its own, with those that are there for the sake of wide reads."""
+        return _padded(self.rows * self.stride + 2 * self.outputs)
 
-    def as_torch(self, numbers: Tensor) -> Tensor:
-        """Its weights among the numbers of a network [P], as torch's [outputs, inputs, k, k]; a view."""
-        own = numbers[self.weight : self.gamma]
+    def as_torch(self, numbers: Tensor, convolution: Convolution) -> Tensor:
+        """Weights of a convolution among the numbers of a network [P], as torch's [outputs, inputs, k, k]; a view."""
+        own = numbers[self.weight : self.gamma].view(self.rows, self.stride)[:, : self.columns]
         if self.kind == "plain":
-            return own.view(self.outputs, self.inputs, 1, 1)
+            return own[convolution.first : convolution.first + convolution.outputs].unflatten(1, (-1, 1, 1))
         if self.kind == "taps":
-            return own.view(3, 3, self.outputs, self.inputs).permute(2, 3, 0, 1)
-        return own.view(self.outputs, 3, 3, self.inputs).permute(0, 3, 1, 2)
+            return own.unflatten(0, (3, 3, self.outputs)).permute(2, 3, 0, 1)
+        return own.unflatten(1, (3, 3, self.inputs)).permute(0, 3, 1, 2)
 
 
 @dataclass
@@ -90,31 +117,31 @@ class Layout:
         self.maps.append(Maps(side))
         return len(self.maps) - 1
 
-    def add(self, part: Sequence[nn.Module] | nn.Sequential, source: int, into: int) -> None:
-        """A convolution and its batch norm, from all channels of some maps that there are so far."""
-        self.append(part, source, self.maps[source].channels, into)
-
-    def append(self, part: Sequence[nn.Module] | nn.Sequential, source: int, inputs: int, into: int) -> None:
-        """The same from the first ``inputs`` channels."""
-        conv, norm = part[0], part[1]
-        assert isinstance(conv, nn.Conv2d)
-        assert isinstance(norm, nn.BatchNorm2d)
-        kind: Kind = "plain" if conv.kernel_size == (1, 1) else "taps" if conv.stride == (1, 1) else "columns"
-        target = self.maps[into]
-        unit = Unit(
-            self.names[conv], self.names[norm], kind, source, inputs, into, target.channels, conv.out_channels,
-            self.size,
-        )  # fmt: skip
+    def add(self, parts: Sequence[Part], source: int, into: int, channels: slice | None = None) -> None:
+        """A unit of convolutions, each with its batch norm; channels: those it reads, by default all so far."""
+        read, target = self.maps[source], self.maps[into]
+        begin, end, _ = (channels or slice(None)).indices(read.channels)
+        found: list[Convolution] = []
+        for conv, norm in parts:
+            found.append(Convolution(self.names[conv], self.names[norm], _outputs(found), conv.out_channels))
+            assert norm.momentum is not None  # or it would not be known
+            self.eps, self.momentum = norm.eps, norm.momentum
+        first = parts[0][0]
+        kind: Kind = "plain" if first.kernel_size == (1, 1) else "taps" if first.stride == (1, 1) else "columns"
+        unit = Unit(tuple(found), kind, source, begin, end - begin, into, target.channels, _outputs(found), self.size)
         self.units.append(unit)
         target.channels += unit.outputs
-        self.maps[source].readers += 1
-        self.size += -(-unit.size // 16) * 16  # rows of weights begin at multiples of 16, so that reads are wide
-        assert norm.momentum is not None  # or it would not be known
-        self.eps, self.momentum = norm.eps, norm.momentum
+        read.shared = read.shared or (read.last is not None and begin < read.last.end)
+        read.last = unit
+        self.size += unit.size
+
+    def convolutions(self) -> Iterator[tuple[Unit, Convolution]]:
+        """All convolutions, each with its unit."""
+        return ((unit, convolution) for unit in self.units for convolution in unit.convolutions)
 
     def linear(self, numbers: Tensor) -> tuple[Tensor, Tensor]:
         """Weights [S, M, C, F] and biases [S, M, C] of the last layers among all numbers [S, P]; views."""
-        heads, begin = len(self.heads), sum(-(-unit.size // 16) * 16 for unit in self.units)
+        heads, begin = len(self.heads), sum(unit.size for unit in self.units)
         end = begin + heads * self.classes * self.features
         weights = numbers[:, begin:end].view(-1, heads, self.classes, self.features)
         return weights, numbers[:, end : end + heads * self.classes].view(-1, heads, self.classes)
@@ -122,14 +149,23 @@ class Layout:
     def parameters(self, numbers: Tensor, member: int) -> dict[str, Tensor]:
         """Parameters of one network by torch's names, as views of all numbers [S, P]."""
         own, out = numbers[member], {}
-        for unit in self.units:
-            out[f"{unit.conv}.weight"] = unit.as_torch(own)
-            out[f"{unit.norm}.weight"] = own[unit.gamma : unit.gamma + unit.outputs]
-            out[f"{unit.norm}.bias"] = own[unit.gamma + unit.outputs : unit.gamma + 2 * unit.outputs]
+        for unit, convolution in self.convolutions():
+            out[f"{convolution.conv}.weight"] = unit.as_torch(own, convolution)
+            norms = own[unit.gamma : unit.gamma + 2 * unit.outputs].view(2, unit.outputs)
+            for name, part in zip(("weight", "bias"), norms, strict=True):
+                out[f"{convolution.norm}.{name}"] = part[convolution.first : convolution.first + convolution.outputs]
         weights, biases = self.linear(numbers)
         for m, name in enumerate(self.heads):
             out[f"{name}.weight"], out[f"{name}.bias"] = weights[member, m], biases[member, m]
         return out
+
+
+def _padded(size: int) -> int:
+    return -(-size // 16) * 16
+
+
+def _outputs(convolutions: Sequence[Convolution]) -> int:
+    return sum(one.outputs for one in convolutions)
 
 
 def layout(model: MultiExit, shape: Sequence[int]) -> Layout | None:
@@ -142,7 +178,8 @@ def layout(model: MultiExit, shape: Sequence[int]) -> Layout | None:
         for part in stage:  # type: ignore[attr-defined]
             now = _FOLLOW[type(part)](out, part, now)
         _follow_head(out, head, now[max(now)])
-    out.size += -(-len(out.heads) * (out.features + 1) * out.classes // 16) * 16
+    assert all(maps.last is None or maps.last.end == maps.channels for maps in out.maps)
+    out.size += _padded(len(out.heads) * (out.features + 1) * out.classes + _BEYOND)
     return out
 
 
@@ -168,25 +205,38 @@ def _known(model: MultiExit, shape: Sequence[int]) -> bool:
 _SHAPES = {((1, 1), (1, 1)), ((3, 3), (1, 1)), ((3, 3), (2, 2))}
 
 
+def _part(body: nn.Sequential) -> Part:
+    conv, norm = body[0], body[1]
+    assert isinstance(conv, nn.Conv2d)
+    assert isinstance(norm, nn.BatchNorm2d)
+    return conv, norm
+
+
 def _follow_first(out: Layout, part: Any, now: dict[int, int]) -> dict[int, int]:
     below, side = 0, out.maps[0].side
     for scale, own in enumerate(part.parts):
         side //= own[0].stride[0]
         now = now | {scale: out.fresh(side)}
-        out.add(own, below, now[scale])
+        out.add([_part(own)], below, now[scale])
         below = now[scale]
     return now
 
 
 def _follow_layer(out: Layout, part: Any, now: dict[int, int]) -> dict[int, int]:
-    widths = {scale: out.maps[number].channels for scale, number in now.items()}
-    for scale, same, down in zip(part.kept, part.same, part.down, strict=True):
-        for bottleneck, source in ((same, scale), (down, scale - 1)):
-            if isinstance(bottleneck, nn.Identity):
-                continue
-            middle = out.fresh(out.maps[now[source]].side)
-            out.append(bottleneck[:2], now[source], widths[source], middle)
-            out.add(bottleneck[3:5], middle, now[scale])
+    """The 1 x 1 convolutions of one scale's maps, to the same scale and to the next, are one unit."""
+    ways = [("same", scale, scale, own) for scale, own in zip(part.kept, part.same, strict=True)]
+    ways += [("down", scale - 1, scale, own) for scale, own in zip(part.kept, part.down, strict=True)]
+    ways = [way for way in ways if not isinstance(way[3], nn.Identity)]
+    middles = {}
+    for source in sorted({way[1] for way in ways}):
+        number = out.fresh(out.maps[now[source]].side)
+        own = [way for way in ways if way[1] == source]
+        out.add([_part(body) for *_, body in own], now[source], number)
+        for way, one in zip(own, out.units[-1].convolutions, strict=True):
+            middles[way[:3]] = number, slice(one.first, one.first + one.outputs)
+    for kind, source, scale, body in sorted(ways, key=lambda way: (way[2], way[0] == "down")):
+        number, channels = middles[kind, source, scale]
+        out.add([_part(body[3:])], number, now[scale], channels)
     return {scale: now[scale] for scale in part.kept}
 
 
@@ -194,7 +244,7 @@ def _follow_transition(out: Layout, part: Any, now: dict[int, int]) -> dict[int,
     new = {}
     for scale, own in zip(sorted(now), part.parts, strict=True):
         new[scale] = out.fresh(out.maps[now[scale]].side)
-        out.add(own, now[scale], new[scale])
+        out.add([_part(own)], now[scale], new[scale])
     return new
 
 
@@ -202,8 +252,8 @@ def _follow_head(out: Layout, head: Any, coarsest: int) -> None:
     body, side = head.body, out.maps[coarsest].side
     out.top = out.top or out.fresh(side // 4)
     middle = out.fresh(side // 2)
-    out.add(body[:2], coarsest, middle)
-    out.add(body[3:5], middle, out.top)
+    out.add([_part(body)], coarsest, middle)
+    out.add([_part(body[3:])], middle, out.top)
     out.heads.append(out.names[body[-1]])
     out.features, out.classes = body[-1].in_features, body[-1].out_features
 

@@ -3,7 +3,7 @@
 import triton
 import triton.language as tl
 
-from tutelage.exits.stacked.convolutions import places
+from tutelage.exits.stacked.convolutions import nothing, spots
 
 
 @triton.jit(do_not_specialize=["out_wide", "first", "outputs", "tiles", "count", "gamma", "beta", "row"])
@@ -43,9 +43,9 @@ def activate(
     tile, c, s = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     a, d = tl.load(scale + s * wide + first + c), tl.load(shift + s * wide + first + c)
     for turn in range(TURNS):
-        b, p = places(tile * TURNS + turn, PIXELS, HW)
+        b, p = spots(tile * TURNS + turn, PIXELS, HW)
         where = ((s * images + b) * wide + first + c) * HW + p
-        known = (b < images) & (p < HW)
+        known = b < images
         v = tl.load(x + where, mask=known, other=0.0)
         tl.store(h + where, tl.maximum(v.to(tl.float32) * a + d, 0.0).to(v.dtype), mask=known)
 
@@ -62,11 +62,11 @@ def gradient_sums(
     place = s * wide + first + c
     a, d = tl.load(scale + place), tl.load(shift + place)
     m, r = tl.load(mean + place), tl.load(rstd + place)
-    total = tl.zeros((PIXELS,), tl.float32)
-    product = tl.zeros((PIXELS,), tl.float32)
+    total = nothing(PIXELS, HW)
+    product = nothing(PIXELS, HW)
     for turn in range(TURNS):
-        b, p = places(tile * TURNS + turn, PIXELS, HW)
-        known = (b < images) & (p < HW)
+        b, p = spots(tile * TURNS + turn, PIXELS, HW)
+        known = b < images
         where = ((s * images + b) * wide + first + c) * HW + p
         v = tl.load(x + where, mask=known, other=0.0).to(tl.float32)
         g = tl.load(grad + where, mask=known, other=0.0).to(tl.float32)
@@ -78,44 +78,36 @@ def gradient_sums(
     tl.store(products + at, tl.sum(product))
 
 
-@triton.jit(do_not_specialize=["wide", "first", "outputs", "tiles", "count", "gamma", "beta", "row"])
-def gradient_terms(
-    sums, products, scale, mean, rstd, q, r, gradients,
-    wide, first, outputs, tiles, count, gamma, beta, row,
-    TILES: tl.constexpr,
-):  # fmt: skip
-    """The terms q and r of a batch norm's gradient, and the gradient of its weight and bias."""
-    c, s = tl.program_id(0), tl.program_id(1)
-    total, product = 0.0, 0.0
-    for start in range(0, tiles, TILES):
-        t = start + tl.arange(0, TILES)
-        at = (s * outputs + c) * tiles + t
-        total += tl.sum(tl.load(sums + at, mask=t < tiles, other=0.0))
-        product += tl.sum(tl.load(products + at, mask=t < tiles, other=0.0))
-    tl.store(gradients + s * row + gamma + c, product)
-    tl.store(gradients + s * row + beta + c, total)
-    place = s * wide + first + c
-    a, m, k = tl.load(scale + place), tl.load(mean + place), tl.load(rstd + place)
-    tl.store(q + place, a * (m * k * product - total) / count)
-    tl.store(r + place, -a * k * product / count)
-
-
-@triton.jit(do_not_specialize=["wide", "first", "images"])
+@triton.jit(do_not_specialize=["wide", "first", "outputs", "images", "tiles", "gamma", "beta", "row"])
 def inner_gradient(
-    grad, x, scale, shift, q, r, wide, first, images, SIDE: tl.constexpr, PIXELS: tl.constexpr, TURNS: tl.constexpr
+    grad, x, scale, shift, mean, rstd, sums, products, gradients,
+    wide, first, outputs, images, tiles, gamma, beta, row,
+    SIDE: tl.constexpr, PIXELS: tl.constexpr, TURNS: tl.constexpr, TILES: tl.constexpr,
 ):  # fmt: skip
-    """The gradient of an activation becomes that of x, in place: scale * g * [activation > 0] + q + r * x."""
+    """The gradient of an activation becomes that of x, in place; those of the norm's weight and bias from all tiles.
+
+    It is scale * (g - total / count - normalised x * product / count) with g the gradient before the ReLU.
+    """
     HW: tl.constexpr = SIDE * SIDE
     tile, c, s = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+    t = tl.arange(0, TILES)
+    at = (s * outputs + c) * tiles + t
+    total = tl.sum(tl.load(sums + at, mask=t < tiles, other=0.0))
+    product = tl.sum(tl.load(products + at, mask=t < tiles, other=0.0))
+    if tile == 0:
+        tl.store(gradients + s * row + gamma + c, product)
+        tl.store(gradients + s * row + beta + c, total)
     place = s * wide + first + c
-    a, d, qq, rr = tl.load(scale + place), tl.load(shift + place), tl.load(q + place), tl.load(r + place)
+    a, d, m, k = tl.load(scale + place), tl.load(shift + place), tl.load(mean + place), tl.load(rstd + place)
+    count = images * HW
+    constant, slope = a * (m * k * product - total) / count, -a * k * product / count
     for turn in range(TURNS):
-        b, p = places(tile * TURNS + turn, PIXELS, HW)
+        b, p = spots(tile * TURNS + turn, PIXELS, HW)
         where = ((s * images + b) * wide + first + c) * HW + p
-        known = (b < images) & (p < HW)
+        known = b < images
         v = tl.load(x + where, mask=known, other=0.0).to(tl.float32)
         g = tl.load(grad + where, mask=known, other=0.0).to(tl.float32)
-        g = tl.where(v * a + d > 0, a * g, 0.0) + qq + rr * v
+        g = tl.where(v * a + d > 0, a * g, 0.0) + constant + slope * v
         tl.store(grad + where, g.to(grad.dtype.element_ty), mask=known)
 
 

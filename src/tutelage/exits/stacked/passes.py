@@ -11,6 +11,7 @@ from tutelage.exits.stacked.layout import Layout, Unit
 from tutelage.training.optimisers import Sgd
 
 _LARGE = 2**15  # pixels of all networks from which on tiles are large
+_WEIGHTS = 64  # whose gradients one program adds up
 _PROGRAMS = 528  # that a product over pixels is spread over, at least: four for each multiprocessor of an H200
 
 
@@ -18,9 +19,9 @@ _PROGRAMS = 528  # that a product over pixels is spread over, at least: four for
 class Grid:
     """How the kernels of a unit are cut up.
 
-    pixels, rows, columns: sizes of blocks of its products, ``_sum`` for those of its weights' gradient; parts, turns:
-    of that; over, tiles: keywords and number of programs of a pass over a channel of what it gives, ``_below`` of what
-    it reads.
+    pixels, rows, columns: sizes of blocks of its products; inner: the most channels that are summed over at a time;
+    rows_sum, columns_sum: blocks of its weights' gradient; parts, turns: of that; over, tiles: keywords and number of
+    programs of a pass over a channel of what it gives.
     """
 
     unit: Unit
@@ -28,12 +29,11 @@ class Grid:
     pixels: int
     rows: int
     columns: int
+    inner: int
     parts: int
     turns: int
     over: dict[str, int]
     tiles: int
-    over_below: dict[str, int]
-    tiles_below: int
 
     @property
     def area(self) -> int:
@@ -76,8 +76,8 @@ def grid(plan: Layout, unit: Unit, members: int, images: int) -> Grid:
     turns = -(-turns_in_all // parts)
     most = 64 if large else 32
     return Grid(
-        unit, side, 128 if large else 32, block(unit.rows, most), block(unit.columns, most), -(-turns_in_all // turns),
-        turns, *_over(images, side), *_over(images, plan.maps[unit.source].side),
+        unit, side, 128 if large else 32, block(unit.rows, most), block(unit.columns, most), 32 if large else 64,
+        -(-turns_in_all // turns), turns, *_over(images, side),
     )  # fmt: skip
 
 
@@ -110,7 +110,7 @@ class Passes:
         self.maps = [zeros(members, images, m.channels, m.side**2, kind=dtype) for m in plan.maps]
         self.active = [self.maps[0], *(torch.zeros_like(maps) for maps in self.maps[1:])]
         self.map_gradients = [zeros(0), *(torch.zeros_like(maps) for maps in self.maps[1:])]
-        self.scale, self.shift, self.mean, self.rstd, self.constant, self.slope = (channels() for _ in range(6))
+        self.scale, self.shift, self.mean, self.rstd = (channels() for _ in range(4))
         self.running = channels(), [1 + own for own in channels()]
         self.grids = [grid(plan, unit, members, images) for unit in plan.units]
         self._make_room(zeros, dtype)
@@ -130,7 +130,20 @@ class Passes:
         self.folded = zeros(folded, kind=dtype)
         rows = [self.members * g.unit.outputs * max(self._tiles(g), g.tiles) for g in self.grids]
         self.sums, self.squares = (zeros(most(rows)) for _ in range(2))
-        self.parts = zeros(most([self.members * g.parts * g.unit.rows * g.unit.columns for g in self.grids]))
+        self._make_room_for_parts(zeros)
+
+    def _make_room_for_parts(self, zeros: Callable[..., Tensor]) -> None:
+        """Room for the parts of all gradients of weights, and the table by which they are added up."""
+        self.parts, begin, table = [], 0, []
+        sizes = [g.unit.rows * g.unit.stride for g in self.grids]
+        room = zeros(sum(self.members * g.parts * size for g, size in zip(self.grids, sizes, strict=True)))
+        for g, size in zip(self.grids, sizes, strict=True):
+            self.parts.append(room[begin:])
+            table += [
+                [begin + n, size - n, size, g.parts, g.unit.weight + n] for n in range(0, size, _WEIGHTS)
+            ]  # fmt: skip
+            begin += self.members * g.parts * size
+        self.table = torch.tensor(table, device=room.device)
 
     def _tiles(self, g: Grid) -> int:
         return -(-self.images * g.area // g.pixels)
@@ -150,29 +163,30 @@ class Passes:
         inner, *outer = torch.autograd.grad(objective(z), [pooled, weights, biases])
         for into, value in zip(plan.linear(self.gradients), outer, strict=True):
             into.copy_(value)
-        for number, maps in enumerate(plan.maps):
-            if number and maps.readers > 1:
-                self.map_gradients[number].zero_()  # each reader adds to it
         spread = (inner.flatten(2) / self.maps[top].shape[-1]).unsqueeze(-1)
         self.map_gradients[top].copy_(spread.expand_as(self.map_gradients[top]))
-        for g, columns in zip(reversed(self.grids), reversed(self.columns), strict=True):
-            self._backward(g, columns)
+        for g, columns, parts in reversed(list(zip(self.grids, self.columns, self.parts, strict=True))):
+            self._backward(g, columns, parts)
+        self.convolutions.add_parts[(len(self.table), self.members)](
+            self.parts[0], self.gradients, self.table, self.members, plan.size, PARTS=16, BLOCK=_WEIGHTS
+        )
         self._descend()
         return z.detach()
 
     def _forward(self, g: Grid, columns: Tensor | None) -> None:
         u, S, B, k = g.unit, self.members, self.images, self.convolutions
-        h, wide, out_wide = self.active[u.source], self.plan.maps[u.source].channels, self.plan.maps[u.into].channels
+        h, wide = self._read(self.active, u), self.plan.maps[u.source].channels
+        out_wide = self.plan.maps[u.into].channels
         if columns is not None:
-            k.unfold[(g.tiles, u.inputs, S)](h, columns, wide, u.inputs, B, **g.over | {"SIDE": 2 * g.side})
+            k.unfold[(g.tiles, u.inputs, S)](h, columns, wide, u.inputs, B, **g.over)
             h, wide = columns, u.columns
         taps = u.kind == "taps"
         into = (self.taps, u.rows, 0) if taps else (self.maps[u.into], out_wide, u.first)
         tiles = self._tiles(g)
-        k.product[(tiles, -(-u.rows // g.rows), S)](
+        k.product[(-(-u.rows // g.rows), tiles, S)](
             h, self.products, into[0], self.sums, self.squares, wide, u.columns, *into[1:], u.rows, B, tiles, u.weight,
-            self.plan.size, HW=g.area, SUMS=not taps, PIXELS=g.pixels, CO=g.rows, CI=block(u.columns, 32),
-            PRECISION=self.precision,
+            self.plan.size, u.stride, HW=g.area, SUMS=not taps, PIXELS=g.pixels, CO=g.rows,
+            CI=block(u.columns, g.inner), PRECISION=self.precision,
         )  # fmt: skip
         if taps:
             tiles = g.tiles
@@ -189,7 +203,11 @@ class Passes:
             self.maps[u.into], self.active[u.into], *own[:2], out_wide, u.first, B, **g.over
         )
 
-    def _backward(self, g: Grid, columns: Tensor | None) -> None:
+    def _read(self, maps: list[Tensor], unit: Unit) -> Tensor:
+        """The channels of some maps from the first that a unit reads on; a view."""
+        return maps[unit.source][:, :, unit.begin :]
+
+    def _backward(self, g: Grid, columns: Tensor | None, parts: Tensor) -> None:
         u, S, B, k = g.unit, self.members, self.images, self.convolutions
         source, out_wide = self.plan.maps[u.source], self.plan.maps[u.into].channels
         self._back_through_norm(g)
@@ -199,46 +217,35 @@ class Passes:
                 gradient[0], self.taps, out_wide, u.first, u.outputs, B, **g.over
             )  # fmt: skip
             gradient = self.taps, u.rows, 0
-        h, wide = (self.active[u.source], source.channels) if columns is None else (columns, u.columns)
-        blocks = -(-u.columns // g.columns_sum), S * -(-u.rows // g.rows_sum)
-        k.weight_gradient[(g.parts, *blocks)](
-            gradient[0], h, self.parts, wide, u.columns, *gradient[1:], u.rows, B, g.turns, HW=g.area, PIXELS=64,
+        h, wide = (self._read(self.active, u), source.channels) if columns is None else (columns, u.columns)
+        blocks = -(-u.columns // g.columns_sum) * -(-u.rows // g.rows_sum)
+        k.weight_gradient[(blocks, g.parts, S)](
+            gradient[0], h, parts, wide, u.columns, *gradient[1:], u.rows, B, g.turns, u.stride, HW=g.area, PIXELS=64,
             CO=g.rows_sum, CI=g.columns_sum, PRECISION=self.precision,
         )  # fmt: skip
-        size = u.rows * u.columns
-        k.add_parts[(-(-size // 64), S)](
-            self.parts, self.gradients, size, g.parts, S, u.weight, self.plan.size, PARTS=16, BLOCK=64
-        )
         if u.source == 0:
             return  # nobody asks for the gradient of an image
-        add = source.readers > 1
-        into = (self.map_gradients[u.source], source.channels, add) if columns is None else (self.folded, wide, False)
-        k.input_gradient[(self._tiles(g), -(-u.columns // g.columns), S)](
+        add = source.shared and source.last is not u  # the last reader comes first here
+        below = self._read(self.map_gradients, u)
+        into = (below, source.channels, add) if columns is None else (self.folded, wide, False)
+        k.input_gradient[(-(-u.columns // g.columns), self._tiles(g), S)](
             gradient[0], self.products, into[0], into[1], u.columns, *gradient[1:], u.rows, B, u.weight, self.plan.size,
-            HW=g.area, ADD=into[2], PIXELS=g.pixels, CO=block(u.rows, 32), CI=g.columns, PRECISION=self.precision,
+            u.stride, HW=g.area, ADD=into[2], PIXELS=g.pixels, CO=block(u.rows, g.inner), CI=g.columns,
+            PRECISION=self.precision,
         )  # fmt: skip
         if columns is not None:
-            k.fold[(g.tiles_below, u.inputs, S)](
-                self.folded, self.map_gradients[u.source], source.channels, u.inputs, B, ADD=add, **g.over_below
-            )
+            k.fold[(g.tiles, u.inputs, S)](self.folded, below, source.channels, u.inputs, B, ADD=add, **g.over)
 
     def _back_through_norm(self, g: Grid) -> None:
         """The gradient of what a unit gives becomes that of its convolution, in place."""
-        u, S, number = g.unit, self.members, g.unit.into
-        wide, kernels = self.plan.maps[number].channels, self.norms
-        maps = self.map_gradients[number], self.maps[number]
-        scale, shift, mean, rstd = (part[number] for part in (self.scale, self.shift, self.mean, self.rstd))
-        terms = self.constant[number], self.slope[number]
-        kernels.gradient_sums[(g.tiles, u.outputs, S)](
-            *maps, scale, shift, mean, rstd, self.sums, self.squares, wide, u.first, u.outputs, self.images, g.tiles,
-            **g.over,
-        )  # fmt: skip
-        kernels.gradient_terms[(u.outputs, S)](
-            self.sums, self.squares, scale, mean, rstd, *terms, self.gradients, wide, u.first, u.outputs, g.tiles,
-            self.images * g.area, u.gamma, u.gamma + u.outputs, self.plan.size, TILES=32, num_warps=1,
-        )  # fmt: skip
-        kernels.inner_gradient[(g.tiles, u.outputs, S)](
-            *maps, scale, shift, *terms, wide, u.first, self.images, **g.over
+        u, number, kernels = g.unit, g.unit.into, self.norms
+        programs = g.tiles, u.outputs, self.members
+        own = [part[number] for part in (self.map_gradients, self.maps, self.scale, self.shift, self.mean, self.rstd)]
+        sizes = self.plan.maps[number].channels, u.first, u.outputs, self.images, g.tiles
+        kernels.gradient_sums[programs](*own, self.sums, self.squares, *sizes, **g.over)
+        kernels.inner_gradient[programs](
+            *own, self.sums, self.squares, self.gradients, *sizes, u.gamma, u.gamma + u.outputs, self.plan.size,
+            **g.over, TILES=block(g.tiles, 1024),
         )  # fmt: skip
 
     def _descend(self) -> None:
@@ -257,10 +264,10 @@ class Passes:
     def named(self, member: int) -> dict[str, Tensor]:
         """Parameters and running averages of a network by torch's names; views."""
         out = self.plan.parameters(self.numbers, member)
-        for unit in self.plan.units:
-            own = slice(unit.first, unit.first + unit.outputs)
+        for unit, one in self.plan.convolutions():
+            begin = unit.first + one.first
             for name, part in zip(("running_mean", "running_var"), self.running, strict=True):
-                out[f"{unit.norm}.{name}"] = part[unit.into][member, own]
+                out[f"{one.norm}.{name}"] = part[unit.into][member, begin : begin + one.outputs]
         return out
 
     def own(self) -> Sequence[Tensor]:

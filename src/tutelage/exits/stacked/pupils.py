@@ -137,7 +137,7 @@ class Pupils:
         """All that a member's steps to come depend on, under the names that a network trained alone gives."""
         momenta = self.passes.plan.parameters(self.passes.momenta, member)
         weights = self.passes.named(member)
-        counts = {f"{unit.norm}.num_batches_tracked": self.done[0] for unit in self.passes.plan.units}
+        counts = {f"{one.norm}.num_batches_tracked": self.done[0] for _, one in self.passes.plan.convolutions()}
         return (
             {f"model.{name}": value for name, value in (weights | counts).items()}
             | {f"momentum.{number}": momenta[name] for number, name in enumerate(self.order)}
