@@ -1,10 +1,13 @@
 """The forward pass is held to plain matrix products, with and without the layers between."""
 
+import importlib
+
 import pytest
 import torch
 
 from tutelage.errors import TutelageError
-from tutelage.networks import forward, outputs
+from tutelage.networks import BlackBox, forward, outputs
+from tutelage.networks.forward import outputs_of_batches
 
 ACTIVATIONS = ["relu", "leaky", "abs", "linear"]
 WIDTHS = [(4, 3), (4, 6, 3), (3, 5, 4, 6, 2)]
@@ -33,6 +36,44 @@ def test_outputs_are_those_of_forward(random_network, random_points, dtype, acti
     net = random_network(widths, bias=bias, activation=activation, dtype=dtype)
     x = random_points(2, 9, widths[0], dtype=dtype)
     assert torch.equal(outputs(net, x), forward(net, x).outputs)
+
+
+@pytest.mark.parametrize("size", [16, 48, 112])
+@pytest.mark.parametrize("widths", [(2, 3, 1), (20, 15, 10), (100, 10), (30, 120, 3)])
+def test_a_batch_has_the_same_outputs_however_many_there_are(
+    random_network, random_points, dtype, tolerance, widths, size
+):
+    net, x = random_network(widths, members=3, dtype=dtype), random_points(3, 40 * size, widths[0], dtype=dtype)
+    batches = x.view(3, 40, size, -1)
+    found = outputs_of_batches(net, batches)
+    torch.testing.assert_close(found, outputs(net, x).view(3, 40, size, -1), **tolerance)
+    for count in (1, 2, 3, 23):
+        assert torch.equal(found[:, :count], outputs_of_batches(net, batches[:, :count]))
+        assert torch.equal(found[:, count:], outputs_of_batches(net, batches[:, count:]))
+        assert torch.equal(found[1:2, :count], outputs_of_batches(net[1], batches[1:2, :count]))
+
+
+def test_batches_that_are_too_many_at_a_time_are_taken_in_parts(random_network, random_points, monkeypatch):
+    net, x = random_network((6, 4, 3), members=2), random_points(2, 80, 6).view(2, 5, 16, 6)
+    whole = outputs_of_batches(net, x)
+    for numbers in (0, 1, 2 * 36 * 2, 2 * 36 * 3):
+        monkeypatch.setattr(importlib.import_module("tutelage.networks.forward"), "_NUMBERS", numbers)
+        assert torch.equal(outputs_of_batches(net, x), whole)
+
+
+def test_batches_of_a_function_are_its_own(random_points):
+    x = random_points(2, 15, 6).view(2, 5, 3, 6)
+    teacher = BlackBox(lambda points: points.square(), 6, 6, 2)
+    assert torch.equal(outputs_of_batches(teacher, x), x.square())
+
+
+@pytest.mark.parametrize("count", [1, 3, 10, 50])
+@pytest.mark.parametrize("widths", [(5, 3, 3), (20, 15, 10), (30, 120, 3)])
+def test_the_layout_of_weights_in_memory_changes_no_bit(random_network, random_points, dtype, widths, count):
+    net, x = random_network(widths, dtype=dtype), random_points(2, count, widths[0], dtype=dtype)
+    turned = net.map(lambda a: a.mT.contiguous().mT if a.ndim == 3 else a)
+    assert all(torch.equal(a, b) for a, b in zip(net.weights, turned.weights, strict=True))
+    assert torch.equal(outputs(turned, x), outputs(net, x))
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)

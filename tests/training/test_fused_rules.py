@@ -86,9 +86,10 @@ def test_every_remainder(widths, batch):
         assert error(arrays(fused), arrays(Stacked(task).learn(start(students, task), 4, 24))) < EXACT
 
 
+@pytest.mark.parametrize("batch", [1, 7, 8, 16, 20])
 @pytest.mark.parametrize("mode", ["adam", "online", "nesterov"])
-def test_in_parts_as_in_one_go_bit_for_bit(mode):
-    students, task = problem(**MODES[mode])
+def test_in_parts_as_in_one_go_bit_for_bit(mode, batch):
+    students, task = problem(batch=batch, **MODES[mode])
     engine, first = FusedCpu(task), start(students, task)
     whole, parts = engine.learn(first, 0, 60), engine.learn(engine.learn(first, 0, 23), 23, 60)
     assert all(torch.equal(a, b) for a, b in zip(arrays(whole), arrays(parts), strict=True))

@@ -296,9 +296,8 @@ def _recorded(by: str) -> None:
     """Offer an index as a measure: hidden layers of teacher and students on the evaluation points."""
 
     def measure(s: Snapshot) -> Tensor:
-        layers = _of_layers(s)
-        with _one_thread():  # eigenvalues of more than about 100 units would depend on the number of threads
-            return torch.stack([INDICES[by](moments) for moments in layers], dim=1)
+        with _one_thread():  # products, and eigenvalues of some 100 units, would depend on the number of threads
+            return torch.stack([INDICES[by](moments) for moments in _of_layers(s)], dim=1)
 
     measure.__name__ = by
     measure.__doc__ = f"Likeness of each hidden layer with the teacher's: {INDICES[by].__doc__}"

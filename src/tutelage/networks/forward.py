@@ -12,6 +12,10 @@ from tutelage.networks.black_box import BlackBox
 from tutelage.networks.network import Network
 from tutelage.printing import printed
 
+ROWS = 16
+"""Products of a multiple of so many rows start at whole cache lines, and have no rows left over."""
+_NUMBERS = 1 << 22  # weights of all members, one copy per batch, that are held at a time
+
 
 @printed
 @dataclass(frozen=True, eq=False)
@@ -126,6 +130,23 @@ def outputs(network: Network | BlackBox, points: Tensor) -> Tensor:
     return f
 
 
+def outputs_of_batches(network: Network | BlackBox, batches: Tensor) -> Tensor:
+    """Outputs on T batches of every member, [S, T, B, d] -> [S, T, B, C], each batch by itself.
+
+    Libraries round a product of many rows otherwise than one of few, and some also by where it lies in memory. A batch
+    of a multiple of ``ROWS`` samples has the same outputs, to the bit, however many are taken at a time.
+    """
+    members, count, size, inputs = batches.shape
+    if isinstance(network, BlackBox):
+        return network.at(batches.reshape(members, count * size, inputs)).view(members, count, size, -1)
+    weights = sum(w.numel() for w in network.weights)
+    parts = []
+    for some in batches.split(max(1, _NUMBERS // weights), dim=1):
+        repeated = network.map(lambda a, times=some.shape[1]: a.repeat_interleave(times, 0))
+        parts.append(outputs(repeated, some.reshape(-1, size, inputs)).view(*some.shape[:3], -1))
+    return torch.cat(parts, 1)
+
+
 def activate(network: Network, u: Tensor) -> Tensor:
     """sigma(u), in place where that saves memory."""
     match network.activation:
@@ -143,7 +164,7 @@ def activate(network: Network, u: Tensor) -> Tensor:
 
 def linear(network: Network, layer: int, f: Tensor) -> Tensor:
     """f W + b of one layer (counted from 0): [S, N, in] -> [S, N, out]."""
-    w = network.weights[layer]
+    w = network.weights[layer].contiguous()  # products by some libraries differ in the last bit with the layout
     if network.biases is None:
         return torch.bmm(f, w)
     return torch.baddbmm(network.biases[layer].unsqueeze(1), f, w)

@@ -1,5 +1,6 @@
 """What students are trained on: points, labels, and what each step sees of them."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,6 +12,7 @@ from torch import Tensor
 from tutelage import draws
 from tutelage.errors import TutelageError
 from tutelage.networks import BlackBox, Network, concatenate, outputs
+from tutelage.networks.forward import ROWS, outputs_of_batches
 from tutelage.printing import printed
 from tutelage.settings import per_member
 from tutelage.training.inputs import Distribution
@@ -201,18 +203,20 @@ class Task:
 
     def _clean(self, start: int, stop: int) -> tuple[Tensor, Tensor]:
         """Points [S, T, B, d] and what the teacher says about them [S, T, B, C], without noise drawn at every step."""
-        members, count = self.members, stop - start
         if self.batches is not None:
             return self._from_user(start, stop)
         if self.training.sampling == "online":
             assert self.distribution is not None
             assert self.teacher is not None
             key = self._stream("online", self.point_seeds or self.seeds)
-            shared = self.distribution.shared
-            x = self.distribution.fresh(
-                key[:1] if shared else key, start, stop, self.batch, self.points.shape[2], self.points.dtype
-            ).expand(members, -1, -1, -1)
-            return x, outputs(self.teacher, x.reshape(members, count * self.batch, -1)).view(*x.shape[:3], -1)
+            some = ROWS // math.gcd(ROWS, self.batch)  # steps that the teacher sees together
+            begin, end = start // some * some, -(-stop // some) * some
+            shared, width = self.distribution.shared, self.points.shape[2]
+            x = self.distribution.fresh(key[:1] if shared else key, begin, end, self.batch, width, self.points.dtype)
+            x = x.expand(self.members, -1, -1, -1)
+            y = outputs_of_batches(self.teacher, x.reshape(self.members, -1, some * self.batch, width))
+            here = slice(start - begin, stop - begin)
+            return x[:, here], y.view(*x.shape[:3], -1)[:, here]
         rows = self.rows(start, stop)
         return self._at(self.points, rows), self._at(self.labels if self.taught is None else self.taught, rows)
 
