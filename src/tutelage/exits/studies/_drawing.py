@@ -76,7 +76,8 @@ def two_modes(
     for (above, below), (kind, xlabel, columns), source in zip(panels.T, modes, tables, strict=True):
         curves(above, found, labelled, methods, kind)
         above.set(title=title(found, labelled), xlabel=xlabel)
-        papers_own(below, columns, f"Phuong 2021 {source}, top-5\n{dataset}", xlabel)
+        drawn = {method.name: columns[method.name] for method in methods}
+        papers_own(below, drawn, f"Phuong 2021 {source}, top-5\n{dataset}", xlabel)
     for axes in panels[:, 0]:
         axes.set_ylabel("test accuracy, %")
     figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize=7)
