@@ -204,7 +204,7 @@ def test_a_report_holds_verdict_picture_and_reason(capsys, monkeypatch, files, t
     assert "<h1>Different</h1>" in text
     assert "data:image/png;base64," in text
     assert "witness:" in text
-    assert "http" not in text
+    assert "://" not in text
 
 
 def test_a_time_limit_is_code_3_and_an_internal_error_code_70(capsys, monkeypatch, files):

@@ -27,7 +27,7 @@ def test_the_distilled_networks_are_the_same_ones(scale):
 
 
 @pytest.mark.parametrize(
-    "module, methods", [(size_matched, (EXIT_WISE, DISTILLED)), (unlabelled, (DISTILLED, WITH_UNLABELLED))]
+    ("module", "methods"), [(size_matched, (EXIT_WISE, DISTILLED)), (unlabelled, (DISTILLED, WITH_UNLABELLED))]
 )
 def test_a_figure_has_the_two_ways_and_those_of_the_paper_below(known, module, methods):
     panels = module.draw(known((12,), dict.fromkeys(methods, 0.0))).axes
