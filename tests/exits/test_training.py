@@ -9,7 +9,6 @@ from tutelage import draws
 from tutelage.data import load_images
 from tutelage.data.subsets import class_subset
 from tutelage.errors import TutelageError
-from tutelage.exits import training as exit_training
 from tutelage.exits._batches import sample_shares
 from tutelage.exits.inference import exit_accuracy
 from tutelage.exits.multi_exit import MultiExit, multi_exit_conv, multi_exit_mlp, pooled_head
@@ -263,15 +262,6 @@ def test_batch_norms_and_mixed_precision_on_a_gpu():
         torch.testing.assert_close(norm.running_mean.cpu(), reference.running_mean, rtol=0.1, atol=0.05)
 
 
-def test_how_many_batches_are_gathered_at_a_time_changes_nothing(monkeypatch):
-    runs = []
-    for numbers in (2**27, 1):
-        monkeypatch.setattr(exit_training, "_NUMBERS", numbers)
-        runs.append(train_side_by_side(tasks_of("cpu")))
-    for many, one in zip(*runs, strict=True):
-        assert many.losses == one.losses
-
-
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
@@ -298,28 +288,3 @@ def test_how_many_batches_are_gathered_at_a_time_changes_nothing(monkeypatch):
 def test_what_cannot_be_is_said(wrong, said):
     with pytest.raises(TutelageError, match=said):
         wrong(*task())
-
-
-def test_networks_that_differ_only_in_data_and_seed_share_a_stack(monkeypatch):
-    """The stacks are not built: which networks would be in them is recorded."""
-    stacks = []
-
-    class Recorded:
-        def __init__(self, models, batch, shape, settings, objective, sets):
-            stacks.append((len(models), batch.width, any(sets)))
-
-    monkeypatch.setattr(exit_training, "can_stack", lambda *_: True)
-    monkeypatch.setattr(exit_training, "Pupils", Recorded)
-    x, y = torch.zeros(6, 8), torch.tensor([0, 1, 0, 1, UNLABELLED, UNLABELLED])
-    settings = Training(epochs=1, batch=2, learning_rate=0.1, optimiser=PAPER_SGD)
-    courses = [
-        exit_training._Course(
-            ExitTask(multi_exit_mlp(8, (5, 5), 2, seed), x[:n], y[:n], settings, objective, seed), None
-        )
-        for objective in (ExitObjective("none"), ExitObjective("last"))
-        for n in (4, 6)
-        for seed in range(2)
-    ]
-    exit_training._seat(courses)
-    assert stacks == [(2, 2, False), (2, 2, False), (2, 2, True), (2, 4, True)]
-    assert [course.pupil.member for course in courses] == [0, 1] * 4

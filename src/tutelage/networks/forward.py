@@ -164,7 +164,9 @@ def activate(network: Network, u: Tensor) -> Tensor:
 
 def linear(network: Network, layer: int, f: Tensor) -> Tensor:
     """f W + b of one layer (counted from 0): [S, N, in] -> [S, N, out]."""
-    w = network.weights[layer].contiguous()  # products by some libraries differ in the last bit with the layout
+    w = network.weights[layer]
+    if not w[:1].is_contiguous():  # a library may round a product by the layout of its factors
+        w = w.contiguous()
     if network.biases is None:
         return torch.bmm(f, w)
     return torch.baddbmm(network.biases[layer].unsqueeze(1), f, w)

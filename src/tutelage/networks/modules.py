@@ -119,7 +119,7 @@ def _read(module: nn.Sequential) -> tuple[list[tuple[Tensor, Tensor]], str, floa
         if isinstance(part, nn.Linear):
             if len(hidden) < len(layers):
                 hidden.append(("linear", 0.01))
-            w = part.weight.detach().T.clone()
+            w = part.weight.detach().T.clone(memory_format=torch.contiguous_format)
             layers.append((w, w.new_zeros(w.shape[1]) if part.bias is None else part.bias.detach().clone()))
         elif isinstance(part, nn.BatchNorm1d) and layers and len(hidden) < len(layers):
             layers[-1] = _folded(*layers[-1], part)

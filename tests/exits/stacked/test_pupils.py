@@ -6,10 +6,12 @@ import torch
 from tutelage.exits._batches import batches
 from tutelage.exits._pupil import Pupil
 from tutelage.exits.msdnet import MSDNet
+from tutelage.exits.multi_exit import multi_exit_conv
 from tutelage.exits.objective import UNLABELLED, Annealing, teacher_sets, teacher_shares, training_goal
 from tutelage.exits.settings import PAPER_SGD, ExitObjective
-from tutelage.exits.stacked.pupils import Pupils, Seat, can_stack
+from tutelage.exits.stacked.pupils import Pupils, Seat, can_stack, stackable
 from tutelage.training import Drops, Training
+from tutelage.training.optimisers import Adam, Sgd
 
 SMALL = MSDNet((6, 12), (6, 12), 2, (1, 2), (4, 4), head=20)
 SETTINGS = Training(
@@ -34,10 +36,43 @@ def test_goals_of_stacked_networks_are_those_of_each(taught):
             assert torch.allclose(one, all_of_them[member], atol=1e-12)
 
 
-def test_what_cannot_be_stacked_is_not():
+MIXED = SETTINGS.model_copy(update={"mixed_precision": True})
+
+
+def _frozen(model):
+    next(model.parameters()).requires_grad_(False)
+    return model
+
+
+def _another_norm(model):
+    next(part for part in model.modules() if isinstance(part, torch.nn.BatchNorm2d)).eps = 0.5
+    return model
+
+
+def test_an_msdnet_on_a_gpu_alone_is_stacked():
     model, x = SMALL.build(10, seed=None), torch.zeros(4, 3, 16, 16)
-    mixed = SETTINGS.model_copy(update={"mixed_precision": True})
-    assert not can_stack(model, x, mixed, 10_000)  # on the host
+    assert stackable(model, x.shape[1:], MIXED, 10_000)
+    assert not can_stack(model, x, MIXED, 10_000)  # on the host
+    assert not can_stack(model, "images in a file", MIXED, 10_000)
+
+
+@pytest.mark.parametrize(
+    ("change", "settings", "steps"),
+    [
+        (lambda model: model, MIXED, 10),
+        (lambda model: model, SETTINGS, 10_000),
+        (lambda model: model, MIXED.model_copy(update={"optimiser": Sgd(momentum=0.9)}), 10_000),
+        (lambda model: model, MIXED.model_copy(update={"optimiser": PAPER_SGD.model_copy(update={"l1": 0.1})}), 10_000),
+        (lambda model: model, MIXED.model_copy(update={"optimiser": Adam()}), 10_000),
+        (lambda model: model.double(), MIXED, 10_000),
+        (_frozen, MIXED, 10_000),
+        (_another_norm, MIXED, 10_000),
+        (lambda model: multi_exit_conv(3, 10, width=4, seed=0), MIXED, 10_000),
+    ],
+    ids=["short", "float32", "no Nesterov", "l1", "Adam", "float64", "frozen", "another norm", "no MSDNet"],
+)
+def test_other_trainings_are_not_stacked(change, settings, steps):
+    assert not stackable(change(SMALL.build(10, seed=None)), (3, 16, 16), settings, steps)
 
 
 @pytest.mark.parametrize("unlabelled", [0, 3])

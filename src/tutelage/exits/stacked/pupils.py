@@ -21,17 +21,24 @@ _WARM = 2  # steps before a recording
 
 
 def can_stack(model: MultiExit, x: object, settings: Training, steps: int) -> bool:
-    """Whether trainings like this one can be stacked: an MSDNet in float32 without frozen weights, mixed precision,
-    Nesterov's SGD, a GPU with Triton.
+    """Whether trainings like this one can be stacked: on a GPU with Triton, by :func:`stackable`."""
+    if not isinstance(x, Tensor) or not x.is_cuda or importlib.util.find_spec("triton") is None:
+        return False
+    return stackable(model, x.shape[1:], settings, steps)
+
+
+def stackable(model: MultiExit, shape: Sequence[int], settings: Training, steps: int) -> bool:
+    """Whether there are kernels for a training: an MSDNet in float32 without frozen weights, mixed precision, and
+    Nesterov's SGD; and whether it is long enough for them.
     """
     optimiser = settings.optimiser
-    if not isinstance(x, Tensor) or not x.is_cuda or not settings.mixed_precision or steps < _FEW:
+    if not settings.mixed_precision or steps < _FEW:
         return False
     if not isinstance(optimiser, Sgd) or not optimiser.nesterov or optimiser.l1:
         return False
     if not all(parameter.requires_grad and parameter.dtype == torch.float32 for parameter in model.parameters()):
         return False
-    return importlib.util.find_spec("triton") is not None and layout(model, x.shape[1:]) is not None
+    return layout(model, shape) is not None
 
 
 class Pupils:

@@ -104,7 +104,7 @@ class Levels(Teacher):
         network = Network(network.weights, biases, self.activation, self.slope)
         if self.standardised and distribution is not None:
             network = _standardised(network, _looked_at(network, seeds, distribution))
-        return network.to(dtype=dtype)
+        return network.to(dtype=dtype).map(torch.Tensor.contiguous)  # columns are drawn transposed
 
 
 def _columns(
