@@ -290,3 +290,32 @@ def test_torch_modules_are_compared():
     assert same_function(first, nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))).verdict == "different"
     with pytest.raises(TutelageError, match="the second network must be a Network"):
         same_function(first, 3)
+
+
+@pytest.mark.parametrize("domain", [None, (-1.0, 1.0)])
+@pytest.mark.parametrize("change", [1e-3, 1e-5])
+def test_an_output_in_other_units_hides_no_difference_of_another(random_net, domain, change):
+    """A network with a second output a thousand times as large, and the bias of the first moved."""
+    net = random_net((3, 12, 8, 2), seed=1, dtype=torch.float32)
+    units = net.map(lambda a: a * torch.tensor([1.0, 1000.0]) if a.shape[-1] == 2 else a)
+    biases = (*units.biases[:-1], units.biases[-1] + torch.tensor([change, 0.0]))
+    moved = replace(units, biases=biases)
+    with_a_dead_unit = replace(
+        moved,
+        weights=(torch.cat([moved.weights[0], torch.zeros(1, 3, 1)], 2),
+                 torch.cat([moved.weights[1], torch.ones(1, 1, 8)], 1), moved.weights[2]),
+        biases=(torch.cat([moved.biases[0], torch.full((1, 1), -1.0)], 1), *moved.biases[1:]),
+    )  # fmt: skip
+    assert same_function(units, moved, domain).verdict == "different"
+    assert same_function(units, with_a_dead_unit, domain).verdict == "different"
+
+
+@pytest.mark.parametrize("domain", [None, (-1.0, 1.0)])
+def test_networks_that_are_0_everywhere_are_the_same(random_net, domain):
+    zeros = [Network((torch.zeros(1, 3, n).double(), torch.zeros(1, n, 2).double())) for n in (4, 6)]
+    unread = random_net((3, 6, 2), seed=0)
+    unread = replace(unread, weights=(unread.weights[0], 0 * unread.weights[1]), biases=None)
+    for other in (zeros[1], unread):
+        assert same_function(zeros[0], other, domain).verdict.startswith("same")
+    biases = torch.zeros(1, 6).double(), torch.tensor([[0.0, 1e-300]], dtype=torch.float64)
+    assert same_function(zeros[0], replace(unread, biases=biases), domain).verdict == "different"

@@ -157,6 +157,8 @@ class _Question:
         at_most = self._knows(here)
         if not ((everywhere <= self.tolerance.related).all() or (at_most <= self.enough).all()):
             return None
+        if different := self.seen():
+            return different
         residual = self.relation.residual.max().item()
         words = f"one is the other with hidden units permuted and scaled (weights agree up to {residual:.1g})"
         allowed = torch.maximum(self.enough, self.tolerance.related * self._largest_size())

@@ -7,7 +7,7 @@ from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
 from tutelage.errors import TutelageError
-from tutelage.functions.checks import bias, in_double, same_function_space
+from tutelage.functions.checks import in_double, same_function_space
 from tutelage.functions.comparing.canonical import incoming, outgoing, reordered, scaled, turned, unit_lengths
 from tutelage.networks import Network
 from tutelage.printing import printed
@@ -33,7 +33,7 @@ class Relation:
         [S, n_l] per hidden layer: the diagonal of M_l.
     residual
         [S, L]: largest distance of a unit's incoming weights and bias, scaled to length 1; for the top layer, that of
-        all weights relative to those of the first network.
+        an output's weights and bias relative to their length.
     aligned
         The second network with its units in the order and scale of the first.
     allowed
@@ -181,9 +181,8 @@ def _assignment(cost: Tensor) -> Tensor:
 
 
 def _residual(a: Network, b: Network) -> Tensor:
-    """Largest distance of paired units a layer, and of the top layers: [S, L]."""
+    """Largest distance of paired units a layer, and of outputs relative to their own weights: [S, L]."""
     layers = [(incoming(a, l) - incoming(b, l)).norm(dim=1).amax(1) for l in range(a.depth - 1)]
-    top = a.depth - 1
-    gap = torch.cat([(a.weights[top] - b.weights[top]).flatten(1), bias(a, top) - bias(b, top)], dim=1).norm(dim=1)
-    size = torch.cat([a.weights[top].flatten(1), bias(a, top)], dim=1).norm(dim=1)
-    return torch.stack([*layers, gap / torch.where(size > 0, size, 1)], dim=1)
+    ours, theirs = incoming(a, a.depth - 1), incoming(b, a.depth - 1)
+    gap, size = (ours - theirs).norm(dim=1), torch.maximum(ours.norm(dim=1), theirs.norm(dim=1))
+    return torch.stack([*layers, (gap / torch.where(size > 0, size, 1)).amax(1)], dim=1)

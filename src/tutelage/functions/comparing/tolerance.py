@@ -10,6 +10,7 @@ output itself varies. t does not depend on the domain: a difference that counts 
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -18,7 +19,8 @@ from tutelage import draws
 from tutelage.functions.checks import bias, in_double
 from tutelage.functions.evaluation import with_error
 from tutelage.functions.pieces.domain import ROUNDING
-from tutelage.functions.pruning.intervals import gamma
+from tutelage.functions.pruning.deviation import reach, rounding
+from tutelage.functions.pruning.intervals import box_for, gamma
 from tutelage.networks import Network
 from tutelage.networks.activations import gate
 from tutelage.networks.forward import activate, linear
@@ -58,10 +60,20 @@ class Tolerance:
         least = self.floor * max(1.0, nearest)
         return least if self.told is None else least.clamp_min(self.told)
 
-    @property
+    @cached_property
     def related(self) -> Tensor:
-        """What a bound on permuted and scaled copies over all inputs must not exceed, over max(1, |x|): [C]."""
-        return self.ceiling if self.told is None else self.floor.clamp_min(self.told)
+        """What a bound on permuted and scaled copies over all inputs must not exceed, over max(1, |x|): [C].
+
+        Such a bound takes every unit at its largest, so it is held to what rounding can do by the same bound.
+        """
+        if self.told is not None:
+            return self.floor.clamp_min(self.told)
+        rounded = torch.zeros_like(self.floor)
+        for stored in self.networks:
+            network, factor = in_double(stored), 1 + _relative(stored)
+            moved = network.map(lambda a, factor=factor: a * factor)
+            rounded = rounded + rounding(network, moved, reach(moved, box_for(network, None), ()))[0]
+        return torch.minimum(self.ceiling, torch.maximum(self.floor, rounded))
 
 
 def tolerance_for(first: Network, second: Network, told: float | None = None) -> Tolerance:

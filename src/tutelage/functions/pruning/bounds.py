@@ -90,7 +90,10 @@ def underflow(network: Network, box: Box) -> float:
     """What all products along a network that underflow can move an output by: a number, infinite beyond float64.
 
     Each is off by at most the smallest normal number, times the largest factor that anything after it multiplies by.
+    None reaches an output where all weights of the top layer are 0.
     """
+    if not network.weights[-1].any():
+        return 0.0
     reach = max(1.0, box.low.abs().max().item(), box.high.abs().max().item()) if box.bounded else 1.0
     factors = [max(w.abs().sum(1).max().item(), w.abs().sum(2).max().item()) for w in network.weights]
     factors += [reach, max(b.abs().max().item() for b in network.biases or (torch.zeros(1),))]
