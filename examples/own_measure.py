@@ -37,7 +37,7 @@ class Orthogonal(tt.teachers.Teacher):
     def widths(self):
         return self.inputs, self.hidden, self.outputs
 
-    def build(self, seeds, distribution=None, dtype=torch.float32, device="cpu"):
+    def make(self, seeds, distribution=None, dtype=torch.float32, device="cpu"):
         if self.hidden > self.inputs:
             raise tt.TutelageError(f"{self.hidden} orthogonal units need as many inputs, not {self.inputs}")
 

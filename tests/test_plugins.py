@@ -168,7 +168,7 @@ def test_a_subclass_of_a_plugins_class_counts_as_the_plugins(write):
         (
             "from typing import Literal\nfrom tutelage.training.teachers import Teacher\n"
             'class Half(Teacher):\n    kind: Literal["half"] = "half"\n',
-            r"mine\.py: the teacher 'half' does not define build, widths",
+            r"mine\.py: the teacher 'half' does not define make, widths",
         ),
     ],
 )

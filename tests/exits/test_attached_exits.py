@@ -134,6 +134,13 @@ def test_heads_and_classes_of_ones_own():
     assert with_exits(backbone, ["0", "2"], torch.zeros(2, 4), classes=3, own_output=False).exits == 2
 
 
+def test_heads_have_the_precision_of_the_backbone(dtype):
+    backbone = nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 3)).to(dtype)
+    network = with_exits(backbone, ["1"], torch.zeros(2, 4, dtype=dtype))
+    assert {parameter.dtype for parameter in network.parameters()} == {dtype}
+    assert all(z.dtype == dtype for z in network(torch.zeros(2, 4, dtype=dtype)))
+
+
 def test_a_nested_layer_is_a_layer():
     inner = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
     net = with_exits(nn.Sequential(inner, nn.Sequential(nn.Linear(4, 4), nn.ReLU()), nn.Linear(4, 2)), ["0", "1.0"],

@@ -16,7 +16,7 @@ def test_how_many_batches_are_gathered_at_a_time_changes_nothing(monkeypatch):
     for numbers, ahead in ((2**27, 10), (2 * 8 * 6, 2), (1, 1)):
         monkeypatch.setattr(_courses, "_NUMBERS", numbers)
         task = ExitTask(multi_exit_mlp(6, (5, 5), 2, 0), x, (x[:, 0] > 0).long(), settings)
-        assert min(_courses.Course(task, None).ahead, 10) == ahead
+        assert min(_courses.ExitCourse(task, None).ahead, 10) == ahead
         runs.append(train_side_by_side([task])[0])
     for run in runs[1:]:
         assert run.losses == runs[0].losses
@@ -36,7 +36,7 @@ def test_networks_that_differ_only_in_data_and_seed_share_a_stack(monkeypatch):
     x, y = torch.zeros(6, 8), torch.tensor([0, 1, 0, 1, UNLABELLED, UNLABELLED])
     settings = Training(epochs=1, batch=2, learning_rate=0.1, optimiser=PAPER_SGD)
     courses = [
-        _courses.Course(ExitTask(multi_exit_mlp(8, (5, 5), 2, seed), x[:n], y[:n], settings, objective, seed), None)
+        _courses.ExitCourse(ExitTask(multi_exit_mlp(8, (5, 5), 2, seed), x[:n], y[:n], settings, objective, seed), None)
         for objective in (ExitObjective("none"), ExitObjective("last"))
         for n in (4, 6)
         for seed in range(2)

@@ -37,3 +37,13 @@ def test_cross_entropy_and_agreement_are_torchs(problem, dtype):
         torch.testing.assert_close(find("cross_entropy")(s)[member], loss)
         share = (got[member].argmax(-1) == wanted[member]).to(dtype).mean()
         torch.testing.assert_close(find("agreement")(s)[member], share)
+
+
+def test_of_one_output_the_sign_is_the_class(problem, dtype):
+    p = problem(dtype=dtype, widths=(6, 4, 1))
+    s = Snapshot(p.teacher, p.students, p.inputs.train, p.inputs.evaluate)
+    wanted, got = (outputs(network, p.inputs.evaluate)[..., 0] for network in (p.teacher, p.students))
+    assert not ((wanted > 0) == (got > 0)).all()
+    torch.testing.assert_close(find("agreement")(s), ((wanted > 0) == (got > 0)).to(dtype).mean(1))
+    each = torch.nn.functional.binary_cross_entropy_with_logits(got, (wanted > 0).to(dtype), reduction="none")
+    torch.testing.assert_close(find("cross_entropy")(s), each.mean(1))

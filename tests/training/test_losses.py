@@ -3,6 +3,8 @@
 import pytest
 import torch
 
+from tutelage.errors import TutelageError
+from tutelage.training import train
 from tutelage.training.losses import descent, labels
 
 
@@ -25,3 +27,10 @@ def test_labels_are_probabilities_or_the_outputs():
     assert (hard.sum(-1) == 1).all()
     assert (hard.argmax(-1) == taught.argmax(-1)).all()
     torch.testing.assert_close(soft, taught.softmax(-1))
+
+
+@pytest.mark.parametrize("loss", ["cross-entropy", "soft-cross-entropy"])
+def test_a_loss_that_compares_outputs_needs_several(problem, loss):
+    p = problem(widths=(6, 4, 1))
+    with pytest.raises(TutelageError, match=f"the loss '{loss}' compares outputs, and there is one: use 'logistic'"):
+        train(p.teacher, p.students, p.inputs, steps=5, batch=4, loss=loss)

@@ -20,11 +20,11 @@ _AHEAD = 32  # batches whose samples are gathered at a time, at most
 _NUMBERS = 2**27  # that they hold, at most, if they are several
 
 
-def seat(courses: Sequence["Course"]) -> None:
+def seat(courses: Sequence["ExitCourse"]) -> None:
     """Give each course the network it trains; networks that can be stacked and differ only in data and seed share one
     stack.
     """
-    stacks: dict[tuple, list[Course]] = {}
+    stacks: dict[tuple, list[ExitCourse]] = {}
     for course in courses:
         task, batch = course.task, course.batches
         if not can_stack(task.model, task.x, task.settings, task.epochs * course.steps):
@@ -40,7 +40,9 @@ def seat(courses: Sequence["Course"]) -> None:
             course.pupil = Seat(pupils, member, course.task.model)
 
 
-def advance(courses: list["Course"], begin: int, end: int, after: Callable[[int, list["Course"]], None]) -> None:
+def advance(
+    courses: list["ExitCourse"], begin: int, end: int, after: Callable[[int, list["ExitCourse"]], None]
+) -> None:
     """Train for the epochs from begin to end."""
     steps, ahead = max(course.steps for course in courses), min(course.ahead for course in courses)
     for epoch in range(begin, end):
@@ -55,7 +57,7 @@ def advance(courses: list["Course"], begin: int, end: int, after: Callable[[int,
         after(epoch + 1, courses)
 
 
-class Course:
+class ExitCourse:
     """A task under way: its pupil, its batches, and the best weights so far."""
 
     def __init__(self, task: ExitTask, augment: Augment | None) -> None:

@@ -66,7 +66,7 @@ def with_exits(
         if outputs is None:
             raise TutelageError("heads need to know how many classes there are: give classes, or heads of your own")
         chosen: list[nn.Module] = [
-            initialised(pooled_head(f.shape[1:], outputs), seed, f"exit {m}")
+            initialised(pooled_head(f.shape[1:], outputs), seed, f"exit {m}").to(f)
             for m, f in enumerate(features[: len(layers)])
         ]
     else:

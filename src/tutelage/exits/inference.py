@@ -15,6 +15,7 @@ from tutelage.data.pixels import Pixels
 from tutelage.distillation.targets import log_probabilities
 from tutelage.errors import TutelageError
 from tutelage.exits.multi_exit import MultiExit
+from tutelage.exits.objective import UNLABELLED
 from tutelage.files import write_atomically
 from tutelage.printing import printed
 
@@ -63,6 +64,8 @@ def exit_accuracy(model: MultiExit, x: Tensor | Pixels, y: Tensor, top: int = 1)
         raise TutelageError(
             f"accuracy was asked on {len(x)} samples with {len(y)} labels: give at least one, a label each"
         )
+    if y.is_floating_point() or (y == UNLABELLED).any():
+        raise TutelageError("accuracy needs the class of every sample, a whole number: leave out those without a label")
     sums: list[list[Tensor]] = []
     was = model.training
     model.eval()

@@ -152,7 +152,10 @@ def teacher_confidence(logits: Sequence[Tensor], teachers: Sequence[Sequence[int
 
 
 def check_labels(labels: Tensor, outputs: int) -> None:
-    """Reject labels that are all absent, or not among the classes."""
+    """Reject labels that are no whole numbers, all absent, or not among the classes."""
+    if labels.is_floating_point() or labels.is_complex():
+        kind = str(labels.dtype).removeprefix("torch.")
+        raise TutelageError(f"labels must be whole numbers, the classes of the samples, got {kind}: use y.long()")
     known = labels[labels != UNLABELLED]
     if not len(known):
         raise TutelageError("no sample has a label: classification needs at least one")

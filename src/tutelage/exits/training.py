@@ -8,7 +8,7 @@ from torch import Tensor
 
 from tutelage.errors import TutelageError
 from tutelage.exits._batches import Samples
-from tutelage.exits._courses import Course, advance, seat
+from tutelage.exits._courses import ExitCourse, advance, seat
 from tutelage.exits.multi_exit import MultiExit
 from tutelage.exits.settings import PAPER_SGD, ExitObjective
 from tutelage.exits.tasks import Augment, ExitTask, State, Trace, TrainedExits
@@ -78,7 +78,7 @@ def train_exits(
     TrainedExits
     """
 
-    def tell(epoch: int, courses: list[Course]) -> None:
+    def tell(epoch: int, courses: list[ExitCourse]) -> None:
         if on_epoch:
             on_epoch(epoch, courses[0].pupil.model.eval())
             courses[0].pupil.model.train()
@@ -120,7 +120,7 @@ def train_side_by_side(
     total = len(groups) * tasks[0].epochs
     done = 0
 
-    def tell(epoch: int, courses: list[Course]) -> None:
+    def tell(epoch: int, courses: list[ExitCourse]) -> None:
         nonlocal done
         done += 1
         if progress:
@@ -149,11 +149,11 @@ def _kept(keep: Keep, numbers: Sequence[int], part: int, work: Callable[[], list
 def _together(
     tasks: Sequence[ExitTask],
     augment: Augment | None,
-    after: Callable[[int, list[Course]], None],
+    after: Callable[[int, list[ExitCourse]], None],
     keep: Callable[[int, Callable[[], list[State]]], list[State]] | None = None,
 ) -> list[TrainedExits]:
     """after: called with the number of epochs done, and all courses; keep: as in :func:`_kept`."""
-    courses = [Course(task, augment) for task in tasks]
+    courses = [ExitCourse(task, augment) for task in tasks]
     seat(courses)
     ends = [round(tasks[0].epochs * part / _PARTS) for part in range(_PARTS + 1)]
     for part, (begin, end) in enumerate(pairwise(ends)):

@@ -30,7 +30,7 @@ def build(experiment: TeacherStudent, device: torch.device | str = "cpu") -> tup
     """
     dtype = getattr(torch, experiment.precision)
     with _one_at_a_time:
-        built = experiment.teacher.build_all(experiment.seeds, experiment.inputs, dtype, device)
+        built = experiment.teacher.build(experiment.seeds, experiment.inputs, dtype, device)
         teacher = cast(Network, built)  # a black box serves wherever outputs alone are needed
         students = experiment.student.build(teacher, experiment.seeds)
         inputs = _inputs(experiment, teacher)

@@ -16,7 +16,10 @@ _ITERATIONS = 30  # of Lanczos's method; its largest eigenvalue is then exact to
 
 @measure_of("member")
 def gradient_norm(s: Snapshot) -> Tensor:
-    r"""Norm of the gradient :math:`\|\nabla J\|` of the squared error on the training points, over all weights."""
+    r"""Norm of the gradient :math:`\|\nabla J\|` of the squared error on the training points, over all weights.
+
+    Labels are the teacher's, without noise, whatever loss the students learn with.
+    """
     features = s.training_activity.features
     g = backward(s.students, s.training_activity, s.teacher_training_activity.outputs - features[-1])
     samples = features[0].shape[1]
@@ -28,7 +31,10 @@ def gradient_norm(s: Snapshot) -> Tensor:
 
 @measure_of("member")
 def sharpness(s: Snapshot) -> Tensor:
-    """Largest eigenvalue of the Hessian of the squared error on the training points, by Lanczos's method."""
+    """Largest eigenvalue of the Hessian of the squared error on the training points, by Lanczos's method.
+
+    Labels are the teacher's, without noise, whatever loss the students learn with.
+    """
     top = hessian_eigenvalues(s.students, s.train, s.teacher_training_activity.outputs, count=1)
     return top[:, 0].to(s.train.dtype)
 

@@ -1,6 +1,8 @@
 """Losses on the training and the evaluation points."""
 
+import torch
 from torch import Tensor
+from torch.nn import functional
 
 from tutelage.measures import moments
 from tutelage.measures.registry import measure_of
@@ -46,13 +48,25 @@ def label_power(s: Snapshot) -> Tensor:
 
 @measure_of("member")
 def cross_entropy(s: Snapshot) -> Tensor:
-    """-E log p_y on the evaluation points, y the teacher's largest output and p the softmax of the student's."""
-    wanted = s.teacher_activity.outputs.argmax(-1, keepdim=True)
-    return -s.activity.outputs.log_softmax(-1).gather(-1, wanted).squeeze(-1).mean(1)
+    """-E log p_y on the evaluation points, y the teacher's class and p the student's probabilities.
+
+    Of several outputs the largest is the class, and p their softmax; of one output its sign, and p the sigmoid.
+    """
+    wanted, got = _classes(s.teacher_activity.outputs), s.activity.outputs
+    if got.shape[-1] == 1:
+        return functional.softplus(torch.where(wanted == 1, -got, got)).mean((1, 2))
+    return -got.log_softmax(-1).gather(-1, wanted).squeeze(-1).mean(1)
 
 
 @measure_of("member")
 def agreement(s: Snapshot) -> Tensor:
-    """Share of the evaluation points on which the student's largest output is the teacher's."""
-    same = s.teacher_activity.outputs.argmax(-1) == s.activity.outputs.argmax(-1)
-    return same.to(s.evaluate.dtype).mean(1)
+    """Share of the evaluation points on which the student's class is the teacher's: the largest of several outputs, the
+    sign of one.
+    """
+    same = _classes(s.teacher_activity.outputs) == _classes(s.activity.outputs)
+    return same.to(s.evaluate.dtype).mean((1, 2))
+
+
+def _classes(outputs: Tensor) -> Tensor:
+    """The largest of several outputs, or whether one is above 0: [S, N, C] -> int64 [S, N, 1]."""
+    return (outputs > 0).long() if outputs.shape[-1] == 1 else outputs.argmax(-1, keepdim=True)

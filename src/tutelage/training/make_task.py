@@ -57,6 +57,10 @@ def make_task(
     """The task of learning this teacher from these inputs; an error when the shapes do not fit."""
     _check(students, teacher, inputs)
     taught = inputs.train_labels if inputs.train_labels is not None else outputs(teacher, inputs.train)
+    if taught.shape[-1] == 1 and settings.loss in ("cross-entropy", "soft-cross-entropy"):
+        raise TutelageError(
+            f"the loss '{settings.loss}' compares outputs, and there is one: use 'logistic' or 'binary-cross-entropy'"
+        )
     settings.layer_factors(students.widths)  # raises an error where layers are named that are not there
     points, wanted, generated = inputs.train, taught, batches is not None or settings.generated
     noise, moved = settings.label_noise, settings.input_noise

@@ -86,3 +86,9 @@ def test_settings_out_of_range_are_refused_by_name(settings):
 def test_recipes_are_found_by_their_kind():
     assert Student.parse({"kind": "small-normal", "width_factor": 3}) == SmallNormal(width_factor=3)
     assert Student.parse({"kind": "uniform-fan-in"}) == UniformFanIn()
+
+
+def test_widths_are_given_one_way():
+    with pytest.raises(TutelageError, match="'width_factor' has no effect where 'hidden' gives the widths"):
+        SmallNormal(hidden=4, width_factor=3)
+    assert SmallNormal(hidden=4, width_factor=1).widths((5, 3, 2)) == (5, 4, 2)

@@ -8,7 +8,7 @@ import torch
 from tutelage.errors import TutelageError
 from tutelage.networks import Network
 from tutelage.settings import Recipe
-from tutelage.training.teachers import Levels, Teacher
+from tutelage.training.teachers import Levels, Normal, Teacher
 
 
 def test_levels_is_found_by_its_kind():
@@ -35,10 +35,20 @@ def test_a_new_recipe_registers_itself_among_teachers_alone(monkeypatch):
         def widths(self):
             return (2, 1)
 
-        def build(self, seeds, distribution=None, dtype=torch.float32, device="cpu"):
+        def make(self, seeds, distribution=None, dtype=torch.float32, device="cpu"):
             return Network((torch.ones(len(seeds), 2, 1, dtype=dtype, device=device),))
 
     assert Teacher.parse({"kind": "ones"}).build([0, 1]).members == 2
     families = [family for family in Recipe.__subclasses__() if family is not Teacher]
     assert families
     assert not any("ones" in family.kinds for family in families)
+
+
+@pytest.mark.parametrize("recipe", [Levels, Normal])
+def test_a_shared_teacher_is_that_of_the_first_seed(recipe):
+    settings = {"inputs": 4, "hidden": 3, "outputs": 2}
+    alone, shared = recipe(**settings).build([5]), recipe(**settings, shared=True).build([5, 6, 7])
+    assert shared.members == 3
+    for own, all_of_them in zip(alone.parameters, shared.parameters, strict=True):
+        assert torch.equal(own.expand_as(all_of_them), all_of_them)
+    assert not torch.equal(*recipe(**settings).build([5, 6]).weights[0])

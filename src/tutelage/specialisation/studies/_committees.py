@@ -81,7 +81,7 @@ class OnlineCommittee(Experiment, kind="online-committee", numerics=1):
         """One teacher for all members, and their students, in float64."""
         d, k, m = self.dimension, self.students, self.teachers
         recipe = Normal(inputs=d, hidden=m, outputs=1, head=1.0, orthogonal=True, activation=self.activation)
-        teacher = recipe.build([0], dtype=torch.float64)
+        teacher = recipe.make([0], dtype=torch.float64)
         noise = draws.normals(draws.keys(self.seeds, "committee students"), d * k).view(-1, d, k)
         w = self.overlap * teacher.weights[0][:, :, torch.arange(k) % m] + self.spread / d**0.5 * noise
         c = torch.full((len(self.seeds), k, 1), m / k if self.both_layers else 1.0, dtype=torch.float64)

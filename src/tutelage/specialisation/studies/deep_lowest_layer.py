@@ -73,7 +73,7 @@ class DeepBoundaries(Experiment, kind="deep-boundaries", numerics=1):
         return 1e-4 * self.training.length(self.inputs.train) * self.members * len(self.teacher.hidden)
 
     def run(self, context: Context) -> Arrays:
-        teacher = self.teacher.build(self.seeds, self.inputs).to(dtype=torch.float64)
+        teacher = self.teacher.make(self.seeds, self.inputs).to(dtype=torch.float64)
         inputs = self.inputs.draw(teacher, self.seeds)
         before = UniformFanIn(width_factor=self.width_factor).build(teacher, self.seeds).to(dtype=torch.float64)
         after = train_in(context, teacher, before, inputs, self.training)

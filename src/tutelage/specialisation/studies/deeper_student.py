@@ -66,7 +66,7 @@ class DeeperStudents(Experiment, kind="deeper-students", numerics=1):
         return 0.002 * self.training.length(self.inputs.train) * (1 + self.extra_layers)
 
     def run(self, context: Context) -> Arrays:
-        teacher = self.teacher.build(self.seeds, self.inputs)
+        teacher = self.teacher.make(self.seeds, self.inputs)
         inputs = self.inputs.draw(teacher, self.seeds)
         widths = (teacher.inputs, *self.teacher.hidden * (1 + self.extra_layers), teacher.outputs)
         shape = Network(tuple(torch.zeros(self.members, a, b) for a, b in pairwise(widths)))

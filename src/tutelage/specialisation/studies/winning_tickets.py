@@ -78,7 +78,7 @@ class _Trained(Experiment):
         return 2e-5 * WIDE * self.training.length(self.inputs.train) * self.members
 
     def _task(self) -> tuple[Network, Inputs]:
-        teacher = self.teacher.build(self.seeds, self.inputs)
+        teacher = self.teacher.make(self.seeds, self.inputs)
         return teacher, self.inputs.draw(teacher, self.seeds)
 
     def _students(self, teacher: Network, factor: float, stream: int = 0) -> Network:

@@ -3,10 +3,10 @@
 from abc import abstractmethod
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
 import torch
-from pydantic import Field, FiniteFloat, NonNegativeFloat, PositiveInt, field_validator
+from pydantic import Field, FiniteFloat, NonNegativeFloat, PositiveInt, field_validator, model_validator
 from torch import Tensor
 
 from tutelage import draws
@@ -24,7 +24,7 @@ class Student(Recipe):
     """
 
     width_factor: float = Field(default=1, ge=1)
-    """Student width over teacher width, in every hidden layer; not used when ``hidden`` is given."""
+    """Student width over teacher width, in every hidden layer; not together with ``hidden``."""
     activation: ActivationName = "relu"
     """Activation of the hidden units."""
     slope: float = Field(default=0.01, ge=0, lt=1)
@@ -43,6 +43,12 @@ class Student(Recipe):
     @classmethod
     def _one_hidden_layer(cls, hidden: Any) -> Any:
         return (hidden,) if isinstance(hidden, int) and not isinstance(hidden, bool) else hidden
+
+    @model_validator(mode="after")
+    def _one_width(self) -> Self:
+        if self.hidden is not None and self.width_factor != 1:
+            raise ValueError("'width_factor' has no effect where 'hidden' gives the widths: leave one of them out")
+        return self
 
     def widths(self, teacher: Sequence[int]) -> tuple[int, ...]:
         """Widths of the student of a teacher of the given widths; a hidden width is rounded to the nearest unit.

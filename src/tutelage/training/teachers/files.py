@@ -35,7 +35,7 @@ class FromFile(Teacher):
     def widths(self) -> tuple[int, ...]:
         return self._network().widths
 
-    def build(
+    def make(
         self,
         seeds: Sequence[int],
         distribution: Distribution | None = None,
@@ -74,7 +74,7 @@ class NoTeacher(Teacher):
     def widths(self) -> tuple[int, ...]:
         return (self.inputs, self.outputs)
 
-    def build(
+    def make(
         self,
         seeds: Sequence[int],
         distribution: Distribution | None = None,

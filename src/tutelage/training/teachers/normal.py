@@ -57,7 +57,7 @@ class Normal(Teacher):
     def widths(self) -> tuple[int, ...]:
         return (self.inputs, *self.hidden, self.outputs)
 
-    def build(
+    def make(
         self,
         seeds: Sequence[int],
         distribution: Distribution | None = None,

@@ -22,7 +22,7 @@ class Teacher(Recipe):
         """Input width, hidden widths, output width."""
 
     @abstractmethod
-    def build(
+    def make(
         self,
         seeds: Sequence[int],
         distribution: Distribution | None = None,
@@ -31,13 +31,13 @@ class Teacher(Recipe):
     ) -> Network | BlackBox:
         """One teacher per seed; ``distribution`` is where its inputs will come from, for recipes that look at them."""
 
-    def build_all(
+    def build(
         self,
         seeds: Sequence[int],
         distribution: Distribution | None = None,
         dtype: torch.dtype = torch.float32,
         device: torch.device | str = "cpu",
     ) -> Network | BlackBox:
-        """As many teachers as seeds: built from all of them, or that of the first seed for all where it is shared."""
+        """As many teachers as seeds: one per seed, or that of the first seed for all of them where it is shared."""
         used = seeds[:1] if self.shared else seeds
-        return self.build(used, distribution, dtype, device).expand(len(seeds))
+        return self.make(used, distribution, dtype, device).expand(len(seeds))
