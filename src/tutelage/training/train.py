@@ -152,7 +152,7 @@ def follow(
     for step in steps:
         while result.step < step:
             begin = result.step
-            look = begin // stop.every * stop.every + stop.every if stop else step
+            look = min(begin // stop.every * stop.every + stop.every, task.steps) if stop else step
             result.advance(min(step, begin + _SPAN, look))
             if stop and result.step == look:
                 result.stop()
