@@ -14,11 +14,11 @@ from tutelage.errors import TutelageError
 
 WORD = 1 << 64
 GOLDEN, MIX_1, MIX_2 = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
-SEEDS = [0, 1, -1, 7, 2**31, 2**63 - 1, -(2**63), 2**64 - 1, 2**100 + 3, -(2**70)]
+SEEDS = [0, 1, -1, 7, 2**31, 2**63 - 1, -(2**63), 2**64 - 1]
 NAMES = ["batches", "train", "", "name with spaces", "Grüße"]
 COUNTERS = [0, 1, 2, 1000, 2**31, 2**40 + 1, 2**62, 2**63 - 1, -1, -(2**63)]
 
-seeds = st.integers(-(2**70), 2**70)
+seeds = st.integers(-(2**63), 2**64 - 1)
 
 
 def reference_mix(z: int) -> int:
@@ -79,6 +79,29 @@ def test_keys_equal_the_reference(name):
 
 def test_keys_of_a_tensor_of_seeds_are_those_of_the_integers():
     assert torch.equal(draws.keys(torch.tensor([3, -4]), "x"), draws.keys([3, -4], "x"))
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.int64, np.uint64, np.float64])
+def test_keys_of_numpy_seeds_are_those_of_the_integers(kind):
+    assert torch.equal(draws.keys(np.array([3, 4], kind), "x"), draws.keys([3, 4], "x"))
+    assert torch.equal(draws.keys([kind(3)], "x"), draws.keys([3], "x"))
+
+
+@pytest.mark.parametrize("seed", [0.5, float("nan"), 2**64, 2**70, -(2**63) - 1, "a", "7", None])
+def test_a_seed_that_would_be_another_one_is_an_error(seed):
+    with pytest.raises(TutelageError, match="a seed must be a whole number"):
+        draws.keys([0, seed], "x")
+
+
+@pytest.mark.parametrize("given", [5, None, torch.tensor(5), np.array(5)])
+def test_a_bare_seed_is_an_error(given):
+    with pytest.raises(TutelageError, match="seeds must be a list"):
+        draws.keys(given, "x")
+
+
+def test_a_tensor_of_seeds_with_fractions_is_an_error():
+    with pytest.raises(TutelageError, match="a seed must be a whole number"):
+        draws.keys(torch.tensor([0.5]), "x")
 
 
 @pytest.mark.parametrize("name", NAMES[:2])
@@ -193,7 +216,7 @@ def test_the_quantile_rises_across_the_joints_of_its_three_pieces():
         assert (rise > 0).all()
 
 
-@pytest.mark.parametrize("seed", [0, 1, -5, 2**80])
+@pytest.mark.parametrize("seed", [0, 1, -5, 2**63])
 def test_normals_have_the_moments_of_the_normal_law(seed):
     count = 100_000
     x = draws.normals(draws.keys([seed], "moments"), count)[0]
@@ -201,7 +224,7 @@ def test_normals_have_the_moments_of_the_normal_law(seed):
         assert abs(x.pow(power).mean().item() - moment) < 5 * (variance / count) ** 0.5
 
 
-@pytest.mark.parametrize("seed", [0, 1, -5, 2**80])
+@pytest.mark.parametrize("seed", [0, 1, -5, 2**63])
 def test_normals_and_uniforms_pass_kolmogorov_and_smirnov(seed):
     key = draws.keys([seed], "distribution")
     assert stats.kstest(draws.normals(key, 100_000)[0].numpy(), "norm").pvalue > 1e-3

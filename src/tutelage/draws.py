@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from tutelage.errors import TutelageError
+from tutelage.whole import whole
 
 GOLDEN = 0x9E3779B97F4A7C15
 MIX_1 = 0xBF58476D1CE4E5B9
@@ -53,10 +54,25 @@ def keys(seeds: Sequence[int] | Tensor, stream: str, device: torch.device | str 
     True
     """
     name = int.from_bytes(hashlib.blake2b(stream.encode(), digest_size=8).digest(), "little")
-    if not isinstance(seeds, Tensor):
-        seeds = torch.tensor([signed(int(seed)) for seed in seeds], dtype=torch.int64)
-    seeds = seeds.to(device=device, dtype=torch.int64)
-    return mix(mix(seeds + signed(GOLDEN)) + signed(name))
+    patterns = torch.tensor([signed(seed) for seed in as_seeds(seeds)], dtype=torch.int64, device=device)
+    return mix(mix(patterns + signed(GOLDEN)) + signed(name))
+
+
+def as_seeds(seeds: Sequence[int] | Tensor) -> tuple[int, ...]:
+    """Seeds as whole numbers of 64 bits, signed or not; an error for any other value, which would be another seed.
+
+    >>> as_seeds(range(3))
+    (0, 1, 2)
+    """
+    try:
+        values = seeds.tolist() if isinstance(seeds, Tensor) else list(seeds)
+        found = [whole(value) for value in values]
+    except TypeError:
+        raise TutelageError(f"seeds must be a list of whole numbers such as range(2), got {seeds!r}") from None
+    for value, seed in zip(values, found, strict=True):
+        if seed is None or not -(1 << 63) <= seed < 1 << 64:
+            raise TutelageError(f"a seed must be a whole number from -2^63 to 2^64 - 1, got {value!r}")
+    return tuple(seed for seed in found if seed is not None)
 
 
 def substreams(key: Tensor, start: int, stop: int) -> Tensor:

@@ -51,11 +51,36 @@ def test_a_theorem_is_listed_with_its_file(folder, prepared):
     assert NAMES["theorem"] in [row["theorem"] for row in json.loads(done.stdout)], done.stderr
 
 
-@pytest.mark.parametrize("name", ["My-Study", "1st", "a--b", "a_b", "", "../x", "class"])
+@pytest.mark.parametrize("name", ["My-Study", "1st", "a--b", "a_b", "", "../x"])
 def test_a_bad_name_is_one_sentence(command, tmp_path, name):
     done = command("new", "study", name, "--out", tmp_path)
     assert done.code == 2
     assert "NAME must be lower-case words" in " ".join(done.err.split())
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_keyword_is_called_one(command, tmp_path, kind):
+    done = command("new", kind, "class", "--out", tmp_path)
+    assert done.code == 2
+    assert "must not be a keyword of Python, got 'class'" in " ".join(done.err.split())
+    assert not list(tmp_path.iterdir())
+
+
+TAKEN = {
+    "study": "l-shape",
+    "measure": "evaluate-loss",
+    "theorem": "noisy-recovery",
+    "teacher": "levels",
+    "experiment": "online-overlaps",
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_name_that_is_taken_is_refused(command, tmp_path, kind):
+    done = command("new", kind, TAKEN[kind], "--out", tmp_path)
+    assert done.code == 2
+    assert f"there is a {kind} called '{TAKEN[kind]}' already" in " ".join(done.err.split())
     assert not list(tmp_path.iterdir())
 
 

@@ -122,3 +122,14 @@ def test_a_unit_that_starts_short_grows():
     students = Units(torch.tensor([[[1e-6, 1e-6]]]), torch.ones(1, 1, 1))
     end = flow(teacher, students, [60.0], relative=1e-6, absolute=1e-8).end
     assert torch.allclose(end.w, teacher.w, atol=1e-4)
+
+
+@pytest.mark.parametrize("record", [[], [-1, 3], [1.5], ["a"], [math.nan]])
+def test_steps_of_a_descent_that_cannot_be_recorded_are_one_sentence(record):
+    with pytest.raises(TutelageError, match=r"recorded steps must be|record must hold"):
+        descend(*pair(), 0.1, record)
+
+
+def test_times_of_a_flow_are_finite():
+    with pytest.raises(TutelageError, match="must be finite, got inf"):
+        flow(*pair(), [0.0, math.inf])

@@ -58,3 +58,11 @@ def test_what_cannot_be_followed_is_refused():
         integrate(lambda t, y, who: y, column(1.0), [1.0, 0.5])
     with pytest.raises(TutelageError, match="float64"):
         integrate(lambda t, y, who: y, torch.ones(1, 1), [1.0])
+
+
+@pytest.mark.parametrize(
+    "times", [[], [0.0, math.inf], [0.0, math.nan], [math.nan], [-1.0, 2.0], [0.0, 0.0], ["a"], 3.0]
+)
+def test_times_that_cannot_be_reached_are_one_sentence(times):
+    with pytest.raises(TutelageError, match="times to record at"):
+        integrate(lambda t, y, who: -y, column(1.0), times)

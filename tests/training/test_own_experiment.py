@@ -176,6 +176,18 @@ def test_a_plateau_stops_after_its_patience():
     assert run.stopped_at.tolist() == [40, 40, 40]  # the first look sets the best loss, three more wait
 
 
+@pytest.mark.parametrize(("every", "steps"), [(1000, 25), (10, 25), (25, 25)])
+def test_the_rule_is_looked_at_once_more_at_the_last_step(every, steps):
+    how = {"steps": steps, "learning_rate": 1e-6}
+    looks = -(-steps // every)
+    stop = {"kind": "plateau", "share": 0.5, "patience": max(1, looks - 1), "every": every}
+    below = {"kind": "loss-below", "threshold": 1e9, "every": every}
+    run = tt.train(lambda x: x[:, :2], students(), gaussian(), stop=stop, **how)
+    assert run.stopped_at.tolist() == [steps if looks > 1 else -1] * 3  # one look alone sets the best loss
+    early = tt.train(lambda x: x[:, :2], students(), gaussian(), stop=below, **how)
+    assert early.stopped_at.tolist() == [min(every, steps)] * 3
+
+
 def test_progress_names_the_engine_once(capfd):
     run = tt.train(lambda x: x[:, :2], students(), gaussian(), steps=30, progress=True)
     shown = capfd.readouterr().err

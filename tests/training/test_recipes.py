@@ -4,11 +4,13 @@ import inspect
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-import tutelage
+import tutelage as tt
+from tutelage import TutelageError
 from tutelage.settings import Recipe
 from tutelage.training import inputs, students, teachers
 
@@ -32,9 +34,7 @@ def test_every_module_is_imported_and_every_concrete_recipe_registered(name: str
 @pytest.mark.parametrize("name", PACKAGES)
 def test_a_new_file_registers_itself(name: str, tmp_path: Path) -> None:
     package, base = PACKAGES[name]
-    copy = shutil.copytree(
-        Path(tutelage.__file__).parent, tmp_path / "tutelage", ignore=shutil.ignore_patterns("__py*")
-    )
+    copy = shutil.copytree(Path(tt.__file__).parent, tmp_path / "tutelage", ignore=shutil.ignore_patterns("__py*"))
     (copy / "training" / name / "zz_added.py").write_text(
         f"from typing import Literal\nfrom {package.__name__} import {base}\n"
         f'class Added({base}):\n    kind: Literal["added"] = "added"\n'
@@ -47,3 +47,13 @@ def test_a_new_file_registers_itself(name: str, tmp_path: Path) -> None:
 
 def test_families_are_all_recipes() -> None:
     assert {getattr(package, base) for package, base in PACKAGES.values()} <= set(Recipe.__subclasses__())
+
+
+@pytest.mark.parametrize("seeds", [5, [0.5], [2**64], "a"])
+def test_what_is_no_list_of_seeds_is_one_sentence(seeds):
+    recipe = tt.teachers.Levels(inputs=4, hidden=2, outputs=1)
+    teacher = recipe.build([0])
+    students, inputs = tt.students.SmallNormal(), tt.inputs.Gaussian(train=2, evaluate=2)
+    for make in (recipe.build, partial(students.build, teacher), partial(inputs.draw, teacher)):
+        with pytest.raises(TutelageError, match="seed"):
+            make(seeds)

@@ -1,5 +1,6 @@
 """The training loop: what is recorded, who depends on whom, and what happens when a student diverges."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -37,6 +38,20 @@ def test_what_is_recorded_does_not_change_the_students(problem):
     assert watched.steps == (0, 3, 10, 11, 50)
     assert largest_difference(plain.students, watched.students) == 0
     assert largest_difference(watched.recorded[0], p.students) == 0
+
+
+@pytest.mark.parametrize("record", [[1.5], [float("nan")], ["a"], [None], 5])
+def test_recorded_steps_are_whole_numbers(problem, record):
+    p = problem()
+    with pytest.raises(TutelageError, match="recorded steps must be"):
+        tt.train(p.teacher, p.students, p.inputs, steps=5, record=record)
+
+
+def test_recorded_steps_of_numpy_are_ints(problem):
+    p = problem()
+    run = tt.train(p.teacher, p.students, p.inputs, steps=5, record=np.array([1.0, 3.0]))
+    assert run.steps == (0, 1, 3, 5)
+    assert all(type(step) is int for step in run.steps)
 
 
 def test_recorded_students_are_those_of_a_shorter_training(problem):

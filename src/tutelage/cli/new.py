@@ -10,6 +10,7 @@ import typer
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from tutelage.cli.options import Json
+from tutelage.discover import import_from_subjects
 from tutelage.errors import TutelageError, unknown
 from tutelage.files import write_atomically
 
@@ -40,9 +41,13 @@ def new(
 
 def skeleton(kind: str, name: str) -> dict[str, str]:
     """The files of a new part by name: the part itself, and its test."""
-    if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name) or keyword.iskeyword(name):
+    if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
         raise TutelageError(f"NAME must be lower-case words joined by '-', such as my-{kind}, got '{name}'")
+    if keyword.iskeyword(name):
+        raise TutelageError(f"NAME must not be a keyword of Python, got '{name}': choose another, such as my-{name}")
     module = name.replace("-", "_")
+    if {name, module} & _registered(kind):
+        raise TutelageError(f"there is a {kind} called '{name}' already: choose another name, such as my-{name}")
     words = {
         "name": name,
         "module": module,
@@ -55,3 +60,24 @@ def skeleton(kind: str, name: str) -> dict[str, str]:
     )
     templates = {f"{module}.py": f"{kind}.py.j2", f"test_{module}.py": f"test_{kind}.py.j2"}
     return {path: environment.get_template(template).render(words) for path, template in templates.items()}
+
+
+def _registered(kind: str) -> set[str]:
+    """The names of all parts of a kind that the package has."""
+    if kind == "measure":
+        from tutelage.measures import MEASURES
+
+        return set(MEASURES)
+    if kind == "theorem":
+        from tutelage.certificates.registry import theorems
+
+        return set(theorems())
+    if kind == "teacher":
+        from tutelage.training.teachers import Teacher
+
+        return set(Teacher.kinds)
+    from tutelage.lab.experiment import KINDS as EXPERIMENTS
+    from tutelage.studies import STUDIES
+
+    import_from_subjects("studies")
+    return set(STUDIES if kind == "study" else EXPERIMENTS)

@@ -209,8 +209,11 @@ def _refusal(error: Exception, root: Path, table: pa.Table, axes: list[str]) -> 
                 return found
     first = str(error).strip().split("\n")[0].strip()
     kinds = table.filter(table["values_key"].is_valid())["kind"].unique().to_pylist()
-    views = ", ".join([EXPERIMENTS, *VIEWS.values(), *sorted(map(view_name, kinds))])
-    return TutelageError(f"the query cannot be answered ({first}): there are the views {views}")
+    filled = [view for axis, view in VIEWS.items() if table[f"{axis}_key"].null_count < len(table)]
+    views = ", ".join([EXPERIMENTS, *filled, *sorted(map(view_name, kinds))])
+    empty = [view for view in VIEWS.values() if view not in filled]
+    rest = f"; no stored experiment recorded a measure for {', '.join(empty)}" if empty else ""
+    return TutelageError(f"the query cannot be answered ({first}): there are the views {views}{rest}")
 
 
 def _damaged_table(folder: Path, axes: list[str]) -> Damage | None:

@@ -19,6 +19,7 @@ from tutelage.population.expectations import Units, as_units, first_layer_gradie
 from tutelage.population.integrate import integrate
 from tutelage.population.kernels import pairs
 from tutelage.printing import printed
+from tutelage.whole import recorded_steps
 
 _FLOOR = 1e-7
 """Of the teachers' mean length: a unit shorter than that stays where it is."""
@@ -93,7 +94,7 @@ def flow(
     students
         Where the flow starts.
     times
-        Times to record, increasing; time is learning rate times steps.
+        Times to record, at least one, finite and increasing from 0 on; time is learning rate times steps.
     both_layers
         Whether the fan-outs move too; otherwise only the first layer does.
     relative, absolute
@@ -159,7 +160,7 @@ def descend(
     rate
         Learning rate.
     record
-        Numbers of steps after which the students are recorded.
+        Numbers of steps after which the students are recorded, at least one.
 
     Returns
     -------
@@ -169,14 +170,17 @@ def descend(
     Raises
     ------
     TutelageError
-        If the loss has more than doubled at a recorded step.
+        If the loss has more than doubled at a recorded step, or a recorded step is no whole number of at least 0.
     """
     if not rate > 0:
         raise TutelageError(f"rate must be positive, got {rate}")
+    wanted = set(recorded_steps(record))
+    if not wanted or min(wanted) < 0:
+        got = f"got {min(wanted)}" if wanted else "got none"
+        raise TutelageError(f"record must hold at least one step, each at least 0, {got}")
     teacher, students = as_units(teacher), as_units(students)
     w, c = students.w.clone(), students.c.clone()
     kept_w, kept_c, before = [], [], loss(teacher, students)
-    wanted = set(record)
     for step in range(max(wanted) + 1):
         diverged = not (w.isfinite().all() and c.isfinite().all())
         if not diverged:

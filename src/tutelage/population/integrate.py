@@ -4,6 +4,7 @@ Dormand and Prince's pair of orders 5 and 4 (1980): the difference of the two es
 kept below the tolerance member by member; members that have arrived wait while the others go on.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
@@ -50,8 +51,7 @@ def integrate(
     """
     if start.dtype != torch.float64 or start.ndim != 2:
         raise TutelageError(f"a state is float64 [S, D], not {start.dtype} {list(start.shape)}")
-    if any(b <= a for a, b in pairwise(times)) or (times and times[0] < 0):
-        raise TutelageError("times to record at must grow from 0 on")
+    times = _checked(times)
     tell = on_progress or (lambda share: None)
     everyone = torch.arange(len(start))
     now = torch.zeros(len(start), dtype=torch.float64)
@@ -59,10 +59,26 @@ def integrate(
     derivative = slope(now, state, everyone)
     step = _first_step(state, derivative, relative, absolute)
     for target in times:
-        _advance(slope, state, derivative, now, step, float(target), relative, absolute, most)
+        _advance(slope, state, derivative, now, step, target, relative, absolute, most)
         out.append(state.clone())
-        tell(float(target) / float(times[-1]) if times[-1] else 1.0)
+        tell(target / times[-1] if times[-1] else 1.0)
     return torch.stack(out)
+
+
+def _checked(times: Sequence[float]) -> tuple[float, ...]:
+    """Times as floats; an error unless they are finite and grow from 0 on."""
+    try:
+        found = tuple(float(time) for time in times)
+    except (TypeError, ValueError):
+        raise TutelageError(f"times to record at must be a list of numbers, got {times!r}") from None
+    if not found:
+        raise TutelageError("there are no times to record at: give at least one")
+    for time in found:
+        if not math.isfinite(time):
+            raise TutelageError(f"times to record at must be finite, got {time}")
+    if found[0] < 0 or any(b <= a for a, b in pairwise(found)):
+        raise TutelageError("times to record at must grow from 0 on")
+    return found
 
 
 def _first_step(state: Tensor, derivative: Tensor, relative: float, absolute: float) -> Tensor:

@@ -18,11 +18,11 @@ class Stop(Recipe):
     kind
         Name of the rule in YAML.
     every
-        Steps between two looks.
+        Steps between two looks; the last look is at the last step of the training, whatever this is.
     """
 
     every: PositiveInt = 1000
-    """Steps between two looks at the loss."""
+    """Steps between two looks at the loss; the last step of the training has a look too."""
 
     @abstractmethod
     def judge(self, losses: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:

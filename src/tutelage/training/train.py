@@ -18,6 +18,7 @@ from tutelage.training.settings import Training, given
 from tutelage.training.stepping import LearningStudents
 from tutelage.training.task import Batches, Task
 from tutelage.training.trajectory import Trajectory
+from tutelage.whole import recorded_steps
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +61,7 @@ def train(
         Length, batch, learning rate, schedule, loss and optimiser. Alternatively pass them by name:
         ``steps=..., batch=..., learning_rate=...``.
     record
-        Steps to record besides step 0 and the last one.
+        Steps to record besides step 0 and the last one, whole numbers.
     keep
         "all": the result keeps the weights at every recorded step; "last": only at the end.
     engine
@@ -85,7 +86,7 @@ def train(
     Raises
     ------
     TutelageError
-        If shapes or numbers of members do not fit, or settings are given twice.
+        If shapes or numbers of members do not fit, a recorded step is no whole number, or settings are given twice.
 
     Examples
     --------
@@ -103,7 +104,7 @@ def train(
     teacher = as_teacher(teacher, students, inputs)
     task = make_task(students, teacher, inputs, settings, batches)
     recorded: dict[int, Network] = {}
-    steps = tuple(sorted({0, task.steps, *record}))
+    steps = tuple(sorted({0, task.steps, *recorded_steps(record)}))
 
     def keep_and_tell(step: int, now: Network, diverged_at: Tensor) -> None:
         if keep == "all" or step == task.steps:
@@ -151,7 +152,7 @@ def follow(
     for step in steps:
         while result.step < step:
             begin = result.step
-            look = begin // stop.every * stop.every + stop.every if stop else step
+            look = min(begin // stop.every * stop.every + stop.every, task.steps) if stop else step
             result.advance(min(step, begin + _SPAN, look))
             if stop and result.step == look:
                 result.stop()

@@ -62,6 +62,7 @@ class Distribution(Recipe):
 
     def draw(self, teacher: Network | BlackBox, seeds: Sequence[int]) -> Inputs:
         """Training and evaluation points for the members of a teacher, one seed per member; one teacher serves all."""
+        seeds = draws.as_seeds(seeds)
         if teacher.members not in (1, len(seeds)):
             raise TutelageError(
                 f"{teacher.members} teachers cannot be paired with {len(seeds)} seeds: build both from the same seeds, "
@@ -73,7 +74,7 @@ class Distribution(Recipe):
         looked_at = teacher[:1] if self.shared else teacher
         train, evaluate = self.training_points(looked_at, used), self.evaluation_points(looked_at, used)
         shape = (len(seeds), -1, -1)
-        return Inputs(train.expand(shape), evaluate.expand(shape), tuple(seeds), self)
+        return Inputs(train.expand(shape), evaluate.expand(shape), seeds, self)
 
     def fresh(self, key: Tensor, start: int, stop: int, batch: int, dimension: int, dtype: torch.dtype) -> Tensor:
         """Points of steps start .. stop-1 for training on fresh samples: keys [S] -> [S, T, batch, dimension].

@@ -83,7 +83,8 @@ class Levels(Teacher):
         dtype: torch.dtype = torch.float32,
         device: torch.device | str = "cpu",
     ) -> Network:
-        polarity = torch.tensor(per_member(self.polarity, len(seeds), "polarity"), dtype=torch.float64, device=device)
+        members = len(draws.as_seeds(seeds))
+        polarity = torch.tensor(per_member(self.polarity, members, "polarity"), dtype=torch.float64, device=device)
         if (self.bias == "median" or self.standardised) and distribution is None:
             what = "bias 'median'" if self.bias == "median" else "standardised outputs"
             raise TutelageError(

@@ -1,0 +1,32 @@
+"""Whole numbers as users give them: of Python, NumPy and torch, and floats without a fraction."""
+
+import operator
+from collections.abc import Iterable
+from typing import Any
+
+from tutelage.errors import TutelageError
+
+
+def whole(value: Any) -> int | None:
+    """The whole number that a value is, None if it is none.
+
+    >>> whole(3), whole(3.0), whole(1.5), whole(float("nan")), whole("3")
+    (3, 3, None, None, None)
+    """
+    try:
+        return operator.index(value)
+    except TypeError:
+        number = value.item() if hasattr(value, "item") and getattr(value, "ndim", 1) == 0 else value
+    return int(number) if isinstance(number, float) and number.is_integer() else None
+
+
+def recorded_steps(steps: Iterable[Any]) -> tuple[int, ...]:
+    """Steps to record as whole numbers, in the order given; an error for any other value."""
+    try:
+        values = list(steps)
+    except TypeError:
+        raise TutelageError(f"recorded steps must be a list of whole numbers, got {steps!r}") from None
+    found = [whole(value) for value in values]
+    if None in found:
+        raise TutelageError(f"recorded steps must be whole numbers, got {values[found.index(None)]!r}")
+    return tuple(step for step in found if step is not None)
