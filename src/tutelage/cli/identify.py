@@ -38,7 +38,7 @@ def identify(
         float | None, typer.Option(help="Time limit in seconds; the best network so far is then the result.")
     ] = None,
     queries: Annotated[
-        int | None, typer.Option(help="Largest number of values to ask for, at least 10,000 [default: no limit].")
+        int | None, typer.Option(help="Largest number of values to ask for, at least 10,000; default: no limit.")
     ] = None,
     single: Annotated[bool, typer.Option("--single", help="Answer in single precision.")] = False,
     certify: Annotated[
