@@ -56,6 +56,17 @@ class Domain:
         """Whether some side of the box around it has no length, or none that rounding leaves."""
         return not bool(_long(self.low, self.high).all())
 
+    def holds(self, point: Tensor) -> bool:
+        """Whether a point [d] lies in it, on its boundary included; up to rounding unless it is a box.
+
+        >>> box(-1, 1, dimension=2).holds(torch.tensor([0.5, 1.0]))
+        True
+        """
+        if self.is_box:
+            return bool(((self.low <= point) & (point <= self.high)).all())
+        room = self.offsets - self.normals @ point.double()
+        return bool((room >= -ROUNDING * (self.offsets.abs() + point.double().norm())).all())
+
 
 def _long(low: Tensor, high: Tensor) -> Tensor:
     return (high - low) > ROUNDING * (low.abs() + high.abs())
