@@ -14,7 +14,7 @@ from tutelage.cli.options import Json
 from tutelage.cli.progress import share_shown
 from tutelage.errors import TutelageError
 from tutelage.functions import match, same_function
-from tutelage.functions.checks import in_double
+from tutelage.functions.checks import bias, in_double
 from tutelage.functions.querying.account import DETERMINED, UNCHECKED, UnitAccount, missing_units
 from tutelage.functions.querying.reconstruction import Reconstruction
 from tutelage.functions.querying.reconstruction import identify as carry_out
@@ -53,7 +53,7 @@ def identify(
     net = read_network(network)
     if not 0 <= member < net.members:
         raise TutelageError(f"--member must be from 0 to {net.members - 1} for {network}, got {member}")
-    if net.activation != "relu":
+    if net.depth > 1 and net.activation != "relu":
         raise TutelageError(f"{network} has activation {net.activation}: only ReLU networks can be identified")
     truth = in_double(net[member], str(network))
     ask = _answers(truth, noise, gradients, single, seed)
@@ -134,7 +134,7 @@ def _data(truth: Network, found: Reconstruction, missing: tuple[UnitAccount, ...
         "always_active_added": list(found.passing),
         "unexplained": found.unexplained,
         "largest_error": found.largest,
-        "weight_error": float(match(truth, found.network).residual.max()) if same else None,
+        "weight_error": _weight_error(truth, found.network) if same else None,
         "queries": found.queries,
         "noise": found.noise,
         "single_precision": found.single_precision,
@@ -145,6 +145,14 @@ def _data(truth: Network, found: Reconstruction, missing: tuple[UnitAccount, ...
         "notes": list(found.notes),
         "written": None if out is None else str(out),
     }
+
+
+def _weight_error(truth: Network, found: Network) -> float:
+    """Largest relative error of a layer's weights, up to order and positive scale of hidden units."""
+    if truth.depth > 1:
+        return float(match(truth, found).residual.max())
+    true, other = (torch.cat([n.weights[0][0], bias(n, 0)]) for n in (truth, found))
+    return float((true - other).norm() / (true.norm() or 1.0))
 
 
 def _words(said: dict[str, Any], found: Reconstruction) -> list[str]:
