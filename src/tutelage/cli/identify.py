@@ -14,13 +14,14 @@ from tutelage.cli.options import Json
 from tutelage.cli.progress import share_shown
 from tutelage.errors import TutelageError
 from tutelage.functions import match, same_function
-from tutelage.functions.checks import bias, in_double
-from tutelage.functions.querying.account import DETERMINED, UNCHECKED, UnitAccount, missing_units
+from tutelage.functions.checks import Deadline, bias, in_double
+from tutelage.functions.querying.account import DETERMINED, UNCHECKED, MissingUnits, missing_units
 from tutelage.functions.querying.reconstruction import Reconstruction
 from tutelage.functions.querying.reconstruction import identify as carry_out
 from tutelage.networks import Network, outputs, read_network, save
 
 NOT_DECIDED = 3
+_GRACE = 1.0  # seconds after the time limit in which missing units are looked for
 
 
 def identify(
@@ -75,7 +76,8 @@ def identify(
     took = time.perf_counter() - begin
     if out is not None:
         save(found.network, out)
-    missing = missing_units(truth, found.network, box)
+    limit = Deadline(None if seconds is None else max(0.0, seconds - took) + _GRACE)
+    missing = missing_units(truth, found.network, box, deadline=limit)
     said = _data(truth, found, missing, out) | {"seconds": took}
     if certify:
         said |= _certified(truth, found, box, seconds)
@@ -126,7 +128,7 @@ def _answers(truth: Network, noise: float, gradients: bool, single: bool, seed: 
     return both if gradients else values
 
 
-def _data(truth: Network, found: Reconstruction, missing: tuple[UnitAccount, ...], out: Path | None) -> dict[str, Any]:
+def _data(truth: Network, found: Reconstruction, missing: MissingUnits, out: Path | None) -> dict[str, Any]:
     same = found.network.widths == truth.widths and not found.open_signs
     return {
         "hidden": list(truth.widths[1:-1]),
@@ -141,7 +143,8 @@ def _data(truth: Network, found: Reconstruction, missing: tuple[UnitAccount, ...
         "lines": found.lines,
         "undecided": found.undecided,
         "units": [asdict(one) for one in found.accounts],
-        "units_missing": [asdict(one) for one in missing],
+        "units_missing": [asdict(one) for one in missing.units],
+        "units_missing_cut_short": missing.cut_short,
         "notes": list(found.notes),
         "written": None if out is None else str(out),
     }
@@ -186,4 +189,5 @@ def _words(said: dict[str, Any], found: Reconstruction) -> list[str]:
         f"hidden layer {one['layer']}, unit {one['unit']} of the stored network is not among them: {one['status']}"
         for one in said["units_missing"]
     ]
+    lines += [said["units_missing_cut_short"]] if said["units_missing_cut_short"] else []
     return lines + ([f"written: {said['written']}"] if said["written"] else [])
