@@ -154,6 +154,7 @@ def test_a_slice_of_equal_networks_has_no_witness(capsys, monkeypatch, tmp_path)
         (["a", "stack"], "choose one with --member-b, from 0 to 1"),
         (["a", "copy", "--member-a", "4"], "--member-a must be from 0 to 0"),
         (["a", "copy", "--box", "1", "-1"], "got 1 to -1 for input 0"),
+        (["a", "other", "--box", "-1e308", "1e308"], "is too large"),
         (["a", "nowhere"], "there is no file"),
         (["a", "copy", "--tolerance", "-1"], "tolerance must be a finite number of at least 0, got -1.0"),
         (["three", "three", "--on", "missing.yaml"], "cannot be read"),

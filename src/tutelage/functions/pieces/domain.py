@@ -109,6 +109,12 @@ def box(low: float | Tensor, high: float | Tensor, dimension: int | None = None,
     if not (lower.isfinite().all() and upper.isfinite().all()):
         k = int((~(lower.isfinite() & upper.isfinite())).nonzero()[0])
         raise TutelageError(f"low and high of a box must be finite, got {lower[k]:g} to {upper[k]:g} for input {k}")
+    if not (upper - lower).isfinite().all():
+        k = int((~(upper - lower).isfinite()).nonzero()[0])
+        raise TutelageError(
+            f"the box from {lower[k]:g} to {upper[k]:g} for input {k} is too large, since its length is no number "
+            "of float64: take a smaller one, for example from -1e100 to 1e100"
+        )
     ordered = lower <= upper if flat else _long(lower, upper)
     if not ordered.all():
         k = int((~ordered).nonzero()[0])
