@@ -67,7 +67,7 @@ def measured(row: str, seed: int, seconds: float, certify: float) -> dict:
     result["weights"] = float(match(network, found.network).residual.max()) if same else None
     result |= {"log2_queries": float(np.log2(found.queries)), "units": found.units, "added": found.passing}
     result |= {"undecided": found.undecided, "notes": found.notes}
-    missing = missing_units(network, found.network, (-4.0, 4.0))
+    missing = missing_units(network, found.network, (-4.0, 4.0)).units
     result["missing"] = [asdict(one) for one in missing]
     result["statuses"] = dict(Counter(one.status for one in found.accounts))
     result["certified"], result["tolerance"] = "not asked", None

@@ -55,6 +55,24 @@ def test_a_changed_weight_fails_and_is_placed(capsys, monkeypatch, files, tmp_pa
     assert max(found["max_difference_per_output"]) <= max(found["at_most_per_output"])
 
 
+def test_a_row_outside_the_box_that_differs_is_printed(capsys, monkeypatch, tmp_path):
+    one = torch.ones(1, 1, 1)
+    for name, bias in (("net", -5.0), ("late", -6.0)):  # relu(x - 5) and relu(x - 6) are 0 on the box
+        save(Network((one, one), (torch.full((1, 1), bias), torch.zeros(1, 1))), tmp_path / f"{name}.safetensors")
+    save_file({"points": torch.tensor([[0.0], [7.5], [0.5]])}, tmp_path / "data.safetensors")
+    words = [tmp_path / f"{name}.safetensors" for name in ("net", "late")]
+    words += ["--data", tmp_path / "data.safetensors", "--box", -1, 1]
+    code, said = run(capsys, monkeypatch, *words)
+    assert code == 1
+    assert "worst input found, row 1 of the data (from 0), outside the box: 7.5" in said.out
+    assert "largest difference found in the box: 0" in said.out
+    code, said = run(capsys, monkeypatch, *words, "--json")
+    found = json.loads(said.out)
+    assert (found["worst_row"], found["worst_input"], found["worst_input_outside"]) == (1, [7.5], True)
+    assert found["parting_layer"] == 1
+    assert "worst input found in the box" in run(capsys, monkeypatch, *words[:4], "--box", -1, 5.5)[1].out
+
+
 @pytest.mark.parametrize(
     ("words", "why"),
     [([], "needs inputs"), (["--box", "0", "1", "--report", "a.txt"], ".json or .html"),

@@ -10,7 +10,7 @@ from safetensors.torch import save_file
 from tutelage.cli import main
 from tutelage.errors import InternalError
 from tutelage.functions import exhibit
-from tutelage.networks import Network, save
+from tutelage.networks import Network, SparseNetwork, load, save
 
 
 def run(capsys, monkeypatch, *words):
@@ -154,6 +154,7 @@ def test_a_slice_of_equal_networks_has_no_witness(capsys, monkeypatch, tmp_path)
         (["a", "stack"], "choose one with --member-b, from 0 to 1"),
         (["a", "copy", "--member-a", "4"], "--member-a must be from 0 to 0"),
         (["a", "copy", "--box", "1", "-1"], "got 1 to -1 for input 0"),
+        (["a", "other", "--box", "-1e308", "1e308"], "is too large"),
         (["a", "nowhere"], "there is no file"),
         (["a", "copy", "--tolerance", "-1"], "tolerance must be a finite number of at least 0, got -1.0"),
         (["three", "three", "--on", "missing.yaml"], "cannot be read"),
@@ -168,6 +169,24 @@ def test_bad_input_is_one_sentence_and_code_2(capsys, monkeypatch, files, tmp_pa
     assert code == 2
     assert sentence in said.err
     assert len(said.err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--member-b", "7"], "has one network: leave --member-b out, got 7"),
+        (["--budget", "9"], "leave --budget out"),
+        (["--slice", "s.png"], "leave --slice out"),
+    ],
+)
+def test_sparse_networks_refuse_what_has_no_effect_on_them(capsys, monkeypatch, files, words, sentence):
+    def sparse(path, *_, **__):
+        return SparseNetwork.of_network(load(path))
+
+    monkeypatch.setattr(sys.modules["tutelage.cli.compare"], "read_any_network", sparse)
+    code, said = run(capsys, monkeypatch, files["a"], files["copy"], "--box", "0", "1", *words)
+    assert code == 2
+    assert sentence in said.err
 
 
 BOMB = (

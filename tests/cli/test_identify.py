@@ -8,6 +8,8 @@ import torch
 
 from tutelage.cli import main
 from tutelage.functions import match
+from tutelage.functions.checks import Deadline
+from tutelage.functions.querying.account import missing_units
 from tutelage.networks import Network, load, save
 
 
@@ -103,3 +105,42 @@ def test_units_that_were_not_found_are_named_with_the_reason(capsys, monkeypatch
         "hidden layer 1, unit 1 of the stored network is not among them: no fold seen in the box: never active"
         in said.out
     )
+
+
+@pytest.mark.parametrize("more", [(), ("--certify",)])
+@pytest.mark.parametrize("activation", ["relu", "abs"])
+def test_a_network_without_hidden_layers_is_found(capsys, monkeypatch, tmp_path, more, activation):
+    path, out = tmp_path / "linear.safetensors", tmp_path / "found.safetensors"
+    weight = torch.tensor([[[1.0, -2.0], [0.5, 0.0], [3.0, 1.0]]], dtype=torch.float64)
+    save(Network((weight,), (torch.tensor([[0.25, -1.0]], dtype=torch.float64),), activation), path)
+    code, said = run(capsys, monkeypatch, path, *more)
+    assert code == 0
+    assert "hidden units: none in the network, none found" in said.out
+    assert "largest relative error of a layer's weights" in said.out
+    assert ("compared on the whole box" in said.out) == bool(more)
+    code, said = run(capsys, monkeypatch, path, "--json", "--out", out, *more)
+    found = json.loads(said.out)
+    assert code == 0
+    assert found["hidden"] == found["found"] == found["units"] == found["units_missing"] == []
+    assert found["weight_error"] < 1e-10
+    assert torch.allclose(load(out).weights[0], weight)
+
+
+def test_missing_units_are_looked_for_within_the_time_that_is_left(capsys, monkeypatch, file):
+    command = sys.modules["tutelage.cli.identify"]
+    limits = []
+
+    def late(*given, deadline):
+        limits.append(deadline.left)
+        return missing_units(*given, deadline=Deadline(0.0))
+
+    monkeypatch.setattr(command, "missing_units", late)
+    code, said = run(capsys, monkeypatch, file, "--seconds", "0")
+    assert code == 3
+    assert 0.5 < limits[0] <= 1.0
+    assert "units that are missing were not looked for: the time limit was reached" in said.out
+    code, said = run(capsys, monkeypatch, file, "--json")
+    assert limits[1] == float("inf")
+    data = json.loads(said.out)
+    assert "were not looked for" in data["units_missing_cut_short"]
+    assert data["units_missing"] == []

@@ -131,3 +131,10 @@ def test_a_budget_is_kept_and_onnx_written(capsys, monkeypatch, file, tmp_path):
     code, said = run(capsys, monkeypatch, file, "--out", tmp_path / "small.pt")
     assert code == 2
     assert "--out must end in .safetensors or .onnx" in said.err
+
+
+def test_a_network_without_hidden_units_has_none_to_remove(capsys, monkeypatch, tmp_path):
+    save(Network((torch.ones(1, 3, 2, dtype=torch.float64),)), tmp_path / "linear.safetensors")
+    code, said = run(capsys, monkeypatch, tmp_path / "linear.safetensors")
+    assert code == 0
+    assert "hidden units: the network has none, so there are none to remove" in said.out

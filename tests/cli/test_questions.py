@@ -87,7 +87,13 @@ def test_a_curve_around_a_point(capsys, monkeypatch, files):
         (["--epsilon", "1", "--top-1", "--box", "0", "1"], "two questions"),
         (["--margin", "1", "--box", "0", "1"], "--top-1"),
         (["--bound", "--radius", "1"], "belong together"),
-        (["--output", "1"], "need a question"),
+        (["--bound", "--epsilon", "1", "--box", "0", "1"], "--bound and --epsilon are two questions"),
+        (["--output", "1"], "--output is without effect where no question is asked: add --epsilon"),
+        (["--radius", "1"], "--radius is without effect where no question is asked"),
+        (["--around", "p.npy", "--radius", "1"], "--around and --radius are without effect where no question"),
+        (["--device", "abacus"], "abacus"),
+        (["--budget", "-5"], "--budget must be at least 1, got -5"),
+        (["--bound", "--box", "0", "1", "--budget", "0"], "--budget must be at least 1, got 0"),
         (["--top-1", "--output", "1", "--box", "0", "1"], "give one of both"),
         (["--bound", "--box", "0", "1", "--device", "abacus"], "abacus"),
     ],
@@ -96,3 +102,40 @@ def test_bad_questions_are_one_sentence_with_code_2(capsys, monkeypatch, files, 
     code, said = run(capsys, monkeypatch, files["a"], files["b"], *words)
     assert code == 2
     assert why in said.err
+    assert len(said.err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("question", [["--bound"], ["--epsilon", "1"], ["--top-1"]])
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--slice", "s.png"], "--slice is without effect on the question"),
+        (["--report", "r.html"], "--report is without effect on the question"),
+        (["--tolerance", "1"], "--tolerance is without effect on the question"),
+        (["--budget", "9", "--report", "r.html"], "--budget and --report are without effect on the question"),
+    ],
+)
+def test_options_without_effect_on_a_question_are_refused(capsys, monkeypatch, files, tmp_path, question, words, why):
+    monkeypatch.chdir(tmp_path)
+    code, said = run(capsys, monkeypatch, files["a"], files["b"], "--box", "0", "1", *question, *words)
+    assert code == 2
+    assert why in said.err
+    assert "leave" in said.err
+    assert len(said.err.strip().splitlines()) == 1
+    assert not said.out
+
+
+@pytest.mark.parametrize("question", [[], ["--bound"]])
+def test_cuda_is_refused_where_there_is_no_gpu(capsys, monkeypatch, files, question):
+    words = (files["a"], files["b"], "--box", "0", "1", "--device", "cuda", *question)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    code, said = run(capsys, monkeypatch, *words)
+    assert code == 2
+    assert "finds no GPU: use cpu or auto" in said.err
+
+
+def test_a_gpu_needs_a_question(capsys, monkeypatch, files):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    code, said = run(capsys, monkeypatch, files["a"], files["b"], "--box", "0", "1", "--device", "cuda")
+    assert code == 2
+    assert "--device cuda is without effect where no question is asked" in said.err

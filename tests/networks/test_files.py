@@ -92,6 +92,7 @@ def test_a_text_file_is_refused(tmp_path):
     path = tmp_path / "net"
     path.write_text("weights: 1, 2, 3\n" * 50)
     assert "not a safetensors file" in refusal(path)
+    assert "read_network" in refusal(path)
 
 
 class Trap:
@@ -121,6 +122,7 @@ def test_the_trap_itself_works(tmp_path):
 def test_arrays_of_another_program_are_refused_with_a_way_out(tmp_path, metadata):
     save_file({"weights.1": torch.zeros(1, 2, 3)}, tmp_path / "net", metadata=metadata)
     assert "from_module" in refusal(tmp_path / "net")
+    assert "read a torch state dict with read_network" in refusal(tmp_path / "net")
 
 
 ABOUT = {"format": "tutelage-network-1", "activation": "relu", "slope": 0.01, "depth": 2}

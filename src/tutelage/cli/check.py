@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from torch import Tensor
 
 from tutelage import __version__
 from tutelage.cli.options import Json
@@ -51,8 +52,8 @@ def check(
 ) -> None:
     """Check an exported, quantised, fused or pruned network against the original.
 
-    Exit code 0: no output differs by more than the tolerance anywhere in the box, proved; 1: one does, at the input
-    that is printed; 3: not decided; 2: bad input; 70: an internal error.
+    Exit code 0: no output differs by more than the tolerance anywhere in the box, proved, or in the data; 1: one does,
+    at the input that is printed; 3: not decided; 2: bad input; 70: an internal error.
     """
     if report is not None and report.suffix not in (".json", ".html"):
         raise TutelageError(f"--report must end in .json or .html, got {report.name}")
@@ -80,11 +81,12 @@ def _words(found: ExportCheck) -> list[str]:
     lines = [
         f"{found.verdict}: tolerance {found.tolerance:g}, on {close.domain}",
         f"every output differs by {bound}, whatever the input in the box: proved, rounding included",
-        f"largest difference found: {close.largest.max().item():.4g}",
+        f"largest difference found in the box: {close.largest.max().item():.4g}",
     ]
-    if close.witness is not None:
-        shown = ", ".join(f"{v:.6g}" for v in close.witness[:8].tolist()) + (" ..." if len(close.witness) > 8 else "")
-        lines.append(f"worst input found: {shown}")
+    if found.outside and close.witness is not None and close.largest.max() > found.tolerance:
+        lines.append(f"worst input found in the box: {_shown(close.witness)}")
+    if found.worst_input is not None:
+        lines.append(f"worst input found{_row(found)}: {_shown(found.worst_input)}")
     if found.parting_layer is not None:
         lines.append(f"layer {found.parting_layer} is the first whose values differ by more than the tolerance there")
     if found.on_data is not None:
@@ -95,6 +97,17 @@ def _words(found: ExportCheck) -> list[str]:
         words = {"holds": "proved everywhere in the box", "violated": "does not hold everywhere in the box"}
         lines.append(f"same top class: {words.get(found.same_class.verdict, 'not decided for the whole box')}")
     return lines
+
+
+def _shown(point: Tensor) -> str:
+    return ", ".join(f"{v:.6g}" for v in point[:8].tolist()) + (" ..." if len(point) > 8 else "")
+
+
+def _row(found: ExportCheck) -> str:
+    """Which row of the data the worst input is, in words; nothing where it is none of them."""
+    if found.worst_row is None:
+        return ""
+    return f", row {found.worst_row} of the data (from 0), {'outside' if found.outside else 'inside'} the box"
 
 
 def _data(found: ExportCheck, original: Path, exported: Path) -> dict[str, Any]:
@@ -109,7 +122,10 @@ def _data(found: ExportCheck, original: Path, exported: Path) -> dict[str, Any]:
         "domain": close.domain,
         "at_most_per_output": [m if math.isfinite(m) else None for m in close.at_most.tolist()],
         "max_difference_per_output": close.largest.tolist(),
-        "worst_input": None if close.witness is None else close.witness.tolist(),
+        "worst_input": None if found.worst_input is None else found.worst_input.tolist(),
+        "worst_row": found.worst_row,
+        "worst_input_outside": found.outside,
+        "worst_input_in_box": None if close.witness is None else close.witness.tolist(),
         "parting_layer": found.parting_layer,
         "data": None
         if found.on_data is None

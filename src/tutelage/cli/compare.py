@@ -18,6 +18,7 @@ from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
 from tutelage.functions import Comparison, Domain, polytope, same_function
 from tutelage.functions import box as make_box
+from tutelage.functions.bounding.devices import chosen_device
 from tutelage.functions.checks import rounded_up
 from tutelage.functions.drawing import draw_comparison
 from tutelage.functions.evaluation import values
@@ -58,7 +59,10 @@ def compare(
         float | None,
         typer.Option(help="Differences up to this value count as equal; default: the rounding error of the weights."),
     ] = None,
-    budget: Annotated[int, typer.Option(help="Largest number of regions of an exact comparison.")] = BUDGET,
+    budget: Annotated[
+        int | None,
+        typer.Option(help=f"Largest number of regions of an exact comparison, at least 1; default: {BUDGET:,}."),
+    ] = None,
     seconds: Annotated[
         float | None, typer.Option(help="Time limit in seconds; the best bound so far is then printed.")
     ] = None,
@@ -119,6 +123,9 @@ def compare(
     With --epsilon, --top-1 or --bound: decide whether they stay close, or agree, on a bounded domain. Exit code 0: the
     same, or it holds; 1: different, or violated; 3: not decided; 2: bad input; 70: an internal error.
     """
+    chosen_device(device)
+    if budget is not None and budget < 1:
+        raise TutelageError(f"--budget must be at least 1, got {budget}")
     first, second = (
         _member(
             read_any_network(path, activation, slope, logits=logits or top_1, quantised_activations=quantised),
@@ -131,21 +138,24 @@ def compare(
     sparse = isinstance(first, SparseNetwork) or isinstance(second, SparseNetwork)
     if picture is not None and sparse:
         raise TutelageError("networks with sparse layers cannot be drawn: leave --slice out")
+    if budget is not None and sparse:
+        raise TutelageError("networks with sparse layers are not compared region by region: leave --budget out")
     domain = _domain(first.inputs, box, on)
     if question is not None:
         domain, epsilon = from_property(question, domain, epsilon, first)
     asked = Asked(epsilon, output, top_1, margin, around, radius, bound, seconds, device)
     if asked.anything:
+        without_question = {"--tolerance": tolerance, "--budget": budget, "--slice": picture, "--report": page}
+        asked.refuse([option for option, given in without_question.items() if given is not None])
         ask(first, second, asked, domain, as_json)
-    if around is not None or output is not None:
-        raise TutelageError("--around and --output need a question: add --epsilon, --top-1 or --bound")
+    asked.check_unasked()
     with share_shown("compare", as_json) as tell:
         found = same_function(
             first,
             second,
             domain,
             tolerance=tolerance,
-            budget=budget,
+            budget=BUDGET if budget is None else budget,
             seconds=seconds,
             on_progress=tell,
         )
@@ -182,6 +192,8 @@ def _slice(kind: str, first: Network, second: Network, domain: Domain | None, wi
 
 def _member(network: AnyNetwork, path: Path, member: int | None, option: str) -> AnyNetwork:
     if isinstance(network, SparseNetwork):
+        if member:
+            raise TutelageError(f"{path} has one network: leave {option} out, got {member}")
         return network
     if member is None:
         if network.members > 1:

@@ -14,13 +14,14 @@ from tutelage.cli.options import Json
 from tutelage.cli.progress import share_shown
 from tutelage.errors import TutelageError
 from tutelage.functions import match, same_function
-from tutelage.functions.checks import in_double
-from tutelage.functions.querying.account import DETERMINED, UNCHECKED, UnitAccount, missing_units
+from tutelage.functions.checks import Deadline, bias, in_double
+from tutelage.functions.querying.account import DETERMINED, UNCHECKED, MissingUnits, missing_units
 from tutelage.functions.querying.reconstruction import Reconstruction
 from tutelage.functions.querying.reconstruction import identify as carry_out
 from tutelage.networks import Network, outputs, read_network, save
 
 NOT_DECIDED = 3
+_GRACE = 1.0  # seconds after the time limit in which missing units are looked for
 
 
 def identify(
@@ -38,7 +39,7 @@ def identify(
         float | None, typer.Option(help="Time limit in seconds; the best network so far is then the result.")
     ] = None,
     queries: Annotated[
-        int | None, typer.Option(help="Largest number of values to ask for, at least 10,000 [default: no limit].")
+        int | None, typer.Option(help="Largest number of values to ask for, at least 10,000; default: no limit.")
     ] = None,
     single: Annotated[bool, typer.Option("--single", help="Answer in single precision.")] = False,
     certify: Annotated[
@@ -53,7 +54,7 @@ def identify(
     net = read_network(network)
     if not 0 <= member < net.members:
         raise TutelageError(f"--member must be from 0 to {net.members - 1} for {network}, got {member}")
-    if net.activation != "relu":
+    if net.depth > 1 and net.activation != "relu":
         raise TutelageError(f"{network} has activation {net.activation}: only ReLU networks can be identified")
     truth = in_double(net[member], str(network))
     ask = _answers(truth, noise, gradients, single, seed)
@@ -75,7 +76,8 @@ def identify(
     took = time.perf_counter() - begin
     if out is not None:
         save(found.network, out)
-    missing = missing_units(truth, found.network, box)
+    limit = Deadline(None if seconds is None else max(0.0, seconds - took) + _GRACE)
+    missing = missing_units(truth, found.network, box, deadline=limit)
     said = _data(truth, found, missing, out) | {"seconds": took}
     if certify:
         said |= _certified(truth, found, box, seconds)
@@ -126,7 +128,7 @@ def _answers(truth: Network, noise: float, gradients: bool, single: bool, seed: 
     return both if gradients else values
 
 
-def _data(truth: Network, found: Reconstruction, missing: tuple[UnitAccount, ...], out: Path | None) -> dict[str, Any]:
+def _data(truth: Network, found: Reconstruction, missing: MissingUnits, out: Path | None) -> dict[str, Any]:
     same = found.network.widths == truth.widths and not found.open_signs
     return {
         "hidden": list(truth.widths[1:-1]),
@@ -134,17 +136,26 @@ def _data(truth: Network, found: Reconstruction, missing: tuple[UnitAccount, ...
         "always_active_added": list(found.passing),
         "unexplained": found.unexplained,
         "largest_error": found.largest,
-        "weight_error": float(match(truth, found.network).residual.max()) if same else None,
+        "weight_error": _weight_error(truth, found.network) if same else None,
         "queries": found.queries,
         "noise": found.noise,
         "single_precision": found.single_precision,
         "lines": found.lines,
         "undecided": found.undecided,
         "units": [asdict(one) for one in found.accounts],
-        "units_missing": [asdict(one) for one in missing],
+        "units_missing": [asdict(one) for one in missing.units],
+        "units_missing_cut_short": missing.cut_short,
         "notes": list(found.notes),
         "written": None if out is None else str(out),
     }
+
+
+def _weight_error(truth: Network, found: Network) -> float:
+    """Largest relative error of a layer's weights, up to order and positive scale of hidden units."""
+    if truth.depth > 1:
+        return float(match(truth, found).residual.max())
+    true, other = (torch.cat([n.weights[0][0], bias(n, 0)]) for n in (truth, found))
+    return float((true - other).norm() / (true.norm() or 1.0))
 
 
 def _words(said: dict[str, Any], found: Reconstruction) -> list[str]:
@@ -178,4 +189,5 @@ def _words(said: dict[str, Any], found: Reconstruction) -> list[str]:
         f"hidden layer {one['layer']}, unit {one['unit']} of the stored network is not among them: {one['status']}"
         for one in said["units_missing"]
     ]
+    lines += [said["units_missing_cut_short"]] if said["units_missing_cut_short"] else []
     return lines + ([f"written: {said['written']}"] if said["written"] else [])

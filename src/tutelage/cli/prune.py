@@ -120,8 +120,10 @@ def _words(before: tuple[int, ...], found: Pruning, of_data: bool) -> list[str]:
     widths = sorted({tuple(row) for row in found.widths.tolist()})
     now = " or ".join("-".join(map(str, row)) or "none" for row in widths[:4]) + (" or more" if len(widths) > 4 else "")
     worst = int(found.deviation.value.argmax())
+    hidden = "-".join(map(str, before[1:-1]))
+    change = f"{hidden} before, {now} now" if hidden else "the network has none, so there are none to remove"
     lines = [
-        f"hidden units: {'-'.join(map(str, before[1:-1]))} before, {now} now",
+        f"hidden units: {change}",
         f"proof: {found.proof}",
         f"largest difference found by search: {found.deviation.value[worst]:.2g}",
     ]

@@ -54,6 +54,35 @@ class Asked:
             raise TutelageError("--output chooses one output, and --top-1 is about all of them: give one of both")
         if (self.around is None) != (self.radius is None):
             raise TutelageError("--around and --radius belong together: give both")
+        if self.bound and (self.top_1 or self.epsilon is not None):
+            other = "--top-1" if self.top_1 else "--epsilon"
+            raise TutelageError(f"--bound and {other} are two questions: ask one of them")
+
+    def check_unasked(self) -> None:
+        """Refuse options that have an effect on questions alone, where none is asked."""
+        options = {"--output": self.output, "--around": self.around, "--radius": self.radius}
+        given = [option for option, value in options.items() if value is not None]
+        given += ["--device cuda"] if self.device == "cuda" else []
+        if given:
+            raise TutelageError(
+                f"{_listed(given)} without effect where no question is asked: add --epsilon, --top-1 or --bound, or "
+                f"leave {'it' if len(given) == 1 else 'them'} out"
+            )
+
+    def refuse(self, options: list[str]) -> None:
+        """Refuse options that have no effect on a question."""
+        if options:
+            question = "--top-1" if self.top_1 else "--bound" if self.bound else "an epsilon"
+            raise TutelageError(
+                f"{_listed(options)} without effect on the question {question}: leave "
+                f"{'it' if len(options) == 1 else 'them'} out, or ask no question"
+            )
+
+
+def _listed(options: list[str]) -> str:
+    """The options as the beginning of a sentence: "a is", or "a, b and c are"."""
+    *others, last = options
+    return f"{', '.join(others)} and {last} are" if others else f"{last} is"
 
 
 def numbers(text: str, option: str) -> list[float]:

@@ -92,11 +92,14 @@ def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         about = json.loads(metadata.get("tutelage", "{}"))
     except (SafetensorError, OSError) as error:
-        raise TutelageError(f"{path} is not a safetensors file ({error})") from None
+        raise TutelageError(
+            f"{path} is not a safetensors file ({error}): read files of other programs with read_network"
+        ) from None
     except (ValueError, RecursionError):
         about = None
     if not isinstance(about, dict) or about.get("format") != FORMAT:
         raise TutelageError(
-            f"{path} holds arrays but no tutelage network: convert a torch model with from_module and save it"
+            f"{path} holds arrays but no tutelage network: read a torch state dict with read_network, or convert the "
+            "model with from_module and save it"
         )
     return arrays, about

@@ -76,6 +76,8 @@ def test_corners_of_random_polytopes_are_qhulls(seed, dimension):
         (lambda: box(1, 1, dimension=2), "got 1 to 1 for input 0"),
         (lambda: box(2, 1, dimension=2), "got 2 to 1 for input 0"),
         (lambda: box(0, math.inf, dimension=2), "finite, got 0 to inf for input 0"),
+        (lambda: box(-1e308, 1e308, dimension=2), "too large.* from -1e100 to 1e100"),
+        (lambda: box(-1e308, 1e308, dimension=2, flat=True), "from -1e\\+308 to 1e\\+308 for input 0 is too large"),
         (lambda: polytope(torch.ones(2, 2), torch.ones(3)), "normals"),
         (lambda: polytope(torch.zeros(1, 2), torch.ones(1)), "normal other than 0"),
         (lambda: polytope(torch.tensor([[1.0], [-1.0]]), torch.tensor([-1.0, -1.0])), "no inside"),

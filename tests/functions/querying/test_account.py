@@ -14,6 +14,7 @@ from tutelage.functions.querying.account import (
     IN_PART,
     UNCHECKED,
     UNSEEN,
+    MissingUnits,
     accounts,
     missing_units,
 )
@@ -51,12 +52,41 @@ def test_weights_that_are_too_many_to_look_at_are_not_called_determined(monkeypa
 def test_the_reason_is_named(bias, reads, reason):
     truth = net(([[1.0, 0.5], [0.3, -1.0]], [0.1, bias]), ([[1.0], [reads]], [0.0]))
     found = net(([[2.0], [0.6]], [0.2]), ([[0.5]], [0.0]))
-    (one,) = missing_units(truth, found, (-2.0, 2.0))
+    missing = missing_units(truth, found, (-2.0, 2.0))
+    (one,) = missing.units
+    assert missing.cut_short is None
     assert (one.layer, one.unit, one.status) == (1, 1, reason)
-    assert missing_units(truth, truth, (-2.0, 2.0)) == (() if reason != DEAD else (one,))
+    assert missing_units(truth, truth, (-2.0, 2.0)).units == (() if reason != DEAD else (one,))
 
 
 def test_layers_that_are_not_there_are_missing():
     truth = net(([[1.0], [0.3]], [0.1]), ([[1.0]], [-0.2]), ([[1.0]], [0.0]))
     found = net(([[1.0], [0.3]], [0.1]), ([[1.0]], [0.0]))
-    assert [(one.layer, one.status) for one in missing_units(truth, found, (-2.0, 2.0))] == [(2, UNSEEN)]
+    assert [(one.layer, one.status) for one in missing_units(truth, found, (-2.0, 2.0)).units] == [(2, UNSEEN)]
+
+
+class Looks:
+    """A deadline that passes after so many looks at the clock."""
+
+    def __init__(self, looks):
+        self.looks = looks
+
+    @property
+    def passed(self):
+        self.looks -= 1
+        return self.looks < 0
+
+
+@pytest.mark.parametrize(("looks", "points", "words"), [(0, 0, "were not looked for"), (7, 400, "at 400 of 8,000")])
+def test_after_the_deadline_the_points_so_far_have_to_do(looks, points, words):
+    truth = net(([[1.0, 0.5], [0.3, -1.0]], [0.1, 0.0]), ([[1.0], [1.0]], [0.0]))
+    found = net(([[2.0], [0.6]], [0.2]), ([[0.5]], [0.0]))  # three looks for 200 points
+    missing = missing_units(truth, found, (-2.0, 2.0), deadline=Looks(looks))
+    assert missing.points == points
+    assert [(one.unit, one.status) for one in missing.units] == ([(1, UNSEEN)] if points else [])
+    assert words in missing.cut_short
+
+
+def test_a_network_without_hidden_layers_has_no_missing_units():
+    linear = net(([[1.0], [0.3]], [0.1]))
+    assert missing_units(linear, linear, (-2.0, 2.0), deadline=Looks(0)) == MissingUnits((), 8_000)

@@ -38,6 +38,12 @@ class ExportCheck:
         Share of the data with the same top class; None without data, or with one output.
     same_class
         Proof or witness that the top classes agree on the domain; None with one output.
+    worst_input
+        Input [d] with the largest difference found, on the domain or in the data; None where none was found.
+    worst_row
+        Number of the worst input among the data, counted from 0; None where the search on the domain found it.
+    outside
+        Whether the worst input is a row of the data outside the domain, which the bound says nothing about.
     """
 
     tolerance: float
@@ -46,6 +52,9 @@ class ExportCheck:
     on_data: Tensor | None
     agreement: float | None
     same_class: Closeness | None
+    worst_input: Tensor | None = None
+    worst_row: int | None = None
+    outside: bool = False
 
     def _title(self) -> str:
         return f"export {self.verdict} within {self.tolerance:g}"
@@ -111,20 +120,25 @@ def check_export(
         domain = box(points.amin(0), points.amax(0), flat=True)
     domain = as_domain(domain, first.inputs, flat=True)
     closeness = difference_bound(first, second, domain, seconds=seconds, on_progress=on_progress)
-    at = domain.centre if closeness.witness is None else closeness.witness
+    worst, row, outside = closeness.witness, None, False
     on_data, agreement = None, None
     if points is not None:
         a, b = (values(n, points) for n in (first, second))
-        on_data = (a - b).abs().amax(0)
+        apart = (a - b).abs()
+        on_data = apart.amax(0)
+        if on_data.max() > closeness.largest.max():
+            row = int(apart.amax(1).argmax())
+            worst, outside = points[row], not domain.holds(points[row])
         agreement = (a.argmax(1) == b.argmax(1)).double().mean().item() if first.outputs > 1 else None
     same_class = None
     if first.outputs > 1:
         same_class = top_class_agreement(first, second, domain, seconds=seconds, on_progress=on_progress)
+    at = domain.centre if worst is None else worst
     if large is not None:
         layer = sparse_parting_layer(large, at, max(tolerance, 1e-9))
     else:
         layer = parting_layer(first, second, at, max(tolerance, 1e-9))  # type: ignore[arg-type]
-    return ExportCheck(tolerance, closeness, layer, on_data, agreement, same_class)
+    return ExportCheck(tolerance, closeness, layer, on_data, agreement, same_class, worst, row, outside)
 
 
 def parting_layer(first: Network, second: Network, at: Tensor, tolerance: float) -> int | None:

@@ -56,6 +56,17 @@ class Domain:
         """Whether some side of the box around it has no length, or none that rounding leaves."""
         return not bool(_long(self.low, self.high).all())
 
+    def holds(self, point: Tensor) -> bool:
+        """Whether a point [d] lies in it, on its boundary included; up to rounding unless it is a box.
+
+        >>> box(-1, 1, dimension=2).holds(torch.tensor([0.5, 1.0]))
+        True
+        """
+        if self.is_box:
+            return bool(((self.low <= point) & (point <= self.high)).all())
+        room = self.offsets - self.normals @ point.double()
+        return bool((room >= -ROUNDING * (self.offsets.abs() + point.double().norm())).all())
+
 
 def _long(low: Tensor, high: Tensor) -> Tensor:
     return (high - low) > ROUNDING * (low.abs() + high.abs())
@@ -98,6 +109,12 @@ def box(low: float | Tensor, high: float | Tensor, dimension: int | None = None,
     if not (lower.isfinite().all() and upper.isfinite().all()):
         k = int((~(lower.isfinite() & upper.isfinite())).nonzero()[0])
         raise TutelageError(f"low and high of a box must be finite, got {lower[k]:g} to {upper[k]:g} for input {k}")
+    if not (upper - lower).isfinite().all():
+        k = int((~(upper - lower).isfinite()).nonzero()[0])
+        raise TutelageError(
+            f"the box from {lower[k]:g} to {upper[k]:g} for input {k} is too large, since its length is no number "
+            "of float64: take a smaller one, for example from -1e100 to 1e100"
+        )
     ordered = lower <= upper if flat else _long(lower, upper)
     if not ordered.all():
         k = int((~ordered).nonzero()[0])

@@ -4,13 +4,16 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from torch import Tensor
 
+from tutelage.functions.checks import Deadline
 from tutelage.functions.querying.known import Layer
 from tutelage.functions.querying.lines import sample
 from tutelage.functions.querying.polish import effects, parameters
 from tutelage.networks import Network
 
 _POINTS = 8_000  # on which units are looked at
+_PART = 200  # of these points at a time
 _MOST = 6_000  # weights up to which each is checked for an effect
 _ALIKE = 1e-9  # one less the cosine of two units' activations at which they are the same unit
 
@@ -50,49 +53,122 @@ def accounts(layers: tuple[Layer, ...], passing: tuple[int, ...], low, high, see
     return tuple(out)
 
 
-def missing_units(truth: Network, found: Network, box: tuple[float, float], seed: int = 0) -> tuple[UnitAccount, ...]:
+@dataclass(frozen=True)
+class MissingUnits:
+    """The units that a reconstruction does not have, and at how many of 8,000 points units were looked at in time."""
+
+    units: tuple[UnitAccount, ...]
+    points: int
+
+    @property
+    def cut_short(self) -> str | None:
+        """In one sentence what was left out where the time did not suffice, else None."""
+        if self.points == _POINTS:
+            return None
+        done = f"looked for at {self.points:,} of {_POINTS:,} points" if self.points else "not looked for"
+        return f"units that are missing were {done}: the time limit was reached"
+
+
+def missing_units(
+    truth: Network, found: Network, box: tuple[float, float], seed: int = 0, deadline: Deadline | None = None
+) -> MissingUnits:
     """The hidden units of a network that a reconstruction does not have, each with the reason.
 
     Units are compared by their activations at 8,000 points of the box, up to a factor; the reasons rest on these points
-    too, and are no proof.
+    too, and are no proof. After the deadline, which is looked at before every layer, the points so far have to do.
     """
     low, high = np.full(truth.inputs, box[0]), np.full(truth.inputs, box[1])
-    points = torch.from_numpy(sample(low, high, _POINTS, seed, "missing"))
-    true, other = _units(truth, points), _units(found, points)
-    moves = _moves(truth, points)
-    out = []
-    for k, u in enumerate(true):
-        on = u > 0
-        alike = _cosines(u.clamp(min=0), other[k]) > 1 - _ALIKE if k < len(other) else np.zeros(u.shape[1], bool)
-        for j in np.flatnonzero(~alike):
-            shown = moves[k][:, j].bool()
-            sides = {bool(side) for side in on[shown, j]}
-            reason = ALWAYS if on[:, j].all() else DEAD if not on[:, j].any() else UNSEEN if len(sides) == 2 else HIDDEN
-            out.append(UnitAccount(k + 1, int(j), reason))
-    return tuple(out)
+    seen = [_Seen(weight.shape[2]) for weight in truth.weights[:-1]]
+    done = 0
+    while seen and done < _POINTS:
+        part = torch.from_numpy(sample(low, high, _PART, seed, "missing", start=done))
+        try:
+            looks = _looks(truth, found, part, deadline or Deadline(None))
+        except _Late:
+            break
+        for one, look in zip(seen, looks, strict=True):
+            one.add(*look)
+        done += len(part)
+    if seen and not done:
+        return MissingUnits((), 0)
+    units = tuple(UnitAccount(k + 1, j, reason) for k, one in enumerate(seen) for j, reason in one.missing())
+    return MissingUnits(units, done if seen else _POINTS)
 
 
-def _units(network: Network, points: torch.Tensor) -> list[torch.Tensor]:
+class _Late(Exception):
+    """The time is over."""
+
+
+class _Seen:
+    """What the points so far show of the units of one layer."""
+
+    def __init__(self, width: int) -> None:
+        self.active, self.idle, self.active_shown, self.idle_shown = torch.zeros(4, width, dtype=torch.bool)
+        self.squares = torch.zeros(width, dtype=torch.float64)
+        self.products: Tensor | float = 0.0  # with the units of the other network, on either side
+        self.other_squares: Tensor | float = 0.0
+
+    def add(self, own: Tensor, other: Tensor | None, moves: Tensor) -> None:
+        """Take in pre-activations [N, K] and [N, L] of both networks, and where the outputs depend on a unit [N, K]."""
+        on = own > 0
+        self.active |= on.any(0)
+        self.idle |= (~on).any(0)
+        self.active_shown |= (on & moves).any(0)
+        self.idle_shown |= (~on & moves).any(0)
+        z = own.clamp(min=0)
+        self.squares += z.square().sum(0)
+        if other is not None:
+            sides = torch.cat([other.clamp(min=0), (-other).clamp(min=0)], dim=1)
+            self.products = self.products + z.T @ sides
+            self.other_squares = self.other_squares + sides.square().sum(0)
+
+    def missing(self) -> list[tuple[int, str]]:
+        """Number and reason of each unit that no unit of the other network is alike."""
+        alike = torch.zeros_like(self.active)
+        if isinstance(self.products, Tensor) and isinstance(self.other_squares, Tensor):
+            lengths, others = (a.sqrt().clamp(min=1e-300) for a in (self.squares, self.other_squares))
+            alike = (self.products / lengths[:, None] / others).amax(1) > 1 - _ALIKE
+        return [(j, self._reason(j)) for j in (~alike).nonzero().flatten().tolist()]
+
+    def _reason(self, unit: int) -> str:
+        if not self.idle[unit]:
+            return ALWAYS
+        if not self.active[unit]:
+            return DEAD
+        return UNSEEN if self.active_shown[unit] and self.idle_shown[unit] else HIDDEN
+
+
+def _looks(
+    truth: Network, found: Network, points: Tensor, deadline: Deadline
+) -> list[tuple[Tensor, Tensor | None, Tensor]]:
+    """Per hidden layer of a network: pre-activations of both networks, and where the outputs depend on its units."""
+    true, other = _units(truth, points, deadline), _units(found, points, deadline)
+    padded = [*other, *[None] * len(true)][: len(true)]
+    return list(zip(true, padded, _moves(truth, true, deadline), strict=True))
+
+
+def _units(network: Network, points: Tensor, deadline: Deadline) -> list[Tensor]:
     """Pre-activations [N, width] of the hidden layers of a network with one member."""
     out, z = [], points
     for k, weight in enumerate(network.weights[:-1]):
+        _on_time(deadline)
         out.append(z @ weight[0] + (0 if network.biases is None else network.biases[k][0]))
         z = out[-1].clamp(min=0)
     return out
 
 
-def _moves(network: Network, points: torch.Tensor) -> list[torch.Tensor]:
+def _moves(network: Network, units: list[Tensor], deadline: Deadline) -> list[Tensor]:
     """Whether the outputs depend on a hidden unit's activation at points: bool [N, width] per hidden layer."""
-    gates, reads, out = [u > 0 for u in _units(network, points)], network.weights[-1][0].abs().sum(1), []
-    back = reads.expand(len(points), -1)
-    for k in reversed(range(len(gates))):
+    out: list[Tensor] = []
+    back = network.weights[-1][0].abs().sum(1).expand(len(units[0]), -1)
+    for k in reversed(range(len(units))):
+        _on_time(deadline)
         out.append(back > 0)
-        back = (back * gates[k]) @ network.weights[k][0].abs().T
+        if k:
+            back = (back * (units[k] > 0)) @ network.weights[k][0].abs().T
     return out[::-1]
 
 
-def _cosines(one: torch.Tensor, units: torch.Tensor) -> np.ndarray:
-    """The largest cosine of each column of activations [N, K] with those of other units, on either side: [K]."""
-    others = torch.cat([units.clamp(min=0), (-units).clamp(min=0)], dim=1)
-    one, others = (a / a.norm(dim=0).clamp(min=1e-300) for a in (one, others))
-    return (one.T @ others).max(1).values.numpy()
+def _on_time(deadline: Deadline) -> None:
+    if deadline.passed:
+        raise _Late
