@@ -118,7 +118,7 @@ class ExitCourse:
             self.done += 1
 
     def close(self, epoch: int) -> None:
-        """The epoch's loss; weights that are the best on the held samples are put by."""
+        """The epoch's loss; the weights that are the best on the held samples are kept."""
         seen = self.pupil.seen[epoch * self.steps : (epoch + 1) * self.steps, 0]
         with self.pupil.at_work():
             self.losses.append(float(seen.mean()))
