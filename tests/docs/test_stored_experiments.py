@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tutelage.lab import Store
+from tutelage.exits.studies._protocol import DISTILLED, EXIT_WISE, accuracies
+from tutelage.lab import Results, Store
 from tutelage.lab.archive import import_results
 from tutelage.studies import find
 from tutelage.studies.reproduce import reproduce
@@ -30,6 +31,26 @@ def test_imported_experiments_give_the_stored_claims(archive, tmp_path):
 
 def _numbers(value):
     return isinstance(value, float) or (isinstance(value, list) and all(isinstance(x, float) for x in value))
+
+
+def test_the_table_of_the_page_on_exits_is_that_of_the_networks(tmp_path):
+    import_results(tmp_path, RESULTS / "experiments" / "exits-size-matched.tar")
+    plan, store = find("exits-size-matched").plan("paper"), Store(tmp_path)
+    found = accuracies(Results(store.load(experiment) for experiment in plan.experiments))
+    page = (RESULTS.parent / "subjects" / "exits.md").read_text()
+    rows = [("1 exit available", "budget", 1), ("2", "budget", 2), ("4", "budget", 4), ("11", "budget", 11)]
+    rows += [("mean of exits 1 and 2", "ensemble", 2), ("mean of all 11", "ensemble", 11)]
+    for name, kind, exits in rows:
+        values = [found.values(1050, method, kind)[:, exits - 1] for method in (EXIT_WISE, DISTILLED)]
+        cells = [f"{v.mean():.1f} ± {1.96 * _stderr(v):.1f}" for v in values]
+        gain = values[1] - values[0]
+        assert f"| {name} | {' | '.join(cells)} | {gain.mean():.2f} (s.e. {_stderr(gain):.2f}) |" in page
+    alone = found.gain(1050, DISTILLED, EXIT_WISE, "single")[:, -1]
+    assert f"({alone.mean():.2f}, s.e. {_stderr(alone):.2f})" in page
+
+
+def _stderr(values):
+    return values.std(ddof=1) / len(values) ** 0.5
 
 
 def test_there_are_such_archives():

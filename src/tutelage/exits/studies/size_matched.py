@@ -3,7 +3,7 @@
 With 1,050 labelled images a class, 50 of them held, CIFAR-10 gives the 10,000 images to learn from that CIFAR-100 has
 with 150 a class, and 300 epochs are the paper's 46,800 steps. Ten networks take 22 minutes on one H200; the state of
 each is kept after every tenth of its training, so that they can be trained in parts. The curves with unlabelled images
-are a study of their own (:mod:`.unlabelled`), which takes as long again.
+are a study of their own (:mod:`.unlabelled`), which needs as many images again.
 """
 
 from typing import Any

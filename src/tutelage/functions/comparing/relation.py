@@ -183,6 +183,6 @@ def _assignment(cost: Tensor) -> Tensor:
 def _residual(a: Network, b: Network) -> Tensor:
     """Largest distance of paired units a layer, and of outputs relative to their own weights: [S, L]."""
     layers = [(incoming(a, l) - incoming(b, l)).norm(dim=1).amax(1) for l in range(a.depth - 1)]
-    ours, theirs = incoming(a, a.depth - 1), incoming(b, a.depth - 1)
-    gap, size = (ours - theirs).norm(dim=1), torch.maximum(ours.norm(dim=1), theirs.norm(dim=1))
+    top, other = incoming(a, a.depth - 1), incoming(b, a.depth - 1)
+    gap, size = (top - other).norm(dim=1), torch.maximum(top.norm(dim=1), other.norm(dim=1))
     return torch.stack([*layers, (gap / torch.where(size > 0, size, 1)).amax(1)], dim=1)
