@@ -97,6 +97,8 @@ def test_a_loader_of_classes_becomes_columns():
         from_loader([{"x": x}], seeds=SEEDS)
     with pytest.raises(TutelageError, match=r"must have shape \[40\] or \[40, C\].*got \[7\]"):
         from_tensors(x, y[:7], seeds=SEEDS)
+    with pytest.raises(TutelageError, match="seeds must be a list of whole numbers"):
+        from_tensors(x, seeds=5)
 
 
 # --------------------------------------------------------------------------------------------------- architecture

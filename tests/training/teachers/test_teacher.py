@@ -8,7 +8,7 @@ import torch
 from tutelage.errors import TutelageError
 from tutelage.networks import Network
 from tutelage.settings import Recipe
-from tutelage.training.teachers import Levels, Normal, Teacher
+from tutelage.training.teachers import Levels, Normal, NoTeacher, Teacher
 
 
 def test_levels_is_found_by_its_kind():
@@ -52,3 +52,9 @@ def test_a_shared_teacher_is_that_of_the_first_seed(recipe):
     for own, all_of_them in zip(alone.parameters, shared.parameters, strict=True):
         assert torch.equal(own.expand_as(all_of_them), all_of_them)
     assert not torch.equal(*recipe(**settings).build([5, 6]).weights[0])
+
+
+@pytest.mark.parametrize("recipe", [Normal(inputs=4, hidden=(3,), outputs=2), NoTeacher(inputs=4, outputs=1)])
+def test_a_bare_seed_is_an_error_that_says_what_to_give(recipe):
+    with pytest.raises(TutelageError, match=r"seeds must be a list of whole numbers such as range\(2\), got 5"):
+        recipe.build(5)

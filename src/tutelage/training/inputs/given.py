@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from tutelage import draws
 from tutelage.errors import TutelageError
 from tutelage.networks import BlackBox, Network
 from tutelage.training.inputs.inputs import Distribution, Inputs
@@ -139,10 +140,12 @@ def _repeated(
     test_labels: Tensor | None,
     seeds: Sequence[int],
 ) -> Inputs:
+    seeds = draws.as_seeds(seeds)
+
     def repeat(a: Tensor | None) -> Any:
         return None if a is None else a.expand(len(seeds), -1, -1)
 
-    return Inputs(repeat(points), repeat(test), tuple(seeds), None, repeat(wanted), repeat(test_labels))
+    return Inputs(repeat(points), repeat(test), seeds, None, repeat(wanted), repeat(test_labels))
 
 
 def _arrays(path: Path) -> dict[str, Tensor]:

@@ -16,7 +16,8 @@ from tutelage.training.teachers.teacher import Teacher
 
 
 class FromFile(Teacher):
-    """Networks read from a file: safetensors, a torch state dict (``.pt``) or ONNX; its content enters the hash.
+    """Networks read from a file: one of tutelage, a torch state dict as safetensors, ONNX or .nnet; its content enters
+    the hash.
 
     A file with one network gives every member that teacher; a file with several must have one per member.
     """

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import torch
 
+from tutelage import draws
 from tutelage.networks import BlackBox, Network
 from tutelage.settings import ADDED, Recipe
 from tutelage.training.inputs import Distribution
@@ -39,5 +40,6 @@ class Teacher(Recipe):
         device: torch.device | str = "cpu",
     ) -> Network | BlackBox:
         """As many teachers as seeds: one per seed, or that of the first seed for all of them where it is shared."""
+        seeds = draws.as_seeds(seeds)
         used = seeds[:1] if self.shared else seeds
         return self.make(used, distribution, dtype, device).expand(len(seeds))
