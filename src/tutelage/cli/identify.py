@@ -36,7 +36,10 @@ def identify(
     member: Annotated[int, typer.Option(help="Member to reconstruct, counted from 0.")] = 0,
     seed: Annotated[int, typer.Option(help="Seed of the lines that are searched.")] = 0,
     seconds: Annotated[
-        float | None, typer.Option(help="Time limit in seconds; the best network so far is then the result.")
+        float | None,
+        typer.Option(
+            help="Time limit in seconds; the best network so far is then the result. --certify takes as long again."
+        ),
     ] = None,
     queries: Annotated[
         int | None, typer.Option(help="Largest number of values to ask for, at least 10,000; default: no limit.")

@@ -110,3 +110,10 @@ def test_float32_points_are_float64_ones_to_its_precision(distribution):
 def test_a_number_of_points_that_is_none_is_refused_by_name(name, count):
     with pytest.raises(TutelageError, match=name):
         Gaussian(**{name: count})
+
+
+@pytest.mark.parametrize("unused", [{"clusters": 3}, {"distance": 2.0}, {"seed": 1}])
+def test_settings_of_drawn_centres_beside_given_ones_are_refused(unused):
+    with pytest.raises(TutelageError, match="has no effect where 'centres' are given"):
+        Mixture(centres=((0.0, 1.0), (1.0, 0.0)), **unused)
+    assert Mixture.parse(Mixture(centres=((0.0, 1.0),)).model_dump()).centres == ((0.0, 1.0),)

@@ -1,6 +1,6 @@
 """Distributions with structure: any covariance, mixtures, corners of a cube, hidden manifolds."""
 
-from typing import Literal
+from typing import Literal, Self
 
 import torch
 from pydantic import FiniteFloat, NonNegativeFloat, PositiveFloat, PositiveInt, model_validator
@@ -92,6 +92,17 @@ class Mixture(Distribution):
     """Seed of drawn centres."""
     std: NonNegativeFloat = 1.0
     """Standard deviation within a cluster."""
+
+    @model_validator(mode="after")
+    def _given_or_drawn(self) -> Self:
+        unused = [
+            name
+            for name in ("clusters", "distance", "seed")
+            if getattr(self, name) != type(self).model_fields[name].default
+        ]
+        if self.centres is not None and unused:
+            raise ValueError(f"'{unused[0]}' has no effect where 'centres' are given: leave one of them out")
+        return self
 
     def points(self, key: Tensor, count: int, dimension: int, dtype: torch.dtype) -> Tensor:
         centres = self._centres(dimension).to(key.device)
