@@ -93,11 +93,11 @@ def test_on_a_gpu_networks_are_trained_in_groups(monkeypatch):
 
     monkeypatch.setattr(exit_network, "train_networks", record)
     context = Context(device=torch.device("cuda"), on_done=lambda e, share: shares.update({e.seed: share}))
-    many = [TINY.model_copy(update={"seed": seed}) for seed in range(17)]
+    many = [TINY.model_copy(update={"seed": seed}) for seed in range(27)]
     found = list(ExitNetwork.run_all(many, context))
-    assert groups == [list(range(15)), [15, 16]]
-    assert [(e.seed, arrays["seed"]) for e, arrays in found] == [(seed, seed) for seed in range(17)]
-    assert shares == dict.fromkeys(range(17), 0.5)
+    assert groups == [list(range(25)), [25, 26]]
+    assert [(e.seed, arrays["seed"]) for e, arrays in found] == [(seed, seed) for seed in range(27)]
+    assert shares == dict.fromkeys(range(27), 0.5)
 
 
 def test_settings_out_of_range_are_an_error():

@@ -11,7 +11,7 @@ from tutelage.exits.stacked.layout import Layout, Unit
 from tutelage.training.optimisers import Sgd
 
 _LARGE = 2**15  # pixels of all networks from which on tiles are large
-_WEIGHTS = 64  # whose gradients one program adds up
+_WEIGHTS = 256  # whose gradients one program adds up
 _PROGRAMS = 528  # that a product over pixels is spread over, at least: four for each multiprocessor of an H200
 
 
@@ -168,7 +168,7 @@ class Passes:
         for g, columns, parts in reversed(list(zip(self.grids, self.columns, self.parts, strict=True))):
             self._backward(g, columns, parts)
         self.convolutions.add_parts[(len(self.table), self.members)](
-            self.parts[0], self.gradients, self.table, self.members, plan.size, PARTS=16, BLOCK=_WEIGHTS
+            self.parts[0], self.gradients, self.table, self.members, plan.size, PARTS=4, BLOCK=_WEIGHTS
         )
         self._descend()
         return z.detach()

@@ -41,7 +41,7 @@ from tutelage.training import Drops, Training
 Teaching = Literal["none", "last", "later"]
 TRACE = "temperatures", "adjusted_confidence", "raw_confidence"
 """Results by epoch [1, E], where an exit teaches: the temperature, the teachers' confidence with it and without."""
-_AT_ONCE = 15  # networks trained side by side on a GPU
+_AT_ONCE = 25  # networks trained side by side on a GPU
 
 
 class ExitNetwork(Experiment, kind="exit-network", numerics=1):
