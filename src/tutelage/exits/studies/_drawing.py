@@ -51,6 +51,20 @@ def beside_the_paper(
     return figure
 
 
+def both_modes(found: MethodAccuracies, methods: Sequence[Method]) -> Figure:
+    """Budget and anytime mode for one number of labels."""
+    (labelled,) = found.labelled
+    figure = Figure(figsize=(6.2, 3.2), layout="constrained")
+    panels = figure.subplots(1, 2)
+    modes = (("budget", "exits available"), ("ensemble", "exits in the ensemble"))
+    for axes, (kind, xlabel) in zip(panels, modes, strict=True):
+        curves(axes, found, labelled, methods, kind)
+        axes.set(title=f"{found.images}({labelled}), {kind}, top-{found.top}", xlabel=xlabel)
+    panels[0].set_ylabel("test accuracy, %")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=7)
+    return figure
+
+
 def papers_own(axes: Axes, by_method: Mapping[str, Sequence[float]], heading: str, xlabel: str) -> None:
     """Columns of a table of the paper, on a grey ground."""
     for name, values in by_method.items():

@@ -2,7 +2,7 @@
 
 from matplotlib.figure import Figure
 
-from tutelage.exits.studies._drawing import curves
+from tutelage.exits.studies._drawing import both_modes
 from tutelage.exits.studies._protocol import (
     DISTILLED,
     EXIT_WISE,
@@ -36,15 +36,7 @@ def exits_few_labels(scale: Scale) -> Plan:
 
 def draw(found: MethodAccuracies) -> Figure:
     """Accuracy in budget mode and anytime for the three ways of training."""
-    figure = Figure(figsize=(6.2, 3.0), layout="constrained")
-    panels = figure.subplots(1, 2)
-    modes = (("budget", "exits available"), ("ensemble", "exits in the ensemble"))
-    for axes, (kind, xlabel) in zip(panels, modes, strict=True):
-        curves(axes, found, found.labelled[0], THREE, kind)
-        axes.set(title=f"{found.images}({found.labelled[0]}), {kind}, top-{found.top}", xlabel=xlabel)
-    panels[0].set_ylabel("test accuracy, %")
-    panels[1].legend(fontsize=6, loc="lower right")
-    return figure
+    return both_modes(found, THREE)
 
 
 distilled_wins = Claim(

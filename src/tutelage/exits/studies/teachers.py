@@ -4,7 +4,7 @@ from functools import partial
 
 from matplotlib.figure import Figure
 
-from tutelage.exits.studies._drawing import curves
+from tutelage.exits.studies._drawing import both_modes
 from tutelage.exits.studies._protocol import (
     DISTILLED,
     EXIT_WISE,
@@ -40,15 +40,7 @@ def exits_teachers(scale: Scale) -> Plan:
 
 def draw(found: MethodAccuracies) -> Figure:
     """Accuracy in budget mode and anytime for the three choices of teachers."""
-    figure = Figure(figsize=(6.2, 3.0), layout="constrained")
-    panels = figure.subplots(1, 2)
-    modes = (("budget", "exits available"), ("ensemble", "exits in the ensemble"))
-    for axes, (kind, xlabel) in zip(panels, modes, strict=True):
-        curves(axes, found, found.labelled[0], METHODS, kind)
-        axes.set(title=f"{found.images}({found.labelled[0]}), {kind}, top-{found.top}", xlabel=xlabel)
-    panels[0].set_ylabel("test accuracy, %")
-    panels[1].legend(fontsize=6, loc="lower right")
-    return figure
+    return both_modes(found, METHODS)
 
 
 def _difference(found: MethodAccuracies) -> dict:

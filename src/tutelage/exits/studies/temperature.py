@@ -49,7 +49,7 @@ def _traces(found: MethodAccuracies) -> np.ndarray:
 
 def draw(found: MethodAccuracies) -> Figure:
     """The trace of annealing; accuracy in budget mode and anytime, for annealing and for temperatures that stay."""
-    figure = Figure(figsize=(8.6, 3.0), layout="constrained")
+    figure = Figure(figsize=(8.6, 3.2), layout="constrained")
     left, middle, right = figure.subplots(1, 3)
     traces = _traces(found)
     epochs = np.arange(1, traces.shape[2] + 1)
@@ -70,7 +70,7 @@ def draw(found: MethodAccuracies) -> Figure:
         axes.set(title=f"{kind}, top-{found.top}", xlabel=xlabel)
     middle.set_ylabel("test accuracy, %")
     handles, labels = right.get_legend_handles_labels()
-    right.legend(handles, ["annealed", *labels[1:]], fontsize=6, loc="lower right")
+    figure.legend(handles, ["annealed", *labels[1:]], fontsize=7, loc="outside lower center", ncols=5)
     return figure
 
 
