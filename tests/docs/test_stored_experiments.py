@@ -5,53 +5,97 @@ from pathlib import Path
 
 import pytest
 
-from tutelage.exits.studies._protocol import DISTILLED, EXIT_WISE, accuracies
+from tutelage.exits.studies._protocol import (
+    DISTILLED,
+    EXIT_WISE,
+    SETTINGS,
+    THREE,
+    WITH_UNLABELLED,
+    accuracies,
+    networks,
+)
+from tutelage.exits.studies.teachers import ALL_LATER
+from tutelage.exits.studies.teachers import METHODS as TEACHERS
+from tutelage.exits.studies.temperature import METHODS as TEMPERATURES
+from tutelage.exits.studies.temperature import STAYING, _traces
 from tutelage.lab import Results, Store
 from tutelage.lab.archive import import_results
 from tutelage.studies import find
 from tutelage.studies.reproduce import reproduce
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
-ARCHIVES = sorted((RESULTS / "experiments").glob("*.tar"))
+PAGE = (RESULTS.parent / "subjects" / "exits.md").read_text()
+STUDIES = ("exits-size-matched", "exits-teachers", "exits-temperature", "exits-few-labels")
 
 
-@pytest.mark.parametrize("archive", ARCHIVES, ids=lambda path: path.stem)
-def test_imported_experiments_give_the_stored_claims(archive, tmp_path):
-    import_results(tmp_path / "results", archive)
-    store, experiments = Store(tmp_path / "results"), find(archive.stem).plan("paper").experiments
-    assert all(experiment in store for experiment in experiments)
-    (found,) = reproduce([archive.stem], "paper", tmp_path, results=tmp_path / "results")
-    stored = json.loads((RESULTS / "paper" / archive.stem / "claims.json").read_text())
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("stored") / "results"
+    import_results(folder, RESULTS / "experiments" / "exits-cifar10.tar")
+    return Store(folder)
+
+
+def _found(store, experiments, methods=THREE):
+    return accuracies(Results(store.load(experiment) for experiment in experiments), methods)
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_imported_experiments_give_the_stored_claims(name, store, tmp_path):
+    assert all(experiment in store for experiment in find(name).plan("paper").experiments)
+    (found,) = reproduce([name], "paper", tmp_path, results=store.root)
+    stored = json.loads((RESULTS / "paper" / name / "claims.json").read_text())
     assert len(found.claims()) == len(stored)
     for now, then in zip(found.claims(), stored, strict=True):
         assert {k: v for k, v in now.items() if not _numbers(v)} == {k: v for k, v in then.items() if not _numbers(v)}
-        for name in ("measured", "stderr", "interval"):
-            assert now[name] == pytest.approx(then[name], rel=1e-12)
+        for key in ("measured", "stderr", "interval"):
+            assert now[key] == pytest.approx(then[key], rel=1e-12)
 
 
 def _numbers(value):
     return isinstance(value, float) or (isinstance(value, list) and all(isinstance(x, float) for x in value))
 
 
-def test_the_table_of_the_page_on_exits_is_that_of_the_networks(tmp_path):
-    import_results(tmp_path, RESULTS / "experiments" / "exits-size-matched.tar")
-    plan, store = find("exits-size-matched").plan("paper"), Store(tmp_path)
-    found = accuracies(Results(store.load(experiment) for experiment in plan.experiments))
-    page = (RESULTS.parent / "subjects" / "exits.md").read_text()
-    rows = [("1 exit available", "budget", 1), ("2", "budget", 2), ("4", "budget", 4), ("11", "budget", 11)]
-    rows += [("mean of exits 1 and 2", "ensemble", 2), ("mean of all 11", "ensemble", 11)]
-    for name, kind, exits in rows:
-        values = [found.values(1050, method, kind)[:, exits - 1] for method in (EXIT_WISE, DISTILLED)]
-        cells = [f"{v.mean():.1f} ± {1.96 * _stderr(v):.1f}" for v in values]
-        gain = values[1] - values[0]
-        assert f"| {name} | {' | '.join(cells)} | {gain.mean():.2f} (s.e. {_stderr(gain):.2f}) |" in page
-    alone = found.gain(1050, DISTILLED, EXIT_WISE, "single")[:, -1]
-    assert f"({alone.mean():.2f}, s.e. {_stderr(alone):.2f})" in page
+def _cell(values, digits=1):
+    return f"{values.mean():.{digits}f} ± {1.96 * _stderr(values):.{digits}f}"
+
+
+def _gain(values):
+    return f"{values.mean():.2f} (s.e. {_stderr(values):.2f})"
 
 
 def _stderr(values):
     return values.std(ddof=1) / len(values) ** 0.5
 
 
-def test_there_are_such_archives():
-    assert ARCHIVES
+def test_the_table_of_all_images_is_that_of_the_networks(store):
+    found = _found(store, find("exits-size-matched").plan("paper").experiments)
+    rows = [("1 exit available", "budget", 1), ("2", "budget", 2), ("4", "budget", 4), ("11", "budget", 11)]
+    rows += [("mean of exits 1 and 2", "ensemble", 2), ("mean of all 11", "ensemble", 11)]
+    for name, kind, exits in rows:
+        values = [found.values(1050, method, kind)[:, exits - 1] for method in (EXIT_WISE, DISTILLED)]
+        assert f"| {name} | {_cell(values[0])} | {_cell(values[1])} | {_gain(values[1] - values[0])} |" in PAGE
+    alone = found.gain(1050, DISTILLED, EXIT_WISE, "single")[:, -1]
+    assert f"({alone.mean():.2f}, s.e. {_stderr(alone):.2f})" in PAGE
+
+
+def test_the_table_of_a_fifth_of_them_is_that_of_the_networks(store):
+    found = _found(store, find("exits-teachers").plan("paper").experiments, TEACHERS)
+    for exits in (1, 2, 4, 11):
+        cells = [_cell(found.values(250, method, "budget")[:, exits - 1]) for method in TEACHERS]
+        gains = [_gain(found.gain(250, m, EXIT_WISE, "budget")[:, exits - 1]) for m in (DISTILLED, ALL_LATER)]
+        assert f"| {exits} | {' | '.join(cells)} | {' | '.join(gains)} |" in PAGE
+
+
+def test_temperatures_and_unlabelled_images_on_the_page_are_those_of_the_networks(store):
+    found = _found(store, find("exits-temperature").plan("paper").experiments, TEMPERATURES)
+    first = [f"{found.values(250, method, 'budget')[:, 0].mean():.1f}" for method in (*STAYING, DISTILLED)]
+    said = "Exit 1 reaches {} % at a fixed temperature of 1, {} at 2, {} at 3, {} at 4, and {} with annealing"
+    assert said.format(*first) in PAGE
+    last = _traces(found)[:, :, -30:].mean((0, 2))
+    assert f"rises to {last[0]:.1f} and" in PAGE
+    assert f"the raw confidence reaches {last[2]:.2f}." in PAGE
+    found = _found(store, networks(SETTINGS["paper"], [250], THREE, 5))
+    more = found.gain(250, WITH_UNLABELLED, DISTILLED, "budget")
+    one, all_of_them = (f"{v.mean():.1f} (s.e. {_stderr(v):.1f})" for v in (more[:, 0], more[:, -1]))
+    one = one.replace(" (", " points (")
+    assert f"**Unlabelled images**: {one} at exit 1 and {all_of_them} with all 11 available." in PAGE
