@@ -1,5 +1,7 @@
 """One network with exits as an experiment: what decides its hash, which images it reads, how several are grouped."""
 
+import time
+
 import numpy as np
 import pytest
 import torch
@@ -89,15 +91,20 @@ def test_on_a_gpu_networks_are_trained_in_groups(monkeypatch):
         assert len(contexts) == len(experiments)
         groups.append([e.seed for e in experiments])
         progress(0.5)
+        time.sleep(0.02)
         return [{"seed": e.seed} for e in experiments]
 
     monkeypatch.setattr(exit_network, "train_networks", record)
     context = Context(device=torch.device("cuda"), on_done=lambda e, share: shares.update({e.seed: share}))
-    many = [TINY.model_copy(update={"seed": seed}) for seed in range(27)]
+    many = [TINY.model_copy(update={"seed": seed}) for seed in range(26)]
+    many.append(TINY.model_copy(update={"seed": 26, "labelled": 16}))
     found = list(ExitNetwork.run_all(many, context))
     assert groups == [list(range(25)), [25, 26]]
     assert [(e.seed, arrays["seed"]) for e, arrays in found] == [(seed, seed) for seed in range(27)]
     assert shares == dict.fromkeys(range(27), 0.5)
+    seconds = [arrays.about(e)["seconds"] for e, arrays in found]
+    assert seconds[0] == seconds[24] > 0  # each has its part of the time
+    assert seconds[26] == pytest.approx(2 * seconds[25], abs=2e-3)  # for it learns from twice as many images
 
 
 def test_settings_out_of_range_are_an_error():

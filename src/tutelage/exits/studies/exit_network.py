@@ -1,6 +1,7 @@
 """The experiment behind the studies of exits: one network with exits, trained on images of which few have a label."""
 
 import hashlib
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import lru_cache, partial
@@ -125,8 +126,21 @@ class ExitNetwork(Experiment, kind="exit-network", numerics=1):
         for together in side_by_side(cast(Sequence[ExitNetwork], experiments)):
             with ExitStack() as stack:
                 own = [stack.enter_context(context.of(experiment)) for experiment in together]
+                began = time.perf_counter()
                 arrays = train_networks(together, context.device, partial(_tell_all, context, together), own)
-            yield from zip(together, arrays, strict=True)
+            rate = (time.perf_counter() - began) / sum(e.cost for e in together)
+            yield from ((e, _Shared(one, rate * e.cost)) for e, one in zip(together, arrays, strict=True))
+
+
+class _Shared(dict[str, np.ndarray]):
+    """Results of a network that was trained beside others; its share of their time goes into the log."""
+
+    def __init__(self, arrays: dict[str, np.ndarray], seconds: float) -> None:
+        super().__init__(arrays)
+        self.seconds = seconds
+
+    def about(self, experiment: Experiment) -> dict[str, Any]:
+        return {"seconds": round(self.seconds, 3)}
 
 
 def _tell_all(context: Context, together: Sequence[ExitNetwork], share: float) -> None:
