@@ -170,6 +170,13 @@ class TestVacuous:
         assert verdict(Measured(trained, baseline=untrained), "> 0.3").verdict == "vacuous"
         assert verdict(Measured(trained, baseline=untrained), "> 0.7").verdict == "holds"
 
+    def test_few_or_equal_untrained_members_are_judged_by_their_mean(self):
+        trained = np.array([0.99, 1.0, 0.98])
+        assert verdict(Measured(trained, baseline=np.ones(3)), "> 0.5", possible=(0.0, 1.0)).verdict == "vacuous"
+        assert verdict(Measured(trained, baseline=np.array([0.9])), "> 0.5").verdict == "vacuous"
+        assert verdict(Measured(trained, baseline=np.zeros(3)), "> 0.5", possible=(0.0, 1.0)).verdict == "holds"
+        assert verdict(Measured(trained, baseline=np.full(3, np.nan)), "> 0.5").verdict == "holds"
+
     def test_of_a_universal_claim_every_untrained_member_must_meet_it(self):
         values = np.full(40, 0.5)
         assert verdict(Measured(values, baseline=np.full(40, 0.9)), "<= 1", about="every").verdict == "vacuous"

@@ -3,15 +3,19 @@
 import math
 
 import numpy as np
+import pytest
 import torch
 from scipy import stats
 
 from tutelage.distillation.studies.angle_distributions import (
+    BY_DECREASE,
     NEAR,
+    TASKS,
     Angles,
     _kolmogorov,
     angles_of,
     draw,
+    easier,
     margin,
     table,
     thin,
@@ -36,6 +40,17 @@ def test_distributions_are_checked_exactly_and_not_over_draws():
     assert np.isclose(thin.values(found)["kappa = 2"], 0.2)
     inside = one(lambda t: np.maximum(np.pi / 3 - t, 0))
     assert margin.values({"task B": inside, "large margin": inside})["task B"] == 0
+
+
+def test_neighbours_in_the_decrease_of_p_are_compared():
+    theta = torch.tensor([0.3, 0.8, 1.2])
+    decrease = [TASKS[name].p(theta) for name in BY_DECREASE]
+    assert (decrease[0] > decrease[1]).all()
+    assert (decrease[1] > decrease[2]).all()
+    risks = {"task A": 0.2, "task B": 0.15, "task C": 0.5}
+    found = {name: Angles(np.zeros((1, 4)), np.ones(1), None, np.array([risk])) for name, risk in risks.items()}
+    differences = {name: values.item() for name, values in easier.values(found).items()}
+    assert differences == pytest.approx({"task C to task A": 0.3, "task A to task B": 0.05})
 
 
 def test_the_smoke_scale_has_all_tasks_in_figure_and_table(tmp_path):

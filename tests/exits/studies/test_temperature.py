@@ -27,7 +27,10 @@ def test_claims_read_the_trace_and_the_gains(found):
     assert np.allclose(raw_rises.values(found)["blobs(14)"], 18 / 40)
     assert np.allclose(below_limit.values(found)["blobs(14)"], -0.05)
     assert np.allclose(near_limit.values(found)["blobs(14)"], -0.05)
-    assert np.allclose(one_is_worse.values(found)["blobs(14)"], 4)
+    first, over_budgets = one_is_worse.values(found).values()
+    assert np.allclose(first, 4)
+    assert np.allclose(over_budgets, found.gain(14, DISTILLED, STAYING[0], "budget").mean(1))
+    assert not np.allclose(first, over_budgets)
     others = {name: float(v.mean()) for name, v in others_no_better.values(found).items()}
     assert others == pytest.approx({"temperature 2": 0, "temperature 3": 1.25, "temperature 4": -2.5})
 

@@ -30,5 +30,12 @@ def test_the_width_and_the_height_of_a_spike_of_known_angle():
     assert study.width_errors(circle)[0] < 1e-3
 
 
+def test_a_slab_sees_a_fifth_of_a_pair_at_small_angles_alone():
+    assert max(abs(study.seen_of_a_pair(delta) - 0.2) for delta in study.PAIRS) < 0.01
+    assert min(study.PAIRS) <= 0.001
+    assert max(study.PAIRS) >= 0.2
+    assert study.seen_of_a_pair(0.5) > 0.25
+
+
 def test_a_slab_sees_a_share_of_a_pair_between_0_and_1():
     assert 0 < study.seen_of_a_pair(0.2) < 1

@@ -164,8 +164,8 @@ unaligned_vanish = Claim(
 )
 
 unaligned_in_the_data_vanish = Claim(
-    "the same for students whose boundary runs through the data, as the theorem asks (students whose boundary has left "
-    "the data get no gradient and keep their fan-out)",
+    "the same for students whose boundary runs through the data, as the theorem asks (students that are active on all "
+    "data are linear there, and may keep their fan-out)",
     statistic="the same ratio over unaligned students that are active on 1 % to 99 % of the evaluation points",
     expected="< 0.1",
     refuted_by="an interval over seeds above 0.1; members with only one kind of student do not count",

@@ -142,7 +142,7 @@ still_matched = Claim(
 )
 
 lowest_alone = Claim(
-    "it is the lowest layer that matches, not one above it",
+    "the lowest layer matches better than those above it, which may match too",
     statistic="that mean for the lowest layer minus the largest among the layers above it, seed by seed",
     expected="> 0.05",
     refuted_by="an interval over seeds below 0.05 for that depth",
