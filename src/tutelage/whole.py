@@ -30,3 +30,15 @@ def recorded_steps(steps: Iterable[Any]) -> tuple[int, ...]:
     if None in found:
         raise TutelageError(f"recorded steps must be whole numbers, got {values[found.index(None)]!r}")
     return tuple(step for step in found if step is not None)
+
+
+def positive(value: Any, name: str) -> int:
+    """A whole number of at least 1; an error for any other value.
+
+    >>> positive(3.0, "count")
+    3
+    """
+    number = whole(value)
+    if number is None or number < 1:
+        raise TutelageError(f"{name} must be a whole number of at least 1, got {value!r}")
+    return number

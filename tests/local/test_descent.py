@@ -125,7 +125,7 @@ def test_descent_on_samples_follows_and_repeats():
     assert torch.allclose(run.losses[-1].log(), exact.losses[-1].log(), atol=0.5)
     with pytest.raises(TutelageError, match="seeds for 2 members"):
         descent.descend_on_samples(setting, [1], 10, [0])
-    with pytest.raises(TutelageError, match="at least one sample"):
+    with pytest.raises(TutelageError, match="batch must be a whole number"):
         descent.descend_on_samples(setting, [1], 0, [0, 1])
 
 
@@ -138,3 +138,27 @@ def test_the_printed_rate_with_kappa_for_its_square_is_exceeded():
     value, kappa = run.losses[:, 0] * steps * run.rate / 4, run.constant
     assert bool((value * kappa**2 <= 1).all())
     assert bool((value * kappa > 1).any())
+
+
+@pytest.mark.parametrize("record", [5, [2.7], [math.nan]])
+def test_recorded_steps_are_whole_numbers(record):
+    with pytest.raises(TutelageError, match="recorded steps must be"):
+        descent.descend(local(), record)
+    with pytest.raises(TutelageError, match="recorded steps must be"):
+        descent.descend_on_samples(local(), record, 4, range(3))
+
+
+def test_rates_factors_batches_and_seeds_that_do_not_fit_are_errors():
+    setting = local()
+    with pytest.raises(TutelageError, match="rate has 2 values for 3 members"):
+        descent.descend(setting, [1], rate=[0.01, 0.01])
+    for call in (lambda top: descent.descend(setting, [1], top=top), lambda top: descent.lazy_rate(setting, top)):
+        with pytest.raises(TutelageError, match=r"one factor per student, \[6\], got \[5\]"):
+            call([1.0] * 5)
+        with pytest.raises(TutelageError, match="finite factors"):
+            call([math.nan] * 6)
+    assert descent.lazy_rate(setting, [1.0] * 6).equal(descent.lazy_rate(setting, torch.ones(6)))
+    with pytest.raises(TutelageError, match=r"batch must be a whole number of at least 1, got 2\.5"):
+        descent.descend_on_samples(setting, [1], 2.5, range(3))
+    with pytest.raises(TutelageError, match="seeds must be a list of whole numbers"):
+        descent.descend_on_samples(setting, [1], 2, 0)

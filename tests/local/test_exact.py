@@ -214,7 +214,7 @@ def test_factors_of_the_output():
     ends = [exact.loss_and_gradient(setting.moved(setting.students + s * h * move), top)[0].item() for s in (1, -1)]
     assert (ends[0] - ends[1]) / (2 * h) == pytest.approx((slope * move).sum().item(), rel=1e-6)
     assert value.item() > 0
-    with pytest.raises(TutelageError, match="one a student"):
+    with pytest.raises(TutelageError, match="one factor per student"):
         exact.loss_and_gradient(setting, top[:3])
 
 

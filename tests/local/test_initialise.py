@@ -79,3 +79,16 @@ def test_refusals():
         initialise.random_start(teachers, 2, [0])
     with pytest.raises(TutelageError, match="at least as many"):
         initialise.subspace_start(teachers, 2, [0])
+
+
+def test_teachers_samples_and_seeds_that_do_not_fit_are_errors():
+    from tutelage import TutelageError
+    from tutelage.local.initialise import random_start, samples, subspace_start
+
+    teachers = torch.eye(3).expand(2, -1, -1)
+    for call in (samples, random_start, subspace_start):
+        with pytest.raises(TutelageError, match="for 3 seeds"):
+            call(teachers, 5, range(3))
+    for call in (random_start, subspace_start):
+        with pytest.raises(TutelageError, match="number must be a whole number of at least 1, got 0"):
+            call(teachers, 5, range(2), 0)

@@ -74,3 +74,17 @@ def test_the_least_separation_can_be_chosen():
 
 def test_zero_students_are_named():
     assert LocalSetting(EYE, torch.cat([EYE, 0 * EYE[:1]])).idle.tolist() == [[False, False, False, True]]
+
+
+def test_arrays_and_tensors_with_gradients():
+    from tutelage.local.exact import loss
+
+    wanted = loss(LocalSetting(EYE, 1.1 * EYE))
+    for students in (1.1 * EYE.numpy(), (1.1 * EYE).tolist(), (1.1 * EYE).requires_grad_()):
+        assert loss(LocalSetting(EYE, students)).equal(wanted)
+
+
+@pytest.mark.parametrize(("r", "m", "members"), [(0, 2, 1), (0, 0, 1), (1, 2, 0)])
+def test_nothing_is_an_error(r, m, members):
+    with pytest.raises(TutelageError, match="do not fit"):
+        LocalSetting(torch.ones(1, r, 2), torch.ones(members, m, 2))

@@ -70,3 +70,35 @@ def test_normal_students_and_plane_teachers():
     assert students.std().item() == pytest.approx(0.3, rel=0.05)
     assert plane_teachers([0, 60], [1, 2]).norm(dim=2).tolist() == [[1.0, 2.0]]
     assert plane_teachers([0, 60])[0, 1, 0].item() == pytest.approx(math.cos(math.pi / 3))
+
+
+@pytest.mark.parametrize("shares", [[[1.5, -0.5], [1.0]], [[0.5, 0.4], [1.0]], [[0.5, 0.5], []]])
+def test_shares_that_do_not_give_loss_0_are_errors(shares):
+    with pytest.raises(TutelageError, match="must not be negative and must add up to 1"):
+        split_students(plane_teachers([0, 90]), shares)
+
+
+def test_shares_are_one_list_per_teacher():
+    for shares in ([[1.0]], [[1.0], [0.5, 0.5], [1.0]]):
+        with pytest.raises(TutelageError, match="give one list for each"):
+            split_students(plane_teachers([0, 90]), shares)
+
+
+def test_teachers_and_seeds_that_do_not_fit_are_errors():
+    with pytest.raises(TutelageError, match=r"\[3, r, d\] for 3 seeds, got \[2, 2, 2\]"):
+        local_students(plane_teachers([0, 90]).expand(2, -1, -1), 4, range(3))
+    with pytest.raises(TutelageError, match="seeds must be a list of whole numbers"):
+        local_students(plane_teachers([0, 90]), 4, 0)
+    with pytest.raises(TutelageError, match="zero vector"):
+        local_students(torch.zeros(1, 2, 3), 4, [0])
+    array = plane_teachers([0, 90]).numpy()
+    assert torch.equal(local_students(array, 4, [0]), local_students(plane_teachers([0, 90]), 4, [0]))
+
+
+def test_numbers_of_units_and_lengths():
+    with pytest.raises(TutelageError, match="m must be a whole number of at least 1, got 0"):
+        normal_students(0, 3, [0])
+    with pytest.raises(TutelageError, match="r must be a whole number of at least 1, got 0"):
+        separated_teachers(0, 3, [0])
+    with pytest.raises(TutelageError, match="lengths must be positive and in order"):
+        separated_teachers(2, 3, [0], lengths=(-1.0, 0.0))

@@ -61,3 +61,30 @@ def test_bad_sizes_are_refused():
     for distribution, options in ((cones, {"half_angle": 50}), (cones, {"count": 1}), (clashing, {"count": 5})):
         with pytest.raises(TutelageError):
             distribution([0], **options)
+
+
+def test_points_from_arrays_and_lists():
+    x, y = [[1.0, 0.0], [-1.0, 0.5]], [1, -1]
+    for data in (LabelledPoints(x, y), LabelledPoints(torch.tensor(x).numpy(), torch.tensor(y).numpy())):
+        assert (data.members, data.count, data.dimension) == (1, 2, 2)
+    with pytest.raises(TutelageError, match="points x must be a tensor or an array of numbers, got str"):
+        LabelledPoints("x", y)
+
+
+@pytest.mark.parametrize("margin", [1e9, -1.0, float("nan")])
+def test_a_margin_beyond_all_points_is_an_error_and_no_endless_search(margin):
+    with pytest.raises(TutelageError, match="margin must lie between 0 and 3"):
+        half_spaces([0], margin=margin)
+
+
+@pytest.mark.parametrize("distribution", LAWS.values())
+def test_sizes_are_whole_numbers(distribution):
+    for name, value in (("dimension", 0), ("dimension", 2.5), ("count", 16.5), ("count", 0)):
+        with pytest.raises(TutelageError, match=f"{name} must be a whole number of at least"):
+            distribution([0], **{"dimension": 2, name: value})
+    assert torch.equal(distribution([0], count=16.0).x, distribution([0], count=16).x)
+
+
+def test_no_seed_is_an_error():
+    with pytest.raises(TutelageError, match="at least one seed"):
+        orthants([])

@@ -148,3 +148,18 @@ def test_a_unit_that_shrinks_a_thousandfold_stays_balanced_and_never_reaches_zer
     lengths = course.w.norm(dim=3)
     assert float(lengths.min()) < 1e-7
     assert float((course.a.abs() / lengths - 1).abs().max()) < 1e-6
+
+
+@pytest.mark.parametrize("times", [[math.nan], [0.0, math.nan], [math.nan, 1.0], 5.0, [math.inf]])
+def test_log_times_that_are_no_growing_numbers_are_errors(times):
+    with pytest.raises(TutelageError, match="log times to record at must be"):
+        flow(orthants([0], 8, 2), balanced_start([0], 4, 2), times)
+
+
+def test_a_start_has_units_inputs_and_a_finite_scale():
+    with pytest.raises(TutelageError, match="units must be a whole number of at least 1, got 0"):
+        balanced_start([0], 0, 2)
+    with pytest.raises(TutelageError, match="dimension must be a whole number of at least 1, got 0"):
+        balanced_start([0], 2, 0)
+    with pytest.raises(TutelageError, match="a scale is above 0 and finite"):
+        balanced_start([0], 2, 2, math.inf)

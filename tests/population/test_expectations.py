@@ -122,3 +122,19 @@ def test_the_compiled_loop_is_the_formula(kind, shared):
     wanted = weighted_gradient(students.c @ c_both.mT, students.w, w_both, kind, 0.1)
     assert torch.allclose(dw, wanted, rtol=1e-12, atol=1e-12)
     assert torch.allclose(dc, kernel(students.w, w_both, kind, 0.1) @ c_both, rtol=1e-12, atol=1e-12)
+
+
+def test_units_from_arrays_and_lists():
+    w, c = np.eye(2, 3)[None], np.ones((1, 2, 1))
+    for given in (Units(w, c), Units(w.tolist(), c.tolist())):
+        assert given.w.dtype == torch.float64
+        assert loss(given, Units(torch.eye(2, 3)[None], torch.ones(1, 2, 1))).tolist() == [0.0]
+    with pytest.raises(TutelageError, match="directions w must be a tensor or an array of numbers, got NoneType"):
+        Units(None, c)
+    with pytest.raises(TutelageError, match="slope must be a finite number, got nan"):
+        Units(w, c, "leaky", math.nan)
+
+
+def test_a_torch_module_is_no_network():
+    with pytest.raises(TutelageError, match=r"expected a network, got Linear: turn a torch module into one"):
+        units_of(torch.nn.Linear(2, 3))

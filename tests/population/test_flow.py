@@ -133,3 +133,18 @@ def test_steps_of_a_descent_that_cannot_be_recorded_are_one_sentence(record):
 def test_times_of_a_flow_are_finite():
     with pytest.raises(TutelageError, match="must be finite, got inf"):
         flow(*pair(), [0.0, math.inf])
+
+
+def test_tolerances_and_students_that_say_nothing_are_errors():
+    teacher, students = pair()
+    none = Units(torch.zeros(1, 0, 3), torch.zeros(1, 0, 1))
+    for relative, absolute in ((0, 0), (-1, 1e-8), (math.nan, 1e-8)):
+        with pytest.raises(TutelageError, match="tolerances must be finite, not negative and not both 0"):
+            flow(teacher, students, [1.0], relative=relative, absolute=absolute)
+    for tolerance in (math.nan, 0, -1.0):
+        with pytest.raises(TutelageError, match="tolerance must be positive and finite"):
+            end_point(teacher, students, tolerance)
+    for call in (lambda: flow(teacher, none, [1.0]), lambda: end_point(teacher, none)):
+        with pytest.raises(TutelageError, match="give them at least one unit"):
+            call()
+    assert flow(teacher, students, (t for t in (0, 1))).times == (0.0, 1.0)

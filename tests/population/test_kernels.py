@@ -119,5 +119,45 @@ def test_a_zero_vector_is_an_idle_unit(kind):
 
 
 def test_an_activation_without_a_closed_form_is_refused():
-    with pytest.raises(TutelageError, match="activation with a closed form"):
+    with pytest.raises(TutelageError, match="no exact Hessian for the activation 'tanh'"):
         kernel_hessians(vectors(1, 1, 2), vectors(1, 1, 2), "tanh")
+
+
+def erf_kernel(w, v):
+    """By the printed formula in many digits."""
+    w, v = ([mpmath.mpf(float(x)) for x in a] for a in (w, v))
+    with mpmath.workdps(400):
+        inner = [mpmath.fdot(a, b) for a, b in ((w, v), (w, w), (v, v))]
+        return float(2 / mpmath.pi * mpmath.asin(inner[0] / mpmath.sqrt((1 + inner[1]) * (1 + inner[2]))))
+
+
+@pytest.mark.parametrize("length", [1e-20, 1.0, 1e4, 1e8, 1e20, 1e80])
+def test_the_kernel_of_long_erf_units_is_that_of_their_signs(length):
+    w = length * torch.tensor([[[1.0, 0.3], [-0.2, 1.0], [1.0, 0.3]]], dtype=torch.float64)
+    wanted = [[erf_kernel(a, b) for b in w[0]] for a in w[0]]
+    np.testing.assert_allclose(kernel(w, w, "erf")[0], wanted, rtol=1e-13)
+
+
+def test_derivatives_of_long_erf_units():
+    w = 1e6 * torch.tensor([[[1.0, 0.3]]], dtype=torch.float64)
+    v = 1e6 * torch.tensor([[[0.0, 1.0]]], dtype=torch.float64)
+    found = weighted_gradient(torch.ones(1, 1, 1, dtype=torch.float64), w, v, "erf")
+    turned = torch.tensor([-0.3, 1.0], dtype=torch.float64)  # only the angle counts: 2 / pi over the length of w
+    torch.testing.assert_close(found[0, 0], 2 / math.pi * turned / 1.09 / 1e6, rtol=1e-9, atol=0)
+    parallel = kernel_hessians(w, w, "erf")
+    assert all(bool(h.isfinite().all()) for h in parallel)
+    for call in (
+        lambda: weighted_gradient(torch.ones(1, 1, 1), 1e9 * w, v, "erf"),
+        lambda: kernel_hessians(w, 1e9 * w, "erf"),
+    ):
+        with pytest.raises(TutelageError, match=r"erf units of length 1\.04e\+15 are lost in rounding"):
+            call()
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "squared-relu"])
+def test_torch_can_differentiate_the_kernel_also_of_parallel_units(kind):
+    x = torch.tensor([[[1.0, 0, 0], [0.5, 0.5, 0], [1, 1e-9, 0], [-1, 0, 0]]], dtype=torch.float64, requires_grad=True)
+    y = torch.tensor([[[2.0, 0, 0], [0, 1, 0]]], dtype=torch.float64)
+    kernel(x, y, kind, SLOPE).sum().backward()
+    wanted = weighted_gradient(torch.ones(1, 4, 2, dtype=torch.float64), x.detach(), y, kind, SLOPE)
+    torch.testing.assert_close(x.grad, wanted)

@@ -49,3 +49,11 @@ def test_what_cannot_be_asked_is_refused():
         online_sgd(teacher, students, -0.1, [1.0], (1, 2))
     with pytest.raises(TutelageError, match="diverged"):
         online_sgd(teacher, students, 1e6, [100.0], (1, 2))
+
+
+def test_a_bare_seed_and_a_time_that_is_no_number_are_errors():
+    teacher, students = pair()
+    with pytest.raises(TutelageError, match="seeds must be a list of whole numbers"):
+        online_sgd(teacher, students, 0.1, [1.0], seeds=0)
+    with pytest.raises(TutelageError, match="times to record at must be finite, got nan"):
+        online_sgd(teacher, students, 0.1, [float("nan")], seeds=[0, 1])

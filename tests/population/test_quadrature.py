@@ -105,3 +105,19 @@ def test_order_parameters_of_polynomials_are_the_limit_of_simulations():
         gap = getattr(simulated, name) - getattr(limit, name)
         error = gap.std(1) / members**0.5 + 2 / d
         assert bool((gap.mean(1).abs() < 4 * error).all())
+
+
+@pytest.mark.parametrize("activation", OTHERS)
+@pytest.mark.parametrize("start", [[1.0, 0.0], [0.0, 0.0], [1e-9, 0.0]], ids=["orthogonal", "zero", "tiny"])
+def test_expectations_that_vanish_are_no_failure_of_the_rule(activation, start):
+    teacher = Units(torch.tensor([[[0.0, 1.0]]]), torch.ones(1, 1, 1), activation)
+    students = Units(torch.tensor([[start]]), torch.ones(1, 1, 1), activation)
+    assert loss(teacher, students).isfinite().all()
+    assert gradient(teacher, students).w.isfinite().all()
+
+
+def test_there_is_no_hessian_by_quadrature():
+    from tutelage.population import hessian
+
+    with pytest.raises(TutelageError, match="no exact Hessian for the activation 'tanh': use one of relu"):
+        hessian(units(2), units(2))

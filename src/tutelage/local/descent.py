@@ -13,11 +13,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tutelage.draws import keys, normals
+from tutelage.arrays import doubles
+from tutelage.draws import as_seeds, keys, normals
 from tutelage.errors import TutelageError
 from tutelage.local.exact import gradient_norm, loss, spread, top_of
 from tutelage.local.setting import LocalSetting
 from tutelage.printing import printed
+from tutelage.whole import positive, recorded_steps
 
 
 @printed
@@ -101,7 +103,8 @@ def lazy_rate(setting: LocalSetting, top: Tensor) -> Tensor:
     Tensor
         1 / (4 sum_j top_j^2 |w_j|^2), [S].
     """
-    return 1 / (4 * (top.double().square() * setting.students.square().sum(2)).sum(1))
+    factors = torch.from_numpy(top_of(setting, top))
+    return 1 / (4 * (factors.square() * setting.students.square().sum(2)).sum(1))
 
 
 def descend(
@@ -145,7 +148,7 @@ def descend(
     """
     from tutelage.local._loops import descents
 
-    steps = tuple(sorted({int(step) for step in record}))
+    steps = tuple(sorted(set(recorded_steps(record))))
     if not steps or steps[0] < 0:
         raise TutelageError("descent is recorded after numbers of steps from 0 on: give at least one")
     factors = top_of(setting, top)
@@ -178,7 +181,9 @@ def descend(
 
 def _rates(setting: LocalSetting, rate: float | Tensor | None, beyond: bool) -> Tensor:
     limit = greatest_rate(setting)
-    rates = usual_rate(setting) if rate is None else torch.as_tensor(rate, dtype=torch.float64)
+    rates = usual_rate(setting) if rate is None else doubles(rate, "rate").detach().cpu()
+    if rates.ndim > 1 or rates.numel() not in (1, setting.members):
+        raise TutelageError(f"rate has {rates.numel()} values for {setting.members} members: give one, or one each")
     rates = rates.expand(setting.members).contiguous()
     if not bool((rates > 0).all()):
         raise TutelageError(f"a rate is above 0, not {float(rates.min())}")
@@ -239,9 +244,9 @@ def descend_on_samples(
     -------
     Descent
     """
-    steps = tuple(sorted({int(step) for step in record}))
-    if not steps or steps[0] < 0 or batch < 1:
-        raise TutelageError("descent on samples needs numbers of steps from 0 on, and at least one sample per step")
+    steps, batch, seeds = tuple(sorted(set(recorded_steps(record)))), positive(batch, "batch"), as_seeds(seeds)
+    if not steps or steps[0] < 0:
+        raise TutelageError("descent is recorded after numbers of steps from 0 on: give at least one")
     if len(seeds) != setting.members:
         raise TutelageError(f"there are {len(seeds)} seeds for {setting.members} members: give one each")
     rates, streams = _rates(setting, rate, beyond), keys(seeds, "local batches")

@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from tutelage.arrays import doubles
 from tutelage.errors import TutelageError
 from tutelage.local.setting import LocalSetting
 from tutelage.population import expectations as population
@@ -75,9 +76,12 @@ def top_of(setting: LocalSetting, top: Tensor | None) -> np.ndarray:
     """Factors of the students' outputs, 1 by default: [m]."""
     if top is None:
         return np.ones(setting.m)
-    if top.shape != (setting.m,):
-        raise TutelageError(f"there are factors {list(top.shape)} for {setting.m} students: wanted one a student")
-    return top.double().contiguous().numpy()
+    factors = doubles(top, "top").detach().cpu()
+    if factors.shape != (setting.m,):
+        raise TutelageError(f"top must hold one factor per student, [{setting.m}], got {list(factors.shape)}")
+    if not factors.isfinite().all():
+        raise TutelageError("top must hold finite factors")
+    return factors.contiguous().numpy()
 
 
 def loss(setting: LocalSetting) -> Tensor:

@@ -15,12 +15,28 @@ from scipy.linalg.lapack import dpstrf
 from scipy.optimize import nnls
 from torch import Tensor
 
-from tutelage.draws import keys, normals
+from tutelage.arrays import doubles
+from tutelage.draws import as_seeds, keys, normals
 from tutelage.errors import TutelageError
 from tutelage.local.setting import ineffective
 from tutelage.population.kernels import kernel
+from tutelage.whole import positive, whole
 
 _RANK = 1e-14  # of the greatest diagonal entry of a Gram matrix: what is below it adds no direction
+
+
+def teachers_of(teachers: Tensor, seeds: Sequence[int]) -> Tensor:
+    """Teachers as float64 [S, r, d] or [1, r, d] for that many seeds; an error for others and for the zero vector."""
+    found, members = doubles(teachers, "teachers").detach().cpu(), len(as_seeds(seeds))
+    found = found[None] if found.ndim == 2 else found
+    if found.ndim != 3 or 0 in found.shape or len(found) not in (1, members):
+        raise TutelageError(
+            f"teachers must have the shape [r, d], [1, r, d] or [{members}, r, d] for {members} seeds, got "
+            f"{list(found.shape)}"
+        )
+    if not bool((found.isfinite().all(2) & (found != 0).any(2)).all()):
+        raise TutelageError("a teacher is the zero vector or not finite, and has no direction: leave it out")
+    return found
 
 
 def labels(teachers: Tensor, x: Tensor) -> Tensor:
@@ -45,6 +61,7 @@ def samples(teachers: Tensor, number: int, seeds: Sequence[int]) -> tuple[Tensor
     x, y
         [S, N, d] and [S, N].
     """
+    teachers, number = teachers_of(teachers, seeds), positive(number, "number")
     d = teachers.shape[-1]
     x = normals(keys(seeds, "local samples"), number * d).view(-1, number, d)
     return x, labels(teachers, x)
@@ -136,7 +153,7 @@ def random_start(teachers: Tensor, m: int, seeds: Sequence[int], number: int | N
     Tensor
         Students [S, m, d].
     """
-    teachers = teachers[None] if teachers.ndim == 2 else teachers
+    teachers = teachers_of(teachers, seeds)
     _enough(m, teachers.shape[1])
     directions = random_directions(m, teachers.shape[2], seeds)
     if number is None:
@@ -157,7 +174,7 @@ def subspace_start(teachers: Tensor, m: int, seeds: Sequence[int], number: int |
     Tensor
         Students [S, m, d].
     """
-    teachers = teachers[None] if teachers.ndim == 2 else teachers
+    teachers = teachers_of(teachers, seeds)
     r = teachers.shape[1]
     _enough(m, r)
     if number is None:
@@ -169,5 +186,5 @@ def subspace_start(teachers: Tensor, m: int, seeds: Sequence[int], number: int |
 
 
 def _enough(m: int, r: int) -> None:
-    if m < r:
+    if (number := whole(m)) is None or number < r:
         raise TutelageError(f"there are {m} students for {r} teachers: the theory needs at least as many")

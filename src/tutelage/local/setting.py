@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from tutelage.arrays import doubles
 from tutelage.errors import TutelageError
 from tutelage.population.expectations import Units
 from tutelage.population.kernels import pairs
@@ -31,7 +32,7 @@ class LocalSetting:
     Parameters
     ----------
     teachers
-        w* [S, r, d], or [1, r, d] or [r, d] for all members.
+        w* [S, r, d], or [1, r, d] or [r, d] for all members; a tensor or an array, stored in float64 without gradients.
     students
         w [S, m, d] or [m, d].
     least
@@ -49,7 +50,7 @@ class LocalSetting:
 
     def __post_init__(self) -> None:
         for name in ("teachers", "students"):
-            value = getattr(self, name).double()
+            value = doubles(getattr(self, name), name).detach().cpu()
             object.__setattr__(self, name, (value[None] if value.ndim == 2 else value).contiguous())
         self._check_shapes()
         if not (self.teachers.isfinite().all() and self.students.isfinite().all()):
@@ -59,7 +60,7 @@ class LocalSetting:
         if self.m < self.r:
             raise TutelageError(f"there are {self.m} students for {self.r} teachers: the theory needs at least as many")
         closest = float(self.separation.min())
-        if closest < self.least:
+        if not closest >= self.least:
             raise TutelageError(
                 f"two teachers are {closest:.3g} apart in angle, up to sign, and {self.least:.3g} is the least: "
                 "merge them into one, or lower 'least'"
@@ -67,7 +68,8 @@ class LocalSetting:
 
     def _check_shapes(self) -> None:
         a, b = self.teachers.shape, self.students.shape
-        if len(a) != 3 or len(b) != 3 or a[2] != b[2] or a[0] not in (1, b[0]):
+        fits = len(a) == 3 and len(b) == 3 and a[2] == b[2] and a[0] in (1, b[0])
+        if not fits or 0 in (*a, *b):
             raise TutelageError(
                 f"teachers {list(a)} and students {list(b)} do not fit: wanted [S, r, d] or [1, r, d], and [S, m, d]"
             )

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from tutelage.draws import indices, keys, normals, uniforms
+from tutelage.draws import as_seeds, indices, keys, normals, uniforms
 from tutelage.errors import TutelageError
+from tutelage.local.initialise import teachers_of
 from tutelage.local.setting import LocalSetting
 from tutelage.population.kernels import pairs
+from tutelage.whole import positive
 
 _TRIES = 1000
 
@@ -46,6 +48,9 @@ def separated_teachers(
     Tensor
         [S, r, d].
     """
+    r, d = positive(r, "r"), positive(d, "d")
+    if not 0 < lengths[0] <= lengths[1] < math.inf:
+        raise TutelageError(f"lengths must be positive and in order, got {lengths}")
     streams = keys(seeds, "local teachers")
     sizes = uniforms(keys(seeds, "local teacher lengths"), r)
     sizes = lengths[0] + (lengths[1] - lengths[0]) * sizes
@@ -84,7 +89,7 @@ def local_students(teachers: Tensor, m: int, seeds: Sequence[int], *, spread: fl
     Tensor
         [S, m, d].
     """
-    teachers = (teachers[None] if teachers.ndim == 2 else teachers).double().expand(len(seeds), -1, -1)
+    teachers = teachers_of(teachers, seeds).expand(len(as_seeds(seeds)), -1, -1)
     members, r, d = teachers.shape
     _enough(m, r)
     first = torch.arange(r).expand(members, r)
@@ -119,6 +124,7 @@ def normal_students(m: int, d: int, seeds: Sequence[int], *, scale: float = 0.3)
     Tensor
         [S, m, d].
     """
+    m, d = positive(m, "m"), positive(d, "d")
     return scale * normals(keys(seeds, "local students"), m * d).view(-1, m, d)
 
 
@@ -130,7 +136,7 @@ def split_students(teachers: Tensor, shares: Sequence[Sequence[float]]) -> Tenso
     teachers
         [S, r, d] or [1, r, d].
     shares
-        For each teacher, the shares of |w*_i| that its students carry.
+        For each teacher, the shares of |w*_i| that its students carry: not negative, with the sum 1.
 
     Returns
     -------
@@ -138,7 +144,13 @@ def split_students(teachers: Tensor, shares: Sequence[Sequence[float]]) -> Tenso
         [S, m, d].
     """
     teachers = (teachers[None] if teachers.ndim == 2 else teachers).double()
-    _enough(sum(len(s) for s in shares), teachers.shape[1])
+    if len(shares) != teachers.shape[1]:
+        raise TutelageError(
+            f"there are shares for {len(shares)} teachers of {teachers.shape[1]}: give one list for each"
+        )
+    for i, own in enumerate(shares):
+        if not (all(share >= 0 for share in own) and math.isclose(sum(own), 1, rel_tol=1e-9)):
+            raise TutelageError(f"the shares of teacher {i} must not be negative and must add up to 1, got {list(own)}")
     parts = [
         teachers[:, i : i + 1] * torch.tensor(own, dtype=torch.float64)[:, None].sqrt() for i, own in enumerate(shares)
     ]

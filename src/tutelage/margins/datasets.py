@@ -12,8 +12,10 @@ import torch
 from torch import Tensor
 
 from tutelage import draws
+from tutelage.arrays import doubles
 from tutelage.errors import TutelageError
 from tutelage.printing import printed
+from tutelage.whole import positive, whole
 
 
 @printed
@@ -24,7 +26,7 @@ class LabelledPoints:
     Parameters
     ----------
     x
-        Points [S, n, d], stored in float64.
+        Points [S, n, d] or [n, d], a tensor or an array, stored in float64.
     y
         Labels +1 and -1, [S, n].
 
@@ -39,7 +41,7 @@ class LabelledPoints:
     y: Tensor
 
     def __post_init__(self) -> None:
-        x, y = self.x.detach().to("cpu", torch.float64), self.y.detach().to("cpu", torch.float64)
+        x, y = (doubles(v, name).detach().cpu() for v, name in ((self.x, "points x"), (self.y, "labels y")))
         if x.ndim == 2:
             x = x.unsqueeze(0)
         if y.ndim == 1:
@@ -158,13 +160,15 @@ def half_spaces(seeds: Sequence[int], count: int = 24, dimension: int = 3, margi
     count, dimension
         Points per set, and d.
     margin
-        Smallest distance from the hyperplane.
+        Smallest distance from the hyperplane, at most 3: points farther away are too rare to be drawn.
 
     Returns
     -------
     LabelledPoints
         Not orthogonally separable, unless the points are very few.
     """
+    if not 0 <= margin <= 3:
+        raise TutelageError(f"margin must lie between 0 and 3, got {margin}")
     axis = _normals(seeds, "half-space axis", 1, dimension)
     axis = axis / axis.norm(dim=2, keepdim=True)
 
@@ -193,7 +197,7 @@ def clashing(seeds: Sequence[int], count: int = 24, dimension: int = 3) -> Label
     -------
     LabelledPoints
     """
-    own = dimension + 1
+    own, count = positive(dimension, "dimension") + 1, positive(count, "count")
     if count < 2 * own:
         raise TutelageError(
             f"the first {2 * own} samples make both classes impossible: ask for at least as many, not {count}"
@@ -214,6 +218,7 @@ LAWS: dict[str, Callable[..., LabelledPoints]] = {
 
 
 def _normals(seeds: Sequence[int], stream: str, count: int, dimension: int) -> Tensor:
+    dimension = positive(dimension, "dimension")
     return draws.normals(draws.keys(seeds, stream), count * dimension).view(-1, count, dimension)
 
 
@@ -223,13 +228,16 @@ def _signs(seeds: Sequence[int], stream: str, count: int) -> Tensor:
 
 def _kept(candidates: Callable[[int], tuple[Tensor, Tensor, Tensor]], count: int) -> LabelledPoints:
     """The first ``count`` accepted candidates of every member; more are drawn until each has as many."""
-    if count < 2:
-        raise TutelageError(f"two classes need at least two samples, not {count}")
-    number = 4 * count
+    wanted = whole(count)
+    if wanted is None or wanted < 2:
+        raise TutelageError(f"count must be a whole number of at least 2, for two classes, got {count!r}")
+    number = 4 * wanted
     while True:
         x, y, good = candidates(number)
-        if int(good.sum(1).min()) >= count:
+        if not len(x):
+            raise TutelageError("seeds must hold at least one seed, got none")
+        if int(good.sum(1).min()) >= wanted:
             break
         number *= 2
-    rows = (~good).int().argsort(dim=1, stable=True)[:, :count]
+    rows = (~good).int().argsort(dim=1, stable=True)[:, :wanted]
     return LabelledPoints(x.gather(1, rows.unsqueeze(2).expand(-1, -1, x.shape[2])), y.gather(1, rows))

@@ -26,6 +26,7 @@ from tutelage.margins.sectors import extremal_sectors, signs, without_ties
 from tutelage.networks import Network
 from tutelage.printing import printed
 from tutelage.threads import loop_threads
+from tutelage.whole import positive
 
 TOO_MANY = 1  # how the compiled loop says that a member took all the steps it may
 NONE = 2
@@ -111,8 +112,9 @@ def balanced_start(
     >>> start.widths, bool((start.weights[0].norm(dim=1) - start.weights[1].squeeze(2).abs()).abs().max() < 1e-15)
     ((3, 4, 1), True)
     """
-    if not scale > 0 or not 0 <= spread < 1:
-        raise TutelageError(f"a scale is above 0 and a spread in [0, 1), not {scale} and {spread}")
+    if not 0 < scale < math.inf or not 0 <= spread < 1:
+        raise TutelageError(f"a scale is above 0 and finite and a spread in [0, 1), not {scale} and {spread}")
+    units, dimension = positive(units, "units"), positive(dimension, "dimension")
     v = draws.normals(draws.keys(seeds, "balanced directions"), units * dimension).view(-1, units, dimension)
     size = scale * (1 - spread * draws.uniforms(draws.keys(seeds, "balanced lengths"), units))
     sign = torch.where(draws.uniforms(draws.keys(seeds, "balanced signs"), units) < 0.5, 1.0, -1.0)
@@ -216,8 +218,12 @@ def _followed(
 ) -> MarginFlow:  # fmt: skip
     from tutelage.margins._flow_loops import follow  # loading the compiler takes a while
 
-    times = [float(t) for t in log_times]
-    if not times or any(b <= a for a, b in pairwise(times)) or times[0] < since or times[-1] == math.inf:
+    try:
+        times = [float(t) for t in log_times]
+    except (TypeError, ValueError):
+        raise TutelageError(f"log times to record at must be a list of numbers, got {log_times!r}") from None
+    grows = all(a < b for a, b in pairwise([*times, math.inf]))  # not so for NaN
+    if not times or not grows or not times[0] >= since:
         raise TutelageError("log times to record at must be finite and grow; the first may be -inf, the start")
     if not 0 < relative < 1:
         raise TutelageError(f"a tolerance lies between 0 and 1, not at {relative}")

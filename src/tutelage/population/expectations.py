@@ -8,6 +8,7 @@ over the units p, q of both, the teacher's with -c (Zhu et al. 2021, section 2; 
 deviation scale the first layers. What is done here is done for all members at once.
 """
 
+import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -16,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from tutelage.arrays import doubles
 from tutelage.errors import TutelageError
 from tutelage.networks import Network
 from tutelage.networks.activations import find, named
@@ -34,7 +36,7 @@ class Units:
     Parameters
     ----------
     w
-        Directions [S, n, d], stored in float64.
+        Directions [S, n, d], a tensor or an array, stored in float64.
     c
         Fan-outs, the weights from each unit to the C outputs [S, n, C], stored in float64.
     activation
@@ -56,6 +58,10 @@ class Units:
     def __post_init__(self) -> None:
         object.__setattr__(self, "activation", named(self.activation))
         find(self.activation)
+        for name, what in (("w", "directions"), ("c", "fan-outs")):
+            object.__setattr__(self, name, doubles(getattr(self, name), f"{what} {name}"))
+        if not math.isfinite(self.slope):
+            raise TutelageError(f"slope must be a finite number, got {self.slope}")
         if self.w.ndim != 3 or self.c.ndim != 3 or self.w.shape[:2] != self.c.shape[:2]:
             raise TutelageError(
                 f"units have directions {list(self.w.shape)} and fan-outs {list(self.c.shape)}: "
@@ -63,8 +69,6 @@ class Units:
             )
         if not (self.w.isfinite().all() and self.c.isfinite().all()):
             raise TutelageError("units hold numbers that are not finite: leave out diverged members")
-        object.__setattr__(self, "w", self.w.double())
-        object.__setattr__(self, "c", self.c.double())
 
     def moved(self, w: Tensor, c: Tensor | None = None) -> "Units":
         """The same units elsewhere."""
@@ -89,6 +93,10 @@ def units_of(network: Network) -> Units:
     TutelageError
         If the network has another depth or biases that differ from 0.
     """
+    if not isinstance(network, Network):
+        raise TutelageError(
+            f"expected a network, got {type(network).__name__}: turn a torch module into one with networks.from_module"
+        )
     if network.depth != 2:
         raise TutelageError(f"exact losses are known for two layers, and the network has {network.depth}")
     if network.biases is not None and any(bool((b != 0).any()) for b in network.biases):

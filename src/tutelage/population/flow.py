@@ -6,6 +6,7 @@ with the exact gradient of :mod:`.population`: no samples, so no noise, and memb
 learning rate times steps.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -16,7 +17,7 @@ from torch import Tensor
 from tutelage.errors import TutelageError
 from tutelage.networks import Network
 from tutelage.population.expectations import Units, as_units, first_layer_gradient, gradient, hessian, loss
-from tutelage.population.integrate import integrate
+from tutelage.population.integrate import integrate, recorded_times
 from tutelage.population.kernels import pairs
 from tutelage.printing import printed
 from tutelage.whole import recorded_steps
@@ -115,7 +116,8 @@ def flow(
     >>> bool(path.losses()[-1] < path.losses()[0] / 100)
     True
     """
-    teacher, students = as_units(teacher), as_units(students)
+    teacher, students, times = as_units(teacher), as_units(students), recorded_times(times)
+    _check_some(students)
     floor = max(_FLOOR * float(teacher.w.norm(dim=2).mean()), _ABOVE_NOISE * absolute)
     floors = (students.w.norm(dim=2, keepdim=True) / 10).clamp_max(floor)  # one that starts short may grow
     shape_w, shape_c = students.w.shape[1:], students.c.shape[1:]
@@ -140,7 +142,12 @@ def flow(
     states = integrate(slope, start, times, relative=relative, absolute=absolute, on_progress=on_progress)
     w = states[..., :cut].view(len(times), -1, *shape_w)
     c = states[..., cut:].view(len(times), -1, *shape_c) if both_layers else students.c.expand(len(times), -1, -1, -1)
-    return PopulationFlow(teacher, tuple(map(float, times)), w, c, students.activation, students.slope)
+    return PopulationFlow(teacher, times, w, c, students.activation, students.slope)
+
+
+def _check_some(students: Units) -> None:
+    if 0 in students.w.shape[1:]:
+        raise TutelageError(f"students have directions {list(students.w.shape)}: give them at least one unit")
 
 
 def descend(
@@ -238,7 +245,10 @@ def end_point(teacher: Network | Units, students: Network | Units, tolerance: fl
     EndPoint
         Loss, gradient norm, extreme eigenvalues and kind, one per member.
     """
+    if not 0 < tolerance < math.inf:
+        raise TutelageError(f"tolerance must be positive and finite, got {tolerance}")
     teacher, students = as_units(teacher), as_units(students)
+    _check_some(students)
     size = first_layer_gradient(teacher, students).flatten(1).norm(dim=1)
     values = torch.linalg.eigvalsh(hessian(teacher, students))
     least, largest = values[:, 0], values[:, -1]

@@ -51,7 +51,9 @@ def integrate(
     """
     if start.dtype != torch.float64 or start.ndim != 2:
         raise TutelageError(f"a state is float64 [S, D], not {start.dtype} {list(start.shape)}")
-    times = _checked(times)
+    if not (0 <= relative < math.inf and 0 <= absolute < math.inf and relative + absolute > 0):
+        raise TutelageError(f"tolerances must be finite, not negative and not both 0, got {relative} and {absolute}")
+    times = recorded_times(times)
     tell = on_progress or (lambda share: None)
     everyone = torch.arange(len(start))
     now = torch.zeros(len(start), dtype=torch.float64)
@@ -65,7 +67,7 @@ def integrate(
     return torch.stack(out)
 
 
-def _checked(times: Sequence[float]) -> tuple[float, ...]:
+def recorded_times(times: Sequence[float]) -> tuple[float, ...]:
     """Times as floats; an error unless they are finite and grow from 0 on."""
     try:
         found = tuple(float(time) for time in times)

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tutelage.errors import unknown
+from tutelage.errors import TutelageError, unknown
 from tutelage.networks.activations import find
 from tutelage.population.quadrature import expected
 
@@ -30,6 +30,9 @@ KINDS = ("relu", "leaky", "abs", "linear", "erf")
 
 _CLOSE = 0.99
 """Above this cosine, up to sign, an angle is computed from differences of unit vectors and not from the cosine."""
+
+_LONGEST = 1e8
+"""Of erf units: gradients are then about 1e-8, and off by 1e-16 where two units are parallel."""
 
 
 def odd_and_even(activation: str, slope: float) -> tuple[float, float]:
@@ -73,16 +76,18 @@ def pairs(x: Tensor, y: Tensor) -> Pairs:
     """
     lengths_x, lengths_y = (torch.linalg.vector_norm(a, dim=-1) for a in (x, y))
     u, v = (_units(a, n) for a, n in ((x, lengths_x), (y, lengths_y)))
-    cosine = (u @ v.mT).clamp_(-1, 1)
-    angle, sine = torch.arccos(cosine), ((1 - cosine) * (1 + cosine)).sqrt_()
-    close = (cosine.abs() > _CLOSE).nonzero(as_tuple=True)
+    cosine = u @ v.mT
+    near = cosine.abs() > _CLOSE
+    far = cosine.masked_fill(near, 0)  # no root or arc cosine at 1, which would make derivatives infinite
+    angle, sine = torch.arccos(far), ((1 - far) * (1 + far)).sqrt()
+    close = near.nonzero(as_tuple=True)
     if len(close[0]):
         s, i, j = close
         a, b = u[s if u.shape[0] > 1 else 0, i], v[s if v.shape[0] > 1 else 0, j]
         apart, along = (torch.linalg.vector_norm(c, dim=-1) for c in (a - b, a + b))
-        angle[close] = 2 * torch.atan2(apart, along)
-        sine[close] = apart * along / 2
-        cosine[close] = torch.where(cosine[close] > 0, 1 - apart**2 / 2, along**2 / 2 - 1)
+        angle = angle.index_put(close, 2 * torch.atan2(apart, along))
+        sine = sine.index_put(close, apart * along / 2)
+        cosine = cosine.index_put(close, torch.where(cosine[close] > 0, 1 - apart**2 / 2, along**2 / 2 - 1))
     return Pairs(lengths_x, lengths_y, angle, sine, cosine)
 
 
@@ -94,7 +99,7 @@ def kernel(x: Tensor, y: Tensor, activation: str = "relu", slope: float = 0.01) 
     12.5
     """
     if activation == "erf":
-        return 2 / math.pi * torch.asin(_overlap(x, y))
+        return 2 / math.pi * torch.atan2(x @ y.mT, _beside(x, y))
     if activation not in KINDS:
         return _other_kernel(pairs(x, y), activation)
     a, b = odd_and_even(activation, slope)
@@ -134,6 +139,11 @@ def kernel_hessians(x: Tensor, y: Tensor, activation: str = "relu", slope: float
     """
     if activation == "erf":
         return _erf_hessians(x, y)
+    if activation not in KINDS:
+        raise TutelageError(
+            f"there is no exact Hessian for the activation '{activation}': use one of {', '.join(KINDS)}, or "
+            "differences of the gradient"
+        )
     a, b = odd_and_even(activation, slope)
     p, eye = pairs(x, y), torch.eye(x.shape[-1], dtype=x.dtype, device=x.device)
     u, v = _units(x, p.first).unsqueeze(2), _units(y, p.second).unsqueeze(1)
@@ -190,30 +200,41 @@ def _outer(a: Tensor, b: Tensor) -> Tensor:
     return a.unsqueeze(-1) * b.unsqueeze(-2)
 
 
-def _overlap(x: Tensor, y: Tensor) -> Tensor:
-    """w.v / sqrt((1 + |w|^2)(1 + |v|^2)): [S, p, q]."""
-    size_x, size_y = (1 + a.square().sum(-1) for a in (x, y))
-    return x @ y.mT / (size_x.unsqueeze(2) * size_y.unsqueeze(1)).sqrt()
+def _beside(x: Tensor, y: Tensor) -> Tensor:
+    r"""R = sqrt((1 + |w|^2)(1 + |v|^2) - (w.v)^2), whose cancellation for long units the sine avoids: [S, p, q]."""
+    p = pairs(x, y)
+    first, second = p.first.unsqueeze(2), p.second.unsqueeze(1)
+    product = torch.hypot(first * second * p.sine, torch.ones_like(p.sine))
+    return torch.hypot(torch.hypot(*torch.broadcast_tensors(first, second)), product)
+
+
+def _check_lengths(*units: Tensor) -> None:
+    longest = max((float(a.square().sum(-1).max()) ** 0.5 for a in units if a.numel()), default=0.0)
+    if longest > _LONGEST:
+        raise TutelageError(
+            f"derivatives of erf units of length {longest:.3g} are lost in rounding: use units of length at most "
+            f"{_LONGEST:g}"
+        )
 
 
 def _erf_gradient(coefficients: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    z = _overlap(x, y)
-    size_x, size_y = (1 + a.square().sum(-1) for a in (x, y))
-    outer = coefficients * 2 / math.pi / (1 - z * z).sqrt()
-    along = outer / (size_x.unsqueeze(2) * size_y.unsqueeze(1)).sqrt()
-    return along @ y - ((outer * z).sum(2) / size_x).unsqueeze(2) * x
+    r"""With s = w.v and A = 1 + |w|^2, :math:`\nabla_w k = \tfrac{2}{\pi} (v - s w / A) / R`."""
+    _check_lengths(x, y)
+    along = coefficients * 2 / math.pi / _beside(x, y)
+    size = 1 + x.square().sum(-1, keepdim=True)
+    return along @ y - (along * (x @ y.mT)).sum(2, keepdim=True) / size * x
 
 
 def _erf_hessians(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    r"""From z = w.v / sqrt(A B): d2k = (2 / pi) (z / (1 - z^2)^{3/2} dz dz^T + d2z / sqrt(1 - z^2))."""
+    r"""Derivatives of (v - s w / A) / R, and with B = 1 + |v|^2 of the same seen from v."""
+    _check_lengths(x, y)
     eye = torch.eye(x.shape[-1], dtype=x.dtype, device=x.device)
-    big_a, big_b = (1 + x.square().sum(-1))[:, :, None, None], (1 + y.square().sum(-1))[:, None, :, None]
-    z, (w, v) = _overlap(x, y).unsqueeze(-1), torch.broadcast_tensors(x.unsqueeze(2), y.unsqueeze(1))
-    root = (big_a * big_b).sqrt()
-    zw, zv = v / root - z * w / big_a, w / root - z * v / big_b
-    z, a, b, r = (c.unsqueeze(-1) for c in (z, big_a, big_b, root))
-    zww = -(_outer(w, v) + _outer(v, w)) / (a * r) + 3 * z * _outer(w, w) / a**2 - z * eye / a
-    zwv = eye / r - _outer(v, v) / (b * r) - _outer(w, w) / (a * r) + z * _outer(w, v) / (a * b)
-    first, second = z / (1 - z * z) ** 1.5, (1 - z * z) ** -0.5
-    scale = 2 / math.pi
-    return scale * (first * _outer(zw, zw) + second * zww), scale * (first * _outer(zw, zv) + second * zwv)
+    a, b = (1 + x.square().sum(-1))[:, :, None, None], (1 + y.square().sum(-1))[:, None, :, None]
+    s, (w, v) = (x @ y.mT).unsqueeze(-1), torch.broadcast_tensors(x.unsqueeze(2), y.unsqueeze(1))
+    p, q = v - s * w / a, w - s * v / b
+    s, a, b, r = (c.unsqueeze(-1) for c in (s, a, b, _beside(x, y).unsqueeze(-1)))
+    ww = s * _outer(p / r[..., 0], p / r[..., 0])
+    ww = ww - (_outer(w, v) + _outer(v, w)) / a + 3 * s * _outer(w / a[..., 0], w / a[..., 0]) - s * eye / a
+    wv = s * _outer(p / r[..., 0], q / r[..., 0])
+    wv = wv + eye - _outer(v, v) / b - _outer(w, w) / a + s * _outer(w / a[..., 0], v / b[..., 0])
+    return 2 / math.pi * ww / r, 2 / math.pi * wv / r

@@ -15,6 +15,7 @@ from tutelage.errors import TutelageError
 from tutelage.networks import Network
 from tutelage.networks.activations import value_and_derivative
 from tutelage.population.expectations import Units, as_units
+from tutelage.population.integrate import recorded_times
 from tutelage.population.order_parameters import OverlapTrajectory, overlaps, rates_of
 
 _DRAWN = 1 << 22  # numbers drawn at a time
@@ -50,9 +51,10 @@ def online_sgd(
     teacher, students = as_units(teacher), as_units(students)
     start = overlaps(teacher, students)
     members, count, d = students.w.shape
+    seeds = draws.as_seeds(seeds)
     if len(seeds) != members:
         raise TutelageError(f"there are {len(seeds)} seeds for {members} members: give one each")
-    record = [round(t * d) for t in times]
+    record = [round(t * d) for t in recorded_times(times)]
     if record != sorted(set(record)) or not record or record[0] < 0:
         raise TutelageError(f"times must grow from 0 on by at least a step, 1 / {d}")
     both = ((rate, "rate"), (second_rate, "second_rate"))
