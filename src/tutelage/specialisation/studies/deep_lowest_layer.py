@@ -141,8 +141,10 @@ class DepthBoundaries:
 
 
 def by_depth(results: Results) -> list[DepthBoundaries]:
-    names = ("pieces", "pieces_before", "distance", "distance_before", "applies", "applies_at_zero", "loss")
-    names += ("above", "above_before")
+    names = (
+        "pieces", "pieces_before", "distance", "distance_before", "applies", "applies_at_zero", "loss", "above",
+        "above_before",
+    )  # fmt: skip
     return [DepthBoundaries(len(r.experiment.teacher.hidden), *(r[name] for name in names)) for r in results]
 
 
