@@ -130,3 +130,10 @@ def test_lemmas_on_the_shape_of_relu(total, share):
     a, b, both, zero = f(np.array([share * total, (1 - share) * total, total, 0.0]))
     assert zero > a > both - 1e-14
     assert a * b > both * zero - 1e-13
+
+
+def test_a_formula_of_single_numbers_and_a_slope_of_nan_are_errors():
+    with pytest.raises(TutelageError, match="has to take an array of angles"):
+        from_formula(lambda t: math.cos(t))
+    with pytest.raises(TutelageError, match="slope must be a finite number, got nan"):
+        named("leaky", math.nan)

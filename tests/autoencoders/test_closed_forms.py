@@ -147,3 +147,22 @@ def test_what_is_no_law_is_refused():
         best_elbo(flat, flat, torch.ones(2))
     with pytest.raises(TutelageError, match="more points"):
         best_elbo(flat, flat - 12, torch.ones(2) / 2)
+
+
+def test_tables_and_codes_that_are_no_numbers_are_errors():
+    joint = torch.tensor([[[0.4, 0.1], [0.1, 0.4]]], dtype=torch.float64)
+    r = joint / joint.sum(1, keepdim=True)
+    assert infomax_of_table(joint.numpy(), r.numpy()).information.equal(infomax_of_table(joint, r).information)
+    with pytest.raises(TutelageError, match="no distribution"):
+        infomax_of_table(joint * math.nan, r)
+    mean, third = torch.zeros(1, 3, 1), torch.full((3,), 1 / 3)
+    with pytest.raises(TutelageError, match="the grid does not hold the codes"):
+        best_elbo(mean * math.nan, mean, third)
+    with pytest.raises(TutelageError, match="sum to 1"):
+        best_elbo(mean, mean, third * math.nan)
+    with pytest.raises(TutelageError, match=r"probabilities \[K\], got \[1, 3, 1\], \[1, 3, 1\] and \[2\]"):
+        best_elbo(mean, mean, torch.tensor([0.5, 0.5]))
+
+
+def test_no_information_has_no_sign():
+    assert math.copysign(1, normal_optimum(0).rho) == 1

@@ -146,3 +146,20 @@ def test_what_the_grid_cannot_hold_is_refused():
     two = Model(NormalDecoder([0], 1, 2), NormalEncoder([0], 2), NormalEncoder([0], 2))
     with pytest.raises(TutelageError, match="one number per sample"):
         evaluate(two)
+
+
+@pytest.mark.parametrize("points", [0, 1, -5, 2.5])
+def test_a_grid_has_two_points_or_more(points):
+    with pytest.raises(TutelageError, match="points must be a whole number of at least 2"):
+        grid(1, points)
+    with pytest.raises(TutelageError, match="data_points must be a whole number of at least 2"):
+        evaluate(linear_normal(0.5), data_points=points)
+
+
+@pytest.mark.parametrize("x", [[-1], [7], [0.5]])
+def test_symbols_that_the_model_does_not_have_are_errors(x):
+    from tutelage.autoencoders import categorical_models, code, posterior
+
+    for call in (posterior, code):
+        with pytest.raises(TutelageError, match="symbols must be whole numbers from 0 to 3"):
+            call(categorical_models([0], 4), torch.tensor(x))

@@ -230,3 +230,20 @@ def test_what_cannot_be_learnt_from_is_refused():
         MutualAutoencoder(Two(2, 1), Two(1, 2), 1.0).sample(3)
     with pytest.raises(TutelageError, match="diverged at step"):
         model.fit(_numbers(8), learning_rate=1e30, steps=20, batch=4)
+
+
+def test_modules_in_float64_and_arrays_are_errors_that_say_what_to_do():
+    class Encoder(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(4, 4)
+
+        def forward(self, x):
+            return self.layer(x).chunk(2, -1)
+
+    x = (torch.rand(8, 4) < 0.5).double()
+    model = MutualAutoencoder(Encoder().double(), nn.Linear(2, 4).double(), target=0.5, kind="bernoulli")
+    with pytest.raises(TutelageError, match=r"codes in float64, and codes are drawn in float32: call \.float\(\)"):
+        model.fit(x, steps=2)
+    with pytest.raises(TutelageError, match="got ndarray: pass torch"):
+        MutualAutoencoder(Encoder(), nn.Linear(2, 4), target=0.5, kind="bernoulli").fit(x.numpy(), steps=2)

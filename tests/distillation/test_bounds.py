@@ -62,11 +62,32 @@ def test_margins():
 
 
 def test_what_is_refused():
-    with pytest.raises(TutelageError, match="at least one input"):
+    with pytest.raises(TutelageError, match="count must be a whole number of at least 1"):
         risk_bound(Polynomial(9).p, 0, torch.tensor(0.1))
     with pytest.raises(TutelageError, match="beta lies"):
         risk_bound(Polynomial(9).p, 3, torch.tensor(1.6))
-    with pytest.raises(TutelageError, match="kappa >= 0"):
+    with pytest.raises(TutelageError, match="kappa must be finite"):
         polynomial_bound(-1.0, 3)
     with pytest.raises(TutelageError, match="closer to 0"):
         miss(torch.tensor(0.6), torch.tensor(1.0))
+
+
+def test_bounds_of_high_degrees_and_many_inputs_do_not_overflow():
+    assert polynomial_bound(60.0, 10**6) == pytest.approx((math.log(10**6) / 10**6) ** 60)
+    assert polynomial_bound(1e3, 10**6) == 0
+
+
+def test_numbers_that_no_bound_can_have_are_errors():
+    p = LargeMargin(5, limit=1.0).p
+    for call in (lambda: margin_bound(p, -1, 1.2), lambda: risk_bound(p, 2.5, 0.1), lambda: polynomial_bound(1.0, 0)):
+        with pytest.raises(TutelageError, match="count must be a whole number of at least 1"):
+            call()
+    with pytest.raises(TutelageError, match="kappa must be finite and not negative, got nan"):
+        polynomial_bound(math.nan, 20)
+    with pytest.raises(TutelageError, match="beta lies in"):
+        risk_bound(p, 20, math.nan)
+
+
+@pytest.mark.parametrize("task", [Polynomial(3), LargeMargin(3), Isotropic(3)])
+def test_p_of_a_plain_number(task):
+    assert float(task.p(0.3)) == float(task.p(torch.tensor(0.3, dtype=torch.float64)))

@@ -90,7 +90,41 @@ def test_what_is_refused(few):
         limit(few, torch.zeros(4, 20, dtype=torch.float64), 2)
     with pytest.raises(TutelageError, match="a seed for each"):
         balanced_start(few, range(3), 2)
-    with pytest.raises(TutelageError, match="positive scale"):
+    with pytest.raises(TutelageError, match="scale must be positive"):
         balanced_start(few, range(4), 2, scale=0.0)
     with pytest.raises(TutelageError, match="linear students"):
         end_to_end(Network((torch.ones(1, 2, 1),)))
+
+
+@pytest.mark.parametrize("scale", [1e-20, 1e-300])
+def test_a_start_of_tiny_length_keeps_it(few, scale):
+    """The losses at the start and at 0 then differ by less than rounding."""
+    assert balanced_start(few, range(few.members), 2, scale=scale).scale.tolist() == [scale] * few.members
+
+
+def test_what_does_not_fit_a_deep_student_is_an_error(few):
+    seeds = range(few.members)
+    with pytest.raises(TutelageError, match=r"layers must be a whole number of at least 1, got 2\.5"):
+        balanced_start(few, seeds, 2.5)
+    with pytest.raises(TutelageError, match="scale must be positive and finite, got inf"):
+        balanced_start(few, seeds, 2, scale=float("inf"))
+    with pytest.raises(TutelageError, match="seeds must be a list of whole numbers"):
+        balanced_start(few, 0, 2)
+    with pytest.raises(TutelageError, match="start must have the shape"):
+        limit(few, torch.ones(few.dimension), 2)
+    with pytest.raises(TutelageError, match="layers must be a whole number of at least 1, got 0"):
+        limit(few, torch.ones_like(few.teacher), 0)
+    start = torch.ones_like(few.teacher)
+    assert limit(few, start.float(), 2).equal(limit(few, start, 2))
+    assert float(guaranteed(0.1, 1.0, 1)) == pytest.approx(0.1 / 0.99**0.5)
+    with pytest.raises(TutelageError, match="not negative"):
+        guaranteed(-0.1, 1.0, 3)
+
+
+def test_steps_and_rates_of_descent(few):
+    start = balanced_start(few, range(few.members), 2).network
+    for records in (5, [2.5], []):
+        with pytest.raises(TutelageError, match=r"recorded steps must be|steps to record at must grow"):
+            descent(few, start, records)
+    with pytest.raises(TutelageError, match="give one, or one each"):
+        descent(few, start, [1], rate=torch.ones(few.members + 2))

@@ -48,3 +48,14 @@ def test_angles():
     assert float(unsigned_angle(e, -e + 1e-9 * f)) == pytest.approx(1e-9)
     with pytest.raises(TutelageError, match="length 0"):
         angle(e, 0 * e)
+
+
+def test_the_angle_of_lines_is_accurate_near_opposite_vectors():
+    first, second = torch.tensor([1.0, 0.0], dtype=torch.float64), torch.tensor([-1.0, 1e-12], dtype=torch.float64)
+    assert float(unsigned_angle(first, second)) == pytest.approx(1e-12, rel=1e-9, abs=0)
+    assert float(angle([1, 0], torch.tensor([0, 2]))) == pytest.approx(torch.pi / 2)
+
+
+def test_transfer_sets_from_arrays():
+    few = TransferSet(torch.eye(3).numpy(), [1, 2, 3])
+    assert learned(few).tolist() == [[1.0, 2.0, 3.0]]

@@ -52,3 +52,10 @@ def test_what_is_refused():
         Weakened(-1.0)
     with pytest.raises(TutelageError, match="at least one step"):
         HardTarget(0)
+
+
+def test_an_infinite_delta_is_an_error():
+    from tutelage.errors import TutelageError
+
+    with pytest.raises(TutelageError, match="delta is 0 or more and finite, not inf"):
+        Weakened(float("inf"))

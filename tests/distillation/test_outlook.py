@@ -93,3 +93,12 @@ def test_what_the_theory_does_not_speak_of_is_refused():
         blank[0].bias.zero_()
     with pytest.raises(TutelageError, match="tells no class"):
         outlook(blank, torch.ones(3, 2))
+
+
+def test_other_modules_and_inputs_are_errors():
+    from tutelage.errors import TutelageError
+
+    with pytest.raises(TutelageError, match=r"must be a torch\.nn\.Sequential, got Linear"):
+        outlook(nn.Linear(3, 2), torch.eye(3))
+    with pytest.raises(TutelageError, match="inputs must be a tensor"):
+        outlook(nn.Sequential(nn.Linear(3, 2)), torch.eye(3).numpy())

@@ -71,3 +71,9 @@ def test_disagreement_has_an_error_even_when_there_is_none():
     assert (float(share), float(error)) == (0.0, 1 / 50)
     with pytest.raises(TutelageError, match="two dimensions"):
         risk_at_angle(Isotropic(2).p, torch.tensor(0.1), 1)
+
+
+@pytest.mark.parametrize("alpha", [-0.3, 4.0, math.nan])
+def test_an_angle_beyond_a_half_turn_is_an_error(alpha):
+    with pytest.raises(TutelageError, match="angles between 0 and pi"):
+        risk_at_angle(Polynomial(4).p, alpha, 4)

@@ -104,6 +104,8 @@ def named(kind: str = "relu", slope: float = 0.01) -> AngularKernel:
         return AngularKernel(kind, lambda t: 4 * np.arcsin(np.cos(t) / 2), 8.0)
     if kind not in KINDS:
         raise unknown("angular kernel", kind, ("arc", "poisson", *KINDS))
+    if not math.isfinite(slope):
+        raise TutelageError(f"slope must be a finite number, got {slope}")
     a, b = odd_and_even(kind, slope)
 
     def shape(t: np.ndarray) -> np.ndarray:
@@ -186,7 +188,10 @@ def from_formula(
 
 
 def _evaluated(function: Callable[[np.ndarray], np.ndarray], angles: np.ndarray, name: str) -> np.ndarray:
-    values = np.asarray(function(angles), dtype=np.float64)
+    try:
+        values = np.asarray(function(angles), dtype=np.float64)
+    except TypeError as error:  # such as of math.cos
+        raise TutelageError(f"'{name}' has to take an array of angles, as np.cos does ({error})") from None
     if values.shape != angles.shape or not np.isfinite(values).all():
         some = "" if np.isfinite(values).all() else " with some not finite"
         raise TutelageError(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from tutelage.arrays import doubles
 from tutelage.autoencoders.exact import grid
 from tutelage.autoencoders.objective import standard_normal
 from tutelage.errors import TutelageError
@@ -53,11 +54,11 @@ def infomax_of_table(joint: Tensor, r: Tensor) -> Infomax:
     >>> round(float(found.information), 6), round(float(found.information - found.bound), 12)
     (0.192745, 0.0)
     """
-    joint, r = joint.double(), r.double()
-    if joint.shape != r.shape or joint.ndim != 3:
+    joint, r = doubles(joint, "joint"), doubles(r, "r")
+    if joint.shape != r.shape or joint.ndim != 3 or not joint.numel():
         raise TutelageError(f"tables of shapes {list(joint.shape)} and {list(r.shape)}: give [members, z, x] twice")
     off = max(float((joint.sum((1, 2)) - 1).abs().max()), float((r.sum(1) - 1).abs().max()))
-    if off > 1e-6 or joint.min() < 0 or r.min() < 0:
+    if not off <= 1e-6 or joint.min() < 0 or r.min() < 0:
         raise TutelageError(
             "a table is no distribution: p(z, x) sums to 1 in all, r(z|x) sums to 1 over z, and none is negative"
         )
@@ -91,14 +92,22 @@ def best_elbo(mean: Tensor, log_std: Tensor, probabilities: Tensor, points: int 
     Tensor
         [S].
     """
-    z, log_dz = grid(mean.shape[-1], points)
-    mean, log_std, weight = mean.double().unsqueeze(2), log_std.double().unsqueeze(2), probabilities.double()
-    if abs(float(weight.sum()) - 1) > 1e-6 or weight.min() < 0:
+    mean, log_std, weight = (
+        doubles(v, n) for v, n in ((mean, "mean"), (log_std, "log_std"), (probabilities, "probabilities"))
+    )
+    if mean.ndim != 3 or log_std.shape != mean.shape or weight.shape != mean.shape[1:2]:
+        raise TutelageError(
+            f"mean and log_std must be [S, K, k] and probabilities [K], got {list(mean.shape)}, {list(log_std.shape)} "
+            f"and {list(weight.shape)}"
+        )
+    if not abs(float(weight.detach().sum()) - 1) <= 1e-6 or weight.min() < 0:
         raise TutelageError("probabilities of symbols are at least 0 and sum to 1")
+    z, log_dz = grid(mean.shape[-1], points)
+    mean, log_std = mean.unsqueeze(2), log_std.unsqueeze(2)
     each = standard_normal((z - mean) * (-log_std).exp()) - log_std.sum(-1)  # [S, K, P]
     log_q = (each + weight.log().unsqueeze(1)).logsumexp(1)
     q = (log_q + log_dz).exp()
-    if float((q.sum(1) - 1).abs().max()) > 1e-3:
+    if not float((q.detach().sum(1) - 1).abs().max()) <= 1e-3:
         raise TutelageError("the grid does not hold the codes: they are too narrow or too far out; ask for more points")
     return torch.special.xlogy(weight, weight).sum() - (q * (log_q - standard_normal(z))).sum(1)
 
@@ -144,5 +153,5 @@ def normal_optimum(target: float) -> NormalOptimum:
     """
     if not 0 <= target < math.inf:
         raise TutelageError(f"a target of {target:g} nats cannot be met: information is finite and at least 0")
-    rho = math.sqrt(-math.expm1(-2 * target))
+    rho = math.sqrt(abs(math.expm1(-2 * target)))
     return NormalOptimum(rho, math.exp(-target), -0.5 * math.log(2 * math.pi * math.e))

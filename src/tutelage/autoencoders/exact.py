@@ -15,6 +15,7 @@ from tutelage.autoencoders.objective import log_weights, standard_normal, to_pri
 from tutelage.autoencoders.parts import CategoricalDecoder, Encoder, Model
 from tutelage.errors import TutelageError
 from tutelage.printing import printed
+from tutelage.whole import positive, whole
 
 REACH = 7.0
 """Of the grids, in deviations of the prior: 3e-12 of its mass lies beyond."""
@@ -77,9 +78,16 @@ def grid(latent: int, points: int | None = None) -> tuple[Tensor, Tensor]:
     """
     if latent not in _POINTS:
         raise TutelageError(f"quadrature serves latents of one or two dimensions, not {latent}: use the bounds instead")
-    line = torch.linspace(-REACH, REACH, points or _POINTS[latent], dtype=torch.float64)
+    line = torch.linspace(-REACH, REACH, _steps(points, _POINTS[latent], "points"), dtype=torch.float64)
     log_cell = latent * (line[1] - line[0]).log()
     return (line.unsqueeze(1) if latent == 1 else torch.cartesian_prod(line, line)), log_cell
+
+
+def _steps(points: int | None, usual: int, name: str) -> int:
+    found = usual if points is None else whole(points)
+    if found is None or found < 2:
+        raise TutelageError(f"{name} must be a whole number of at least 2, got {points!r}")
+    return found
 
 
 @torch.no_grad()
@@ -190,7 +198,10 @@ def code(
     """
     chosen = model.select(range(model.members))
     z, log_dz = grid(model.latent, points)
+    if isinstance(model.decoder, CategoricalDecoder):
+        x = _symbols(x, model.decoder.symbols)
     log_q = log_code(chosen.encoder, z, x)  # [S, X, P]
+    resample, sets = positive(resample, "resample"), positive(sets, "sets")
     if resample == 1:
         return z, log_q.exp()
     log_joint = (log_conditional(chosen, z, x) + standard_normal(z)[:, None]).mT
@@ -240,11 +251,18 @@ def log_conditional(model: Model, z: Tensor, x: Tensor) -> Tensor:
     """log p(x|z) for every pair, in float64 models: z [P, k], x [X] -> [S, P, X]."""
     latents = z.expand(model.members, -1, -1)
     if isinstance(model.decoder, CategoricalDecoder):
-        return model.decoder.log_probabilities(latents)[..., x]
+        return model.decoder.log_probabilities(latents)[..., _symbols(x, model.decoder.symbols)]
     mean, log_std = model.decoder.moments(latents)
     if mean.shape[-1] != 1:
         raise TutelageError("data of several dimensions are not integrated: exact numbers need one number per sample")
     return -0.5 * ((x - mean) * (-log_std).exp()).square() - log_std - 0.5 * math.log(2 * math.pi)
+
+
+def _symbols(x: Tensor, count: int) -> Tensor:
+    x = torch.as_tensor(x)
+    if x.is_floating_point() or not bool(((x >= 0) & (x < count)).all()):
+        raise TutelageError(f"symbols must be whole numbers from 0 to {count - 1}, as an integer tensor")
+    return x
 
 
 def log_code(encoder: Encoder, z: Tensor, x: Tensor) -> Tensor:
@@ -261,7 +279,7 @@ def _distribution(model: Model, points: int) -> tuple[Tensor, Tensor, Tensor]:
         symbols = model.decoder.symbols
         even = torch.full((symbols,), -math.log(symbols), dtype=torch.float64)
         return torch.arange(symbols), even, torch.zeros(symbols, dtype=torch.float64)
-    x = torch.linspace(-REACH, REACH, points, dtype=torch.float64)
+    x = torch.linspace(-REACH, REACH, points := _steps(points, points, "data_points"), dtype=torch.float64)
     return x, standard_normal(x.unsqueeze(1)), (x[1] - x[0]).log().expand(points)
 
 

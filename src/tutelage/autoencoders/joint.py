@@ -52,6 +52,11 @@ class Joint:
             except (RuntimeError, TypeError) as error:
                 said = str(error).splitlines()[0]
                 raise TutelageError(f"encoder and decoder do not fit data of shape {list(x.shape)} ({said})") from None
+            if mean.dtype != torch.float32:
+                raise TutelageError(
+                    f"the encoder gives codes in {str(mean.dtype).removeprefix('torch.')}, and codes are drawn in "
+                    "float32: call .float() on encoder, decoder and data"
+                )
             if mean.ndim != 2:
                 raise TutelageError(f"the encoder gives codes of shape {list(mean.shape)}: wanted one row per sample")
             self.likelihood.log_density(out, x[:2])

@@ -255,6 +255,10 @@ def _samples(data: Tensor | Iterable) -> Tensor:
         pieces = [piece[0] if isinstance(piece, tuple | list) else piece for piece in data]
         if not pieces:
             raise TutelageError("there are no samples to learn from: the loader is empty")
+        if not all(isinstance(piece, Tensor) for piece in pieces):
+            raise TutelageError(
+                f"data must be a tensor or batches of tensors, got {type(data).__name__}: pass torch.from_numpy(array)"
+            )
         data = torch.cat(pieces)
     if data.ndim == 0 or len(data) < 2:
         raise TutelageError("there are no samples to learn from: give two or more")

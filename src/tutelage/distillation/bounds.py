@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from tutelage.errors import TutelageError
+from tutelage.whole import positive
 
 Reverse = Callable[[Tensor], Tensor]
 """theta in [0, pi/2] -> P[angle >= theta], any shape."""
@@ -48,10 +49,10 @@ def risk_bound(p: Reverse, count: int, beta: Tensor, *, tighter: bool = False, d
     Tensor
         Of the shape of beta.
     """
-    if count < 1:
-        raise TutelageError(f"a bound needs at least one input, not {count}")
+    count = positive(count, "count")
     beta = torch.as_tensor(beta, dtype=torch.float64)
-    if bool(((beta < 0) | (beta > math.pi / 2 - delta + 1e-12)).any()) or not 0 <= delta <= math.pi / 2:
+    inside = (beta >= 0) & (beta <= math.pi / 2 - delta + 1e-12)
+    if not bool(inside.all()) or not 0 <= delta <= math.pi / 2:
         raise TutelageError(f"beta lies in [0, pi/2 - delta] with delta in [0, pi/2], and delta is {delta:.3g}")
     hard, unseen = p(beta), p((math.pi / 2 - delta - beta).clamp_min(0)) ** count
     return hard + (1 - hard) * unseen if tighter else hard + unseen
@@ -105,6 +106,7 @@ def margin_bound(p: Reverse, count: int, beta: float) -> float:
     -------
     float
     """
+    count = positive(count, "count")
     at = p(torch.tensor([beta, math.pi / 2 - beta], dtype=torch.float64))
     if float(at[0]) != 0 or float(at[1]) >= 1:
         raise TutelageError(
@@ -134,7 +136,7 @@ def polynomial_bound(kappa: float, count: int) -> float:
     0.2
     """
     _check_power(kappa, count)
-    return (1 + math.log(count) ** kappa) / count**kappa
+    return (math.log(count) / count) ** kappa + count**-kappa
 
 
 def polynomial_step(kappa: float, count: int) -> float:
@@ -146,8 +148,9 @@ def polynomial_step(kappa: float, count: int) -> float:
 
 
 def _check_power(kappa: float, count: int) -> None:
-    if kappa < 0 or count < 1:
-        raise TutelageError(f"wanted kappa >= 0 and at least one input, not {kappa} and {count}")
+    positive(count, "count")
+    if not 0 <= kappa < math.inf:
+        raise TutelageError(f"kappa must be finite and not negative, got {kappa}")
 
 
 def miss(eps: Tensor, length: Tensor, *, sharp: bool = False) -> Tensor:

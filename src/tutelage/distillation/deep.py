@@ -4,6 +4,7 @@ A student of L layers without biases is a linear :class:`Network` with weights W
 w = W_1 W_2 ... W_L, as one vector [S, d], is all that its outputs depend on.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,10 +13,12 @@ import torch
 from torch import Tensor
 
 from tutelage import draws
+from tutelage.arrays import doubles
 from tutelage.distillation.learned import learned
 from tutelage.distillation.transfer import TransferSet
 from tutelage.errors import TutelageError
 from tutelage.networks import Network
+from tutelage.whole import positive
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,10 +73,9 @@ def balanced_start(
     -------
     Start
     """
-    if layers < 1 or width < 1 or not scale > 0:
-        raise TutelageError(
-            f"a start has at least one layer and unit and a positive scale, not {layers}, {width}, {scale}"
-        )
+    layers, width, seeds = positive(layers, "layers"), positive(width, "width"), draws.as_seeds(seeds)
+    if not 0 < scale < math.inf:
+        raise TutelageError(f"scale must be positive and finite, got {scale}")
     if len(seeds) != transfer.members:
         raise TutelageError(f"wanted a seed for each of the {transfer.members} sets, not {len(seeds)}")
     widths = [transfer.dimension, *[width] * (layers - 1), 1]
@@ -99,7 +101,12 @@ def _signs_and_sizes(transfer: TransferSet, u: Tensor, scale: float) -> tuple[Te
             f"the start of set {int((pull == 0).nonzero()[0])} is orthogonal to its gradient: draw another"
         )
     sign, size, at_zero = pull.sign(), torch.full_like(pull, scale), transfer.loss(zero)
-    while bool((high := transfer.loss((sign * size).unsqueeze(1) * u) >= at_zero).any()):
+
+    def too_high(w: Tensor) -> Tensor:
+        """Not below the loss at 0: by its value, or by convexity where rounding hides the difference."""
+        return ~((transfer.loss(w) < at_zero) | ((transfer.gradient(w) * w).sum(1) < 0))
+
+    while bool((high := too_high((sign * size).unsqueeze(1) * u)).any()):
         size = torch.where(high, size / 2, size)
         if bool((size < 1e-12 * scale).any()):
             raise TutelageError(
@@ -136,6 +143,9 @@ def guaranteed(start: Tensor, goal: Tensor, layers: int) -> Tensor:
     Tensor
         Infinite where |w(0)| >= |w_hat|.
     """
+    start, goal, layers = doubles(start, "start"), doubles(goal, "goal"), positive(layers, "layers")
+    if bool((start < 0).any() or (goal < 0).any()):
+        raise TutelageError("start and goal must be lengths, which are not negative")
     ratio = (start / goal) ** (2 / layers)
     return torch.where(ratio < 1, goal * (ratio / (1 - ratio).clamp_min(1e-300)).sqrt(), torch.inf)
 
@@ -184,6 +194,9 @@ def limit(transfer: TransferSet, start: Tensor, layers: int) -> Tensor:
     Tensor
         [S, d].
     """
+    start, layers = doubles(start, "start").detach().cpu(), positive(layers, "layers")
+    if start.shape != transfer.teacher.shape:
+        raise TutelageError(f"start must have the shape {list(transfer.teacher.shape)}, got {list(start.shape)}")
     goal, rest = learned(transfer), transfer.across(start)
     if layers == 1:
         return goal + rest

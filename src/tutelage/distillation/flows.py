@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from tutelage.arrays import doubles
 from tutelage.distillation.cross_entropy import slope
 from tutelage.distillation.deep import end_to_end, limit
 from tutelage.distillation.transfer import TransferSet
@@ -21,6 +22,7 @@ from tutelage.errors import TutelageError
 from tutelage.networks import Network
 from tutelage.population.integrate import integrate
 from tutelage.printing import printed
+from tutelage.whole import recorded_steps
 
 
 @printed
@@ -118,13 +120,17 @@ def descent(
         Times are steps times the mean rate.
     """
     _check(transfer, start)
-    if list(records) != sorted(set(records)) or (records and records[0] < 0):
-        raise TutelageError("steps to record at must grow from 0 on")
-    pace = transfer.safe_step / 4 if rate is None else torch.as_tensor(rate, dtype=torch.float64).expand(start.members)
+    steps = recorded_steps(records)
+    if not steps or list(steps) != sorted(set(steps)) or steps[0] < 0:
+        raise TutelageError("steps to record at must grow from 0 on: give at least one")
+    pace = transfer.safe_step / 4 if rate is None else doubles(rate, "rate")
+    if pace.ndim > 1 or pace.numel() not in (1, start.members):
+        raise TutelageError(f"rate has {pace.numel()} values for {start.members} members: give one, or one each")
+    pace = pace.expand(start.members)
     if not bool((pace > 0).all()):
         raise TutelageError("a learning rate is positive")
     layers, out, done = [w.clone() for w in start.weights], [], 0
-    for target in records:
+    for target in steps:
         for _ in range(target - done):
             slopes = _layer_slopes(transfer.x, transfer.logits, layers)
             layers = [w - pace[:, None, None] * s for w, s in zip(layers, slopes, strict=True)]
@@ -135,7 +141,7 @@ def descent(
             )
         out.append(layers)
     weights = tuple(torch.stack(each) for each in zip(*out, strict=True))
-    times = tuple(r * float(pace.mean()) for r in records)
+    times = tuple(r * float(pace.mean()) for r in steps)
     return StudentFlow(transfer, times, _products(weights), start.depth, weights)
 
 

@@ -5,6 +5,7 @@ weights.
 import torch
 from torch import Tensor
 
+from tutelage.arrays import doubles
 from tutelage.distillation.cross_entropy import log_curvature, slope
 from tutelage.distillation.transfer import TransferSet
 from tutelage.errors import TutelageError
@@ -115,11 +116,19 @@ def angle(first: Tensor, second: Tensor) -> Tensor:
     >>> angle(torch.tensor([1.0, 0.0]), torch.tensor([0.0, 2.0])).item()
     1.5707963705062866
     """
+    return 2 * torch.atan2(*_apart_and_along(first, second))
+
+
+def _apart_and_along(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
+    """|u - v| and |u + v| of the unit vectors u and v: the tangent of half their angle is the ratio."""
+    first, second = (
+        v if isinstance(v, Tensor) and v.is_floating_point() else doubles(v, "vectors") for v in (first, second)
+    )
     a, b = first.norm(dim=-1, keepdim=True), second.norm(dim=-1, keepdim=True)
     if bool((a == 0).any() or (b == 0).any()):
         raise TutelageError("the angle with a vector of length 0 is not defined: this student gives no class at all")
     u, v = first / a, second / b
-    return 2 * torch.atan2((u - v).norm(dim=-1), (u + v).norm(dim=-1))
+    return (u - v).norm(dim=-1), (u + v).norm(dim=-1)
 
 
 def unsigned_angle(first: Tensor, second: Tensor) -> Tensor:
@@ -135,5 +144,5 @@ def unsigned_angle(first: Tensor, second: Tensor) -> Tensor:
     Tensor
         In [0, pi/2].
     """
-    found = angle(first, second)
-    return torch.minimum(found, torch.pi - found)
+    apart, along = _apart_and_along(first, second)
+    return 2 * torch.atan2(torch.minimum(apart, along), torch.maximum(apart, along))

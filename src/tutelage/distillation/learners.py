@@ -51,8 +51,8 @@ class Weakened:
     delta: float
 
     def __post_init__(self) -> None:
-        if not self.delta >= 0:
-            raise TutelageError(f"delta is 0 or more, not {self.delta}")
+        if not 0 <= self.delta < torch.inf:
+            raise TutelageError(f"delta is 0 or more and finite, not {self.delta}")
 
     def __call__(self, transfer: TransferSet, seeds: Sequence[int], stream: str = "bias") -> Tensor:
         goal = learned(transfer)

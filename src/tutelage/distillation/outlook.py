@@ -114,6 +114,8 @@ def _bound(seen: Tensor, w: Tensor, tighter: bool) -> float:
 
 
 def _split(teacher: nn.Sequential) -> tuple[nn.Sequential, nn.Linear]:
+    if not isinstance(teacher, nn.Sequential):
+        raise TutelageError(f"teacher must be a torch.nn.Sequential, got {type(teacher).__name__}: wrap it in one")
     layers = list(teacher)
     if not layers or not isinstance(layers[-1], nn.Linear):
         raise TutelageError("the theory speaks of a last layer that is linear: give a Sequential that ends in one")
@@ -122,6 +124,8 @@ def _split(teacher: nn.Sequential) -> tuple[nn.Sequential, nn.Linear]:
 
 def _features(features: nn.Sequential, last: nn.Linear, x: Tensor) -> Tensor:
     """What the last layer sees of inputs [N, ...]: float64 [N, d], with a constant 1 last where it has a bias."""
+    if not isinstance(x, Tensor):
+        raise TutelageError(f"inputs must be a tensor [N, ...], got {type(x).__name__}")
     was = features.training
     features.eval()
     with torch.no_grad():

@@ -44,6 +44,8 @@ def risk_at_angle(p: Reverse, alpha: Tensor, dimension: int, widest: float = mat
     if dimension < 2:
         raise TutelageError(f"angles need at least two dimensions, not {dimension}")
     alpha = torch.as_tensor(alpha, dtype=torch.float64)
+    if not bool(((alpha >= 0) & (alpha <= math.pi + 1e-12)).all()):
+        raise TutelageError("alpha must hold angles between 0 and pi")
     turned = alpha > math.pi / 2
     acute = torch.where(turned, math.pi - alpha, alpha)
     found = _acute(p, acute.flatten(), dimension, widest).reshape(alpha.shape)

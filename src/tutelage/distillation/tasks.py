@@ -14,11 +14,13 @@ from scipy.special import betainc
 from torch import Tensor
 
 from tutelage import draws
+from tutelage.arrays import doubles
 from tutelage.distillation.learned import angle
 from tutelage.distillation.risk import disagreement, risk_at_angle
 from tutelage.distillation.transfer import TransferSet
 from tutelage.errors import TutelageError
 from tutelage.printing import printed
+from tutelage.whole import whole
 
 
 class DistillationTask(Protocol):
@@ -48,7 +50,7 @@ class _Symmetric:
     exact = True
 
     def __post_init__(self) -> None:
-        if self.dimension < 2 or not self.norm > 0:
+        if (whole(self.dimension) or 0) < 2 or not self.norm > 0:
             raise TutelageError(
                 f"a task has at least two dimensions and a teacher, not {self.dimension} and {self.norm}"
             )
@@ -116,7 +118,7 @@ class Polynomial(_Symmetric):
             )
 
     def p(self, theta: Tensor) -> Tensor:
-        return (1 - 2 * theta / math.pi).clamp(0, 1) ** self.kappa
+        return (1 - 2 * doubles(theta, "theta") / math.pi).clamp(0, 1) ** self.kappa
 
     def angles(self, u: Tensor) -> Tensor:
         return math.pi / 2 * (1 - u ** (1 / self.kappa))
@@ -154,8 +156,9 @@ class LargeMargin(_Symmetric):
         return (1 - 2 * self.limit / math.pi) ** self.kappa
 
     def p(self, theta: Tensor) -> Tensor:
-        whole = (1 - 2 * theta / math.pi).clamp(0, 1) ** self.kappa
-        return torch.where(theta >= self.limit, 0.0, ((whole - self._cut) / (1 - self._cut)).clamp(0, 1))
+        theta = doubles(theta, "theta")
+        uncut = (1 - 2 * theta / math.pi).clamp(0, 1) ** self.kappa
+        return torch.where(theta >= self.limit, 0.0, ((uncut - self._cut) / (1 - self._cut)).clamp(0, 1))
 
     def angles(self, u: Tensor) -> Tensor:
         return math.pi / 2 * (1 - (self._cut + (1 - self._cut) * u) ** (1 / self.kappa))
@@ -177,7 +180,7 @@ class Isotropic(_Symmetric):
     """
 
     def p(self, theta: Tensor) -> Tensor:
-        cos = theta.cos().clamp(0, 1).square().numpy()
+        cos = doubles(theta, "theta").cos().clamp(0, 1).square().numpy()
         return torch.as_tensor(betainc(0.5, (self.dimension - 1) / 2, cos), dtype=torch.float64)
 
     def points(self, seeds: Sequence[int], count: int, stream: str = "transfer") -> Tensor:
@@ -209,7 +212,7 @@ class Empirical:
     exact = False
 
     def __post_init__(self) -> None:
-        pool, w, out = (v.detach().to("cpu", torch.float64) for v in (self.pool, self.teacher, self.held_out))
+        pool, w, out = (doubles(getattr(self, n), n).detach().cpu() for n in ("pool", "teacher", "held_out"))
         if pool.ndim != 2 or out.ndim != 2 or w.shape != pool.shape[1:] or w.shape != out.shape[1:]:
             shapes = [list(v.shape) for v in (pool, w, out)]
             raise TutelageError(f"wanted pool [N, d], teacher [d] and held-out points [M, d], not {shapes}")

@@ -8,6 +8,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from tutelage.arrays import doubles
 from tutelage.distillation.cross_entropy import excess, log_excess, logits_of, slope
 from tutelage.errors import TutelageError
 from tutelage.printing import printed
@@ -39,7 +40,7 @@ class TransferSet:
     teacher: Tensor
 
     def __post_init__(self) -> None:
-        x, w = (v.detach().to("cpu", torch.float64) for v in (self.x, self.teacher))
+        x, w = (doubles(v, name).detach().cpu() for v, name in ((self.x, "inputs x"), (self.teacher, "teacher")))
         x = x.unsqueeze(0) if x.ndim == 2 else x
         w = w.unsqueeze(0).expand(len(x), -1) if w.ndim == 1 else w
         if x.ndim != 3 or w.shape != (x.shape[0], x.shape[2]):
