@@ -119,7 +119,10 @@ class Settings(BaseModel, metaclass=Documented):
     @classmethod
     def _title(cls) -> str:
         field = cls.model_fields.get("kind")
-        return str(field.default) if field is not None and field.default else cls.__name__.lower()
+        if field is not None and field.default:
+            return str(field.default)
+        stem = cls.__name__.removesuffix("Settings")
+        return stem.lower() if stem == cls.__name__ else f"{stem.lower()} settings"
 
 
 class Recipe(Settings):

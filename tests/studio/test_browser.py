@@ -235,3 +235,25 @@ def test_every_preset_opens_by_its_name(tab):
         tab.page.select_option("#preset", preset)
         tab.until(f"location.hash.includes('preset={preset}') && studio.state")
         assert tab.page.locator("#look").inner_text().endswith(".")
+
+
+def test_a_number_of_units_replaces_places_that_were_given(tab):
+    saddle = {"teachers": 2, "students": 2, "teacher_at": [[1, 0], [0, 1]], "student_at": [[0.3, 0.3], [0.3, 0.3]]}
+    tab.open("flow", saddle)
+    assert tab.page.locator("[name=teachers]").input_value() == "2"
+    field = tab.page.locator("[name=teachers]")
+    field.fill("5")
+    field.press("Enter")
+    tab.until("studio.frame.arrays.teacher.shape[0] === 5")
+    tab.until("!location.hash.includes('teacher_at') && location.hash.includes('student_at')")
+
+
+def test_a_wrong_number_leaves_the_scene_as_it_was(tab):
+    tab.open("folds", SMALL["folds"])
+    field = tab.page.locator("[name=units]")
+    field.fill("")
+    field.press("Enter")
+    tab.message("'units' in the fold settings")
+    tab.page.click("#forward")
+    tab.at(1)
+    assert field.input_value() == "4"

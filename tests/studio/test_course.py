@@ -130,3 +130,28 @@ def test_leaps_have_the_same_bytes_as_steps(optimiser, noise):
         taken.append(leaps.forward(13 - leaps.tick))
     assert taken == [3, 3, 1, 2, 3, 1]  # up to marks, every third tick, and to the change
     assert leaps.frame() == steps.frame()
+
+
+@pytest.mark.parametrize("scene", ["flow", "margins"])
+def test_places_that_are_given_are_counted(scene):
+    from tutelage.studio.scenes.scene import find
+
+    counts = {"teacher_at": "teachers", "student_at": "students", "points": "count"}
+    for preset in find(scene).presets:
+        course = Course(scene, preset.settings)
+        for places, count in counts.items():
+            if places in preset.settings:
+                assert getattr(course.given, count) == len(preset.settings[places])
+        assert list(course.plain()["settings"]) == list(preset.settings)  # by which the page knows its preset
+    assert Course("flow", {"teacher_at": [[1.0, 0.0]], "teachers": 4}).given.teachers == 1
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_two_points_have_both_labels_whatever_the_seed(seed):
+    course = Course("margins", {"count": 2, "data_seed": seed})
+    assert sorted(course.state.data.y[0].tolist()) == [-1, 1]
+
+
+def test_a_setting_that_is_no_good_is_named_in_words():
+    with pytest.raises(TutelageError, match="'limit' in the distillation settings: input should be greater than 0"):
+        Course("distillation", {"limit": 0})

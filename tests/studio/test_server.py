@@ -177,3 +177,13 @@ def test_ports_come_to_an_end():
         held.listen()
         with pytest.raises(TutelageError, match="no port from 65535"):
             free_socket("127.0.0.1", 65535)
+
+
+def test_settings_that_are_no_good_leave_the_scene_open(studio):
+    with studio.page() as page:
+        page.send(do="open", scene="specialisation", settings=SMALL, number=1)
+        assert page.frame()[1]["tick"] == 0
+        page.send(do="open", scene="specialisation", settings={"units": ""}, number=2)
+        assert "units" in page.words("error")
+        page.send(do="seek", by=1)
+        assert page.frame()[1]["tick"] == 1

@@ -49,11 +49,12 @@ def _scene(scene: StudioScene[Any, Any]) -> dict[str, Any]:
 
 
 def fields(model: type[Settings]) -> list[dict[str, Any]]:
-    """Every setting with its label, bounds, choices, default and help."""
+    """Every setting with its label, bounds, choices, default and help, and the given places that it replaces."""
     schema = model.model_json_schema()
+    extras: dict[str, Any] = {n: f.json_schema_extra or {} for n, f in model.model_fields.items()}
     out = []
     for name, field in model.model_fields.items():
-        extra: Any = field.json_schema_extra or {}
+        extra = extras[name]
         about = schema["properties"][name]
         choices = about.get("enum")
         if extra.get("hidden"):
@@ -72,6 +73,7 @@ def fields(model: type[Settings]) -> list[dict[str, Any]]:
                 "max": about.get("maximum"),
                 "step": extra.get("step", 1 if number == "integer" else None),
                 "default": field.default,
+                "drops": [n for n, e in extras.items() if name in e.get("instead_of", ())],
             }
         )
     return out

@@ -125,7 +125,7 @@ class Session:
         action(command)
 
     def _do_open(self, command: dict[str, Any]) -> None:
-        self.playing, self.course = False, None
+        self.playing = False  # what was open stays open where the new settings are no good, as the page shows it
         self.number = int(command.get("number", self.number + 1)) % (1 << 32)
         settings, events, look = (command.get(n) for n in ("settings", "events", "look"))
         if not isinstance(events or [], list):

@@ -6,14 +6,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from pydantic import Field, NonNegativeInt, PositiveFloat, field_validator
+from pydantic import Field, NonNegativeInt, PositiveFloat, field_validator, model_validator
 from torch import Tensor
 
 from tutelage import draws
 from tutelage.errors import TutelageError, unknown
 from tutelage.population import Units, end_point, first_layer_gradient, flow, loss
 from tutelage.settings import Settings
-from tutelage.studio.scenes.scene import Look, Preset, StudioScene, scene
+from tutelage.studio.scenes.scene import Look, Preset, StudioScene, counted, scene
 
 TICKS = 200
 GROWTH = 0.03
@@ -33,7 +33,7 @@ Place = tuple[float, float]
 class FlowSettings(Settings):
     """Settings of the scene Exact flow."""
 
-    teachers: int = Field(5, ge=1, le=12, json_schema_extra={"group": "Units", "label": "teacher units"})
+    teachers: int = Field(5, ge=1, le=24, json_schema_extra={"group": "Units", "label": "teacher units"})
     """Units of the teacher; their directions are random and their lengths 1/2 to 3/2."""
     students: int = Field(10, ge=1, le=24, json_schema_extra={"group": "Units", "label": "student units"})
     """Units of the student."""
@@ -45,10 +45,19 @@ class FlowSettings(Settings):
         0.05, le=1, json_schema_extra={"group": "Time", "step": 0.01, "label": "first step"}
     )
     """Length of the first tick; later ones grow by 3 % each."""
-    teacher_at: tuple[Place, ...] | None = Field(None, json_schema_extra={"hidden": True})
+    teacher_at: tuple[Place, ...] | None = Field(
+        None, json_schema_extra={"hidden": True, "instead_of": ["teachers", "seed"]}
+    )
     """Places of the teacher units, instead of random ones."""
-    student_at: tuple[Place, ...] | None = Field(None, json_schema_extra={"hidden": True})
+    student_at: tuple[Place, ...] | None = Field(
+        None, json_schema_extra={"hidden": True, "instead_of": ["students", "seed", "scale"]}
+    )
     """Places of the student units at the start, instead of random ones."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _counted(cls, values: Any) -> Any:
+        return counted(values, 1, 24, teacher_at="teachers", student_at="students")
 
     @field_validator("teacher_at", "student_at")
     @classmethod
@@ -113,7 +122,12 @@ class ExactFlow(StudioScene[FlowSettings, FlowState]):
             "Two student units at the same place stay together and stop at a saddle. Drag one a little to the side: "
             "they part, and each takes a teacher.",
             "Tian 2019, section 5",
-            {"teacher_at": [[1.0, 0.0], [0.0, 1.0]], "student_at": [[0.3, 0.3], [0.3, 0.3]]},
+            {
+                "teachers": 2,
+                "students": 2,
+                "teacher_at": [[1.0, 0.0], [0.0, 1.0]],
+                "student_at": [[0.3, 0.3], [0.3, 0.3]],
+            },
         ),
         Preset(
             "too-few",
@@ -121,7 +135,12 @@ class ExactFlow(StudioScene[FlowSettings, FlowState]):
             "Two units cannot be three: the student stops at a minimum with a loss above 0, where one unit lies "
             "between two teachers.",
             "",
-            {"teacher_at": [[1.2, 0.2], [-0.4, 1.0], [-0.7, -0.9]], "student_at": [[0.3, 0.4], [-0.5, 0.1]]},
+            {
+                "teachers": 3,
+                "students": 2,
+                "teacher_at": [[1.2, 0.2], [-0.4, 1.0], [-0.7, -0.9]],
+                "student_at": [[0.3, 0.4], [-0.5, 0.1]],
+            },
         ),
         Preset(
             "race",
@@ -129,7 +148,7 @@ class ExactFlow(StudioScene[FlowSettings, FlowState]):
             "The long teacher arrow pulls harder: four of six student units turn to it, and the short one is found "
             "late.",
             "Tian 2019, section 5",
-            {"teacher_at": [[1.7, 0.3], [-0.2, 0.6]], "students": 6, "seed": 5, "scale": 0.15},
+            {"teachers": 2, "students": 6, "seed": 5, "scale": 0.15, "teacher_at": [[1.7, 0.3], [-0.2, 0.6]]},
         ),
     )
 

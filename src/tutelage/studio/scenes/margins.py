@@ -22,7 +22,7 @@ from tutelage.margins import (
 )
 from tutelage.margins.losses import log_loss
 from tutelage.settings import Settings
-from tutelage.studio.scenes.scene import Look, Preset, StudioScene, scene
+from tutelage.studio.scenes.scene import Look, Preset, StudioScene, counted, scene
 
 TICKS = 150
 LAST = 60.0
@@ -51,8 +51,15 @@ class MarginSettings(Settings):
     """Length of the units at the start."""
     loss: Literal["logistic", "exponential"] = Field("logistic", json_schema_extra={"group": "Network"})
     """Loss that is trained."""
-    points: tuple[tuple[float, float, Literal[-1, 1]], ...] | None = Field(None, json_schema_extra={"hidden": True})
+    points: tuple[tuple[float, float, Literal[-1, 1]], ...] | None = Field(
+        None, json_schema_extra={"hidden": True, "instead_of": ["count", "data_seed"]}
+    )
     """Points with their labels, instead of random ones."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _counted(cls, values: Any) -> Any:
+        return counted(values, 2, 60, points="count")
 
     @model_validator(mode="after")
     def _bounded(self) -> "MarginSettings":
@@ -68,11 +75,16 @@ class MarginSettings(Settings):
         if self.points is not None:
             numbers = torch.tensor(self.points, dtype=torch.float64)
             return LabelledPoints(numbers[:, :2], numbers[:, 2])
-        for seed in range(self.data_seed, self.data_seed + 1000):
-            drawn = orthants([seed], self.count, 2)
-            if (drawn.y[0] > 0).any() and (drawn.y[0] < 0).any():
-                break
+        drawn = next(filter(None, (_drawn(seed, self.count) for seed in range(self.data_seed, self.data_seed + 1000))))
         return LabelledPoints((drawn.x * 1e4).round() / 1e4, drawn.y)
+
+
+def _drawn(seed: int, count: int) -> LabelledPoints | None:
+    """Points of this seed, None where all of them have one label."""
+    try:
+        return orthants([seed], count, 2)
+    except TutelageError:
+        return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +121,7 @@ class Margins(StudioScene[MarginSettings, MarginState]):
             "Only support points matter",
             "Drag a point without a ring: nothing changes in the end. Drag a ringed one: the direction follows it.",
             "Phuong 2021, section 3.2",
-            {"points": _SUPPORT},
+            {"count": len(_SUPPORT), "points": _SUPPORT},
         ),
         Preset(
             "not-separable",
@@ -117,7 +129,7 @@ class Margins(StudioScene[MarginSettings, MarginState]):
             "One point of class -1 lies at an acute angle to the other class: the data are not orthogonally separable, "
             "and units may end elsewhere.",
             "Phuong 2021, eq. 3.1",
-            {"points": _TOO_FAR},
+            {"count": len(_TOO_FAR), "points": _TOO_FAR},
         ),
     )  # fmt: skip
 

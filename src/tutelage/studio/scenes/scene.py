@@ -113,6 +113,13 @@ SCENES: dict[str, StudioScene[Any, Any]] = {}
 """Scenes by name."""
 
 
+def counted(values: Any, least: int, most: int, **counts: str) -> Any:
+    """Settings in which the number of places that are given is the setting that counts them: places=count."""
+    given = values if isinstance(values, dict) else {}
+    numbers = {count: len(given[p]) for p, count in counts.items() if isinstance(given.get(p), list | tuple)}
+    return given | {c: n for c, n in numbers.items() if least <= n <= most} if numbers else values
+
+
 def scene(cls: type[StudioScene[Any, Any]]) -> type[StudioScene[Any, Any]]:
     """Class decorator that registers a scene under its name.
 

@@ -110,6 +110,7 @@ function chosen(field, value) {
   if (field.live && shell.state.tick > 0) { source.send({ do: "change", change: { [field.name]: value } }); return; }
   const settings = { ...shell.state.settings, [field.name]: value };
   if (value === field.default) delete settings[field.name];
+  for (const name of field.drops) delete settings[name]; // places that were given: units and points are drawn anew
   shell.preset = null;
   showPreset();
   openScene({ settings, events: [], tick: 0 });
