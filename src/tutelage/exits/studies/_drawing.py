@@ -24,7 +24,12 @@ def curves(axes: Axes, found: MethodAccuracies, labelled: int, methods: Sequence
         exits = np.arange(1, values.shape[1] + 1)
         colour = COLOURS[method.name] if method.name in COLOURS else next(others)
         axes.errorbar(exits + shift, mean, reach, color=colour, label=method.name, marker="o", ms=3, capsize=2)
-        axes.set_xticks(exits)
+        axes.set_xticks(_ticks(len(exits)))
+
+
+def _ticks(exits: int) -> range:
+    """Numbers of exits at the axis: every other one where there are many."""
+    return range(1, exits + 1, 2 if exits > 6 else 1)
 
 
 def title(found: MethodAccuracies, labelled: int) -> str:
@@ -39,15 +44,21 @@ def beside_the_paper(
     """What was measured, one panel per number of labels; then columns of the paper's table, another data set."""
     counts = sorted({labelled for labelled, _ in found.runs})
     total = len(counts) + len(columns)
-    figure = Figure(figsize=(2.5 * total + 0.6, 3.0), layout="constrained")
-    panels = figure.subplots(1, total, squeeze=False)[0]
+    rows = 1 if total <= 4 else 2
+    across = -(-total // rows)
+    figure = Figure(figsize=(2.5 * across + 0.6, 2.7 * rows + 0.4), layout="constrained")
+    grid = figure.subplots(rows, across, squeeze=False)
+    panels = grid.ravel()
+    for axes in panels[total:]:
+        axes.set_axis_off()
     for axes, labelled in zip(panels, counts, strict=False):
         curves(axes, found, labelled, methods, kind)
         axes.set(title=title(found, labelled), xlabel=xlabel)
-    for axes, (labelled, by_method) in zip(panels[len(counts) :], columns.items(), strict=True):
+    for axes, (labelled, by_method) in zip(panels[len(counts) : total], columns.items(), strict=True):
         papers_own(axes, by_method, f"Phuong 2021 {source}, top-5\nCIFAR-100({labelled})", xlabel)
-    panels[0].set_ylabel("test accuracy, %")
-    panels[0].legend(fontsize=6, loc="lower right")
+    for axes in grid[:, 0]:
+        axes.set_ylabel("test accuracy, %")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize=7)
     return figure
 
 
@@ -70,7 +81,7 @@ def papers_own(axes: Axes, by_method: Mapping[str, Sequence[float]], heading: st
     for name, values in by_method.items():
         axes.plot(range(1, len(values) + 1), values, color=COLOURS[name], marker="o", ms=2, linestyle="--")
     exits = max(map(len, by_method.values()))
-    axes.set(title=heading, xlabel=xlabel, xticks=range(1, exits + 1, 2 if exits > 6 else 1))
+    axes.set(title=heading, xlabel=xlabel, xticks=_ticks(exits))
     axes.set_facecolor("#f6f6f6")
 
 
