@@ -1,19 +1,12 @@
 """Stored experiments: whoever imports them gets the stored claims without computing anything."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from tutelage.exits.studies._protocol import (
-    DISTILLED,
-    EXIT_WISE,
-    SETTINGS,
-    THREE,
-    WITH_UNLABELLED,
-    accuracies,
-    networks,
-)
+from tutelage.exits.studies._protocol import DISTILLED, EXIT_WISE, THREE, accuracies
 from tutelage.exits.studies.teachers import ALL_LATER
 from tutelage.exits.studies.teachers import METHODS as TEACHERS
 from tutelage.exits.studies.temperature import METHODS as TEMPERATURES
@@ -25,7 +18,14 @@ from tutelage.studies.reproduce import reproduce
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
 PAGE = (RESULTS.parent / "subjects" / "exits.md").read_text()
-STUDIES = ("exits-size-matched", "exits-teachers", "exits-temperature", "exits-few-labels")
+STUDIES = (
+    "exits-size-matched",
+    "exits-teachers",
+    "exits-temperature",
+    "exits-few-labels",
+    "exits-budget",
+    "exits-anytime",
+)
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +86,7 @@ def test_the_table_of_a_fifth_of_them_is_that_of_the_networks(store):
         assert f"| {exits} | {' | '.join(cells)} | {' | '.join(gains)} |" in PAGE
 
 
-def test_temperatures_and_unlabelled_images_on_the_page_are_those_of_the_networks(store):
+def test_temperatures_on_the_page_are_those_of_the_networks(store):
     found = _found(store, find("exits-temperature").plan("paper").experiments, TEMPERATURES)
     first = [f"{found.values(250, method, 'budget')[:, 0].mean():.1f}" for method in (*STAYING, DISTILLED)]
     said = "Exit 1 reaches {} % at a fixed temperature of 1, {} at 2, {} at 3, {} at 4, and {} with annealing"
@@ -94,8 +94,22 @@ def test_temperatures_and_unlabelled_images_on_the_page_are_those_of_the_network
     last = _traces(found)[:, :, -30:].mean((0, 2))
     assert f"rises to {last[0]:.1f} and" in PAGE
     assert f"the raw confidence reaches {last[2]:.2f}." in PAGE
-    found = _found(store, networks(SETTINGS["paper"], [250], THREE, 5))
-    more = found.gain(250, WITH_UNLABELLED, DISTILLED, "budget")
-    one, all_of_them = (f"{v.mean():.1f} (s.e. {_stderr(v):.1f})" for v in (more[:, 0], more[:, -1]))
-    one = one.replace(" (", " points (")
-    assert f"**Unlabelled images**: {one} at exit 1 and {all_of_them} with all 11 available." in PAGE
+
+
+def test_the_tables_of_fewer_images_are_those_of_the_networks(store):
+    found = _found(store, find("exits-budget").plan("paper").experiments)
+    rows = [("1", "budget", 1), ("2", "budget", 2), ("4", "budget", 4), ("11", "budget", 11)]
+    rows += [("1 and 2", "ensemble", 2), ("all 11", "ensemble", 11)]
+    for labelled in found.labelled:
+        methods = [method for method in THREE if (labelled, method.name) in found.runs]
+        assert len(methods) == (2 if labelled == 500 else 3)
+        for name, kind, exits in rows:
+            values = [found.values(labelled, method, kind)[:, exits - 1] for method in methods]
+            gains = [_gain(second - first) for first, second in pairwise(values)]
+            cells = [str(labelled - found.held), name, *_three(map(_cell, values)), *_three(gains)[:2]]
+            assert f"| {' | '.join(cells)} |".replace("|  |", "| |").replace("|  |", "| |") in PAGE
+
+
+def _three(cells):
+    """Empty where a method was not tried."""
+    return [*cells, "", "", ""][:3]
