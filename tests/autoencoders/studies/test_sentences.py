@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
+from tutelage.autoencoders.studies.sentence_codes import SentenceAutoencoders, SentenceCodes
 from tutelage.autoencoders.studies.sentences import (
     SETTINGS,
     TARGETS,
-    SentenceAutoencoders,
-    SentenceCodes,
     any_information,
     fidelity,
     more_exact,

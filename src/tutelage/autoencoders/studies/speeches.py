@@ -7,16 +7,14 @@ The paper used film reviews, which are not at hand.
 from pathlib import Path
 from typing import Any
 
+from tutelage.autoencoders.studies.sentence_codes import SentenceAutoencoders, sentence_codes, table
 from tutelage.autoencoders.studies.sentences import (
-    SentenceAutoencoders,
     any_information,
     collapse,
     draw,
     more_exact,
     more_information,
     more_words,
-    sentence_codes,
-    table,
     unrelated,
 )
 from tutelage.studies.study import Plan, Scale, study
