@@ -202,12 +202,16 @@ def _oracle(oracle, inputs: int | None, outs: int | None, gradients: bool, noise
         module = copy.deepcopy(oracle).to("cpu", torch.float64).eval()
         return _oracle(lambda x: module(x).detach(), inputs, outs, gradients, noise)
     if isinstance(oracle, Network):
-        in_double(oracle)
-        if oracle.members != 1 or oracle.activation != "relu":
+        if oracle.depth > 1 and oracle.activation != "relu":
             raise TutelageError(
-                f"a network to identify must be one ReLU network, got {oracle.members} members with activation "
-                f"{oracle.activation}: choose one, such as network[0]"
+                f"only networks of relu units can be identified, got {oracle.activation} units: use activation='relu'"
             )
+        if oracle.members > 1:
+            raise TutelageError(
+                f"one network can be identified at a time, got a stack of {oracle.members}: choose one, such as "
+                "network[0]"
+            )
+        in_double(oracle)
         if gradients:
             raise TutelageError(
                 "gradients=True needs a function that returns (values, gradients), got a network: use gradients=False"
