@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from tutelage import TutelageError, compiling
 from tutelage.networks import Network, outputs
+from tutelage.networks.activations import slope_of
 from tutelage.training import Task, Training
 from tutelage.training.fused_cpu import FusedCpu
 from tutelage.training.schedules import Cosine, Drops
@@ -37,7 +38,9 @@ def network(widths, members, bias=True, activation="relu", dtype=torch.float64, 
 
     layers = list(pairwise(widths))
     biases = tuple(0.1 * normal(members, b) for _, b in layers) if bias else None
-    return Network(tuple(normal(members, a, b) / a**0.5 for a, b in layers), biases, activation, slope)
+    return Network(
+        tuple(normal(members, a, b) / a**0.5 for a, b in layers), biases, activation, slope_of(activation, slope)
+    )
 
 
 def problem(widths, members=3, samples=64, bias=True, activation="relu", dtype=torch.float64, shared=False, **training):

@@ -13,6 +13,7 @@ from tutelage.errors import InternalError, TutelageError
 from tutelage.functions import prune
 from tutelage.functions.pruning.redundancy import Work
 from tutelage.networks import Network, outputs
+from tutelage.networks.activations import slope_of
 
 BOX = 1.5
 
@@ -23,7 +24,7 @@ def random_network(draw, widths, members=1, activation="relu", bias=0.5):
 
     pairs = list(itertools.pairwise(widths))
     weights = tuple(normal(members, a, b) / a**0.5 for a, b in pairs)
-    return Network(weights, tuple(bias * normal(members, b) for _, b in pairs), activation, 0.1)
+    return Network(weights, tuple(bias * normal(members, b) for _, b in pairs), activation, slope_of(activation, 0.1))
 
 
 class Builder:
