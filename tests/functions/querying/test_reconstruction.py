@@ -138,6 +138,7 @@ def test_progress_is_told():
         (lambda: identify(lambda x: x, 2, 2, box="no box"), "box must be"),
         (lambda: identify(lambda x: x, 2, 2, widths=(3,), depth=2), "each of depth=2 hidden layers, got 1"),
         (lambda: identify(lambda x: x, 2, 2, widths=(0,)), "widths at least 1"),
+        (lambda: identify(lambda x: x, 2, 2, seed=-1), "a seed must be a whole number from 0"),
         (lambda: identify(lambda x: x, 2, 2, lines=0), "lines must be at least 1, got 0"),
         (lambda: identify(Network((torch.ones(2, 1, 1),))), r"got a stack of 2: choose one, such as network\[0\]"),
         (

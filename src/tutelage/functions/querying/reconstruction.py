@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from tutelage import draws
 from tutelage.errors import TutelageError
 from tutelage.functions.checks import Deadline, as_network, in_double
 from tutelage.functions.querying.account import IN_PART, UnitAccount, accounts
@@ -159,6 +160,7 @@ def identify(
         raise TutelageError(f"queries must be at least {_FEWEST}, got {queries}")
     if lines < 1:
         raise TutelageError(f"lines must be at least 1, got {lines}")
+    (seed,) = draws.as_seeds([seed])
     asked.deadline = Deadline(seconds)
     asked.most = None if queries is None else queries - _RESERVED
     single = _measured(asked, low, high, seed)
