@@ -137,9 +137,12 @@ def test_progress_is_told():
         (lambda: identify(lambda x: x, 2, 2, box=(1, 1)), "low < high"),
         (lambda: identify(lambda x: x, 2, 2, box="no box"), "box must be"),
         (lambda: identify(lambda x: x, 2, 2, widths=(3,), depth=2), "each of depth=2 hidden layers, got 1"),
-        (lambda: identify(lambda x: x, 2, 2, widths=(0,)), "widths at least 1"),
+        (
+            lambda: identify(lambda x: x, 2, 2, widths=(0,)),
+            "every entry of widths must be a whole number of at least 1, got 0",
+        ),
         (lambda: identify(lambda x: x, 2, 2, seed=-1), "a seed must be a whole number from 0"),
-        (lambda: identify(lambda x: x, 2, 2, lines=0), "lines must be at least 1, got 0"),
+        (lambda: identify(lambda x: x, 2, 2, lines=0), "lines must be a whole number of at least 1, got 0"),
         (lambda: identify(Network((torch.ones(2, 1, 1),))), r"got a stack of 2: choose one, such as network\[0\]"),
         (
             lambda: identify(Network((torch.ones(1, 1, 1),) * 2, activation="erf")),
@@ -194,7 +197,7 @@ def test_a_limit_of_queries_is_never_exceeded(queries):
     assert asked[0] == found.queries <= queries
     assert found.undecided
     assert found.notes[0] == f"undecided: the limit of {queries:,} queries was reached before the search ended"
-    with pytest.raises(TutelageError, match="queries must be at least 10000, got 3"):
+    with pytest.raises(TutelageError, match="queries must be a whole number of at least 10000, got 3"):
         identify(ask, 6, 1, queries=3)
 
 
