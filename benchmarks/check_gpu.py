@@ -20,6 +20,7 @@ import torch
 import gpu_rules
 from tutelage import draws
 from tutelage.networks import Network, outputs
+from tutelage.networks.activations import slope_of
 from tutelage.training import Task, Training
 from tutelage.training.fused_gpu import FusedGpu
 from tutelage.training.inputs import Gaussian
@@ -47,7 +48,7 @@ def network(members, widths, scale=1.0, bias=True, activation="relu", seed=0):
     pairs = list(itertools.pairwise(widths))
     weights = tuple(normal(members, i, o) * (scale / i**0.5) for i, o in pairs)
     biases = tuple(normal(members, o) * (0.1 * scale) for _, o in pairs) if bias else None
-    return Network(weights, biases, activation, 0.1)
+    return Network(weights, biases, activation, slope_of(activation, 0.1))
 
 
 def problem(members, inputs, hidden, output_count, samples=500, bias=True, activation="relu", shared=False, **training):

@@ -14,6 +14,7 @@ from hypothesis import settings
 
 import tutelage as tt
 from tutelage.networks import Network
+from tutelage.networks.activations import slope_of
 
 settings.register_profile("tutelage", deadline=None, max_examples=25, derandomize=True)
 settings.load_profile("tutelage")
@@ -37,7 +38,7 @@ def make_network(widths, members=2, seed=0, bias=True, activation="relu", slope=
     pairs = list(itertools.pairwise(widths))
     weights = tuple(normal(members, i, o) / i**0.5 for i, o in pairs)
     biases = tuple(normal(members, o) for _, o in pairs) if bias else None
-    return Network(weights, biases, activation, slope)
+    return Network(weights, biases, activation, slope_of(activation, slope))
 
 
 @pytest.fixture(scope="session")

@@ -19,7 +19,7 @@ def test_an_array_is_copied_and_a_tensor_keeps_its_gradient():
     assert doubles(torch.ones(2, requires_grad=True), "w").requires_grad
 
 
-@pytest.mark.parametrize("value", [None, "abc", [[1, 2], [3]], object()])
+@pytest.mark.parametrize("value", [None, "abc", [[1, 2], [3]], object(), [1j], torch.ones(2) * 1j])
 def test_what_is_no_array_of_numbers_is_an_error_that_names_it(value):
     with pytest.raises(TutelageError, match=r"^w must be a tensor or an array of numbers"):
         doubles(value, "w")

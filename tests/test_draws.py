@@ -14,11 +14,11 @@ from tutelage.errors import TutelageError
 
 WORD = 1 << 64
 GOLDEN, MIX_1, MIX_2 = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
-SEEDS = [0, 1, -1, 7, 2**31, 2**63 - 1, -(2**63), 2**64 - 1]
+SEEDS = [0, 1, 7, 2**31, 2**63 - 1, 2**63, 2**64 - 2, 2**64 - 1]
 NAMES = ["batches", "train", "", "name with spaces", "Grüße"]
 COUNTERS = [0, 1, 2, 1000, 2**31, 2**40 + 1, 2**62, 2**63 - 1, -1, -(2**63)]
 
-seeds = st.integers(-(2**63), 2**64 - 1)
+seeds = st.integers(0, 2**64 - 1)
 
 
 def reference_mix(z: int) -> int:
@@ -78,7 +78,7 @@ def test_keys_equal_the_reference(name):
 
 
 def test_keys_of_a_tensor_of_seeds_are_those_of_the_integers():
-    assert torch.equal(draws.keys(torch.tensor([3, -4]), "x"), draws.keys([3, -4], "x"))
+    assert torch.equal(draws.keys(torch.tensor([3, 4]), "x"), draws.keys([3, 4], "x"))
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.int64, np.uint64, np.float64])
@@ -87,9 +87,9 @@ def test_keys_of_numpy_seeds_are_those_of_the_integers(kind):
     assert torch.equal(draws.keys([kind(3)], "x"), draws.keys([3], "x"))
 
 
-@pytest.mark.parametrize("seed", [0.5, float("nan"), 2**64, 2**70, -(2**63) - 1, "a", "7", None])
+@pytest.mark.parametrize("seed", [0.5, float("nan"), 2**64, 2**70, -1, -(2**63) - 1, "a", "7", None])
 def test_a_seed_that_would_be_another_one_is_an_error(seed):
-    with pytest.raises(TutelageError, match="a seed must be a whole number"):
+    with pytest.raises(TutelageError, match=r"a seed must be a whole number from 0 to 2\^64 - 1, got"):
         draws.keys([0, seed], "x")
 
 
@@ -113,7 +113,7 @@ def test_bits_equal_the_reference(name):
 
 def test_the_generator_is_still_the_one_that_made_earlier_results():
     """These literals change only if every stored result is to change with them."""
-    assert draws.keys([0, 1, -1], "batches").tolist() == [
+    assert draws.keys([0, 1, 2**64 - 1], "batches").tolist() == [
         2760110381387007394,
         -1591673694360320707,
         5286571566811335313,
@@ -127,7 +127,7 @@ def test_the_generator_is_still_the_one_that_made_earlier_results():
 
 
 def test_names_of_streams_and_seeds_all_give_different_keys():
-    every = torch.cat([draws.keys(range(-500, 500), name) for name in NAMES])
+    every = torch.cat([draws.keys([*range(500), *range(2**64 - 500, 2**64)], name) for name in NAMES])
     assert len(set(every.tolist())) == 1000 * len(NAMES)
 
 
@@ -173,7 +173,7 @@ def test_nothing_asked_gives_nothing():
 
 def test_uniforms_are_the_upper_bits():
     """Within 2^-53 of bits / 2^64, the spacing of the values kept."""
-    key = draws.keys([11, -3], "x")
+    key = draws.keys([11, 2**64 - 3], "x")
     exact = np.array([b / WORD for b in unsigned(draws.bits(key, torch.arange(4000)))])
     assert np.abs(draws.uniforms(key, 4000).flatten().numpy() - exact).max() <= 2.0**-52
 
@@ -216,7 +216,7 @@ def test_the_quantile_rises_across_the_joints_of_its_three_pieces():
         assert (rise > 0).all()
 
 
-@pytest.mark.parametrize("seed", [0, 1, -5, 2**63])
+@pytest.mark.parametrize("seed", [0, 1, 2**64 - 5, 2**63])
 def test_normals_have_the_moments_of_the_normal_law(seed):
     count = 100_000
     x = draws.normals(draws.keys([seed], "moments"), count)[0]
@@ -224,7 +224,7 @@ def test_normals_have_the_moments_of_the_normal_law(seed):
         assert abs(x.pow(power).mean().item() - moment) < 5 * (variance / count) ** 0.5
 
 
-@pytest.mark.parametrize("seed", [0, 1, -5, 2**63])
+@pytest.mark.parametrize("seed", [0, 1, 2**64 - 5, 2**63])
 def test_normals_and_uniforms_pass_kolmogorov_and_smirnov(seed):
     key = draws.keys([seed], "distribution")
     assert stats.kstest(draws.normals(key, 100_000)[0].numpy(), "norm").pvalue > 1e-3
@@ -241,10 +241,10 @@ def test_streams_of_neighbouring_seeds_names_and_counters_are_uncorrelated():
 
 @pytest.mark.parametrize("bound", [1, 2, 7, 10_000, 2**31 - 1])
 def test_indices_equal_the_reference(bound):
-    drawn = draws.indices(draws.keys([4, -4], "batches"), 50, bound, start=17)
+    drawn = draws.indices(draws.keys([4, 2**64 - 4], "batches"), 50, bound, start=17)
     reference = [
         ((reference_bits(reference_key(seed, "batches"), counter) >> 32) * bound) >> 32
-        for seed in (4, -4)
+        for seed in (4, 2**64 - 4)
         for counter in range(17, 67)
     ]
     assert drawn.dtype == torch.int64

@@ -15,10 +15,10 @@ def doubles(value: Any, name: str) -> Tensor:
     >>> doubles([[1, 2]], "w")
     tensor([[1., 2.]], dtype=torch.float64)
     """
-    if isinstance(value, Tensor):
+    if isinstance(value, Tensor) and not value.is_complex():
         return value.double()
     try:
-        if value is None:  # which NumPy takes for a NaN
+        if value is None or np.iscomplexobj(value):  # which NumPy takes for a NaN, or cuts to the real part
             raise TypeError
         return torch.from_numpy(np.array(value, dtype=np.float64))
     except (TypeError, ValueError):

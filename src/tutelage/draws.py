@@ -59,7 +59,8 @@ def keys(seeds: Sequence[int] | Tensor, stream: str, device: torch.device | str 
 
 
 def as_seeds(seeds: Sequence[int] | Tensor) -> tuple[int, ...]:
-    """Seeds as whole numbers of 64 bits, signed or not; an error for any other value, which would be another seed.
+    """Seeds as whole numbers from 0 to 2^64 - 1; an error for any other value, which would be another seed: -1 has the
+    bits of 2^64 - 1.
 
     >>> as_seeds(range(3))
     (0, 1, 2)
@@ -70,8 +71,8 @@ def as_seeds(seeds: Sequence[int] | Tensor) -> tuple[int, ...]:
     except TypeError:
         raise TutelageError(f"seeds must be a list of whole numbers such as range(2), got {seeds!r}") from None
     for value, seed in zip(values, found, strict=True):
-        if seed is None or not -(1 << 63) <= seed < 1 << 64:
-            raise TutelageError(f"a seed must be a whole number from -2^63 to 2^64 - 1, got {value!r}")
+        if seed is None or not 0 <= seed < 1 << 64:
+            raise TutelageError(f"a seed must be a whole number from 0 to 2^64 - 1, got {value!r}")
     return tuple(seed for seed in found if seed is not None)
 
 

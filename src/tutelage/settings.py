@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, get_args
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -42,7 +43,14 @@ def _listed_seeds(value: Any) -> Any:
     return tuple(value) if isinstance(value, range) else value
 
 
-Seeds = Annotated[tuple[int, ...], BeforeValidator(_listed_seeds)]
+def check_seeds(seeds: tuple[int, ...]) -> tuple[int, ...]:
+    """Seeds that are not negative; a negative one would be another seed of 64 bits without a sign."""
+    if negative := [seed for seed in seeds if seed < 0]:
+        raise ValueError(f"a seed must be at least 0, got {negative[0]}")
+    return seeds
+
+
+Seeds = Annotated[tuple[int, ...], BeforeValidator(_listed_seeds), AfterValidator(check_seeds)]
 """Seeds of the members: a number of members (seeds 0, 1, ...), a range or a list."""
 
 _LONGEST = 1000  # letters of a sentence: what a user gave is cut short, a list of names never is

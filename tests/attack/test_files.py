@@ -20,6 +20,7 @@ from tutelage.cli.points import read_points
 from tutelage.data import formats
 from tutelage.lab.yaml_file import read_table
 from tutelage.networks import Network, load, outputs, read_network, save
+from tutelage.networks.activations import slope_of
 
 NUMBERS = [0, 1, -1, 2, 3, 7, 11, 255, 2**31 - 1, 2**31, -(2**31), 2**62, -(2**63), 2**63 - 1]
 
@@ -66,7 +67,8 @@ def random_network(random, members=2):
     pairs = list(pairwise(widths))
     weights = tuple(draw(members, i, o) for i, o in pairs)
     biases = tuple(draw(members, o) for _, o in pairs) if random.random() < 0.5 else None
-    return Network(weights, biases, str(random.choice(["relu", "leaky", "abs"])), 0.25)
+    activation = str(random.choice(["relu", "leaky", "abs"]))
+    return Network(weights, biases, activation, slope_of(activation, 0.25))
 
 
 def same_arrays(network, arrays):

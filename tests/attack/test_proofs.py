@@ -15,6 +15,7 @@ import torch
 from tutelage.functions import prune, same_function
 from tutelage.functions.evaluation import exact_difference, exact_outputs
 from tutelage.networks import Network
+from tutelage.networks.activations import slope_of
 
 ACTIVATIONS = (("relu", 0.0), ("leaky", 0.01), ("leaky", 0.3), ("leaky", 1e-12), ("abs", 0.0), ("linear", 0.0))
 PRECISIONS = (torch.bfloat16, torch.float16, torch.float32, torch.float64)
@@ -35,7 +36,7 @@ def random_network(draw, widths, activation, slope, dtype):
         b = scales[k] * draw.normal(size=o) * draw.choice([0.0, 1.0, 10.0])
         weights.append(stored(w, dtype))
         biases.append(stored(b, dtype))
-    return Network(tuple(weights), tuple(biases), activation, slope)
+    return Network(tuple(weights), tuple(biases), activation, slope_of(activation, slope))
 
 
 def tricked(draw, network):

@@ -110,6 +110,38 @@ def test_resampling_brings_the_code_nearer_to_the_posterior():
     assert off[2] < 0.2 * off[0]
 
 
+def test_a_density_that_is_0_where_the_other_has_mass_is_infinitely_far():
+    p = torch.tensor([0.0, 0.25, 0.75], dtype=torch.float64)
+    q = torch.tensor([0.5, 0.5, 0.0], dtype=torch.float64)
+    assert float(divergence(p, q, 1.0)) == math.inf
+    assert float(divergence(p, p, 1.0)) == 0.0
+    assert divergence(torch.stack([p, q]), torch.stack([q, q]), 1.0).tolist() == [math.inf, 0.0]
+    assert float(divergence([0.0, 1.0], [0.5, 0.5], 1)) == pytest.approx(math.log(2))
+
+
+def test_a_tail_that_underflows_is_not_infinite():
+    z = torch.linspace(-60, 60, 4801, dtype=torch.float64)
+    step = float(z[1] - z[0])
+    p, q = ((-0.5 * (z / s).square()).exp() / (s * math.sqrt(2 * math.pi)) for s in (1.5, 1.0))
+    assert bool(((q == 0) & (p > 0)).any())
+    exact = 0.5 * 1.5**2 - 0.5 - math.log(1.5)
+    assert float(divergence(p, q, step)) == pytest.approx(exact, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("p", "q", "cell", "message"),
+    [
+        ([0.5, 0.5], [1.0], 1.0, "the same grid points"),
+        ([1.5, -0.5], [0.5, 0.5], 1.0, "not negative"),
+        ([0.5, 0.5], [math.nan, 0.5], 1.0, "not negative"),
+        ([0.5, 0.5], [0.5, 0.5], 0.0, "cell must be positive"),
+    ],
+)
+def test_what_is_no_density_has_no_divergence(p, q, cell, message):
+    with pytest.raises(TutelageError, match=message):
+        divergence(torch.tensor(p), torch.tensor(q), cell)
+
+
 def test_the_resampling_density_is_that_of_resampling():
     model = categorical_models([0], symbols=3).select([0])
     for parameter in model.decoder.parameters():

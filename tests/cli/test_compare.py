@@ -57,6 +57,16 @@ def test_a_torch_state_dict_is_read(capsys, monkeypatch, files):
     assert run(capsys, monkeypatch, files["a"], files["torch"], "--activation", "abs")[0] == 1
 
 
+def test_an_activation_that_both_files_have_themselves_is_no_option(capsys, monkeypatch, files):
+    assert run(capsys, monkeypatch, files["a"], files["copy"], "--activation", "relu")[0] == 0
+    code, said = run(capsys, monkeypatch, files["a"], files["copy"], "--activation", "abs")
+    assert code == 2
+    assert "says that its units are relu, not abs: leave the activation out" in " ".join(said.err.split())
+    code, said = run(capsys, monkeypatch, files["a"], files["torch"], "--slope", "0.3")
+    assert code == 2
+    assert "slope=0.3 has no effect on relu units" in " ".join(said.err.split())
+
+
 def test_a_redundancy_is_named(capsys, monkeypatch, files):
     code, said = run(capsys, monkeypatch, files["a"], files["wide"], "--json")
     found = json.loads(said.out)

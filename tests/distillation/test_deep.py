@@ -36,10 +36,11 @@ def test_starts_are_balanced_and_better_than_zero(few, layers):
     assert torch.equal(start.w[2:], balanced_start(few[2:], [2, 3], layers, scale=0.01, width=5).w)
 
 
-def test_a_start_that_is_too_long_is_halved(few):
-    start = balanced_start(few, range(4), 2, scale=100.0)
+@pytest.mark.parametrize("scale", [100.0, 1e20, 1e308])
+def test_a_start_that_is_too_long_is_halved(few, scale):
+    start = balanced_start(few, range(4), 2, scale=scale)
     assert (start.scale < 100).all()
-    assert (start.asked == 100).all()
+    assert (start.asked == scale).all()
     assert (few.loss(start.w) < few.loss(0 * start.w)).all()
 
 

@@ -59,3 +59,8 @@ def test_the_angle_of_lines_is_accurate_near_opposite_vectors():
 def test_transfer_sets_from_arrays():
     few = TransferSet(torch.eye(3).numpy(), [1, 2, 3])
     assert learned(few).tolist() == [[1.0, 2.0, 3.0]]
+
+
+def test_vectors_of_different_lengths_have_no_angle():
+    with pytest.raises(TutelageError, match=r"the same number of entries, got shapes \[2, 4\] and \[5\]"):
+        angle(torch.ones(2, 4), torch.ones(5))

@@ -77,3 +77,9 @@ def test_disagreement_has_an_error_even_when_there_is_none():
 def test_an_angle_beyond_a_half_turn_is_an_error(alpha):
     with pytest.raises(TutelageError, match="angles between 0 and pi"):
         risk_at_angle(Polynomial(4).p, alpha, 4)
+
+
+def test_students_teacher_and_points_have_one_dimension():
+    with pytest.raises(TutelageError, match=r"must share d, got shapes \[\[2, 4\], \[1, 5\], \[3, 5\]\]"):
+        disagreement(torch.ones(2, 4), torch.ones(5), torch.ones(3, 5))
+    assert disagreement(torch.ones(5), torch.ones(5), torch.ones(3, 5))[0].tolist() == [0.0]

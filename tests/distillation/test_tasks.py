@@ -64,6 +64,17 @@ def test_real_inputs_come_without_repetition():
 
 
 @pytest.mark.parametrize(
+    "task", [Isotropic(5), Polynomial(5), LargeMargin(5), Empirical(*map(torch.ones, ((4, 5), 5, (3, 5))))]
+)
+def test_students_of_another_dimension_have_no_risk(task):
+    with pytest.raises(TutelageError, match=r"the task has 5 inputs, so students w must have the shape \[S, 5\], got"):
+        task.risk(torch.ones(2, 4))
+    with pytest.raises(TutelageError, match="must be finite"):
+        task.risk(torch.full((2, 5), math.nan))
+    assert task.risk(torch.ones(2, 5)).shape == task.risk([[1.0, 2, 3, 4, 5]] * 2).shape == (2,)
+
+
+@pytest.mark.parametrize(
     "make",
     [
         lambda: Polynomial(10, kappa=0.0),

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from tutelage.networks import Network
+from tutelage.networks.activations import slope_of
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +32,8 @@ def make_network(widths, seed=0, bias=0.3, activation="relu", members=1, slope=0
 
     pairs = list(itertools.pairwise(widths))
     weights = tuple(normal(members, i, o) / i**0.5 for i, o in pairs)
-    return Network(weights, tuple(bias * normal(members, o) for _, o in pairs) if bias else None, activation, slope)
+    biases = tuple(bias * normal(members, o) for _, o in pairs) if bias else None
+    return Network(weights, biases, activation, slope_of(activation, slope))
 
 
 def make_whole_network(widths, seed=0, bias=True, activation="relu") -> Network:
@@ -43,7 +45,7 @@ def make_whole_network(widths, seed=0, bias=True, activation="relu") -> Network:
 
     pairs = list(itertools.pairwise(widths))
     biases = tuple(whole(1, o) for _, o in pairs) if bias else None
-    return Network(tuple(whole(1, i, o) for i, o in pairs), biases, activation, 0.25)
+    return Network(tuple(whole(1, i, o) for i, o in pairs), biases, activation, slope_of(activation, 0.25))
 
 
 def hidden(network: Network, points):

@@ -89,3 +89,97 @@ def test_a_deadline_passes():
     assert 0 < Deadline(100).left <= 100
     with pytest.raises(tt.TutelageError, match="seconds must be at least 0, got nan"):
         Deadline(float("nan"))
+    with pytest.raises(tt.TutelageError, match="seconds must be a number, got 'soon'"):
+        Deadline("soon")
+
+
+def test_complex_points_are_an_error():
+    with pytest.raises(tt.TutelageError, match="points must be real numbers"):
+        tt.functions.prune(net(), torch.ones(3, 2, dtype=torch.complex64))
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        tt.functions.canonical,
+        tt.functions.orbit_size,
+        lambda n: tt.functions.match(n, n, torch.ones(3, 2)),
+        lambda n: tt.functions.enumerate_regions(n, (-1, 1)),
+        lambda n: tt.functions.estimate(n, (-1, 1)),
+        lambda n: tt.functions.generality(n, (-1, 1)),
+        lambda n: tt.functions.identifiability(n, (-1, 1)),
+        lambda n: tt.functions.transparency(n, (-1, 1)),
+        lambda n: tt.functions.exact_deviation(n, n, (-1, 1)),
+        lambda n: tt.functions.weight_matched(n, n),
+    ],
+)
+def test_what_is_no_network_is_an_error(use):
+    with pytest.raises(tt.TutelageError, match="expected a network, got list: turn a torch module into one"):
+        use([1.0])
+
+
+def regions():
+    return tt.functions.enumerate_regions(net(), (-1, 1))
+
+
+def square(members, inputs):
+    ones = torch.ones(members, inputs, dtype=torch.float64)
+    return tt.functions.Box(-ones, ones)
+
+
+def other():
+    return net().map(lambda a: 1.5 * a)
+
+
+def huge():
+    return Network(tuple(torch.full((1, a, b), 1e300, dtype=torch.float64) for a, b in ((2, 2), (2, 2), (2, 1))))
+
+
+@pytest.mark.parametrize(
+    ("use", "words"),
+    [
+        (lambda: tt.functions.same_function(net(), net(), budget=float("nan")), "budget must be a whole number of at"),
+        (lambda: tt.functions.same_function(net(), net(), tolerance="x"), "tolerance must be a number, got 'x'"),
+        (lambda: tt.functions.enumerate_regions(net(), (-1, 1), budget=None), "budget must be a whole number of at"),
+        (lambda: tt.functions.estimate(net(), (-1, 1), seed=1.5), "a seed must be a whole number"),
+        (lambda: tt.functions.box(0, 1, dimension=1.5), r"dimension must be a whole number of at least 1, got 1\.5"),
+        (lambda: tt.functions.polytope(None, [1.0]), "normals must be a tensor or an array of numbers"),
+        (lambda: tt.functions.slice_network(net(), 3, [[1.0, 0.0]]), r"shapes \[2\] and \[k, 2\] .* got \[\] and"),
+        (lambda: tt.functions.slice_network(net(), "x", [[1.0, 0.0]]), "origin must be a tensor or an array"),
+        (lambda: tt.functions.difference_curve(net(), net(), None, [0.1]), "centre must be a tensor or an array"),
+        (lambda: tt.functions.difference_curve(net(), net(), [0.0, 0.0], 0.1), "radii must be a list of numbers"),
+        (lambda: tt.functions.zaslavsky(1.5, 2), r"must be whole numbers of at least 0, got 1\.5 and 2"),
+        (lambda: tt.functions.generality(huge(), (-1, 1)), "multiply to numbers beyond float64"),
+        (lambda: tt.functions.identifiability(Network((torch.ones(1, 2, 1),)), (-1, 1)), "the network has none"),
+        (lambda: tt.functions.generality(net(), (-1, 1), patterns=1.5), "patterns must be a whole number of at least"),
+        (lambda: tt.functions.transparency(net(), (-1, 1), upto="x"), "hidden layers 1 .. 1, not 'x'"),
+        (lambda: tt.functions.transparency(net(), (-1, 1), budget=None), "budget must be a whole number of at least"),
+        (lambda: tt.functions.fold_set(regions(), 1, -1), "unit must be from 0 to 2 for this layer, got -1"),
+        (lambda: tt.functions.fold_set(regions(), 1.5), r"layer must be from 1 to 2 for this network, got 1\.5"),
+        (lambda: tt.functions.bounds(net(), (-1, 1)), r"box must be a Box with ends \[1, 2\], got tuple"),
+        (lambda: tt.functions.bounds(net(), square(1, 3)), r"box must be a Box with ends \[1, 2\], got \[1, 3\]"),
+        (lambda: tt.functions.check_export(net(), net(), (-1, 1), tolerance="x"), "tolerance must be a number"),
+        (lambda: tt.functions.difference_bound(net(), net(), (-1, 1), "x"), "epsilon must be a tensor or an array"),
+        (lambda: tt.functions.difference_bound(net(), other(), (-1, 1), threads=-1), "threads must be a whole number"),
+        (lambda: tt.functions.top_class_agreement(net(2, 2), net(2, 2), (-1, 1), "x"), "margin must be a number"),
+        (lambda: tt.functions.identify(net(), widths=3), "widths must be a tuple of whole numbers"),
+        (lambda: tt.functions.identify(net(), depth=1.5), r"depth must be a whole number of at least 0, got 1\.5"),
+        (
+            lambda: tt.functions.identify(net(), lines=float("nan")),
+            "lines must be a whole number of at least 1, got nan",
+        ),
+        (lambda: tt.functions.identify(net(), noise=None), "noise must be a number, got None"),
+        (lambda: tt.functions.identify(net(), queries="x"), "queries must be a whole number of at least"),
+        (lambda: tt.functions.weight_matched(net(), net().to(dtype=torch.float16)), "must have one precision"),
+        (lambda: tt.functions.weight_matched(net(), net().map(lambda a: a * float("nan"))), "not finite"),
+    ],
+)
+def test_what_cannot_be_answered_is_one_sentence(use, words):
+    with pytest.raises(tt.TutelageError, match=words):
+        use()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_is_matched_by_weights(dtype):
+    network = net().to(dtype=dtype)
+    assert tt.functions.weight_matched(network, network).widths == network.widths

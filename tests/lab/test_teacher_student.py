@@ -83,6 +83,7 @@ def test_experiments_are_frozen(values):
         ({"seeds": 10**9}, "'seeds': at least one seed is needed, and at most 1,000,000 in one experiment"),
         ({"seeds": range(10**12)}, "'seeds': .* at most 1,000,000"),
         ({"seeds": [0, 2**64]}, "'seeds' in the experiment must lie between"),  # the same member: draws wrap
+        ({"seeds": [0, -1]}, "'seeds': a seed must be at least 0, got -1"),
         ({"seeds": [True, 2]}, "'seeds' in the experiment must not be a boolean"),
         ({"training": {"epochs": 3}}, "give 'steps' or 'epochs' in the training, not both"),
         ({"training": {"steps": None}}, "give 'steps' or 'epochs' in the training"),

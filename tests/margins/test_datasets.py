@@ -48,13 +48,15 @@ def test_separable_laws_are_separable_and_the_others_are_not():
         ([[1.0, 0.0], [0.0, 1.0]], [0, 1], "labels are"),
         ([[1.0, 0.0], [0.0, 1.0]], [1, 1], "no sample with the label -1"),
         ([[1.0, 0.0], [0.0, 0.0]], [1, -1], "sample 1 of set 0 is the zero vector"),
+        ([[1.0, 0.0], [0.0, 1e160]], [1, -1], r"sample 1 of set 0 has a largest entry of 1.0e\+160"),
+        ([[1e-160, 0.0], [0.0, 1.0]], [1, -1], "sample 0 of set 0 has a largest entry of 1.0e-160"),
         ([[1.0, 0.0], [0.0, float("nan")]], [1, -1], "not finite"),
         ([[1.0, 0.0], [0.0, 1.0]], [1, -1, 1], "wanted points"),
     ],
 )
 def test_bad_data_are_refused(x, y, words):
     with pytest.raises(TutelageError, match=words):
-        LabelledPoints(torch.tensor(x), torch.tensor(y))
+        LabelledPoints(torch.tensor(x, dtype=torch.float64), torch.tensor(y))
 
 
 def test_bad_sizes_are_refused():

@@ -161,5 +161,13 @@ def test_a_start_has_units_inputs_and_a_finite_scale():
         balanced_start([0], 0, 2)
     with pytest.raises(TutelageError, match="dimension must be a whole number of at least 1, got 0"):
         balanced_start([0], 2, 0)
-    with pytest.raises(TutelageError, match="a scale is above 0 and finite"):
+    with pytest.raises(TutelageError, match="scale must lie between"):
         balanced_start([0], 2, 2, math.inf)
+
+
+@pytest.mark.parametrize("scale", [0.0, 1e-200, 1e160, float("inf"), float("nan")])
+def test_starts_whose_squares_are_not_numbers_are_refused(scale):
+    with pytest.raises(TutelageError, match=r"scale must lie between 1e-150 and 1e150, .* got"):
+        balanced_start([0], 4, 3, scale=scale)
+    with pytest.raises(TutelageError, match="spread must be at least 0 and below 1, got 1"):
+        balanced_start([0], 4, 3, spread=1.0)

@@ -65,3 +65,26 @@ def test_an_impossible_class_is_refused_with_the_samples_that_prove_it():
     shares = np.linalg.lstsq(np.vstack([hull.T, np.ones(len(hull))]), np.array([0, 0, 0, 1.0]), rcond=None)[0]
     assert (shares > 0).all()  # 0 is a mean of them
     np.testing.assert_allclose(shares @ hull, 0, atol=1e-12)
+
+
+@pytest.mark.parametrize("size", [1e-149, 1e-20, 1e20, 1e149])
+def test_the_size_of_the_points_divides_the_vector(size):
+    data = cones(range(2))
+    wanted, found = max_margins(data).positive, max_margins(LabelledPoints(data.x * size, data.y)).positive
+    torch.testing.assert_close(found.w * size, wanted.w)
+    assert torch.equal(found.support, wanted.support)
+    assert float(found.kkt.max()) <= 1e-10
+
+
+@pytest.mark.parametrize("short", [1e-3, 1e-7, 1e-9])
+def test_a_short_point_next_to_a_long_one_is_not_taken_for_0(short):
+    x = torch.tensor([[short, 0.0], [0.0, 1.0], [-1.0, -1.0]], dtype=torch.float64)
+    found = max_margins(LabelledPoints(x, torch.tensor([1, 1, -1]))).positive
+    torch.testing.assert_close(found.w, torch.tensor([[1 / short, 1.0]], dtype=torch.float64))
+    assert float(found.kkt) <= 1e-10
+
+
+def test_lengths_too_far_apart_are_refused():
+    x = torch.tensor([[1e-20, 0.0], [0.0, 1.0], [-1.0, -1.0]], dtype=torch.float64)
+    with pytest.raises(TutelageError, match=r"labelled \+1 of set 0 have lengths from 1.0e-20 to 1.0e\+00, too far"):
+        max_margins(LabelledPoints(x, torch.tensor([1, 1, -1])))

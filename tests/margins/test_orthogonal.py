@@ -5,6 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tutelage.errors import TutelageError
 from tutelage.margins import orthogonal
 from tutelage.margins.datasets import cones, half_spaces
 from tutelage.margins.orthogonal import (
@@ -67,6 +68,13 @@ def test_layers_are_judged_by_their_preactivations():
     relu = data.x.float().double().relu()
     torch.testing.assert_close(layers[2].cross, _greatest(relu, data.y))  # what is fed to layer 2, turned round
     assert not layers[2].holds.any()
+
+
+def test_layers_whose_products_overflow_are_refused():
+    data = cones([0])
+    net = Network((1e160 * torch.eye(3, dtype=torch.float64)[None], torch.ones(1, 3, 1, dtype=torch.float64)))
+    with pytest.raises(TutelageError, match=r"beyond float64: .* so scale the weights"):
+        separability_by_layer(net, data.x, data.y)
 
 
 def _greatest(x, y):

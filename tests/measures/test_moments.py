@@ -11,6 +11,7 @@ import torch
 from tutelage.measures import Snapshot, correlations, find, half_squares, moments
 from tutelage.measures.correlation import by_layer
 from tutelage.networks import Network, forward
+from tutelage.networks.activations import slope_of
 
 ERROR = {torch.float32: 2e-6, torch.float64: 1e-13}
 """Allowed in correlations, and in losses as a share: some units of rounding."""
@@ -24,7 +25,7 @@ def network(widths, members, bias, activation, dtype, seed):
 
     d, n, c = widths
     biases = (0.3 * normal(n), 0.3 * normal(c)) if bias else None
-    return Network((normal(d, n) / d**0.5, normal(n, c) / n**0.5), biases, activation, 0.1)
+    return Network((normal(d, n) / d**0.5, normal(n, c) / n**0.5), biases, activation, slope_of(activation, 0.1))
 
 
 def snapshot(d=7, m=3, n=11, c=5, samples=131, members=2, bias=True, activation="relu", dtype=torch.float64):

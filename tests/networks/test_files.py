@@ -198,3 +198,8 @@ def test_a_file_without_an_entry_is_refused_with_its_path(tmp_path, absent):
     about = {name: value for name, value in ABOUT.items() if name != absent}
     write_arrays(tmp_path / "net", ["weights.1", "weights.2"], about)
     refusal(tmp_path / "net")
+
+
+def test_a_slope_beside_other_units_in_older_files_is_left_out(tmp_path):
+    write_arrays(tmp_path / "net", ["weights.1", "weights.2"], ABOUT | {"slope": 0.1})
+    assert load(tmp_path / "net").slope == 0.01

@@ -6,7 +6,8 @@ import torch
 from safetensors.torch import save_file
 
 from tutelage.errors import TutelageError
-from tutelage.networks import Network, read_network, save
+from tutelage.networks import Network, read_any_network, read_network, save, save_network
+from tutelage.networks.importing import tells_activation
 
 
 def test_files_are_told_apart(tmp_path):
@@ -26,6 +27,31 @@ def test_files_are_told_apart(tmp_path):
     )
     onnx.save(onnx.helper.make_model(graph), tmp_path / "net.onnx")
     assert read_network(tmp_path / "net.onnx").widths == (3, 2)
+
+
+def test_no_activation_is_ignored(tmp_path):
+    ours, theirs = tmp_path / "ours.safetensors", tmp_path / "theirs.safetensors"
+    save(Network((torch.ones(2, 3, 4), torch.ones(2, 4, 1)), None, "leaky", 0.2), ours)
+    save_file({"0.weight": torch.ones(4, 3), "2.weight": torch.ones(1, 4)}, theirs)
+    assert (tells_activation(ours), tells_activation(theirs)) == (True, False)
+    assert read_network(ours, "leaky", 0.2).slope == read_network(ours, "leaky").slope == 0.2
+    with pytest.raises(TutelageError, match=r"ours.safetensors says that its units are leaky, not relu: leave the act"):
+        read_network(ours, "relu")
+    with pytest.raises(TutelageError, match=r"are leaky with slope 0.2, not 0.3: leave the slope out"):
+        read_any_network(ours, slope=0.3)
+    with pytest.raises(TutelageError, match=r"slope=0.3 has no effect on relu units"):
+        read_network(theirs, slope=0.3)
+
+
+def test_no_activation_is_ignored_beside_an_onnx_file(tmp_path):
+    pytest.importorskip("onnx")
+    save_network(Network((torch.ones(1, 3, 4), torch.ones(1, 4, 1))), tmp_path / "net.onnx")
+    for read in (read_network, read_any_network):
+        assert read(tmp_path / "net.onnx", "relu").widths == (3, 4, 1)
+        with pytest.raises(TutelageError, match=r"net.onnx says that its units are relu, not leaky: leave the act"):
+            read(tmp_path / "net.onnx", "leaky")
+        with pytest.raises(TutelageError, match=r"are relu, which have no slope: leave the slope out"):
+            read(tmp_path / "net.onnx", slope=0.1)
 
 
 @pytest.mark.parametrize("suffix", [".pt", ".pth", ".bin"])

@@ -146,7 +146,7 @@ def test_a_member_of_a_stack_is_the_network_alone(random_network, random_points,
 
 @pytest.mark.parametrize("bias", [True, False])
 def test_concatenate_undoes_the_cut(random_network, bias):
-    net = random_network((3, 4, 2), members=5, bias=bias, activation="abs", slope=0.2)
+    net = random_network((3, 4, 2), members=5, bias=bias, activation="abs")
     assert equal(concatenate([net[:2], net[2], net[3:]]), net)
     assert equal(concatenate([net]), net)
 
@@ -156,7 +156,7 @@ def test_concatenate_undoes_the_cut(random_network, bias):
     [
         {"widths": (3, 5, 2)},
         {"activation": "abs"},
-        {"slope": 0.2},
+        {"activation": "leaky", "slope": 0.2},
         {"bias": False},
         {"widths": (3, 2)},
         {"dtype": torch.float32},
@@ -171,3 +171,11 @@ def test_stacks_of_different_architecture_are_refused(random_network, other):
 def test_nothing_to_concatenate_is_refused():
     with pytest.raises(TutelageError):
         concatenate([])
+
+
+@pytest.mark.parametrize("activation", ["relu", "abs", "tanh"])
+def test_a_slope_is_of_leaky_units_alone(activation):
+    weights = torch.ones(1, 2, 3), torch.ones(1, 3, 1)
+    with pytest.raises(TutelageError, match=f"slope=0.2 has no effect on {activation} units: leave it out, or use"):
+        Network(weights, activation=activation, slope=0.2)
+    assert Network(weights, activation="leaky", slope=0.2).slope == 0.2

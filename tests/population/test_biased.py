@@ -9,6 +9,7 @@ from scipy import integrate, stats
 
 from tutelage import TutelageError
 from tutelage.networks import Network, outputs
+from tutelage.networks.activations import slope_of
 from tutelage.population import biased, kernels
 from tutelage.population import expectations as population
 
@@ -83,7 +84,9 @@ def test_a_unit_without_weights_is_a_constant():
 def test_losses_of_networks_with_biases_are_those_of_samples(activation):
     def network(n, seed):
         weights = randn(3, 4, n, seed=seed), randn(3, n, 2, seed=seed + 1)
-        return Network(weights, (randn(3, n, seed=seed + 2), randn(3, 2, seed=seed + 3)), activation, 0.1)
+        return Network(
+            weights, (randn(3, n, seed=seed + 2), randn(3, 2, seed=seed + 3)), activation, slope_of(activation, 0.1)
+        )
 
     teacher, students = network(2, 10), network(5, 20)
     exact = biased.loss(teacher, students)
@@ -101,7 +104,7 @@ def test_gradients_are_finite_differences_of_the_loss(activation, biased_units):
     def network(n, seed):
         weights = [randn(2, 3, n, seed=seed), randn(2, n, 2, seed=seed + 1)]
         biases = (randn(2, n, seed=seed + 2), randn(2, 2, seed=seed + 3)) if biased_units else None
-        return Network(tuple(weights), biases, activation, 0.3)
+        return Network(tuple(weights), biases, activation, slope_of(activation, 0.3))
 
     teacher, students = network(2, 10), network(5, 20)
     students.weights[0][:, :, 0] = -2 * teacher.weights[0][:, :, 0]

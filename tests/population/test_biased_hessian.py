@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from tutelage import TutelageError
 from tutelage.networks import Network
+from tutelage.networks.activations import slope_of
 from tutelage.population import biased
 from tutelage.population import expectations as population
 from tutelage.population.biased_hessian import hessian
@@ -21,7 +22,7 @@ def randn(*shape, seed=0):
 def network(n, seed, activation="relu", members=2, d=3, with_biases=True):
     weights = randn(members, d, n, seed=seed), randn(members, n, 2, seed=seed + 1)
     biases = (randn(members, n, seed=seed + 2), randn(members, 2, seed=seed + 3)) if with_biases else None
-    return Network(weights, biases, activation, 0.3)
+    return Network(weights, biases, activation, slope_of(activation, 0.3))
 
 
 def first_layer(network):
@@ -71,7 +72,7 @@ def test_units_that_are_parallel_opposite_or_without_weights(activation):
 def test_at_zero_biases_it_is_the_hessian_without(activation):
     teacher, students = network(2, 10, activation, with_biases=False), network(4, 20, activation, with_biases=False)
     wanted = population.hessian(population.units_of(teacher), population.units_of(students))
-    zeros = Network(students.weights, (0 * randn(2, 4), 0 * randn(2, 2)), activation, 0.3)
+    zeros = Network(students.weights, (0 * randn(2, 4), 0 * randn(2, 2)), activation, slope_of(activation, 0.3))
     with_biases = hessian(teacher, zeros).view(2, 4, 4, 4, 4)[:, :, :3, :, :3].reshape(2, 12, 12)
     assert torch.allclose(hessian(teacher, students), wanted, atol=1e-11)
     assert torch.allclose(with_biases, wanted, atol=1e-11)

@@ -8,6 +8,7 @@ import torch
 
 from tutelage import TutelageError
 from tutelage.networks import Network, outputs
+from tutelage.networks.activations import slope_of
 from tutelage.population.expectations import Units, first_layer_gradient, gradient, hessian, loss, units_of
 from tutelage.population.kernels import KINDS, kernel, weighted_gradient
 
@@ -17,14 +18,14 @@ def randn(*shape, seed=0):
 
 
 def pair(kind="relu", members=3, m=2, n=4, d=3, c=2):
-    teacher = Units(randn(members, m, d, seed=1), randn(members, m, c, seed=2), kind, 0.1)
-    return teacher, Units(randn(members, n, d, seed=3), randn(members, n, c, seed=4), kind, 0.1)
+    teacher = Units(randn(members, m, d, seed=1), randn(members, m, c, seed=2), kind, slope_of(kind, 0.1))
+    return teacher, Units(randn(members, n, d, seed=3), randn(members, n, c, seed=4), kind, slope_of(kind, 0.1))
 
 
 @pytest.mark.parametrize("kind", ["relu", "leaky", "abs", "linear"])
 def test_the_loss_is_that_of_samples(kind):
     """Within four standard errors, through the networks themselves."""
-    networks = [Network((u.w.mT, u.c), activation=kind, slope=0.1) for u in pair(kind)]
+    networks = [Network((u.w.mT, u.c), activation=kind, slope=slope_of(kind, 0.1)) for u in pair(kind)]
     exact = loss(*(units_of(network) for network in networks))
     x = randn(200_000, 3, seed=9)
     errors = (outputs(networks[0], x) - outputs(networks[1], x)).square().sum(2) / 2
@@ -109,7 +110,7 @@ def test_the_compiled_loop_is_the_formula(kind, shared):
     """Also for zero vectors, nearly parallel or opposite pairs, and many members on several threads."""
     teacher, students = pair(kind, members=400, n=7, m=3, d=5)
     if shared:
-        teacher = Units(teacher.w[:1], teacher.c[:1], kind, 0.1)
+        teacher = Units(teacher.w[:1], teacher.c[:1], kind, slope_of(kind, 0.1))
     w = students.w.clone()
     w[0, 0] = 0
     w[1, 1] = 2 * w[1, 0] + 1e-9
@@ -119,9 +120,9 @@ def test_the_compiled_loop_is_the_formula(kind, shared):
     c_both = torch.cat([students.c, -teacher.c.expand(400, -1, -1)], dim=1)
     w_both = torch.cat([students.w, teacher.w.expand(400, -1, -1)], dim=1)
     dw, dc = gradient(teacher, students)
-    wanted = weighted_gradient(students.c @ c_both.mT, students.w, w_both, kind, 0.1)
+    wanted = weighted_gradient(students.c @ c_both.mT, students.w, w_both, kind, slope_of(kind, 0.1))
     assert torch.allclose(dw, wanted, rtol=1e-12, atol=1e-12)
-    assert torch.allclose(dc, kernel(students.w, w_both, kind, 0.1) @ c_both, rtol=1e-12, atol=1e-12)
+    assert torch.allclose(dc, kernel(students.w, w_both, kind, slope_of(kind, 0.1)) @ c_both, rtol=1e-12, atol=1e-12)
 
 
 def test_units_from_arrays_and_lists():

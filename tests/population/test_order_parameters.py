@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tutelage import TutelageError
-from tutelage.networks.activations import value_and_derivative
+from tutelage.networks.activations import slope_of, value_and_derivative
 from tutelage.population.expectations import Units, loss
 from tutelage.population.flow import flow
 from tutelage.population.kernels import KINDS
@@ -20,7 +20,7 @@ def drawn(kind: str, members: int = 1, k: int = 3, m: int = 2, d: int = 6, c: in
     g = torch.Generator().manual_seed(7)
     w, v = (torch.randn(members, n, d, dtype=torch.float64, generator=g) / d**0.5 for n in (k, m))
     a, b = (torch.randn(members, n, c, dtype=torch.float64, generator=g) for n in (k, m))
-    return Units(v, b, kind, 0.3), Units(w, a, kind, 0.3)
+    return Units(v, b, kind, slope_of(kind, 0.3)), Units(w, a, kind, slope_of(kind, 0.3))
 
 
 def placed(kind: str, d: int, members: int) -> tuple[Units, Units]:
@@ -117,8 +117,8 @@ def test_the_noise_term_is_a_covariance_and_each_member_has_its_own_rate():
     assert torch.linalg.eigvalsh(noise_term(now, 0.3)).min() > -1e-9
     assert (noise_term(now, 0.3) - noise_term(now)).diagonal(dim1=1, dim2=2).min() > 0
     both = follow_overlaps(now, [0.1, 0.2, 0.1, 0.2], [1.0])
-    one = follow_overlaps(overlaps(Units(teacher.w[1:2], teacher.c[1:2], "relu", 0.3),
-                          Units(students.w[1:2], students.c[1:2], "relu", 0.3)), 0.2, [1.0])  # fmt: skip
+    one = follow_overlaps(overlaps(Units(teacher.w[1:2], teacher.c[1:2], "relu"),
+                          Units(students.w[1:2], students.c[1:2], "relu")), 0.2, [1.0])  # fmt: skip
     assert torch.allclose(both.q[:, 1:2], one.q, atol=1e-6)
     assert isinstance(both.at(0), Overlaps)
 

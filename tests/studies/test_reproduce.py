@@ -93,6 +93,11 @@ def test_figure_claims_and_numbers_are_made_of_the_view(tmp_path, known):
     assert pq.read_table(outcome.folder / "numbers.parquet")["number"].to_pylist() == [1.0, 1.1, 0.9]
 
 
+def test_one_study_may_be_named_alone(tmp_path, known):
+    (outcome,) = reproduce("ones", "smoke", tmp_path)
+    assert outcome.study.name == "ones"
+
+
 def test_scales_have_folders_of_their_own_and_share_the_results(tmp_path, known):
     for scale in ("smoke", "quick"):
         reproduce(["ones"], scale, tmp_path / "out", results=tmp_path / "results")

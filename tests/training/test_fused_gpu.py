@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from tutelage.networks import Network, outputs
+from tutelage.networks.activations import slope_of
 from tutelage.training import Task, Training
 from tutelage.training._gpu_layout import RULES, GpuLayout, size_limit
 from tutelage.training.fused_gpu import FusedGpu, pack, unpack
@@ -32,7 +33,9 @@ def network(widths, members=3, bias=True, activation="relu", device="cpu", dtype
 
     layers = [(widths[i], widths[i + 1]) for i in range(len(widths) - 1)]
     biases = tuple(0.1 * normal(members, b) for _, b in layers) if bias else None
-    return Network(tuple(normal(members, a, b) / a**0.5 for a, b in layers), biases, activation, 0.1)
+    return Network(
+        tuple(normal(members, a, b) / a**0.5 for a, b in layers), biases, activation, slope_of(activation, 0.1)
+    )
 
 
 def problem(widths, members=3, samples=64, bias=True, activation="relu", device="cpu", shared=False, **training):

@@ -17,6 +17,7 @@ import torch
 import tutelage as tt
 from tutelage import TutelageError
 from tutelage.networks import Network
+from tutelage.networks.activations import slope_of
 from tutelage.training import ENGINES, Training, _gpu_layout, fused_gpu
 from tutelage.training._gpu_layout import ACTIVATIONS, GpuLayout
 from tutelage.training._update_rule import update_rule
@@ -79,7 +80,7 @@ def network(widths, members, bias, activation, seed):
     pairs = list(itertools.pairwise(widths))
     w = tuple(torch.randn(members, a, b, generator=draw, dtype=torch.float64) / a**0.5 for a, b in pairs)
     b = tuple(0.1 * torch.randn(members, b, generator=draw, dtype=torch.float64) for _, b in pairs)
-    return Network(w, b if bias else None, activation, 0.1)
+    return Network(w, b if bias else None, activation, slope_of(activation, 0.1))
 
 
 def teachers(widths=(19, 21, 10), members=3, bias=True, device="cpu"):

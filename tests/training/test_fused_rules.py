@@ -8,6 +8,7 @@ import torch
 import tutelage as tt
 from tutelage import TutelageError
 from tutelage.networks import Network
+from tutelage.networks.activations import slope_of
 from tutelage.training import Training
 from tutelage.training.engine import choose
 from tutelage.training.fused_cpu import FusedCpu
@@ -43,7 +44,7 @@ def network(widths, members, bias, activation, seed=0):
     pairs = list(pairwise(widths))
     w = tuple(torch.randn(members, a, b, generator=draw, dtype=torch.float64) / a**0.5 for a, b in pairs)
     b = tuple(0.1 * torch.randn(members, b, generator=draw, dtype=torch.float64) for _, b in pairs)
-    return Network(w, b if bias else None, activation, 0.1)
+    return Network(w, b if bias else None, activation, slope_of(activation, 0.1))
 
 
 def problem(widths=(9, 7, 3), members=3, bias=True, activation="relu", dtype=torch.float64, **training):

@@ -13,6 +13,7 @@ import torch
 
 import tutelage as tt
 from tutelage.networks import Network
+from tutelage.networks.activations import slope_of
 
 _found = importlib.util.spec_from_file_location("reference", Path(__file__).with_name("reference.py"))
 reference = importlib.util.module_from_spec(_found)
@@ -99,7 +100,7 @@ def compare(mode, draw, activation="relu", bias=True, members=2, depth=3):
         pairs = list(itertools.pairwise(widths))
         w = [torch.randn(members, a, b, generator=generator, dtype=torch.float64) / a**0.5 for a, b in pairs]
         biases = [0.1 * torch.randn(members, b, generator=generator, dtype=torch.float64) for _, b in pairs]
-        return Network(tuple(w), tuple(biases) if bias else None, name, 0.1)
+        return Network(tuple(w), tuple(biases) if bias else None, name, slope_of(name, 0.1))
 
     teacher, students, seeds = network("tanh"), network(activation), [draw.randint(0, 2**40) for _ in range(members)]
     inputs = tt.inputs.Gaussian(train=draw.randint(4, 9), evaluate=1).draw(teacher, seeds)

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from tutelage import draws
+from tutelage.arrays import doubles
 from tutelage.autoencoders.objective import log_weights, standard_normal, to_prior
 from tutelage.autoencoders.parts import CategoricalDecoder, Encoder, Model
 from tutelage.errors import TutelageError
@@ -232,10 +233,28 @@ def divergence(p: Tensor, q: Tensor, cell: float) -> Tensor:
     Returns
     -------
     Tensor
-        [...].
+        [...]; infinite where q is 0 on more than rounding (2e-16) of the mass of p. Less is the tail of a density that
+        underflows on the grid, and counts with the smallest number in place of 0.
+
+    Examples
+    --------
+    >>> p, q = torch.tensor([[0.5, 0.5], [0.5, 0.5]]), torch.tensor([[1.0, 0.0], [0.5, 0.5]])
+    >>> divergence(p, q, 1.0).tolist()
+    [inf, 0.0]
     """
+    p, q, cell = doubles(p, "p"), doubles(q, "q"), float(cell)
+    if not (p.ndim and q.ndim and p.shape[-1] == q.shape[-1] > 0):
+        raise TutelageError(
+            f"p and q must be densities at the same grid points, got shapes {list(p.shape)} and {list(q.shape)}"
+        )
+    if not bool(((p >= 0) & (p < math.inf)).all() and ((q >= 0) & (q < math.inf)).all()):
+        raise TutelageError("p and q must be densities, which are finite and not negative: remove other values")
+    if not 0 < cell < math.inf:
+        raise TutelageError(f"cell must be positive and finite, got {cell}")
     small = torch.finfo(p.dtype).tiny
-    return (p * (p.clamp_min(small).log() - q.clamp_min(small).log())).sum(-1) * cell
+    outside = torch.where(q == 0, p, 0.0).sum(-1) > torch.finfo(p.dtype).eps * p.sum(-1)
+    found = (p * (p.clamp_min(small).log() - q.clamp_min(small).log())).sum(-1) * cell
+    return torch.where(outside, math.inf, found)
 
 
 def active_units(model: Model, x: Tensor, least: float = 0.01) -> Tensor:

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from torch import Tensor
 
-from tutelage.cli.options import Device, Json
+from tutelage.cli.options import Device, Json, units_of_files
 from tutelage.cli.progress import share_shown
 from tutelage.cli.questions import Asked, ask, from_property
 from tutelage.errors import TutelageError
@@ -106,8 +106,12 @@ def compare(
         ),
     ] = False,
     device: Device = "auto",
-    activation: Annotated[str, typer.Option(help="Activation between the layers of a torch state dict.")] = "relu",
-    slope: Annotated[float, typer.Option(help="Slope of leaky units of a torch state dict.")] = 0.01,
+    activation: Annotated[
+        str | None, typer.Option(help="Activation between the layers of a torch state dict; default: relu.")
+    ] = None,
+    slope: Annotated[
+        float | None, typer.Option(help="Slope of leaky units of a torch state dict; default: 0.01.")
+    ] = None,
     picture: Annotated[
         Path | None,
         typer.Option("--slice", metavar="FILE.png", help="Draw both networks on a plane through the witness."),
@@ -126,9 +130,10 @@ def compare(
     chosen_device(device)
     if budget is not None and budget < 1:
         raise TutelageError(f"--budget must be at least 1, got {budget}")
+    of = units_of_files((a, b), activation, slope)
     first, second = (
         _member(
-            read_any_network(path, activation, slope, logits=logits or top_1, quantised_activations=quantised),
+            read_any_network(path, *of[path], logits=logits or top_1, quantised_activations=quantised),
             path,
             member,
             option,

@@ -10,6 +10,7 @@ import torch
 import typer
 from rich.console import Console
 
+from tutelage import draws
 from tutelage.cli.options import Json
 from tutelage.cli.progress import share_shown
 from tutelage.errors import TutelageError
@@ -114,7 +115,7 @@ def _certified(
 
 def _answers(truth: Network, noise: float, gradients: bool, single: bool, seed: int):
     """The stored network as a function of points, with noise and gradients where asked for."""
-    draw = torch.Generator().manual_seed(seed)
+    draw = torch.Generator().manual_seed(*draws.as_seeds([seed]))
 
     def values(x: torch.Tensor) -> torch.Tensor:
         exact = outputs(truth, x)[0].float().double() if single else outputs(truth, x)[0]

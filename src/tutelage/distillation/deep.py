@@ -101,6 +101,7 @@ def _signs_and_sizes(transfer: TransferSet, u: Tensor, scale: float) -> tuple[Te
             f"the start of set {int((pull == 0).nonzero()[0])} is orthogonal to its gradient: draw another"
         )
     sign, size, at_zero = pull.sign(), torch.full_like(pull, scale), transfer.loss(zero)
+    least = 1e-12 * learned(transfer).norm(dim=1).clamp_max(scale)
 
     def too_high(w: Tensor) -> Tensor:
         """Not below the loss at 0: by its value, or by convexity where rounding hides the difference."""
@@ -108,9 +109,11 @@ def _signs_and_sizes(transfer: TransferSet, u: Tensor, scale: float) -> tuple[Te
 
     while bool((high := too_high((sign * size).unsqueeze(1) * u)).any()):
         size = torch.where(high, size / 2, size)
-        if bool((size < 1e-12 * scale).any()):
+        if bool((size < least).any()):
+            member = int((size < least).nonzero()[0])
             raise TutelageError(
-                f"no start of set {int(high.nonzero()[0])} has less loss than 0: draw another direction"
+                f"the start of set {member} has no less loss than 0 at lengths from scale={scale:g} down to "
+                f"{float(least[member]):.1e}: use another seed for it"
             )
     return sign, size
 

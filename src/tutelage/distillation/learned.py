@@ -124,6 +124,9 @@ def _apart_and_along(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
     first, second = (
         v if isinstance(v, Tensor) and v.is_floating_point() else doubles(v, "vectors") for v in (first, second)
     )
+    if 0 in (first.ndim, second.ndim) or first.shape[-1] != second.shape[-1]:
+        shapes = list(first.shape), list(second.shape)
+        raise TutelageError(f"vectors must have the same number of entries, got shapes {shapes[0]} and {shapes[1]}")
     a, b = first.norm(dim=-1, keepdim=True), second.norm(dim=-1, keepdim=True)
     if bool((a == 0).any() or (b == 0).any()):
         raise TutelageError("the angle with a vector of length 0 is not defined: this student gives no class at all")

@@ -80,7 +80,7 @@ def disagreement(w: Tensor, teacher: Tensor, points: Tensor) -> tuple[Tensor, Te
     Parameters
     ----------
     w, teacher
-        [S, d], and [S, d] or [d].
+        [S, d] or [d] each.
     points
         [S, N, d] or [N, d].
 
@@ -89,7 +89,10 @@ def disagreement(w: Tensor, teacher: Tensor, points: Tensor) -> tuple[Tensor, Te
     share, error
         [S] each; the standard error is given as 1/N where the share is 0 or 1.
     """
-    teacher = teacher.unsqueeze(0) if teacher.ndim == 1 else teacher
+    w, teacher = (v.unsqueeze(0) if v.ndim == 1 else v for v in (w, teacher))
+    shapes = [list(v.shape) for v in (w, teacher, points)]
+    if not (w.ndim == teacher.ndim == 2 and points.ndim in (2, 3) and len({shape[-1] for shape in shapes}) == 1):
+        raise TutelageError(f"students [S, d], a teacher [d] and points [N, d] must share d, got shapes {shapes}")
     if points.ndim == 2:
         ours, theirs = (points @ w.mT).mT >= 0, (points @ teacher.mT).mT >= 0
     else:

@@ -86,6 +86,7 @@ class _Symmetric:
 
     def risk(self, w: Tensor) -> Tensor:
         """Exact transfer risk of students w [S, d]: [S]."""
+        w = _students(w, self.dimension)
         return risk_at_angle(self.p, angle(w, self.teacher.expand_as(w)), self.dimension, self.widest)
 
 
@@ -188,6 +189,7 @@ class Isotropic(_Symmetric):
         return found.reshape(len(seeds), count, self.dimension)
 
     def risk(self, w: Tensor) -> Tensor:
+        w = _students(w, self.dimension)
         return angle(w, self.teacher.expand_as(w)) / math.pi
 
 
@@ -242,7 +244,19 @@ class Empirical:
 
     def risk(self, w: Tensor) -> Tensor:
         """Share of the held-out points that students w [S, d] and the teacher class differently: [S]."""
-        return disagreement(w, self.teacher, self.held_out)[0]
+        return disagreement(_students(w, self.dimension), self.teacher, self.held_out)[0]
+
+
+def _students(w: Tensor, dimension: int) -> Tensor:
+    """Students of a task with ``dimension`` inputs, [..., d]; an error for anything else."""
+    w = doubles(w, "w")
+    if w.ndim == 0 or w.shape[-1] != dimension:
+        raise TutelageError(
+            f"the task has {dimension} inputs, so students w must have the shape [S, {dimension}], got {list(w.shape)}"
+        )
+    if not bool(w.isfinite().all()):
+        raise TutelageError("students w must be finite: leave out those that diverged")
+    return w
 
 
 def reverse_distribution(points: Tensor, teacher: Tensor):

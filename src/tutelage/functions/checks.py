@@ -3,6 +3,7 @@
 import math
 import time
 from decimal import ROUND_CEILING, Context, Decimal
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -28,10 +29,19 @@ def rounded_up(bound: float, digits: int = 2) -> str:
     return f"{float(up):.{digits}g}"
 
 
+def as_number(value: Any, name: str) -> float:
+    """A number as a float; an error for anything else."""
+    try:
+        return float(value)
+    except (TypeError, ValueError, RuntimeError, OverflowError):
+        raise TutelageError(f"{name} must be a number, got {value!r}") from None
+
+
 class Deadline:
     """A time limit in seconds from now; None for no limit."""
 
     def __init__(self, seconds: float | None) -> None:
+        seconds = None if seconds is None else as_number(seconds, "seconds")
         if seconds is not None and not seconds >= 0:
             raise TutelageError(f"seconds must be at least 0, got {seconds}")
         self.seconds = seconds
@@ -88,6 +98,8 @@ def points_for(network: Network | SparseNetwork, points: Tensor) -> Tensor:
     """Points in float64 as [S, N, d]; an error when there are none, or when they do not fit or are not finite."""
     if not isinstance(points, Tensor):
         raise TutelageError(f"points must be a torch tensor [N, {network.inputs}], got {type(points).__name__}")
+    if points.is_complex():
+        raise TutelageError("points must be real numbers, got complex ones: leave the imaginary parts out")
     if not points.numel():
         raise TutelageError(f"points must have at least one row of {network.inputs} numbers, got none")
     if not points.isfinite().all():
@@ -100,8 +112,19 @@ def points_for(network: Network | SparseNetwork, points: Tensor) -> Tensor:
     return stacked_points(network, points)
 
 
+def only_networks(*networks: object) -> None:
+    """Reject what is no network."""
+    for network in networks:
+        if not isinstance(network, Network):
+            raise TutelageError(
+                f"expected a network, got {type(network).__name__}: turn a torch module into one with "
+                "networks.from_module"
+            )
+
+
 def same_function_space(first: Network, second: Network) -> None:
     """Reject two stacks that do not map the same inputs to the same outputs for as many members."""
+    only_networks(first, second)
     for what, a, b in (
         ("inputs", first.inputs, second.inputs),
         ("outputs", first.outputs, second.outputs),

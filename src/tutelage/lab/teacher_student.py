@@ -14,7 +14,7 @@ from tutelage.lab.yaml_file import read_table
 from tutelage.measures import MEASURES, STANDARD, find
 from tutelage.measures.report import applicable
 from tutelage.plugins import describe, used_by
-from tutelage.settings import Settings, check_per_member
+from tutelage.settings import Settings, check_per_member, check_seeds
 from tutelage.training import Training
 from tutelage.training.inputs import Distribution
 from tutelage.training.students import Student
@@ -137,6 +137,11 @@ class TeacherStudent(Experiment, kind="students", numerics=1):
         if isinstance(value, int) and not isinstance(value, bool):
             return tuple(range(value))
         return tuple(value) if isinstance(value, range) else value
+
+    @field_validator("seeds")
+    @classmethod
+    def _no_negative_seed(cls, seeds: tuple[int, ...]) -> tuple[int, ...]:
+        return check_seeds(seeds)
 
     @model_validator(mode="after")
     def _fits(self) -> "TeacherStudent":

@@ -17,6 +17,9 @@ from tutelage.errors import TutelageError
 from tutelage.printing import printed
 from tutelage.whole import positive, whole
 
+_LONGEST = 1e150
+"""Entries of points: squares of longer ones overflow, and those of points shorter than its inverse underflow."""
+
 
 @printed
 @dataclass(frozen=True, eq=False)
@@ -86,6 +89,19 @@ def _check(x: Tensor, y: Tensor) -> None:
         s, i = zero[0].tolist()
         raise TutelageError(
             f"sample {i} of set {s} is the zero vector, which no network without biases can label: drop it"
+        )
+    check_lengths(x, "divide all points by one number")
+
+
+def check_lengths(x: Tensor, advice: str) -> None:
+    """Reject points whose inner products overflow or underflow; those that are 0 pass: x [S, n, d]."""
+    largest = x.abs().amax(2)
+    extreme = ((largest > _LONGEST) | ((largest > 0) & (largest < 1 / _LONGEST))).nonzero()
+    if len(extreme):
+        s, i = extreme[0].tolist()
+        raise TutelageError(
+            f"sample {i} of set {s} has a largest entry of {float(largest[s, i]):.1e}, and inner products of such "
+            f"points are beyond float64: it must lie between 1e-150 and 1e150, so {advice}"
         )
 
 

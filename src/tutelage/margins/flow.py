@@ -112,8 +112,10 @@ def balanced_start(
     >>> start.widths, bool((start.weights[0].norm(dim=1) - start.weights[1].squeeze(2).abs()).abs().max() < 1e-15)
     ((3, 4, 1), True)
     """
-    if not 0 < scale < math.inf or not 0 <= spread < 1:
-        raise TutelageError(f"a scale is above 0 and finite and a spread in [0, 1), not {scale} and {spread}")
+    if not 1e-150 <= scale <= 1e150:
+        raise TutelageError(f"scale must lie between 1e-150 and 1e150, so that float64 has its square, got {scale}")
+    if not 0 <= spread < 1:
+        raise TutelageError(f"spread must be at least 0 and below 1, got {spread}")
     units, dimension = positive(units, "units"), positive(dimension, "dimension")
     v = draws.normals(draws.keys(seeds, "balanced directions"), units * dimension).view(-1, units, dimension)
     size = scale * (1 - spread * draws.uniforms(draws.keys(seeds, "balanced lengths"), units))

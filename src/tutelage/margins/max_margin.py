@@ -120,24 +120,44 @@ def _one_class(data: LabelledPoints, sign: int) -> MaxMargin:
 
 def _dual(x: np.ndarray, member: int, sign: int, names: np.ndarray) -> np.ndarray:
     """alpha of one class of one set: x [m, d] -> [m]."""
-    scale = np.linalg.norm(x, axis=1).mean()
-    rows = np.vstack([x.T / scale, np.ones(len(x))])
-    target = np.zeros(len(rows))
-    target[-1] = 1.0
-    alpha, _ = nnls(rows, target, maxiter=50 * len(x) + 100)
-    left = 1 - alpha.sum()
-    if left <= _IMPOSSIBLE or np.linalg.norm(rows[:-1] @ alpha) <= _IMPOSSIBLE:
+    length = np.linalg.norm(x, axis=1)
+    scale, one = length.mean(), np.ones(len(x))
+    alpha, possible = _least(x / scale, one)
+    if possible:
+        return _polished(x, one, alpha / scale**2)
+    unit, heights = x / length[:, None], length.min() / length  # short points next to long ones seem to be 0 above
+    alpha, possible = _least(unit, heights)
+    if not possible:
         held = names[alpha > 1e-9 * alpha.max()]
         raise TutelageError(
             f"the samples labelled {sign:+d} of set {member} have no max-margin vector: 0 lies in the convex hull of "
             f"samples {', '.join(map(str, held))}, so no w has w.x > 0 on all of them; leave one of these out"
         )
-    return _polished(x, np.flatnonzero(alpha > 0), alpha / left / scale**2)
+    alpha = _polished(unit, heights, alpha)
+    if not (unit @ (alpha @ unit) >= (1 - 1e-6) * heights).all():
+        raise TutelageError(
+            f"the samples labelled {sign:+d} of set {member} have lengths from {length.min():.1e} to "
+            f"{length.max():.1e}, too far apart for a max-margin vector in float64: leave out the longest or shortest"
+        )
+    return alpha / length.min() / length
 
 
-def _polished(x: np.ndarray, support: np.ndarray, alpha: np.ndarray) -> np.ndarray:
-    """alpha with w.x_i = 1 on the support to the last digits, where that keeps it non-negative."""
-    found = np.linalg.lstsq(x[support] @ x[support].T, np.ones(len(support)), rcond=None)[0]
+def _least(x: np.ndarray, heights: np.ndarray) -> tuple[np.ndarray, bool]:
+    """alpha of the shortest w = sum alpha_i x_i with w.x_i >= heights_i, and True; shares that sum to 0, and False."""
+    rows = np.vstack([x.T, heights])
+    target = np.zeros(len(rows))
+    target[-1] = 1.0
+    alpha, _ = nnls(rows, target, maxiter=50 * len(x) + 100)
+    left = 1 - (heights * alpha).sum()
+    if left <= _IMPOSSIBLE or np.linalg.norm(rows[:-1] @ alpha) <= _IMPOSSIBLE:
+        return alpha, False
+    return alpha / left, True
+
+
+def _polished(x: np.ndarray, heights: np.ndarray, alpha: np.ndarray) -> np.ndarray:
+    """alpha with w.x_i = heights_i on the support to the last digits, where that keeps it non-negative."""
+    support = np.flatnonzero(alpha > 0)
+    found = np.linalg.lstsq(x[support] @ x[support].T, heights[support], rcond=None)[0]
     better = np.zeros_like(alpha)
     better[support] = found
     return better if (found >= 0).all() else alpha

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tutelage.margins.datasets import LabelledPoints
+from tutelage.margins.datasets import LabelledPoints, check_lengths
 from tutelage.networks import Network
 from tutelage.networks.forward import activate, linear, stacked_points
 from tutelage.printing import printed
@@ -99,6 +99,7 @@ def separability_by_layer(network: Network, points: Tensor, y: Tensor) -> tuple[
     out = [_judged(f, labels)]
     for layer in range(network.depth - 1):
         f = linear(network, layer, f)
+        check_lengths(f, "scale the weights")
         out.append(_judged(f, labels))
         f = activate(network, f.clone())
     return tuple(out)

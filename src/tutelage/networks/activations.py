@@ -18,6 +18,9 @@ from torch.nn import functional
 
 from tutelage.errors import TutelageError, unknown
 
+SLOPE = 0.01
+"""Slope of leaky units below 0, unless another one is given."""
+
 Gate = Callable[[Tensor, float], Tensor]
 Both = Callable[[Tensor, float], tuple[Tensor, Tensor]]
 
@@ -181,6 +184,32 @@ def find(name: str) -> Activation:
     return ACTIVATIONS[name]
 
 
+def check_slope(activation: str, slope: float) -> None:
+    """Reject a slope that has no effect: it belongs to leaky units alone."""
+    if activation != "leaky" and slope != SLOPE:
+        raise TutelageError(
+            f"slope={slope:g} has no effect on {activation} units: leave it out, or use activation='leaky'"
+        )
+
+
+def check_given_slope(settings: Any) -> None:
+    """Reject settings with a slope and no activation.
+
+    With an activation beside it a slope passes, so that settings of leaky and other units may differ in one name.
+    """
+    if "slope" in settings.model_fields_set and "activation" not in settings.model_fields_set:
+        check_slope(settings.activation, settings.slope)
+
+
+def slope_of(activation: str, slope: float) -> float:
+    """The slope of a network of these units, where settings or files have one for every activation.
+
+    >>> slope_of("leaky", 0.2), slope_of("relu", 0.2)
+    (0.2, 0.01)
+    """
+    return slope if activation == "leaky" else SLOPE
+
+
 def gate(name: str, u: Tensor, slope: float) -> Tensor:
     """z(u) with sigma(u) = z(u) u, any shape; an error for activations that are not piecewise linear.
 
@@ -197,7 +226,7 @@ def gate(name: str, u: Tensor, slope: float) -> Tensor:
     return z(u, slope)
 
 
-def value_and_derivative(name: str, u: Tensor, slope: float = 0.01) -> tuple[Tensor, Tensor]:
+def value_and_derivative(name: str, u: Tensor, slope: float = SLOPE) -> tuple[Tensor, Tensor]:
     """sigma(u) and sigma'(u), any shape."""
     return find(name).both(u, slope)
 

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
+from tutelage.networks.activations import slope_of
 from tutelage.networks.network import Network
 from tutelage.settings import one_line
 
@@ -76,6 +77,7 @@ def load(path: str | Path) -> Network:
     try:
         several = tuple(arrays[name] for name in biases) if len(wanted) > depth else None
         chosen, slope = str(about["activation"]), float(about["slope"])
+        slope = slope_of(chosen, slope) if 0 <= slope < 1 else slope  # older files have one beside any activation
         return Network(tuple(arrays[name] for name in weights), several, chosen, slope)
     except KeyError as missing:
         raise TutelageError(f"{path} lacks the entry {missing}: it is not a complete network file") from None

@@ -5,6 +5,7 @@ from pathlib import Path
 from safetensors import SafetensorError, safe_open
 
 from tutelage.errors import TutelageError
+from tutelage.networks.activations import SLOPE
 from tutelage.networks.files import load
 from tutelage.networks.graphs.sparse import SparseNetwork
 from tutelage.networks.network import Network
@@ -16,7 +17,9 @@ from tutelage.settings import one_line
 PICKLES = (".pt", ".pth", ".bin", ".ckpt", ".pkl")
 
 
-def read_network(path: str | Path, activation: str = "relu", slope: float = 0.01, *, logits: bool = False) -> Network:
+def read_network(
+    path: str | Path, activation: str | None = None, slope: float | None = None, *, logits: bool = False
+) -> Network:
     """Read a network from a file of tutelage, torch (safetensors), ONNX or the text format ``.nnet``.
 
     Parameters
@@ -24,7 +27,8 @@ def read_network(path: str | Path, activation: str = "relu", slope: float = 0.01
     path
         A ``.safetensors``, ``.onnx`` or ``.nnet`` file.
     activation, slope
-        Activation between the layers of a torch model, which its arrays do not tell.
+        Activation between the layers of a torch model, which its arrays do not tell; default: relu, and a slope of 0.01
+        for leaky units. Another one than a file of another kind says is an error.
     logits
         Leave out a Softmax, LogSoftmax or Sigmoid at the end of an ONNX file.
 
@@ -35,9 +39,9 @@ def read_network(path: str | Path, activation: str = "relu", slope: float = 0.01
     """
     path = Path(path)
     if path.suffix.lower() == ".onnx":
-        return load_onnx(path, logits)
+        return _as_told(load_onnx(path, logits), path, activation, slope)
     if path.suffix.lower() == ".nnet":
-        return load_nnet(path)
+        return _as_told(load_nnet(path), path, activation, slope)
     if path.suffix.lower() in PICKLES:
         raise TutelageError(
             f"{path} is a pickle, which can run any code when it is read: save the model's state_dict with "
@@ -48,20 +52,46 @@ def read_network(path: str | Path, activation: str = "relu", slope: float = 0.01
     try:
         with safe_open(path, framework="pt") as file:
             if "tutelage" in (file.metadata() or {}):
-                return load(path)
+                return _as_told(load(path), path, activation, slope)
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError) as error:
         raise TutelageError(f"{path} is neither a safetensors nor an ONNX file ({error})") from None
     try:
-        return network_of(arrays, activation, slope, ordered=False)  # safetensors keeps no order
+        kind = "relu" if activation is None else activation
+        return network_of(arrays, kind, SLOPE if slope is None else slope, ordered=False)  # safetensors has no order
     except TutelageError as error:
         raise TutelageError(f"{path}: {one_line(str(error))}") from None
 
 
+def tells_activation(path: str | Path) -> bool:
+    """Whether a file says which activation its units have, which the arrays of a torch model do not."""
+    if Path(path).suffix.lower() in (".onnx", ".nnet"):
+        return True
+    try:
+        with safe_open(path, framework="pt") as file:
+            return "tutelage" in (file.metadata() or {})
+    except (SafetensorError, OSError):
+        return False
+
+
+def _as_told(network: Network, path: Path, activation: str | None, slope: float | None) -> Network:
+    """The network of a file that says its activation; an error where another one is given."""
+    _check_told(path, network.activation, network.slope, activation, slope)
+    return network
+
+
+def _check_told(path: Path, kind: str, own: float, activation: str | None, slope: float | None) -> None:
+    if activation not in (None, kind):
+        raise TutelageError(f"{path} says that its units are {kind}, not {activation}: leave the activation out")
+    if slope is not None and (kind != "leaky" or slope != own):
+        units = f"leaky with slope {own:g}, not {slope:g}" if kind == "leaky" else f"{kind}, which have no slope"
+        raise TutelageError(f"{path} says that its units are {units}: leave the slope out")
+
+
 def read_any_network(
     path: str | Path,
-    activation: str = "relu",
-    slope: float = 0.01,
+    activation: str | None = None,
+    slope: float | None = None,
     *,
     logits: bool = False,
     quantised_activations: bool = False,
@@ -83,4 +113,6 @@ def read_any_network(
     if Path(path).suffix.lower() != ".onnx":
         return read_network(path, activation, slope, logits=logits)
     found = load_sparse(path, logits, quantised_activations)
+    kind = {0.0: "relu", -1.0: "abs", 1.0: "linear"}.get(found.left, "leaky")
+    _check_told(Path(path), kind, found.left, activation, slope)
     return found.to_network() if found.dense else found

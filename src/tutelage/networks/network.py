@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from tutelage.errors import TutelageError
-from tutelage.networks.activations import ACTIVATIONS, named
+from tutelage.networks.activations import ACTIVATIONS, SLOPE, check_slope, named
 from tutelage.printing import printed
 
 PRECISIONS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
@@ -35,7 +35,7 @@ class Network:
         Name of an activation (``tutelage.networks.ACTIVATIONS``: "relu", "leaky", "abs", "linear", "erf", "tanh", ...),
         or a function of a tensor, which is registered under its name.
     slope
-        Slope of "leaky" below 0.
+        Slope of "leaky" below 0; another value than the default is an error beside other activations.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class Network:
     weights: tuple[Tensor, ...]
     biases: tuple[Tensor, ...] | None = None
     activation: str = "relu"
-    slope: float = 0.01
+    slope: float = SLOPE
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", tuple(self.weights))
@@ -162,6 +162,7 @@ def _check(network: Network) -> None:
         raise TutelageError(f"unknown activation '{network.activation}': choose one of {', '.join(ACTIVATIONS)}")
     if not 0 <= network.slope < 1:
         raise TutelageError(f"slope must be at least 0 and below 1, got {network.slope}")
+    check_slope(network.activation, network.slope)
     if not network.weights:
         raise TutelageError("a network needs at least one layer of weights")
     if network.weights[0].ndim != 3:

@@ -20,7 +20,7 @@ from torch import Tensor
 from tutelage.arrays import doubles
 from tutelage.errors import TutelageError
 from tutelage.networks import Network
-from tutelage.networks.activations import find, named
+from tutelage.networks.activations import SLOPE, check_slope, find, named
 from tutelage.population.kernels import kernel, kernel_hessians, odd_and_even, weighted_gradient
 from tutelage.printing import printed
 from tutelage.threads import loop_threads
@@ -53,7 +53,7 @@ class Units:
     w: Tensor
     c: Tensor
     activation: str = "relu"
-    slope: float = 0.01
+    slope: float = SLOPE
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "activation", named(self.activation))
@@ -62,6 +62,7 @@ class Units:
             object.__setattr__(self, name, doubles(getattr(self, name), f"{what} {name}"))
         if not math.isfinite(self.slope):
             raise TutelageError(f"slope must be a finite number, got {self.slope}")
+        check_slope(self.activation, self.slope)
         if self.w.ndim != 3 or self.c.ndim != 3 or self.w.shape[:2] != self.c.shape[:2]:
             raise TutelageError(
                 f"units have directions {list(self.w.shape)} and fan-outs {list(self.c.shape)}: "

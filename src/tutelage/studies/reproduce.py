@@ -69,7 +69,7 @@ def distinct_experiments(planned: dict[str, Plan]) -> list[Experiment]:
 
 
 def reproduce(
-    names: Sequence[str],
+    names: str | Sequence[str],
     scale: Scale = "quick",
     out: str | Path = "reproduced",
     *,
@@ -86,7 +86,7 @@ def reproduce(
     Parameters
     ----------
     names
-        Names of studies, see ``tutelage.studies.STUDIES``.
+        Name of a study, or several, see ``tutelage.studies.STUDIES``.
     scale
         "smoke" (seconds, proves nothing about the paper), "quick" (minutes) or "paper" (the paper's own size).
     out
@@ -105,7 +105,7 @@ def reproduce(
     list of Reproduction
         One per study, in the order of the names.
     """
-    planned = plans(names, scale)
+    planned = plans([names] if isinstance(names, str) else names, scale)
     check_style(style)
     store = Store(Path(out) / "results" if results is None else results)
     experiments = distinct_experiments(planned)

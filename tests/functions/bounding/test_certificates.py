@@ -15,6 +15,7 @@ from tutelage.functions.bounding.exact_forms import exact_layers, output_forms
 from tutelage.functions.bounding.pairs import joined
 from tutelage.functions.evaluation import exact_outputs
 from tutelage.networks import Network
+from tutelage.networks.activations import slope_of
 
 
 @pytest.fixture
@@ -107,7 +108,12 @@ def test_exact_forms_hold_at_exact_outputs(seed):
 
     def made(widths, kind):
         weights = [torch.from_numpy(draw.normal(size=(1, a, b))) for a, b in pairwise(widths)]
-        return Network(tuple(weights), tuple(torch.from_numpy(draw.normal(size=(1, b))) for b in widths[1:]), kind, 0.1)
+        return Network(
+            tuple(weights),
+            tuple(torch.from_numpy(draw.normal(size=(1, b))) for b in widths[1:]),
+            kind,
+            slope_of(kind, 0.1),
+        )
 
     first = made((2, 3, 3, 2), kinds[seed % 3])
     second = made((2, 3, 2), kinds[seed // 3]) if seed % 2 else first.map(lambda a: a + 0.01)

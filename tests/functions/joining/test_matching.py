@@ -13,6 +13,7 @@ from tutelage.functions import match
 from tutelage.functions.joining.matching import onto
 from tutelage.measures import CLASSES
 from tutelage.networks import Network, outputs
+from tutelage.networks.activations import slope_of
 
 
 def random_network(draw, widths, members=2, activation="relu"):
@@ -21,7 +22,7 @@ def random_network(draw, widths, members=2, activation="relu"):
 
     pairs = list(itertools.pairwise(widths))
     weights = tuple(normal(members, a, b) / a**0.5 for a, b in pairs)
-    return Network(weights, tuple(0.3 * normal(members, b) for _, b in pairs), activation, 0.1)
+    return Network(weights, tuple(0.3 * normal(members, b) for _, b in pairs), activation, slope_of(activation, 0.1))
 
 
 def split(network, draw, copies):

@@ -190,3 +190,27 @@ def _fitted(seed, x, labels):
         loss.backward()
         optimiser.step()
     return Network(tuple(w.detach() for w in weights))
+
+
+@pytest.mark.parametrize("biases", [True, False])
+@pytest.mark.parametrize("first_is_idle", [True, False])
+def test_a_student_whose_units_are_all_idle_is_joined(random_net, biases, first_is_idle):
+    one = random_net((2, 3, 2), 1, bias=0.3 if biases else 0)
+    idle = one.map(torch.zeros_like)
+    ends = (idle, one) if first_is_idle else (one, idle)
+    points = torch.randn(20, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    path = connect(*ends, points)
+    for end, knot in zip(ends, (path.knots[0], path.knots[-1]), strict=True):
+        assert all(torch.equal(a, b) for a, b in zip(end.parameters, knot.parameters, strict=True))
+
+
+def test_a_path_that_cannot_be_followed_is_an_error(random_net):
+    one, points = random_net((2, 3, 2), 1), torch.ones(4, 2, dtype=torch.float64)
+    with pytest.raises(tt.TutelageError, match="outputs at the points overflow"):
+        connect(one.map(lambda a: a * 1e300), one, points)
+    with pytest.raises(tt.TutelageError, match="excess must be a number, got 'x'"):
+        connect(one, one, points, excess="x")
+    path = connect(one, one.map(torch.zeros_like), points)
+    for steps in (0, -1, None, float("nan")):
+        with pytest.raises(tt.TutelageError, match="steps must be a whole number of at least 1, got"):
+            loss_along(path, points, torch.zeros(4, 2), steps)

@@ -70,7 +70,7 @@ def test_corners_of_random_polytopes_are_qhulls(seed, dimension):
     ("make", "message"),
     [
         (lambda: box(0, 1), "one dimension"),
-        (lambda: box(0, 1, dimension=0), "one dimension"),
+        (lambda: box(0, 1, dimension=0), "dimension must be a whole number of at least 1, got 0"),
         (lambda: box(torch.zeros(2), torch.ones(3)), "one dimension"),
         (lambda: box(torch.zeros(2, 2), 1), "numbers or have shape"),
         (lambda: box(1, 1, dimension=2), "got 1 to 1 for input 0"),

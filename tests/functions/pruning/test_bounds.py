@@ -11,6 +11,7 @@ from tutelage.functions.checks import bias
 from tutelage.functions.pruning.bounds import bounds, box_for
 from tutelage.functions.pruning.intervals import activated, affine
 from tutelage.networks import Network
+from tutelage.networks.activations import slope_of
 from tutelage.networks.forward import activate, linear
 
 
@@ -22,7 +23,7 @@ def random_network(seed, widths, activation, members=2):
         weights,
         tuple(torch.randn(members, b, generator=draw, dtype=torch.float64) for _, b in pairs),
         activation,
-        0.1,
+        slope_of(activation, 0.1),
     )
 
 

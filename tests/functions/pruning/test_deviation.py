@@ -68,3 +68,9 @@ def test_given_points_are_tried_too():
     other = replace(network, biases=(network.biases[0], network.biases[1] + 0.25))
     found = largest_deviation(network, other, box_for(network, (0, 0)), torch.full((1, 1, 2), 7.0, dtype=torch.float64))
     assert abs(found.value.item() - 0.25) < 1e-12
+
+
+def test_points_may_be_shared_by_all_members():
+    network = Network((torch.ones(2, 2, 1, dtype=torch.float64),))
+    found = largest_deviation(network, network.map(torch.zeros_like), box_for(network, (0, 1)), torch.full((1, 2), 7.0))
+    assert found.value.tolist() == [14, 14]

@@ -7,6 +7,7 @@ from tutelage.functions.pruning.folding import folded
 from tutelage.functions.pruning.intervals import box_for
 from tutelage.functions.pruning.redundancy import Work
 from tutelage.networks import Network, outputs
+from tutelage.networks.activations import slope_of
 
 
 def work(network, box=None, points=None, on_samples=False):
@@ -18,7 +19,10 @@ def always_on(activation="relu", outputs=1, units=6, sign=1.0):
     w = torch.randn(1, 3, units, generator=draw, dtype=torch.float64)
     v = torch.randn(1, units, outputs, generator=draw, dtype=torch.float64)
     return Network(
-        (w, v), (sign * (w.abs().sum(1) + 0.1), torch.zeros(1, outputs, dtype=torch.float64)), activation, 0.1
+        (w, v),
+        (sign * (w.abs().sum(1) + 0.1), torch.zeros(1, outputs, dtype=torch.float64)),
+        activation,
+        slope_of(activation, 0.1),
     )
 
 

@@ -8,11 +8,14 @@ from hypothesis import strategies as st
 import tutelage as tt
 from tutelage.functions.pruning.intervals import Box, activated, affine, box_for, lines, slopes
 from tutelage.networks import Network
+from tutelage.networks.activations import slope_of
 from tutelage.networks.forward import activate
 
 
 def network(activation, inputs=3):
-    return Network((torch.ones(1, inputs, 1, dtype=torch.float64),), activation=activation, slope=0.2)
+    return Network(
+        (torch.ones(1, inputs, 1, dtype=torch.float64),), activation=activation, slope=slope_of(activation, 0.2)
+    )
 
 
 @given(seed=st.integers(0, 10_000))

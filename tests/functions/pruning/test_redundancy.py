@@ -7,6 +7,7 @@ import torch
 from tutelage.functions.pruning.intervals import box_for
 from tutelage.functions.pruning.redundancy import Work, cancelled, colinear, constant, idle
 from tutelage.networks import Network, outputs
+from tutelage.networks.activations import slope_of
 
 
 def double(*rows):
@@ -26,7 +27,7 @@ def plain(activation="relu"):
         ),
         (double(0.5, -0.3, -9.0, 1.0, 0.0), double(0.25)),
         activation,
-        0.1,
+        slope_of(activation, 0.1),
     )
 
 
@@ -72,7 +73,12 @@ def test_co_linear_units_give_their_fan_out_to_the_largest():
 
 def test_opposite_units_are_one_for_abs_alone():
     for activation, merged in (("abs", True), ("relu", False), ("leaky", False)):
-        net = Network((double([1.0, -2.0]), double([1.0], [1.0])), (double(0.5, -1.0), double(0.0)), activation, 0.1)
+        net = Network(
+            (double([1.0, -2.0]), double([1.0], [1.0])),
+            (double(0.5, -1.0), double(0.0)),
+            activation,
+            slope_of(activation, slope_of(activation, 0.1)),
+        )
         w = work(net)
         assert colinear(w, 1) == merged
         x = torch.randn(1, 20, 1, dtype=torch.float64)

@@ -14,6 +14,7 @@ from tutelage.functions.pruning.intervals import box_for
 from tutelage.functions.pruning.redundancy import Work, colinear
 from tutelage.functions.pruning.stability import settled
 from tutelage.networks import Network, outputs
+from tutelage.networks.activations import slope_of
 from tutelage.networks.forward import activate, linear
 
 
@@ -23,7 +24,7 @@ def random_network(draw, widths, activation="relu", bias=0.5, members=1):
 
     pairs = list(pairwise(widths))
     weights = tuple(normal(members, a, b) / a**0.5 for a, b in pairs)
-    return Network(weights, tuple(bias * normal(members, b) for _, b in pairs), activation, 0.1)
+    return Network(weights, tuple(bias * normal(members, b) for _, b in pairs), activation, slope_of(activation, 0.1))
 
 
 def preactivations(network, points):

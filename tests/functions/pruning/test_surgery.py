@@ -13,6 +13,7 @@ from tutelage.errors import InternalError, TutelageError
 from tutelage.functions import prune
 from tutelage.functions.pruning.redundancy import Work
 from tutelage.networks import Network, outputs
+from tutelage.networks.activations import slope_of
 
 BOX = 1.5
 
@@ -23,7 +24,7 @@ def random_network(draw, widths, members=1, activation="relu", bias=0.5):
 
     pairs = list(itertools.pairwise(widths))
     weights = tuple(normal(members, a, b) / a**0.5 for a, b in pairs)
-    return Network(weights, tuple(bias * normal(members, b) for _, b in pairs), activation, 0.1)
+    return Network(weights, tuple(bias * normal(members, b) for _, b in pairs), activation, slope_of(activation, 0.1))
 
 
 class Builder:
@@ -423,3 +424,16 @@ def test_a_tolerance_that_is_no_share_is_one_sentence(tolerance):
     network = tt.Network((torch.ones(1, 2, 2), torch.ones(1, 2, 1)))
     with pytest.raises(TutelageError, match="tolerance must be a number from 0 to below 1, got"):
         tt.prune(network, tolerance=tolerance)
+
+
+def test_points_outside_the_box_do_not_contradict_what_is_proved_on_it():
+    """A unit that is active from 2 on goes on (-1, 1); at 3 the outputs differ, and the samples say so."""
+    w, v = torch.tensor([[[1.0, 1.0]]], dtype=torch.float64), torch.ones(1, 2, 1, dtype=torch.float64)
+    network = Network(
+        (w, v), (torch.tensor([[0.5, -2.0]], dtype=torch.float64), torch.zeros(1, 1, dtype=torch.float64))
+    )
+    found = prune(network, torch.tensor([[3.0], [0.0]]), (-1, 1))
+    assert found.network.widths == (1, 1, 1)
+    assert float(found.deviation.value) <= float(found.proof.bound)
+    assert -1 <= float(found.deviation.at) <= 1
+    assert float(found.samples.largest) == 1

@@ -137,9 +137,21 @@ def test_progress_is_told():
         (lambda: identify(lambda x: x, 2, 2, box=(1, 1)), "low < high"),
         (lambda: identify(lambda x: x, 2, 2, box="no box"), "box must be"),
         (lambda: identify(lambda x: x, 2, 2, widths=(3,), depth=2), "each of depth=2 hidden layers, got 1"),
-        (lambda: identify(lambda x: x, 2, 2, widths=(0,)), "widths at least 1"),
-        (lambda: identify(lambda x: x, 2, 2, lines=0), "lines must be at least 1, got 0"),
-        (lambda: identify(Network((torch.ones(2, 1, 1),))), "one ReLU network"),
+        (
+            lambda: identify(lambda x: x, 2, 2, widths=(0,)),
+            "every entry of widths must be a whole number of at least 1, got 0",
+        ),
+        (lambda: identify(lambda x: x, 2, 2, seed=-1), "a seed must be a whole number from 0"),
+        (lambda: identify(lambda x: x, 2, 2, lines=0), "lines must be a whole number of at least 1, got 0"),
+        (lambda: identify(Network((torch.ones(2, 1, 1),))), r"got a stack of 2: choose one, such as network\[0\]"),
+        (
+            lambda: identify(Network((torch.ones(1, 1, 1),) * 2, activation="erf")),
+            "only .* relu .*, got erf units: use",
+        ),
+        (
+            lambda: identify(Network((torch.ones(1, 1, 1),) * 2, activation="abs")),
+            "only .* relu .*, got abs units: use",
+        ),
         (lambda: identify(Network((torch.ones(1, 1, 1),)), gradients=True), "gradients=True needs a function"),
     ],
 )
@@ -185,7 +197,7 @@ def test_a_limit_of_queries_is_never_exceeded(queries):
     assert asked[0] == found.queries <= queries
     assert found.undecided
     assert found.notes[0] == f"undecided: the limit of {queries:,} queries was reached before the search ended"
-    with pytest.raises(TutelageError, match="queries must be at least 10000, got 3"):
+    with pytest.raises(TutelageError, match="queries must be a whole number of at least 10000, got 3"):
         identify(ask, 6, 1, queries=3)
 
 
@@ -234,3 +246,8 @@ def test_a_torch_module_is_asked_in_float64(random_net):
 def test_weights_of_other_kinds_raise_an_error(dtype):
     with pytest.raises(TutelageError, match="must be of type float16, bfloat16, float32, float64, got"):
         identify(Network((torch.ones(1, 2, 1).to(dtype),)))
+
+
+def test_a_network_without_hidden_layers_is_found_whatever_its_activation():
+    network = Network((torch.tensor([[[2.0, -1.0]]], dtype=torch.float64),), activation="abs")
+    assert identify(network).unexplained < 1e-12

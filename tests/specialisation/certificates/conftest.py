@@ -7,12 +7,13 @@ import torch
 
 from tutelage.certificates import certify
 from tutelage.networks import Network
+from tutelage.networks.activations import slope_of
 
 
 def two_layers(below, biases, above, top, activation="relu", slope=0.1) -> Network:
     """One network from nested lists: below [d][n], biases [n], above [n][C], top [C]."""
     below, biases, above, top = (torch.tensor([a], dtype=torch.float64) for a in (below, biases, above, top))
-    return Network((below, above), (biases, top), activation, slope)
+    return Network((below, above), (biases, top), activation, slope_of(activation, slope))
 
 
 class Builder:
@@ -33,7 +34,7 @@ class Builder:
         widths = (inputs, hidden, *deeper, outputs)
         weights = tuple(self.normal(members, a, b) for a, b in itertools.pairwise(widths))
         biases = tuple(self.normal(members, b) / 4 for b in widths[1:])
-        return Network(weights, biases, activation, 0.1)
+        return Network(weights, biases, activation, slope_of(activation, 0.1))
 
     def permuted(self, net):
         """The units of the first layer in another order, each rescaled, its fan-out by the inverse."""

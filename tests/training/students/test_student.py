@@ -92,3 +92,8 @@ def test_widths_are_given_one_way():
     with pytest.raises(TutelageError, match="'width_factor' has no effect where 'hidden' gives the widths"):
         SmallNormal(hidden=4, width_factor=3)
     assert SmallNormal(hidden=4, width_factor=1).widths((5, 3, 2)) == (5, 4, 2)
+
+
+def test_a_slope_without_an_activation_is_refused():
+    with pytest.raises(ValueError, match=r"slope=0.2 has no effect on relu units"):
+        SmallNormal(slope=0.2)

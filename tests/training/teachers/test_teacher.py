@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from tutelage.errors import TutelageError
-from tutelage.networks import Network
+from tutelage.networks import Network, save
 from tutelage.settings import Recipe
-from tutelage.training.teachers import Levels, Normal, NoTeacher, Teacher
+from tutelage.training.teachers import FromFile, Levels, Normal, NoTeacher, Teacher
 
 
 def test_levels_is_found_by_its_kind():
@@ -58,3 +58,20 @@ def test_a_shared_teacher_is_that_of_the_first_seed(recipe):
 def test_a_bare_seed_is_an_error_that_says_what_to_give(recipe):
     with pytest.raises(TutelageError, match=r"seeds must be a list of whole numbers such as range\(2\), got 5"):
         recipe.build(5)
+
+
+def test_a_slope_without_an_activation_is_refused():
+    with pytest.raises(TutelageError, match=r"slope=0.2 has no effect on relu units"):
+        Teacher.parse({"kind": "levels", "inputs": 4, "hidden": [3], "outputs": 2, "slope": 0.2})
+    with pytest.raises(TutelageError, match=r"slope=0.2 has no effect on relu units"):
+        Teacher.parse({"kind": "normal", "inputs": 4, "hidden": [3], "outputs": 2, "slope": 0.2})
+    relu = Levels(inputs=4, hidden=3, outputs=2, activation="relu", slope=0.2)  # as beside a leaky teacher of a study
+    assert relu.build([0]).slope == 0.01
+
+
+def test_a_file_that_says_its_activation_keeps_it(tmp_path):
+    path = tmp_path / "net.safetensors"
+    save(Network((torch.ones(1, 3, 4), torch.ones(1, 4, 1)), None, "leaky", 0.2), path)
+    assert FromFile(path=path).build([0, 1]).slope == FromFile(path=path, activation="leaky").build([0, 1]).slope == 0.2
+    with pytest.raises(TutelageError, match="says that its units are leaky, not tanh"):
+        FromFile(path=path, activation="tanh").build([0])

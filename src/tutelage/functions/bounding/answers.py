@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from tutelage.arrays import doubles
 from tutelage.errors import InternalError, TutelageError
 from tutelage.functions.bounding.closeness import Closeness, closeness_of
 from tutelage.functions.bounding.devices import chosen_device
@@ -16,7 +17,7 @@ from tutelage.functions.bounding.questions import Hunt, Question
 from tutelage.functions.bounding.sparse import answers as sparse
 from tutelage.functions.bounding.sparse.search import SparseHunt
 from tutelage.functions.bounding.units import prove_by_units
-from tutelage.functions.checks import Deadline, as_network, in_double, rounded_up, same_function_space
+from tutelage.functions.checks import Deadline, as_network, as_number, in_double, rounded_up, same_function_space
 from tutelage.functions.comparing.wording import in_words
 from tutelage.functions.evaluation import difference_with_error
 from tutelage.functions.pieces.domain import Domain, Ends, as_domain
@@ -141,6 +142,7 @@ def top_class_agreement(
     'holds'
     """
     pair = _pair(first, second)
+    margin = as_number(margin, "margin")
     if not 0 <= margin < torch.inf:
         raise TutelageError(f"margin must be a finite number of at least 0, got {margin}")
     question = Question(torch.full((pair[0].outputs,), torch.inf, dtype=torch.float64), margin)
@@ -174,8 +176,12 @@ def difference_curve(
     list of Closeness
         One bound per radius.
     """
-    centre = torch.as_tensor(centre, dtype=torch.float64)
-    return [difference_bound(first, second, (centre - r, centre + r), seconds=seconds) for r in radii]
+    centre = doubles(centre, "centre").detach().cpu()
+    sizes = doubles(radii, "radii").detach().cpu()
+    if sizes.ndim != 1:
+        raise TutelageError(f"radii must be a list of numbers, got {radii!r}")
+    ends = [(centre - r, centre + r) for r in sizes.tolist()]
+    return [difference_bound(first, second, end, seconds=seconds) for end in ends]
 
 
 def _pair(first: object, second: object) -> tuple[Network, Network] | sparse.Pair:
@@ -194,7 +200,7 @@ def _pair(first: object, second: object) -> tuple[Network, Network] | sparse.Pai
 
 
 def _limits(outputs: int, epsilon: float | Sequence[float] | Tensor | None, output: int | None) -> Tensor:
-    given = torch.as_tensor(_LEAST if epsilon is None else epsilon, dtype=torch.float64)
+    given = doubles(_LEAST if epsilon is None else epsilon, "epsilon")
     if given.ndim > 1 or (given.ndim and len(given) != outputs):
         raise TutelageError(f"epsilon must be a number or {outputs} numbers, one per output, got {list(given.shape)}")
     if not (given >= 0).all() or given.isinf().all():

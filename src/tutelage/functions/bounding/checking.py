@@ -9,7 +9,7 @@ from tutelage.errors import TutelageError
 from tutelage.functions.bounding.answers import Closeness, OnClosing, difference_bound, top_class_agreement
 from tutelage.functions.bounding.sparse.answers import parting_layer as sparse_parting_layer
 from tutelage.functions.bounding.sparse.answers import sparse_pair
-from tutelage.functions.checks import as_network, in_double, points_for
+from tutelage.functions.checks import as_network, as_number, in_double, points_for
 from tutelage.functions.evaluation import values
 from tutelage.functions.pieces.domain import Domain, Ends, as_domain, box
 from tutelage.networks import Network
@@ -107,6 +107,7 @@ def check_export(
     >>> check_export(net, net.map(lambda a: a * (1 + 1e-7)), (-1, 1)).verdict
     'passes'
     """
+    tolerance = as_number(tolerance, "tolerance")
     if not 0 <= tolerance < torch.inf:
         raise TutelageError(f"tolerance must be a finite number of at least 0, got {tolerance}")
     first, second = adapted(original, "original"), adapted(exported, "exported network")

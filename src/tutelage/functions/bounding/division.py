@@ -17,6 +17,7 @@ from tutelage.functions.bounding.questions import Hunt, Question
 from tutelage.functions.checks import Deadline
 from tutelage.functions.pieces.domain import Domain
 from tutelage.networks import Network
+from tutelage.whole import positive
 
 MOST_INPUTS = 24
 """The most inputs that are not flat for which cutting boxes can get anywhere."""
@@ -67,7 +68,7 @@ class Bounder:
         self.pair, self.columns = pair, columns_for(pair, free)
         self.limits = question.limits.numpy()
         self.margin = np.nan if question.margin is None else float(question.margin)
-        self.threads = threads or len(os.sched_getaffinity(0))
+        self.threads = positive(threads, "threads") if threads else len(os.sched_getaffinity(0))
         self.split = free <= MOST_INPUTS
         self._device = None
         if device != "cpu" and self.split:

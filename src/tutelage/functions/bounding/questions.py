@@ -6,6 +6,7 @@ from fractions import Fraction
 import torch
 from torch import Tensor
 
+from tutelage import draws
 from tutelage.errors import TutelageError
 from tutelage.functions.checks import Deadline
 from tutelage.functions.evaluation import EXACT_WEIGHTS, exact_outputs, with_error
@@ -138,7 +139,7 @@ class Hunt:
 
     def begin(self, seed: int = 0, deadline: Deadline | None = None) -> None:
         """Random points and corners, and an ascent from the best of them, until a deadline."""
-        generator = torch.Generator().manual_seed(seed)
+        generator = torch.Generator().manual_seed(*draws.as_seeds([seed]))
         d, count = len(self.low), max(16, min(_SAMPLES, self.work // self.weights))
         unit = torch.rand(count, d, generator=generator, dtype=torch.float64)
         corners = (torch.rand(count // 4, d, generator=generator) < 0.5).to(torch.float64)

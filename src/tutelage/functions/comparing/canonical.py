@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from tutelage import draws
-from tutelage.functions.checks import bias, in_double
+from tutelage.functions.checks import bias, in_double, only_networks
 from tutelage.networks import Network
 from tutelage.printing import printed
 
@@ -51,6 +51,7 @@ def orbit_size(network: Network) -> Orbit:
     >>> orbit_size(Network((torch.ones(1, 2, 3), torch.ones(1, 3, 1))))
     Orbit(permutations=6, scalings=3, identifiable=6)
     """
+    only_networks(network)
     hidden = network.widths[1:-1]
     parameters = sum(a[0].numel() for a in network.parameters)
     return Orbit(prod(map(factorial, hidden)), sum(hidden), parameters - sum(hidden))
@@ -80,6 +81,7 @@ def canonical(network: Network) -> Network:
     >>> torch.equal(canonical(net).weights[1], canonical(swapped).weights[1])
     True
     """
+    only_networks(network)
     tie = _TIE * torch.finfo(network.dtype).eps
     network, _ = unit_lengths(network)
     for layer in range(network.depth - 1):

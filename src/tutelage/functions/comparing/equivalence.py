@@ -13,7 +13,7 @@ from tutelage.functions.bounding.answers import decide
 from tutelage.functions.bounding.division import compile_bounds
 from tutelage.functions.bounding.questions import Hunt, Question
 from tutelage.functions.bounding.sparse.answers import sparse_pair
-from tutelage.functions.checks import Deadline, as_network, in_double, same_function_space
+from tutelage.functions.checks import Deadline, as_network, as_number, in_double, same_function_space
 from tutelage.functions.comparing.large import same_large
 from tutelage.functions.comparing.normal import Redundancy, forms_apart, normal_form
 from tutelage.functions.comparing.relation import Relation, kind, match_parameters
@@ -30,6 +30,7 @@ from tutelage.functions.pruning.deviation import reach, rounding
 from tutelage.functions.pruning.intervals import TINY, Box, box_for, gamma
 from tutelage.networks import Network
 from tutelage.networks.adapting import adapted
+from tutelage.whole import positive
 
 _FINE_ENOUGH = 1e-9  # the relative error of a difference in float64 beyond which it is worked out exactly
 _LARGEST = torch.finfo(torch.float64).max
@@ -124,6 +125,8 @@ class _Question:
             raise TutelageError(
                 f"the domain must have {inputs} dimensions, as many as the networks have inputs, got {domain.dimension}"
             )
+        budget = positive(budget, "budget")
+        tolerance = None if tolerance is None else as_number(tolerance, "tolerance")
         if tolerance is not None and not 0 <= tolerance < torch.inf:
             raise TutelageError(f"tolerance must be a finite number of at least 0, got {tolerance}")
         self.first, self.second = in_double(self.pair[0], "first network"), in_double(self.pair[1], "second network")

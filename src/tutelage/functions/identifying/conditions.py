@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from tutelage.errors import TutelageError
-from tutelage.functions.checks import in_double
+from tutelage.functions.checks import in_double, only_networks
 from tutelage.networks import Network
 
 EXACT = 1e-10
@@ -54,11 +54,13 @@ def all_of(conditions: Iterable[Requirement]) -> bool | None:
 
 def tolerance(network: Network) -> float:
     """The relative size below which a number may be rounding of the precision the weights are stored in."""
+    only_networks(network)
     return max(EXACT, 64 * torch.finfo(network.dtype).eps)
 
 
 def one_relu_network(network: Network) -> Network:
     """A single relu network in float64; all others raise an error."""
+    only_networks(network)
     if network.members != 1:
         raise TutelageError(
             f"these conditions are of one network, and this is a stack of {network.members}: take network[s]"

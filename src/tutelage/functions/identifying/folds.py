@@ -5,10 +5,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from tutelage.errors import TutelageError
 from tutelage.functions.identifying.conditions import EXACT
 from tutelage.functions.pieces.faces import facets
 from tutelage.functions.pieces.regions import Regions
 from tutelage.printing import printed
+from tutelage.whole import whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +104,11 @@ def fold_set(regions: Regions, layer: int | None = None, unit: int | None = None
     """
     between = facets(regions)
     slopes, _ = regions.maps(layer)
-    slopes = slopes if unit is None else slopes[:, :, unit : unit + 1]
+    if unit is not None:
+        place = whole(unit)
+        if place is None or not 0 <= place < slopes.shape[2]:
+            raise TutelageError(f"unit must be from 0 to {slopes.shape[2] - 1} for this layer, got {unit!r}")
+        slopes = slopes[:, :, place : place + 1]
     jump = (slopes[between.regions[:, 0]] - slopes[between.regions[:, 1]]).norm(dim=1).amax(1)
     size = slopes.norm(dim=1).max() if len(slopes) else 0.0
     return FoldSet(between.regions, between.unit, jump, jump > EXACT * size)

@@ -16,6 +16,7 @@ from tutelage.functions.identifying.optima import touches_zero
 from tutelage.functions.pieces.domain import Domain, Ends
 from tutelage.functions.pieces.regions import BUDGET, Regions, enumerate_regions, local_maps
 from tutelage.networks import Network
+from tutelage.whole import positive
 
 Mode = Literal["formal", "realised"]
 PATTERNS, SAMPLED = 1 << 16, 1 << 12
@@ -73,6 +74,7 @@ def generality(
     if mode not in ("formal", "realised"):
         raise unknown("mode", mode, ("formal", "realised"))
     tol, network = tolerance(network), one_relu_network(network)
+    patterns, budget = positive(patterns, "patterns"), positive(budget, "budget")
     try:
         first = touches_zero(network, domain, G1, budget)
         regions = enumerate_regions(network, domain, budget) if mode == "realised" else None
@@ -182,6 +184,8 @@ def _smallest(network: Network, k: int, l: int, masks: Tensor) -> tuple[float, i
     size = size * parts[0].unsqueeze(1)
     for w, part in zip(network.weights[k:l], parts[1:], strict=True):
         product, size = (product @ w[0]) * part.unsqueeze(1), (size @ w[0].abs()) * part.unsqueeze(1)
+    if not bool(product.isfinite().all() and size.isfinite().all()):
+        raise TutelageError(f"the weights of layers {k} to {l} multiply to numbers beyond float64: scale them down")
     values = torch.linalg.svdvals(product)
     least = values.gather(1, (rank - 1).clamp_min(0).unsqueeze(1)).squeeze(1)
     length = size.flatten(1).norm(dim=1)

@@ -117,6 +117,8 @@ def identifiability(
     True
     """
     exact = one_relu_network(network)
+    if exact.depth == 1:
+        raise TutelageError("the theorem is about hidden units, and the network has none: its weights are its function")
     domain = as_domain(domain, network.inputs)
     conditions = list(_widths(exact.widths))
     seen = transparency(exact, domain, budget=budget).condition()

@@ -15,6 +15,7 @@ from tutelage.functions.pieces.regions import BUDGET, Regions, enumerate_regions
 from tutelage.functions.pruning.bounds import bounds, box_for
 from tutelage.networks import Network, forward
 from tutelage.printing import printed
+from tutelage.whole import positive, whole
 
 SAMPLES = 4096
 """Points looked at where there are too many regions to look at all of them."""
@@ -81,16 +82,16 @@ def transparency(
     """
     network = one_relu_network(network)
     domain = as_domain(domain, network.inputs)
-    upto = network.depth - 1 if upto is None else upto
-    if not 0 <= upto < network.depth:
+    number, budget = network.depth - 1 if upto is None else whole(upto), positive(budget, "budget")
+    if number is None or not 0 <= number < network.depth:
         raise TutelageError(
-            f"a network of {network.depth} layers has hidden layers 1 .. {network.depth - 1}, not {upto}"
+            f"a network of {network.depth} layers has hidden layers 1 .. {network.depth - 1}, not {upto!r}"
         )
     try:
         regions = enumerate_regions(network, domain, budget)
     except TutelageError:
-        return _without_regions(network, domain, upto, seed)
-    return transparency_of(regions, upto)
+        return _without_regions(network, domain, number, seed)
+    return transparency_of(regions, number)
 
 
 def transparency_of(regions: Regions, upto: int | None = None) -> Transparency:

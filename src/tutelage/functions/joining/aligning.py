@@ -8,7 +8,7 @@ from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
 from tutelage.errors import TutelageError
-from tutelage.functions.checks import bias
+from tutelage.functions.checks import bias, only_networks
 from tutelage.functions.joining.judging import judged
 from tutelage.functions.joining.matching import By, Matching, match
 from tutelage.networks import Network, concatenate
@@ -68,6 +68,13 @@ def weight_matched(first: Network, second: Network, sweeps: int = 50) -> Network
     Network
         The same function as the second network.
     """
+    only_networks(first, second)
+    if first.dtype != second.dtype:
+        raise TutelageError(
+            f"the networks must have one precision, got {first.dtype} and {second.dtype}: convert one with .to(...)"
+        )
+    if not all(a.isfinite().all() for a in (*first.parameters, *second.parameters)):
+        raise TutelageError("the networks have weights that are not finite: leave out members that diverged")
     if first.widths != second.widths or first.members != second.members:
         raise TutelageError(
             f"the networks must have the same widths and members, got {first.members} of {first.widths} and "
@@ -79,6 +86,7 @@ def weight_matched(first: Network, second: Network, sweeps: int = 50) -> Network
         for layer in range(first.depth - 1):
             a, b = (_both_sides(network, layer) for network in (first, now))
             gain = torch.bmm(a.mT, b)  # [S, n, n]: unit j of the first against unit k of the second
+            gain = gain.to(torch.promote_types(gain.dtype, torch.float32))  # SciPy takes no half precision
             order = torch.stack([torch.as_tensor(linear_sum_assignment(-one.numpy())[1]) for one in gain])
             now = _permuted(now, layer, order)
         if all(torch.equal(p, q) for p, q in zip(before.parameters, now.parameters, strict=True)):

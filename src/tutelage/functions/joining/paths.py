@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from tutelage.errors import TutelageError
-from tutelage.functions.checks import in_double, points_for, same_function_space
+from tutelage.functions.checks import as_number, in_double, points_for, same_function_space
 from tutelage.functions.joining.aligning import aligned
 from tutelage.functions.joining.bends import STEPS, bend
 from tutelage.functions.joining.judging import judged, labels_for
@@ -18,6 +18,7 @@ from tutelage.functions.joining.matching import By, match
 from tutelage.functions.joining.routes import route
 from tutelage.networks import Network, concatenate, outputs
 from tutelage.printing import printed
+from tutelage.whole import positive
 
 
 @printed
@@ -134,7 +135,7 @@ def accuracy_along(path: Path, points: Tensor, labels: Tensor, steps: int = 10) 
 
 def judged_along(path: Path, points: Tensor, labels: Tensor, steps: int) -> tuple[Tensor, Tensor, Tensor | None]:
     """Share of the path, loss and, for classes, accuracy at every place: [T, S] each."""
-    x = points_for(path.knots[0], points)
+    x, steps = points_for(path.knots[0], points), positive(steps, "steps")
     wanted = labels_for(labels, x, path.knots[0].outputs)
     places = torch.arange((len(path.knots) - 1) * steps + 1, dtype=torch.float64) / steps
     loss, accuracy = judged([path.at(place) for place in places.tolist()], x, wanted)
@@ -192,7 +193,7 @@ def connect(
     if teacher is not None and labels is not None:
         raise TutelageError("teacher and labels both say what is right: give one of them")
     first, second = in_double(first, "first student"), in_double(second, "second student")
-    x = points_for(first, points)
+    x, excess = points_for(first, points), None if excess is None else as_number(excess, "excess")
     if labels is not None:
         wanted = labels_for(labels, x, first.outputs)
     elif teacher is None:
@@ -200,6 +201,8 @@ def connect(
     else:
         same_function_space(teacher, first)
         wanted = outputs(in_double(teacher, "teacher"), x)
+    if not wanted.isfinite().all():
+        raise TutelageError("outputs at the points overflow: scale the points or the weights down")
     if first.depth != 2 or wanted.ndim == 2:
         return _bent(first, second, x, wanted, bend_steps)
     routes = [route(first[s], second[s], x[s], wanted[s], excess, s) for s in range(first.members)]

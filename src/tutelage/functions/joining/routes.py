@@ -31,6 +31,8 @@ class FanOutFit:
         self.constant = first.biases is not None
         columns = torch.cat([self.features, torch.ones_like(points[:, :1])], dim=1) if self.constant else self.features
         q, self.triangle = torch.linalg.qr(columns)
+        if not self.triangle.isfinite().all():
+            raise TutelageError("hidden units are too large at the points for a fit in float64: scale the points down")
         self.wanted = q.mT @ labels
         self.outside = (labels - q @ self.wanted).square().sum()
         self.samples = len(points)
@@ -40,7 +42,7 @@ class FanOutFit:
         """The best fan-outs of these units, the output bias last (0 where there is none): [k + 1, C]."""
         chosen = [*units, self.features.shape[1]] if self.constant else units
         v = torch.linalg.lstsq(self.triangle[:, chosen], self.wanted, driver="gelsd").solution
-        return v if self.constant else torch.cat([v, torch.zeros_like(v[:1])])
+        return v if self.constant else torch.cat([v, v.new_zeros(1, v.shape[1])])
 
     def loss(self, units: list[int], v: Tensor) -> float:
         """J with these units and fan-outs [k + 1, C]."""
@@ -179,7 +181,7 @@ def _spread(fit: FanOutFit, seat: dict[int, int], n: int) -> Tensor:
 def _swap(walk: _Walk, fit: FanOutFit, seat: dict[int, int], theirs: list[int], columns: Tensor, n: int) -> None:
     """Blend the second student's units into free ones, move the fan-out to them, free the old; until all are in."""
     waiting, level = list(theirs), max(fit.least(list(seat)), fit.least(theirs), fit.smallest)
-    while waiting:
+    while waiting or any(k < n for k in seat):  # the latter at first, where the second student needs no unit at all
         free = [unit for unit in range(n) if unit not in seat.values()]
         batch = _next(fit, list(seat), waiting, len(free), n)
         waiting = [k for k in waiting if k not in batch]

@@ -14,6 +14,7 @@ from tutelage.functions.pieces.slices import slice_network
 from tutelage.functions.pieces.subdivision import checked, subdivide
 from tutelage.networks import Network
 from tutelage.printing import printed
+from tutelage.whole import whole
 
 LINES, WALK = 16, 8
 """How many chords are looked at, and how many steps of a random walk through the domain lead to each."""
@@ -59,7 +60,12 @@ def zaslavsky(hyperplanes: int, dimension: int) -> int:
     >>> zaslavsky(3, 2)
     7
     """
-    return sum(comb(hyperplanes, k) for k in range(min(hyperplanes, dimension) + 1))
+    n, d = whole(hyperplanes), whole(dimension)
+    if n is None or d is None or min(n, d) < 0:
+        raise TutelageError(
+            f"hyperplanes and dimension must be whole numbers of at least 0, got {hyperplanes!r} and {dimension!r}"
+        )
+    return sum(comb(n, k) for k in range(min(n, d) + 1))
 
 
 def at_most(network: Network) -> int:
@@ -111,7 +117,7 @@ def estimate(network: Network, domain: Domain | Ends, seed: int = 0) -> Estimate
 
 def chords(domain: Domain, seed: int) -> tuple[Tensor, Tensor]:
     """Ends of random chords of the domain, each at the end of a random walk from its centre: two of [LINES, d]."""
-    key = draws.keys(range(seed, seed + 1), "chords of a domain")
+    key = draws.keys([seed], "chords of a domain")
     normal = draws.normals(key, LINES * WALK * domain.dimension).reshape(WALK, LINES, domain.dimension)
     uniform = draws.uniforms(key, LINES * WALK).reshape(WALK, LINES, 1)
     points = domain.centre.expand(LINES, -1)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from tutelage.errors import TutelageError
-from tutelage.functions.checks import bias, in_double
+from tutelage.functions.checks import bias, in_double, only_networks
 from tutelage.functions.pieces.domain import Domain, Ends
 from tutelage.functions.pieces.regions import BUDGET, Regions, enumerate_regions
 from tutelage.functions.pruning.deviation import Deviation
@@ -168,6 +168,7 @@ def exact_deviation(first: Network, second: Network, domain: Domain | Ends, budg
 
 
 def _check_pair(first: Network, second: Network, difference: bool) -> None:
+    only_networks(first, second)
     for what, a, b in (
         ("inputs", first.inputs, second.inputs),
         ("members", first.members, second.members),

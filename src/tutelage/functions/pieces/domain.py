@@ -7,11 +7,13 @@ import torch
 from scipy.optimize import linprog
 from torch import Tensor
 
+from tutelage.arrays import doubles
 from tutelage.errors import TutelageError
 from tutelage.functions.pieces._cutting import cut_layer
 from tutelage.functions.pieces._skeleton import DONE, Complex
 from tutelage.functions.pruning.intervals import pair_of_ends
 from tutelage.printing import printed
+from tutelage.whole import positive
 
 Ends = tuple[float | Tensor, float | Tensor]
 """A box as its low and high ends, each a number or [d]."""
@@ -94,6 +96,7 @@ def box(low: float | Tensor, high: float | Tensor, dimension: int | None = None,
     6
     """
     lower, upper = pair_of_ends((low, high))
+    dimension = None if dimension is None else positive(dimension, "dimension")
     if lower.ndim > 1 or upper.ndim > 1:
         raise TutelageError(
             f"low and high of a box must be numbers or have shape [d], got {list(lower.shape)} and {list(upper.shape)}"
@@ -154,7 +157,7 @@ def polytope(normals: Tensor, offsets: Tensor) -> Domain:
     >>> triangle.high.tolist()
     [1.0, 1.0]
     """
-    a, b = (torch.as_tensor(t).detach().to("cpu", torch.float64) for t in (normals, offsets))
+    a, b = (doubles(t, name).detach().cpu() for t, name in ((normals, "normals"), (offsets, "offsets")))
     if a.ndim != 2 or b.shape != a.shape[:1] or not a.numel():
         raise TutelageError(
             f"normals and offsets of a polytope must have shapes [m, d] and [m], got {list(a.shape)} and "

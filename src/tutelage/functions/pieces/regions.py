@@ -16,9 +16,11 @@ from tutelage.functions.pieces.subdivision import BeyondBudget, checked, subdivi
 from tutelage.networks import Network
 from tutelage.networks.activations import gate
 from tutelage.printing import printed
+from tutelage.whole import positive, whole
 
 BUDGET = 1_000_000
 """The most regions, and the most vertices, by default: about half a gigabyte in three dimensions."""
+_MOST = 1 << 62  # of any budget, as a number of 64 bits
 
 
 @printed
@@ -131,6 +133,7 @@ def enumerate_regions(
     (4, 9, 12)
     """
     network, domain = checked(network, domain)
+    budget = min(positive(budget, "budget"), _MOST)
     reject_beyond(network, domain, budget)
     try:
         state, per_layer, pieces = subdivide(network, domain, budget, rounding)
@@ -166,13 +169,13 @@ def local_maps(network: Network, signs: Tensor, layer: int | None = None) -> tup
 
     signs [R, K], layer in 1 .. L (L by default) -> A [R, d, n_layer], c [R, n_layer].
     """
-    layer = network.depth if layer is None else layer
-    if not 1 <= layer <= network.depth:
-        raise TutelageError(f"layer must be from 1 to {network.depth} for this network, got {layer}")
+    number = network.depth if layer is None else whole(layer)
+    if number is None or not 1 <= number <= network.depth:
+        raise TutelageError(f"layer must be from 1 to {network.depth} for this network, got {layer!r}")
     slopes = network.weights[0][0].expand(len(signs), -1, -1)
     shifts = bias(network, 0)[0].expand(len(signs), -1)
     first = 0
-    for upper in range(1, layer):
+    for upper in range(1, number):
         w = network.weights[upper][0]
         z = gate(network.activation, signs[:, first : first + len(w)].to(w.dtype), network.slope)
         slopes = (slopes * z[:, None, :]) @ w

@@ -5,6 +5,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from tutelage.arrays import doubles
 from tutelage.errors import TutelageError
 from tutelage.functions.checks import bias, in_double
 from tutelage.networks import Network
@@ -33,13 +34,20 @@ def slice_network(network: Network, origin: Tensor, directions: Tensor) -> Netwo
     tensor([[[ 1.,  2., -1.]]], dtype=torch.float64)
     """
     network = in_double(network)
-    start, axes = (torch.as_tensor(t).detach().to("cpu", torch.float64) for t in (origin, directions))
-    start, axes = start.expand(network.members, -1), axes.expand(network.members, -1, -1)
-    if start.shape[-1] != network.inputs or axes.shape[-1] != network.inputs:
+    start, axes = (doubles(t, name).detach().cpu() for t, name in ((origin, "origin"), (directions, "directions")))
+    d, members = network.inputs, (1, network.members)
+    if (
+        start.ndim not in (1, 2)
+        or axes.ndim not in (2, 3)
+        or not start.shape[-1] == axes.shape[-1] == d
+        or (start.ndim == 2 and len(start) not in members)
+        or (axes.ndim == 3 and len(axes) not in members)
+    ):
         raise TutelageError(
-            f"origin and directions of a slice must have shapes [{network.inputs}] and [k, {network.inputs}] for this "
-            f"network, got {list(origin.shape)} and {list(directions.shape)}"
+            f"origin and directions of a slice must have shapes [{d}] and [k, {d}] for this network, got "
+            f"{list(start.shape)} and {list(axes.shape)}"
         )
+    start, axes = start.expand(network.members, -1), axes.expand(network.members, -1, -1)
     if not (start.isfinite().all() and axes.isfinite().all()):
         raise TutelageError("a slice needs finite numbers")
     if (torch.linalg.matrix_rank(axes) < axes.shape[1]).any():

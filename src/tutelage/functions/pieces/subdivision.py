@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from tutelage.errors import TutelageError
-from tutelage.functions.checks import bias, in_double
+from tutelage.functions.checks import bias, in_double, only_networks
 from tutelage.functions.pieces._cutting import cut_layer
 from tutelage.functions.pieces._skeleton import TOO_CLOSE, TOO_MANY, Complex
 from tutelage.functions.pieces.domain import ROUNDING, Domain, Ends, as_domain, skeleton
@@ -61,6 +61,7 @@ def subdivide(
 
 def checked(network: Network, domain: Domain | Ends) -> tuple[Network, Domain]:
     """The network in float64 and the domain; an error when regions are not defined or not of one network."""
+    only_networks(network)
     if network.members != 1:
         raise TutelageError(
             f"regions are enumerated for one network, got a stack of {network.members}: choose one, such as network[0]"

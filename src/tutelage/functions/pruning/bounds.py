@@ -11,7 +11,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from tutelage.functions.checks import bias
+from tutelage.errors import TutelageError
+from tutelage.functions.checks import as_network, bias
 from tutelage.functions.pruning import programs
 from tutelage.functions.pruning.intervals import Box, Interval, activated, affine, box_for, gamma, lines
 from tutelage.networks import Network
@@ -45,6 +46,10 @@ def bounds(network: Network, box: Box, solve: bool = False) -> tuple[Interval, .
     >>> [[round(end.item(), 12) for end in layer] for layer in bounds(net, box_for(net, (0, 1)))]
     [[-1.0, 1.0]]
     """
+    network = as_network(network)
+    if not isinstance(box, Box) or box.low.shape != (network.members, network.inputs):
+        shape = list(box.low.shape) if isinstance(box, Box) else type(box).__name__
+        raise TutelageError(f"box must be a Box with ends [{network.members}, {network.inputs}], got {shape}")
     known: list[Interval] = []
     f = (box.low, box.high)
     tried = box.sample(_SAMPLES) if solve and box.bounded else None

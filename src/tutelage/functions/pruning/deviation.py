@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tutelage.functions.checks import bias
+from tutelage.functions.checks import bias, points_for
 from tutelage.functions.pruning.intervals import Box, Interval, activated, gamma
 from tutelage.networks import Network, outputs
 from tutelage.printing import printed
@@ -92,7 +92,7 @@ def largest_deviation(first: Network, second: Network, box: Box, points: Tensor 
     """
     tried = box.sample(1024)
     if points is not None:
-        tried = torch.cat([tried, points], dim=1)
+        tried = torch.cat([tried, points_for(first, points)], dim=1)
     difference = _difference(first, second, tried)
     best = difference.topk(min(_STARTS, tried.shape[1]), dim=1)
     x = tried.gather(1, best.indices.unsqueeze(2).expand(-1, -1, tried.shape[2]))

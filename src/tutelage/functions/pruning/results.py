@@ -142,7 +142,8 @@ def finished(
         bound if bound.isfinite().all() else None,
         work.box.bounded,
     )
-    deviation = largest_deviation(double, small, searched(work.box, work.points), work.points)
+    inside = None if work.points is None else _into(work.box, work.points)
+    deviation = largest_deviation(double, small, searched(work.box, inside), inside)
     _hold_against(proof, double, small, deviation)
     widths, kept, layers = _origins(small, origins, numbers)
     steps = joined + [replace(s, layer=numbers[s.layer - 1]) for s in work.steps]
@@ -159,6 +160,11 @@ def finished(
         layers,
         None if work.points is None else _on_samples(double, small, work.points),
     )
+
+
+def _into(box: Box, points: Tensor) -> Tensor:
+    """Points moved to the nearest ones of the box, outside of which nothing is proved."""
+    return torch.minimum(torch.maximum(points, box.low.unsqueeze(1)), box.high.unsqueeze(1))
 
 
 def _on_samples(before: Network, after: Network, points: Tensor) -> Samples:

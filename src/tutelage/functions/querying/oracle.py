@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from tutelage.errors import TutelageError
-from tutelage.functions.checks import Deadline
+from tutelage.functions.checks import Deadline, as_number
 
 ROUNDING = 1e-14
 """What double precision leaves open of a network's value, as a share of the largest value met."""
@@ -43,6 +43,7 @@ class Oracle:
     ) -> None:
         if inputs < 1 or outputs < 1:
             raise TutelageError(f"inputs and outputs of a black box must be at least 1, got {inputs} and {outputs}")
+        noise = as_number(noise, "noise")
         if not 0 <= noise < float("inf"):
             raise TutelageError(f"noise must be a finite bound of at least 0 on the error of a value, got {noise}")
         self.ask, self.inputs, self.outputs, self.gradients, self.noise = ask, inputs, outputs, gradients, noise

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from tutelage import draws
 from tutelage.errors import TutelageError
 from tutelage.functions.checks import Deadline, as_network, in_double
 from tutelage.functions.querying.account import IN_PART, UnitAccount, accounts
@@ -22,6 +23,7 @@ from tutelage.functions.querying.polish import polished
 from tutelage.functions.querying.rounds import SearchRounds, enough
 from tutelage.networks import Network, outputs
 from tutelage.printing import printed
+from tutelage.whole import positive, whole
 
 LINES = 768
 """Lines along which bends are looked for at most; a twelfth of them are tried first."""
@@ -154,11 +156,12 @@ def identify(
     """
     asked = _oracle(oracle, inputs, outputs, gradients, noise)
     low, high = _ends(box, asked.inputs)
+    widths = None if widths is None else _widths(widths)
     most = _most(widths, depth)
-    if queries is not None and queries < _FEWEST:
-        raise TutelageError(f"queries must be at least {_FEWEST}, got {queries}")
-    if lines < 1:
-        raise TutelageError(f"lines must be at least 1, got {lines}")
+    if queries is not None and (whole(queries) or 0) < _FEWEST:
+        raise TutelageError(f"queries must be a whole number of at least {_FEWEST}, got {queries!r}")
+    lines = positive(lines, "lines")
+    (seed,) = draws.as_seeds([seed])
     asked.deadline = Deadline(seconds)
     asked.most = None if queries is None else queries - _RESERVED
     single = _measured(asked, low, high, seed)
@@ -202,12 +205,16 @@ def _oracle(oracle, inputs: int | None, outs: int | None, gradients: bool, noise
         module = copy.deepcopy(oracle).to("cpu", torch.float64).eval()
         return _oracle(lambda x: module(x).detach(), inputs, outs, gradients, noise)
     if isinstance(oracle, Network):
-        in_double(oracle)
-        if oracle.members != 1 or oracle.activation != "relu":
+        if oracle.depth > 1 and oracle.activation != "relu":
             raise TutelageError(
-                f"a network to identify must be one ReLU network, got {oracle.members} members with activation "
-                f"{oracle.activation}: choose one, such as network[0]"
+                f"only networks of relu units can be identified, got {oracle.activation} units: use activation='relu'"
             )
+        if oracle.members > 1:
+            raise TutelageError(
+                f"one network can be identified at a time, got a stack of {oracle.members}: choose one, such as "
+                "network[0]"
+            )
+        in_double(oracle)
         if gradients:
             raise TutelageError(
                 "gradients=True needs a function that returns (values, gradients), got a network: use gradients=False"
@@ -232,16 +239,23 @@ def _ends(box: tuple[Any, Any], inputs: int) -> tuple[np.ndarray, np.ndarray]:
     return low, high
 
 
+def _widths(widths: Any) -> tuple[int, ...]:
+    try:
+        return tuple(positive(width, "every entry of widths") for width in widths)
+    except TypeError:
+        raise TutelageError(f"widths must be a tuple of whole numbers, one per hidden layer, got {widths!r}") from None
+
+
 def _most(widths: tuple[int, ...] | None, depth: int | None) -> int:
-    if widths is not None and depth is not None and len(widths) != depth:
+    number = _DEEPEST if depth is None else whole(depth)
+    if number is None or number < 0:
+        raise TutelageError(f"depth must be a whole number of at least 0, got {depth!r}")
+    if widths is not None and depth is not None and len(widths) != number:
         raise TutelageError(
-            f"widths must have one entry for each of depth={depth} hidden layers, got {len(widths)}: leave one of "
+            f"widths must have one entry for each of depth={number} hidden layers, got {len(widths)}: leave one of "
             "both out"
         )
-    most = len(widths) if widths is not None else _DEEPEST if depth is None else depth
-    if most < 0 or (widths is not None and any(w < 1 for w in widths)):
-        raise TutelageError(f"depth must be at least 0 and widths at least 1, got {depth} and {widths}")
-    return most
+    return number if widths is None else len(widths)
 
 
 def _finished(

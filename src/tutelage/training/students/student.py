@@ -11,7 +11,7 @@ from torch import Tensor
 
 from tutelage import draws
 from tutelage.errors import TutelageError
-from tutelage.networks.activations import ActivationName
+from tutelage.networks.activations import ActivationName, check_given_slope, slope_of
 from tutelage.networks.black_box import BlackBox
 from tutelage.networks.network import Network
 from tutelage.settings import ADDED, Recipe
@@ -50,6 +50,11 @@ class Student(Recipe):
             raise ValueError("'width_factor' has no effect where 'hidden' gives the widths: leave one of them out")
         return self
 
+    @model_validator(mode="after")
+    def _slope_of_leaky(self) -> Self:
+        check_given_slope(self)
+        return self
+
     def widths(self, teacher: Sequence[int]) -> tuple[int, ...]:
         """Widths of the student of a teacher of the given widths; a hidden width is rounded to the nearest unit.
 
@@ -78,7 +83,9 @@ class Student(Recipe):
                 w = torch.full_like(w, self.head)
             weights.append(w if factors[layer - 1] == 1 else w * factors[layer - 1])
             biases.append(both[:, -1].contiguous() if self.random_bias else torch.zeros_like(both[:, -1]))
-        return Network(tuple(weights), tuple(biases) if self.bias else None, self.activation, self.slope)
+        return Network(
+            tuple(weights), tuple(biases) if self.bias else None, self.activation, slope_of(self.activation, self.slope)
+        )
 
     def _factors(self, layers: int) -> tuple[float, ...]:
         factors = self.layer_scales or (1.0,) * layers

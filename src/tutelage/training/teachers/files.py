@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
 import torch
-from pydantic import Field, PositiveInt
+from pydantic import Field, PositiveInt, model_validator
 
 from tutelage.errors import TutelageError
 from tutelage.networks import BlackBox, Network, read_network
-from tutelage.networks.activations import ActivationName
+from tutelage.networks.activations import ActivationName, check_given_slope
 from tutelage.training.inputs import Distribution
 from tutelage.training.teachers.teacher import Teacher
 
@@ -26,9 +26,14 @@ class FromFile(Teacher):
     path: Path
     """The file."""
     activation: ActivationName = "relu"
-    """Activation of the hidden units, for files that do not say."""
+    """Activation of the hidden units, for files that do not say; another one than a file says is an error."""
     slope: float = Field(default=0.01, ge=0, lt=1)
     """Slope of leaky units for negative inputs, for files that do not say."""
+
+    @model_validator(mode="after")
+    def _slope_of_leaky(self) -> Self:
+        check_given_slope(self)
+        return self
 
     def reads(self) -> tuple[Path, ...]:
         return (self.path,)
@@ -55,11 +60,13 @@ class FromFile(Teacher):
             stamp = self.path.stat().st_mtime_ns
         except OSError as error:
             raise TutelageError(f"{self.path} cannot be read ({error.strerror})") from None
-        return _read(self.path, stamp, self.activation, self.slope)
+        said = self.model_fields_set
+        activation = self.activation if "activation" in said and self.activation != "relu" else None
+        return _read(self.path, stamp, activation, self.slope if activation == "leaky" and "slope" in said else None)
 
 
 @lru_cache(maxsize=4)
-def _read(path: Path, stamp: int, activation: str, slope: float) -> Network:
+def _read(path: Path, stamp: int, activation: str | None, slope: float | None) -> Network:
     return read_network(path, activation, slope)
 
 

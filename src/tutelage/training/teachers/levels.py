@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import torch
-from pydantic import Field, FiniteFloat, PositiveInt, field_validator
+from pydantic import Field, FiniteFloat, PositiveInt, field_validator, model_validator
 from torch import Tensor
 
 from tutelage import draws
 from tutelage.errors import TutelageError
 from tutelage.networks import Network
-from tutelage.networks.activations import ActivationName
+from tutelage.networks.activations import ActivationName, check_given_slope, slope_of
 from tutelage.networks.forward import activate, outputs
 from tutelage.settings import PerMemberNonNegative, per_member
 from tutelage.training.inputs import Distribution
@@ -73,6 +73,11 @@ class Levels(Teacher):
             raise ValueError("at least one level must differ from 0")
         return levels
 
+    @model_validator(mode="after")
+    def _slope_of_leaky(self) -> Self:
+        check_given_slope(self)
+        return self
+
     def widths(self) -> tuple[int, ...]:
         return (self.inputs, *self.hidden, self.outputs)
 
@@ -100,9 +105,9 @@ class Levels(Teacher):
             else:
                 columns = _columns(self, seeds, layer, fan_in, fan_out, device, distinct=True)
                 weights.append(columns / columns.norm(dim=1, keepdim=True))
-        network = Network(tuple(weights), None, self.activation, self.slope)
+        network = Network(tuple(weights), None, self.activation, slope_of(self.activation, self.slope))
         biases = _biases(self, network, seeds, distribution)
-        network = Network(network.weights, biases, self.activation, self.slope)
+        network = Network(network.weights, biases, self.activation, slope_of(self.activation, self.slope))
         if self.standardised and distribution is not None:
             network = _standardised(network, _looked_at(network, seeds, distribution))
         return network.to(dtype=dtype).map(torch.Tensor.contiguous)  # columns are drawn transposed

@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import torch
-from pydantic import Field, FiniteFloat, NonNegativeFloat, PositiveFloat, PositiveInt, field_validator
+from pydantic import Field, FiniteFloat, NonNegativeFloat, PositiveFloat, PositiveInt, field_validator, model_validator
 
 from tutelage import draws
 from tutelage.errors import TutelageError
 from tutelage.networks import Network
-from tutelage.networks.activations import ActivationName
+from tutelage.networks.activations import ActivationName, check_given_slope, slope_of
 from tutelage.training.inputs import Distribution
 from tutelage.training.teachers.teacher import Teacher
 
@@ -54,6 +54,11 @@ class Normal(Teacher):
     def _one_hidden_layer(cls, hidden: Any) -> Any:
         return (hidden,) if isinstance(hidden, int) and not isinstance(hidden, bool) else hidden
 
+    @model_validator(mode="after")
+    def _slope_of_leaky(self) -> Self:
+        check_given_slope(self)
+        return self
+
     def widths(self) -> tuple[int, ...]:
         return (self.inputs, *self.hidden, self.outputs)
 
@@ -78,5 +83,7 @@ class Normal(Teacher):
                 weights.append(w * (self.scale / fan_in**0.5))
             key = draws.keys(seeds, f"normal-teacher-bias-{layer}", device)
             biases.append(draws.normals(key, fan_out) * self.bias_std)
-        network = Network(tuple(weights), tuple(biases) if self.bias else None, self.activation, self.slope)
+        network = Network(
+            tuple(weights), tuple(biases) if self.bias else None, self.activation, slope_of(self.activation, self.slope)
+        )
         return network.to(dtype=dtype)

@@ -12,6 +12,7 @@ from tutelage.functions.bounding.sparse.pairs import joined
 from tutelage.functions.checks import Deadline
 from tutelage.functions.evaluation import exact_difference, exact_outputs
 from tutelage.networks import Network, SparseNetwork, outputs
+from tutelage.networks.activations import slope_of
 from tutelage.networks.graphs.axes import times_matrix
 from tutelage.networks.graphs.values import bent, quantised, start
 
@@ -19,7 +20,10 @@ from tutelage.networks.graphs.values import bent, quantised, start
 def network(draw, widths, activation="relu", scale=1.0):
     weights = [torch.from_numpy(scale * draw.normal(size=(1, a, b)) / a**0.5) for a, b in pairwise(widths)]
     return Network(
-        tuple(weights), tuple(torch.from_numpy(draw.normal(size=(1, b)) / 2) for b in widths[1:]), activation, 0.1
+        tuple(weights),
+        tuple(torch.from_numpy(draw.normal(size=(1, b)) / 2) for b in widths[1:]),
+        activation,
+        slope_of(activation, 0.1),
     )
 
 
