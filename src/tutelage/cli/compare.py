@@ -3,6 +3,7 @@
 import io
 import json
 import math
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -131,15 +132,9 @@ def compare(
     if budget is not None and budget < 1:
         raise TutelageError(f"--budget must be at least 1, got {budget}")
     of = units_of_files((a, b), activation, slope)
-    first, second = (
-        _member(
-            read_any_network(path, *of[path], logits=logits or top_1, quantised_activations=quantised),
-            path,
-            member,
-            option,
-        )
-        for path, member, option in ((a, member_a, "--member-a"), (b, member_b, "--member-b"))
-    )
+    read = partial(read_any_network, logits=logits or top_1, quantised_activations=quantised)
+    first = _member(read(a, *of[a]), a, member_a, "--member-a")
+    second = _member(read(b, *of[b]), b, member_b, "--member-b")
     sparse = isinstance(first, SparseNetwork) or isinstance(second, SparseNetwork)
     if picture is not None and sparse:
         raise TutelageError("networks with sparse layers cannot be drawn: leave --slice out")
@@ -169,13 +164,13 @@ def compare(
         _draw(picture, *dense, domain, found.witness)
     if page is not None:
         drawn = _slice("png", *dense, domain, found.witness) if dense and first.inputs > 1 else None
-        words = _words(first, second, found, None)
-        write_atomically(page, comparison_page((a.name, b.name), words, _data(first, second, found, None), drawn))
+        words, data = _words(found, None), _data(first, second, found, None)
+        write_atomically(page, comparison_page((a.name, b.name), words, data, drawn))
     if as_json:
         print(json.dumps(_data(first, second, found, picture)))
     else:
         console = Console()
-        for line in _words(first, second, found, picture):
+        for line in _words(found, picture):
             console.print(line, soft_wrap=True, highlight=False, markup=False)
     raise typer.Exit(SAME if found.same else DIFFERENT if found.verdict == "different" else NOT_DECIDED)
 
@@ -243,7 +238,7 @@ def _both(first: AnyNetwork, second: AnyNetwork, at: Tensor) -> tuple[list[float
     return a, b
 
 
-def _words(first: AnyNetwork, second: AnyNetwork, found: Comparison, picture: Path | None) -> list[str]:
+def _words(found: Comparison, picture: Path | None) -> list[str]:
     over = "" if found.bounded else " times max(1, |x|)"
     lines = [f"{found.verdict} on {found.domain}", f"why: {found.reason}"]
     if found.witness is not None:

@@ -5,7 +5,7 @@ import math
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 import typer
@@ -138,7 +138,7 @@ def from_property(
     return where, ",".join(repr(found.epsilon.get(k, math.inf)) for k in range(network.outputs))
 
 
-def ask(first: AnyNetwork, second: AnyNetwork, asked: Asked, domain: Domain | None, as_json: bool) -> None:
+def ask(first: AnyNetwork, second: AnyNetwork, asked: Asked, domain: Domain | None, as_json: bool) -> NoReturn:
     """Answer on every domain, print it and end with the exit code of the worst answer."""
     asked.check()
     answers, console = [], Console()
