@@ -37,16 +37,17 @@ def test_the_version_and_the_module_form():
     assert done.stdout == f"tutelage {tutelage.__version__}\n"
 
 
-def ended(monkeypatch, capsys, error) -> tuple[int, str]:
+def ended(monkeypatch, capsys, error, command=None) -> tuple[int, str]:
     """The exit code and the words of a command that ends in an error."""
     app = typer.Typer(pretty_exceptions_enable=False)
+    app.callback()(lambda: None)
 
-    @app.command()
+    @app.command(command)
     def fail():
         raise error
 
     monkeypatch.setattr(module, "app", app)
-    monkeypatch.setattr(sys, "argv", ["tutelage"])
+    monkeypatch.setattr(sys, "argv", ["tutelage", command or "fail"])
     monkeypatch.setattr(module.signal, "signal", lambda *a: None)
     with pytest.raises(SystemExit) as end:
         entry()
@@ -75,6 +76,28 @@ def test_exit_codes(monkeypatch, capsys, error, code, words):
     assert met == code
     assert words in said
     assert "Traceback" not in said
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("reproduce", "finished experiments are stored, and the same command continues"),
+        ("run", "finished experiments are stored, and the same command continues"),
+        ("compare", "interrupted without a result; with --seconds N the best result so far"),
+        ("identify", "interrupted without a result; with --seconds N the best result so far"),
+        ("match", "tutelage: interrupted\n"),
+    ],
+)
+def test_what_is_left_of_an_interrupted_command(monkeypatch, capsys, command, words):
+    code, said = ended(monkeypatch, capsys, KeyboardInterrupt(), command)
+    assert code == 130
+    assert words in said
+
+
+@pytest.mark.parametrize("command", module._LIMITED)
+def test_commands_that_name_a_time_limit_have_one(command):
+    where, _ = module.COMMANDS[command]
+    assert "seconds" in {p.name for p in load(command, f"tutelage.cli.{where}").params}
 
 
 def test_the_traceback_of_an_internal_error_is_shown_on_request(monkeypatch, capsys):

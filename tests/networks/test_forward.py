@@ -119,6 +119,7 @@ def test_outputs_carry_gradients(random_network, random_points):
         ((4,), r"got \[4\]"),
         ((1, 2, 7, 4), r"got \[1, 2, 7, 4\]"),
         ((3, 7, 4), "must have 2 members.*got 3"),
+        ((7, 1, 2, 2), r"got \[7, 1, 2, 2\]: use points.flatten\(1\)"),
     ],
 )
 def test_points_of_another_shape_are_refused_with_it(random_network, call, shape, message):

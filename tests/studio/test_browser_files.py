@@ -149,6 +149,31 @@ def test_a_broken_file_is_answered(tab, tmp_path):
     tab.errors[:] = [e for e in tab.errors if "400" not in e]
 
 
+def test_the_verdict_on_other_files_is_not_left_on_the_page(tab, tmp_path):
+    save(FoldSettings(units=5, seed=7).network(), tmp_path / "a.safetensors")
+    (tmp_path / "broken.safetensors").write_bytes(b"not a network")
+    tab.open("compare")
+    drop(tab, [tmp_path / "a.safetensors", tmp_path / "a.safetensors"])
+    tab.until("document.querySelector('.verdict h2')")
+    drop(tab, [tmp_path / "broken.safetensors"])
+    tab.message("broken.safetensors")
+    assert not tab.page.locator(".verdict").is_visible()
+    tab.errors[:] = [e for e in tab.errors if "400" not in e]
+
+
+def test_frames_that_come_late_are_not_drawn_by_a_scene_without_any(tab):
+    tab.open("specialisation", SMALL)
+    for _ in range(5):
+        tab.page.keyboard.press("Space")
+        tab.page.wait_for_timeout(200)
+        tab.page.keyboard.press("6")
+        tab.ready("compare")
+        tab.page.wait_for_timeout(300)
+        assert tab.eval("studio.state.tick") == 0
+        tab.page.keyboard.press("1")
+        tab.ready("specialisation")
+
+
 def test_results_are_browsed_filtered_and_exported(tab, results_studio, tmp_path):
     tab.studio = results_studio
     tab.open("results")

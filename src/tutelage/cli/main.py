@@ -69,6 +69,8 @@ def _options(
 
 
 VERDICT, ERROR, INTERNAL, INTERRUPTED, UNREAD = 1, 2, 70, 130, 141
+_STORING = "reproduce", "run"  # commands that store experiments as they go
+_LIMITED = "compare", "check", "prune", "identify", "distil"  # commands with a time limit
 TRACEBACK = "TUTELAGE_TRACEBACK"
 """Set to 1, this variable shows the traceback of an internal error."""
 
@@ -98,7 +100,14 @@ def main() -> None:
 
 
 def _interrupted() -> int:
-    _say("interrupted; finished experiments are stored, and the same command continues from there")
+    """Say what is left of a command that was interrupted."""
+    command = sys.argv[1] if len(sys.argv) > 1 else ""
+    if command in _STORING:
+        _say("interrupted; finished experiments are stored, and the same command continues from there")
+    elif command in _LIMITED:
+        _say("interrupted without a result; with --seconds N the best result so far is printed after N seconds")
+    else:
+        _say("interrupted")
     return INTERRUPTED
 
 

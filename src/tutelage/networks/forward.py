@@ -175,9 +175,10 @@ def linear(network: Network, layer: int, f: Tensor) -> Tensor:
 def stacked_points(network: Network | BlackBox, points: Tensor) -> Tensor:
     """Points as [S, N, d] for this network; an error when the shapes or precisions do not fit."""
     if points.ndim not in (2, 3) or points.shape[-1] != network.inputs:
+        images = points.ndim > 2 and points.shape[1:].numel() == network.inputs
         raise TutelageError(
             f"points must have shape [N, {network.inputs}] or [{network.members}, N, {network.inputs}] for this "
-            f"network, got {list(points.shape)}"
+            f"network, got {list(points.shape)}{': use points.flatten(1)' if images else ''}"
         )
     if points.ndim == 2:
         points = points.unsqueeze(0)

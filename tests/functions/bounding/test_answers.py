@@ -55,6 +55,30 @@ def test_networks_of_other_widths_and_depths():
     assert difference_bound(first, second, (-1, 1), 0.95 * exact).verdict == "violated"
 
 
+def reordered(network, kept, seed=7):
+    """Some hidden units of every layer, in another order; the others must have no effect."""
+    torch.manual_seed(seed)
+    weights, biases = [w[0] for w in network.weights], [b[0] for b in network.biases]
+    for layer, count in enumerate(kept):
+        order = torch.randperm(count)
+        weights[layer], biases[layer] = weights[layer][:, order], biases[layer][order]
+        weights[layer + 1] = weights[layer + 1][order]
+    return Network(tuple(w[None] for w in weights), tuple(b[None] for b in biases))
+
+
+@pytest.mark.parametrize(("kept", "size"), [((24, 20), 0.0), ((24, 20), 1e-7), ((20, 20), 1e-7), ((15, 12), 1e-7)])
+@pytest.mark.parametrize("swapped", [False, True])
+def test_units_that_were_removed_or_changed_places_do_not_widen_the_bound(kept, size, swapped):
+    whole = net(3, (30, 24, 20, 3))
+    for layer, count in enumerate(kept):
+        whole.weights[layer + 1][:, count:] = 0  # these units are not read
+    pair = whole, near(reordered(whole, kept), size)
+    found = difference_bound(*(pair[::-1] if swapped else pair), (-1, 1), 1e-4, seconds=20)
+    assert found.holds
+    assert found.boxes == 1
+    assert (found.largest <= found.at_most).all()
+
+
 def test_one_output_and_one_limit_per_output():
     first = net(2)
     second = near(first)

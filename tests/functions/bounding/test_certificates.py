@@ -39,6 +39,14 @@ def test_a_proof_is_confirmed(proof):
     assert confirmed, words
 
 
+def test_one_epsilon_is_for_all_outputs(proof):
+    first, second, ends, path = proof
+    found = difference_bound(first, second, ends, 1.0, keep=True)
+    save_certificate(found, 1.0, path)
+    assert json.loads(path.read_text())["epsilon"] == [(1.0).hex()] * 2
+    assert check_certificate(path, first, second, *ends)[0]
+
+
 def test_a_missing_box_is_noticed(proof):
     first, second, ends, path = proof
     record = json.loads(path.read_text())

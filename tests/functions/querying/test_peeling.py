@@ -1,7 +1,9 @@
 """Layers are peeled until the values are explained; what no fold tells is carried by always active units."""
 
 import numpy as np
+import pytest
 
+from tutelage.functions.querying import peeling
 from tutelage.functions.querying._stream import QueryDraws
 from tutelage.functions.querying.confirming import UnitSearchSetting
 from tutelage.functions.querying.lines import look_along, sample
@@ -47,6 +49,18 @@ def test_no_more_layers_than_allowed_are_looked_for():
     found, *_ = peeled(deep, 4.0, most=1)
     assert len(found.layers) == 2
     assert found.unexplained > 1e-3
+
+
+@pytest.mark.parametrize(("dear", "polishes"), [(np.inf, True), (0, False)])
+def test_steps_that_take_seconds_do_not_polish_a_network_that_lacks_units(monkeypatch, dear, polishes):
+    calls = []
+    monkeypatch.setattr(peeling, "_DEAR", dear)
+    monkeypatch.setattr(peeling, "polished", lambda layers, *rest: calls.append(layers) or layers)
+    draw = np.random.default_rng(2)
+    deep = tuple((draw.standard_normal((a, b)), 0.3 * draw.standard_normal(b)) for a, b in ((5, 4), (4, 4), (4, 1)))
+    found, *_ = peeled(deep, 4.0, most=1)
+    assert 1e-3 < found.unexplained < 0.3
+    assert bool(calls) == polishes
 
 
 def test_units_that_nobody_reads_are_left_out():

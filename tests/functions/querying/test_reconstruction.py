@@ -115,6 +115,22 @@ def test_what_was_asked_is_kept_and_not_asked_again(tmp_path):
         identify(ask, 4, 1, checkpoint=file)
 
 
+@pytest.mark.parametrize("noise", [0.0, 1e-6])
+def test_a_checkpoint_of_another_function_raises_an_error(tmp_path, noise):
+    first, second = random_network((4, 3, 1), 4), random_network((4, 3, 1), 5)
+    file, draw = tmp_path / "asked.safetensors", torch.Generator().manual_seed(0)
+
+    def noisy(network):
+        return lambda x: outputs(network, x)[0] + noise * (2 * torch.rand(len(x), 1, generator=draw).double() - 1)
+
+    identify(noisy(first), 4, 1, noise=noise, checkpoint=file)
+    before = file.read_bytes()
+    with pytest.raises(TutelageError, match="answers of another function"):
+        identify(noisy(second), 4, 1, noise=noise, checkpoint=file)
+    assert file.read_bytes() == before
+    identify(noisy(first), 4, 1, noise=noise, checkpoint=file)  # the function it is of
+
+
 def test_the_same_call_gives_the_same_network():
     truth = random_network((5, 4, 3, 1), 5)
     one, two = identify(truth, seed=7), identify(truth, seed=7)

@@ -25,7 +25,7 @@ _HALVINGS = 4  # times a box may be halved where its bound does not suffice
 
 
 def save_certificate(
-    found: Closeness, epsilon: list[float] | None, path: str | Path, margin: float | None = None
+    found: Closeness, epsilon: float | list[float] | None, path: str | Path, margin: float | None = None
 ) -> None:
     """Store the boxes of a proof that differences stay within epsilon, or that top classes agree.
 
@@ -34,7 +34,8 @@ def save_certificate(
     found
         From :func:`difference_bound` or :func:`top_class_agreement` with ``keep=True`` and the verdict "holds".
     epsilon
-        [C]: largest difference allowed per output; infinite for outputs that are not asked about. None for top classes.
+        Largest difference allowed, one for all outputs or one per output; infinite for outputs that are not asked
+        about. None for top classes.
     path
         File to write, as JSON. Numbers are stored exactly.
     margin
@@ -46,9 +47,8 @@ def save_certificate(
         raise TutelageError("only a proof with its boxes can be stored: ask difference_bound with keep=True")
     low, high = found.leaves
     boxes = [[[v.hex() for v in row] for row in pair] for pair in zip(low.tolist(), high.tolist(), strict=True)]
-    asked = (
-        {"margin": float(margin or 0.0).hex()} if epsilon is None else {"epsilon": [float(e).hex() for e in epsilon]}
-    )
+    each = [epsilon] * len(found.at_most) if isinstance(epsilon, int | float) else epsilon
+    asked = {"margin": float(margin or 0.0).hex()} if each is None else {"epsilon": [float(e).hex() for e in each]}
     write_atomically(Path(path), json.dumps({"format": FORMAT, **asked, "boxes": boxes}))
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from tutelage.functions.bounding.questions import Hunt
@@ -76,4 +77,5 @@ def closeness_of(
         else "bounds on the whole domain leave it open: more time or a smaller domain may help",
     }[verdict]
     witness = hunt.at if hunt.refuted or hunt.question.follow else None
-    return Closeness(verdict, words, reason, in_words(hunt.domain), at_most, hunt.largest, witness, parts, leaves)
+    largest = torch.minimum(hunt.largest, at_most)  # what a search finds above the bound is rounding
+    return Closeness(verdict, words, reason, in_words(hunt.domain), at_most, largest, witness, parts, leaves)

@@ -1,6 +1,7 @@
 """Two networks with the same widths and depth, as the compiled bounds take them."""
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from tutelage.functions.bounding._boxes import Pair
 from tutelage.functions.bounding.collapsing import Layer, collapsed
@@ -10,12 +11,16 @@ from tutelage.networks import Network
 
 MOST_BYTES = 1 << 32
 """The most memory of the zonotopes of one thread."""
+_ALIKE = 0.25  # squared share of the weights up to which two layers are taken for the same layer, in the same order
+_MOST_UNITS = 2_000  # units of a layer up to which another order is looked for
 
 
 def joined(first: Network, second: Network) -> Pair:
     """Two networks of one member with units and layers added until their shapes agree; no function changes.
 
-    Added units have no weights; added layers, below the top one, hand on what they are given.
+    Added units have no weights; added layers, below the top one, hand on what they are given. Hidden units of the
+    second network are put beside those of the first that they resemble: a network that lost units, or whose units
+    changed places, then differs from the first in few weights.
 
     >>> import torch
     >>> a = Network((torch.ones(1, 2, 3), torch.ones(1, 3, 1)))
@@ -26,6 +31,7 @@ def joined(first: Network, second: Network) -> Pair:
     f, g = (collapsed(layers_from(in_double(n))) for n in (first, second))
     depth = max(len(f), len(g))
     f, g = (_deepened(layers, depth) for layers in (f, g))
+    g = _placed(f, g)
     widths = [first.inputs, *(max(len(a.b), len(b.b)) for a, b in zip(f, g, strict=True))]
     f, g = (_widened(layers, widths) for layers in (f, g))
     wf, wg = (_flat([layer.w for layer in layers]) for layers in (f, g))
@@ -59,6 +65,41 @@ def _deepened(layers: list[Layer], depth: int) -> list[Layer]:
     n = layers[-1].w.shape[1]
     through = [Layer(np.eye(n), np.zeros(n), 1.0, np.zeros(n))] * (depth - len(layers))
     return [*layers[:-1], *through, layers[-1]]
+
+
+def _placed(f: list[Layer], g: list[Layer]) -> list[Layer]:
+    """g with its hidden units, and empty places between them, in the order of f's."""
+    below, placed = np.arange(g[0].w.shape[1]), list[Layer]()
+    for number, (a, b) in enumerate(zip(f, g, strict=True), 1):
+        inputs = max(a.w.shape[1], int(below.max(initial=-1)) + 1)
+        w = np.zeros((len(b.b), inputs))
+        w[:, below] = b.w
+        beside = np.pad(a.w, ((0, 0), (0, inputs - a.w.shape[1])))
+        below = _places(beside, a.b, w, b.b) if number < len(f) else np.arange(len(b.b))
+        units = int(below.max(initial=-1)) + 1
+        rows, biases, slack = np.zeros((units, inputs)), np.zeros(units), np.zeros(units)
+        rows[below], biases[below], slack[below] = w, b.b, b.slack
+        placed.append(Layer(rows, biases, b.left, slack))
+    return placed
+
+
+def _places(wf: np.ndarray, bf: np.ndarray, wg: np.ndarray, bg: np.ndarray) -> np.ndarray:
+    """Where every unit of g goes, int [units of g]: beside a unit of f, or behind them all."""
+    stay = np.arange(len(bg))
+    f, g = np.c_[wf, bf], np.c_[wg, bg]
+    size = max(np.abs(f).max(initial=0.0), np.abs(g).max(initial=0.0))
+    if not size or max(len(f), len(g)) > _MOST_UNITS:
+        return stay
+    f, g = f / size, g / size
+    if len(f) == len(g) and np.square(f - g).sum() <= _ALIKE * np.square(f).sum():
+        return stay
+    apart = np.square(f).sum(1)[:, None] + np.square(g).sum(1) - 2 * f @ g.T
+    beside, moved = linear_sum_assignment(apart)
+    places = np.full(len(g), -1)
+    places[moved] = beside
+    rest = np.flatnonzero(places < 0)
+    places[rest] = len(f) + np.arange(len(rest))
+    return places
 
 
 def _widened(layers: list[Layer], widths: list[int]) -> list[Layer]:

@@ -1,19 +1,23 @@
 """What a search asked so far, in a file."""
 
 import json
+from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
 from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
 from tutelage.functions.querying.lines import Lines
-from tutelage.functions.querying.oracle import Oracle
+from tutelage.functions.querying.oracle import Oracle, Spent
 
 _FORMAT = "tutelage-identification-2"
+_ASKED_AGAIN = 64  # stored points at which the black box must still give the stored values
+_ROUNDED = 1e-9  # share of the largest value by which answers in batches of other sizes may differ
 
 
 def keep(path: str | Path | None, about: dict[str, Any], pool: Lines, lines: int, asked: Oracle) -> None:
@@ -25,7 +29,7 @@ def keep(path: str | Path | None, about: dict[str, Any], pool: Lines, lines: int
 
 
 def resumed(path: str | Path | None, about: dict[str, Any], asked: Oracle) -> tuple[Lines | None, int]:
-    """The fold points of an earlier call with the same settings."""
+    """The fold points of an earlier call with the same settings, about the same function."""
     if path is None or not Path(path).exists():
         return None, 0
     try:
@@ -39,4 +43,17 @@ def resumed(path: str | Path | None, about: dict[str, Any], asked: Oracle) -> tu
     except (SafetensorError, OSError) as error:
         raise TutelageError(f"{path} is not a checkpoint ({error}): give another file") from None
     asked.queries, asked.largest = kept["queries"], kept["largest"]
+    with suppress(Spent):
+        _ask_again(path, pool, asked)
     return pool, kept["lines"]
+
+
+def _ask_again(path: str | Path, pool: Lines, asked: Oracle) -> None:
+    """Raise an error where the black box no longer gives the stored values."""
+    some = slice(None, None, len(pool.points) // _ASKED_AGAIN + 1)
+    apart = float(np.abs(asked.values(pool.points[some]) - pool.values[some]).max(initial=0.0))
+    if apart > 2 * asked.noise + _ROUNDED * asked.largest:
+        raise TutelageError(
+            f"{path} has the answers of another function, which differ by up to {apart:.2g}: give another checkpoint, "
+            "or remove this one"
+        )

@@ -19,6 +19,8 @@ from tutelage.functions.querying.unit_search import FoundUnits, Rivals, explaine
 _ATTEMPTS = 96  # starting points without a new unit before a layer is taken for complete
 _AGAIN = 16  # the same in later rounds, where deeper units were found
 _HOPELESS = 0.3  # a larger unexplained share is not polished
+_UNITS_MISSING = 1e-3  # the same where a step of polishing takes seconds: more lines find the missing units sooner
+_DEAR = 1e11  # products of a step that takes seconds
 _CANDIDATES = 30_000  # points among which rare meetings of units are looked for, without a question
 _COVERED = 6  # points wanted per meeting
 _FITTED = 4_000  # values the output layer is fitted to
@@ -125,8 +127,10 @@ def peel(
         points, values = _covered(oracle, known, points, values, setting, seed)
         now = _with_output(known, state, points, values, setting, oracle.rounding)
         best = replace(now if now.unexplained <= best.unexplained else best, left=int(free.sum()))
-    open_end = best.unexplained < _HOPELESS and (best.unexplained > enough or any(best.passing))
-    if open_end and not oracle.spent and parameters(best.layers) * 2 <= values.size:
+    weights = parameters(best.layers)
+    hopeless = _UNITS_MISSING if values.size * weights**2 > _DEAR else _HOPELESS
+    open_end = best.unexplained < hopeless and (best.unexplained > enough or any(best.passing))
+    if open_end and not oracle.spent and weights * 2 <= values.size:
         best = _last_steps(best, points, values, setting, oracle, enough)
     return _without_unread(best, points, values, oracle.rounding, enough)
 

@@ -159,8 +159,9 @@ def read_onnx(path: Path, logits: bool = False, noise: bool = False) -> OnnxGrap
 
 def _not_linear(what: str) -> str:
     return (
-        f"{what} is not piecewise linear: leave it out of the export, or where it is the last operator read what goes "
-        "into it, with logits=True or --logits"
+        f"{what} is not piecewise linear: leave it out of the export, or where it is the last operator compare what "
+        "goes into it with tutelage compare --logits; for other commands, save(load_onnx(path, logits=True), new_path) "
+        "of tutelage.networks stores that"
     )
 
 

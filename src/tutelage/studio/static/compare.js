@@ -31,6 +31,7 @@ export function compare(parent, context) {
   });
   async function take(which, file) {
     const zone = zones[which];
+    result.hidden = true; // it is about other files
     context.message("");
     zone.querySelector(".name").textContent = `reading ${file.name}`;
     try {
@@ -57,12 +58,14 @@ export function compare(parent, context) {
     go.disabled = true;
     go.textContent = "comparing";
     context.message("");
+    const asked = [...files];
     try {
       const question = { about: "compare", first: files[0].key, second: files[1].key, first_member: member(0), second_member: member(1), box: ends() };
-      show(await (await context.post("/ask", question)).json());
+      const found = await (await context.post("/ask", question)).json();
+      if (files.every((file, which) => file === asked[which])) show(found);
     } catch (error) { result.hidden = true; context.message(sentence(error.message)); }
     go.textContent = "Compare";
-    go.disabled = false;
+    go.disabled = !(files[0] && files[1]);
   }
   function show(found) {
     result.hidden = false;

@@ -118,7 +118,7 @@ function chosen(field, value) {
 
 function listen() {
   for (const type of ["opened", "changed", "state", "error"]) source.addEventListener(type, drawWaiting);
-  document.addEventListener("visibilitychange", () => { drawWaiting(); if (!document.hidden && shell.frame) shell.page.frame(shell.frame); });
+  document.addEventListener("visibilitychange", () => { drawWaiting(); if (!document.hidden && shell.frame && shell.scene.plays) shell.page.frame(shell.frame); });
   source.addEventListener("opened", ({ detail }) => {
     shell.state = detail.opened;
     shell.fallback = false;
@@ -187,7 +187,7 @@ function drawWaiting() {
   const frame = waiting;
   waiting = null;
   if (!frame) return;
-  if (shell.state) showFrame(frame);
+  if (shell.state && shell.scene.plays) showFrame(frame); // one that comes late is of the scene before
   frame.done?.();
 }
 
