@@ -1,9 +1,13 @@
 """Checks of exports: the worst input is the one that the verdict rests on."""
 
+from itertools import pairwise
+
+import pytest
 import torch
 
-from tutelage.functions import box, check_export, polytope
-from tutelage.networks import Network
+from tutelage.errors import TutelageError
+from tutelage.functions import box, check_export, difference_bound, polytope
+from tutelage.networks import Network, outputs
 
 
 def late(bias):
@@ -26,6 +30,59 @@ def test_the_worst_input_is_the_witness_where_the_search_finds_more():
     assert (found.worst_row, found.outside) == (None, False)
     assert found.worst_input.equal(found.closeness.witness)
     assert check_export(late(0.0), late(-0.5), (-1, 1)).worst_row is None
+
+
+def random_network(*widths, seed=0):
+    draw = torch.Generator().manual_seed(seed)
+    weights = [torch.randn(1, a, b, generator=draw) * (2 / a) ** 0.5 for a, b in pairwise(widths)]
+    return Network(tuple(weights), tuple(0.3 * torch.randn(1, b, generator=draw) for b in widths[1:]))
+
+
+def scaled_and_moved(network, seed=1):
+    """The same function up to rounding: hidden units in another order, each with its own scale."""
+    draw = torch.Generator().manual_seed(seed)
+    weights, biases = [w.clone() for w in network.weights], [b.clone() for b in network.biases]
+    for layer, width in enumerate(network.widths[1:-1]):
+        order, scale = torch.randperm(width, generator=draw), 0.2 + 3 * torch.rand(width, generator=draw)
+        weights[layer], biases[layer] = weights[layer][:, :, order] * scale, biases[layer][:, order] * scale
+        weights[layer + 1] = weights[layer + 1][:, order] / scale[:, None]
+    return Network(tuple(weights), tuple(biases))
+
+
+def test_units_with_other_scales_pass_by_what_comparing_proves():
+    network = random_network(20, 24, 16, 3)
+    other = scaled_and_moved(network)
+    alone = difference_bound(network, other, (-1, 1), 1e-3, seconds=0.5)
+    assert alone.verdict == "not decided"
+    found = check_export(network, other, (-1, 1), tolerance=1e-3, seconds=1)
+    assert found.verdict == "passes"
+    x = 2 * torch.rand(1000, 20, dtype=torch.float64) - 1
+    apart = (outputs(network.to(dtype=x.dtype), x) - outputs(other.to(dtype=x.dtype), x))[0].abs().amax(0)
+    assert (apart <= found.closeness.at_most).all()
+
+
+def test_a_difference_beside_other_scales_still_fails():
+    network = random_network(20, 24, 16, 3)
+    other = scaled_and_moved(network)
+    spoilt = Network(other.weights, (*other.biases[:-1], other.biases[-1] + 0.01))
+    assert check_export(network, spoilt, (-1, 1), tolerance=1e-3, seconds=1).verdict == "fails"
+
+
+def test_bounding_ends_where_the_tolerance_is_proved():
+    network = random_network(6, 12, 12, 2)
+    close = network.map(lambda a: a * (1 + 1e-4 * torch.sin(torch.arange(a.numel())).view_as(a)))
+    bounds = []
+    found = check_export(network, close, (-1, 1), tolerance=0.5, on_progress=lambda bound, *_: bounds.append(bound))
+    tight = difference_bound(network, close, (-1, 1), seconds=5)
+    assert found.verdict == "passes"
+    assert tight.at_most.max() < found.closeness.at_most.max() <= 0.5
+    assert found.closeness.boxes < tight.boxes
+
+
+@pytest.mark.parametrize("enough", [-1.0, float("nan"), "much", float("inf")])
+def test_what_is_enough_is_a_number(enough):
+    with pytest.raises(TutelageError, match="enough"):
+        difference_bound(late(0.0), late(1.0), (-1, 1), enough=enough)
 
 
 def test_domains_hold_their_boundary():

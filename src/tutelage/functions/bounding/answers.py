@@ -37,6 +37,7 @@ def difference_bound(
     epsilon: float | Sequence[float] | Tensor | None = None,
     *,
     output: int | None = None,
+    enough: float = _LEAST,
     seconds: float | None = 60.0,
     seed: int = 0,
     threads: int | None = None,
@@ -56,6 +57,8 @@ def difference_bound(
         Largest difference allowed, one for all outputs or one per output; default: find the smallest bound.
     output
         The only output that the question is about, counted from 0; default: all.
+    enough
+        Without an epsilon: a bound that need not be made any smaller.
     seconds
         Time limit; the best bound and the largest difference so far are then returned. None for no limit.
     seed
@@ -82,7 +85,10 @@ def difference_bound(
     'holds'
     """
     pair = _pair(first, second)
-    limits = _limits(pair[0].outputs, epsilon, output)
+    enough = as_number(enough, "enough")
+    if not 0 <= enough < torch.inf:
+        raise TutelageError(f"enough must be a finite number of at least 0, got {enough}")
+    limits = _limits(pair[0].outputs, max(enough, _LEAST) if epsilon is None else epsilon, output)
     name = "every output" if output is None else f"output {output}"
     if epsilon is None:
         question = Question(limits, follow=_FOLLOW)
@@ -199,8 +205,8 @@ def _pair(first: object, second: object) -> tuple[Network, Network] | sparse.Pai
     return pair
 
 
-def _limits(outputs: int, epsilon: float | Sequence[float] | Tensor | None, output: int | None) -> Tensor:
-    given = doubles(_LEAST if epsilon is None else epsilon, "epsilon")
+def _limits(outputs: int, epsilon: float | Sequence[float] | Tensor, output: int | None) -> Tensor:
+    given = doubles(epsilon, "epsilon")
     if given.ndim > 1 or (given.ndim and len(given) != outputs):
         raise TutelageError(f"epsilon must be a number or {outputs} numbers, one per output, got {list(given.shape)}")
     if not (given >= 0).all() or given.isinf().all():

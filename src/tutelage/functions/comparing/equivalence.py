@@ -104,6 +104,17 @@ def same_function(
     return question.out_of_time()
 
 
+def bound_by_form(first: Network, second: Network, domain: Domain) -> Tensor:
+    """Bounds [C] on the difference where one network is the other with units moved, scaled, removed or put together.
+
+    Infinite where that does not explain it.
+    """
+    question = _Question(first, second, domain, None, BUDGET, 0, Deadline(None))
+    if question.related() is None:
+        question.normal()
+    return question.at_most
+
+
 class _Question:
     """Two networks and a domain; every method answers with a comparison, or None when it cannot tell."""
 
