@@ -38,20 +38,21 @@ def random_network(*widths, seed=0):
     return Network(tuple(weights), tuple(0.3 * torch.randn(1, b, generator=draw) for b in widths[1:]))
 
 
-def scaled_and_moved(network, seed=1):
-    """The same function up to rounding: hidden units in another order, each with its own scale."""
+def with_split_units(network, seed=1):
+    """The same function up to rounding: every hidden unit is two, multiples of it with a share of its fan-out each."""
     draw = torch.Generator().manual_seed(seed)
-    weights, biases = [w.clone() for w in network.weights], [b.clone() for b in network.biases]
+    weights, biases = list(network.weights), list(network.biases)
     for layer, width in enumerate(network.widths[1:-1]):
-        order, scale = torch.randperm(width, generator=draw), 0.2 + 3 * torch.rand(width, generator=draw)
-        weights[layer], biases[layer] = weights[layer][:, :, order] * scale, biases[layer][:, order] * scale
-        weights[layer + 1] = weights[layer + 1][:, order] / scale[:, None]
+        scale, share = (0.2 + 3 * torch.rand(2, width, generator=draw)).flatten(), torch.rand(width, generator=draw)
+        weights[layer], biases[layer] = weights[layer].repeat(1, 1, 2) * scale, biases[layer].repeat(1, 2) * scale
+        fan_out = torch.cat([weights[layer + 1] * share[:, None], weights[layer + 1] * (1 - share)[:, None]], 1)
+        weights[layer + 1] = fan_out / scale[:, None]
     return Network(tuple(weights), tuple(biases))
 
 
-def test_units_with_other_scales_pass_by_what_comparing_proves():
+def test_units_that_were_split_pass_by_what_comparing_proves():
     network = random_network(20, 24, 16, 3)
-    other = scaled_and_moved(network)
+    other = with_split_units(network)
     alone = difference_bound(network, other, (-1, 1), 1e-3, seconds=0.5)
     assert alone.verdict == "not decided"
     found = check_export(network, other, (-1, 1), tolerance=1e-3, seconds=1)
@@ -61,9 +62,9 @@ def test_units_with_other_scales_pass_by_what_comparing_proves():
     assert (apart <= found.closeness.at_most).all()
 
 
-def test_a_difference_beside_other_scales_still_fails():
+def test_a_difference_beside_split_units_still_fails():
     network = random_network(20, 24, 16, 3)
-    other = scaled_and_moved(network)
+    other = with_split_units(network)
     spoilt = Network(other.weights, (*other.biases[:-1], other.biases[-1] + 0.01))
     assert check_export(network, spoilt, (-1, 1), tolerance=1e-3, seconds=1).verdict == "fails"
 

@@ -275,7 +275,7 @@ def _sparse_answer(
 
 def _bounded_whole(pair: tuple[Network, Network], hunt: Hunt) -> Tensor:
     """Bounds [C] on the differences over the whole domain, in one pass."""
-    joint, free = joined(*pair), int((hunt.high > hunt.low).sum())
+    joint, free = joined(*pair, hunt.reach), int((hunt.high > hunt.low).sum())
     if not fits(joint, free):
         return torch.from_numpy(interval_bounds(joint, hunt.low.numpy(), hunt.high.numpy()))
     sizes, _, _ = Bounder(joint, hunt.question, free, threads=1)(hunt.low.numpy()[None], hunt.high.numpy()[None])
@@ -294,7 +294,7 @@ def decide(
 ) -> tuple[Tensor, bool, int, tuple[np.ndarray, np.ndarray] | None]:
     """Branch and bound on inputs, and on units where inputs are many: bounds [C], whether proved, parts, leaves."""
     question, free = hunt.question, int((hunt.high > hunt.low).sum())
-    joint, many = joined(*pair), free > MOST_INPUTS
+    joint, many = joined(*pair, hunt.reach), free > MOST_INPUTS
     known = torch.full((pair[0].outputs,), torch.inf, dtype=torch.float64)
     if question.margin is None and many:
         known = bounded_at_once(joint, question, hunt)

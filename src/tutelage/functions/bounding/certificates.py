@@ -104,7 +104,7 @@ def check_certificate(
         return False, f"{path} is about other numbers of inputs or outputs than these networks have"
     if not _cover(boxes, ends_[0], ends_[1]):
         return False, f"the {len(boxes):,} boxes of {path} do not cover the domain"
-    both = exact_layers(joined(*pair))
+    both = exact_layers(joined(*pair, torch.maximum(low.abs(), high.abs()).double().numpy()))
     for number, (a, b) in enumerate(boxes):
         wrong = _unproved(both, asked, a, b, _HALVINGS)
         if wrong is not None:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -75,6 +76,11 @@ class Hunt:
         self.weights = self._weights()
 
     work = _WORK
+
+    @property
+    def reach(self) -> np.ndarray:
+        """The largest sizes of the inputs, [d]."""
+        return torch.maximum(self.low.abs(), self.high.abs()).numpy()
 
     def _weights(self) -> int:
         return sum(a.numel() for n in self.pair for a in n.parameters)
