@@ -227,9 +227,12 @@ def test_a_domain_file_that_is_none_is_refused(capsys, monkeypatch, files, tmp_p
 
 def test_a_report_holds_verdict_picture_and_reason(capsys, monkeypatch, files, tmp_path):
     page = tmp_path / "page.html"
-    code, _ = run(capsys, monkeypatch, files["a"], files["other"], "--box", "-1", "1", "--report", page)
+    words = files["a"], files["other"], "--box", "-1", "1", "--report", page
+    code, said = run(capsys, monkeypatch, *words)
     text = page.read_text()
     assert code == 1
+    assert f"written: {page}" in said.out
+    assert json.loads(run(capsys, monkeypatch, *words, "--json")[1].out)["report"] == str(page)
     assert "<h1>Different</h1>" in text
     assert "data:image/png;base64," in text
     assert "witness:" in text

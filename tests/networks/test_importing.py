@@ -54,6 +54,14 @@ def test_no_activation_is_ignored_beside_an_onnx_file(tmp_path):
             read(tmp_path / "net.onnx", slope=0.1)
 
 
+def test_an_onnx_file_of_another_name_is_recognised(tmp_path):
+    pytest.importorskip("onnx")
+    save_network(Network((torch.ones(1, 3, 4), torch.ones(1, 4, 1))), tmp_path / "net.onnx")
+    (tmp_path / "net.onnx").rename(tmp_path / "net.safetensors")
+    with pytest.raises(TutelageError, match=r"looks like an ONNX file: rename it so that it ends in .onnx"):
+        read_network(tmp_path / "net.safetensors")
+
+
 @pytest.mark.parametrize("suffix", [".pt", ".pth", ".bin"])
 def test_a_pickle_is_never_opened(tmp_path, suffix):
     with pytest.raises(TutelageError, match="is a pickle"):

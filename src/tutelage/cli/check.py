@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +12,7 @@ from rich.console import Console
 from torch import Tensor
 
 from tutelage import __version__
-from tutelage.cli.options import Json
+from tutelage.cli.options import Activation, Json, Slope, read_networks
 from tutelage.cli.points import read_points
 from tutelage.cli.progress import closing_shown
 from tutelage.errors import TutelageError
@@ -48,6 +49,8 @@ def check(
         Path | None,
         typer.Option(metavar="FILE", help="Write a certificate with hashes of both files: .json or .html."),
     ] = None,
+    activation: Activation = None,
+    slope: Slope = None,
     as_json: Json = False,
 ) -> None:
     """Check an exported, quantised, fused or pruned network against the original.
@@ -57,7 +60,8 @@ def check(
     """
     if report is not None and report.suffix not in (".json", ".html"):
         raise TutelageError(f"--report must end in .json or .html, got {report.name}")
-    first, second = (read_any_network(p, quantised_activations=quantised) for p in (original, exported))
+    read = partial(read_any_network, quantised_activations=quantised)
+    first, second = read_networks(read, (original, exported), activation, slope)
     points = None if data is None else read_points(data)
     with closing_shown(as_json) as tell:
         found = check_export(first, second, box, points, tolerance=tolerance, seconds=seconds, on_progress=tell)

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from torch import Tensor
 
-from tutelage.cli.options import Device, Json, units_of_files
+from tutelage.cli.options import Activation, Device, Json, Slope, read_networks
 from tutelage.cli.progress import share_shown
 from tutelage.cli.questions import Asked, ask, from_property
 from tutelage.errors import TutelageError
@@ -107,12 +107,8 @@ def compare(
         ),
     ] = False,
     device: Device = "auto",
-    activation: Annotated[
-        str | None, typer.Option(help="Activation between the layers of a torch state dict; default: relu.")
-    ] = None,
-    slope: Annotated[
-        float | None, typer.Option(help="Slope of leaky units of a torch state dict; default: 0.01.")
-    ] = None,
+    activation: Activation = None,
+    slope: Slope = None,
     picture: Annotated[
         Path | None,
         typer.Option("--slice", metavar="FILE.png", help="Draw both networks on a plane through the witness."),
@@ -131,10 +127,10 @@ def compare(
     chosen_device(device)
     if budget is not None and budget < 1:
         raise TutelageError(f"--budget must be at least 1, got {budget}")
-    of = units_of_files((a, b), activation, slope)
     read = partial(read_any_network, logits=logits or top_1, quantised_activations=quantised)
-    first = _member(read(a, *of[a]), a, member_a, "--member-a")
-    second = _member(read(b, *of[b]), b, member_b, "--member-b")
+    networks = read_networks(read, (a, b), activation, slope)
+    first = _member(networks[0], a, member_a, "--member-a")
+    second = _member(networks[1], b, member_b, "--member-b")
     sparse = isinstance(first, SparseNetwork) or isinstance(second, SparseNetwork)
     if picture is not None and sparse:
         raise TutelageError("networks with sparse layers cannot be drawn: leave --slice out")
@@ -164,13 +160,13 @@ def compare(
         _draw(picture, *dense, domain, found.witness)
     if page is not None:
         drawn = _slice("png", *dense, domain, found.witness) if dense and first.inputs > 1 else None
-        words, data = _words(found, None), _data(first, second, found, None)
+        words, data = _words(found), _data(first, second, found)
         write_atomically(page, comparison_page((a.name, b.name), words, data, drawn))
     if as_json:
-        print(json.dumps(_data(first, second, found, picture)))
+        print(json.dumps(_data(first, second, found, picture, page)))
     else:
         console = Console()
-        for line in _words(found, picture):
+        for line in _words(found, picture, page):
             console.print(line, soft_wrap=True, highlight=False, markup=False)
     raise typer.Exit(SAME if found.same else DIFFERENT if found.verdict == "different" else NOT_DECIDED)
 
@@ -238,7 +234,7 @@ def _both(first: AnyNetwork, second: AnyNetwork, at: Tensor) -> tuple[list[float
     return a, b
 
 
-def _words(found: Comparison, picture: Path | None) -> list[str]:
+def _words(found: Comparison, picture: Path | None = None, page: Path | None = None) -> list[str]:
     over = "" if found.bounded else " times max(1, |x|)"
     lines = [f"{found.verdict} on {found.domain}", f"why: {found.reason}"]
     if found.witness is not None:
@@ -248,10 +244,13 @@ def _words(found: Comparison, picture: Path | None) -> list[str]:
     if found.at_most is not None and not found.exact:
         lines.append(f"bound {rounded_up(found.at_most, 3)}{over} proven for all inputs of the domain")
     lines.append(f"differences up to {found.tolerance:.3g}{over} count as equal")
-    return lines + ([f"drawn: {picture}"] if picture else [])
+    lines += [f"drawn: {picture}"] if picture else []
+    return lines + ([f"written: {page}"] if page else [])
 
 
-def _data(first: AnyNetwork, second: AnyNetwork, found: Comparison, picture: Path | None) -> dict[str, Any]:
+def _data(
+    first: AnyNetwork, second: AnyNetwork, found: Comparison, picture: Path | None = None, page: Path | None = None
+) -> dict[str, Any]:
     relation, witness = found.relation, found.witness
     values = None if witness is None else dict(zip(("a", "b"), _both(first, second, witness), strict=True))
     return {
@@ -277,4 +276,5 @@ def _data(first: AnyNetwork, second: AnyNetwork, found: Comparison, picture: Pat
         },
         "reason": found.reason,
         "slice": None if picture is None else str(picture),
+        "report": None if page is None else str(page),
     }

@@ -10,7 +10,7 @@ from rich.table import Table
 from torch import Tensor
 
 from tutelage.cli.labels import read_samples
-from tutelage.cli.options import Json
+from tutelage.cli.options import Activation, Json, Slope, read_networks
 from tutelage.errors import TutelageError
 from tutelage.functions import connect as build
 from tutelage.functions import straight, straight_after_matching
@@ -37,6 +37,8 @@ def connect(
     bend_steps: Annotated[int, typer.Option(help="Gradient steps for the bend of deeper networks.")] = STEPS,
     steps: Annotated[int, typer.Option(help="Places per piece of a path.")] = 10,
     figure: Annotated[Path | None, typer.Option(help="File to draw the loss along the paths to.")] = None,
+    activation: Activation = None,
+    slope: Slope = None,
     as_json: Json = False,
 ) -> None:
     """Build a path of low loss between two networks and measure it, beside the straight lines.
@@ -45,7 +47,7 @@ def connect(
     """
     if steps < 1:
         raise TutelageError(f"--steps must be at least 1, got {steps}")
-    one, other = read_network(first), read_network(second)
+    one, other = read_networks(read_network, (first, second), activation, slope)
     points, labels = read_samples(data, one)
     path = build(one, other, points, labels=labels, excess=excess, bend_steps=bend_steps)
     paths = {

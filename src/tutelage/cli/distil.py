@@ -17,7 +17,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from tutelage.cli.options import Json, units_of_files
+from tutelage.cli.options import Activation, Json, Slope, read_networks
 from tutelage.cli.points import read_points, real_points
 from tutelage.distillation import Outlook, Softening, outlook
 from tutelage.distillation import distil as carry_out
@@ -53,10 +53,8 @@ def distil(
     seconds: Annotated[
         float | None, typer.Option(help="Time limit of the training in seconds; theory is left out once it is reached.")
     ] = None,
-    activation: Annotated[
-        str | None,
-        typer.Option(help="Activation of networks whose file has none: relu, leaky or linear; default: relu."),
-    ] = None,
+    activation: Activation = None,
+    slope: Slope = None,
     out: Annotated[Path | None, typer.Option(help="File to save the student to.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -67,8 +65,8 @@ def distil(
     began, how = time.monotonic(), Softening(temperature, hard_share)
     if seconds is not None and not 0 < seconds < math.inf:
         raise TutelageError(f"seconds must be positive, got {seconds:g}")
-    of = units_of_files((teacher, student), activation, None)
-    taught, start = (_one(read_network(path, *of[path]), path) for path in (teacher, student))
+    networks = read_networks(read_network, (teacher, student), activation, slope)
+    taught, start = _one(networks[0], teacher), _one(networks[1], student)
     x, y = _samples(points, labels, taught)
     fresh, right = (x, y) if held_out is None else _samples(held_out, labels, taught)
     first, second = to_module(taught), to_module(start.to(dtype=taught.dtype))

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from tutelage import draws
-from tutelage.cli.options import Json
+from tutelage.cli.options import Activation, Json, Slope, read_networks
 from tutelage.cli.progress import share_shown
 from tutelage.errors import TutelageError
 from tutelage.functions import match, same_function
@@ -49,13 +49,15 @@ def identify(
     certify: Annotated[
         bool, typer.Option("--certify", help="Compare the network found with the stored one on the whole box.")
     ] = False,
+    activation: Activation = None,
+    slope: Slope = None,
     as_json: Json = False,
 ) -> None:
     """Reconstruct the weights of a network from its values alone, and report what could not be found.
 
     Exit code 0: the search ended; 1: --certify found a difference; 3: not decided within a limit; 2: bad input.
     """
-    net = read_network(network)
+    (net,) = read_networks(read_network, (network,), activation, slope)
     if not 0 <= member < net.members:
         raise TutelageError(f"--member must be from 0 to {net.members - 1} for {network}, got {member}")
     if net.depth > 1 and net.activation != "relu":

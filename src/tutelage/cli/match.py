@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tutelage.cli.labels import read_samples
-from tutelage.cli.options import Json
+from tutelage.cli.options import Activation, Json, Slope, read_networks
 from tutelage.errors import TutelageError
 from tutelage.functions import Barrier, barrier
 from tutelage.networks import Network, read_network, save
@@ -34,6 +34,8 @@ def match(
     steps: Annotated[int, typer.Option(help="Number of places on the line less one.")] = 20,
     out: Annotated[Path | None, typer.Option(help="File to save B to, its units in the order of A's.")] = None,
     figure: Annotated[Path | None, typer.Option(help="File to draw the loss along the line to.")] = None,
+    activation: Activation = None,
+    slope: Slope = None,
     as_json: Json = False,
 ) -> None:
     """Match the units of two networks and measure the line between them, before and after.
@@ -42,7 +44,7 @@ def match(
     """
     if by not in _WAYS:
         raise TutelageError(f"--by must be one of {', '.join(_WAYS)}, got '{by}'")
-    one, other = read_network(first), read_network(second)
+    one, other = read_networks(read_network, (first, second), activation, slope)
     points, labels = read_samples(data, one)
     found = barrier(one, other, points, labels, by=by, repair=repair, steps=steps)  # type: ignore[arg-type]
     if out is not None:

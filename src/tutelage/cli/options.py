@@ -1,14 +1,24 @@
 """Options that several commands share."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
+from rich.console import Console
 
+N = TypeVar("N")
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Device = Annotated[str, typer.Option(help="Device: auto, cpu or cuda.")]
 Results = Annotated[Path, typer.Option("--results", help="Folder with the results of experiments.")]
+Activation = Annotated[
+    str | None,
+    typer.Option(
+        help="Activation of networks whose file does not say it (a torch state dict): relu, leaky, abs, linear, tanh "
+        "or another one; default: relu."
+    ),
+]
+Slope = Annotated[float | None, typer.Option(help="Slope of the leaky units of such files; default: 0.01.")]
 With = Annotated[
     list[Path] | None,
     typer.Option(
@@ -26,17 +36,30 @@ def load_plugins(plugins: list[Path] | None) -> None:
             load_plugin(plugin)
 
 
-def units_of_files(
-    paths: Iterable[Path], activation: str | None, slope: float | None
-) -> dict[Path, tuple[str | None, float | None]]:
-    """Activation and slope to read each file with: as given for those that do not say, or for all where all do.
+def read_networks(
+    read: Callable[[Path, str | None, float | None], N],
+    paths: Sequence[Path],
+    activation: str | None,
+    slope: float | None,
+) -> list[N]:
+    """Networks of files, in their order.
 
-    A file that says something else than it is read with is an error, so that no option is ignored.
+    The activation and the slope given are those of files that do not say theirs. Where all files say it, they are
+    compared with it, and another one is an error, so that no option is ignored. Where none is given, a line on stderr
+    names each file that is read as relu without saying so.
     """
+    from tutelage.networks import Network
     from tutelage.networks.importing import tells_activation
 
-    telling = {path: tells_activation(path) for path in paths}
-    return {
-        path: (None, None) if tells and not all(telling.values()) else (activation, slope)
-        for path, tells in telling.items()
-    }
+    telling = [tells_activation(path) for path in paths]
+    networks, silent = [], []
+    for path, tells in zip(paths, telling, strict=True):
+        network = read(path, None, None) if tells and not all(telling) else read(path, activation, slope)
+        networks.append(network)
+        if not tells and isinstance(network, Network) and network.depth > 1:
+            silent.append(path)
+    if activation is None:
+        console = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
+        for path in dict.fromkeys(silent):
+            console.print(f"{path} does not say its activation: read as relu (change with --activation)")
+    return networks

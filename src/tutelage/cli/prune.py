@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from tutelage.cli.options import Json
+from tutelage.cli.options import Activation, Json, Slope, read_networks
 from tutelage.cli.points import read_points
 from tutelage.cli.progress import share_shown
 from tutelage.errors import TutelageError
@@ -55,13 +55,15 @@ def prune(
     seconds: Annotated[
         float | None, typer.Option(help="Time limit in seconds; the steps made so far are then the result.")
     ] = None,
+    activation: Activation = None,
+    slope: Slope = None,
     as_json: Json = False,
 ) -> None:
     """Remove units without changing the function, and print what was removed and why.
 
     Exit code 0: done, with the bound that is printed; 2: bad input; 70: an internal error.
     """
-    net = read_network(network)
+    (net,) = read_networks(read_network, (network,), activation, slope)
     if member is not None:
         if not 0 <= member < net.members:
             raise TutelageError(f"--member must be from 0 to {net.members - 1} for {network}, got {member}")

@@ -55,6 +55,8 @@ def read_network(
                 return _as_told(load(path), path, activation, slope)
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError) as error:
+        if isinstance(error, SafetensorError) and _looks_like_onnx(path):
+            raise TutelageError(f"{path} looks like an ONNX file: rename it so that it ends in .onnx") from None
         raise TutelageError(f"{path} is neither a safetensors nor an ONNX file ({error})") from None
     try:
         kind = "relu" if activation is None else activation
@@ -72,6 +74,13 @@ def tells_activation(path: str | Path) -> bool:
             return "tutelage" in (file.metadata() or {})
     except (SafetensorError, OSError):
         return False
+
+
+def _looks_like_onnx(path: Path) -> bool:
+    """Whether a file starts as a protobuf of ONNX does: the version of the format, then text, the graph or opsets."""
+    with path.open("rb") as file:
+        start = file.read(3)
+    return len(start) == 3 and start[0] == 0x08 and 0 < start[1] < 0x20 and start[2] in b'\x12\x1a"*2:B'
 
 
 def _as_told(network: Network, path: Path, activation: str | None, slope: float | None) -> Network:
