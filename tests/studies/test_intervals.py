@@ -1,5 +1,7 @@
 """Intervals agree with scipy and with enumeration, and equal values give none."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -55,6 +57,66 @@ def test_differences_of_outcomes_have_the_sign_test():
     assert found.method == "exact sign test"
     assert (found.low > 0) == (stats.binomtest(9, 10).pvalue < 0.05)
     assert mean_interval(np.zeros(5), SIGNED) is None
+
+
+@pytest.mark.parametrize("members", [2, 5, 12, 30])
+def test_zero_is_outside_exactly_where_the_sign_test_rejects(members):
+    for plus, minus in np.ndindex(members + 1, members + 1):
+        if 0 < plus + minus <= members:
+            found = mean_interval(differences(plus, minus, members), SIGNED)
+            rejects = stats.binomtest(plus, plus + minus).pvalue < 0.05
+            assert (found.low > 0 or found.high < 0) == rejects
+
+
+@given(st.integers(2, 14), st.floats(0.01, 1), st.floats(0, 1))
+def test_the_mean_of_differences_is_covered_by_enumeration(members, differ, positive):
+    """Summed over all outcomes, the mean lies below the interval, and above it, with at most 2.5 % probability each."""
+    assert max(missed(members, differ, positive)) <= 0.025 + 1e-9
+
+
+def test_the_mean_of_differences_is_covered_where_limits_are_reached():
+    """The same at means just beyond an end of some interval, where the probability to miss them is largest."""
+    members, largest = 20, 0.0
+    for plus, minus in [(20, 0), (18, 0), (17, 3), (12, 2), (9, 1), (6, 0), (3, 0), (10, 6)]:
+        found = mean_interval(differences(plus, minus, members), SIGNED)
+        for mean in (found.low * (1 - 1e-9), found.high * (1 + 1e-9)):
+            for differ in np.linspace(abs(mean), 1, 40):
+                if abs(mean) <= differ <= 1:
+                    largest = max(largest, *missed(members, differ, (1 + mean / differ) / 2))
+    assert 0.02 < largest <= 0.025 + 1e-9
+
+
+@pytest.mark.parametrize(("plus", "minus"), [(0.03, 0.0), (0.06, 0.02), (0.5, 0.4), (0.3, 0.3), (0.97, 0.02)])
+def test_the_mean_of_differences_is_covered_in_samples(plus, minus):
+    """A mean of 0 and others are covered in 95 % of the samples of 300 members, less three standard errors."""
+    generator = np.random.default_rng(0)
+    samples = generator.choice([1.0, -1.0, 0.0], size=(2000, 300), p=[plus, minus, 1 - plus - minus])
+    found = [mean_interval(values, SIGNED) for values in samples]
+    covered = [one is None or one.low <= plus - minus <= one.high for one in found]
+    assert np.mean(covered) >= 0.95 - 3 * (0.95 * 0.05 / len(samples)) ** 0.5
+
+
+def differences(plus: int, minus: int, members: int) -> np.ndarray:
+    return np.repeat([1.0, -1.0, 0.0], [plus, minus, members - plus - minus])
+
+
+def missed(members: int, differ: float, positive: float) -> tuple[float, float]:
+    """Probabilities that the interval lies above, and below, the mean of so many differences.
+
+    differ: probability that a member's outcomes differ; positive: that they differ by +1 where they do.
+    """
+    plus, minus, low, high = outcomes(members)
+    chance = stats.binom.pmf(plus + minus, members, differ) * stats.binom.pmf(plus, plus + minus, positive)
+    mean = differ * (2 * positive - 1)
+    return float(chance[low > mean + 1e-12].sum()), float(chance[high < mean - 1e-12].sum())
+
+
+@cache
+def outcomes(members: int) -> np.ndarray:
+    """All numbers of +1 and of -1 with the ends of their interval: [4, outcomes]."""
+    counts = [(p, m) for p, m in np.ndindex(members + 1, members + 1) if 0 < p + m <= members]
+    found = [mean_interval(differences(p, m, members), SIGNED) for p, m in counts]
+    return np.array([(*count, one.low, one.high) for count, one in zip(counts, found, strict=True)]).T
 
 
 def test_equal_values_of_an_unbounded_statistic_give_no_interval():

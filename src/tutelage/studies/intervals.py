@@ -74,13 +74,22 @@ def mean_interval(values: np.ndarray, possible: tuple[float, float]) -> Interval
 
 
 def _sign_interval(values: np.ndarray) -> Interval | None:
-    """Of differences of two outcomes: their sign is judged on the members where the outcomes differ."""
+    """Of differences of two outcomes, from exact limits of how many members differ and of how many of these are +1.
+
+    The mean is s (2 q - 1), with s the share of members whose outcomes differ and q the share of +1 among these. Each
+    end is a product of two exact limits. Whether it is above 0 depends on q alone: this is the sign test on the members
+    that differ. For any other threshold s counts too. Both factors have limits of the full confidence: a product of two
+    independent limits misses the mean no more often than one limit does, as the tests find by enumeration.
+    """
     differ = int((values != 0).sum())
     if not differ:
         return None
-    low, high = binomial_interval(int((values > 0).sum()), differ)
-    share = differ / len(values)
-    return Interval((2 * low - 1) * share, (2 * high - 1) * share, "exact sign test")
+    signs = [2 * limit - 1 for limit in binomial_interval(int((values > 0).sum()), differ)]
+    alike = np.ptp(values) == 0  # all +1, or all -1: one count limits the mean
+    least, most = (1.0, 1.0) if alike else binomial_interval(differ, len(values))
+    low = signs[0] * (least if signs[0] > 0 else most)
+    high = signs[1] * (most if signs[1] > 0 else least)
+    return Interval(low, high, "exact sign test")
 
 
 def _equal_interval(value: float, n: int, possible: tuple[float, float]) -> Interval | None:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 import torch
 
 from tutelage.margins.datasets import cones
@@ -18,8 +19,11 @@ from tutelage.margins.studies.orthogonal_limits import (
     like_one_over_log,
     like_the_root,
     nearing,
+    no_faster,
+    still_closes,
     table,
 )
+from tutelage.studies.claims import met
 
 
 def test_a_course_that_is_at_its_limit_has_nothing_left():
@@ -57,6 +61,16 @@ def test_networks_whose_supports_span_are_judged_apart():
     assert np.isfinite(like_one_over_log.values(found)[CASES[0].name]).tolist() == [True, False, True, False]
     assert np.isfinite(like_the_root.values(found)[CASES[0].name]).tolist() == [False, True, False, True]
     assert like_one_over_log.values([built([False, False], 0.5)]) == {}
+
+
+@pytest.mark.parametrize(("power", "spans", "holds"), [
+    (2.0, True, [True, False]), (1.0, True, [True, True]), (0.5, True, [False, True]),
+    (1.0, False, [False, True]), (0.5, False, [True, True]), (0.0, False, [True, False]),
+])  # fmt: skip
+def test_each_pace_is_told_from_a_faster_and_from_a_slower_one(power, spans, holds):
+    found = [built([spans] * 4, 0.5**power)]
+    pair = (like_one_over_log, no_faster) if spans else (like_the_root, still_closes)
+    assert [met(claim.expected, claim.values(found)[CASES[0].name][0]) for claim in pair] == holds
 
 
 def test_the_first_record_after_all_units_have_settled_is_taken():

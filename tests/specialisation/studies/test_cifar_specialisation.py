@@ -9,6 +9,7 @@ from tutelage.networks.layered import Architecture, Conv, Layered
 from tutelage.specialisation.studies.cifar_specialisation import (
     ConvCourse,
     ConvCourses,
+    draw,
     lowest_best,
     rho_means,
     wider_specialises,
@@ -41,3 +42,12 @@ def test_claims_compare_the_widest_with_the_narrowest_and_the_lowest_with_the_hi
     found = ConvCourses("blobs", [course(1, low), course(4, high)], np.zeros(2))
     assert np.allclose(wider_specialises.values(found)["layer 1"], [0.4, 0.2])
     assert np.allclose(lowest_best.values(found)["4x"], [0.4, 0.3])
+
+
+def test_the_legend_is_beside_the_panels_and_names_the_dotted_lines():
+    """In a panel it covers the dotted lines, which lie at the bottom of it."""
+    rho = np.array([[[0.1, 0.1]] * 2, [[0.9, 0.8]] * 2])
+    figure = draw(ConvCourses("blobs", [ConvCourse(1, (0, 1), rho, rho[:, :, 0])], np.ones(2)))
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["1x", "teacher", "untrained students"]
+    assert not any(panel.get_legend() for panel in figure.axes)

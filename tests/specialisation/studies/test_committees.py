@@ -1,6 +1,7 @@
 """Committee machines: the start, and statistics of gaps made by hand."""
 
 import numpy as np
+import pytest
 import torch
 
 from tutelage.specialisation.studies import overparameterised_committee, saad_solla
@@ -26,6 +27,13 @@ def test_gaps_and_common_shares_of_made_up_courses():
     noise = np.random.default_rng(0).standard_normal((400, 50))
     assert abs(pairs_in_common(noise).mean()) < 0.05
     assert np.allclose(late(np.arange(20.0)[None]), 17)
+
+
+@pytest.mark.parametrize(("times", "bias"), [(200, 0.5), (1, 0.61)])
+def test_a_quarter_in_common_is_a_bias_of_half_the_gap_or_little_more(times, bias):
+    noise = np.random.default_rng(0).standard_normal((40_000, times))
+    gap = bias + (1 - bias**2) ** 0.5 * noise  # with root mean square 1
+    assert abs(pairs_in_common(gap).mean() - 0.25) < 0.02
 
 
 def course(**changes):

@@ -56,7 +56,8 @@ CASES = (
 )
 def orthogonal_limits(scale: Scale) -> Plan:
     """How gradient flow nears its limits on orthogonally separable data."""
-    claims = [grouped, absorbing, first_phase, second_phase, theorem, like_one_over_log, like_the_root, sharper]
+    paces = [like_one_over_log, no_faster, like_the_root, still_closes]
+    claims = [grouped, absorbing, first_phase, second_phase, theorem, *paces, sharper]
     experiments = [
         MarginLimits(
             points=case.distribution, dimension=case.dimension, scale=case.scale, seeds=fresh_seeds(scale, SEEDS[scale])
@@ -315,6 +316,16 @@ like_one_over_log = Claim(
     possible=(0.0, np.inf),
 )
 
+no_faster = Claim(
+    "and no faster than that (added after the bound from above, which a faster approach meets too)",
+    statistic="the same; 1/(log t)^2 would make it 0.25",
+    expected="> 0.35",
+    refuted_by="an interval over seeds below 0.35 for that distribution",
+    values=lambda found: _halving(found, True),
+    reason="between the 0.5 of 1/log t and the 0.25 of its square, at the power 1.5",
+    possible=(0.0, np.inf),
+)
+
 like_the_root = Claim(
     "where they do not, it closes like the root of that: what W has across the span stays, and |W|^2 grows like log t",
     statistic="the same of seeds whose supports do not span; 1/sqrt(log t) makes it 0.71",
@@ -322,6 +333,16 @@ like_the_root = Claim(
     refuted_by="an interval over seeds below 0.6 for that distribution",
     values=lambda found: _halving(found, False),
     reason="between the 0.5 of 1/log t and the 0.71 of its root",
+    possible=(0.0, np.inf),
+)
+
+still_closes = Claim(
+    "and no slower than that (added after the bound from below, which what does not close at all meets too)",
+    statistic="the same; what stays as it is has 1",
+    expected="< 0.84",
+    refuted_by="an interval over seeds above 0.84 for that distribution",
+    values=lambda found: _halving(found, False),
+    reason="between the 0.71 of 1/sqrt(log t) and the 1 of what does not close, at the power 1/4",
     possible=(0.0, np.inf),
 )
 

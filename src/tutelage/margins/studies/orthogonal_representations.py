@@ -377,10 +377,10 @@ same_class = Claim(
 more_than_two = Claim(
     "about five or ten singular values of layer 7 are clearly non-zero, not two",
     statistic="how many of the ten largest are above a tenth of the largest, at the end",
-    expected="> 2.5",
-    refuted_by="an interval over members below 2.5 for that setting",
+    expected="> 3.5",
+    refuted_by="an interval over members below 3.5 for that setting",
     values=lambda result: {c.name: (c.singular > LARGE * c.singular[:, :1]).sum(1) for c in result.courses},
-    reason="more than the two of orthogonally separable data, half way to three",
+    reason="half way between the two of orthogonally separable data and the five of the sentence",
     possible=(1.0, 10.0),
     published="about five or ten, read off Fig. 3.4a",
 )

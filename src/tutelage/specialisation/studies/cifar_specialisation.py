@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import torch
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from torch import Tensor
 
 from tutelage.data import load_images
@@ -284,7 +285,9 @@ def draw(found: ConvCourses) -> Figure:
     for panel in axes[0, 1:-1]:
         panel.tick_params(labelleft=False)
     axes[0, -1].axhline(found.tuned.mean(), color="#666666", linewidth=0.8, linestyle="--", label="teacher")
-    axes[0, -1].legend(loc="lower right", fontsize=6)
+    lines, _ = axes[0, -1].get_legend_handles_labels()
+    chance = Line2D([], [], color="#666666", linewidth=0.7, linestyle=":", label="untrained students")
+    figure.legend(handles=[*lines, chance], loc="outside lower center", ncols=5, fontsize=7)
     figure.suptitle(found.images, fontsize=9)
     return figure
 

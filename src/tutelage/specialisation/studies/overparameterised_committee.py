@@ -7,7 +7,7 @@ import pyarrow as pa
 from matplotlib.figure import Figure
 
 from tutelage.lab import Results
-from tutelage.specialisation.studies._committees import OnlineCommittee, labelled, late, pairs_in_common
+from tutelage.specialisation.studies._committees import MOSTLY_CHANCE, OnlineCommittee, labelled, late, pairs_in_common
 from tutelage.studies.claims import DIRECTION, SIGNED, Claim
 from tutelage.studies.figures import PALETTE, panel_grid
 from tutelage.studies.study import Plan, Scale, fresh_seeds, study
@@ -116,7 +116,8 @@ falls = Claim(
 )
 
 as_the_equations = Claim(
-    "the final error is that of the equations within its standard error",
+    "the gap of the final error to the equations is mostly chance: two members have less than a quarter of its square "
+    "in common",
     statistic="share of the squared gap over the last times that two members have in common, pair by pair",
     expected="< 0.25",
     refuted_by="an interval over pairs of members above 0.25",
@@ -126,6 +127,6 @@ as_the_equations = Claim(
         )
         for c in found
     },
-    reason="a quarter of the squared gap",
+    reason=MOSTLY_CHANCE,
     possible=SIGNED,
 )

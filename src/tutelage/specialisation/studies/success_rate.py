@@ -80,7 +80,7 @@ def strong_first(early: int) -> Claim:
 
 
 strong_at_the_end = Claim(
-    "when strengths are polarised (p >= 1.5), weak units are still not explained well after long training",
+    "when strengths are polarised (p >= 1.5), stronger teacher units are recovered more often even after long training",
     statistic="share recovered of the five strongest units minus that of the five weakest, at the end",
     expected="> 0",
     refuted_by="an interval over seeds at or below 0 in that setting",
