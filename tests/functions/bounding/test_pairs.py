@@ -97,6 +97,19 @@ def test_a_network_beside_itself_or_a_close_one_keeps_its_order_and_has_no_slack
         assert np.array_equal(pair.wg[:24].reshape(6, 4), other.weights[0][0].T.numpy())
 
 
+def test_units_are_not_scaled_to_the_size_of_idle_ones():
+    """Beside a network that lost its idle units: a unit that resembles an idle one would get a factor of 1e-9."""
+    draw = torch.Generator().manual_seed(5)
+    first = random_network((3, 12, 8, 2), draw)
+    idle = torch.ones(12, dtype=torch.float64)
+    idle[-6:] = 1e-9
+    first = Network((first.weights[0] * idle, *first.weights[1:]), (first.biases[0] * idle, *first.biases[1:]))
+    second = without_units(first, 0, 6)
+    plain, other = joined(first, second), joined(first, second, np.ones(3))
+    assert np.array_equal(plain.wd, other.wd)
+    assert difference_bound(first, second, (-1, 1), 1e-6, seconds=20).verdict == "holds"
+
+
 @pytest.mark.parametrize("size", [1e200, 1e300])
 def test_factors_that_float64_cannot_hold_are_not_tried(size):
     draw = torch.Generator().manual_seed(3)

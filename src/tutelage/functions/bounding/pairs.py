@@ -13,7 +13,7 @@ MOST_BYTES = 1 << 32
 """The most memory of the zonotopes of one thread."""
 _ALIKE = 0.25  # squared share of the weights up to which two layers are taken for the same layer, in the same order
 _MOST_UNITS = 2_000  # units of a layer up to which another order is looked for
-_SCALED = 0.1  # share of the squared distance that is left where units are taken for multiples of others
+_SCALED = 0.1  # share of the squared distance of weights that is left where units are multiples of others
 _FACTORS = 1e-60, 1e60  # multiples that are tried
 _ROUNDED = 2.0**-50  # relative error of a weight that was divided by one factor and multiplied by another, and more
 _UNDERFLOW = 1e-300  # its absolute error, and more
@@ -36,7 +36,7 @@ def joined(first: Network, second: Network, reach: np.ndarray | None = None) -> 
     f, g = (collapsed(layers_from(in_double(n))) for n in (first, second))
     depth = max(len(f), len(g))
     f, g = (_deepened(layers, depth) for layers in (f, g))
-    g = _placed(f, g, reach)
+    g = _beside(f, g, reach)
     widths = [first.inputs, *(max(len(a.b), len(b.b)) for a, b in zip(f, g, strict=True))]
     f, g = (_widened(layers, widths) for layers in (f, g))
     wf, wg = (_flat([layer.w for layer in layers]) for layers in (f, g))
@@ -70,6 +70,28 @@ def _deepened(layers: list[Layer], depth: int) -> list[Layer]:
     n = layers[-1].w.shape[1]
     through = [Layer(np.eye(n), np.zeros(n), 1.0, np.zeros(n))] * (depth - len(layers))
     return [*layers[:-1], *through, layers[-1]]
+
+
+def _beside(f: list[Layer], g: list[Layer], reach: np.ndarray | None) -> list[Layer]:
+    """g in the order of f, and scaled where that brings it much closer."""
+    plain = _placed(f, g, None)
+    apart = _apart(f, plain)
+    if reach is None or apart <= _ALIKE:
+        return plain
+    scaled = _placed(f, g, reach)
+    return scaled if _apart(f, scaled) < _SCALED * apart else plain
+
+
+def _apart(f: list[Layer], g: list[Layer]) -> float:
+    """Squared distance of the weights, as a share of f's in every layer, summed."""
+    total = 0.0
+    for a, b in zip(f, g, strict=True):
+        shape = max(len(a.b), len(b.b)), max(a.w.shape[1], b.w.shape[1])
+        x, y = (np.pad(w, ((0, shape[0] - len(w)), (0, shape[1] - w.shape[1]))) for w in (a.w, b.w))
+        size = max(np.abs(x).max(initial=0.0), np.abs(y).max(initial=0.0)) or 1.0
+        apart, own = np.square(x / size - y / size).sum(), np.square(x / size).sum()
+        total += apart / own if own else np.inf if apart else 0.0
+    return float(total)
 
 
 def _placed(f: list[Layer], g: list[Layer], reach: np.ndarray | None) -> list[Layer]:
@@ -118,16 +140,15 @@ def _places(
     if len(f) == len(g) and np.square(f - g).sum() <= _ALIKE * np.square(f).sum():
         return stay, same
     product, in_f, in_g = (f @ g.T).clip(0), np.square(f).sum(1)[:, None], np.square(g).sum(1)
-    apart = in_f + in_g - 2 * f @ g.T
-    beside, moved = linear_sum_assignment(apart)
-    if scaling:
+    if not scaling:
+        beside, moved = linear_sum_assignment(in_f + in_g - 2 * f @ g.T)
+    else:
         best = np.divide(product, in_g, out=np.zeros_like(product), where=in_g > 0)
-        best = np.where((best > _FACTORS[0]) & (best < _FACTORS[1]), best, 0.0)
         left = in_f - best * product
-        rows, columns = linear_sum_assignment(left)
-        if left[rows, columns].sum() <= _SCALED * apart[beside, moved].sum():
-            beside, moved, chosen = rows, columns, best[rows, columns]
-            same[moved] = np.where(chosen > 0, chosen, 1.0)
+        beside, moved = linear_sum_assignment(left)
+        chosen = best[beside, moved]
+        good = (left[beside, moved] <= _SCALED * in_f[beside, 0]) & (chosen > _FACTORS[0]) & (chosen < _FACTORS[1])
+        same[moved] = np.where(good, chosen, 1.0)
     places = np.full(len(g), -1)
     places[moved] = beside
     rest = np.flatnonzero(places < 0)
