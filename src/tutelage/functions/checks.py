@@ -118,7 +118,7 @@ def only_networks(*networks: object) -> None:
         if not isinstance(network, Network):
             raise TutelageError(
                 f"expected a network, got {type(network).__name__}: turn a torch module into one with "
-                "networks.from_module"
+                "networks.to_network"
             )
 
 

@@ -267,3 +267,9 @@ def test_weights_of_other_kinds_raise_an_error(dtype):
 def test_a_network_without_hidden_layers_is_found_whatever_its_activation():
     network = Network((torch.tensor([[[2.0, -1.0]]], dtype=torch.float64),), activation="abs")
     assert identify(network).unexplained < 1e-12
+
+
+def test_a_module_that_takes_images_asks_for_a_function_that_reshapes():
+    module = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(8, 1))
+    with pytest.raises(TutelageError, match=r"takes no inputs \[N, 16\] .* lambda x: module\(x.view"):
+        identify(module, 16, 1, seconds=1)

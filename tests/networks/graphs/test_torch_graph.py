@@ -6,7 +6,7 @@ from torch import nn
 from torch.nn import functional
 
 from tutelage.errors import TutelageError
-from tutelage.networks import outputs
+from tutelage.networks import outputs, to_network
 from tutelage.networks.graphs.sparse import SparseNetwork
 from tutelage.networks.graphs.torch_graph import read_module
 
@@ -101,3 +101,10 @@ def test_a_softmax_at_the_end_is_left_out_where_asked():
     x = torch.randn(4, 3)
     wanted = functional.linear(x, module.weight, module.bias).double()
     assert torch.allclose(SparseNetwork.of(graph.output, graph.dtype).at(x), wanted, atol=1e-6)
+
+
+def test_a_softmax_of_a_module_is_told_to_be_left_out():
+    module = nn.Sequential(nn.Linear(2, 3), nn.Softmax(1))
+    with pytest.raises(TutelageError, match=r"leave it out of the module, as in module\[:-1\]"):
+        to_network(module)
+    assert to_network(module[:-1]).widths == (2, 3)

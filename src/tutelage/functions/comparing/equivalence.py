@@ -349,7 +349,7 @@ class _Question:
             limit = Deadline(min(self.deadline.left, _LARGEST_DIFFERENCE))
             found = self.supremum or supremum(self.first, self.second, self.domain, self.budget, deadline=limit)
         except TutelageError as error:
-            return best, f"the largest difference found is given, since {error}"
+            return best, f"the largest difference found is given, and not the largest there is: {error}"
         self._knows(found.each)
         if self._shown(found.at) is None:
             return best, "the largest difference found is given, since rounding hides the exact one"

@@ -190,7 +190,7 @@ def _within_time(both: Network, domain: Domain, budget: int, deadline: Deadline)
     for part in (*(b for b in _BUDGETS if b < budget), budget):
         begin = time.monotonic()
         if deadline.passed:
-            raise TutelageError(f"the time limit of {deadline.seconds:g} seconds was reached")
+            raise TutelageError(f"the {deadline.seconds:g} seconds for it were over")
         try:
             return _over(both, domain, part)
         except TutelageError:
@@ -198,7 +198,7 @@ def _within_time(both: Network, domain: Domain, budget: int, deadline: Deadline)
                 raise
         if _LONGER * (time.monotonic() - begin) > deadline.left:
             raise TutelageError(
-                f"{part:,} regions did not suffice, and the time limit of {deadline.seconds:g} seconds is near"
+                f"{part:,} regions did not suffice, and the {deadline.seconds:g} seconds for it are nearly over"
             )
     raise AssertionError
 

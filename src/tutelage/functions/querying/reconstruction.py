@@ -3,12 +3,13 @@
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from tutelage import draws
 from tutelage.errors import TutelageError
@@ -23,6 +24,7 @@ from tutelage.functions.querying.polish import polished
 from tutelage.functions.querying.rounds import SearchRounds, enough
 from tutelage.networks import Network, outputs
 from tutelage.printing import printed
+from tutelage.settings import one_line
 from tutelage.whole import positive, whole
 
 LINES = 768
@@ -203,7 +205,7 @@ def _oracle(oracle, inputs: int | None, outs: int | None, gradients: bool, noise
                 "gradients=False"
             )
         module = copy.deepcopy(oracle).to("cpu", torch.float64).eval()
-        return _oracle(lambda x: module(x).detach(), inputs, outs, gradients, noise)
+        return _oracle(partial(_answers_of, module), inputs, outs, gradients, noise)
     if isinstance(oracle, Network):
         if oracle.depth > 1 and oracle.activation != "relu":
             raise TutelageError(
@@ -226,6 +228,17 @@ def _oracle(oracle, inputs: int | None, outs: int | None, gradients: bool, noise
             "a function as a black box needs its numbers of inputs and outputs: call identify(oracle, inputs, outputs)"
         )
     return Oracle(oracle, inputs, outs, gradients=gradients, noise=noise)
+
+
+def _answers_of(module: nn.Module, x: Tensor) -> Tensor:
+    """Outputs of a module at inputs [N, d]."""
+    try:
+        return module(x).detach()
+    except RuntimeError as error:
+        raise TutelageError(
+            f"the module takes no inputs [N, {x.shape[1]}] ({one_line(str(error))}): give a function that reshapes "
+            "them, such as lambda x: module(x.view(-1, 1, 8, 8)).detach()"
+        ) from None
 
 
 def _ends(box: tuple[Any, Any], inputs: int) -> tuple[np.ndarray, np.ndarray]:

@@ -132,8 +132,8 @@ def _left_out(node: fx.Node, value: Value, logits: bool, label: str) -> Value:
     """A softmax or sigmoid at the end."""
     if not logits or any(user.op != "output" for user in node.users):
         raise TutelageError(
-            f"{label} is not piecewise linear: leave it out of the module, or where it is the last layer read what "
-            "goes into it with logits=True"
+            f"{label} is not piecewise linear: leave it out of the module, as in module[:-1] of a Sequential where "
+            "it is the last layer"
         )
     return value
 
