@@ -55,6 +55,23 @@ def test_a_changed_weight_fails_and_is_placed(capsys, monkeypatch, files, tmp_pa
     assert max(found["max_difference_per_output"]) <= max(found["at_most_per_output"])
 
 
+def test_a_certificate_says_which_units_a_file_was_read_with(capsys, monkeypatch, files, tmp_path):
+    arrays = {
+        "0.weight": torch.eye(3),
+        "0.bias": torch.zeros(3),
+        "2.weight": torch.ones(2, 3),
+        "2.bias": torch.zeros(2),
+    }
+    plain = tmp_path / "plain.safetensors"
+    save_file(arrays, plain)
+    words = "--activation", "leaky", "--slope", 0.25, "--box", -1, 1, "--json"
+    code, said = run(capsys, monkeypatch, plain, plain, *words)
+    assert code == 0
+    assert {file["units"] for file in json.loads(said.out)["files"].values()} == {"leaky, slope 0.25"}
+    _, said = run(capsys, monkeypatch, plain, files["net"], "--box", -1, 1, "--json")
+    assert {file["units"] for file in json.loads(said.out)["files"].values()} == {"relu"}
+
+
 def test_a_row_outside_the_box_that_differs_is_printed(capsys, monkeypatch, tmp_path):
     one = torch.ones(1, 1, 1)
     for name, bias in (("net", -5.0), ("late", -6.0)):  # relu(x - 5) and relu(x - 6) are 0 on the box

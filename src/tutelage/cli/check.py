@@ -20,7 +20,7 @@ from tutelage.files import write_atomically
 from tutelage.functions import ExportCheck, check_export
 from tutelage.functions.checks import rounded_up
 from tutelage.functions.report import check_page
-from tutelage.networks import read_any_network
+from tutelage.networks import Network, SparseNetwork, read_any_network
 
 PASSES, FAILS, NOT_DECIDED = 0, 1, 3
 _FILE = "a .safetensors, .onnx or .nnet file."
@@ -65,7 +65,7 @@ def check(
     points = None if data is None else read_points(data)
     with closing_shown(as_json) as tell:
         found = check_export(first, second, box, points, tolerance=tolerance, seconds=seconds, on_progress=tell)
-    record = _data(found, original, exported)
+    record = _data(found, {"original": (original, first), "exported": (exported, second)})
     if report is not None:
         page = json.dumps(record, indent=1) if report.suffix == ".json" else check_page(record, _words(found))
         write_atomically(report, page)
@@ -107,6 +107,12 @@ def _shown(point: Tensor) -> str:
     return ", ".join(f"{v:.6g}" for v in point[:8].tolist()) + (" ..." if len(point) > 8 else "")
 
 
+def _units(network: Network | SparseNetwork) -> str:
+    """The activation that a file was read with, which the arrays of a torch model do not tell."""
+    slope = network.left if isinstance(network, SparseNetwork) else network.slope
+    return f"leaky, slope {slope:g}" if network.activation == "leaky" else network.activation
+
+
 def _row(found: ExportCheck) -> str:
     """Which row of the data the worst input is, in words; nothing where it is none of them."""
     if found.worst_row is None:
@@ -114,11 +120,11 @@ def _row(found: ExportCheck) -> str:
     return f", row {found.worst_row} of the data (from 0), {'outside' if found.outside else 'inside'} the box"
 
 
-def _data(found: ExportCheck, original: Path, exported: Path) -> dict[str, Any]:
+def _data(found: ExportCheck, read: dict[str, tuple[Path, Network | SparseNetwork]]) -> dict[str, Any]:
     close, same = found.closeness, found.same_class
     files = {
-        name: {"name": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
-        for name, path in (("original", original), ("exported", exported))
+        name: {"name": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest(), "units": _units(network)}
+        for name, (path, network) in read.items()
     }
     return {
         "verdict": found.verdict,

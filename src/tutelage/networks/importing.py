@@ -122,6 +122,5 @@ def read_any_network(
     if Path(path).suffix.lower() != ".onnx":
         return read_network(path, activation, slope, logits=logits)
     found = load_sparse(path, logits, quantised_activations)
-    kind = {0.0: "relu", -1.0: "abs", 1.0: "linear"}.get(found.left, "leaky")
-    _check_told(Path(path), kind, found.left, activation, slope)
+    _check_told(Path(path), found.activation, found.left, activation, slope)
     return found.to_network() if found.dense else found

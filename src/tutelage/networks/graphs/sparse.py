@@ -69,6 +69,11 @@ class SparseNetwork:
                 value = bent(value, kinds[network.activation], f"layer {layer + 1}")
         return cls.of(value, network.dtype)
 
+    @property
+    def activation(self) -> str:
+        """Name of the activation of all hidden units."""
+        return {0.0: "relu", -1.0: "abs", 1.0: "linear"}.get(self.left, "leaky")
+
     def __repr__(self) -> str:
         return f"SparseNetwork(widths {'-'.join(map(str, self.widths))}, {self.weights:,} weights)"
 
