@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save_file
 
 import tutelage as tt
 from tutelage.lab.teacher_student import from_yaml
@@ -135,6 +136,17 @@ def test_two_files_are_compared_by_drop(tab, tmp_path):
     points = torch.randn(50, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     assert pruned.widths == (2, 4, 1)
     torch.testing.assert_close(outputs(pruned, points), outputs(twice, points))
+
+
+def test_the_page_says_that_units_of_a_state_dict_are_assumed(tab, tmp_path):
+    save_file({"0.weight": torch.ones(2, 2), "2.weight": torch.ones(1, 2)}, tmp_path / "plain.safetensors")
+    save(FoldSettings(units=2).network(), tmp_path / "own.safetensors")
+    tab.open("compare")
+    for zone, name, units in ((0, "plain", "relu, since the file does not say"), (1, "own", ", relu")):
+        drop(tab, [tmp_path / f"{name}.safetensors"], zone)
+        shown = f"document.querySelectorAll('.zone .name')[{zone}].textContent"
+        tab.until(f"{shown}.startsWith('{name}.safetensors')")
+        assert tab.eval(shown).endswith(units)
 
 
 def test_a_broken_file_is_answered(tab, tmp_path):

@@ -9,6 +9,7 @@ from typing import Any
 
 from tutelage.errors import TutelageError
 from tutelage.networks import Network, read_network
+from tutelage.networks.importing import tells_activation
 
 KINDS = (".safetensors", ".onnx")
 
@@ -42,7 +43,7 @@ class Uploads:
         Returns
         -------
         dict
-            Key, name, widths and number of members.
+            Key, name, widths, number of members, units, and whether these are assumed, since the file does not say.
         """
         suffix = Path(name).suffix.lower()
         shown = Path(name).name[:80]
@@ -54,7 +55,7 @@ class Uploads:
             path = Path(folder) / f"network{suffix}"
             path.write_bytes(content)
             try:
-                network = read_network(path)
+                network, assumed = read_network(path), not tells_activation(path)
             except TutelageError as error:
                 raise TutelageError(str(error).replace(str(path), shown)) from None
         key = hashlib.sha256(content).hexdigest()[:16]
@@ -63,7 +64,8 @@ class Uploads:
             self._kept.move_to_end(key)
             while len(self._kept) > self.most:
                 self._kept.popitem(last=False)
-        return {"key": key, "name": shown, "widths": list(network.widths), "members": network.members}
+        about = {"widths": list(network.widths), "members": network.members, "units": network.activation}
+        return {"key": key, "name": shown, **about, "assumed": assumed and network.depth > 1}
 
     def network(self, key: Any) -> tuple[str, Network]:
         """Name and network of a file that was sent."""

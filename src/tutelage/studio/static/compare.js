@@ -38,7 +38,9 @@ export function compare(parent, context) {
       if (file.size > 32 << 20) throw new Error(`${file.name} is larger than 32 MiB, the most that is taken: use tutelage compare`);
       const found = await (await context.post(`/upload?name=${encodeURIComponent(file.name)}`, file, true)).json();
       files[which] = found;
-      zone.querySelector(".name").textContent = `${found.name}: ${found.widths.join("-")}${found.members > 1 ? `, ${found.members} members` : ""}`;
+      const units = found.assumed ? `read as ${found.units}, since the file does not say` : found.units;
+      const many = found.members > 1 ? `, ${found.members} members` : "";
+      zone.querySelector(".name").textContent = `${found.name}: ${found.widths.join("-")}${many}, ${units}`;
       zone.querySelector(".member").hidden = found.members < 2;
       zone.querySelector(".member input").max = found.members - 1;
       zone.classList.add("full");
