@@ -1,4 +1,4 @@
-"""Risk and monotonicity of learners, with both readings of the seed's open choice."""
+"""Risk and monotonicity of learners, with both readings of the paper's open choice."""
 
 import pytest
 

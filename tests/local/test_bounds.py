@@ -96,7 +96,7 @@ def test_the_jacobian_is_lipschitz_in_spectral_norm_and_not_as_printed_in_froben
 
 @pytest.mark.parametrize("d", [2, 3, 7])
 def test_cover_probability_and_the_printed_limit(d):
-    """The seed's denominator ends at another limit than pi."""
+    """The paper's denominator ends at another limit than pi."""
     angle = 0.6
     part = quad(lambda t: math.sin(t) ** (d - 2), 0, angle)[0]
     whole = quad(lambda t: math.sin(t) ** (d - 2), 0, math.pi)[0]

@@ -38,7 +38,7 @@ def test_against_a_loop(seed):
 
 
 def test_without_folding_a_perfect_student_would_count_as_far():
-    """The seed's partition by raw angles has delta = pi and v = -2 w* for the student -w*, whose loss is 0."""
+    """The paper's partition by raw angles has delta = pi and v = -2 w* for the student -w*, whose loss is 0."""
     teacher = torch.tensor([[[1.0, 2.0]]], dtype=torch.float64)
     setting = LocalSetting(teacher, -ineffective(teacher))
     found = groups(setting)

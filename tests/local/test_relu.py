@@ -51,7 +51,7 @@ def test_labels_are_reduced():
 
 
 def test_claim_1_and_the_printed_difference():
-    """f - f* = -sum w*.x for mirrored students; the seed prints 2 sum w*.x."""
+    """f - f* = -sum w*.x for mirrored students; the paper prints 2 sum w*.x."""
     balanced = relu.mirrored(plane_teachers([0, 120, 240]))
     assert relu.relu_loss(balanced, linear=False).item() < 1e-15
     student = balanced.students[0, 0] / balanced.students[0, 0].norm()

@@ -18,7 +18,7 @@ from tutelage.local.starts import local_students, separated_teachers
 
 
 def integrals(phi, tau):
-    """A and B as the one-dimensional integrals of the seed's eqs. 9 and 10."""
+    """A and B as the one-dimensional integrals of the paper's eqs. 9 and 10."""
     s, c, cot = math.sin(phi), math.cos(phi), 1 / math.tan(phi)
 
     def both(t):
@@ -82,7 +82,7 @@ def test_two_sided_bounds(tau, more):
 
 
 def test_the_helper_is_negative_to_arccot_3_and_not_to_a_quarter_of_pi():
-    """The seed's technical Lemma C.3 closes with phi <= pi/4, where the function is positive."""
+    """The paper's technical Lemma C.3 closes with phi <= pi/4, where the function is positive."""
     for tau in (0.01, 0.1, 0.24):
         assert np.all(slab.helper(tau, np.linspace(1e-3, math.atan(1 / 3), 200)) <= 0)
     assert slab.helper(0.1, np.array(0.6)) > 1e-6
@@ -109,7 +109,7 @@ def test_an_opposite_pair_is_seen(delta):
 
 
 def test_with_the_loss_taken_for_the_squared_norm_it_would_be_no_bound():
-    """The seed has L where ||R||^2 = 2 L is meant, so twice the bound."""
+    """The paper has L where ||R||^2 = 2 L is meant, so twice the bound."""
     teachers = separated_teachers(3, 4, range(40))
     setting = LocalSetting(teachers, local_students(teachers, 30, range(40), spread=1.0))
     bound, value = slab.lower_bound(setting).value, loss(setting)

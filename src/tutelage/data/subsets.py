@@ -32,9 +32,9 @@ def class_subset(
 ) -> Subset:
     """X images a class, ``held`` of them for selection and the others for training; more of each class without labels.
 
-    The seed's CIFAR(X) is per_class=X with 50 held, ImageNet(X) holds X // 10. unlabelled: images a class, all that are
-    left of each class unless given. classes: how many there are, as many as the labels name unless given. Which images:
-    drawn from the paper's own stream, so a larger X of the same seed holds the images of a smaller one.
+    CIFAR(X) of Phuong 2021 is per_class=X with 50 held, ImageNet(X) holds X // 10. unlabelled: images a class, all that
+    are left of each class unless given. classes: how many there are, as many as the labels name unless given. Which
+    images: drawn from the seed's own stream, so a larger X of the same seed holds the images of a smaller one.
 
     >>> rows = class_subset(torch.arange(12) % 3, 3, held=1, unlabelled=1)
     >>> len(rows.train), len(rows.held), len(rows.unlabelled)
@@ -62,7 +62,7 @@ def class_subset(
 
 
 def interval(values: np.ndarray | Tensor) -> tuple[np.ndarray, np.ndarray]:
-    """Mean over repeats and 1.96 standard errors, as the seed reports: [S, ...] -> [...] twice.
+    """Mean over repeats and 1.96 standard errors, as the paper reports: [S, ...] -> [...] twice.
 
     Of two methods run on the same repeats, give the difference: its interval is narrower than either's.
 

@@ -75,7 +75,7 @@ def _row(u, p, sine, rest, cosine):
 def plain(w, taught, top, dw):
     """Loss, squared scale and squared norm of the gradient of one member: w [m, d], taught [r, d]; gradient into dw.
 
-    top [m]: a factor of each student's output, 1 in the seed. A zero student has coefficient 0 and gradient 0.
+    top [m]: a factor of each student's output, 1 in the paper. A zero student has coefficient 0 and gradient 0.
     """
     m, d = w.shape
     every = m + taught.shape[0]

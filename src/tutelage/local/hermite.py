@@ -4,7 +4,7 @@ r"""The Hermite test function, which sees every direction that is no teacher's (
     h(x) = \sqrt{\pi/2} - \sum_{k \le r} h_\ell(\bar w^*_k \cdot x) / \sigma_\ell
 
 with normalised Hermite polynomials h_k and an even l. <h, |w.x|> = |w| (1 - sum_k cos^l angle_k), which is small only
-near a teacher. (The seed's norm of h leaves out the r equal pairs, and its sigma_k^2 decays like k^{-3/2}; it is
+near a teacher. (The paper's norm of h leaves out the r equal pairs, and its sigma_k^2 decays like k^{-3/2}; it is
 k^{-5/2}.)
 """
 

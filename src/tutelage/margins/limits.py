@@ -6,7 +6,7 @@ With J_+ and J_- both non-empty and a loss of exponential tail, as t grows
           \quad \tilde\gamma_\pm \to \frac{1}{2\|w_\pm\|}, \quad
           \frac{h(x)}{\|\theta\|^2} \to \frac{\rho(w_+ \cdot x) - \rho(w_- \cdot x)}{2(\|w_+\|+\|w_-\|)},
 
-all at the pace 1/log t. The seed proves that the limits exist; their values follow from its Lemma B.6.
+all at the pace 1/log t. The paper proves that the limits exist; their values follow from its Lemma B.6.
 """
 
 from dataclasses import dataclass

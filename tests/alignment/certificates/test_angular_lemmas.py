@@ -33,7 +33,7 @@ def test_lemmas_4_2_and_4_3_hold_for_the_f_of_the_seed_with_margin_and_witness()
 def test_of_another_kernel_they_do_not_speak_but_tell_what_they_would():
     for name, found in kernel_lemmas(named("abs")).items():
         assert found.verdict == "not applicable"
-        assert found.unmet == ("distance from the f of the seed",)
+        assert found.unmet == ("distance from the f of the paper",)
         assert found.parts[0].conclusion.holds is False, name
     arc = kernel_lemmas(named("arc"))
     assert arc["4.2"].verdict == "not applicable"

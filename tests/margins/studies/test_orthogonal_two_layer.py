@@ -1,4 +1,4 @@
-"""Claims speak of the seed's 500 epochs, and of what longer training adds."""
+"""Claims speak of the paper's 500 epochs, and of what longer training adds."""
 
 import numpy as np
 

@@ -126,7 +126,7 @@ def test_alpha_zero_is_named(build, one):
 
 
 def test_a_student_that_fits_the_samples_alone_is_not_taken_for_a_zero_gradient(build, one):
-    """Zero loss on every sample, no unit where the teacher's is: the seed asks for an open set of samples."""
+    """Zero loss on every sample, no unit where the teacher's is: the paper asks for an open set of samples."""
     b = build()
     teacher = b.two_layers([[1.0, 1.0]], [0.0, 5.0], [[1.0], [0.1]], [0.0])
     student = b.two_layers([[1.0, 1.0]], [1.0, 5.0], [[0.5], [0.1]], [0.0])

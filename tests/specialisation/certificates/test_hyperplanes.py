@@ -19,7 +19,7 @@ def pair(build, second, bias, first=(1.0, 0.0), offset=0.5):
 def test_scale_and_side_do_not_matter(build):
     assert pair(build, (3.0, 0.0), 1.5)[:3] == (0, 0, False)
     assert pair(build, (-2.0, 0.0), -1.0)[:3] == (0, 0, True)
-    assert pair(build, (-2.0, 0.0), 1.0)[1] == 1.0  # the seed's flip [-w, b] is another hyperplane
+    assert pair(build, (-2.0, 0.0), 1.0)[1] == 1.0  # the paper's flip [-w, b] is another hyperplane
 
 
 def test_small_and_large_angles_are_exact(build):

@@ -40,7 +40,7 @@ def kernel_lemmas(kernel: AngularKernel | None = None) -> dict[str, Certificate]
     angles = np.linspace(0, math.pi, STEPS + 1)
     apart = np.abs(kernel(angles) - relu_shape(angles))
     k = int(apart.argmax())
-    same = check("distance from the f of the seed", float(apart[k]), "<=", kernel.error + 1e-14, f"at {angles[k]:.4g}")
+    same = check("distance from the f of the paper", float(apart[k]), "<=", kernel.error + 1e-14, f"at {angles[k]:.4g}")
     ends = kernel(np.array([0.0, math.pi]))
     parts = {
         "4.2": (

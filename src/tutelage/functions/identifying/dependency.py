@@ -1,6 +1,6 @@
 """Which pieces of a surface bend at which: the dependency graph of its canonical form (Phuong 2021, section 2.4).
 
-The seed draws an edge wherever the closure of one piece meets another of lower order, and concludes that it comes from
+The paper draws an edge wherever the closure of one piece meets another of lower order, and concludes that it comes from
 a higher layer (Lemma 2.3, A.18). That does not follow where the first merely crosses the second: a fold of order 2 is
 cut in two by any fold of order 1 that it crosses, also one of its own layer, and both halves lie in one hyperplane,
 which the proof takes to be excluded. Where a piece ends on another without going on behind it, in a general network,

@@ -268,7 +268,7 @@ paths_tell_layers = Claim(
 
 bends_tell_layers = Claim(
     "the same with paths along bends alone, without edges to pieces that go on straight behind a crossing (not the "
-    "seed's: added once its lemma had been seen to fail)",
+    "paper's: added once its lemma had been seen to fail)",
     statistic="share of the canonical pieces for which this is so",
     expected=">= 1",
     refuted_by="one member that violates the bound in that setting",

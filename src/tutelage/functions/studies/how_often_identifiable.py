@@ -47,7 +47,7 @@ BOX = (-1.0, 1.0)
     "how-often-identifiable",
     paper="phuong2021",
     figure="sec. 2.6",
-    shows="No figure: the seed shows that identifiable networks exist, and leaves open whether typical ones are among "
+    shows="No figure: the paper shows that identifiable networks exist, and leaves open whether typical ones are among "
     "them.",
 )
 def how_often_identifiable(scale: Scale) -> Plan:

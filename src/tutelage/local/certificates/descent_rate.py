@@ -17,7 +17,7 @@ from tutelage.local.setting import LocalSetting
 def descent_rate(run: Descent, *, threshold: float = THRESHOLD) -> list[Certificate]:
     """Theorem 4 on a recorded descent: L falls, and L_t <= 4 / (t eta kappa^2) with the least kappa = |grad L| / L met.
 
-    (The seed's last display has kappa for kappa^2.) kappa is known at the recorded steps alone, so the conclusions
+    (The paper's last display has kappa for kappa^2.) kappa is known at the recorded steps alone, so the conclusions
     speak of these.
     """
     start, kappa, limit = run.start, run.constant, greatest_rate(run.start)

@@ -13,7 +13,7 @@ from tutelage.local.setting import LocalSetting
 def hermite_bound(setting: LocalSetting) -> list[Certificate]:
     """L >= <h, R>^2 / (2 ||h||^2), and sum |w_j|^2 delta_j^2 is at most what the loss allows: no empirical constant.
 
-    The seed's O(sqrt L) leaves out the r equal pairs in ||h||^2; with them logarithms of 1 / L come in.
+    The paper's O(sqrt L) leaves out the r equal pairs in ||h||^2; with them logarithms of 1 / L come in.
     """
     value, found = loss(setting), lower_bound(setting)
     energy, most = groups(setting).angle_energy(), angle_energy_bound(setting, value=value)

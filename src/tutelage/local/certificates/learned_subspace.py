@@ -28,7 +28,7 @@ def learned_subspace(
 
     teachers [S, r, d] or [1, r, d]; moment [S, d, d] of ``number`` samples; directions [S, m, d]. The first part
     is true of samples with probability ``chance``, by Chebyshev's inequality and
-    E||M^ - M||_F^2 <= (d + 1) (d + 4) (sum |w*_i|)^2 / N; the others of every moment, with the eps it has (the seed
+    E||M^ - M||_F^2 <= (d + 1) (d + 4) (sum |w*_i|)^2 / N; the others of every moment, with the eps it has (the paper
     gives all three up to constants).
     """
     start = LocalSetting(teachers, fit_lengths(directions, teachers))

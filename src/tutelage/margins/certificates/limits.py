@@ -59,7 +59,7 @@ def smoothed_margin(scene: MarginScene, *, tolerance: float = 1e-9) -> Sequence[
 def max_margin_limit(scene: MarginScene, *, tolerance: float = 0.1, need_span: bool = True) -> Sequence[Finding]:
     """W/|W| tends to u w_+^T + z w_-^T and a/|a| to u |w_+| - z |w_-|, u and z non-negative with disjoint supports.
 
-    need_span=False leaves out the condition that the support samples of each class span the space, which the seed
+    need_span=False leaves out the condition that the support samples of each class span the space, which the paper
     takes from earlier work and believes to be superfluous.
     """
     if not isinstance(scene.margins, MaxMargins):

@@ -43,7 +43,7 @@ CASES = (
     Case("cones, d = 2", "cones", 2, 1e-4),
     Case("cones, d = 3", "cones", 3, 1e-4),
     Case("cones, d = 5", "cones", 5, 1e-4),
-    Case("seed's distribution, d = 3", "orthants", 3, 1e-16),
+    Case("the paper's distribution, d = 3", "orthants", 3, 1e-16),
 )
 
 

@@ -17,7 +17,7 @@ EPOCHS: dict[Scale, tuple[int, ...]] = {
     "paper": (10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000),
 }
 THEIRS = 500
-"""Epochs of the seed; the longest below that where a scale has none as long."""
+"""Epochs of the paper; the longest below that where a scale has none as long."""
 
 
 @study(

@@ -124,7 +124,7 @@ def _conditions(
 def _narrowed(scene: Scene, around: Surroundings, s: int, j: int, k: int, gamma: float, epsilon: float) -> Band:
     """The widest band I_j(eps') for which (M_1 eps', M_2 eps') is within epsilon, by narrowing it until it is.
 
-    eps' = eps / (c K^{3/2} sqrt d) in the seed, whose c is whatever this asks for (Tian 2020, Theorem 6).
+    eps' = eps / (c K^{3/2} sqrt d) in the paper, whose c is whatever this asks for (Tian 2020, Theorem 6).
     """
     own = torch.cat([scene.normals[s, j], scene.offsets[s, j : j + 1]])
     others = around.planes[around.index != j]

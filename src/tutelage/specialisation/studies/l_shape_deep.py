@@ -19,7 +19,7 @@ SIZES: dict[Scale, DeepTeacherSize] = {
 }
 WIDTH_FACTORS: dict[Scale, float] = {"smoke": 4, "quick": 4, "paper": 10}
 EARLY = 10
-"""The epoch by which the lowest layer shows its L in the seed; an epoch is once through the samples."""
+"""The epoch by which the lowest layer shows its L in the paper; an epoch is once through the samples."""
 MEASURES = ("evaluate_loss", "rho_mean", "specialisation", "fan_out")
 
 

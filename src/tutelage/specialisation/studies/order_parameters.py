@@ -33,7 +33,7 @@ FRAMES = 20
     "order-parameters",
     paper="tian2020",
     figure="sec. 2",
-    shows="No figure: the seed sets finite dimensions against the limit of Saad and Solla (1995), where the overlaps "
+    shows="No figure: the paper sets finite dimensions against the limit of Saad and Solla (1995), where the overlaps "
     "of students and teachers under online SGD follow differential equations.",
 )
 def order_parameters(scale: Scale) -> Plan:

@@ -28,8 +28,8 @@ POLARITIES = (0.0, 1.0)
     "svcca-explained",
     paper="tian2019",
     figure="sec. 6",
-    shows="No figure: the seed argues that SVCCA works because its SVD step removes the small activations of unaligned "
-    "students, and its CCA step merges co-linear students and removes the order of the units.",
+    shows="No figure: the paper argues that SVCCA works because its SVD step removes the small activations of "
+    "unaligned students, and its CCA step merges co-linear students and removes the order of the units.",
 )
 def svcca_explained(scale: Scale) -> Plan:
     """What SVCCA sees of an over-realised student."""
