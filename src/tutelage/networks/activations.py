@@ -192,15 +192,6 @@ def check_slope(activation: str, slope: float) -> None:
         )
 
 
-def check_given_slope(settings: Any) -> None:
-    """Reject settings with a slope and no activation.
-
-    With an activation beside it a slope passes, so that settings of leaky and other units may differ in one name.
-    """
-    if "slope" in settings.model_fields_set and "activation" not in settings.model_fields_set:
-        check_slope(settings.activation, settings.slope)
-
-
 def slope_of(activation: str, slope: float) -> float:
     """The slope of a network of these units, where settings or files have one for every activation.
 

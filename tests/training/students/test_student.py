@@ -48,7 +48,7 @@ def test_the_choice_of_bias_does_not_move_the_weights(random_network, recipe):
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
-@given(seeds=st.lists(st.integers(-(2**40), 2**40), min_size=1, max_size=5), data=st.data())
+@given(seeds=st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=5), data=st.data())
 def test_a_student_does_not_depend_on_its_neighbours(random_network, recipe, seeds, data):
     member = data.draw(st.integers(0, len(seeds) - 1))
     teacher = random_network((6, 3, 4, 2), members=1, dtype=torch.float32)
@@ -92,8 +92,3 @@ def test_widths_are_given_one_way():
     with pytest.raises(TutelageError, match="'width_factor' has no effect where 'hidden' gives the widths"):
         SmallNormal(hidden=4, width_factor=3)
     assert SmallNormal(hidden=4, width_factor=1).widths((5, 3, 2)) == (5, 4, 2)
-
-
-def test_a_slope_without_an_activation_is_refused():
-    with pytest.raises(ValueError, match=r"slope=0.2 has no effect on relu units"):
-        SmallNormal(slope=0.2)

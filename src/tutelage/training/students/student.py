@@ -11,7 +11,7 @@ from torch import Tensor
 
 from tutelage import draws
 from tutelage.errors import TutelageError
-from tutelage.networks.activations import ActivationName, check_given_slope, slope_of
+from tutelage.networks.activations import ActivationName, slope_of
 from tutelage.networks.black_box import BlackBox
 from tutelage.networks.network import Network
 from tutelage.settings import ADDED, Recipe
@@ -48,11 +48,6 @@ class Student(Recipe):
     def _one_width(self) -> Self:
         if self.hidden is not None and self.width_factor != 1:
             raise ValueError("'width_factor' has no effect where 'hidden' gives the widths: leave one of them out")
-        return self
-
-    @model_validator(mode="after")
-    def _slope_of_leaky(self) -> Self:
-        check_given_slope(self)
         return self
 
     def widths(self, teacher: Sequence[int]) -> tuple[int, ...]:

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal, Self
+from typing import Literal
 
 import torch
-from pydantic import Field, PositiveInt, model_validator
+from pydantic import Field, PositiveInt
 
 from tutelage.errors import TutelageError
 from tutelage.networks import BlackBox, Network, read_network
-from tutelage.networks.activations import ActivationName, check_given_slope
+from tutelage.networks.activations import ActivationName
 from tutelage.training.inputs import Distribution
 from tutelage.training.teachers.teacher import Teacher
 
@@ -29,11 +29,6 @@ class FromFile(Teacher):
     """Activation of the hidden units, for files that do not say; another one than a file says is an error."""
     slope: float = Field(default=0.01, ge=0, lt=1)
     """Slope of leaky units for negative inputs, for files that do not say."""
-
-    @model_validator(mode="after")
-    def _slope_of_leaky(self) -> Self:
-        check_given_slope(self)
-        return self
 
     def reads(self) -> tuple[Path, ...]:
         return (self.path,)

@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import torch
-from pydantic import Field, FiniteFloat, PositiveInt, field_validator, model_validator
+from pydantic import Field, FiniteFloat, PositiveInt, field_validator
 from torch import Tensor
 
 from tutelage import draws
 from tutelage.errors import TutelageError
 from tutelage.networks import Network
-from tutelage.networks.activations import ActivationName, check_given_slope, slope_of
+from tutelage.networks.activations import ActivationName, slope_of
 from tutelage.networks.forward import activate, outputs
 from tutelage.settings import PerMemberNonNegative, per_member
 from tutelage.training.inputs import Distribution
@@ -72,11 +72,6 @@ class Levels(Teacher):
         if not any(levels):
             raise ValueError("at least one level must differ from 0")
         return levels
-
-    @model_validator(mode="after")
-    def _slope_of_leaky(self) -> Self:
-        check_given_slope(self)
-        return self
 
     def widths(self) -> tuple[int, ...]:
         return (self.inputs, *self.hidden, self.outputs)

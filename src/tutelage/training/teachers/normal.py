@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import torch
-from pydantic import Field, FiniteFloat, NonNegativeFloat, PositiveFloat, PositiveInt, field_validator, model_validator
+from pydantic import Field, FiniteFloat, NonNegativeFloat, PositiveFloat, PositiveInt, field_validator
 
 from tutelage import draws
 from tutelage.errors import TutelageError
 from tutelage.networks import Network
-from tutelage.networks.activations import ActivationName, check_given_slope, slope_of
+from tutelage.networks.activations import ActivationName, slope_of
 from tutelage.training.inputs import Distribution
 from tutelage.training.teachers.teacher import Teacher
 
@@ -53,11 +53,6 @@ class Normal(Teacher):
     @classmethod
     def _one_hidden_layer(cls, hidden: Any) -> Any:
         return (hidden,) if isinstance(hidden, int) and not isinstance(hidden, bool) else hidden
-
-    @model_validator(mode="after")
-    def _slope_of_leaky(self) -> Self:
-        check_given_slope(self)
-        return self
 
     def widths(self) -> tuple[int, ...]:
         return (self.inputs, *self.hidden, self.outputs)
