@@ -187,7 +187,7 @@ high_on_the_line = Claim(
 )
 
 matching_helps = Claim(
-    "the straight line is lower once the units of one student are put in the order of the other's (not in the seed)",
+    "the straight line is lower once the units of one student are put in the order of the other's (not in the paper)",
     statistic="log10 of the largest loss along the straight line over that after matching",
     expected="> 0",
     refuted_by="an interval over seeds below 0 in that setting",
@@ -196,7 +196,7 @@ matching_helps = Claim(
 )
 
 matching_is_not_enough = Claim(
-    "and still higher than the constructed path (not in the seed)",
+    "and still higher than the constructed path (not in the paper)",
     statistic="log10 of the largest loss along the straight line after matching over that along the constructed path",
     expected="> 0",
     refuted_by="an interval over seeds below 0 in that setting",
