@@ -141,12 +141,14 @@ def test_checks_intervals_and_reasons_are_shown(stored):
     assert "Interval: Student." in page
     assert "Threshold: rounding." in page
     assert "verdict-does-not-pass" in page
-    assert "earlier rules" not in page
+    assert "close" not in page
     assert front.verdict_class(study) == "fails"
 
 
-def test_verdicts_by_earlier_rules_say_so(stored):
-    assert "earlier rules" in study_page.page(stored(claim())["l-shape"])
+def test_close_verdicts_say_so(stored):
+    page = study_page.page(stored(claim(stderr=0.05, measured=0.14, expected="> 0", method="Student"))["l-shape"])
+    assert "holds</span> close |" in page
+    assert "*close*: an interval of 99 % would contain the threshold" in page
 
 
 def test_thumbnails_are_small(stored, tmp_path):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tutelage.studies.claims import ANY, SHARE, SIGNED
-from tutelage.studies.intervals import binomial_interval, largest_share, mean_interval
+from tutelage.studies.intervals import binomial_interval, largest_share, mean_interval, p_value
 
 
 @pytest.mark.parametrize(("successes", "trials"), [(0, 5), (3, 8), (8, 8), (21, 21), (48, 48), (500, 1000)])
@@ -27,6 +27,29 @@ def test_binomial_interval_covers_by_enumeration(trials, share):
         if binomial_interval(k, trials)[0] <= share <= binomial_interval(k, trials)[1]
     )
     assert covered >= 0.95 - 1e-9
+
+
+@given(st.integers(0, 12), st.integers(1, 12), st.floats(0.05, 0.95), st.floats(0.5, 0.999))
+def test_p_value_of_a_share_is_where_its_interval_meets_the_threshold(successes, trials, threshold, confidence):
+    successes = min(successes, trials)
+    low, high = binomial_interval(successes, trials, confidence)
+    p = p_value("exact binomial", successes / trials, None, trials, threshold)
+    if abs(p - (1 - confidence)) > 1e-9:
+        assert (p < 1 - confidence) == (threshold < low or threshold > high)
+
+
+@given(st.lists(st.floats(-5, 5), min_size=2, max_size=12), st.floats(-5, 5))
+def test_p_value_of_a_mean_is_scipys(values, threshold):
+    if np.std(values) < 1e-3:
+        return
+    stderr = np.std(values, ddof=1) / len(values) ** 0.5
+    expected = stats.ttest_1samp(values, threshold).pvalue
+    assert p_value("Student", float(np.mean(values)), stderr, len(values), threshold) == pytest.approx(expected)
+
+
+def test_methods_whose_interval_does_not_follow_from_mean_and_error_have_no_p_value():
+    assert p_value("exact sign test", 0.5, 0.1, 8, 0.0) is None
+    assert p_value("Student", 0.5, None, 8, 0.0) is None
 
 
 @given(st.integers(1, 40))

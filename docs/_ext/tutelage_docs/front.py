@@ -45,12 +45,12 @@ def _introduction(studies: list[GalleryStudy]) -> str:
     return (
         f"One study is one figure, table or statement of a paper. There are {len(studies)}; "
         f"results of {stored} are stored in the repository, and each page is written from them. "
-        "[What did not reproduce](not_reproduced.md) lists every check that does not hold."
+        "[What did not reproduce](not_reproduced.md) lists every claim that does not hold and every check that does not pass."
     )
 
 
 def verdict_class(study: GalleryStudy) -> str:
-    """How a study is filtered: all checks hold, some fail, some are open, or nothing is stored."""
+    """How a study is filtered: all claims hold, some fail, some are open, or nothing is stored."""
     if study.first is None:
         return "none"
     if not study.first.not_good:
@@ -64,7 +64,7 @@ def _filters(studies: list[GalleryStudy]) -> str:
     return (
         "```{raw} html\n<form class='filters' hidden>\n"
         f"<label>Paper <select name='paper'><option value=''>all</option>{choices}</select></label>\n"
-        "<label>Checks <select name='verdict'><option value=''>all</option>"
+        "<label>Verdicts <select name='verdict'><option value=''>all</option>"
         "<option value='holds'>all hold</option><option value='fails'>some fail</option>"
         "<option value='open'>none fails, some are open</option><option value='none'>nothing stored</option>"
         "</select></label>\n<output></output>\n</form>\n```"

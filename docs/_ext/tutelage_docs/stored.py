@@ -10,7 +10,6 @@ from typing import Any
 
 from tutelage.papers import PAPERS, Paper
 from tutelage.studies import STUDIES, Study
-from tutelage.studies.report.study_files import EARLIER
 from tutelage.studies.study import source
 
 SCALES = ("paper", "quick")
@@ -41,11 +40,6 @@ class StoredStudy:
     def not_good(self) -> list[dict[str, Any]]:
         """The claims that did not come out as expected, failing ones first."""
         return sorted((c for c in self.claims if c["verdict"] not in GOOD), key=lambda c: c["verdict"] not in BAD)
-
-    @property
-    def by_earlier_rules(self) -> bool:
-        """Whether the verdicts were stored before intervals fitted the statistic."""
-        return any(claim.get("method", EARLIER) == EARLIER for claim in self.claims)
 
     @property
     def seconds(self) -> float | None:

@@ -3,6 +3,7 @@
 from itertools import groupby
 from typing import Any
 
+from tutelage.studies.report.study_files import is_close
 from tutelage_docs.markup import duration, escape, number, sentence, table
 from tutelage_docs.stored import GalleryStudy, StoredStudy, summary
 
@@ -71,12 +72,11 @@ def _cost(stored: StoredStudy) -> str:
 def _verdict_words(stored: StoredStudy) -> str:
     total = sum(stored.counts.values())
     meanings = [f"*{v}*: {MEANINGS[v]}" for v in MEANINGS if stored.counts.get(v)]
-    rules = " Verdicts of this run follow earlier rules: Student's interval for every statistic."
     which = (
         f"Of {total} verdicts {summary(stored.counts)}" if stored.not_good else f"All {total} verdicts are as expected"
     )
-    words = f"**{which}** ({'; '.join(meanings)})."
-    return words + (rules if stored.by_earlier_rules else "")
+    close = "; *close*: an interval of 99 % would contain the threshold" if any(map(is_close, stored.claims)) else ""
+    return f"**{which}** ({'; '.join(meanings)}{close})."
 
 
 def _claim(rows: list[dict[str, Any]]) -> str:
@@ -98,7 +98,7 @@ def _settings(rows: list[dict[str, Any]]) -> str:
     """The table of a claim: one row per setting, with columns for what the rows have."""
     columns = {
         "setting": [escape(row["setting"]) or "all" for row in rows],
-        "verdict": [verdict(row["verdict"]) for row in rows],
+        "verdict": [verdict(row["verdict"]) + " close" * is_close(row) for row in rows],
         "paper": [number(_reported(row)) for row in rows],
         "expected": [escape(row["expected"]) for row in rows],
         "measured": [measured(row) for row in rows],

@@ -1,4 +1,4 @@
-"""What did not reproduce, and why: every check that does not hold, with an explanation where one is known."""
+"""What did not reproduce, and why: every claim that does not hold, every check that does not pass, with an explanation where one is known."""
 
 from collections import Counter
 from pathlib import Path
@@ -16,7 +16,7 @@ def read_reasons(docs: Path) -> dict[str, str]:
 
 
 def page(studies: list[GalleryStudy], reasons: dict[str, str]) -> str:
-    """The Markdown page of all checks that do not hold."""
+    """The Markdown page of all claims that do not hold and checks that do not pass."""
     stored = [(study, results) for study in studies for results in study.stored]
     total = sum((results.counts for _, results in stored), Counter())
     parts = [

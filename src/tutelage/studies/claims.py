@@ -270,7 +270,7 @@ def _saturated(claim: Claim, measured: Measured, verdict: Outcome, interval: tup
         return False
     if interval is None:
         return True
-    opposite = interval[1] < 0 if _bound(claim.expected)[0].startswith(">") else interval[0] > 0
+    opposite = interval[1] < 0 if threshold_of(claim.expected)[0].startswith(">") else interval[0] > 0
     return not opposite
 
 
@@ -317,7 +317,7 @@ def _worst(expected: str, values: np.ndarray) -> float | None:
     """The value furthest to the wrong side, or None without a finite one."""
     if not len(values):
         return None
-    worst = float(values.min() if _bound(expected)[0].startswith(">") else values.max())
+    worst = float(values.min() if threshold_of(expected)[0].startswith(">") else values.max())
     return worst if np.isfinite(worst) else None
 
 
@@ -339,8 +339,12 @@ def _verdict(
 _BOUND = re.compile(r"\s*([<>]=?)\s*([-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*")
 
 
-def _bound(expected: str) -> tuple[str, float]:
-    """Direction and number of "> 0.3"."""
+def threshold_of(expected: str) -> tuple[str, float]:
+    """Direction and number of a bound.
+
+    >>> threshold_of("> 0.3")
+    ('>', 0.3)
+    """
     parts = _BOUND.fullmatch(expected)
     if not parts:
         raise TutelageError(f"expected must be a bound such as '> 0.3' or '<= 1', got {expected!r}")
@@ -353,7 +357,7 @@ def met(expected: str, value: float) -> bool:
     >>> met("> 0.3", 0.4), met("< 0.3", 0.4), met("<= 0", 0.0)
     (True, False, True)
     """
-    direction, bound = _bound(expected)
-    if direction.endswith("=") and value == bound:
+    direction, threshold = threshold_of(expected)
+    if direction.endswith("=") and value == threshold:
         return True
-    return value > bound if direction.startswith(">") else value < bound
+    return value > threshold if direction.startswith(">") else value < threshold

@@ -42,6 +42,41 @@ def largest_share(exceptions: int, trials: int, confidence: float = CONFIDENCE) 
     return float(stats.beta.ppf(confidence, exceptions + 1, trials - exceptions)) if exceptions < trials else 1.0
 
 
+P_VALUES = ("Student", "exact binomial")
+"""Methods whose p-value follows from the mean, its standard error and the number of members."""
+
+
+def p_value(method: str, measured: float, stderr: float | None, n: int, threshold: float) -> float | None:
+    """One minus the largest confidence at which the interval of a verdict leaves out the threshold.
+
+    Parameters
+    ----------
+    method
+        How the interval was computed: "Student" or "exact binomial".
+    measured, stderr, n
+        Mean over members, its standard error and the number of members.
+    threshold
+        Of the claim.
+
+    Returns
+    -------
+    float or None
+        None for other methods, whose intervals do not follow from these numbers.
+
+    Examples
+    --------
+    >>> p_value("Student", 2.0, 1.0, 5, 0.0) > 0.05, p_value("exact binomial", 1.0, 0.0, 8, 0.5)
+    (True, 0.0078125)
+    """
+    if method == "Student" and stderr:
+        return float(2 * stats.t.sf(abs(measured - threshold) / stderr, n - 1))
+    if method == "exact binomial":
+        successes = round(measured * n)
+        tails = stats.binom.cdf(successes, n, threshold), stats.binom.sf(successes - 1, n, threshold)
+        return min(1.0, 2 * float(min(tails)))
+    return None
+
+
 def mean_interval(values: np.ndarray, possible: tuple[float, float]) -> Interval | None:
     """The interval of a mean that fits independent values [n]; None where the values allow none.
 

@@ -30,10 +30,10 @@ def test_every_claim_of_every_study_is_listed(tmp_path):
         ]
         (tmp_path / name / "claims.json").write_text(json.dumps(claims))
     text = write_ledger(tmp_path).read_text()
-    assert "| [one](one/) | Tian 2020, Fig. 5 | quick | 1 | 0 | 1 | 0 | 0 | - | earlier |" in text
-    assert "| [deeper/two](deeper/two/) | Tian 2020, Fig. 5 | quick | 0 | 1 | 1 | 0 | 0 | - | earlier |" in text
-    assert "| p = 1 | > 0 | 0.5 | - | 8 | fails | Student, earlier rules |" in text
-    assert "| p = 2 | > 0 | - | - | 8 | undecided | Student, earlier rules |" in text
+    assert "| [one](one/) | Tian 2020, Fig. 5 | quick | 1 | 0 | 1 | 0 | 0 | 0 | - |" in text
+    assert "| [deeper/two](deeper/two/) | Tian 2020, Fig. 5 | quick | 0 | 1 | 1 | 0 | 0 | 0 | - |" in text
+    assert "| p = 1 | > 0 | 0.5 | - | 8 | fails |  |" in text
+    assert "| p = 2 | > 0 | - | - | 8 | undecided |  |" in text
     assert text.count("**a sentence**") == 2
 
 
@@ -43,10 +43,25 @@ def test_checks_saturated_and_vacuous_verdicts_are_counted_apart(tmp_path):
     claims += [claim(claim="exact", verdict=verdict, method="check") for verdict in ("passes", "does not pass")]
     (tmp_path / "claims.json").write_text(json.dumps(claims))
     text = write_ledger(tmp_path).read_text()
-    assert "| quick | 1 | 0 | 0 | 1 | 1 | 1 of 2 | present |" in text
+    assert "| quick | 1 | 0 | 0 | 1 | 1 | 0 | 1 of 2 |" in text
     assert "| p = 1 | > 0 | 0.5 | 0.25 to 1 | 8 | vacuous | Student |" in text
     assert "**Check: exact**" in text
     assert "Threshold: a round number." in text
+
+
+def test_close_verdicts_are_marked_and_counted(tmp_path):
+    """With 8 members Student's t has to exceed 2.36 for 95 %, 3.50 for 99 % and 5.41 for 99.9 %."""
+    about = {"method": "Student", "measured": 1.0, "interval": [0.1, 1.9]}
+    claims = [claim(setting=f"t = {t}", stderr=1 / t, **about) for t in (2.5, 3.4, 3.6, 5.3, 5.5)]
+    claims.append(claim(setting="never", verdict="undecided", stderr=1.0, **about))
+    (tmp_path / "claims.json").write_text(json.dumps(claims))
+    text = write_ledger(tmp_path).read_text()
+    assert re.findall(r"\| (t = [\d.]+|never) \|.*\| (\w+ \(close\)) \|", text) == [
+        ("t = 2.5", "holds (close)"), ("t = 3.4", "holds (close)"),
+    ]  # fmt: skip
+    assert "| quick | 5 | 0 | 1 | 0 | 0 | 2 | - |" in text
+    assert "Of 5 claims that hold or fail" in text
+    assert "2 with 99 % and 4 with 99.9 % instead of 95 % would be undecided" in text
 
 
 def test_nothing_stored_is_refused(tmp_path):

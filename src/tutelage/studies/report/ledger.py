@@ -11,7 +11,7 @@ from tutelage.files import write_atomically
 from tutelage.settings import one_line
 from tutelage.studies.claims import CHECKED, VERDICTS
 from tutelage.studies.report.html import short, span
-from tutelage.studies.report.study_files import EARLIER, read_claims
+from tutelage.studies.report.study_files import is_close, p_value_of, read_claims
 from tutelage.studies.study import source
 
 _HEAD = """# Ledger of claims
@@ -21,8 +21,11 @@ A claim about a mean holds or fails in a setting where the 95 % interval over me
 threshold; the interval is exact for outcomes of 0 and 1. A universal claim fails with one exception, and holds when
 the exact upper limit of their share is small. *Saturated*: both sides of a comparison are at a limit, so that nothing
 can be seen. *Vacuous*: a network that has learnt nothing, or the worst that is possible, meets the claim as well.
-Checks of deterministic quantities are counted apart. Verdicts of "earlier rules" were stored when every interval was
-Student's; they are replaced when their study is run again.
+Checks of deterministic quantities are counted apart.
+
+Each interval has 95 % confidence by itself, and there are many: expect some verdicts near their threshold to be wrong
+by chance. Those marked *close* would be undecided with an interval of 99 %: repeat such a study with fresh seeds before
+you rely on one of them.
 """
 
 
@@ -32,7 +35,7 @@ def write_ledger(root: str | Path) -> Path:
     found = sorted(path for path in root.rglob("claims.json") if not path.parent.name.startswith("."))
     if not found:
         raise TutelageError(f"{root} holds no stored study (no claims.json below it): copy one there first")
-    text = "\n".join([_HEAD, _counts(root, found), *(_study(root, path) for path in found)])
+    text = "\n".join([_HEAD, _closeness(found), _counts(root, found), *(_study(root, path) for path in found)])
     path = root / "ledger.md"
     write_atomically(path, text)
     return path
@@ -57,8 +60,18 @@ def _text(text: str, cell: bool = True) -> str:
     return plain.replace("|", "&#124;") if cell else plain
 
 
+def _closeness(found: list[Path]) -> str:
+    """How many verdicts wider intervals would leave undecided, of those whose interval follows from stored numbers."""
+    p_values = [p for path in found for c in read_claims(path) if (p := p_value_of(c)) is not None]
+    counts = [f"{sum(p > 1 - confidence / 100 for p in p_values)} with {confidence} %" for confidence in (99, 99.9)]
+    return (
+        f"Of {len(p_values)} claims that hold or fail by Student's or the exact binomial interval, "
+        f"{' and '.join(counts)} instead of 95 % would be undecided.\n"
+    )
+
+
 def _counts(root: Path, found: list[Path]) -> str:
-    head = ["study", "paper, figure", "scale", *VERDICTS, "checks passed", "rules"]
+    head = ["study", "paper, figure", "scale", *VERDICTS, "close", "checks passed"]
     rows = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
     for path in found:
         claims = _read(path)
@@ -67,9 +80,9 @@ def _counts(root: Path, found: list[Path]) -> str:
         counts = " | ".join(str(verdicts.count(v)) for v in VERDICTS)
         checks = [v for v in verdicts if v in CHECKED]
         passed = f"{checks.count('passes')} of {len(checks)}" if checks else "-"
-        rules = "earlier" if any(c["method"] == EARLIER for c in claims) else "present"
+        close = sum(map(is_close, claims))
         about = f"{name} | {source(first['paper'], first['figure'])}{_on(claims)} | {first['scale']}"
-        rows.append(f"| {about} | {counts} | {passed} | {rules} |")
+        rows.append(f"| {about} | {counts} | {close} | {passed} |")
     return "\n".join(rows) + "\n"
 
 
@@ -93,6 +106,7 @@ def _study(root: Path, path: Path) -> str:
         ]
         for c in rows:
             values = f"{c['expected']} | {short(c['measured'])} | {span(c['interval'])} | {c['n']}"
-            lines.append(f"| {c['setting']} | {values} | {c['verdict']} | {c['method']} |")
+            verdict = f"{c['verdict']} (close)" if is_close(c) else c["verdict"]
+            lines.append(f"| {c['setting']} | {values} | {verdict} | {c['method']} |")
         lines += ["", f"Threshold: {first['reason']}.", ""] if first["reason"] else [""]
     return "\n".join(lines)

@@ -1,6 +1,7 @@
 """The files of a reproduced study, checked: what does not have the types `reproduce` writes is one sentence."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,10 +9,11 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from tutelage.errors import TutelageError
 from tutelage.settings import one_line
-from tutelage.studies.claims import Outcome
+from tutelage.studies.claims import Outcome, threshold_of
+from tutelage.studies.intervals import P_VALUES, p_value
 
-EARLIER = "Student, earlier rules"
-"""The method of verdicts stored before intervals fitted the statistic: Student's for everything."""
+CLOSE = 0.01
+"""A verdict is close where an interval of 99 % instead of 95 % would leave it undecided."""
 
 Text = Annotated[str, Field(min_length=1)]
 
@@ -35,7 +37,7 @@ class _Claim(_Record):
     verdict: Outcome
     refuted_by: str
     reason: str = ""
-    method: str = EARLIER
+    method: str = ""
     interval: Annotated[list[float], Field(min_length=2, max_length=2)] | None = None
     published: str = ""
 
@@ -63,6 +65,21 @@ _PROVENANCE = TypeAdapter(_Provenance)
 def read_claims(path: Path) -> list[dict[str, Any]]:
     """The claims of a claims.json, one or more."""
     return [claim.model_dump() for claim in _read(path, _CLAIMS)]
+
+
+def p_value_of(claim: Mapping[str, Any]) -> float | None:
+    """One minus the confidence up to which a stored claim holds or fails; None where its numbers do not tell it."""
+    method = claim.get("method", "")
+    if claim["verdict"] not in ("holds", "fails") or method not in P_VALUES or claim["measured"] is None:
+        return None
+    _, threshold = threshold_of(claim["expected"])
+    return p_value(method, claim["measured"], claim["stderr"], claim["n"], threshold)
+
+
+def is_close(claim: Mapping[str, Any]) -> bool:
+    """Whether a stored claim holds or fails with an interval of 95 %, and would be undecided with one of 99 %."""
+    p = p_value_of(claim)
+    return p is not None and p > CLOSE
 
 
 def read_provenance(path: Path) -> dict[str, Any]:
