@@ -45,7 +45,8 @@ def _introduction(studies: list[GalleryStudy]) -> str:
     return (
         f"One study is one figure, table or statement of a paper. There are {len(studies)}; "
         f"results of {stored} are stored in the repository, and each page is written from them. "
-        "[What did not reproduce](not_reproduced.md) lists every claim that does not hold and every check that does not pass."
+        "[What did not reproduce](not_reproduced.md) lists every claim that does not hold "
+        "and every check that does not pass."
     )
 
 

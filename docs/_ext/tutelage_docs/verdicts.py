@@ -1,4 +1,4 @@
-"""What did not reproduce, and why: every claim that does not hold, every check that does not pass, with an explanation where one is known."""
+"""What did not reproduce, and why: claims that do not hold and checks that do not pass, with their explanations."""
 
 from collections import Counter
 from pathlib import Path
