@@ -67,13 +67,13 @@ def as_seeds(seeds: Sequence[int] | Tensor) -> tuple[int, ...]:
     """
     try:
         values = seeds.tolist() if isinstance(seeds, Tensor) else list(seeds)
-        found = [whole(value) for value in values]
+        numbers = [whole(value) for value in values]
     except TypeError:
         raise TutelageError(f"seeds must be a list of whole numbers such as range(2), got {seeds!r}") from None
-    for value, seed in zip(values, found, strict=True):
+    for value, seed in zip(values, numbers, strict=True):
         if seed is None or not 0 <= seed < 1 << 64:
             raise TutelageError(f"a seed must be a whole number from 0 to 2^64 - 1, got {value!r}")
-    return tuple(seed for seed in found if seed is not None)
+    return tuple(seed for seed in numbers if seed is not None)
 
 
 def substreams(key: Tensor, start: int, stop: int) -> Tensor:

@@ -36,8 +36,8 @@ def printed(result: T) -> T:
       students   float64 [3, 4]
       dimension  2
     """
-    own: dict[str, Callable[[Any], str]] = {"__repr__": one_line, "__str__": lines, "_repr_html_": html}
-    for name, function in own.items():
+    methods: dict[str, Callable[[Any], str]] = {"__repr__": one_line, "__str__": lines, "_repr_html_": html}
+    for name, function in methods.items():
         if name == "__repr__" or name not in vars(result):
             setattr(result, name, function)
     return result

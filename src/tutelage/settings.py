@@ -241,8 +241,8 @@ def _holds_truth(value: Any) -> bool:
 
 def first_paragraph(model: type[Settings]) -> str:
     """What settings say about themselves: the first paragraph of their docstring, in one line."""
-    said = inspect.cleandoc(model.__doc__ or model.__name__).split("\n\n")[0]
-    return " ".join(said.replace("``", "").split())
+    paragraph = inspect.cleandoc(model.__doc__ or model.__name__).split("\n\n")[0]
+    return " ".join(paragraph.replace("``", "").split())
 
 
 def _takes(annotation: Any, wanted: type) -> bool:

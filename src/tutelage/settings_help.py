@@ -28,16 +28,16 @@ def with_parameters(model: type[BaseModel]) -> str:
 
     A docstring that has such a section already stays as it is. Examples stay at the end.
     """
-    said = inspect.cleandoc(model.__doc__ or model.__name__)
+    text = inspect.cleandoc(model.__doc__ or model.__name__)
     fields = {name: field for name, field in model.model_fields.items() if name != "kind"}
-    if not fields or "Parameters\n---" in said:
-        return said
+    if not fields or "Parameters\n---" in text:
+        return text
     lines = ["Parameters", "----------"]
     for name, field in fields.items():
         default = "" if field.is_required() else f", default {_default(field)!r}"
         lines.append(f"{name} : {_type_name(field.annotation)}{default}")
         lines += [f"    {field.description}"] if field.description else []
-    head, mark, examples = said.partition("\n>>> ")
+    head, mark, examples = text.partition("\n>>> ")
     tail = f"\n\nExamples\n--------\n>>> {examples}" if mark else ""
     return f"{head.rstrip()}\n\n" + "\n".join(lines) + tail
 

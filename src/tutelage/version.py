@@ -14,8 +14,8 @@ def commit() -> str | None:
 
     Asked once a process; anything that goes wrong on the way means that the commit is not known.
     """
-    said = os.environ.get("TUTELAGE_COMMIT", "").strip()
-    return said or _described(Path(__file__).resolve().parents[2])
+    given = os.environ.get("TUTELAGE_COMMIT", "").strip()
+    return given or _described(Path(__file__).resolve().parents[2])
 
 
 def _described(root: Path) -> str | None:
@@ -23,12 +23,12 @@ def _described(root: Path) -> str | None:
     if not (root / ".git").exists() or not (root / "src" / "tutelage" / "version.py").is_file():
         return None
     # variables such as GIT_DIR, set inside a hook, would point git at another repository
-    own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     words = ["git", "-C", str(root), "describe", "--always", "--dirty"]
     try:
         done = subprocess.run(
             words,
-            env=own | {"GIT_OPTIONAL_LOCKS": "0"},
+            env=environment | {"GIT_OPTIONAL_LOCKS": "0"},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

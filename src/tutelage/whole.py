@@ -26,10 +26,10 @@ def recorded_steps(steps: Iterable[Any]) -> tuple[int, ...]:
         values = list(steps)
     except TypeError:
         raise TutelageError(f"recorded steps must be a list of whole numbers, got {steps!r}") from None
-    found = [whole(value) for value in values]
-    if None in found:
-        raise TutelageError(f"recorded steps must be whole numbers, got {values[found.index(None)]!r}")
-    return tuple(step for step in found if step is not None)
+    recorded = [whole(value) for value in values]
+    if None in recorded:
+        raise TutelageError(f"recorded steps must be whole numbers, got {values[recorded.index(None)]!r}")
+    return tuple(step for step in recorded if step is not None)
 
 
 def positive(value: Any, name: str) -> int:

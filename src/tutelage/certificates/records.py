@@ -77,8 +77,8 @@ class Condition:
         }
 
     def __str__(self) -> str:
-        said = {True: "met", False: "not met", None: "not decided"}[self.holds]
-        return f"{said}: {self.name} ({measured(self)})"
+        word = {True: "met", False: "not met", None: "not decided"}[self.holds]
+        return f"{word}: {self.name} ({measured(self)})"
 
 
 def check(

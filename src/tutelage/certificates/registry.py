@@ -175,7 +175,7 @@ def certify(name: str, *about: Any, **options: Any) -> list[Certificate]:
     ('not applicable', ('observed by a student unit',))
     """
     if name == ALL:
-        return [found for certificates in certify_all(*about, **options).values() for found in certificates]
+        return [certificate for certificates in certify_all(*about, **options).values() for certificate in certificates]
     theorem = find(name)
     for option, value in options.items():
         if option not in theorem.options:
@@ -225,8 +225,8 @@ def certify_all(*about: Any, **options: Any) -> dict[str, list[Certificate]]:
                 if theorem.subject is not subject or subject.unfit(theorem, scene):
                     continue
                 if subject.chosen(theorem, scene):
-                    own = {option: value for option, value in options.items() if option in theorem.options}
-                    out.setdefault(name, []).extend(signed(theorem, scene, own, first))
+                    chosen = {option: value for option, value in options.items() if option in theorem.options}
+                    out.setdefault(name, []).extend(signed(theorem, scene, chosen, first))
     return out
 
 
@@ -234,13 +234,13 @@ def signed(theorem: Theorem, scene: Any, options: Mapping[str, Any], first: int 
     """The certificates of a theorem on one scene, whose first member has this number."""
     out = []
     findings: Sequence[Finding | Certificate] = theorem.function(scene, **options)
-    for offset, found in enumerate(findings):
-        if isinstance(found, Certificate):
-            out.append(replace(found, theorem=theorem.name, member=first + offset))
+    for offset, finding in enumerate(findings):
+        if isinstance(finding, Certificate):
+            out.append(replace(finding, theorem=theorem.name, member=first + offset))
         else:
-            settings = dict(found.settings) or {**theorem.options, **options}
+            settings = dict(finding.settings) or {**theorem.options, **options}
             about = theorem.name, theorem.source, theorem.statement, first + offset
-            out.append(Certificate(*about, tuple(found.conditions), tuple(found.parts), settings))
+            out.append(Certificate(*about, tuple(finding.conditions), tuple(finding.parts), settings))
     return out
 
 

@@ -28,8 +28,8 @@ def measured(condition: Condition) -> str:
 
 def state(condition: Condition) -> str:
     """A sentence about one condition: 'condition "gradient is zero" is not met (gradient 0.024, needed <= 5.5e-05)'."""
-    said = "says nothing, since an untrained network meets it too" if condition.vacuous else _is(condition)
-    return f'condition "{condition.name}" {said} ({measured(condition)})'
+    outcome = "says nothing, since an untrained network meets it too" if condition.vacuous else _is(condition)
+    return f'condition "{condition.name}" {outcome} ({measured(condition)})'
 
 
 def number(value: Any) -> str:
@@ -62,14 +62,14 @@ def headline(certificates: Sequence[Certificate]) -> str:
     if verdict in ("holds", "fails"):
         worst = _worst([part for c in certificates for part in c.by_verdict()[verdict]]).conclusion
         return f"{worst.name} ({measured(worst)})"
-    found: dict[str, list[Condition]] = {}
+    by_name: dict[str, list[Condition]] = {}
     for c in certificates:
         for part in c.by_verdict()[verdict]:
             for condition in _behind(c, verdict, part):
-                found.setdefault(condition.name, []).append(condition)
-    name = max(found, key=lambda name: len(found[name]))
-    others = f"; {len(found) - 1} more" if len(found) > 1 else ""
-    return f"{state(min(found[name], key=_margin))}{others}"
+                by_name.setdefault(condition.name, []).append(condition)
+    name = max(by_name, key=lambda name: len(by_name[name]))
+    others = f"; {len(by_name) - 1} more" if len(by_name) > 1 else ""
+    return f"{state(min(by_name[name], key=_margin))}{others}"
 
 
 def detail_lines(certificate: Certificate) -> list[str]:
@@ -122,8 +122,8 @@ def _all_the_same(parts: Sequence[Part]) -> str:
     """Whether the conclusion is true although the theorem does not promise it."""
     true = sum(part.conclusion.holds is True for part in parts)
     if len(parts) == 1:
-        said = {True: "true all the same", False: "not true here", None: "not decided"}[parts[0].conclusion.holds]
-        return f'The conclusion "{parts[0].conclusion.name}" is {said} ({measured(parts[0].conclusion)}).'
+        outcome = {True: "true all the same", False: "not true here", None: "not decided"}[parts[0].conclusion.holds]
+        return f'The conclusion "{parts[0].conclusion.name}" is {outcome} ({measured(parts[0].conclusion)}).'
     worst = _worst(parts)
     return (
         f'The conclusion "{worst.conclusion.name}" is true all the same for {true} of these {len(parts)}, '
@@ -133,13 +133,13 @@ def _all_the_same(parts: Sequence[Part]) -> str:
 
 def _reasons(certificate: Certificate, verdict: str, parts: Sequence[Part]) -> list[str]:
     """The conditions behind a verdict, each once with its worst numbers and how many parts miss it."""
-    found: dict[str, list[tuple[Part, Condition]]] = {}
+    by_name: dict[str, list[tuple[Part, Condition]]] = {}
     for part in parts:
         for condition in _behind(certificate, verdict, part):
-            found.setdefault(condition.name, []).append((part, condition))
+            by_name.setdefault(condition.name, []).append((part, condition))
     shared = {condition.name for condition in certificate.conditions}
     out = []
-    for name, rows in found.items():
+    for name, rows in by_name.items():
         part, worst = min(rows, key=lambda row: _margin(row[1]))
         some = f" for {len(rows)} of them" if len(rows) < len(parts) else ""
         where = f"{some}, worst for {part.about}" if len(parts) > 1 and name not in shared else ""

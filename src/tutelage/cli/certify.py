@@ -79,14 +79,14 @@ def certify(
         certificates = certificates if member is None else [c for c in certificates if c.member == member]
         _print_certificates(certificates, as_json, brief, everything)
         return
-    found = _networks(teacher, student, seed, member)
-    x = found.points
+    networks = _networks(teacher, student, seed, member)
+    x = networks.points
     if x is None or points is not None or distribution is not None:
-        x = _points(found.students, points, distribution, std, samples, samples_seed)
-        x = x[found.members] if x.ndim == 3 and len(x) not in (1, len(found.members)) else x
+        x = _points(networks.students, points, distribution, std, samples, samples_seed)
+        x = x[networks.members] if x.ndim == 3 and len(x) not in (1, len(networks.members)) else x
     certificates = [
-        replace(c, seed=found.seeds[c.member], member=found.members[c.member])
-        for c in carry_out(theorem, found.teacher, found.students, x, **chosen)
+        replace(c, seed=networks.seeds[c.member], member=networks.members[c.member])
+        for c in carry_out(theorem, networks.teacher, networks.students, x, **chosen)
     ]
     _print_certificates(certificates, as_json, brief, everything)
 

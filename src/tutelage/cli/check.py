@@ -64,42 +64,42 @@ def check(
     first, second = read_networks(read, (original, exported), activation, slope)
     points = None if data is None else read_points(data)
     with closing_shown(as_json) as tell:
-        found = check_export(first, second, box, points, tolerance=tolerance, seconds=seconds, on_progress=tell)
-    record = _data(found, {"original": (original, first), "exported": (exported, second)})
+        result = check_export(first, second, box, points, tolerance=tolerance, seconds=seconds, on_progress=tell)
+    record = _data(result, {"original": (original, first), "exported": (exported, second)})
     if report is not None:
-        page = json.dumps(record, indent=1) if report.suffix == ".json" else check_page(record, _words(found))
+        page = json.dumps(record, indent=1) if report.suffix == ".json" else check_page(record, _words(result))
         write_atomically(report, page)
     if as_json:
         print(json.dumps(record))
     else:
         console = Console()
-        for line in _words(found):
+        for line in _words(result):
             console.print(line, soft_wrap=True, highlight=False, markup=False)
     codes = {"passes": PASSES, "fails": FAILS}
-    raise typer.Exit(codes.get(found.verdict, NOT_DECIDED))
+    raise typer.Exit(codes.get(result.verdict, NOT_DECIDED))
 
 
-def _words(found: ExportCheck) -> list[str]:
-    close, most = found.closeness, found.closeness.at_most.max().item()
+def _words(result: ExportCheck) -> list[str]:
+    close, most = result.closeness, result.closeness.at_most.max().item()
     bound = f"at most {rounded_up(most, 4)}" if math.isfinite(most) else "without a bound"
     lines = [
-        f"{found.verdict}: tolerance {found.tolerance:g}, on {close.domain}",
+        f"{result.verdict}: tolerance {result.tolerance:g}, on {close.domain}",
         f"every output differs by {bound}, whatever the input in the box: proved, rounding included",
         f"largest difference found in the box: {close.largest.max().item():.4g}",
     ]
-    if found.outside and close.witness is not None and close.largest.max() > found.tolerance:
+    if result.outside and close.witness is not None and close.largest.max() > result.tolerance:
         lines.append(f"worst input found in the box: {_shown(close.witness)}")
-    if found.worst_input is not None:
-        lines.append(f"worst input found{_row(found)}: {_shown(found.worst_input)}")
-    if found.parting_layer is not None:
-        lines.append(f"layer {found.parting_layer} is the first whose values differ by more than the tolerance there")
-    if found.on_data is not None:
-        lines.append(f"largest difference on the data: {found.on_data.max().item():.4g}")
-    if found.agreement is not None:
-        lines.append(f"same top class on {100 * found.agreement:.4g} % of the data")
-    if found.same_class is not None:
+    if result.worst_input is not None:
+        lines.append(f"worst input found{_row(result)}: {_shown(result.worst_input)}")
+    if result.parting_layer is not None:
+        lines.append(f"layer {result.parting_layer} is the first whose values differ by more than the tolerance there")
+    if result.on_data is not None:
+        lines.append(f"largest difference on the data: {result.on_data.max().item():.4g}")
+    if result.agreement is not None:
+        lines.append(f"same top class on {100 * result.agreement:.4g} % of the data")
+    if result.same_class is not None:
         words = {"holds": "proved everywhere in the box", "violated": "does not hold everywhere in the box"}
-        lines.append(f"same top class: {words.get(found.same_class.verdict, 'not decided for the whole box')}")
+        lines.append(f"same top class: {words.get(result.same_class.verdict, 'not decided for the whole box')}")
     return lines
 
 
@@ -113,33 +113,33 @@ def _units(network: Network | SparseNetwork) -> str:
     return f"leaky, slope {slope:g}" if network.activation == "leaky" else network.activation
 
 
-def _row(found: ExportCheck) -> str:
+def _row(result: ExportCheck) -> str:
     """Which row of the data the worst input is, in words; nothing where it is none of them."""
-    if found.worst_row is None:
+    if result.worst_row is None:
         return ""
-    return f", row {found.worst_row} of the data (from 0), {'outside' if found.outside else 'inside'} the box"
+    return f", row {result.worst_row} of the data (from 0), {'outside' if result.outside else 'inside'} the box"
 
 
-def _data(found: ExportCheck, read: dict[str, tuple[Path, Network | SparseNetwork]]) -> dict[str, Any]:
-    close, same = found.closeness, found.same_class
+def _data(result: ExportCheck, read: dict[str, tuple[Path, Network | SparseNetwork]]) -> dict[str, Any]:
+    close, same = result.closeness, result.same_class
     files = {
         name: {"name": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest(), "units": _units(network)}
         for name, (path, network) in read.items()
     }
     return {
-        "verdict": found.verdict,
-        "tolerance": found.tolerance,
+        "verdict": result.verdict,
+        "tolerance": result.tolerance,
         "domain": close.domain,
         "at_most_per_output": [m if math.isfinite(m) else None for m in close.at_most.tolist()],
         "max_difference_per_output": close.largest.tolist(),
-        "worst_input": None if found.worst_input is None else found.worst_input.tolist(),
-        "worst_row": found.worst_row,
-        "worst_input_outside": found.outside,
+        "worst_input": None if result.worst_input is None else result.worst_input.tolist(),
+        "worst_row": result.worst_row,
+        "worst_input_outside": result.outside,
         "worst_input_in_box": None if close.witness is None else close.witness.tolist(),
-        "parting_layer": found.parting_layer,
+        "parting_layer": result.parting_layer,
         "data": None
-        if found.on_data is None
-        else {"max_difference_per_output": found.on_data.tolist(), "same_top_class": found.agreement},
+        if result.on_data is None
+        else {"max_difference_per_output": result.on_data.tolist(), "same_top_class": result.agreement},
         "top_class": None
         if same is None
         else {"verdict": same.verdict, "witness": None if same.witness is None else same.witness.tolist()},

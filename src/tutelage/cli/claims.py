@@ -97,7 +97,7 @@ def _rank(verdict: str) -> int:
 
 def _margin(verdict: Verdict) -> float:
     """How far the measured value lies on the right side of the threshold."""
-    found = re.search(r"([<>])=?\s*([-+.\deE]+)", verdict.expected)
-    if found is None or verdict.measured is None:
+    bound = re.search(r"([<>])=?\s*([-+.\deE]+)", verdict.expected)
+    if bound is None or verdict.measured is None:
         return float("-inf")
-    return (verdict.measured - float(found[2])) * (1 if found[1] == ">" else -1)
+    return (verdict.measured - float(bound[2])) * (1 if bound[1] == ">" else -1)

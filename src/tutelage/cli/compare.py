@@ -146,7 +146,7 @@ def compare(
         ask(first, second, asked, domain, as_json)
     asked.check_unasked()
     with share_shown("compare", as_json) as tell:
-        found = same_function(
+        comparison = same_function(
             first,
             second,
             domain,
@@ -157,18 +157,18 @@ def compare(
         )
     dense = (first, second) if isinstance(first, Network) and isinstance(second, Network) else None
     if picture is not None and dense is not None:
-        _draw(picture, *dense, domain, found.witness)
+        _draw(picture, *dense, domain, comparison.witness)
     if page is not None:
-        drawn = _slice("png", *dense, domain, found.witness) if dense and first.inputs > 1 else None
-        words, data = _words(found), _data(first, second, found)
+        drawn = _slice("png", *dense, domain, comparison.witness) if dense and first.inputs > 1 else None
+        words, data = _words(comparison), _data(first, second, comparison)
         write_atomically(page, comparison_page((a.name, b.name), words, data, drawn))
     if as_json:
-        print(json.dumps(_data(first, second, found, picture, page)))
+        print(json.dumps(_data(first, second, comparison, picture, page)))
     else:
         console = Console()
-        for line in _words(found, picture, page):
+        for line in _words(comparison, picture, page):
             console.print(line, soft_wrap=True, highlight=False, markup=False)
-    raise typer.Exit(SAME if found.same else DIFFERENT if found.verdict == "different" else NOT_DECIDED)
+    raise typer.Exit(SAME if comparison.same else DIFFERENT if comparison.verdict == "different" else NOT_DECIDED)
 
 
 def _draw(path: Path, first: Network, second: Network, domain: Domain | None, witness: Tensor | None) -> None:
@@ -234,33 +234,35 @@ def _both(first: AnyNetwork, second: AnyNetwork, at: Tensor) -> tuple[list[float
     return a, b
 
 
-def _words(found: Comparison, picture: Path | None = None, page: Path | None = None) -> list[str]:
-    over = "" if found.bounded else " times max(1, |x|)"
-    lines = [f"{found.verdict} on {found.domain}", f"why: {found.reason}"]
-    if found.witness is not None:
-        shown = ", ".join(f"{v:.6g}" for v in found.witness[:8].tolist()) + (" ..." if len(found.witness) > 8 else "")
-        kind = "largest difference, exactly" if found.exact else "largest difference found"
-        lines += [f"witness: {shown}", f"{kind}: {found.difference:.6g}{over}"]
-    if found.at_most is not None and not found.exact:
-        lines.append(f"bound {rounded_up(found.at_most, 3)}{over} proven for all inputs of the domain")
-    lines.append(f"differences up to {found.tolerance:.3g}{over} count as equal")
+def _words(comparison: Comparison, picture: Path | None = None, page: Path | None = None) -> list[str]:
+    over = "" if comparison.bounded else " times max(1, |x|)"
+    lines = [f"{comparison.verdict} on {comparison.domain}", f"why: {comparison.reason}"]
+    if comparison.witness is not None:
+        shown = ", ".join(f"{v:.6g}" for v in comparison.witness[:8].tolist()) + (
+            " ..." if len(comparison.witness) > 8 else ""
+        )
+        kind = "largest difference, exactly" if comparison.exact else "largest difference found"
+        lines += [f"witness: {shown}", f"{kind}: {comparison.difference:.6g}{over}"]
+    if comparison.at_most is not None and not comparison.exact:
+        lines.append(f"bound {rounded_up(comparison.at_most, 3)}{over} proven for all inputs of the domain")
+    lines.append(f"differences up to {comparison.tolerance:.3g}{over} count as equal")
     lines += [f"drawn: {picture}"] if picture else []
     return lines + ([f"written: {page}"] if page else [])
 
 
 def _data(
-    first: AnyNetwork, second: AnyNetwork, found: Comparison, picture: Path | None = None, page: Path | None = None
+    first: AnyNetwork, second: AnyNetwork, comparison: Comparison, picture: Path | None = None, page: Path | None = None
 ) -> dict[str, Any]:
-    relation, witness = found.relation, found.witness
+    relation, witness = comparison.relation, comparison.witness
     values = None if witness is None else dict(zip(("a", "b"), _both(first, second, witness), strict=True))
     return {
-        "verdict": found.verdict,
-        "domain": found.domain,
-        "measure": "|a - b|" if found.bounded else "|a - b| / max(1, |x|)",
-        "max_difference": found.difference,
-        "exact": found.exact,
-        "at_most": found.at_most if found.at_most is not None and math.isfinite(found.at_most) else None,
-        "tolerance": found.tolerance,
+        "verdict": comparison.verdict,
+        "domain": comparison.domain,
+        "measure": "|a - b|" if comparison.bounded else "|a - b| / max(1, |x|)",
+        "max_difference": comparison.difference,
+        "exact": comparison.exact,
+        "at_most": comparison.at_most if comparison.at_most is not None and math.isfinite(comparison.at_most) else None,
+        "tolerance": comparison.tolerance,
         "witness": None if witness is None else witness.tolist(),
         "outputs_at_witness": values,
         "related": None
@@ -272,9 +274,9 @@ def _data(
         },
         "redundancies": {
             name: [{"layer": r.layer, "unit": r.unit, "kind": r.kind, "other": r.other} for r in each]
-            for name, each in zip(("a", "b"), found.redundancies, strict=True)
+            for name, each in zip(("a", "b"), comparison.redundancies, strict=True)
         },
-        "reason": found.reason,
+        "reason": comparison.reason,
         "slice": None if picture is None else str(picture),
         "report": None if page is None else str(page),
     }

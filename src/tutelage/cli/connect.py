@@ -47,12 +47,12 @@ def connect(
     """
     if steps < 1:
         raise TutelageError(f"--steps must be at least 1, got {steps}")
-    one, other = read_networks(read_network, (first, second), activation, slope)
-    points, labels = read_samples(data, one)
-    path = build(one, other, points, labels=labels, excess=excess, bend_steps=bend_steps)
+    student, second_student = read_networks(read_network, (first, second), activation, slope)
+    points, labels = read_samples(data, student)
+    path = build(student, second_student, points, labels=labels, excess=excess, bend_steps=bend_steps)
     paths = {
-        "straight": straight(one, other),
-        "straight, units matched": straight_after_matching(one, other, points),
+        "straight": straight(student, second_student),
+        "straight, units matched": straight_after_matching(student, second_student, points),
         "path": path,
     }
     lines = {name: judged_along(each, points, labels, steps) for name, each in paths.items()}

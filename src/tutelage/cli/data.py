@@ -111,30 +111,30 @@ def check(names: Names = None, data: Folder = None, as_json: Json = False) -> No
     chosen = names or here + [name for name in TEXTS if (root / f"{name}.txt").exists()]
     if not chosen:
         raise TutelageError(f"there are no datasets in {root}: run `tutelage data fetch NAME`")
-    found: dict[str, str | None] = {}
+    damage_of: dict[str, str | None] = {}
     absent: list[str] = []
     for name in chosen:
         known(name)
         try:
             if name in TEXTS and (root / f"{name}.txt").exists():
                 load_text(name, root)
-                found[name] = None
+                damage_of[name] = None
                 continue
             if name in TEXTS or not at_hand(name, root):
                 absent.append(name)
                 continue
             load_images(name, root)
-            found[name] = None
+            damage_of[name] = None
         except TutelageError as error:
-            found[name] = str(error)
+            damage_of[name] = str(error)
     if absent:
         raise TutelageError(f"{', '.join(absent)} not found in {root}: run 'tutelage data fetch {' '.join(absent)}'")
     if as_json:
-        print(json.dumps(found))
+        print(json.dumps(damage_of))
     else:
-        for name, damage in found.items():
+        for name, damage in damage_of.items():
             recorded = name in TEXTS or DATASETS[name].digest
             fine = "whole" if recorded else "whole by its counts; no digest is recorded for it"
             print(f"{name}: {damage or fine}")
-    if any(found.values()):
+    if any(damage_of.values()):
         raise typer.Exit(DAMAGED)

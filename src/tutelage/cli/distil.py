@@ -71,7 +71,7 @@ def distil(
     fresh, right = (x, y) if held_out is None else _samples(held_out, labels, taught)
     first, second = to_module(taught), to_module(start.to(dtype=taught.dtype))
     with _progress(epochs, as_json) as on_epoch:
-        found = carry_out(
+        distilled = carry_out(
             first,
             second,
             x if y is None else (x, y),
@@ -85,22 +85,22 @@ def distil(
             seconds=seconds,
         )
     if out is not None:
-        assert isinstance(found.student, nn.Sequential)
-        save(from_module(found.student), out)
+        assert isinstance(distilled.student, nn.Sequential)
+        save(from_module(distilled.student), out)
     if not as_json:
-        _print_found(found, epochs, seconds, out)
+        _print_found(distilled, epochs, seconds, out)
     late = seconds is not None and time.monotonic() - began >= seconds
     expected = None if late else outlook(first, x, None if held_out is None else fresh)
     if as_json:
-        print(json.dumps(_data(found, expected, out), allow_nan=False))
+        print(json.dumps(_data(distilled, expected, out), allow_nan=False))
     else:
         _print_expected(expected)
 
 
-def _print_found(found: Distilled, epochs: int, seconds: float | None, out: Path | None) -> None:
-    _print(str(found))
-    if seconds is not None and len(found.losses) < epochs:
-        _print(f"ended after {seconds:g} s, in epoch {len(found.losses)} of {epochs}")
+def _print_found(distilled: Distilled, epochs: int, seconds: float | None, out: Path | None) -> None:
+    _print(str(distilled))
+    if seconds is not None and len(distilled.losses) < epochs:
+        _print(f"ended after {seconds:g} s, in epoch {len(distilled.losses)} of {epochs}")
     if out is not None:
         _print(f"written: {out}")
 
@@ -178,7 +178,7 @@ def _table(expected: Outlook) -> Table:
 def _words(e: Outlook) -> str:
     kind = "the log-odds of two classes" if len(e.lines) == 1 else "each class against the rest, by itself"
     where = "the held-out inputs" if e.held_out else "these inputs themselves"
-    said = (
+    sentence = (
         "the student learns the teacher's last layer itself"
         if e.rank == e.dimension
         else "the student learns the teacher's projection onto the span of the features"
@@ -190,17 +190,17 @@ def _words(e: Outlook) -> str:
     return (
         f"{vacuous if e.vacuous else ''}"
         f"n = {e.count} inputs, d = {e.dimension} features{' with the bias' if e.biased else ''}, rank {e.rank}: "
-        f"{said} (Phuong 2021, Theorem 5.1). For {kind}; shares are of {where}; the bounds are on the expected share "
-        "for inputs of the same distribution, with angles counted on these."
+        f"{sentence} (Phuong 2021, Theorem 5.1). For {kind}; shares are of {where}; the bounds are on the expected "
+        "share for inputs of the same distribution, with angles counted on these."
     )
 
 
-def _data(found: Distilled, expected: Outlook | None, out: Path | None) -> dict[str, Any]:
+def _data(distilled: Distilled, expected: Outlook | None, out: Path | None) -> dict[str, Any]:
     return {
-        "agreement": found.agreement,
-        "accuracy": found.accuracy,
-        "teacher_accuracy": found.teacher_accuracy,
-        "losses": list(found.losses),
+        "agreement": distilled.agreement,
+        "accuracy": distilled.accuracy,
+        "teacher_accuracy": distilled.teacher_accuracy,
+        "losses": list(distilled.losses),
         "theory": None if expected is None else asdict(expected),
         "written": None if out is None else str(out),
     }

@@ -84,8 +84,8 @@ def diff(
     """Compare two files: the settings that differ or, for grids, the experiments that differ."""
     old, new = read(a, plugins, limit), read(b, plugins, limit)
     if len(old) == len(new) == 1:
-        found = difference(old[0], new[0])
-        print(json.dumps(found.data(), indent=1)) if as_json else _say(str(found))
+        changes = difference(old[0], new[0])
+        print(json.dumps(changes.data(), indent=1)) if as_json else _say(str(changes))
         return
     before, after = (
         dict.fromkeys(experiment.hash for experiment in old),
@@ -108,9 +108,9 @@ def diff(
 
 
 def _row(experiment: TeacherStudent, varied: list[str]) -> dict[str, Any]:
-    known, own = facts(experiment), flat(experiment)
+    known, values = facts(experiment), flat(experiment)
     counts = {name: known[name] for name in ("student_steps", "multiplications", "data_bytes", "result_bytes")}
-    settings = {name: own[name] for name in varied if name in own}
+    settings = {name: values[name] for name in varied if name in values}
     return {"hash": experiment.hash, "settings": settings, "students": known["members"], **counts}
 
 

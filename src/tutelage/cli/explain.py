@@ -34,22 +34,27 @@ def explain(
     load_plugins(plugins)
     result = _result(run)
     chosen = _members(result, seed)
-    found = _diagnose(result, chosen)
+    diagnoses = _diagnose(result, chosen)
     seeds = [result.experiment.seeds[i] for i in chosen]
     units = len(seeds) * sum(result.experiment.teacher.widths()[1:-1])
     if as_json:
-        rows: list[dict[str, Any]] = [asdict(d) | {"seed": seeds[d.member], "sentence": str(d)} for d in found]
-        about = {"experiment": result.experiment.hash, "members": len(seeds), "units": units, "reasons": summary(found)}
+        rows: list[dict[str, Any]] = [asdict(d) | {"seed": seeds[d.member], "sentence": str(d)} for d in diagnoses]
+        about = {
+            "experiment": result.experiment.hash,
+            "members": len(seeds),
+            "units": units,
+            "reasons": summary(diagnoses),
+        }
         print(json.dumps(about | {"missed": rows}, indent=1))
         return
     console = Console(highlight=False, soft_wrap=True)
-    console.print(f"{units - len(found)} of {units} teacher units were recovered, {len(found)} were not.")
-    if found:
-        console.print(_counts(found))
-        for d in found if everything else found[:_SHOWN]:
+    console.print(f"{units - len(diagnoses)} of {units} teacher units were recovered, {len(diagnoses)} were not.")
+    if diagnoses:
+        console.print(_counts(diagnoses))
+        for d in diagnoses if everything else diagnoses[:_SHOWN]:
             console.print(f"seed {seeds[d.member]}, layer {d.layer}, unit {d.unit}: {d}")
-        if len(found) > _SHOWN and not everything:
-            console.print(f"... and {len(found) - _SHOWN} more: --all prints all of them")
+        if len(diagnoses) > _SHOWN and not everything:
+            console.print(f"... and {len(diagnoses) - _SHOWN} more: --all prints all of them")
 
 
 def _result(run: Path) -> TrainedStudents:
@@ -88,14 +93,16 @@ def _members(result: TrainedStudents, seed: int | None) -> list[int]:
 
 def _diagnose(result: TrainedStudents, chosen: list[int]) -> list[Diagnosis]:
     inputs = build(result.experiment)[2]
-    own = Inputs(inputs.train[chosen], inputs.evaluate[chosen], tuple(result.experiment.seeds[i] for i in chosen))
+    chosen_inputs = Inputs(
+        inputs.train[chosen], inputs.evaluate[chosen], tuple(result.experiment.seeds[i] for i in chosen)
+    )
     report = result.report
     history = type(report)(report.steps, {name: value[:, chosen] for name, value in report.values.items()})
-    return diagnose(result.teacher()[chosen], result.weights()[chosen], own, history)
+    return diagnose(result.teacher()[chosen], result.weights()[chosen], chosen_inputs, history)
 
 
-def _counts(found: list[Diagnosis]) -> Table:
+def _counts(diagnoses: list[Diagnosis]) -> Table:
     table = Table("reason", "units")
-    for reason, count in summary(found).items():
+    for reason, count in summary(diagnoses).items():
         table.add_row(reason, str(count))
     return table

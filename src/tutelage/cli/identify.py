@@ -66,7 +66,7 @@ def identify(
     ask = _answers(truth, noise, gradients, single, seed)
     begin = time.perf_counter()
     with share_shown("identify", as_json) as tell:
-        found = carry_out(
+        reconstruction = carry_out(
             ask,
             truth.inputs,
             truth.outputs,
@@ -81,32 +81,32 @@ def identify(
         )
     took = time.perf_counter() - begin
     if out is not None:
-        save(found.network, out)
+        save(reconstruction.network, out)
     limit = Deadline(None if seconds is None else max(0.0, seconds - took) + _GRACE)
-    missing = missing_units(truth, found.network, box, deadline=limit)
-    said = _data(truth, found, missing, out) | {"seconds": took}
+    missing = missing_units(truth, reconstruction.network, box, deadline=limit)
+    report = _data(truth, reconstruction, missing, out) | {"seconds": took}
     if certify:
-        said |= _certified(truth, found, box, seconds)
+        report |= _certified(truth, reconstruction, box, seconds)
     if as_json:
-        print(json.dumps(said))
+        print(json.dumps(report))
     else:
         console = Console()
-        for line in _words(said, found):
+        for line in _words(report, reconstruction):
             console.print(line, soft_wrap=True, highlight=False, markup=False)
-    if said.get("verdict") == "different":
+    if report.get("verdict") == "different":
         raise typer.Exit(1)
-    if found.undecided or said.get("verdict") == "not decided":
+    if reconstruction.undecided or report.get("verdict") == "not decided":
         raise typer.Exit(NOT_DECIDED)
 
 
 def _certified(
-    truth: Network, found: Reconstruction, box: tuple[float, float], seconds: float | None
+    truth: Network, reconstruction: Reconstruction, box: tuple[float, float], seconds: float | None
 ) -> dict[str, Any]:
     """Whether the network found is the stored one's function on the whole box, up to rounding or a hundred times the
     noise.
     """
-    tolerance = 100 * found.noise or None
-    both = same_function(truth, found.network, box, tolerance=tolerance, seconds=seconds)
+    tolerance = 100 * reconstruction.noise or None
+    both = same_function(truth, reconstruction.network, box, tolerance=tolerance, seconds=seconds)
     return {
         "verdict": both.verdict,
         "tolerance": both.tolerance,
@@ -134,66 +134,66 @@ def _answers(truth: Network, noise: float, gradients: bool, single: bool, seed: 
     return both if gradients else values
 
 
-def _data(truth: Network, found: Reconstruction, missing: MissingUnits, out: Path | None) -> dict[str, Any]:
-    same = found.network.widths == truth.widths and not found.open_signs
+def _data(truth: Network, reconstruction: Reconstruction, missing: MissingUnits, out: Path | None) -> dict[str, Any]:
+    same = reconstruction.network.widths == truth.widths and not reconstruction.open_signs
     return {
         "hidden": list(truth.widths[1:-1]),
-        "found": list(found.units),
-        "always_active_added": list(found.passing),
-        "unexplained": found.unexplained,
-        "largest_error": found.largest,
-        "weight_error": _weight_error(truth, found.network) if same else None,
-        "queries": found.queries,
-        "noise": found.noise,
-        "single_precision": found.single_precision,
-        "lines": found.lines,
-        "undecided": found.undecided,
-        "units": [asdict(one) for one in found.accounts],
-        "units_missing": [asdict(one) for one in missing.units],
+        "found": list(reconstruction.units),
+        "always_active_added": list(reconstruction.passing),
+        "unexplained": reconstruction.unexplained,
+        "largest_error": reconstruction.largest,
+        "weight_error": _weight_error(truth, reconstruction.network) if same else None,
+        "queries": reconstruction.queries,
+        "noise": reconstruction.noise,
+        "single_precision": reconstruction.single_precision,
+        "lines": reconstruction.lines,
+        "undecided": reconstruction.undecided,
+        "units": [asdict(unit) for unit in reconstruction.accounts],
+        "units_missing": [asdict(unit) for unit in missing.units],
         "units_missing_cut_short": missing.cut_short,
-        "notes": list(found.notes),
+        "notes": list(reconstruction.notes),
         "written": None if out is None else str(out),
     }
 
 
-def _weight_error(truth: Network, found: Network) -> float:
+def _weight_error(truth: Network, network: Network) -> float:
     """Largest relative error of a layer's weights, up to order and positive scale of hidden units."""
     if truth.depth > 1:
-        return float(match(truth, found).residual.max())
-    true, other = (torch.cat([n.weights[0][0], bias(n, 0)]) for n in (truth, found))
+        return float(match(truth, network).residual.max())
+    true, other = (torch.cat([n.weights[0][0], bias(n, 0)]) for n in (truth, network))
     return float((true - other).norm() / (true.norm() or 1.0))
 
 
-def _words(said: dict[str, Any], found: Reconstruction) -> list[str]:
-    error = said["weight_error"]
+def _words(report: dict[str, Any], reconstruction: Reconstruction) -> list[str]:
+    error = report["weight_error"]
     lines = [
-        f"hidden units: {'-'.join(map(str, said['hidden'])) or 'none'} in the network, "
-        f"{'-'.join(map(str, said['found'])) or 'none'} found",
-        f"unexplained share of the function: {found.unexplained:.2g}",
-        f"largest error on fresh points: {found.largest:.2g}",
-        f"queries: {found.queries:,} along {found.lines} lines, in {said['seconds']:.1f} seconds",
+        f"hidden units: {'-'.join(map(str, report['hidden'])) or 'none'} in the network, "
+        f"{'-'.join(map(str, report['found'])) or 'none'} found",
+        f"unexplained share of the function: {reconstruction.unexplained:.2g}",
+        f"largest error on fresh points: {reconstruction.largest:.2g}",
+        f"queries: {reconstruction.queries:,} along {reconstruction.lines} lines, in {report['seconds']:.1f} seconds",
     ]
-    if found.single_precision:
-        lines.append(f"values are in single precision: errors up to {found.noise:.2g} were allowed for")
-    if "verdict" in said:
-        most = said["difference_at_most"]
+    if reconstruction.single_precision:
+        lines.append(f"values are in single precision: errors up to {reconstruction.noise:.2g} were allowed for")
+    if "verdict" in report:
+        most = report["difference_at_most"]
         bound = "no bound is proved" if most is None else f"provably at most {most:.2g}"
         lines.append(
-            f"compared on the whole box, up to {said['tolerance']:.2g}: {said['verdict']} "
-            f"(largest difference found {said['difference']:.2g}, {bound})"
+            f"compared on the whole box, up to {report['tolerance']:.2g}: {report['verdict']} "
+            f"(largest difference found {report['difference']:.2g}, {bound})"
         )
     if error is not None:
         lines.append(f"largest relative error of a layer's weights, up to order and positive scale: {error:.2g}")
-    lines += [f"not found: {note}" for note in found.notes]
+    lines += [f"not found: {note}" for note in reconstruction.notes]
     lines += [
-        f"hidden layer {one.layer}, unit {one.unit} of the network found: {one.status}"
-        + (f" ({one.open_weights} weights)" if one.open_weights else "")
-        for one in found.accounts
-        if one.status not in (DETERMINED, UNCHECKED)
+        f"hidden layer {unit.layer}, unit {unit.unit} of the network found: {unit.status}"
+        + (f" ({unit.open_weights} weights)" if unit.open_weights else "")
+        for unit in reconstruction.accounts
+        if unit.status not in (DETERMINED, UNCHECKED)
     ]
     lines += [
-        f"hidden layer {one['layer']}, unit {one['unit']} of the stored network is not among them: {one['status']}"
-        for one in said["units_missing"]
+        f"hidden layer {unit['layer']}, unit {unit['unit']} of the stored network is not among them: {unit['status']}"
+        for unit in report["units_missing"]
     ]
-    lines += [said["units_missing_cut_short"]] if said["units_missing_cut_short"] else []
-    return lines + ([f"written: {said['written']}"] if said["written"] else [])
+    lines += [report["units_missing_cut_short"]] if report["units_missing_cut_short"] else []
+    return lines + ([f"written: {report['written']}"] if report["written"] else [])

@@ -41,13 +41,13 @@ class _Lazy(TyperCommand):
 def load(name: str, where: str) -> Any:
     """The command itself."""
     module, _, attribute = where.partition(":")
-    found = getattr(importlib.import_module(module), attribute)
-    if isinstance(found, typer.Typer):
-        app = found
+    loaded = getattr(importlib.import_module(module), attribute)
+    if isinstance(loaded, typer.Typer):
+        app = loaded
         app._add_completion = False
     else:
         app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-        app.command(name)(found)
+        app.command(name)(loaded)
     command = typer.main.get_command(app)
     command.name = name
     return command

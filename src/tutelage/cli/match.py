@@ -44,66 +44,66 @@ def match(
     """
     if by not in _WAYS:
         raise TutelageError(f"--by must be one of {', '.join(_WAYS)}, got '{by}'")
-    one, other = read_networks(read_network, (first, second), activation, slope)
-    points, labels = read_samples(data, one)
-    found = barrier(one, other, points, labels, by=by, repair=repair, steps=steps)  # type: ignore[arg-type]
+    network, other = read_networks(read_network, (first, second), activation, slope)
+    points, labels = read_samples(data, network)
+    result = barrier(network, other, points, labels, by=by, repair=repair, steps=steps)  # type: ignore[arg-type]
     if out is not None:
-        assert isinstance(found.second, Network)
-        save(found.second, out)
+        assert isinstance(result.second, Network)
+        save(result.second, out)
     if figure is not None:
-        _draw(found, figure)
+        _draw(result, figure)
     if as_json:
-        print(json.dumps(_data(found, out)))
+        print(json.dumps(_data(result, out)))
         return
     console = Console()
-    console.print(_table(found))
+    console.print(_table(result))
     if out is not None:
         console.print(f"written: {out}", soft_wrap=True, highlight=False, markup=False)
     if figure is not None:
         console.print(f"drawn: {figure}", soft_wrap=True, highlight=False, markup=False)
 
 
-def _lines(found: Barrier) -> list[tuple[str, Any, Any, Any]]:
+def _lines(result: Barrier) -> list[tuple[str, Any, Any, Any]]:
     """Name, barrier, losses and accuracies of every line that was computed."""
     rows = [
-        ("as they are", found.height("loss"), found.loss, found.accuracy),
-        ("matched", found.height("matched"), found.matched, found.matched_accuracy),
+        ("as they are", result.height("loss"), result.loss, result.accuracy),
+        ("matched", result.height("matched"), result.matched, result.matched_accuracy),
     ]
-    if found.repaired is not None:
-        rows.append(("repaired", found.height("repaired"), found.repaired, found.repaired_accuracy))
+    if result.repaired is not None:
+        rows.append(("repaired", result.height("repaired"), result.repaired, result.repaired_accuracy))
     return rows
 
 
-def _table(found: Barrier) -> Table:
-    title = f"Straight line from A to B, units matched by {', '.join(dict.fromkeys(found.how))}; mean over members"
+def _table(result: Barrier) -> Table:
+    title = f"Straight line from A to B, units matched by {', '.join(dict.fromkeys(result.how))}; mean over members"
     table = Table(title=title, title_justify="left")
     for column in ("line", "loss at A", "highest", "loss at B", "barrier", "least accuracy"):
         table.add_column(column, justify="left" if column == "line" else "right")
-    for name, height, loss, accuracy in _lines(found):
+    for name, height, loss, accuracy in _lines(result):
         ends = (loss[0].mean(), loss.amax(0).mean(), loss[-1].mean(), height.mean())
         least = "" if accuracy is None else f"{100 * float(accuracy.amin(0).mean()):.1f} %"
         table.add_row(name, *(f"{float(v):.4g}" for v in ends), least)
     return table
 
 
-def _data(found: Barrier, out: Path | None) -> dict[str, Any]:
+def _data(result: Barrier, out: Path | None) -> dict[str, Any]:
     lines = {
         name: {
             "barrier": height.tolist(),
             "loss": loss.tolist(),
             "accuracy": None if accuracy is None else accuracy.tolist(),
         }
-        for name, height, loss, accuracy in _lines(found)
+        for name, height, loss, accuracy in _lines(result)
     }
     return {
-        "places": found.places.tolist(),
-        "matched_by": list(found.how),
+        "places": result.places.tolist(),
+        "matched_by": list(result.how),
         "lines": lines,
         "written": None if out is None else str(out),
     }
 
 
-def _draw(found: Barrier, path: Path) -> None:
+def _draw(result: Barrier, path: Path) -> None:
     """Loss along each line, the mean over members."""
     from matplotlib.figure import Figure
 
@@ -112,8 +112,8 @@ def _draw(found: Barrier, path: Path) -> None:
     with house_style():
         figure = Figure(figsize=(4.2, 3.0), layout="constrained")
         axes = figure.subplots()
-        for colour, (name, _, loss, _) in zip(PALETTE, _lines(found), strict=False):
-            axes.plot(found.places, loss.mean(1), color=colour, label=name)
+        for colour, (name, _, loss, _) in zip(PALETTE, _lines(result), strict=False):
+            axes.plot(result.places, loss.mean(1), color=colour, label=name)
         axes.set(xlabel="place on the line from A to B", ylabel="loss")
         axes.legend()
         try:

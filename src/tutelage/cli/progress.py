@@ -45,13 +45,13 @@ def shown(
 @contextmanager
 def share_shown(label: str, quiet: bool) -> Iterator[OnProgress]:
     """A function to call with the share of the work that is done, from 0 to 1."""
-    told = 0.0
+    last_share = 0.0
     with shown(label, 1.0, quiet) as (advance, _):
 
         def tell(share: float) -> None:
-            nonlocal told
-            advance(share - told)
-            told = share
+            nonlocal last_share
+            advance(share - last_share)
+            last_share = share
 
         yield tell
 

@@ -74,7 +74,7 @@ def prune(
         raise TutelageError(f"--out must end in .safetensors or .onnx, got {out}")
     shown = points or data
     with share_shown("prune", as_json) as tell:
-        found = carry_out(
+        pruning = carry_out(
             net,
             None if shown is None else read_points(shown),
             box if data is None else "points",
@@ -85,23 +85,23 @@ def prune(
             on_progress=tell,
         )
     if out is not None:
-        save_network(found.network, out)
-    saved = savings(net, found.network)
+        save_network(pruning.network, out)
+    saved = savings(net, pruning.network)
     if as_json:
-        print(json.dumps(_data(net.widths, found, saved, out)))
+        print(json.dumps(_data(net.widths, pruning, saved, out)))
         return
     console = Console()
-    if found.steps or found.seen:
-        console.print(_table(found))
+    if pruning.steps or pruning.seen:
+        console.print(_table(pruning))
     written_out = network.stat().st_size < saved.bytes[0] / 2  # convolutions share their weights
     if written_out:
         console.print(_WRITTEN_OUT, soft_wrap=True, highlight=False, markup=False)
-    for line in [*_words(net.widths, found, data is not None), *_costs(saved)] + ([f"written: {out}"] if out else []):
+    for line in [*_words(net.widths, pruning, data is not None), *_costs(saved)] + ([f"written: {out}"] if out else []):
         console.print(line, soft_wrap=True, highlight=False, markup=False)
 
 
-def _table(found: Pruning) -> Table:
-    rows = [*found.steps, *found.seen]
+def _table(pruning: Pruning) -> Table:
+    rows = [*pruning.steps, *pruning.seen]
     title = (
         "Units removed or merged"
         if len(rows) <= _SHOWN
@@ -118,34 +118,34 @@ def _table(found: Pruning) -> Table:
     return table
 
 
-def _words(before: tuple[int, ...], found: Pruning, of_data: bool) -> list[str]:
-    widths = sorted({tuple(row) for row in found.widths.tolist()})
+def _words(before: tuple[int, ...], pruning: Pruning, of_data: bool) -> list[str]:
+    widths = sorted({tuple(row) for row in pruning.widths.tolist()})
     now = " or ".join("-".join(map(str, row)) or "none" for row in widths[:4]) + (" or more" if len(widths) > 4 else "")
-    worst = int(found.deviation.value.argmax())
+    worst = int(pruning.deviation.value.argmax())
     hidden = "-".join(map(str, before[1:-1]))
     change = f"{hidden} before, {now} now" if hidden else "the network has none, so there are none to remove"
     lines = [
         f"hidden units: {change}",
-        f"proof: {found.proof}",
-        f"largest difference found by search: {found.deviation.value[worst]:.2g}",
+        f"proof: {pruning.proof}",
+        f"largest difference found by search: {pruning.deviation.value[worst]:.2g}",
     ]
-    lines += [_decided(found)] if found.decided else []
-    if found.samples is not None:
-        lines.append(f"samples: {_on_their_box(found) if of_data else ''}{found.samples}")
+    lines += [_decided(pruning)] if pruning.decided else []
+    if pruning.samples is not None:
+        lines.append(f"samples: {_on_their_box(pruning) if of_data else ''}{pruning.samples}")
     return lines
 
 
-def _on_their_box(found: Pruning) -> str:
+def _on_their_box(pruning: Pruning) -> str:
     """What is proved on the box of the data, in words."""
-    bound = found.proof.bound
-    if bound is None or not found.proof.exact:
+    bound = pruning.proof.bound
+    if bound is None or not pruning.proof.exact:
         return ""
     return f"{'equal up to rounding' if bound.any() else 'exact'} on the box of these data; "
 
 
-def _decided(found: Pruning) -> str:
-    bounds, bending = (sum(getattr(d, name) for d in found.decided) for name in ("by_bounds", "bending"))
-    branching, undecided = (sum(len(getattr(d, n)) for d in found.decided) for n in ("by_branching", "undecided"))
+def _decided(pruning: Pruning) -> str:
+    bounds, bending = (sum(getattr(d, name) for d in pruning.decided) for name in ("by_bounds", "bending"))
+    branching, undecided = (sum(len(getattr(d, n)) for d in pruning.decided) for n in ("by_branching", "undecided"))
     return (
         f"units on one side of their kink: {bounds} by bounds, {branching} by branch and bound; "
         f"{bending} bend, {undecided} are not decided and stay"
@@ -162,21 +162,21 @@ def _costs(saved: Savings) -> list[str]:
     ]
 
 
-def _data(before: tuple[int, ...], found: Pruning, saved: Savings, out: Path | None) -> dict[str, Any]:
-    bound, samples = found.proof.bound, found.samples
+def _data(before: tuple[int, ...], pruning: Pruning, saved: Savings, out: Path | None) -> dict[str, Any]:
+    bound, samples = pruning.proof.bound, pruning.samples
     return {
         "hidden_before": list(before[1:-1]),
-        "hidden_now": found.widths.tolist(),
-        "steps": [asdict(s) for s in found.steps],
-        "seen": [asdict(s) for s in found.seen],
-        "decided": [asdict(d) for d in found.decided],
+        "hidden_now": pruning.widths.tolist(),
+        "steps": [asdict(s) for s in pruning.steps],
+        "seen": [asdict(s) for s in pruning.seen],
+        "decided": [asdict(d) for d in pruning.decided],
         "proof": {
-            "domain": found.proof.domain,
-            "exact": found.proof.exact,
+            "domain": pruning.proof.domain,
+            "exact": pruning.proof.exact,
             "bound": None if bound is None else bound.tolist(),
-            "over": "the box" if found.proof.boxed else "all inputs, times max(1, |x|)",
+            "over": "the box" if pruning.proof.boxed else "all inputs, times max(1, |x|)",
         },
-        "deviation": {"value": found.deviation.value.tolist(), "at": found.deviation.at.tolist()},
+        "deviation": {"value": pruning.deviation.value.tolist(), "at": pruning.deviation.at.tolist()},
         "samples": None
         if samples is None
         else {

@@ -120,22 +120,21 @@ def from_property(
     """The domain of a VNN-LIB file, and its epsilon as the option would give it."""
     if domain is not None:
         raise TutelageError("--property gives a domain as --box and --on do: choose one of them")
-    found = read_property(path)
-    if len(found.low) != network.inputs:
+    prop = read_property(path)
+    if len(prop.low) != network.inputs:
         raise TutelageError(
-            f"{path} must declare {network.inputs} inputs, as many as the networks have, got {len(found.low)}"
+            f"{path} must declare {network.inputs} inputs, as many as the networks have, got {len(prop.low)}"
         )
-    where = make_box(found.low, found.high, flat=True)
-    if found.epsilon is None:
+    where = make_box(prop.low, prop.high, flat=True)
+    if prop.epsilon is None:
         return where, epsilon
     if epsilon is not None:
         raise TutelageError(f"{path} gives an epsilon as --epsilon does: leave one of them out")
-    if max(found.epsilon) >= network.outputs:
+    if max(prop.epsilon) >= network.outputs:
         raise TutelageError(
-            f"{path} must limit outputs from 0 to {network.outputs - 1}, those of the networks, got "
-            f"{max(found.epsilon)}"
+            f"{path} must limit outputs from 0 to {network.outputs - 1}, those of the networks, got {max(prop.epsilon)}"
         )
-    return where, ",".join(repr(found.epsilon.get(k, math.inf)) for k in range(network.outputs))
+    return where, ",".join(repr(prop.epsilon.get(k, math.inf)) for k in range(network.outputs))
 
 
 def ask(first: AnyNetwork, second: AnyNetwork, asked: Asked, domain: Domain | None, as_json: bool) -> NoReturn:
@@ -145,12 +144,12 @@ def ask(first: AnyNetwork, second: AnyNetwork, asked: Asked, domain: Domain | No
     for label, where in domains(asked, first.inputs, domain):
         begin = time.monotonic()
         with closing_shown(as_json) as tell:
-            found = _answered(first, second, asked, where, tell)
-        answers.append(found)
+            closeness = _answered(first, second, asked, where, tell)
+        answers.append(closeness)
         if as_json:
-            print(json.dumps({"label": label.strip(" :"), **_data(first, second, found, time.monotonic() - begin)}))
+            print(json.dumps({"label": label.strip(" :"), **_data(first, second, closeness, time.monotonic() - begin)}))
         else:
-            for line in _words(label, found, asked.top_1):
+            for line in _words(label, closeness, asked.top_1):
                 console.print(line, soft_wrap=True, highlight=False, markup=False)
     verdicts = {a.verdict for a in answers}
     code = VIOLATED if "violated" in verdicts else NOT_DECIDED if "not decided" in verdicts else HOLDS
@@ -168,35 +167,35 @@ def _answered(first: AnyNetwork, second: AnyNetwork, asked: Asked, domain: Domai
     return difference_bound(first, second, domain, epsilon, output=asked.output, **common)
 
 
-def _words(label: str, found: Closeness, top_1: bool) -> list[str]:
-    lines = [f"{label}{found.verdict}: {found.question} on {found.domain}", f"why: {found.reason}"]
-    if found.witness is not None:
-        shown = ", ".join(f"{v:.6g}" for v in found.witness[:_SHOWN].tolist())
-        lines.append(f"witness: {shown}{' ...' if len(found.witness) > _SHOWN else ''}")
-    if not top_1 or found.at_most.isfinite().all():
-        for k, (most, least) in enumerate(zip(found.at_most.tolist(), found.largest.tolist(), strict=True)):
+def _words(label: str, closeness: Closeness, top_1: bool) -> list[str]:
+    lines = [f"{label}{closeness.verdict}: {closeness.question} on {closeness.domain}", f"why: {closeness.reason}"]
+    if closeness.witness is not None:
+        shown = ", ".join(f"{v:.6g}" for v in closeness.witness[:_SHOWN].tolist())
+        lines.append(f"witness: {shown}{' ...' if len(closeness.witness) > _SHOWN else ''}")
+    if not top_1 or closeness.at_most.isfinite().all():
+        for k, (most, least) in enumerate(zip(closeness.at_most.tolist(), closeness.largest.tolist(), strict=True)):
             within = f"within {rounded_up(most, 4)}" if math.isfinite(most) else "no bound proved"
             lines.append(f"output {k}: {within}; differs by at least {least:.4g}")
     return lines
 
 
-def _data(first: AnyNetwork, second: AnyNetwork, found: Closeness, seconds: float) -> dict[str, Any]:
-    witness, at_witness = found.witness, None
+def _data(first: AnyNetwork, second: AnyNetwork, closeness: Closeness, seconds: float) -> dict[str, Any]:
+    witness, at_witness = closeness.witness, None
     if witness is not None:
         a, b = (values(n, witness[None])[0].tolist() for n in (first, second))
         at_witness = {"a": a, "b": b}
-    bounds = [m if math.isfinite(m) else None for m in found.at_most.tolist()]
+    bounds = [m if math.isfinite(m) else None for m in closeness.at_most.tolist()]
     return {
-        "verdict": found.verdict,
-        "question": found.question,
-        "domain": found.domain,
+        "verdict": closeness.verdict,
+        "question": closeness.question,
+        "domain": closeness.domain,
         "at_most": None if None in bounds else max(m for m in bounds if m is not None),
         "at_most_per_output": bounds,
-        "max_difference": found.largest.max().item(),
-        "max_difference_per_output": found.largest.tolist(),
+        "max_difference": closeness.largest.max().item(),
+        "max_difference_per_output": closeness.largest.tolist(),
         "witness": None if witness is None else witness.tolist(),
         "outputs_at_witness": at_witness,
-        "boxes": found.boxes,
+        "boxes": closeness.boxes,
         "seconds": round(seconds, 3),
-        "reason": found.reason,
+        "reason": closeness.reason,
     }

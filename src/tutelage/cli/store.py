@@ -53,9 +53,9 @@ def check(hashes: Hashes = None, out: Results = Path("results"), as_json: Json =
     chosen = store_tools.select(out, hashes or ())
     console = Console(stderr=True)
     quiet = as_json or not console.is_terminal
-    found = store_tools.check(out, chosen)
-    steps = track(found, "checking", len(chosen), console=console, transient=True, disable=quiet) if chosen else ()
-    damage = [one for _, several in steps for one in several]
+    damaged = store_tools.check(out, chosen)
+    steps = track(damaged, "checking", len(chosen), console=console, transient=True, disable=quiet) if chosen else ()
+    damage = [item for _, several in steps for item in several]
     left = store_tools.leftovers(out)
     if as_json:
         print(
@@ -63,13 +63,13 @@ def check(hashes: Hashes = None, out: Results = Path("results"), as_json: Json =
                 {
                     "experiments": len(chosen),
                     "damaged": [{"experiment": d.folder.name, "file": d.file, "what": d.what} for d in damage],
-                    "left_over": [{"path": str(one.path), "seconds": round(one.age)} for one in left],
+                    "left_over": [{"path": str(item.path), "seconds": round(item.age)} for item in left],
                 }
             )
         )
     else:
-        for one in damage:
-            print(f"damaged: {one.folder.name}/{one.file} {one.what}")
+        for item in damage:
+            print(f"damaged: {item.folder.name}/{item.file} {item.what}")
         for part in left:
             print(f"left over: {part.path} ({part.age / 3600:.1f} hours old)")
         print(f"{len(chosen)} experiments, {len({d.folder for d in damage})} damaged, {len(left)} left over")

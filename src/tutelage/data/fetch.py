@@ -167,8 +167,8 @@ def _run(*command: str, folder: Path) -> None:
         raise TutelageError(f"{command[0]} is not installed")
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=1800)
     if done.returncode:
-        said = (done.stderr or done.stdout).strip().splitlines()
-        raise TutelageError(f"`{' '.join(command)}` failed: {said[-1] if said else done.returncode}")
+        lines = (done.stderr or done.stdout).strip().splitlines()
+        raise TutelageError(f"`{' '.join(command)}` failed: {lines[-1] if lines else done.returncode}")
 
 
 def _short(error: Exception) -> str:

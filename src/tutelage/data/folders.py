@@ -56,17 +56,17 @@ def image_folder(
 def _pictures(
     folder: Path, classes: tuple[str, ...], size: int, scaled: int, per_class: int | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    found = [
+    pictures = [
         (path, label)
         for label, name in enumerate(classes)
         for path in sorted(p for p in (folder / name).glob("*") if p.suffix.lower() in _KINDS)[:per_class]
     ]
-    if not found:
+    if not pictures:
         raise TutelageError(f"{folder} holds no pictures ({', '.join(sorted(_KINDS))}) in the folders of its classes")
-    images = np.empty((len(found), size, size, 3), np.uint8)
-    for image, (path, _) in zip(images, found, strict=True):
+    images = np.empty((len(pictures), size, size, 3), np.uint8)
+    for image, (path, _) in zip(images, pictures, strict=True):
         image[:] = _picture(path, size, scaled)
-    return images, np.array([label for _, label in found], dtype=np.int64)
+    return images, np.array([label for _, label in pictures], dtype=np.int64)
 
 
 def _picture(path: Path, size: int, scaled: int) -> np.ndarray:

@@ -51,13 +51,13 @@ def class_subset(
     order = draws.permutations(draws.keys([seed], "class subset"), len(y), 0)[0]
     parts: list[tuple[Tensor, Tensor, Tensor]] = []
     for c in range(count):
-        own = order[y[order] == c]
+        rows = order[y[order] == c]
         wanted = per_class + (unlabelled or 0)
-        if len(own) < wanted:
-            said = "is absent" if not len(own) else f"has {len(own)} images"
-            raise TutelageError(f"class {c} {said}, and {wanted} a class are needed: ask for fewer")
-        rest = own[per_class:] if unlabelled is None else own[per_class:wanted]
-        parts.append((own[held:per_class], own[:held], rest))
+        if len(rows) < wanted:
+            shortage = "is absent" if not len(rows) else f"has {len(rows)} images"
+            raise TutelageError(f"class {c} {shortage}, and {wanted} a class are needed: ask for fewer")
+        rest = rows[per_class:] if unlabelled is None else rows[per_class:wanted]
+        parts.append((rows[held:per_class], rows[:held], rest))
     return Subset(*(torch.cat(part) for part in zip(*parts, strict=True)))
 
 

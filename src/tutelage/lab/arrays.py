@@ -21,7 +21,7 @@ VALUES, SHARED = "values.parquet", "shared.parquet"
 
 def to_files(results: Mapping[str, Any], members: int, seeds: Any = None) -> dict[str, bytes]:
     """The contents of the files of these results."""
-    own: dict[str, np.ndarray] = {}
+    per_member: dict[str, np.ndarray] = {}
     shared: dict[str, np.ndarray] = {}
     for name, value in results.items():
         array = np.asarray(value.value if isinstance(value, Shared) else value)
@@ -33,11 +33,11 @@ def to_files(results: Mapping[str, Any], members: int, seeds: Any = None) -> dic
                 "axis in Shared)"
             )
         else:
-            own[name] = array
+            per_member[name] = array
     labels: dict[str, np.ndarray] = {"member": np.arange(members, dtype=np.int32)}
     if seeds is not None:
         labels["seed"] = np.asarray(seeds, np.int64)
-    files = {VALUES: table_bytes(labels | own)} if own or not shared else {}
+    files = {VALUES: table_bytes(labels | per_member)} if per_member or not shared else {}
     return files | ({SHARED: table_bytes(shared)} if shared else {})
 
 

@@ -41,13 +41,13 @@ def matching(root: Path, memory: Path | None, wanted: Mapping[str, int]) -> set[
     stamps = {file: stamp for file in wanted if (stamp := _stamp(f"{root}/{file}"))}
     good = {file for file, stamp in stamps.items() if known.get(file) == (wanted[file], stamp)}
     fresh = {file: wanted[file] for file in stamps if file not in good}
-    found = set(_compared(root, fresh))
+    intact = set(_compared(root, fresh))
     # a file that changed while it was read is not remembered, and is not used either
-    found = {file for file in found if _stamp(f"{root}/{file}") == stamps[file]}
-    if memory is not None and found:
+    intact = {file for file in intact if _stamp(f"{root}/{file}") == stamps[file]}
+    if memory is not None and intact:
         known = known if len(known) <= 2 * len(wanted) + _SPARE else {file: known[file] for file in good}
-        _keep(memory, known | {file: (wanted[file], stamps[file]) for file in found})
-    return good | found
+        _keep(memory, known | {file: (wanted[file], stamps[file]) for file in intact})
+    return good | intact
 
 
 def _compared(root: Path, files: Mapping[str, int]) -> Iterator[str]:
@@ -75,8 +75,8 @@ def _stamp(path: str) -> str:
         about = os.lstat(path)
     except OSError:
         return ""
-    said = f"{about.st_ino} {about.st_size} {about.st_mtime_ns} {about.st_ctime_ns}"
-    return said if stat.S_ISREG(about.st_mode) else ""
+    stamp = f"{about.st_ino} {about.st_size} {about.st_mtime_ns} {about.st_ctime_ns}"
+    return stamp if stat.S_ISREG(about.st_mode) else ""
 
 
 def sealed(data: bytes) -> bytes:

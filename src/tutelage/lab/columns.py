@@ -28,16 +28,18 @@ class SettingColumn:
     def value(self, table: str) -> str:
         """The value for all members, from the settings of a table."""
         if self.type.endswith("[]") or self.type == "JSON":
-            found = f"json_extract({table}.settings, {self.path})"
-            return found if self.type == "JSON" else f"CAST({found} AS {self.type})"
+            value = f"json_extract({table}.settings, {self.path})"
+            return value if self.type == "JSON" else f"CAST({value} AS {self.type})"
         return f"TRY_CAST(json_extract_string({table}.settings, {self.path}) AS {self.type})"
 
     def of_member(self, table: str, member: str) -> str:
         """The value for one member: its own where there is one value per member."""
         if not self.per_member:
             return self.value(table)
-        own = f"json_extract({table}.settings, {self.path})"
-        return f"coalesce({self.value(table)}, TRY_CAST(json_extract_string({own}, '$[' || {member} || ']') AS DOUBLE))"
+        value = f"json_extract({table}.settings, {self.path})"
+        return (
+            f"coalesce({self.value(table)}, TRY_CAST(json_extract_string({value}, '$[' || {member} || ']') AS DOUBLE))"
+        )
 
 
 def settings_columns(connection: Any, where: str, sql: str, taken: Iterable[str]) -> list[SettingColumn]:
@@ -59,11 +61,11 @@ def settings_columns(connection: Any, where: str, sql: str, taken: Iterable[str]
     names = _names([name for (name,) in keys], set(taken))
     every = "*" in sql
     out = []
-    for dotted, own in names.items():
-        setting = SettingColumn(dotted, own, "JSON", dotted in per_member)
-        used = tuple(name for name in own if name in words)
+    for dotted, aliases in names.items():
+        setting = SettingColumn(dotted, aliases, "JSON", dotted in per_member)
+        used = tuple(name for name in aliases if name in words)
         if not used and every and _varies(connection, where, setting):
-            used = own[:1]
+            used = aliases[:1]
         if used:
             out.append(SettingColumn(dotted, used, _type(connection, where, setting), setting.per_member))
     return out
@@ -84,16 +86,16 @@ def _names(dotted: list[str], taken: set[str]) -> dict[str, tuple[str, ...]]:
     out: dict[str, tuple[str, ...]] = {}
     for name in dotted:
         whole, end = re.sub(r"\W", "_", name).lower(), name.rpartition(".")[2].lower()
-        own = [n for n in dict.fromkeys((end if last[end] == 1 else whole, whole)) if n not in taken]
-        if own:
-            out[name] = tuple(own)
-            taken.update(own)
+        names = [n for n in dict.fromkeys((end if last[end] == 1 else whole, whole)) if n not in taken]
+        if names:
+            out[name] = tuple(names)
+            taken.update(names)
     return out
 
 
 def _varies(connection: Any, where: str, setting: SettingColumn) -> bool:
-    found = f"CAST(json_extract(settings, {setting.path}) AS VARCHAR)"
-    row = connection.execute(f"SELECT min({found}) <> max({found}) FROM known WHERE {where}").fetchone()
+    value = f"CAST(json_extract(settings, {setting.path}) AS VARCHAR)"
+    row = connection.execute(f"SELECT min({value}) <> max({value}) FROM known WHERE {where}").fetchone()
     return bool(row[0])
 
 

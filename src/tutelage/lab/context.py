@@ -63,8 +63,8 @@ class Context:
     @contextmanager
     def of(self, experiment: "Experiment") -> Iterator["Context"]:
         """The context of one experiment: its own progress and its own folder for checkpoints."""
-        own = None if self.scratch is None else self.scratch / experiment.hash
-        yield replace(self, scratch=own, progress=lambda share: self.on_done(experiment, share))
+        scratch = None if self.scratch is None else self.scratch / experiment.hash
+        yield replace(self, scratch=scratch, progress=lambda share: self.on_done(experiment, share))
 
     def part(self, name: str, work: Callable[[], Mapping[str, Any]]) -> dict[str, np.ndarray]:
         """Arrays of a finished part of this experiment, computed and stored as a checkpoint where there is none.

@@ -124,12 +124,12 @@ def _compute(
     show: OnLanded,
 ) -> None:
     """Compute and store the experiments of one level, kind by kind."""
-    told: dict[str, float] = {}
+    shares: dict[str, float] = {}
 
     def done(experiment: Experiment, share: float) -> None:
-        before = told.get(experiment.hash, 0.0)
-        told[experiment.hash] = max(before, min(share, 1.0))
-        tell(experiment.cost * (told[experiment.hash] - before))
+        before = shares.get(experiment.hash, 0.0)
+        shares[experiment.hash] = max(before, min(share, 1.0))
+        tell(experiment.cost * (shares[experiment.hash] - before))
 
     context = Context(
         device=device,
@@ -192,8 +192,8 @@ def _save(experiment: Experiment, values: Any, store: Store, context: Context, s
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(seconds, 3),
     }
-    own = values.about(experiment) if hasattr(values, "about") else {}
-    result = store.save(experiment, experiment.encode(values), about | own)
+    details = values.about(experiment) if hasattr(values, "about") else {}
+    result = store.save(experiment, experiment.encode(values), about | details)
     with context.of(experiment) as at_work:
         at_work.forget()
     show(result)

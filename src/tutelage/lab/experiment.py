@@ -130,8 +130,8 @@ class Experiment(Settings):
     def run_all(cls, experiments: Sequence["Experiment"], context: "Context") -> Iterator[tuple["Experiment", Arrays]]:
         """Results of several experiments of this kind as they are finished; a kind may compute them side by side."""
         for experiment in experiments:
-            with context.of(experiment) as own:
-                yield experiment, experiment.run(own)
+            with context.of(experiment) as inner:
+                yield experiment, experiment.run(inner)
 
     def encode(self, results: Any) -> dict[str, bytes]:
         """Results as the contents of files, by name."""

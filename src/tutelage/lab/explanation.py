@@ -210,10 +210,10 @@ def _record(experiment: TeacherStudent) -> str:
 
 
 def _members(experiment: TeacherStudent) -> str:
-    seeds, one = experiment.seeds, len(experiment.seeds) == 1
+    seeds, single = experiment.seeds, len(experiment.seeds) == 1
     in_a_row = seeds == tuple(range(seeds[0], seeds[0] + len(seeds)))
-    which = f"{seeds[0]} to {seeds[-1]}" if in_a_row and not one else _shown(seeds).strip("[]")
-    return f"Members: {len(seeds):,}, with the seed{'' if one else 's'} {which}, in {experiment.precision}."
+    which = f"{seeds[0]} to {seeds[-1]}" if in_a_row and not single else _shown(seeds).strip("[]")
+    return f"Members: {len(seeds):,}, with the seed{'' if single else 's'} {which}, in {experiment.precision}."
 
 
 def _cost(experiment: TeacherStudent) -> str:
@@ -233,13 +233,13 @@ def _cost(experiment: TeacherStudent) -> str:
 
 def _kind(recipe: Recipe) -> str:
     """The kind of a recipe with the first sentence of what it says about itself."""
-    said = first_paragraph(type(recipe)).rstrip(".")
-    return f"{recipe.kind} ({said})." if said else f"{recipe.kind}."
+    summary = first_paragraph(type(recipe)).rstrip(".")
+    return f"{recipe.kind} ({summary})." if summary else f"{recipe.kind}."
 
 
-def _others(recipe: Recipe, told: Sequence[str]) -> str:
+def _others(recipe: Recipe, named: Sequence[str]) -> str:
     """The settings of a recipe that differ from their defaults and were not told yet."""
-    rest = {name: value for name, value in plain(recipe).items() if name not in ("kind", *told)}
+    rest = {name: value for name, value in plain(recipe).items() if name not in ("kind", *named)}
     listed = ", ".join(f"{name} {_shown(value)}" for name, value in rest.items())
     return f" Set here: {listed}." if listed else ""
 

@@ -58,12 +58,12 @@ def run(experiments, results="results", *, on="local", device="auto", engine="au
     >>> result.report["evaluate_loss"].shape  # recorded steps, members
     (2, 4)
     """
-    one = isinstance(experiments, Experiment)
-    chosen = [experiments] if one else list(experiments)
+    single = isinstance(experiments, Experiment)
+    chosen = [experiments] if single else list(experiments)
     options = {"device": device, "engine": engine}
     with _bar(sum(e.cost for e in chosen), progress) as advance:
         computed = schedule(chosen, Store(results), on, on_progress=advance, **options)
-    return computed[0] if one else computed
+    return computed[0] if single else computed
 
 
 def grid(

@@ -118,8 +118,8 @@ def _lists(values: dict[str, Any], word: str) -> dict[str, list[Any]]:
             raise TutelageError(f"'{name}' in the {word} must be a list of values, such as [1, 2, 5]")
     lengths = {name: len(entries) for name, entries in table.items()}
     if word == "zip" and len(set(lengths.values())) > 1:
-        found = ", ".join(f"'{name}' has {length}" for name, length in lengths.items())
-        raise TutelageError(f"the lists of the zip must have one length, but {found} values")
+        counts = ", ".join(f"'{name}' has {length}" for name, length in lengths.items())
+        raise TutelageError(f"the lists of the zip must have one length, but {counts} values")
     return table
 
 
@@ -172,9 +172,9 @@ def _with(table: dict[str, Any], parts: Sequence[str], value: Any, name: str) ->
 
 
 def _refuse_repeats(experiments: Sequence[TeacherStudent], changes: Sequence[dict[str, Any]]) -> None:
-    seen: dict[str, int] = {}
+    first_place: dict[str, int] = {}
     for place, experiment in enumerate(experiments):
-        first = seen.setdefault(experiment.hash, place)
+        first = first_place.setdefault(experiment.hash, place)
         if first != place:
             raise TutelageError(
                 f"experiments {first + 1} and {place + 1} have the same settings: {_shown(changes[first])} and "

@@ -146,12 +146,12 @@ def _row(folder: Path, stamp: str) -> dict[str, Any]:
     row: dict[str, Any] = {"experiment": folder.name, "stamp": stamp}
     try:
         manifest = read(folder)
-        for found in damage(folder, manifest, checksums=False):
-            raise found
+        for problem in damage(folder, manifest, checksums=False):
+            raise problem
         sizes = manifest.bytes or {name: regular(folder, name) for name in manifest.files}
         row |= _described(manifest) | _about(manifest)
-    except Damage as found:
-        return row | {"damage": f"{found.file} {found.what}"} if os.path.lexists(folder) else {}
+    except Damage as problem:
+        return row | {"damage": f"{problem.file} {problem.what}"} if os.path.lexists(folder) else {}
     row["bytes"] = sum(sizes.values())
     row["files"] = " ".join(f"{name}/{size}" for name, size in sizes.items())
     for axis in TABLES:
@@ -201,9 +201,9 @@ def _changed(folder: str, files: str) -> str | None:
         except OSError:
             about = None
         if about is None or about.st_size != int(size) or not stat.S_ISREG(about.st_mode):
-            said = Manifest({}, {}, "", {name: ""}, 0, [], {}, {name: int(size)})
-            found = next(damage(Path(folder), said, checksums=False), None)
-            return f"{name} {found.what if found else 'has changed'}"
+            expected = Manifest({}, {}, "", {name: ""}, 0, [], {}, {name: int(size)})
+            problem = next(damage(Path(folder), expected, checksums=False), None)
+            return f"{name} {problem.what if problem else 'has changed'}"
     return None
 
 

@@ -127,8 +127,8 @@ def verify(folder: Path, name: str | None = None) -> Manifest:
     name.
     """
     manifest = read(folder, name)
-    for found in damage(folder, manifest):
-        raise found
+    for problem in damage(folder, manifest):
+        raise problem
     return manifest
 
 
@@ -139,10 +139,10 @@ def check_settings(folder: Path, manifest: Manifest) -> None:
         text = _content(folder, SETTINGS).decode()
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=loader)):
             raise ValueError  # settings are written without references, which can be made to grow without end
-        found = canonical(yaml.load(text, Loader=loader))
+        stored = canonical(yaml.load(text, Loader=loader))
     except (yaml.YAMLError, ValueError, TypeError, RecursionError):
         raise Damage(folder, SETTINGS, "is not readable") from None
-    if found != canonical({"kind": manifest.settings["kind"], **manifest.settings["settings"]}):
+    if stored != canonical({"kind": manifest.settings["kind"], **manifest.settings["settings"]}):
         raise Damage(folder, SETTINGS, "belongs to another experiment")
 
 

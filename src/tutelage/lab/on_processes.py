@@ -58,8 +58,8 @@ def _cores() -> int:
 
 def threads_each(workers: int) -> int:
     """Threads of one of so many workers."""
-    share, said = max(1, _cores() // workers), os.environ.get("OMP_NUM_THREADS", "")
-    return min(share, int(said)) if said.isdecimal() and int(said) else share
+    share, wanted = max(1, _cores() // workers), os.environ.get("OMP_NUM_THREADS", "")
+    return min(share, int(wanted)) if wanted.isdecimal() and int(wanted) else share
 
 
 def _run(jobs: dict[str, Job], workers: int, landed: Callable[[str], None]) -> None:

@@ -117,9 +117,9 @@ def _prepare(connection: Any, table: pa.Table, sql: str) -> None:
     connection.register("arrow", table)
     connection.execute("CREATE TABLE known AS SELECT * FROM arrow")
     connection.unregister("arrow")
-    own = ["experiment", "kind", "members", *ABOUT.names, "settings"]
-    settings = settings_columns(connection, "true", sql, own) if EXPERIMENTS in sql.lower() else []
-    columns = [*own, *selected(settings, "known", None)]
+    names = ["experiment", "kind", "members", *ABOUT.names, "settings"]
+    settings = settings_columns(connection, "true", sql, names) if EXPERIMENTS in sql.lower() else []
+    columns = [*names, *selected(settings, "known", None)]
     connection.execute(f"CREATE VIEW {EXPERIMENTS} AS SELECT {', '.join(columns)} FROM known")
 
 
@@ -205,8 +205,8 @@ def _refusal(error: Exception, root: Path, table: pa.Table, axes: list[str]) -> 
     if not _is_mistake(error):
         named = re.search(re.escape(str(root)) + r"/([0-9a-f]{16})/", str(error))
         for name in [named[1]] if named else table["experiment"].to_pylist():
-            if found := _damaged_table(root / name, axes):
-                return found
+            if damaged := _damaged_table(root / name, axes):
+                return damaged
     first = str(error).strip().split("\n")[0].strip()
     kinds = table.filter(table["values_key"].is_valid())["kind"].unique().to_pylist()
     filled = [view for axis, view in VIEWS.items() if table[f"{axis}_key"].null_count < len(table)]

@@ -25,7 +25,7 @@ def schema() -> Schema:
         "grid": "Lists of values by dotted name; every combination is an experiment.",
         "zip": "Lists of one length by dotted name, gone through side by side.",
     }
-    lists = {word: {"$ref": "#/$defs/lists", "description": said} for word, said in varied.items()}
+    lists = {word: {"$ref": "#/$defs/lists", "description": description} for word, description in varied.items()}
     return {
         "$schema": DRAFT,
         "title": "tutelage experiment",
@@ -41,14 +41,14 @@ def schema() -> Schema:
 
 def _families(model: type[Settings]) -> dict[str, type[Recipe]]:
     """The families of recipes that settings hold, by the name of the section."""
-    found: dict[str, type[Recipe]] = {}
+    families: dict[str, type[Recipe]] = {}
     for name, field in model.model_fields.items():
         inner = field.annotation
         if isinstance(inner, type) and issubclass(inner, Recipe):
-            found[name] = inner
+            families[name] = inner
         elif isinstance(inner, type) and issubclass(inner, Settings):
-            found |= _families(inner)
-    return found
+            families |= _families(inner)
+    return families
 
 
 def _section(family: type[Recipe]) -> Schema:
@@ -129,8 +129,8 @@ def _lists() -> Schema:
     return {
         "type": "object",
         "properties": {
-            dotted: {"type": "array", "minItems": 1, "items": found[0] if len(found) == 1 else {"anyOf": found}}
-            for dotted, found in entries.items()
+            dotted: {"type": "array", "minItems": 1, "items": entry[0] if len(entry) == 1 else {"anyOf": entry}}
+            for dotted, entry in entries.items()
         },
         "additionalProperties": False,
     }

@@ -25,9 +25,9 @@ def list_results(root: Path) -> list[dict[str, Any]]:
 def check(root: Path, chosen: Sequence[str] = ()) -> Iterator[tuple[str, list[Damage]]]:
     """Every experiment, or the chosen ones, with all of its damaged files: every byte is read and compared."""
     for name in select(root, chosen):
-        found = list(_all_damage(root / name))
-        if not found or os.path.lexists(root / name):  # else somebody has removed it in the meantime
-            yield name, found
+        problems = list(_all_damage(root / name))
+        if not problems or os.path.lexists(root / name):  # else somebody has removed it in the meantime
+            yield name, problems
 
 
 @dataclass(frozen=True)
@@ -43,14 +43,14 @@ class Leftover:
 
 def leftovers(root: Path) -> list[Leftover]:
     """What lies in a results folder under the names of unfinished work and of experiments that were set aside."""
-    now, found = time.time(), []
+    now, files = time.time(), []
     for folder in (root, root / ".index"):
         if folder.is_symlink() and folder != root:
             continue
         for path in sorted([*folder.glob(".*.part"), *folder.glob(".*.damaged")]):
             with suppress(OSError):  # it has landed in the meantime
-                found.append(Leftover(path, max(0.0, now - _last_change(path))))
-    return found
+                files.append(Leftover(path, max(0.0, now - _last_change(path))))
+    return files
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,8 @@ def garbage(root: Path, older_than: float, damaged: bool = False, chosen: Sequen
     ]
     out += [Removal(root / name, "chosen by name") for name in sorted(named)]
     if damaged:
-        bad = ((name, found) for name, found in check(root) if found and name not in named)
-        out += [Removal(root / name, f"damaged: {found[0].file} {found[0].what}") for name, found in bad]
+        bad = ((name, problems) for name, problems in check(root) if problems and name not in named)
+        out += [Removal(root / name, f"damaged: {problems[0].file} {problems[0].what}") for name, problems in bad]
     return out
 
 
@@ -111,9 +111,9 @@ def select(root: Path, chosen: Sequence[str] = ()) -> list[str]:
 def _all_damage(folder: Path) -> Iterator[Damage]:
     try:
         manifest = read(folder)
-        found = list(damage(folder, manifest))
-        yield from found
-        if SETTINGS not in {one.file for one in found}:
+        problems = list(damage(folder, manifest))
+        yield from problems
+        if SETTINGS not in {problem.file for problem in problems}:
             check_settings(folder, manifest)
     except Damage as one:
         yield one

@@ -164,14 +164,14 @@ class _Group:
         teacher = self.teacher.to("cpu") if isinstance(self.teacher, Network) else None
         for piece in self.pieces:
             end = begin + len(piece.experiment.seeds)
-            own = Report(report.steps, {name: value[:, begin:end] for name, value in report.values.items()})
+            part = Report(report.steps, {name: value[:, begin:end] for name, value in report.values.items()})
             kept = {"teacher": teacher[begin:end]} if teacher else {}
             kept |= {f"students-{step}": network[begin:end] for step, network in self.kept.items()}
             lost, stopped = (a[self.place][begin:end] for a in (ended.diverged_at, ended.stopped_at))
             share = work(piece.experiment)
             times = seconds * share, training * share
             how = ended.engine, *times, threads, len(ended.diverged_at), ended.why
-            yield TrainedPiece(piece, own, kept, lost, stopped, *how)
+            yield TrainedPiece(piece, part, kept, lost, stopped, *how)
             begin = end
 
 

@@ -270,9 +270,9 @@ def _make_scan(stamp: int):
         buffers = _make_buffers(shape, points)
         d, c, m, count = shape.features, shape.output_row, shape.taught, shape.samples
         for member in range(first, last):
-            own = points[member * shape.apart : member * shape.apart + count * d]
+            rows = points[member * shape.apart : member * shape.apart + count * d]
             labels, centred = teacher.labels[member], teacher.centred[member]
-            _settle(member, students, own, below, shape, buffers)
+            _settle(member, students, rows, below, shape, buffers)
             if labels.shape[0]:
                 _offset(member, students, shape, buffers)
             total = 0.0
@@ -281,7 +281,7 @@ def _make_scan(stamp: int):
                 if begin == 0:
                     _subtract(stop, shape, buffers)
                 else:
-                    _activate(own, labels, centred, begin, stop - begin, below, shape, buffers)
+                    _activate(rows, labels, centred, begin, stop - begin, below, shape, buffers)
                 if labels.shape[0]:
                     total += _compare(labels[begin * c : stop * c], stop - begin, write, shape, buffers)
                 if centred.shape[0]:

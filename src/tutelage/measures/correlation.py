@@ -47,10 +47,10 @@ def _centred(f: Tensor) -> tuple[Tensor, Tensor]:
     squares = torch.bmm(ones, centred.square())  # a product is the fastest sum over samples
     far = far_from_unity(squares.squeeze(1))
     if far.any():
-        own = f.mT[far]  # [units, N]
-        own = own * to_unity(torch.linalg.vector_norm(own, torch.inf, dim=1, keepdim=True))
-        mean.mT[far] = own.mean(1, keepdim=True)
-        centred.mT[far] = own - own.mean(1, keepdim=True)
+        rows = f.mT[far]  # [units, N]
+        rows = rows * to_unity(torch.linalg.vector_norm(rows, torch.inf, dim=1, keepdim=True))
+        mean.mT[far] = rows.mean(1, keepdim=True)
+        centred.mT[far] = rows - rows.mean(1, keepdim=True)
         squares.mT[far] = centred.mT[far].square().sum(1, keepdim=True)
     norm = squares.sqrt()
     # what rounding alone leaves of a constant: machine epsilon times its size, over N samples

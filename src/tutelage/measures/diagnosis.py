@@ -143,8 +143,10 @@ def _numbers(s: Snapshot) -> dict[str, Tensor]:
         "observed": observed(s).long(),
         "near": torch.cat([b[1] for b in by_layer], dim=1),
         "unknowns": torch.cat([b[2] for b in by_layer], dim=1),
-        "strength": (own := strength(s)),
-        "strongest": torch.cat([o.amax(1, keepdim=True).expand_as(o) for o in own.split(_hidden(s), dim=1)], dim=1),
+        "strength": (strengths := strength(s)),
+        "strongest": torch.cat(
+            [o.amax(1, keepdim=True).expand_as(o) for o in strengths.split(_hidden(s), dim=1)], dim=1
+        ),
     }
 
 

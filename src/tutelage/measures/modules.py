@@ -67,11 +67,11 @@ class LayerMatch:
         return self.best_correlation > RECOVERED
 
     def __str__(self) -> str:
-        found, units = int(self.recovered.sum()), len(self.correlation)
+        recovered, units = int(self.recovered.sum()), len(self.correlation)
         idle = f", {len(self.idle_student)} student units idle" if self.idle_student else ""
         return (
-            f"{self.teacher} -> {self.student}: rho_mean {self.rho_mean:.3f}, {found} of {units} teacher units found"
-            f"{idle} ({self.samples:,} samples)"
+            f"{self.teacher} -> {self.student}: rho_mean {self.rho_mean:.3f}, {recovered} of {units} teacher units "
+            f"found{idle} ({self.samples:,} samples)"
         )
 
 
@@ -145,18 +145,18 @@ def _seen(module: nn.Module, batch: Tensor, names: Sequence[str] | None, whose: 
     }
     if not watched:
         raise TutelageError(f"the {whose} has no activation layers to watch: name layers of it, layers=[...]")
-    seen: dict[str, Tensor] = {}
+    activations: dict[str, Tensor] = {}
 
     def hook(name: str) -> Any:
         def keep(layer: nn.Module, given: Any, out: Any) -> None:
-            if name in seen:
+            if name in activations:
                 raise TutelageError(
                     f"the layer '{name}' of the {whose} runs more than once: give it a layer for each use"
                 )
             if not isinstance(out, Tensor):
                 kind = type(layer).__name__
                 raise TutelageError(f"the layer '{name}' ({kind}) of the {whose} gives no tensor: name another layer")
-            seen[name] = out.detach().clone()  # what follows may change it in place
+            activations[name] = out.detach().clone()  # what follows may change it in place
 
         return keep
 
@@ -178,10 +178,10 @@ def _seen(module: nn.Module, batch: Tensor, names: Sequence[str] | None, whose: 
             handle.remove()
         for layer, was in training.items():
             layer.training = was
-    absent = [name for name in watched if name not in seen]
+    absent = [name for name in watched if name not in activations]
     if absent:
         raise TutelageError(f"the layer '{absent[0]}' of the {whose} did not run on these inputs: name another layer")
-    return seen
+    return activations
 
 
 def _samples(a: str, first: Tensor, b: str, second: Tensor) -> tuple[Tensor, Tensor]:

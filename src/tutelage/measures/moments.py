@@ -71,12 +71,12 @@ def _moment(s: Snapshot, name: str, teacher: Callable[[], Arrays]) -> Tensor:
     taught: dict[str, Arrays] = s.once_for_all("moments", dict)
     if name not in taught:
         taught[name] = teacher()
-    found: dict[str, Tensor] = s.once("moments", dict)
-    if name not in found:
+    moments: dict[str, Tensor] = s.once("moments", dict)
+    if name not in moments:
         reach = s.once_for_all("reach", lambda: _reach(s.evaluate))
-        asked = {key: arrays for key, arrays in taught.items() if key not in found}
-        found |= _scan(s.students, s.evaluate, reach, asked)
-    return found[name]
+        asked = {key: arrays for key, arrays in taught.items() if key not in moments}
+        moments |= _scan(s.students, s.evaluate, reach, asked)
+    return moments[name]
 
 
 def _outputs(network: Network, points: Tensor) -> np.ndarray:
@@ -108,14 +108,14 @@ def _scan(
     biases = network.biases or tuple(w.new_zeros(w[:, 0].shape) for w in network.weights)
     students = kernel.Students(*(_rows(a) for layer in zip(network.weights, biases, strict=True) for a in layer))
     _spread(kernel, students, flat, teacher, below, torch.finfo(points.dtype).eps, write, shape, losses, rho)
-    found = {"losses": torch.from_numpy(losses).to(points.dtype), "correlations": torch.from_numpy(rho)}
-    return {name: found[name] for name in taught}
+    moments = {"losses": torch.from_numpy(losses).to(points.dtype), "correlations": torch.from_numpy(rho)}
+    return {name: moments[name] for name in taught}
 
 
 def _reach(points: Tensor) -> Tensor:
     """The largest value of every input, float64 [S, d], or [1, d] where all members share their points."""
-    own = points[:1] if points.stride(0) == 0 else points
-    return torch.linalg.vector_norm(own, torch.inf, dim=1, dtype=torch.float64)
+    used = points[:1] if points.stride(0) == 0 else points
+    return torch.linalg.vector_norm(used, torch.inf, dim=1, dtype=torch.float64)
 
 
 def _to_unity(network: Network, reach: Tensor) -> Network:

@@ -117,8 +117,8 @@ def axis_shape(axis: Axis, teacher: Network | tuple[int, ...], students: Network
         case "unit":
             return (sum(n),)
         case "teacher_pair" | "unit_pair":
-            own = m if axis == "teacher_pair" else n
-            return (own[0], own[0]) if len(own) == 1 else (sum(a * a for a in own),)
+            columns = m if axis == "teacher_pair" else n
+            return (columns[0], columns[0]) if len(columns) == 1 else (sum(a * a for a in columns),)
         case "pair":
             if len(m) != len(n):
                 return sum(m), sum(n)

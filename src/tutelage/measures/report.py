@@ -99,8 +99,8 @@ class Recorder:
     def _collect(self) -> None:
         """Values of the steps since the last time, one copy per measure: each makes the host wait for the GPU."""
         for place, measure in enumerate(self.measures):
-            found = torch.stack([values[place] for _, _, values in self._waiting]).cpu().numpy()
-            for (step, lost, _), value in zip(self._waiting, found, strict=True):
+            stacked = torch.stack([values[place] for _, _, values in self._waiting]).cpu().numpy()
+            for (step, lost, _), value in zip(self._waiting, stacked, strict=True):
                 self.rows[measure.name].append(_checked(measure, value, lost, step))
         self._waiting.clear()
 

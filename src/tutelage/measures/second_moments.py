@@ -126,11 +126,11 @@ class _Sums:
         x = (mean_x, self.x, _diagonal(self.xx), {"x": self.xxx, "y": self.xxy})
         y = (mean_y, self.y, _diagonal(self.yy), {"x": self.yyx, "y": self.yyy})
 
-        def about_means(fourth: Tensor, first, second, matrix: Tensor, one: str, two: str) -> Tensor:
+        def about_means(fourth: Tensor, first, second, matrix: Tensor, left: str, right: str) -> Tensor:
             (m, sum_1, square_1, cubes_1), (n, sum_2, square_2, cubes_2) = first, second
             mm, nn = _dot(m, m), _dot(n, n)
             mixed = 4 * _dot(m, (matrix @ n.unsqueeze(2)).squeeze(2))
-            mixed = mixed - 2 * _dot(n, cubes_1[two]) - 2 * _dot(m, cubes_2[one])
+            mixed = mixed - 2 * _dot(n, cubes_1[right]) - 2 * _dot(m, cubes_2[left])
             return (
                 fourth + mixed + nn * square_1 + mm * square_2
                 - 2 * nn * _dot(m, sum_1) - 2 * mm * _dot(n, sum_2) + self.count * mm * nn

@@ -74,8 +74,8 @@ class StreamedCorrelation:
         """rho_jk in float64, 0 wherever a unit is constant: [S, m, n]."""
         first, second = self.norms()
         products = self._products - self._sums[0].unsqueeze(2) * self._sums[1].unsqueeze(1) / self.count
-        one, two = (torch.where(norm > 0, 1 / norm.clamp_min(_TINY), 0) for norm in (first, second))
-        return (products * one.unsqueeze(2) * two.unsqueeze(1)).clamp(-1, 1)
+        first_scale, second_scale = (torch.where(norm > 0, 1 / norm.clamp_min(_TINY), 0) for norm in (first, second))
+        return (products * first_scale.unsqueeze(2) * second_scale.unsqueeze(1)).clamp(-1, 1)
 
 
 def _to_unity(a: Tensor) -> tuple[Tensor, Tensor]:

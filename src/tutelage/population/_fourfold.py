@@ -51,11 +51,11 @@ def _erf(c: Tensor, count: int) -> Tensor:
     r"""sigma'(u) = sqrt(2 / pi) exp(-u^2 / 2): with B the 2 x 2 block of (k, l), the covariance becomes
     C - C_B (1 + B)^{-1} C_B^T, and the weight is (2 / pi) / sqrt det(1 + B)."""
     diagonal = c.diagonal(dim1=1, dim2=2)[:, :count]
-    own = c[:, :count, :count]
+    block = c[:, :count, :count]
     first, second = (1 + diagonal).unsqueeze(2), (1 + diagonal).unsqueeze(1)
-    determinant = first * second - own**2
+    determinant = first * second - block**2
     rows_k, rows_l = c[:, :count, None], c[:, None, :count]  # [S, k, 1, N], [S, 1, l, N]
-    inverse = [(x / determinant).unsqueeze(-1) for x in (second.expand_as(own), first.expand_as(own), -own)]
+    inverse = [(x / determinant).unsqueeze(-1) for x in (second.expand_as(block), first.expand_as(block), -block)]
     left = inverse[0] * rows_k + inverse[2] * rows_l
     right = inverse[2] * rows_k + inverse[1] * rows_l
     cut = left.unsqueeze(-1) * rows_k.unsqueeze(-2) + right.unsqueeze(-1) * rows_l.unsqueeze(-2)

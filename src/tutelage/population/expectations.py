@@ -113,9 +113,9 @@ def as_units(network: Network | Units) -> Units:
 def loss(teacher: Units, students: Units) -> Tensor:
     """J of every member: [S]."""
     _check(teacher, students)
-    own = _half_sum(students, students)
+    between_students = _half_sum(students, students)
     other = _half_sum(teacher, teacher)
-    return own + other - 2 * _half_sum(students, teacher)
+    return between_students + other - 2 * _half_sum(students, teacher)
 
 
 def gradient(teacher: Units, students: Units) -> tuple[Tensor, Tensor]:

@@ -70,17 +70,17 @@ def integrate(
 def recorded_times(times: Sequence[float]) -> tuple[float, ...]:
     """Times as floats; an error unless they are finite and grow from 0 on."""
     try:
-        found = tuple(float(time) for time in times)
+        recorded = tuple(float(time) for time in times)
     except (TypeError, ValueError):
         raise TutelageError(f"times to record at must be a list of numbers, got {times!r}") from None
-    if not found:
+    if not recorded:
         raise TutelageError("there are no times to record at: give at least one")
-    for time in found:
+    for time in recorded:
         if not math.isfinite(time):
             raise TutelageError(f"times to record at must be finite, got {time}")
-    if found[0] < 0 or any(b <= a for a, b in pairwise(found)):
+    if recorded[0] < 0 or any(b <= a for a, b in pairwise(recorded)):
         raise TutelageError("times to record at must grow from 0 on")
-    return found
+    return recorded
 
 
 def _first_step(state: Tensor, derivative: Tensor, relative: float, absolute: float) -> Tensor:

@@ -65,8 +65,8 @@ def online_sgd(
     draw = _stream(seeds, d, record[-1], c.shape[2], label_noise)
     for step in range(record[-1] + 1):
         if step in wanted:
-            own = w[:, :count]
-            kept.append((own @ own.mT, own @ taught.mT, c[:, :count].clone()))
+            w_students = w[:, :count]
+            kept.append((w_students @ w_students.mT, w_students @ taught.mT, c[:, :count].clone()))
             if on_progress:
                 on_progress(step / max(record[-1], 1))
         if step < record[-1]:

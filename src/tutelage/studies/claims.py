@@ -251,12 +251,12 @@ def _judge_mean(claim: Claim, setting: str, measured: Measured) -> Verdict:
 
 
 def _by_interval(claim: Claim, values: np.ndarray) -> tuple[Outcome, tuple[float, float] | None, str]:
-    found = mean_interval(values, claim.possible)
-    if found is None:
+    interval = mean_interval(values, claim.possible)
+    if interval is None:
         return "undecided", None, "too few values" if len(values) < 2 else "equal values, no interval"
-    met_at_ends = [met(claim.expected, end) for end in (found.low, found.high)]
+    met_at_ends = [met(claim.expected, end) for end in (interval.low, interval.high)]
     decided: Outcome = "undecided" if len(set(met_at_ends)) == 2 else "holds" if met_at_ends[0] else "fails"
-    return decided, (found.low, found.high), found.method
+    return decided, (interval.low, interval.high), interval.method
 
 
 def _saturated(claim: Claim, measured: Measured, verdict: Outcome, interval: tuple[float, float] | None) -> bool:

@@ -86,16 +86,16 @@ def compared(asked: dict[str, Any], uploads: Uploads) -> dict[str, Any]:
     """Verdict, bound, witness, slice, units side by side, and sizes after pruning."""
     (name_a, first), (name_b, second) = (_chosen(asked, which, uploads) for which in ("first", "second"))
     domain = _domain(asked, first.inputs)
-    found = same_function(first, second, domain, seconds=SECONDS)
-    witness = found.witness
+    comparison = same_function(first, second, domain, seconds=SECONDS)
+    witness = comparison.witness
     smaller = [_pruned(network, asked) for network in (first, second)]
     return {
         "names": [name_a, name_b],
         "widths": [list(first.widths), list(second.widths)],
-        "verdict": found.verdict,
-        "domain": found.domain,
-        "reason": found.reason,
-        "sentences": _sentences(found),
+        "verdict": comparison.verdict,
+        "domain": comparison.domain,
+        "reason": comparison.reason,
+        "sentences": _sentences(comparison),
         "witness": None if witness is None else witness.tolist()[:50],
         "values": None if witness is None else [_at(network, witness) for network in (first, second)],
         "picture": _picture(first, second, domain, witness),
@@ -104,17 +104,17 @@ def compared(asked: dict[str, Any], uploads: Uploads) -> dict[str, Any]:
     }
 
 
-def _sentences(found: Comparison) -> list[str]:
-    over = "" if found.bounded else " times max(1, |x|)"
+def _sentences(comparison: Comparison) -> list[str]:
+    over = "" if comparison.bounded else " times max(1, |x|)"
     lines = []
-    if found.witness is not None:
-        kind = "The largest difference is" if found.exact else "The largest difference found is"
-        lines.append(f"{kind} {found.difference:.6g}{over}.")
-    if found.at_most is not None and not found.exact and math.isfinite(found.at_most):
+    if comparison.witness is not None:
+        kind = "The largest difference is" if comparison.exact else "The largest difference found is"
+        lines.append(f"{kind} {comparison.difference:.6g}{over}.")
+    if comparison.at_most is not None and not comparison.exact and math.isfinite(comparison.at_most):
         lines.append(
-            f"No difference exceeds {rounded_up(found.at_most, 3)}{over}: proved for all inputs of the domain."
+            f"No difference exceeds {rounded_up(comparison.at_most, 3)}{over}: proved for all inputs of the domain."
         )
-    return [*lines, f"Differences up to {found.tolerance:.3g}{over} count as equal."]
+    return [*lines, f"Differences up to {comparison.tolerance:.3g}{over} count as equal."]
 
 
 def _at(network: Network, witness: Tensor) -> list[float]:

@@ -78,12 +78,12 @@ def student(results: Path, asked: dict[str, Any]) -> dict[str, Any]:
     if result.experiment.record.weights == "none":
         raise TutelageError(f"experiment {name} kept no weights: run it with record.weights set to last")
     member = result.experiment.seeds.index(seed)
-    one = slice(member, member + 1)
+    chosen = slice(member, member + 1)
     inputs = build(result.experiment)[2]
-    own = Inputs(inputs.train[one], inputs.evaluate[one], inputs.seeds[one])
-    found = diagnose(result.teacher()[one], result.weights()[one], own)
+    chosen_inputs = Inputs(inputs.train[chosen], inputs.evaluate[chosen], inputs.seeds[chosen])
+    diagnoses = diagnose(result.teacher()[chosen], result.weights()[chosen], chosen_inputs)
     units = sum(result.experiment.teacher.widths()[1:-1])
-    reasons = ", ".join(f"{count} {reason}" for reason, count in summary(found).items() if count)
-    lines = [f"{units - len(found)} of {units} teacher units are recovered{f'; {reasons}' if reasons else ''}."]
-    lines += [f"Layer {d.layer}, unit {d.unit}: {d}." for d in found[:30]]
+    reasons = ", ".join(f"{count} {reason}" for reason, count in summary(diagnoses).items() if count)
+    lines = [f"{units - len(diagnoses)} of {units} teacher units are recovered{f'; {reasons}' if reasons else ''}."]
+    lines += [f"Layer {d.layer}, unit {d.unit}: {d}." for d in diagnoses[:30]]
     return {"title": f"Student of seed {seed}, experiment {name}", "sentences": lines}

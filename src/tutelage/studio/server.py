@@ -89,8 +89,8 @@ class _Site:
 
     async def scenes(self, request: Request) -> Response:
         describe = await _loaded("describe")
-        found = await run_in_threadpool(describe.described, self.results)
-        return JSONResponse({"version": __version__, "scenes": found})
+        scenes = await run_in_threadpool(describe.described, self.results)
+        return JSONResponse({"version": __version__, "scenes": scenes})
 
     async def save(self, request: Request) -> Response:
         saving = await _loaded("saving")
@@ -104,9 +104,9 @@ class _Site:
 
     async def ask(self, request: Request) -> Response:
         answers = await _loaded("answers")
-        found = await run_in_threadpool(answers.answered, await _body(request), self.uploads, self.results)
-        binary = isinstance(found, bytes)
-        return Response(found, media_type="application/octet-stream") if binary else JSONResponse(found)
+        answer = await run_in_threadpool(answers.answered, await _body(request), self.uploads, self.results)
+        binary = isinstance(answer, bytes)
+        return Response(answer, media_type="application/octet-stream") if binary else JSONResponse(answer)
 
     async def live(self, websocket: WebSocket) -> None:
         if self.guard.fault(websocket.headers, websocket.query_params, token=True, origin=True):
@@ -195,13 +195,13 @@ def free_socket(host: str, port: int) -> socket.socket:
     """A socket that listens at the port, or at the first free one after it."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for candidate in range(port, min(port + _TRIES, 65536)):
-        found = socket.socket(family)
+        listener = socket.socket(family)
         try:
-            found.bind((host, candidate))
-            found.listen(128)
-            return found
+            listener.bind((host, candidate))
+            listener.listen(128)
+            return listener
         except OSError as error:
-            found.close()
+            listener.close()
             if candidate == port and error.errno not in (98, 48, 10048, 13, 10013):
                 raise TutelageError(f"the server cannot listen at {host}: {error.strerror}") from None
             if port == 0:

@@ -185,13 +185,13 @@ class Session:
         """Answer in a second thread, so that the course goes on."""
         single_threaded()
         try:
-            found = moment.answer(question)
+            answer = moment.answer(question)
         except TutelageError as error:
-            found = {"error": str(error)}
+            answer = {"error": str(error)}
         except Exception as error:  # the page waits for an answer, whatever happened
-            found = {"error": one_line(f"internal error: {type(error).__name__}: {error}")}
+            answer = {"error": one_line(f"internal error: {type(error).__name__}: {error}")}
         if not self._closed.is_set():
-            self._tell(answer=found, id=number)
+            self._tell(answer=answer, id=number)
 
     @property
     def _course(self) -> Course:

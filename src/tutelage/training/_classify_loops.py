@@ -74,7 +74,7 @@ def _make_descend(stamp: int):
         weights: a tuple of float32 [S, out, in]; x [S, n, d], y [S, n].
         """
         for s in range(first, last):
-            own = weights_of(weights, s)
+            member_weights = weights_of(weights, s)
             for begin in range(0, rows.shape[1], n):
                 for at in range(begin, begin + n, batch):
                     chosen = rows[s, at : min(at + batch, begin + n)]
@@ -84,7 +84,7 @@ def _make_descend(stamp: int):
                         for k in range(x.shape[2]):
                             xb[i, k] = x[s, chosen[i], k]
                         yb[i] = y[s, chosen[i]]
-                    _step(own, xb, yb, rate / np.float32(count))
+                    _step(member_weights, xb, yb, rate / np.float32(count))
         return stamp
 
     return compiled(descend)

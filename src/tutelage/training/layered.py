@@ -105,8 +105,8 @@ def accuracy(model: Layered, points: Tensor, labels: Tensor, batch: int = 1000) 
     with torch.no_grad():
         for x, y in zip(points.split(batch), labels.split(batch), strict=True):
             outputs = model(x)
-            said = (outputs.squeeze(-1) > 0) if outputs.shape[-1] == 1 else outputs.argmax(-1)
-            right += (said == y).sum(1)
+            predicted = (outputs.squeeze(-1) > 0) if outputs.shape[-1] == 1 else outputs.argmax(-1)
+            right += (predicted == y).sum(1)
     return (right / len(points)).cpu()
 
 

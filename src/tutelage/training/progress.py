@@ -30,6 +30,6 @@ def progress_bar(wanted: bool, total: int, on_progress: Callable[[int], None] | 
     columns = BarColumn(), TaskProgressColumn(), TextColumn("{task.completed:.0f} steps"), TimeRemainingColumn()
     with Progress(*columns, console=console) as bar:
         task = bar.add_task("", total=total)
-        told = Told(lambda steps: bar.advance(task, steps), *others)
-        told.describe = lambda text: console.print(f"engine: {text}", highlight=False)
-        yield told
+        callback = Told(lambda steps: bar.advance(task, steps), *others)
+        callback.describe = lambda text: console.print(f"engine: {text}", highlight=False)
+        yield callback

@@ -298,7 +298,7 @@ class Supported:
 
     def _among(self, name: str, value: str, allowed: Sequence[str] | None) -> None:
         if allowed is not None and value not in allowed:
-            self._fail(name, value, [repr(one) for one in allowed])
+            self._fail(name, value, [repr(choice) for choice in allowed])
 
     def _fail(self, name: str, value: Any, instead: Sequence[str]) -> None:
         use = f"use {' or '.join(instead)}" if instead else f"leave {name} out"

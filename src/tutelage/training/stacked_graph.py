@@ -116,22 +116,22 @@ class StackedGraph(Stacked):
         return self._recordings[kind]
 
     def _record(self, learner: TrainingState) -> _Recording:
-        own = TrainingState(_contiguous(learner.students), tuple(_contiguous(slot) for slot in learner.memory))
+        kept = TrainingState(_contiguous(learner.students), tuple(_contiguous(slot) for slot in learner.memory))
         points, labels, rates, numbers = self._tables(0, _STEPS, learner.students.dtype)
         tables = points.contiguous(), labels.contiguous(), rates.contiguous(), numbers
         rule = Rule(self.task.training, learner.students.widths)
         aside = torch.cuda.Stream()
         aside.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(aside):  # libraries set themselves up here, which a graph cannot hold
-            self._steps(rule, own, tables, count=2)
+            self._steps(rule, kept, tables, count=2)
         torch.cuda.current_stream().wait_stream(aside)
         graphs = []
         for count in (1, _STEPS):
             graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(graph, capture_error_mode="thread_local"):
-                self._steps(rule, own, tables, count)
+                self._steps(rule, kept, tables, count)
             graphs.append(graph)
-        return _Recording(own, tables, *graphs)
+        return _Recording(kept, tables, *graphs)
 
     def _steps(self, rule: Rule, learner: TrainingState, tables: Tables, count: int) -> None:
         """Steps 0 .. count-1 of the tables, in place."""

@@ -123,6 +123,6 @@ def locate(
     for half_bounded, state, begin, end in ((False, learner, start, middle), (True, half, middle, stop)):
         members = [i for i, f in enumerate(fine) if f == half_bounded]
         if members:
-            found, when[members] = locate(kind, task[members], state[members], begin, end)
-            last = last.replaced(members, found)
+            located, when[members] = locate(kind, task[members], state[members], begin, end)
+            last = last.replaced(members, located)
     return last, when

@@ -21,11 +21,11 @@ from tutelage.studies.study import source
 def write_reports(out: str | Path) -> Path:
     """A report.html beside every study found in a folder, and one of them all in the folder itself."""
     out = Path(out)
-    found = found_studies(out)
-    studies = [read_study(folder) for folder in found]
-    for folder, study in zip(found, studies, strict=True):
+    stored = found_studies(out)
+    studies = [read_study(folder) for folder in stored]
+    for folder, study in zip(stored, studies, strict=True):
         study["pdf"] = (folder / "figure.pdf").relative_to(out).as_posix()
-    for folder, study in zip(found, studies, strict=True):
+    for folder, study in zip(stored, studies, strict=True):
         write_atomically(folder / "report.html", render(study["title"], [study | {"pdf": "figure.pdf"}]))
     page = out / "report.html"
     write_atomically(page, render("Reproduced studies", studies))
@@ -34,12 +34,12 @@ def write_reports(out: str | Path) -> Path:
 
 def found_studies(out: Path) -> list[Path]:
     """Folders of the reproduced studies in a folder; an error where there is none."""
-    found = sorted(path.parent for path in out.glob("*/*/claims.json") if not path.parent.name.startswith("."))
-    if not found:
+    folders = sorted(path.parent for path in out.glob("*/*/claims.json") if not path.parent.name.startswith("."))
+    if not folders:
         raise TutelageError(
             f"{out} holds no reproduced study (no SCALE/STUDY/claims.json): run 'tutelage reproduce' first"
         )
-    return found
+    return folders
 
 
 def read_study(folder: Path) -> dict[str, Any]:

@@ -32,10 +32,10 @@ you rely on one of them.
 def write_ledger(root: str | Path) -> Path:
     """Write ROOT/ledger.md from all claims files below ROOT."""
     root = Path(root)
-    found = sorted(path for path in root.rglob("claims.json") if not path.parent.name.startswith("."))
-    if not found:
+    paths = sorted(path for path in root.rglob("claims.json") if not path.parent.name.startswith("."))
+    if not paths:
         raise TutelageError(f"{root} holds no stored study (no claims.json below it): copy one there first")
-    text = "\n".join([_HEAD, _closeness(found), _counts(root, found), *(_study(root, path) for path in found)])
+    text = "\n".join([_HEAD, _closeness(paths), _counts(root, paths), *(_study(root, path) for path in paths)])
     path = root / "ledger.md"
     write_atomically(path, text)
     return path
@@ -60,9 +60,9 @@ def _text(text: str, cell: bool = True) -> str:
     return plain.replace("|", "&#124;") if cell else plain
 
 
-def _closeness(found: list[Path]) -> str:
+def _closeness(paths: list[Path]) -> str:
     """How many verdicts wider intervals would leave undecided, of those whose interval follows from stored numbers."""
-    p_values = [p for path in found for c in read_claims(path) if (p := p_value_of(c)) is not None]
+    p_values = [p for path in paths for c in read_claims(path) if (p := p_value_of(c)) is not None]
     counts = [f"{sum(p > 1 - confidence / 100 for p in p_values)} with {confidence} %" for confidence in (99, 99.9)]
     return (
         f"Of {len(p_values)} claims that hold or fail by Student's or the exact binomial interval, "
@@ -70,10 +70,10 @@ def _closeness(found: list[Path]) -> str:
     )
 
 
-def _counts(root: Path, found: list[Path]) -> str:
+def _counts(root: Path, paths: list[Path]) -> str:
     head = ["study", "paper, figure", "scale", *VERDICTS, "close", "checks passed"]
     rows = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
-    for path in found:
+    for path in paths:
         claims = _read(path)
         first, verdicts = claims[0], [c["verdict"] for c in claims]
         name = f"[{first['study']}]({path.parent.relative_to(root).as_posix()}/)"

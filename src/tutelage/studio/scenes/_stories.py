@@ -61,8 +61,10 @@ def _index(question: dict[str, Any], name: str, count: int) -> int:
 
 
 def _snapshot(state: StudentsState, member: int) -> Snapshot:
-    one, world = slice(member, member + 1), state.world
-    return Snapshot(world.teacher[one], state.students[one], world.inputs.train[one], world.inputs.evaluate[one])
+    chosen, world = slice(member, member + 1), state.world
+    return Snapshot(
+        world.teacher[chosen], state.students[chosen], world.inputs.train[chosen], world.inputs.evaluate[chosen]
+    )
 
 
 def _measured(state: StudentsState, member: int, unit: int) -> dict[str, Any]:
@@ -93,9 +95,9 @@ def _sentences(
 
 
 def _diagnoses(state: StudentsState, member: int) -> list[Any]:
-    one, world = slice(member, member + 1), state.world
-    inputs = Inputs(world.inputs.train[one], world.inputs.evaluate[one], world.inputs.seeds[one])
-    return diagnose(world.teacher[one], state.students[one], inputs)
+    chosen, world = slice(member, member + 1), state.world
+    inputs = Inputs(world.inputs.train[chosen], world.inputs.evaluate[chosen], world.inputs.seeds[chosen])
+    return diagnose(world.teacher[chosen], state.students[chosen], inputs)
 
 
 def _alignment(
@@ -108,24 +110,24 @@ def _alignment(
 
 def _theorems(state: StudentsState, settings: StudentsSettings, member: int) -> list[dict[str, Any]]:
     """Verdicts and conditions of the theorems on the student, on its first training points."""
-    one, world = slice(member, member + 1), state.world
-    points = world.inputs.train[one, :_POINTS]
+    chosen, world = slice(member, member + 1), state.world
+    points = world.inputs.train[chosen, :_POINTS]
     if sum(state.students.widths[:2]) * settings.units * points.shape[1] > _WORK:
         return []
     out = []
     for name in THEOREMS:
-        [found] = certify(name, world.teacher[one], state.students[one], points)
-        parts = [c for part in found.parts for c in part.conditions]
-        conditions = [c.plain() for c in (*found.conditions, *parts)]
+        [certificate] = certify(name, world.teacher[chosen], state.students[chosen], points)
+        parts = [c for part in certificate.parts for c in part.conditions]
+        conditions = [c.plain() for c in (*certificate.conditions, *parts)]
         kept = ("name", "value", "needed", "holds")
         rows = [{key: condition[key] for key in kept} for condition in conditions]
         met = {name: [r for r in rows if r["name"] == name] for name in dict.fromkeys(r["name"] for r in rows)}
         out.append(
             {
                 "name": name,
-                "source": found.source,
-                "statement": found.statement,
-                "verdict": found.verdict,
+                "source": certificate.source,
+                "statement": certificate.statement,
+                "verdict": certificate.verdict,
                 "conditions": [_together(name, group) for name, group in met.items()],
             }
         )

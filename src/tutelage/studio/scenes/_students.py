@@ -234,11 +234,11 @@ class StudentsState:
         self._maps.clear()
         self._maps[member] = values["correlation"][member].copy()
         highest, which = rho.max(1)
-        found = {
+        measured = {
             "best_correlation": rho.amax(2).numpy(), "strength": self.world.strength, "specialisation": highest.numpy(),
             "best_teacher": which.numpy(), "fan_out": values["fan_out"],
         }  # fmt: skip
-        return {name: self._without_lost(value) for name, value in found.items()}
+        return {name: self._without_lost(value) for name, value in measured.items()}
 
     @cached_property
     def marked(self) -> dict[str, np.ndarray]:
@@ -252,9 +252,12 @@ class StudentsState:
 
     def correlation(self, member: int) -> np.ndarray:
         """Correlations of one member's teacher and student units, [m, n], whether or not it diverged."""
-        one = slice(member, member + 1)
+        chosen = slice(member, member + 1)
         snapshot = Snapshot(
-            self.world.teacher[one], self.students[one], self.world.inputs.train[one], self.world.inputs.evaluate[one]
+            self.world.teacher[chosen],
+            self.students[chosen],
+            self.world.inputs.train[chosen],
+            self.world.inputs.evaluate[chosen],
         )
         with torch.no_grad():
             return find("correlation")(snapshot)[0].numpy()

@@ -226,12 +226,12 @@ def _values(network: Network) -> Tensor:
 def redundant(network: Network) -> tuple[list[int], list[str]]:
     """For every hidden unit its kind of redundancy on the window, -1 for none, and sentences."""
     box = Box(torch.full((1, 2), -REACH, dtype=torch.float64), torch.full((1, 2), REACH, dtype=torch.float64))
-    _, found = normal_form(network, box, 2.0**-52)
+    _, redundancies = normal_form(network, box, 2.0**-52)
     first = [0, *np.cumsum(network.widths[1:-1]).tolist()]
     kinds = [-1] * first[-1]
-    for r in found:
+    for r in redundancies:
         kinds[first[r.layer - 1] + r.unit] = KINDS.index(r.kind)
-    return kinds, [str(r) for r in found]
+    return kinds, [str(r) for r in redundancies]
 
 
 def fingerprint(network: Network) -> str:

@@ -161,8 +161,8 @@ def plane(state: StudentsState, member: int) -> dict[str, np.ndarray]:
 
     size: largest output of the teacher on the grid, which the error is compared with.
     """
-    one = slice(member, member + 1)
-    teacher, student = state.world.teacher[one], state.students[one]
+    chosen = slice(member, member + 1)
+    teacher, student = state.world.teacher[chosen], state.students[chosen]
     lines = {}
     for name, network in (("teacher_lines", teacher), ("student_lines", student)):
         bias = torch.zeros(1, network.widths[1]) if network.biases is None else network.biases[0]

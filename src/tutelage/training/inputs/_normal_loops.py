@@ -68,27 +68,27 @@ def _tails(p, z, count, where, x, bits, m, m_bits, exponent):
 
     x and m are float64 buffers and bits and m_bits the same memory as integers.
     """
-    found = 0
+    in_tails = 0
     for i in range(count):
-        where[found] = i
-        found += int(abs(p[i] - 0.5) > 0.425)
-    for j in range(found):
+        where[in_tails] = i
+        in_tails += int(abs(p[i] - 0.5) > 0.425)
+    for j in range(in_tails):
         x[j] = min(p[where[j]], 1 - p[where[j]])
-    for j in range(found):  # x = m 2^exponent with m in [1/2, 1)
+    for j in range(in_tails):  # x = m 2^exponent with m in [1/2, 1)
         m_bits[j] = (bits[j] & _FRACTION) | _HALF
         exponent[j] = np.float64((bits[j] >> _FRACTION_BITS) - _BIAS)
-    for j in range(found):  # the root of -log x
+    for j in range(in_tails):  # the root of -log x
         low = m[j] < 0.7071067811865476
         scaled = 2 * m[j] if low else m[j]
         power = exponent[j] - 1 if low else exponent[j]
         s = (scaled - 1) / (scaled + 1)
         x[j] = math.sqrt(-(s * _series(s * s) + power * 0.6931471805599453))
-    for j in range(found):
+    for j in range(in_tails):
         m[j] = _polynomial(x[j] - 1.6, _TAIL[0]) / _polynomial(x[j] - 1.6, _TAIL[1])
-    for j in range(found):
+    for j in range(in_tails):
         if x[j] > 5.0:
             m[j] = _polynomial(x[j] - 5.0, _FAR[0]) / _polynomial(x[j] - 5.0, _FAR[1])
-    for j in range(found):
+    for j in range(in_tails):
         z[where[j]] = -m[j] if p[where[j]] < 0.5 else m[j]
 
 

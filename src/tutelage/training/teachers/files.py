@@ -55,9 +55,9 @@ class FromFile(Teacher):
             stamp = self.path.stat().st_mtime_ns
         except OSError as error:
             raise TutelageError(f"{self.path} cannot be read ({error.strerror})") from None
-        said = self.model_fields_set
-        activation = self.activation if "activation" in said and self.activation != "relu" else None
-        return _read(self.path, stamp, activation, self.slope if activation == "leaky" and "slope" in said else None)
+        given = self.model_fields_set
+        activation = self.activation if "activation" in given and self.activation != "relu" else None
+        return _read(self.path, stamp, activation, self.slope if activation == "leaky" and "slope" in given else None)
 
 
 @lru_cache(maxsize=4)
