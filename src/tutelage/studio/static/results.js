@@ -179,6 +179,7 @@ export function results(parent, context) {
     scatter.describe(`${kept.length} of ${store.rows} members selected, ${scatter.xname} against ${scatter.yname}.`);
   }
   (async () => {
+    panel.show([], "Reading the folder of results.");  // the first query of a large folder takes seconds
     try {
       Object.assign(store, await (await context.post("/ask", { about: "results" })).json());
       const all = Object.keys(store.columns).filter((n) => numeric(store.columns[n]));
@@ -186,7 +187,7 @@ export function results(parent, context) {
       const skipped = ["step", "steps", "member", "members", "seed"];
       const useful = varies.filter((n) => !skipped.includes(n));
       store.names = useful.length > 8 ? [...useful.slice(0, 4), ...useful.slice(-4)] : useful;
-      if (!store.names.length) { context.message("These results have no members with numbers to show: run tutelage run FILE.yaml first.", "note-kept"); return; }
+      if (!store.names.length) { panel.show([], ""); context.message("These results have no members with numbers to show: run tutelage run FILE.yaml first.", "note-kept"); return; }
       for (const select of pick) for (const n of useful) select.add(new Option(n, n));
       scatter.xname = useful.find((n) => /rho_mean|width|polarity/.test(n)) || useful[0];
       scatter.yname = useful.includes("evaluate_loss") ? "evaluate_loss" : useful.at(-1);
@@ -194,7 +195,7 @@ export function results(parent, context) {
       pick[1].value = scatter.yname;
       window.studio.results = store;
       update();
-    } catch (error) { context.message(sentence(error.message)); }
+    } catch (error) { panel.show([], ""); context.message(sentence(error.message)); }
   })();
   return { views: [parallel, scatter], remove() { for (const v of this.views) v.remove(); } };
 }
