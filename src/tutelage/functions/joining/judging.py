@@ -1,5 +1,7 @@
 """Losses and accuracies of networks on points with labels."""
 
+from collections.abc import Iterable
+
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
@@ -28,10 +30,16 @@ def labels_for(labels: Tensor, x: Tensor, classes: int) -> Tensor:
     )
 
 
-def judged(networks: list[Network], x: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor | None]:
-    """Losses [T, S] and, for classes, shares of right answers [T, S]."""
-    answers = [outputs(network, x) for network in networks]
+def judged(networks: Iterable[Network], x: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor | None]:
+    """Losses [T, S] and, for classes, shares of right answers [T, S]; outputs are kept of one network at a time."""
+    each = [_judged(outputs(network, x), wanted) for network in networks]
+    losses, right = zip(*each, strict=True)
+    return torch.stack(losses), None if right[0] is None else torch.stack(right)
+
+
+def _judged(answers: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor | None]:
+    """Loss [S] and, for classes, share of right answers [S] of outputs [S, N, C]."""
     if wanted.ndim == 3:
-        return torch.stack([(a - wanted).square().sum(2).mean(1) / 2 for a in answers]), None
-    each = [cross_entropy(a.mT, wanted, reduction="none").mean(1) for a in answers]
-    return torch.stack(each), torch.stack([(a.argmax(2) == wanted).double().mean(1) for a in answers])
+        return (answers - wanted).square().sum(2).mean(1) / 2, None
+    loss = cross_entropy(answers.mT, wanted, reduction="none").mean(1)
+    return loss, (answers.argmax(2) == wanted).double().mean(1)

@@ -138,7 +138,7 @@ def judged_along(path: Path, points: Tensor, labels: Tensor, steps: int) -> tupl
     x, steps = points_for(path.knots[0], points), positive(steps, "steps")
     wanted = labels_for(labels, x, path.knots[0].outputs)
     places = torch.arange((len(path.knots) - 1) * steps + 1, dtype=torch.float64) / steps
-    loss, accuracy = judged([path.at(place) for place in places.tolist()], x, wanted)
+    loss, accuracy = judged((path.at(place) for place in places.tolist()), x, wanted)
     return (places.unsqueeze(1) / path.pieces).clamp_max(1), loss, accuracy
 
 
