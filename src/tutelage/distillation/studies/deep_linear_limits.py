@@ -31,7 +31,8 @@ SIZES: dict[Scale, tuple[float, ...]] = {
 TOLERANCE = 1e-6
 """A flow is followed until it is this near to its limit."""
 SETS: dict[Scale, int] = {"smoke": 2, "quick": 16, "paper": 64}
-STARTS: dict[Scale, int] = {"smoke": 20, "quick": 1_000, "paper": 4_000}
+STARTS: dict[Scale, int] = {"smoke": 20, "quick": 1_000, "paper": 40_000}
+"""Exceptions to the sentence about signs are as rare as starts are short, so that it takes many to see one."""
 
 
 @study(
