@@ -67,7 +67,7 @@ first_ones = Claim(
 )
 
 all_exits = Claim(
-    "on CIFAR the mean of all exits gains too",
+    "the mean of all exits gains too, as the paper says of CIFAR",
     statistic="test accuracy of the mean of all exits, distilled minus exit-wise, repeat by repeat, in points",
     expected="> 0",
     refuted_by="an interval over repeats below 0 for that number of labelled images",

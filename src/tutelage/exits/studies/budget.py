@@ -93,7 +93,7 @@ smallest_budget = Claim(
 )
 
 whole_budget = Claim(
-    "on CIFAR distillation is better at the largest budget too",
+    "distillation is better at the largest budget too, as the paper says of CIFAR",
     statistic="gain with all exits available, repeat by repeat, in points",
     expected="> 0",
     refuted_by="an interval over repeats below 0 for that number of labelled images",
@@ -103,7 +103,7 @@ whole_budget = Claim(
 )
 
 unlabelled_help = Claim(
-    "on CIFAR unlabelled images raise the first exit further",
+    "unlabelled images raise the first exit further, as the paper says of CIFAR",
     statistic="test accuracy of exit 1, with unlabelled images minus without, repeat by repeat, in points",
     expected="> 0",
     refuted_by="an interval over repeats below 0 for that number of labelled images",
