@@ -6,7 +6,6 @@ import torch
 
 from tutelage.distillation import Polynomial, disagreement, learned
 from tutelage.distillation.studies.data_geometry import (
-    BATCHES,
     LAW,
     TRANSFER,
     Degree,
@@ -14,26 +13,49 @@ from tutelage.distillation.studies.data_geometry import (
     degree,
     draw,
     falls,
+    not_above,
+    not_below,
     table,
     tilted,
     trend,
 )
+from tutelage.studies import judge
 
 
 def made_up(kappa, risk, corollary=0.5):
     risk = np.asarray(risk)
-    return Degree(kappa, risk, risk, np.full(BATCHES, risk.mean()), np.zeros(len(risk)), corollary, 0.4)
+    return Degree(kappa, risk, risk, np.full(2_000, risk.mean()), np.zeros(len(risk)), corollary, 0.4)
 
 
 def test_held_out_inputs_are_counted_as_by_hand():
     task = Polynomial(30, kappa=0.3)
-    batches = task.points(range(BATCHES), 50, LAW)
-    found = degree(task, task.points(range(3), TRANSFER), batches)
+    inputs = task.points([0], 500, LAW)[0]
+    found = degree(task, task.points(range(3), TRANSFER), inputs)
     w = learned(task.transfer(range(3), TRANSFER))
-    by_hand = [disagreement(w, task.teacher, batch)[0].mean().item() for batch in batches]
-    assert np.allclose(found.held_out, by_hand)
+    wrong = np.stack(
+        [np.sign(inputs.numpy() @ one) != np.sign(inputs.numpy() @ task.teacher.numpy()) for one in w.numpy()]
+    )
+    assert np.allclose(found.held_out, wrong.mean(0))
+    assert np.isclose(found.held_out.mean(), disagreement(w, task.teacher, inputs)[0].mean().item())
     assert (found.trained < 1e-8).all()
-    assert abs(found.held_out.mean() - found.risk.mean()) < 5 * found.held_out.std() / BATCHES**0.5
+    assert abs(found.held_out.mean() - found.risk.mean()) < 5 * found.held_out.std() / len(inputs) ** 0.5
+
+
+def test_no_error_on_many_inputs_decides_a_risk_near_zero_from_above_alone():
+    """Two thousand inputs without an error bound the risk, though their counts are all equal."""
+    few = Degree(3.0, np.zeros(2), np.full(2, 1e-5), np.zeros(2_000), np.zeros(2), 0.5, 0.4)
+    assert [judge(claim, [few])[0].verdict for claim in (not_above, not_below)] == ["holds", "vacuous"]
+
+
+def test_counts_that_miss_the_exact_risk_fail():
+    rng = np.random.default_rng(0)
+    counts = {share: rng.binomial(5, share, 2_000) / 5 for share in (0.2, 0.3, 0.4)}
+    verdicts = {
+        share: [judge(c, [Degree(0.1, np.zeros(2), np.full(2, 0.3), held, np.zeros(2), 1.0, 1.0)])[0].verdict
+                for c in (not_above, not_below)]
+        for share, held in counts.items()
+    }  # fmt: skip
+    assert verdicts == {0.2: ["holds", "fails"], 0.3: ["holds", "holds"], 0.4: ["fails", "holds"]}
 
 
 @pytest.mark.parametrize("kappa", [0.05, 0.5, 3.0])
@@ -45,7 +67,7 @@ def test_inputs_of_every_degree_come_from_one_draw(kappa):
 
 def test_more_aligned_inputs_give_less_risk_set_by_set():
     tasks = [Polynomial(30, kappa=k) for k in (0.2, 1.0)]
-    low, high = (degree(t, t.points(range(4), TRANSFER), t.points(range(2), 10, LAW)) for t in tasks)
+    low, high = (degree(t, t.points(range(4), TRANSFER), t.points([0], 10, LAW)[0]) for t in tasks)
     assert (low.risk > high.risk).all()
     assert (low.angle > high.angle).all()
 

@@ -2,13 +2,17 @@
 
 import numpy as np
 import pytest
+import torch
+from torch.nn.functional import normalize
 
+from tutelage import draws
 from tutelage.distillation import balanced_start, guaranteed, learned, limit
 from tutelage.distillation.studies.deep_linear_limits import (
     FEW,
     TASK,
     DeepEnds,
     End,
+    StartSigns,
     a_sign_will_do,
     deeper_is_farther,
     depth,
@@ -17,6 +21,7 @@ from tutelage.distillation.studies.deep_linear_limits import (
     table,
     within,
 )
+from tutelage.lab import Store, execute
 
 
 @pytest.fixture(scope="module")
@@ -57,3 +62,23 @@ def test_the_figure_and_the_table_hold_every_end(ends):
     found = DeepEnds(ends, {})
     assert table(found).num_rows == 4
     assert len(draw(found).axes) == 2
+
+
+def test_starts_without_a_sign_are_counted_as_by_hand(tmp_path):
+    experiment = StartSigns(start=0.3, each=3, seeds=20)
+    (result,) = execute([experiment], Store(tmp_path), device="cpu")
+    few = TASK.transfer(range(20), FEW)
+    by_hand = []
+    for k in range(3):
+        u = normalize(draws.normals(draws.keys([s + 20 * k for s in range(20)], "balanced 0"), few.dimension), dim=1)
+        by_hand.append(
+            [all(_loss(few, s, sign * 0.3 * u[s]) >= _loss(few, s, 0 * u[s]) for sign in (1, -1)) for s in range(20)]
+        )
+    assert 0 < np.mean(by_hand) < 1
+    assert np.allclose(result["shortened"], np.mean(by_hand, axis=0))
+
+
+def _loss(transfer, s, w):
+    """Cross-entropy with the soft labels of set s."""
+    x, y = transfer.x[s], torch.sigmoid(transfer.x[s] @ transfer.teacher.expand(len(transfer.x), -1)[s])
+    return float((torch.nn.functional.softplus(x @ w) - y * (x @ w)).mean())

@@ -139,7 +139,7 @@ likely = Claim(
 )
 
 better_inside = Claim(
-    "outside that range it is worse",
+    "outside that range it is worse than at C = 1",
     statistic="|I - M| plus the likelihood lost at that C, minus the same at C = 1, seed by seed, in nats",
     expected="> 0",
     refuted_by="an interval over seeds below 0 for that C",

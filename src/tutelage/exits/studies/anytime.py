@@ -54,7 +54,7 @@ two_exits = Claim(
 )
 
 first_ones = Claim(
-    "the gain is largest for the first exits",
+    "the gain of the first exit is larger than that of the mean of all exits",
     statistic="gain of exit 1 minus that of the mean of all exits, repeat by repeat, in points",
     expected="> 0",
     refuted_by="an interval over repeats below 0 for that number of labelled images",
@@ -67,7 +67,7 @@ first_ones = Claim(
 )
 
 all_exits = Claim(
-    "on CIFAR the mean of all exits gains too",
+    "the mean of all exits gains too, as the paper says of CIFAR",
     statistic="test accuracy of the mean of all exits, distilled minus exit-wise, repeat by repeat, in points",
     expected="> 0",
     refuted_by="an interval over repeats below 0 for that number of labelled images",
@@ -76,7 +76,7 @@ all_exits = Claim(
 )
 
 more_is_better = Claim(
-    "the longer one waits, the better the answer",
+    "the mean of all exits answers better than the first exit",
     statistic="test accuracy of the mean of all exits minus that of exit 1, repeat by repeat, in points",
     expected="> 0",
     refuted_by="an interval over repeats below 0 for that method and number of labelled images",

@@ -68,7 +68,7 @@ first_exit = Claim(
 )
 
 least_data = Claim(
-    "the gain is largest for the least data",
+    "the gain is larger for the least data than for the most",
     statistic="gain of exit 1 at the fewest labelled images minus that at the most, repeat by repeat, in points",
     expected="> 0",
     refuted_by="an interval over repeats below 0",
@@ -80,7 +80,7 @@ least_data = Claim(
 )
 
 smallest_budget = Claim(
-    "the gain is largest for the smallest budget",
+    "the gain is larger for the smallest budget than for the largest",
     statistic="gain with one exit available minus that with all of them, repeat by repeat, in points",
     expected="> 0",
     refuted_by="an interval over repeats below 0 for that number of labelled images",
@@ -93,7 +93,7 @@ smallest_budget = Claim(
 )
 
 whole_budget = Claim(
-    "on CIFAR distillation is better at every budget, the largest too",
+    "distillation is better at the largest budget too, as the paper says of CIFAR",
     statistic="gain with all exits available, repeat by repeat, in points",
     expected="> 0",
     refuted_by="an interval over repeats below 0 for that number of labelled images",
@@ -103,7 +103,7 @@ whole_budget = Claim(
 )
 
 unlabelled_help = Claim(
-    "on CIFAR unlabelled images raise the first exit further",
+    "unlabelled images raise the first exit further, as the paper says of CIFAR",
     statistic="test accuracy of exit 1, with unlabelled images minus without, repeat by repeat, in points",
     expected="> 0",
     refuted_by="an interval over repeats below 0 for that number of labelled images",

@@ -230,7 +230,8 @@ none_elsewhere = Claim(
 )
 
 some_are_hidden = Claim(
-    "of a network that is not transparent some folds of units are not seen in the function",
+    "networks that are not transparent hide some folds of units, in the mean over networks (our own: Lemma 2.1 says "
+    "nothing of them)",
     statistic="share of the facets on units' boundaries across which the network's gradient does not jump",
     expected="> 0.01",
     refuted_by="an interval over seeds below 0.01",

@@ -204,8 +204,8 @@ def _of(
 
 
 exact = Claim(
-    "the function of an identifiable network tells its weights up to order and positive scale (Theorem 2.1)",
-    statistic="log10 of the largest relative error of a layer's weights, found from values alone",
+    "weights that the function determines up to order and positive scale (Theorem 2.1) are found from its values alone",
+    statistic="log10 of the largest relative error of a layer's weights, as identify finds them",
     expected="< -10",
     refuted_by="one member that violates the bound in that setting",
     values=lambda found: _of(found, "identifiable", lambda s: np.log10(s.error), lambda s: s.label),

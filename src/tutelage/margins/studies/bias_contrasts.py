@@ -268,7 +268,7 @@ from_near_zero = Claim(
 )
 
 not_from_afar = Claim(
-    "from a large start, where training is lazy, it does not",
+    "from a large start it does not, by t = 1e300",
     statistic="what is left of (3.8) on cones at t = 1e300, for this lambda",
     expected="> 0.1",
     refuted_by="an interval over seeds below 0.1 for that lambda",
@@ -290,7 +290,7 @@ two_units = Claim(
 )
 
 more_elsewhere = Claim(
-    "on other data more are left, since units may stay in several extremal sectors",
+    "on other data more are left in the mean, as units may stay in several extremal sectors",
     statistic="the same for merely linearly separable points at log t = 20, and for points that cannot be fitted at "
     "log t = 5",
     expected="> 2.5",
@@ -310,7 +310,8 @@ not_merely_separable = Claim(
 )
 
 other_tails = Claim(
-    "the limit needs an exponential tail: with a power tail units do not come to the max-margin vectors",
+    "with a power tail units do not come to the max-margin vectors (our own: the paper says that its results hold for "
+    "any loss with a bounded Lipschitz derivative of one sign, and this loss has one)",
     statistic="what is left of (3.8) on cones at log t = 300 with this loss less that with logistic loss, seed by seed",
     expected="> 0.05",
     refuted_by="an interval over seeds below 0.05",
