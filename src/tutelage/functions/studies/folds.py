@@ -18,7 +18,7 @@ from tutelage.functions.pieces.regions import enumerate_regions
 from tutelage.functions.studies.fold_shares import FoldExamples, FoldShares, Source, measures
 from tutelage.lab import Result, Results
 from tutelage.networks import Network
-from tutelage.studies.claims import SHARE, Claim
+from tutelage.studies.claims import SHARE, Check, Claim
 from tutelage.studies.figures import PALETTE
 from tutelage.studies.study import Plan, Scale, study
 
@@ -41,7 +41,7 @@ LAYER_COLOURS = (PALETTE[0], PALETTE[1], PALETTE[6])
 )
 def folds(scale: Scale) -> Plan:
     """Folds of real networks, by layer and by canonical order."""
-    claims = [
+    claims: list[Claim | Check] = [
         all_are_seen, none_elsewhere, some_are_hidden, order_is_bounded, paths_tell_layers, bends_tell_layers,
         sorted_too_low, all_are_told,
     ]  # fmt: skip
@@ -280,14 +280,13 @@ bends_tell_layers = Claim(
     exceptions=0.05,
 )
 
-sorted_too_low = Claim(
-    "sorting folds greedily is not guaranteed to give all of them their own layer (Fig. 2.3)",
-    statistic="share of the facets whose canonical order is lower than the layer of their unit",
-    expected="> 0.01",
-    refuted_by="an interval over seeds below 0.01",
-    values=lambda found: _by_setting(found, "too_low", ("transparent",)),
-    reason="'not all' is read as one facet in a hundred",
-    possible=SHARE,
+sorted_too_low = Check(
+    "sorting folds greedily is not guaranteed to give all of them their own layer (Fig. 2.3): there are networks where "
+    "it does not",
+    statistic="largest share, over networks, of facets whose canonical order is lower than the layer of their unit",
+    expected="> 0",
+    values=lambda found: {k: v.max() for k, v in _by_setting(found, "too_low", ("transparent",)).items()},
+    reason="the sentence says that it can happen, which one network shows",
 )
 
 all_are_told = Claim(
