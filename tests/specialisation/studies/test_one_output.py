@@ -17,4 +17,5 @@ def test_members_that_recover_all_units_are_at_the_limit():
     strength = [[0.1, 0.2, 0.3, 0.0]] * 2
     ranked = study._ranked(_result(strength, [[0.2, 0.96, 0.99, 0.1], [0.97, 0.98, 0.99, 0.1]]))
     assert ranked.at_limit.tolist() == [False, True]  # the unit of weight 0 is no part of the function
-    assert np.allclose(ranked.values, 1.0)
+    assert ranked.values[0] == 1.0
+    assert np.isnan(ranked.values[1])  # nothing is blocked there
