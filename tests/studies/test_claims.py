@@ -102,6 +102,13 @@ def test_each_setting_is_judged_by_itself():
     assert [(v.setting, v.verdict) for v in judge(both, Results([]))] == [("a", "holds"), ("b", "fails")]
 
 
+def test_an_infinite_value_leaves_a_mean_undecided():
+    """Without it the others would make the claim hold."""
+    judged = verdict(np.append(np.linspace(0.1, 0.2, 30), np.inf), "< 1")
+    assert (judged.verdict, judged.n, judged.measured, judged.interval) == ("undecided", 31, None, None)
+    assert verdict(np.append(np.linspace(0.1, 0.2, 30), np.nan), "< 1").verdict == "holds"  # not defined: left out
+
+
 class TestUniversal:
     def test_one_exception_refutes_whatever_the_mean(self):
         values = np.append(np.full(999, 5.0), -0.1)

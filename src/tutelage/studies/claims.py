@@ -37,7 +37,8 @@ class Measured:
     Parameters
     ----------
     values
-        One value per member, [S]; NaN where the statistic is not defined for a member.
+        One value per member, [S]; NaN where the statistic is not defined for a member. An infinite value leaves a
+        claim about the mean undecided.
     at_limit
         Members [S] in which both sides of the comparison are at the same limit, so that no difference can be seen.
     baseline
@@ -235,7 +236,8 @@ def _defined(values: np.ndarray, possible: tuple[float, float]) -> np.ndarray:
 def _judge_mean(claim: Claim, setting: str, measured: Measured) -> Verdict:
     """Holds or fails when the interval of the mean lies on one side of the threshold, else undecided."""
     values = _defined(measured.values, claim.possible)
-    values = values[np.isfinite(values)]
+    if not np.isfinite(values).all():
+        return _verdict(claim, setting, None, None, len(values), "undecided", "infinite values, no mean", None)
     mean = float(values.mean()) if len(values) else None
     stderr = float(values.std(ddof=1) / len(values) ** 0.5) if len(values) > 1 else None
     verdict, interval, method = _by_interval(claim, values)

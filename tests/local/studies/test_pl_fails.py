@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tutelage.local import LocalSetting, groups, loss, separated_teachers
-from tutelage.local.studies.pl_fails import students
+from tutelage.local.studies.pl_fails import ANGLES, LossByAngle, cube, square, students
 
 
 @pytest.mark.parametrize("r", [1, 3])
@@ -24,3 +24,14 @@ def test_two_students_have_the_teacher_as_their_average_and_one_has_not(r):
     kernel = 2 / math.pi * (angle.sin() + (math.pi / 2 - angle) * angle.cos())
     assert torch.allclose(loss(one), length**2 * (1 - kernel), rtol=1e-9)
     assert np.all(loss(two).numpy() < loss(one).numpy())
+
+
+def test_powers_of_the_loss_are_judged_once():
+    """Further teachers have perfect students: their losses are those of the first, and no evidence of their own."""
+    made = [
+        LossByAngle(r, r + pair, ANGLES, ANGLES[:, None] ** (2 + pair) * np.ones(3), np.ones((9, 3)), np.ones(3))
+        for r in (1, 2, 3)
+        for pair in (0, 1)
+    ]
+    assert {name: values.max() < 1e-9 for name, values in square.values(made).items()} == {"r = 1, m = 1": True}
+    assert {name: values.max() < 1e-9 for name, values in cube.values(made).items()} == {"r = 1, m = 2": True}

@@ -3,7 +3,12 @@
 import numpy as np
 
 from tutelage.lab import Context
-from tutelage.specialisation.studies.symmetry_breaking import CompetingStudents, Competition, slopes
+from tutelage.specialisation.studies.symmetry_breaking import (
+    CompetingStudents,
+    Competition,
+    change_once_aligned,
+    slopes,
+)
 
 FEW = {"students": 3, "dimension": 4, "records": 50, "until": 60.0, "seeds": 6}
 
@@ -19,6 +24,16 @@ def made(log_ratio, cosine=1.0):
 def test_the_slope_of_an_exponential_is_its_rate_and_only_aligned_records_count():
     assert np.allclose(slopes(made(lambda t: 0.3 * t)), 0.3)
     assert np.isnan(slopes(made(lambda t: 0.3 * t, cosine=0.5))).all()
+
+
+def test_ratios_are_followed_from_the_first_aligned_record_on():
+    """Not from a time at which all students stand still."""
+    assert np.allclose(change_once_aligned(made(lambda t: 0.3 * np.minimum(t, 5))), 1.5)
+    assert np.allclose(change_once_aligned(made(np.zeros_like)), 0.0)
+    assert np.isnan(change_once_aligned(made(lambda t: 0.3 * t, cosine=0.5))).all()
+    late = made(lambda t: np.minimum(t, 5))
+    late.cosines[:, :5] = 0.0
+    assert np.allclose(change_once_aligned(late), 0.0)  # the change before the transition ends does not count
 
 
 def test_without_a_bonus_students_share_the_teacher():

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import torch
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from tutelage import draws
 from tutelage.lab import Context, Experiment
@@ -135,7 +136,11 @@ def draw(seen: PlaneCourse) -> Figure:
             panel.set(aspect="equal", xlim=(-1.6, 1.6), ylim=(-1.6, 1.6))
             if row == 0:
                 panel.set_title(f"time {time:g}")
-        axes[row, 0].set_ylabel(f"seed {row}")
+            if row == rows - 1:
+                panel.set_xlabel("$w_1$")
+        axes[row, 0].set_ylabel(f"seed {row}\n$w_2$")
+    lines = [Line2D([], [], linestyle=":", color="#000000", label="teachers"), Line2D([], [], label="students")]
+    figure.legend(handles=lines, loc="outside lower center", ncols=2)
     return figure
 
 
@@ -180,11 +185,17 @@ every_teacher = Claim(
 
 loss_vanishes = Claim(
     "the loss goes to zero",
-    statistic="log10 of the loss at the end over that at the start",
-    expected="< -6",
-    refuted_by="an interval over seeds above -6",
-    values=lambda seen: _settled(
-        np.log10((seen.course.losses()[-1].clamp_min(1e-30) / seen.course.losses()[0]).numpy())
-    ),
-    reason="a millionth of the loss at the start is read as zero",
+    statistic="one where the loss at the end is below a millionth of that at the start, else zero",
+    expected="> 0.95",
+    refuted_by="an interval over seeds below 0.95",
+    values=lambda seen: _settled(vanished(seen)),
+    reason="a millionth is read as zero; one flow in twenty may still be on its way when it is stopped",
+    possible=SHARE,
 )
+
+
+def vanished(seen: PlaneCourse) -> np.ndarray:
+    """Whether the loss of a member has come down to a millionth: [S]. A mean of logarithms would let the smallest
+    losses make up for flows that stopped elsewhere."""
+    losses = seen.course.losses()
+    return (losses[-1] < 1e-6 * losses[0]).double().numpy()

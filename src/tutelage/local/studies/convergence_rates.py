@@ -202,7 +202,7 @@ def _power(course: DescentCourse) -> np.ndarray:
 
 
 third_power = Claim(
-    "two students on either side of a teacher bring the loss down like t^-3",
+    "two students on either side of a teacher bring the loss down like t^-3 (not in the paper)",
     statistic="distance from -3 of the slope of log L against log t over the last decade",
     expected="< 0.1",
     refuted_by="an interval over seeds above 0.1",
@@ -212,7 +212,7 @@ third_power = Claim(
 )
 
 second_power = Claim(
-    "a second student across to the teacher shrinks, and the loss falls like t^-2",
+    "a second student across to the teacher shrinks, and the loss falls like t^-2 (not in the paper)",
     statistic="distance from -2 of the slope of log L against log t over the last decade",
     expected="< 0.1",
     refuted_by="an interval over seeds above 0.1",
@@ -278,7 +278,8 @@ def _exponents(found: Sequence[DescentCourse]) -> dict[str, np.ndarray]:
 
 
 exponents = Claim(
-    "the gradient is of the order L^(1/2) with m = r, L^(2/3) for the pair and L^(3/4) with one across",
+    "the gradient is of the order L^(1/2) with m = r, L^(2/3) for the pair and L^(3/4) with one across (not in the "
+    "paper)",
     statistic="distance from that power of the slope of log |grad L| against log L, over the last decade of steps",
     expected="< 0.02",
     refuted_by="an interval over seeds above 0.02",

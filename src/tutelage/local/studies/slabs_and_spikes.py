@@ -295,7 +295,7 @@ bounds_hold = Claim(
 )
 
 pair_seen = Check(
-    "a slab sees a fifth of the loss of Claim 2's pair at angles up to 0.2",
+    "a slab sees a fifth of the loss of Claim 2's pair at angles up to 0.2 (not in the paper)",
     statistic="distance from 0.2 of the best slab bound over the loss, one value per delta from 0.001 to 0.2",
     expected="< 0.01",
     values=lambda result: {"pair": np.abs(result.pairs - 0.2)},

@@ -214,7 +214,7 @@ def draw(result: WidthResult) -> Figure:
         panel.text(3, KAPPA * 0.93, "the proof's constant", fontsize=7, color="#555555", va="top")
     way.set(title="on the way of descent", ylabel=r"least $|\nabla L| \sqrt{r w_{max}} / L$")
     count.set(ylabel="steps", title="steps to a loss")
-    count.legend(loc="upper left", fontsize=7)
+    count.legend(loc="lower right", fontsize=7)
     for panel, of in ((way, result.widths), (count, result.widths), (plane, result.searched), (space, result.searched)):
         ticks = sorted({x.m for x in of})
         panel.set_xlabel("students $m$")

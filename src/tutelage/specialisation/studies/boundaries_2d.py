@@ -157,9 +157,10 @@ unaligned_vanish = Claim(
     statistic="largest fan-out norm among unaligned students over the largest among aligned ones (aligned: sine and "
     "bias difference at most 0.05), at the end",
     expected="< 0.1",
-    refuted_by="an interval over seeds above 0.1; members with only one kind of student do not count",
+    refuted_by="one member that violates the bound; members with only one kind of student do not count",
     values=lambda results: _over_result(results, lambda p: _left_over(p, np.full_like(_bends(p), True))),
-    reason="a tenth of the largest fan-out is read as zero",
+    reason="a tenth of the largest fan-out is read as zero; the sentence speaks of all such students",
+    about="every",
     possible=(0.0, np.inf),
 )
 
@@ -168,9 +169,10 @@ unaligned_in_the_data_vanish = Claim(
     "data are linear there, and may keep their fan-out)",
     statistic="the same ratio over unaligned students that are active on 1 % to 99 % of the evaluation points",
     expected="< 0.1",
-    refuted_by="an interval over seeds above 0.1; members with only one kind of student do not count",
+    refuted_by="one member that violates the bound; members with only one kind of student do not count",
     values=lambda results: _over_result(results, lambda p: _left_over(p, _bends(p))),
-    reason="a tenth of the largest fan-out is read as zero",
+    reason="a tenth of the largest fan-out is read as zero; the sentence speaks of all such students",
+    about="every",
     possible=(0.0, np.inf),
 )
 

@@ -169,7 +169,7 @@ def table(found: list[DepthBoundaries]) -> pa.Table:
 
 
 def draw(found: list[DepthBoundaries]) -> Figure:
-    """Pieces against depth, with exponential growth through the first two depths; distances in the lowest layer."""
+    """Pieces against depth, with exponential growth through two and three layers; distances in the lowest layer."""
     figure, axes = panel_grid(
         [""], ["boundary pieces Q", "lowest layer", "correlation by layer"], "hidden layers", "",
         size=(2.5, 2.5), sharex=False, sharey=False,
@@ -189,7 +189,8 @@ def draw(found: list[DepthBoundaries]) -> Figure:
     if len(found) > 2:
         middle = [np.median(d.pieces) for d in found]
         rate = middle[2] / middle[1]
-        axes[0, 0].plot(layers[1:], middle[1] * rate ** (layers[1:] - layers[1]), "--", color="#000000", lw=1)
+        line = middle[1] * rate ** (layers[1:] - layers[1])
+        axes[0, 0].plot(layers[1:], line, "--", color="#000000", lw=1, label="exponential")
     axes[0, 0].set(yscale="log", xticks=layers)
     axes[0, 1].axhline(EPSILON, color="#888888", ls="--", lw=0.8)
     axes[0, 1].set(ylabel="distance to the nearest student unit", xticks=layers)

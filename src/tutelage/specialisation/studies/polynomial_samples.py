@@ -142,7 +142,7 @@ def draw(curves: list[SampleCurve]) -> Figure:
         panel.errorbar(c.samples, middle, reach, color=colour, marker="o", markersize=3, label=name)
         panel.plot(c.samples, c.bound, ":", color=colour, label=f"promised, {name}")
         panel.set(xscale="log", yscale="log")
-    axes[0, 0].legend(fontsize=6)
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
     return figure
 
 

@@ -1,5 +1,5 @@
 """Why SVCCA finds trained networks alike: what its two steps do to specialised and idle students (Tian 2019, section
-6).
+5.1).
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ POLARITIES = (0.0, 1.0)
 @study(
     "svcca-explained",
     paper="tian2019",
-    figure="sec. 6",
+    figure="sec. 5.1",
     shows="No figure: the paper argues that SVCCA works because its SVD step removes the small activations of "
     "unaligned students, and its CCA step merges co-linear students and removes the order of the units.",
 )

@@ -185,6 +185,19 @@ def slopes(c: Competition) -> np.ndarray:
     return out
 
 
+def change_once_aligned(c: Competition) -> np.ndarray:
+    """Largest change of ln |w_0|/|w_k| from the first record with all students aligned on: [S]; NaN where none is.
+
+    Late in time all students stand still, and any ratio is constant: the sentence is about the growth before.
+    """
+    out = np.full(len(c.lengths), np.nan)
+    for s, inside in enumerate(c.aligned):
+        if inside.any():
+            after = c.log_ratios[s, inside.argmax() :]
+            out[s] = np.abs(after - after[0]).max()
+    return out
+
+
 identity = Check(
     "d/dt ln(|w_k|/|w_k'|) = wbar_k.r_k - wbar_k'.r_k' (Theorem 7)",
     statistic="largest difference between ln of the ratio and the integral of the right side, over members and times",
@@ -214,15 +227,13 @@ all_align = Claim(
 
 ratios_freeze = Claim(
     "without a bonus the ratios of lengths stay constant after an initial transition",
-    statistic="largest change of ln |w_0|/|w_k| over the second half of the time",
+    statistic="largest change of ln |w_0|/|w_k| from the record at which all students are first within 0.1 rad of w*",
     expected="< 0.01",
-    refuted_by="one member in which a ratio changes by more than 1 %",
-    values=lambda seen: {
-        c.name: np.abs(c.log_ratios[:, -1] - c.log_ratios[:, len(c.times) // 2]).max(1) for c in _without(seen)
-    },
+    refuted_by="one member in which a ratio changes by more than 1 %; members never so aligned do not count",
+    values=lambda seen: {c.name: change_once_aligned(c) for c in _without(seen)},
     about="every",
     possible=(0.0, np.inf),
-    reason="'constant' is read as a change of at most 1 %",
+    reason="'constant' is read as a change of at most 1 %; the transition ends when all directions are the same",
 )
 
 winner_grows = Claim(

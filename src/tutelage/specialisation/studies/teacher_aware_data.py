@@ -14,10 +14,11 @@ from tutelage.training.inputs import Gaussian, TeacherAware
 from tutelage.training.students import SmallNormal
 from tutelage.training.teachers import Levels
 
+JUDGED_ON_AWARE = "aware, judged on aware points"
 LAWS = {
     "teacher-agnostic": Gaussian(std=1.5),
     "teacher-aware": TeacherAware(std=1.5),
-    "aware, judged on aware points": TeacherAware(std=1.5, evaluate_aware=True),
+    JUDGED_ON_AWARE: TeacherAware(std=1.5, evaluate_aware=True),
     "agnostic set with its aware augmentation": TeacherAware(std=1.5, united=True),
 }
 """The paper does not say which points its evaluation loss is taken on, nor whether the Gaussian points that are
@@ -67,6 +68,8 @@ def draw(results: Results) -> Figure:
     figure, axes = panel_grid([""], ["training", "evaluation"], "training samples", "loss", size=(3.0, 2.9))
     for panel, measure in zip(axes[0], ("train_loss", "evaluate_loss"), strict=True):
         for colour, kind, style in zip(PALETTE, LAWS, ("o-", "s-", "x--", "^-"), strict=False):
+            if (measure, kind) == ("train_loss", JUDGED_ON_AWARE):
+                continue  # the same students as teacher-aware ones
             x = [p.experiment.inputs.train for p in _of(results, kind)]
             y = np.stack([at_step(p, measure) for p in _of(results, kind)])
             panel.plot(x, np.nanmean(y, 1), style, color=colour, label=kind, markersize=4)
@@ -97,12 +100,13 @@ def _advantage(results: Results, kind: str) -> dict[str, np.ndarray]:
 
 both_fit = Claim(
     "training loss is low on both kinds of data",
-    statistic="training loss at the end over the loss of the best constant",
+    statistic="training loss at the end over the loss of the best constant on the evaluation points",
     expected="< 0.05",
     refuted_by="an interval over seeds above 0.05 in that setting",
     values=lambda results: {
         f"{kind}, {p.experiment.inputs.train} samples": at_step(p, "train_loss") / at_step(p, "label_power")
         for kind in LAWS
+        if kind != JUDGED_ON_AWARE  # the same students as teacher-aware ones, judged on other points
         for p in _of(results, kind)
     },
     reason="a twentieth of the loss of the best constant is read as low",
@@ -123,7 +127,7 @@ aware_generalises_to_its_own = Claim(
     statistic="log2 of the evaluation loss with agnostic data over that with aware data, seed by seed",
     expected="> 1",
     refuted_by="an interval over seeds below 1, that is not half the loss, at that number of samples",
-    values=lambda results: _advantage(results, "aware, judged on aware points"),
+    values=lambda results: _advantage(results, JUDGED_ON_AWARE),
     reason="'substantially' is read as half the loss",
 )
 

@@ -180,9 +180,10 @@ no_net_fan_out = Claim(
     "unaligned students with enough independent observers have no net fan-out (Theorem 2)",
     statistic="largest net fan-out of such a group of students over the largest of any student unit",
     expected="< 0.05",
-    refuted_by="an interval over seeds above 0.05; members without such groups do not count",
+    refuted_by="one member that violates the bound; members without such groups do not count",
     values=_values(lambda seen: seen.net_fan_out / seen.largest_fan_out),
-    reason="a twentieth of the largest fan-out is read as none",
+    reason="a twentieth of the largest fan-out is read as none; the theorem allows no exception",
+    about="every",
     possible=(0.0, np.inf),
 )
 

@@ -18,7 +18,7 @@ from tutelage.training.teachers import Levels
 WIDTH_FACTORS = (1, 2, 5, 10)
 MEASURES = ("evaluate_loss", "rho_mean", "strength", "best_correlation", "specialisation", "best_teacher", "fan_out")
 EPOCH = 1000
-"""Steps the seeds call an epoch."""
+"""Steps that the papers call an epoch."""
 
 
 @dataclass(frozen=True)

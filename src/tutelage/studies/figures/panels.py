@@ -49,6 +49,6 @@ def strength_colours(count: int) -> np.ndarray:
 def strength_bar(figure: Figure, axes: Any, count: int) -> None:
     """The colour bar that goes with :func:`strength_colours`."""
     colours = mpl.colors.ListedColormap(strength_colours(count))
-    scale = mpl.cm.ScalarMappable(mpl.colors.Normalize(0.5, count + 0.5), colours)
-    bar = figure.colorbar(scale, ax=axes, shrink=0.8, ticks=[1, count])
-    bar.set_label("teacher unit (1 is the strongest)")
+    scale = mpl.cm.ScalarMappable(mpl.colors.Normalize(-0.5, count - 0.5), colours)
+    bar = figure.colorbar(scale, ax=axes, shrink=0.8, ticks=[0, count - 1])
+    bar.set_label("teacher unit (0 is the strongest)")
