@@ -85,10 +85,10 @@ def grid(latent: int, points: int | None = None) -> tuple[Tensor, Tensor]:
 
 
 def _steps(points: int | None, usual: int, name: str) -> int:
-    found = usual if points is None else whole(points)
-    if found is None or found < 2:
+    number = usual if points is None else whole(points)
+    if number is None or number < 2:
         raise TutelageError(f"{name} must be a whole number of at least 2, got {points!r}")
-    return found
+    return number
 
 
 @torch.no_grad()
@@ -210,10 +210,10 @@ def code(
     shape = (model.members, sets * (resample - 1), len(x), model.latent)
     noise = draws.normals(key, math.prod(shape[1:])).view(shape)
     others = log_weights(chosen, _given(chosen, x), noise).view(model.members, sets, resample - 1, len(x)).logsumexp(2)
-    own = log_joint - log_q
+    log_weight = log_joint - log_q
     total = torch.zeros_like(log_q)
     for other in others.unbind(1):  # [S, X] each
-        total += (log_joint - torch.logaddexp(own, other.unsqueeze(2))).exp()
+        total += (log_joint - torch.logaddexp(log_weight, other.unsqueeze(2))).exp()
     density = total * resample / sets
     mass = density.sum(2, keepdim=True) * log_dz.exp()
     _hold(mass.flatten(), "the resampling encoder", "encoder", allowed=0.1)  # of the noise of the sets
@@ -253,8 +253,8 @@ def divergence(p: Tensor, q: Tensor, cell: float) -> Tensor:
         raise TutelageError(f"cell must be positive and finite, got {cell}")
     small = torch.finfo(p.dtype).tiny
     outside = torch.where(q == 0, p, 0.0).sum(-1) > torch.finfo(p.dtype).eps * p.sum(-1)
-    found = (p * (p.clamp_min(small).log() - q.clamp_min(small).log())).sum(-1) * cell
-    return torch.where(outside, math.inf, found)
+    value = (p * (p.clamp_min(small).log() - q.clamp_min(small).log())).sum(-1) * cell
+    return torch.where(outside, math.inf, value)
 
 
 def active_units(model: Model, x: Tensor, least: float = 0.01) -> Tensor:

@@ -50,8 +50,10 @@ class Joint:
                 mean = pair(self.encoder(x[:2]), "encoder")[0]
                 out = self.decoder(mean)
             except (RuntimeError, TypeError) as error:
-                said = str(error).splitlines()[0]
-                raise TutelageError(f"encoder and decoder do not fit data of shape {list(x.shape)} ({said})") from None
+                message = str(error).splitlines()[0]
+                raise TutelageError(
+                    f"encoder and decoder do not fit data of shape {list(x.shape)} ({message})"
+                ) from None
             if mean.dtype != torch.float32:
                 raise TutelageError(
                     f"the encoder gives codes in {str(mean.dtype).removeprefix('torch.')}, and codes are drawn in "

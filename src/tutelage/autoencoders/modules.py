@@ -197,11 +197,11 @@ class MutualAutoencoder:
         self.likelihood.check(x)
         self.joint.fits(x)
         stream = NamedDraws(seed, x.device, "judged-")
-        found: list[Tensor] = []
+        terms: list[Tensor] = []
         for part in x.split(_CHUNK):
             fit, kl = self.joint.terms(part, stream.normal("encoder", torch.Size((len(part), self.joint.latent))))
-            found.append(torch.stack([fit, kl, self.joint.log_marginal(part, self.encoder, codes, stream)]).double())
-        fit, kl, log_marginal = torch.cat(found, 1)
+            terms.append(torch.stack([fit, kl, self.joint.log_marginal(part, self.encoder, codes, stream)]).double())
+        fit, kl, log_marginal = torch.cat(terms, 1)
         last = self.log[-max(1, len(self.log) // 4) :]
         return Information(
             self.target,
@@ -232,17 +232,17 @@ class MutualAutoencoder:
         cls, path: str | Path, encoder: nn.Module, decoder: nn.Module, estimator: nn.Module | None = None
     ) -> "MutualAutoencoder":
         """Read what :meth:`save` wrote into modules of the same shapes."""
-        told, tensors = saving.from_file(path)
-        switches = {name: told[name] for name in _SWITCHES if name in told}
+        about, tensors = saving.from_file(path)
+        switches = {name: about[name] for name in _SWITCHES if name in about}
         try:
-            found = cls(encoder, decoder, told["target"], kind=told["kind"], estimator=estimator, **switches)
+            model = cls(encoder, decoder, about["target"], kind=about["kind"], estimator=estimator, **switches)
         except TypeError as error:
             raise TutelageError(f"the settings in {path} are damaged ({error}): save the model again") from None
-        if type(told["latent"]) is not int or told["latent"] < 1:
-            raise TutelageError(f"the size of the code in {path} must be a whole number, got {told['latent']}")
-        found.joint.size = told["latent"]
-        saving.into(found.joint.parts, tensors, path)
-        return found
+        if type(about["latent"]) is not int or about["latent"] < 1:
+            raise TutelageError(f"the size of the code in {path} must be a whole number, got {about['latent']}")
+        model.joint.size = about["latent"]
+        saving.into(model.joint.parts, tensors, path)
+        return model
 
     def plain(self) -> list[dict]:
         """The log as plain data."""

@@ -18,7 +18,7 @@ def standard_normal(z: Tensor) -> Tensor:
 
 
 def to_prior(mean: Tensor, log_std: Tensor) -> Tensor:
-    """KL(N(mean, deviation^2) || N(0, I)) in closed form, one number a latent: the shape of ``mean``.
+    """KL(N(mean, deviation^2) || N(0, I)) in closed form, one number per latent: the shape of ``mean``.
 
     >>> to_prior(torch.tensor([1.0]), torch.tensor([0.0])).tolist()
     [0.5]
@@ -103,7 +103,7 @@ def information_gain(model: Model, z: Tensor, noise: Tensor, gradient: Gradient 
     if gradient == "sum":
         if not isinstance(estimator, TableEncoder):
             raise TutelageError(
-                "the sum over symbols needs an estimator with a row a symbol: use a table, or REINFORCE"
+                "the sum over symbols needs an estimator with one row per symbol: use a table, or REINFORCE"
             )
         scores = estimator.log_densities(z)
         return (decoder.log_probabilities(z).exp() * scores).sum(-1).mean(1)

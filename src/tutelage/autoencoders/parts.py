@@ -184,11 +184,11 @@ class Model:
         """A copy of some members."""
         chosen = torch.as_tensor(rows)
         parts = (copy.deepcopy(part).to(dtype) for part in (self.decoder, self.encoder, self.estimator))
-        found = Model(*parts, latent=self.latent)  # type: ignore[arg-type, misc]
-        for part in (found.decoder, found.encoder, found.estimator):
+        model = Model(*parts, latent=self.latent)  # type: ignore[arg-type, misc]
+        for part in (model.decoder, model.encoder, model.estimator):
             for parameter in part.parameters():
                 parameter.data = parameter.data[chosen]
-        return found
+        return model
 
 
 def normal_models(seeds: Sequence[int], hidden: int = 32, latent: int = 1) -> Model:

@@ -61,23 +61,23 @@ class RowDistribution:
 
     def log_density(self, x: Tensor) -> Tensor:
         """log p(x|z): [B]."""
-        own, rows = self.decoder, x[:, 0].to(self.z.dtype)
-        first, state = own.begin(self.z)
+        decoder, rows = self.decoder, x[:, 0].to(self.z.dtype)
+        first, state = decoder.begin(self.z)
         above = torch.cat([first.unsqueeze(1), rows[:, :-1]], 1)
-        codes = self.z.unsqueeze(1).expand(-1, own.height, -1)
-        states = own.gru(torch.cat([above, codes], 2), state.unsqueeze(0))[0]
-        numbers = (x[:, 0].long() * own.place).sum(-1, keepdim=True)  # [B, H, 1]
-        return own.symbols(states).log_softmax(-1).gather(2, numbers).sum((1, 2))
+        codes = self.z.unsqueeze(1).expand(-1, decoder.height, -1)
+        states = decoder.gru(torch.cat([above, codes], 2), state.unsqueeze(0))[0]
+        numbers = (x[:, 0].long() * decoder.place).sum(-1, keepdim=True)  # [B, H, 1]
+        return decoder.symbols(states).log_softmax(-1).gather(2, numbers).sum((1, 2))
 
     @torch.no_grad()
     def sample(self, draw: Tensor) -> Tensor:
         """x from uniform draws of its shape: each row by inversion of the first draw of its pixels."""
-        own, made = self.decoder, []
-        row, state = own.begin(self.z)
-        for r in range(own.height):
-            state = torch.gru_cell(torch.cat([row, self.z], 1), state, *own.gru.all_weights[0])
-            up_to = own.symbols(state).softmax(-1).cumsum(-1)[:, :-1]
-            row = ((draw[:, 0, r, :1] > up_to).sum(-1, keepdim=True) // own.place % 2).to(self.z.dtype)
+        decoder, made = self.decoder, []
+        row, state = decoder.begin(self.z)
+        for r in range(decoder.height):
+            state = torch.gru_cell(torch.cat([row, self.z], 1), state, *decoder.gru.all_weights[0])
+            up_to = decoder.symbols(state).softmax(-1).cumsum(-1)[:, :-1]
+            row = ((draw[:, 0, r, :1] > up_to).sum(-1, keepdim=True) // decoder.place % 2).to(self.z.dtype)
             made.append(row)
         return torch.stack(made, 1).unsqueeze(1)
 

@@ -23,8 +23,8 @@ def to_file(path: str | Path, parts: Mapping[str, nn.Module], settings: Mapping[
         for name, part in parts.items()
         for key, value in part.state_dict().items()
     }
-    told = {key: value if isinstance(value, str) else json.dumps(value) for key, value in settings.items()}
-    write_atomically(Path(path), save(tensors, told))
+    metadata = {key: value if isinstance(value, str) else json.dumps(value) for key, value in settings.items()}
+    write_atomically(Path(path), save(tensors, metadata))
 
 
 def read(path: str | Path) -> tuple[dict[str, str], dict[str, Tensor]]:
@@ -38,10 +38,10 @@ def read(path: str | Path) -> tuple[dict[str, str], dict[str, Tensor]]:
 
 def from_file(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Settings and tensors that :func:`to_file` wrote."""
-    told, tensors = read(path)
-    if not told.keys() >= _KNOWN:
+    metadata, tensors = read(path)
+    if not metadata.keys() >= _KNOWN:
         raise TutelageError(f"{path} holds no mutual autoencoder: save one with .save(path)")
-    return {key: _read(value) for key, value in told.items()}, tensors
+    return {key: _read(value) for key, value in metadata.items()}, tensors
 
 
 def _read(value: str) -> Any:
@@ -55,10 +55,10 @@ def _read(value: str) -> Any:
 def into(parts: Mapping[str, nn.Module], tensors: Mapping[str, Tensor], path: str | Path) -> None:
     """Put tensors into modules of the same shapes."""
     for name, part in parts.items():
-        own = {k.removeprefix(f"{name}."): v for k, v in tensors.items() if k.startswith(f"{name}.")}
+        state = {k.removeprefix(f"{name}."): v for k, v in tensors.items() if k.startswith(f"{name}.")}
         try:
-            part.load_state_dict(own)
+            part.load_state_dict(state)
         except (RuntimeError, TypeError) as error:
-            said = one_line(str(error).splitlines()[-1].strip())
-            raise TutelageError(f"the {name} in {path} does not fit the module given ({said})") from None
+            message = one_line(str(error).splitlines()[-1].strip())
+            raise TutelageError(f"the {name} in {path} does not fit the module given ({message})") from None
         part.eval()

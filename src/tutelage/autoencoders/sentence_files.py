@@ -58,21 +58,21 @@ def load_sentences(path: str | Path) -> tuple[Model, tuple[str, ...]]:
     model, words
         All members, and the vocabulary.
     """
-    told, tensors = saving.read(path)
-    if not {"sizes", "words"} <= told.keys():
+    metadata, tensors = saving.read(path)
+    if not {"sizes", "words"} <= metadata.keys():
         raise TutelageError(f"{path} holds no models of sentences: write them with save_sentences")
-    words, sizes = _described(told, tensors, path)
+    words, sizes = _described(metadata, tensors, path)
     model = sentence_models(range(sizes.pop("members")), len(words), sizes.pop("longest"), **sizes)
     saving.into({"decoder": model.decoder, "encoder": model.encoder, "estimator": model.estimator}, tensors, path)
     return model, words
 
 
 def _described(
-    told: Mapping[str, str], tensors: Mapping[str, Tensor], path: str | Path
+    metadata: Mapping[str, str], tensors: Mapping[str, Tensor], path: str | Path
 ) -> tuple[tuple[str, ...], dict]:
     """Words and sizes, if they are those of the arrays beside them: no model is built that the file cannot fill."""
     try:
-        words, sizes = json.loads(told["words"]), json.loads(told["sizes"])
+        words, sizes = json.loads(metadata["words"]), json.loads(metadata["sizes"])
     except (ValueError, RecursionError):
         raise TutelageError(f"the words or sizes in {path} are damaged: save the models again") from None
     most = sum(tensor.numel() for tensor in tensors.values())

@@ -67,14 +67,14 @@ def reconstructions(model: Model, sentences: Tensor, seeds: Sequence[int], resam
     keys = {name: draws.keys(seeds, f"reconstruction-{name}") for name in ("noise", "choice", "word")}
     count, longest = sentences.shape
     rows = sentences.repeat(copies, 1)
-    found = []
+    samples = []
     for begin in range(0, len(rows), _AT_ONCE):
         x = rows[begin : begin + _AT_ONCE].expand(len(seeds), -1, -1)
         noise = _normals(keys["noise"], begin, x.shape[1], resample, model.latent)
         choice = _uniforms(keys["choice"], begin, x.shape[1], 1)[..., 0]
         code = resampled_codes(model, x, noise, choice)
-        found.append(model.decoder.sample(code, _uniforms(keys["word"], begin, x.shape[1], longest)))
-    return torch.cat(found, 1).view(len(seeds), copies, count, longest)
+        samples.append(model.decoder.sample(code, _uniforms(keys["word"], begin, x.shape[1], longest)))
+    return torch.cat(samples, 1).view(len(seeds), copies, count, longest)
 
 
 def shares_kept(sentences: Tensor, again: Tensor) -> tuple[Tensor, Tensor]:

@@ -87,7 +87,7 @@ def train_sentences(
     theta = [*model.decoder.parameters(), *model.encoder.parameters()]
     up, aside = (settings.optimiser.for_module(p, settings.rate) for p in (theta, model.estimator.parameters()))
     noise = _SentenceNoise(model, seeds, how, batch, sentences.shape)
-    running, wrong, told, last = torch.zeros(len(seeds)), torch.zeros(len(seeds)), dict[int, tuple[Tensor, ...]](), 0
+    running, wrong, history, last = torch.zeros(len(seeds)), torch.zeros(len(seeds)), dict[int, tuple[Tensor, ...]](), 0
     for now, rate in enumerate(settings.rates(steps)):
         set_rate(rate, up, aside)
         part = noise(now)
@@ -100,13 +100,13 @@ def train_sentences(
         running = running + max(1 / (now + 1), 1 - _MEMORY) * (information - running)
         wrong = wrong + ((information - wanted) * (running - wanted) < 0)
         if now + 1 in record or now + 1 == steps:
-            told[now + 1] = running, bound, wrong / (now + 1 - last)
+            history[now + 1] = running, bound, wrong / (now + 1 - last)
             wrong, last = torch.zeros_like(wrong), now + 1
         if (now + 1) % _EVERY == 0 or now + 1 == steps:
             check_course(bound, information, now + 1)
             if on_progress:
                 on_progress((now + 1) / steps)
-    return SentenceCourse(tuple(told), *(torch.stack(column) for column in zip(*told.values(), strict=True)))
+    return SentenceCourse(tuple(history), *(torch.stack(column) for column in zip(*history.values(), strict=True)))
 
 
 def _model_step(

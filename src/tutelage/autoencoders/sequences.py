@@ -93,7 +93,7 @@ class SentenceDecoder(nn.Module):
         table, (to_gates, to_words) = self._table(), self._still(z)
         hidden = self.from_state.shape[1]
         h = c = z.new_zeros(*z.shape[:2], hidden)
-        word, over, found = torch.full(z.shape[:2], _END, device=z.device), None, []
+        word, over, words = torch.full(z.shape[:2], _END, device=z.device), None, []
         for t in range(self.longest):
             _, h, c = step(_look_up(table, word.unsqueeze(0))[0] + to_gates, h, c, self.from_state)
             logits = torch.baddbmm(to_words, h, self.to_word)
@@ -104,8 +104,8 @@ class SentenceDecoder(nn.Module):
                 word = (uniform[..., t, None] > cumulative[..., :-1]).sum(-1)
             word = word if over is None else word.masked_fill(over, _END)
             over = word == _END
-            found.append(word)
-        return torch.stack(found, -1)
+            words.append(word)
+        return torch.stack(words, -1)
 
 
 class SentenceEncoder(nn.Module):
@@ -139,8 +139,8 @@ class SentenceEncoder(nn.Module):
         both = torch.stack([words, words.flip(0)], 2).flatten(1, 2)  # [T, 2 S, B], the two ways as members
         table = (torch.matmul(self.words.unsqueeze(1), self.from_word) + self.bias).flatten(0, 1)
         states = unrolled(_look_up(table, both), self.from_state.flatten(0, 1)).unflatten(1, (-1, 2))
-        seen = states.permute(1, 3, 0, 2, 4).flatten(2)  # [S, B, T 2 H]
-        mean, log_std = torch.baddbmm(self.to_code_bias, seen, self.to_code).chunk(2, dim=-1)
+        features = states.permute(1, 3, 0, 2, 4).flatten(2)  # [S, B, T 2 H]
+        mean, log_std = torch.baddbmm(self.to_code_bias, features, self.to_code).chunk(2, dim=-1)
         return mean, log_std.clamp(-_WIDEST, _WIDEST)
 
     def log_density(self, z: Tensor, x: Tensor) -> Tensor:

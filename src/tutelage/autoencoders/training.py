@@ -133,7 +133,7 @@ def _train(
     )
     noise = _StepNoise(model, seeds, how.resample, batch, wanted.device)
     running, wrong, counted = torch.zeros_like(wanted), torch.zeros_like(wanted), 0
-    told: dict[int, tuple[Tensor, Tensor, Tensor]] = {}
+    history: dict[int, tuple[Tensor, Tensor, Tensor]] = {}
     for step, rate in enumerate(settings.rates(steps)):
         part = noise(step)
         set_rate(rate, up, aside)
@@ -151,13 +151,15 @@ def _train(
             counted += 1
         running = running + max(1 / (step + 1), 1 - _MEMORY) * (information - running)
         if step + 1 in record or step + 1 == steps:
-            told[step + 1] = running.clone(), bound, wrong / max(1, counted)
+            history[step + 1] = running.clone(), bound, wrong / max(1, counted)
             wrong, counted = torch.zeros_like(wanted), 0
         if (step + 1) % _SPAN == 0 or step + 1 == steps:
             check_course(bound, information, step + 1)
             if on_progress:
                 on_progress((step + 1) / steps)
-    return TrainingHistory(tuple(told), *(torch.stack(column).cpu() for column in zip(*told.values(), strict=True)))
+    return TrainingHistory(
+        tuple(history), *(torch.stack(column).cpu() for column in zip(*history.values(), strict=True))
+    )
 
 
 def _device(name: torch.device | str) -> torch.device:

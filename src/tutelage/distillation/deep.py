@@ -38,7 +38,7 @@ class Start:
 
 
 def end_to_end(network: Network) -> Tensor:
-    """w = W_1 ... W_L as a vector a member: [S, d]."""
+    """w = W_1 ... W_L as one vector per member: [S, d]."""
     if network.activation != "linear" or network.biases is not None or network.outputs != 1:
         raise TutelageError(
             "wanted linear students without biases and with one output: Network(weights, activation='linear')"

@@ -281,7 +281,7 @@ def _check(transfer: TransferSet, start: Network) -> None:
     if start.members != transfer.members or start.inputs != transfer.dimension:
         raise TutelageError(
             f"{start.members} students of {start.inputs} inputs do not fit {transfer.members} sets in "
-            f"{transfer.dimension} dimensions: build one student a set"
+            f"{transfer.dimension} dimensions: build one student per set"
         )
     if start.dtype != torch.float64:
         raise TutelageError("flows are followed in float64: pass start.to(dtype=torch.float64)")

@@ -103,5 +103,5 @@ def _max_margin(signed: Tensor) -> Tensor:
     points = r.mT
     classes = torch.ones(points.shape[:2], dtype=torch.float64)
     twice = LabelledPoints(torch.cat([points, -points], 1), torch.cat([classes, -classes], 1))
-    found = max_margins(twice).positive.w
-    return found if q is None else (q @ found.unsqueeze(2)).squeeze(2)
+    w = max_margins(twice).positive.w
+    return w if q is None else (q @ w.unsqueeze(2)).squeeze(2)

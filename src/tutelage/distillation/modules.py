@@ -99,8 +99,8 @@ def distil(
     epochs = _checked_epochs(settings, seconds)
     x, y = _inputs_and_labels(data)
     teachers = [teacher] if isinstance(teacher, nn.Module) else list(teacher)
-    said = [_asked(each, x, f"teacher {i + 1}") for i, each in enumerate(teachers)]
-    targets = soft_targets(said, how.temperature)
+    logits = [_asked(each, x, f"teacher {i + 1}") for i, each in enumerate(teachers)]
+    targets = soft_targets(logits, how.temperature)
     pupil = copy.deepcopy(student)
     _fits(_asked(pupil, x[:2], "student"), targets, y)
     key = draws.keys([seed], "distil", x.device)
@@ -114,14 +114,14 @@ def distil(
         if time.monotonic() >= end:
             break
         pupil.train()
-        total, seen = 0.0, 0
+        total, samples = 0.0, 0
         for rows in draws.permutations(key, len(x), epoch)[0].split(batch):
             set_rate(next(rates), step)
             total += _learn(pupil, step, x[rows], targets[rows], None if y is None else y[rows], how)
-            seen += len(rows)
+            samples += len(rows)
             if time.monotonic() >= end:
                 break
-        losses.append(total / seen)
+        losses.append(total / samples)
         if not torch.isfinite(torch.tensor(losses[-1])):
             raise TutelageError(f"the student diverged in epoch {epoch + 1}: lower the learning rate {settings.rate:g}")
         if on_epoch:
@@ -179,8 +179,8 @@ def _asked(module: nn.Module, x: Tensor, whose: str) -> Tensor:
         with torch.no_grad():
             out = torch.cat([module(part) for part in x.split(_BATCH)])
     except (RuntimeError, TypeError, ValueError) as error:
-        said = str(error).splitlines()[0]
-        raise TutelageError(f"the {whose} cannot take inputs of shape {list(x.shape)} ({said})") from None
+        message = str(error).splitlines()[0]
+        raise TutelageError(f"the {whose} cannot take inputs of shape {list(x.shape)} ({message})") from None
     finally:
         module.train(was)
     if out.ndim != 2:

@@ -86,14 +86,14 @@ def outlook(teacher: nn.Sequential, x: Tensor, held_out: Tensor | None = None) -
     (2, 3, 2)
     """
     features, last = _split(teacher)
-    seen = _features(features, last, x)
-    fresh = seen if held_out is None else _features(features, last, held_out)
+    points = _features(features, last, x)
+    fresh = points if held_out is None else _features(features, last, held_out)
     names, weights = _teachers(last)
     kept = weights.norm(dim=1) > 0
     if not bool(kept.any()):
         raise TutelageError("the teacher's last layer tells no class from another: its log-odds are 0 everywhere")
     names, weights = [n for n, k in zip(names, kept.tolist(), strict=True) if k], weights[kept]
-    sets = TransferSet(seen.expand(len(weights), -1, -1), weights)
+    sets = TransferSet(points.expand(len(weights), -1, -1), weights)
     w = learned(sets)
     shares, _ = disagreement(w, weights, fresh)
     moving = w.norm(dim=1) > 0
@@ -102,14 +102,14 @@ def outlook(teacher: nn.Sequential, x: Tensor, held_out: Tensor | None = None) -
     count, dimension, rank = sets.count, sets.dimension, int(sets.rank[0])
     lines = []
     for i, name in enumerate(names):
-        found = [0.0, 0.0] if rank == dimension else [_bound(seen, weights[i], tighter) for tighter in (False, True)]
-        lines.append(Line(name, float(torch.rad2deg(angles[i])), float(shares[i]), found[0], found[1]))
+        bounds = [0.0, 0.0] if rank == dimension else [_bound(points, weights[i], tighter) for tighter in (False, True)]
+        lines.append(Line(name, float(torch.rad2deg(angles[i])), float(shares[i]), bounds[0], bounds[1]))
     return Outlook(count, dimension, rank, last.bias is not None, held_out is not None, tuple(lines))
 
 
-def _bound(seen: Tensor, w: Tensor, tighter: bool) -> float:
+def _bound(points: Tensor, w: Tensor, tighter: bool) -> float:
     """At most 1; features of length 0 make no angle, and every line gives them the same class."""
-    some = seen[(seen != 0).any(1)]
+    some = points[(points != 0).any(1)]
     return min(best_bound(reverse_distribution(some, w), len(some), tighter=tighter).value, 1.0)
 
 
@@ -129,9 +129,9 @@ def _features(features: nn.Sequential, last: nn.Linear, x: Tensor) -> Tensor:
     was = features.training
     features.eval()
     with torch.no_grad():
-        seen = features(x).double().cpu()
+        points = features(x).double().cpu()
     features.train(was)
-    return seen if last.bias is None else torch.cat([seen, torch.ones(len(seen), 1, dtype=torch.float64)], 1)
+    return points if last.bias is None else torch.cat([points, torch.ones(len(points), 1, dtype=torch.float64)], 1)
 
 
 def _teachers(last: nn.Linear) -> tuple[list[str], Tensor]:

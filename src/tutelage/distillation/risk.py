@@ -48,8 +48,8 @@ def risk_at_angle(p: Reverse, alpha: Tensor, dimension: int, widest: float = mat
         raise TutelageError("alpha must hold angles between 0 and pi")
     turned = alpha > math.pi / 2
     acute = torch.where(turned, math.pi - alpha, alpha)
-    found = _acute(p, acute.flatten(), dimension, widest).reshape(alpha.shape)
-    return torch.where(turned, 1 - found, found)
+    value = _acute(p, acute.flatten(), dimension, widest).reshape(alpha.shape)
+    return torch.where(turned, 1 - value, value)
 
 
 def _acute(p: Reverse, alpha: Tensor, dimension: int, widest: float) -> Tensor:
@@ -94,9 +94,11 @@ def disagreement(w: Tensor, teacher: Tensor, points: Tensor) -> tuple[Tensor, Te
     if not (w.ndim == teacher.ndim == 2 and points.ndim in (2, 3) and len({shape[-1] for shape in shapes}) == 1):
         raise TutelageError(f"students [S, d], a teacher [d] and points [N, d] must share d, got shapes {shapes}")
     if points.ndim == 2:
-        ours, theirs = (points @ w.mT).mT >= 0, (points @ teacher.mT).mT >= 0
+        by_student, by_teacher = (points @ w.mT).mT >= 0, (points @ teacher.mT).mT >= 0
     else:
-        ours, theirs = (torch.bmm(points, v.expand(len(points), -1).unsqueeze(2)).squeeze(2) >= 0 for v in (w, teacher))
-    share = (ours != theirs).double().mean(1)
+        by_student, by_teacher = (
+            torch.bmm(points, v.expand(len(points), -1).unsqueeze(2)).squeeze(2) >= 0 for v in (w, teacher)
+        )
+    share = (by_student != by_teacher).double().mean(1)
     count = points.shape[-2]
     return share, torch.maximum((share * (1 - share) / count).sqrt(), torch.tensor(1 / count, dtype=torch.float64))

@@ -81,7 +81,7 @@ class _Symmetric:
         return torch.cat([length * a.cos(), (length * a.sin() / u.norm(dim=2, keepdim=True)) * u], 2)
 
     def transfer(self, seeds: Sequence[int], count: int) -> TransferSet:
-        """A transfer set of ``count`` inputs a seed."""
+        """A transfer set of ``count`` inputs per seed."""
         return TransferSet(self.points(seeds, count), self.teacher)
 
     def risk(self, w: Tensor) -> Tensor:
@@ -185,8 +185,8 @@ class Isotropic(_Symmetric):
         return torch.as_tensor(betainc(0.5, (self.dimension - 1) / 2, cos), dtype=torch.float64)
 
     def points(self, seeds: Sequence[int], count: int, stream: str = "transfer") -> Tensor:
-        found = draws.normals(draws.keys(seeds, f"{stream} directions"), count * self.dimension)
-        return found.reshape(len(seeds), count, self.dimension)
+        normals = draws.normals(draws.keys(seeds, f"{stream} directions"), count * self.dimension)
+        return normals.reshape(len(seeds), count, self.dimension)
 
     def risk(self, w: Tensor) -> Tensor:
         w = _students(w, self.dimension)
@@ -267,8 +267,8 @@ def reverse_distribution(points: Tensor, teacher: Tensor):
     [1.0, 0.5, 0.5]
     """
     points, teacher = points.to(torch.float64), teacher.to(torch.float64)
-    found = angle(points, teacher.expand_as(points))
-    ordered = torch.minimum(found, torch.pi - found).sort().values
+    angles = angle(points, teacher.expand_as(points))
+    ordered = torch.minimum(angles, torch.pi - angles).sort().values
 
     def p(theta: Tensor) -> Tensor:
         below = torch.searchsorted(ordered, torch.as_tensor(theta, dtype=torch.float64).contiguous())

@@ -29,11 +29,11 @@ def logistic_teacher(x: Tensor, labels: Tensor, penalty: float = 1.0) -> Tensor:
         pull = np.exp(-np.logaddexp(0, m))
         return float(np.logaddexp(0, -m).sum() + penalty / 2 * w @ w), penalty * w - pull @ signed
 
-    found = minimize(
+    result = minimize(
         objective,
         np.zeros(x.shape[1]),
         jac=True,
         method="L-BFGS-B",
         options={"maxiter": 5000, "ftol": 1e-14, "gtol": 1e-8},
     )
-    return torch.from_numpy(found.x)
+    return torch.from_numpy(result.x)

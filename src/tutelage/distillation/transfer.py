@@ -49,7 +49,7 @@ class TransferSet:
             )
         if 0 in x.shape:
             raise TutelageError(
-                f"there is nothing to learn from inputs of shape {list(x.shape)}: give at least one a set"
+                f"there is nothing to learn from inputs of shape {list(x.shape)}: give at least one per set"
             )
         if not (x.isfinite().all() and w.isfinite().all()):
             raise TutelageError("some inputs or teacher weights are not finite: leave them out")

@@ -16,7 +16,7 @@ Samples = Tensor | Pixels
 
 @dataclass(frozen=True, eq=False)
 class Batches:
-    """Every batch has ``size`` labelled samples, each once an epoch, and ``extra`` without labels beside them.
+    """Every batch has ``size`` labelled samples, each once per epoch, and ``extra`` without labels beside them.
 
     shares: what each sample of a batch weighs in the distillation, None where there are no others beside.
     """

@@ -77,9 +77,9 @@ class ExitCourse:
     def _check(self) -> None:
         """Reject samples that are not finite or do not fit the network, and labels that are no classes of it."""
         x, model = self.task.x, self.task.model
-        device, own = self.batches.order.device, next(model.parameters()).device
-        if device != own:
-            raise TutelageError(f"the samples are on {device} and the network on {own}: move one to the other")
+        device, home = self.batches.order.device, next(model.parameters()).device
+        if device != home:
+            raise TutelageError(f"the samples are on {device} and the network on {home}: move one to the other")
         if isinstance(x, Tensor) and not x.isfinite().all():
             raise TutelageError("some samples are not finite: leave them out")
         was = model.training
@@ -87,8 +87,8 @@ class ExitCourse:
             with torch.no_grad():
                 outputs = model.eval()(x[:1])[0].shape[1]
         except RuntimeError as error:
-            said = str(error).splitlines()[0]
-            raise TutelageError(f"the network does not take samples of shape {list(x.shape[1:])} ({said})") from None
+            message = str(error).splitlines()[0]
+            raise TutelageError(f"the network does not take samples of shape {list(x.shape[1:])} ({message})") from None
         finally:
             model.train(was)
         check_labels(self.task.y, outputs)
@@ -119,9 +119,9 @@ class ExitCourse:
 
     def close(self, epoch: int) -> None:
         """The epoch's loss; the weights that are the best on the held samples are kept."""
-        seen = self.pupil.seen[epoch * self.steps : (epoch + 1) * self.steps, 0]
+        losses = self.pupil.seen[epoch * self.steps : (epoch + 1) * self.steps, 0]
         with self.pupil.at_work():
-            self.losses.append(float(seen.mean()))
+            self.losses.append(float(losses.mean()))
             if self.task.held:
                 accuracy = float(exit_accuracy(self.pupil.model, *self.task.held).single.mean())
                 if self.best is None or accuracy > self.best[0]:
@@ -156,6 +156,6 @@ class ExitCourse:
         if self.best:
             epoch = self.best[1]
             model.load_state_dict(self.best[2])
-        seen = self.pupil.seen.cpu()
-        trace = Trace(seen[:, 1], seen[:, 2], seen[:, 3]) if any(self.sets) else None
+        record = self.pupil.seen.cpu()
+        trace = Trace(record[:, 1], record[:, 2], record[:, 3]) if any(self.sets) else None
         return TrainedExits(model.eval(), tuple(self.losses), trace, epoch)

@@ -24,7 +24,7 @@ _SEARCH = 2000  # steps that are worth a search for the quickest convolutions
 class Pupil:
     """A copy of a network in training.
 
-    ``prepare`` the samples of the batches to come, then ``advance`` once a batch. seen [steps, 4]: loss, temperature,
+    ``prepare`` the samples of the batches to come, then ``advance`` once per batch. seen [steps, 4]: loss, temperature,
     the teachers' confidence at it and without it, at every step so far.
     """
 
@@ -143,12 +143,12 @@ class Pupil:
             for name, value in self.model.state_dict().items():
                 value.copy_(state[f"model.{name}"])
             for number, parameter in enumerate(self._parameters()):
-                own = self.optimiser.state[parameter]
+                buffers = self.optimiser.state[parameter]
                 momentum = state.get(f"momentum.{number}")
-                if own.get("momentum_buffer") is not None:
-                    own["momentum_buffer"].copy_(0 if momentum is None else momentum)
+                if buffers.get("momentum_buffer") is not None:
+                    buffers["momentum_buffer"].copy_(0 if momentum is None else momentum)
                 elif momentum is not None:
-                    own["momentum_buffer"] = momentum.to(parameter.device, parameter.dtype).clone()
+                    buffers["momentum_buffer"] = momentum.to(parameter.device, parameter.dtype).clone()
             for name in ("temperature", "seen", "done"):
                 getattr(self, name).copy_(state[name])
 

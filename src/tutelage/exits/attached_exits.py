@@ -119,8 +119,8 @@ def _traced(module: nn.Module, layers: Sequence[str]) -> tuple[fx.Graph, list[An
     try:
         graph = _Tracer(layers).trace(module)
     except (fx.proxy.TraceError, TypeError, RuntimeError, ValueError, NotImplementedError) as error:
-        said = str(error).splitlines()[0]
-        raise TutelageError(f"the module cannot be cut: its course depends on its inputs' values ({said})") from None
+        message = str(error).splitlines()[0]
+        raise TutelageError(f"the module cannot be cut: its course depends on its inputs' values ({message})") from None
     for node in graph.nodes:
         if node.op == "call_function" and "training" in node.kwargs:
             raise TutelageError(
@@ -128,12 +128,12 @@ def _traced(module: nn.Module, layers: Sequence[str]) -> tuple[fx.Graph, list[An
                 "layer of torch.nn in its place"
             )
     calls = {name: [n for n in graph.nodes if n.op == "call_module" and n.target == name] for name in layers}
-    for name, found in calls.items():
-        if len(found) != 1:
+    for name, nodes in calls.items():
+        if len(nodes) != 1:
             raise TutelageError(
-                f"layer '{name}' runs {len(found)} times in one pass: an exit needs a layer that runs once"
+                f"layer '{name}' runs {len(nodes)} times in one pass: an exit needs a layer that runs once"
             )
-    ends = [found[0] for found in calls.values()]
+    ends = [nodes[0] for nodes in calls.values()]
     places = [list(graph.nodes).index(end) for end in ends]
     if places != sorted(places):
         ordered = [name for _, name in sorted(zip(places, layers, strict=True))]
@@ -142,7 +142,7 @@ def _traced(module: nn.Module, layers: Sequence[str]) -> tuple[fx.Graph, list[An
 
 
 def _stages(module: nn.Module, graph: fx.Graph, ends: Sequence[fx.Node]) -> list[nn.Module]:
-    """One module a piece of the graph: values that later pieces need -> (value at the exit, values still needed).
+    """One module per piece of the graph: values that later pieces need -> (value at the exit, values still needed).
 
     A node belongs to the first exit that depends on it, so that no exit waits for what only later ones use.
     """
@@ -192,25 +192,27 @@ def _inlets(piece: fx.Graph, given: Sequence[fx.Node], first: bool) -> dict[fx.N
 def _features(module: nn.Module, stages: Sequence[nn.Module], example: Tensor) -> list[Tensor]:
     """What every stage gives at its exit, on the example, in evaluation mode."""
     was = module.training
-    found: list[Tensor] = []
+    features: list[Tensor] = []
     state: Any = example
     try:
         with torch.no_grad():
             for stage in stages:
                 state = stage.eval()(state)
-                found.append(state[0])
+                features.append(state[0])
     except (RuntimeError, TypeError, ValueError) as error:
         raise TutelageError(
             f"the module cannot take the example of shape {list(example.shape)} ({str(error).splitlines()[0]})"
         ) from None
     finally:
         module.train(was)
-    if not all(isinstance(f, Tensor) for f in found):
+    if not all(isinstance(f, Tensor) for f in features):
         raise TutelageError("a named layer gives something else than one tensor: name another")
-    return found
+    return features
 
 
 def _classes(output: Tensor) -> int:
     if output.ndim != 2:
-        raise TutelageError(f"the module's own output has shape {list(output.shape)}: wanted a row of logits a sample")
+        raise TutelageError(
+            f"the module's own output has shape {list(output.shape)}: wanted one row of logits per sample"
+        )
     return output.shape[1]

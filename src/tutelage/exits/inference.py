@@ -75,8 +75,8 @@ def exit_accuracy(model: MultiExit, x: Tensor | Pixels, y: Tensor, top: int = 1)
                 labels = y[start : start + _BATCH]
                 p = torch.stack([log_probabilities(z).exp() for z in model(x[start : start + _BATCH])])
                 counts = torch.arange(1, len(p) + 1, device=p.device).view(-1, 1, 1)
-                said = p.argmax(-1)
-                same = (said[:, None] == said[None]).sum(-1)
+                predicted = p.argmax(-1)
+                same = (predicted[:, None] == predicted[None]).sum(-1)
                 sums.append([_right(p, labels, top), _right(p.cumsum(0) / counts, labels, top), same])
     finally:
         model.train(was)
@@ -133,7 +133,9 @@ def exit_within(budget: float, costs: Sequence[float] | Tensor, validation: Sequ
         Exit, counted from 1.
     """
     if len(costs) != len(validation):
-        raise TutelageError(f"{len(costs)} costs and {len(validation)} accuracies were given: give one of each an exit")
+        raise TutelageError(
+            f"wanted one cost and one accuracy per exit, not {len(costs)} costs and {len(validation)} accuracies"
+        )
     within = [m for m, cost in enumerate(costs) if float(cost) <= budget]
     if not within:
         raise TutelageError(

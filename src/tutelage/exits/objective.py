@@ -45,12 +45,12 @@ def teacher_sets(exits: int, teachers: Teachers = "last") -> tuple[tuple[int, ..
         raise TutelageError(f"teachers must be 'none', 'last', 'later' or a list for each exit, got '{teachers}'")
     if len(teachers) != exits:
         raise TutelageError(f"teachers must have a list for each of {exits} exits, got {len(teachers)}")
-    for m, own in enumerate(teachers, 1):
-        if not set(own) <= set(numbers) - {m} or len(set(own)) != len(own):
+    for m, chosen in enumerate(teachers, 1):
+        if not set(chosen) <= set(numbers) - {m} or len(set(chosen)) != len(chosen):
             raise TutelageError(
-                f"the teachers of exit {m} must be other exits from 1 to {exits}, each once, got {list(own)}"
+                f"the teachers of exit {m} must be other exits from 1 to {exits}, each once, got {list(chosen)}"
             )
-    return tuple(tuple(own) for own in teachers)
+    return tuple(tuple(chosen) for chosen in teachers)
 
 
 @printed
@@ -171,7 +171,7 @@ def teacher_shares(teachers: Sequence[Sequence[int]], like: Tensor) -> Tensor:
     >>> teacher_shares(((2, 3), (3,), ()), torch.zeros(1)).tolist()
     [[0.0, 0.5, 0.5], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]
     """
-    rows = [[(t in own) / max(len(own), 1) for t in range(1, len(teachers) + 1)] for own in teachers]
+    rows = [[(t in chosen) / max(len(chosen), 1) for t in range(1, len(teachers) + 1)] for chosen in teachers]
     if not any(map(any, rows)):
         raise TutelageError("no exit teaches another: there is nothing to distil")
     return torch.tensor(rows, dtype=like.dtype, device=like.device)

@@ -128,9 +128,9 @@ def train_side_by_side(
 
     numbers = [list(range(len(tasks)))] if together else [[number] for number in range(len(tasks))]
     return [
-        one
-        for group, own in zip(groups, numbers, strict=True)
-        for one in _together(group, augment, tell, keep and partial(_kept, keep, own))
+        trained
+        for group, group_numbers in zip(groups, numbers, strict=True)
+        for trained in _together(group, augment, tell, keep and partial(_kept, keep, group_numbers))
     ]
 
 
@@ -138,12 +138,12 @@ def _kept(keep: Keep, numbers: Sequence[int], part: int, work: Callable[[], list
     """The states of some tasks after a part: all stored ones, or those that the work gives."""
     given: list[State] = []
 
-    def one(place: int) -> State:
+    def state_at(place: int) -> State:
         if not given:
             given.extend(work())
         return given[place]
 
-    return [keep(number, part, partial(one, place)) for place, number in enumerate(numbers)]
+    return [keep(number, part, partial(state_at, place)) for place, number in enumerate(numbers)]
 
 
 def _together(

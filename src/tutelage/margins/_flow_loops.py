@@ -104,13 +104,13 @@ def tied_samples(pattern, j):
     for i in range(pattern.shape[1]):
         if pattern[j, i] == TIED:
             number += 1
-    found = np.empty(number, np.int64)
+    tied = np.empty(number, np.int64)
     number = 0
     for i in range(pattern.shape[1]):
         if pattern[j, i] == TIED:
-            found[number] = i
+            tied[number] = i
             number += 1
-    return found
+    return tied
 
 
 @njit(**OPTIONS)

@@ -213,15 +213,15 @@ def clashing(seeds: Sequence[int], count: int = 24, dimension: int = 3) -> Label
     -------
     LabelledPoints
     """
-    own, count = positive(dimension, "dimension") + 1, positive(count, "count")
-    if count < 2 * own:
+    per_class, count = positive(dimension, "dimension") + 1, positive(count, "count")
+    if count < 2 * per_class:
         raise TutelageError(
-            f"the first {2 * own} samples make both classes impossible: ask for at least as many, not {count}"
+            f"the first {2 * per_class} samples make both classes impossible: ask for at least as many, not {count}"
         )
     x, y = _normals(seeds, "clashing points", count, dimension), _signs(seeds, "clashing labels", count)
-    for begin, sign in ((0, 1), (own, -1)):
+    for begin, sign in ((0, 1), (per_class, -1)):
         x[:, begin + dimension] = -x[:, begin : begin + dimension].mean(1)
-        y[:, begin : begin + own] = sign
+        y[:, begin : begin + per_class] = sign
     return LabelledPoints(x, y)
 
 

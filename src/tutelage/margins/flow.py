@@ -233,12 +233,12 @@ def _followed(
     members, p, d = w.shape
     plus, minus = (v.numpy() for v in extremal_sectors(data))
     kept_w, kept_a = np.empty((len(taus), members, p, d)), np.empty((len(taus), members, p))
-    found, entered = np.empty((members, p), np.int8), np.empty((members, p))
+    groups, entered = np.empty((members, p), np.int8), np.empty((members, p))
     left, counts = np.zeros((members, p), np.int64), np.zeros((members, 3), np.int64)
     ends = np.zeros((members, 2))
     arguments: tuple[Any, ...] = (
         data.x.numpy(), data.y.numpy(), plus, minus, w.clone().numpy(), a.clone().numpy(), pattern.numpy(), frozen,
-        taus, loss_of(loss).code, relative, most, kept_w, kept_a, found, entered, left, counts, ends,
+        taus, loss_of(loss).code, relative, most, kept_w, kept_a, groups, entered, left, counts, ends,
     )  # fmt: skip
     follow(0, 0, *arguments)  # compiled, or loaded, by one thread alone
     parts = min(members, 8 * loop_threads())
@@ -249,7 +249,7 @@ def _followed(
     _refuse_unfinished(ends, taus[-1], most)
     log_t = torch.from_numpy(entered).expm1().log()
     kept = [torch.from_numpy(v[1:].copy()) for v in (kept_w, kept_a)]
-    rest = torch.from_numpy(found), log_t, torch.from_numpy(left)
+    rest = torch.from_numpy(groups), log_t, torch.from_numpy(left)
     steps = torch.from_numpy(counts)
     return MarginFlow(data, loss, tuple(times), kept[0], kept[1], *rest, steps[:, 0], steps[:, 2])
 

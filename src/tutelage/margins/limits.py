@@ -40,10 +40,10 @@ def growth(course: MarginFlow, sign: int) -> Growth:
     """The growth of the units of one sign on their class."""
     member = course.data.y == sign
     heights = course.heights()
-    seen = ((heights > 0) & member[None, :, None]).any(3) & (course.a * sign > 0)
+    active = ((heights > 0) & member[None, :, None]).any(3) & (course.a * sign > 0)
     margin = course.data.y * (heights.relu() * course.a.unsqueeze(3)).sum(2)
     value = torch.where(member, log_loss(course.loss, margin), -torch.inf).logsumexp(2)
-    norm = (course.w.square().sum(3) * seen).sum(2)
+    norm = (course.w.square().sum(3) * active).sum(2)
     there = norm > 0
     smoothed = torch.where(there, margin_of(course.loss, value) / (2 * norm).clamp_min(1e-300), 0.0)
     log_t = torch.tensor(course.log_times, dtype=torch.float64)[:, None]
@@ -140,7 +140,7 @@ def limits(margins: MaxMargins) -> Limits:
 
 
 def two_neurons(network: Network, groups: Tensor) -> Network:
-    """Two units in place of p, one a group: the sums of a_j w_j over J_+ and over J_-; groups [S, p].
+    """Two units in place of p, one per group: the sums of a_j w_j over J_+ and over J_-; groups [S, p].
 
     Each unit is balanced; on points where all units of a group are active together nothing changes.
     """

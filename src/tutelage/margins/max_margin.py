@@ -121,10 +121,10 @@ def _one_class(data: LabelledPoints, sign: int) -> MaxMargin:
 def _dual(x: np.ndarray, member: int, sign: int, names: np.ndarray) -> np.ndarray:
     """alpha of one class of one set: x [m, d] -> [m]."""
     length = np.linalg.norm(x, axis=1)
-    scale, one = length.mean(), np.ones(len(x))
-    alpha, possible = _least(x / scale, one)
+    scale, ones = length.mean(), np.ones(len(x))
+    alpha, possible = _least(x / scale, ones)
     if possible:
-        return _polished(x, one, alpha / scale**2)
+        return _polished(x, ones, alpha / scale**2)
     unit, heights = x / length[:, None], length.min() / length  # short points next to long ones seem to be 0 above
     alpha, possible = _least(unit, heights)
     if not possible:
@@ -157,7 +157,7 @@ def _least(x: np.ndarray, heights: np.ndarray) -> tuple[np.ndarray, bool]:
 def _polished(x: np.ndarray, heights: np.ndarray, alpha: np.ndarray) -> np.ndarray:
     """alpha with w.x_i = heights_i on the support to the last digits, where that keeps it non-negative."""
     support = np.flatnonzero(alpha > 0)
-    found = np.linalg.lstsq(x[support] @ x[support].T, heights[support], rcond=None)[0]
+    solution = np.linalg.lstsq(x[support] @ x[support].T, heights[support], rcond=None)[0]
     better = np.zeros_like(alpha)
-    better[support] = found
-    return better if (found >= 0).all() else alpha
+    better[support] = solution
+    return better if (solution >= 0).all() else alpha

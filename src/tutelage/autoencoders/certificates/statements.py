@@ -69,8 +69,8 @@ def infomax_holds(scene: AutoencoderScene, *, tolerance: float = 1e-6) -> list[F
 @autoencoder_certificate("elbo-gap", source="sec. 4.1")
 def elbo_gap(scene: AutoencoderScene, *, tolerance: float = 1e-4) -> list[Finding]:
     """The ELBO lies below E log p(x) by E KL(q(z|x) || p(z|x))."""
-    found = scene.exact
-    off = (found.likelihood - found.elbo - found.gap).abs().tolist()
+    exact = scene.exact
+    off = (exact.likelihood - exact.elbo - exact.gap).abs().tolist()
     return _of(scene, [check("difference of both sides, nats", v, "<=", tolerance) for v in off])
 
 
@@ -102,12 +102,12 @@ def collapse_is_best(scene: AutoencoderScene, *, tolerance: float = 1e-6) -> lis
     with torch.no_grad():
         moments = model.encoder.moments(torch.arange(scene.symbols).expand(model.members, -1))
     best = best_elbo(*moments, torch.full((scene.symbols,), 1 / scene.symbols, dtype=torch.float64))
-    most, own = -math.log(scene.symbols), scene.exact.elbo
+    most, elbo = -math.log(scene.symbols), scene.exact.elbo
     return [
         Finding(
             [
                 Part("best decoder", (), check("ELBO, nats", float(best[s]), "<=", most + tolerance)),
-                Part("own decoder", (), check("ELBO, nats", float(own[s]), "<=", float(best[s]) + tolerance)),
+                Part("own decoder", (), check("ELBO, nats", float(elbo[s]), "<=", float(best[s]) + tolerance)),
             ],
             (scene.discrete,),
         )
@@ -119,8 +119,8 @@ def collapse_is_best(scene: AutoencoderScene, *, tolerance: float = 1e-6) -> lis
 def information_limit(scene: AutoencoderScene, *, tolerance: float = 1e-6) -> list[Finding]:
     """A code carries at most the entropy of discrete data, log K for K symbols."""
     most = math.log(max(scene.symbols, 2)) + tolerance
-    found = [check("I(x; z), nats", v, "<=", most) for v in scene.exact.information.tolist()]
-    return _of(scene, found, scene.discrete)
+    checks = [check("I(x; z), nats", v, "<=", most) for v in scene.exact.information.tolist()]
+    return _of(scene, checks, scene.discrete)
 
 
 @autoencoder_certificate("target-met", source="(4.7), (4.11)")

@@ -90,9 +90,9 @@ class MutualAutoencoders(Experiment, kind="mutual-autoencoders", numerics=1):
             most=float(np.log(SYMBOLS)) if symbols else None,
             on_progress=lambda share: context.progress(0.95 * share),
         )
-        found = {**vars(evaluated(model)), "estimate": course.estimate[-1].double()}
+        measures = {**vars(evaluated(model)), "estimate": course.estimate[-1].double()}
         weights = {_column(name): w for name, w in model.weights().items()}
-        return {"target": nan_for_none(self.targets)} | {name: a.numpy() for name, a in (found | weights).items()}
+        return {"target": nan_for_none(self.targets)} | {name: a.numpy() for name, a in (measures | weights).items()}
 
     def untrained(self) -> Model:
         """The models as training begins."""
@@ -182,8 +182,8 @@ class TrainedAutoencoders:
 
     def misses(self) -> dict[str, np.ndarray]:
         """|I - M| of models with a target above 0."""
-        found = self.of(self.information)
-        return {name(t): np.abs(found[name(t)] - t) for t in self.targets if t}
+        information = self.of(self.information)
+        return {name(t): np.abs(information[name(t)] - t) for t in self.targets if t}
 
     def steps_between(self, values: np.ndarray) -> dict[str, np.ndarray]:
         """Differences between neighbouring targets, seed by seed."""
@@ -228,12 +228,14 @@ def attained(panel: Axes, toys: TrainedAutoencoders) -> None:
     top = max(t for t in toys.targets if t is not None)
     panel.plot([0, top], [0, top], color="#888888", linewidth=0.8)
     for i, target in enumerate(toys.targets):
-        found = toys.information[toys.rows(i)]
-        place = np.full(len(found), target if target is not None else -0.12 * top)
+        information = toys.information[toys.rows(i)]
+        place = np.full(len(information), target if target is not None else -0.12 * top)
         colour, words = (PALETTE[3], "VAE") if target is None else (PALETTE[0], "_" if target else "mutual autoencoder")
-        panel.plot(place, found, "o", color=colour, markersize=4, alpha=0.6, label=words)
+        panel.plot(place, information, "o", color=colour, markersize=4, alpha=0.6, label=words)
         if target is not None:
-            said = toys.estimate[toys.rows(i)]
-            panel.plot(place, said, "_", color=PALETTE[1], markersize=9, label="_" if target else "its own estimate")
+            estimate = toys.estimate[toys.rows(i)]
+            panel.plot(
+                place, estimate, "_", color=PALETTE[1], markersize=9, label="_" if target else "its own estimate"
+            )
     panel.set(xlabel="M, nats", ylabel="exact I(x; z), nats")
     panel.legend(loc="upper left")

@@ -55,47 +55,47 @@ class EncoderPosteriors:
 
 def encoded(results: Results) -> list[EncoderPosteriors]:
     """Densities and divergences of each experiment's models."""
-    found, x = [], torch.arange(SYMBOLS)
+    encoders, x = [], torch.arange(SYMBOLS)
     for result in results:
         toys, k = trained_models(result), result.setting("resample")
         z, truth = posterior(toys.model, x)
         _, guess = code(toys.model, x, resample=k)
         off = divergence(guess, truth, float(z[1, 0] - z[0, 0])).mean(1)
         arrays = (z[:, 0], truth, guess, off, toys.exact.sharpness, toys.exact.information)
-        found.append(EncoderPosteriors(k, *(a.numpy() for a in arrays)))
-    return found
+        encoders.append(EncoderPosteriors(k, *(a.numpy() for a in arrays)))
+    return encoders
 
 
-def table(found: list[EncoderPosteriors]) -> pa.Table:
+def table(encoders: list[EncoderPosteriors]) -> pa.Table:
     """One row per member."""
     return pa.Table.from_pylist(
         [
             {
-                "samples": one.samples,
+                "samples": encoder.samples,
                 "seed": s,
-                "kl_to_posterior": float(one.off[s]),
-                "posterior_entropy": float(one.sharpness[s]),
-                "information": float(one.information[s]),
+                "kl_to_posterior": float(encoder.off[s]),
+                "posterior_entropy": float(encoder.sharpness[s]),
+                "information": float(encoder.information[s]),
             }
-            for one in found
-            for s in range(len(one.off))
+            for encoder in encoders
+            for s in range(len(encoder.off))
         ]
     )
 
 
-def draw(found: list[EncoderPosteriors]) -> Figure:
+def draw(encoders: list[EncoderPosteriors]) -> Figure:
     """One column per encoder, of the first seed: posteriors of the model above, of the encoder below."""
     figure = Figure(figsize=(8.0, 4.4), layout="constrained")
-    axes = figure.subplots(2, len(found), sharex=True, sharey="row", squeeze=False)
+    axes = figure.subplots(2, len(encoders), sharex=True, sharey="row", squeeze=False)
     colours = mpl.colormaps["tab10"](np.arange(SYMBOLS))
-    for column, one in zip(axes.T, found, strict=True):
-        order = np.argsort((one.posterior[0] * one.z).sum(1))
-        for panel, curves in zip(column, (one.posterior[0], one.code[0]), strict=True):
+    for column, encoder in zip(axes.T, encoders, strict=True):
+        order = np.argsort((encoder.posterior[0] * encoder.z).sum(1))
+        for panel, curves in zip(column, (encoder.posterior[0], encoder.code[0]), strict=True):
             for curve, colour in zip(curves[order], colours, strict=True):
-                panel.plot(one.z, curve, color=colour, linewidth=1.1)
+                panel.plot(encoder.z, curve, color=colour, linewidth=1.1)
             panel.set_xlim(-3, 3)
-        title = "normal encoder" if one.samples == 1 else f"resampling encoder, k = {one.samples}"
-        numbers = f"KL {one.off.mean():.3f}, I {one.information.mean():.3f} nats"
+        title = "normal encoder" if encoder.samples == 1 else f"resampling encoder, k = {encoder.samples}"
+        numbers = f"KL {encoder.off.mean():.3f}, I {encoder.information.mean():.3f} nats"
         column[0].set_title(f"{title}\n{numbers} (mean over seeds)")
         column[1].set_xlabel("z")
     for row in axes:
@@ -105,9 +105,9 @@ def draw(found: list[EncoderPosteriors]) -> Figure:
     return figure
 
 
-def _less(found: list[EncoderPosteriors], field: str) -> dict[str, np.ndarray]:
+def _less(encoders: list[EncoderPosteriors], field: str) -> dict[str, np.ndarray]:
     """What the normal encoder's number exceeds the resampling one's by, seed by seed."""
-    plain, flexible = (getattr(one, field) for one in found)
+    plain, flexible = (getattr(encoder, field) for encoder in encoders)
     return {f"k = {SAMPLES[1]} against the normal encoder": plain - flexible}
 
 
@@ -116,7 +116,7 @@ better = Claim(
     statistic="mean over symbols of KL(q(z|x) || p(z|x)) with the normal encoder less that with k = 5, seed by seed",
     expected="> 0",
     refuted_by="an interval over seeds below 0",
-    values=lambda found: _less(found, "off"),
+    values=lambda encoders: _less(encoders, "off"),
     reason=DIRECTION,
 )
 
@@ -125,6 +125,6 @@ sharper = Claim(
     statistic="mean entropy of p(z|x) with the normal encoder less that with k = 5, seed by seed: what I(x; z) gains",
     expected="> 0",
     refuted_by="an interval over seeds below 0",
-    values=lambda found: _less(found, "sharpness"),
+    values=lambda encoders: _less(encoders, "sharpness"),
     reason=DIRECTION,
 )

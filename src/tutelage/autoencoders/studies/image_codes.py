@@ -65,7 +65,7 @@ class ImageAutoencoder(Experiment, kind="image-autoencoder", numerics=1):
 
     def run(self, context: Context) -> Arrays:
         x, labels, test, test_labels = _data(self.images, self.decoder, str(context.device))
-        test, seen = test[: self.tested], (labels[: self.probed], test_labels[: self.tested])
+        test, classes = test[: self.tested], (labels[: self.probed], test_labels[: self.tested])
         model = self._fitted(x)
         context.progress(0.9)
         codes = [[part.double().cpu() for part in model.encode(p)] for p in (x[: self.probed], test)]
@@ -73,10 +73,10 @@ class ImageAutoencoder(Experiment, kind="image-autoencoder", numerics=1):
         noise = draws.normals(key, sum(mean.numel() for mean, _ in codes)).view(-1, self.latent)
         parts = zip(codes, noise.split([len(mean) for mean, _ in codes]), strict=True)
         drawn = [mean + deviation * e for (mean, deviation), e in parts]
-        probes = [probe(a, seen[0], b, seen[1]) for a, b in (drawn, [mean for mean, _ in codes])]
+        probes = [probe(a, classes[0], b, classes[1]) for a, b in (drawn, [mean for mean, _ in codes])]
         about = asdict(model.information(test, samples=self.samples))
-        told = {**about.pop("bounds"), **about, "probe": probes[0], "mean_probe": probes[1]}
-        return {name: np.array([float(value)]) for name, value in told.items() if name not in ("target", "latent")}
+        measures = {**about.pop("bounds"), **about, "probe": probes[0], "mean_probe": probes[1]}
+        return {name: np.array([float(value)]) for name, value in measures.items() if name not in ("target", "latent")}
 
     def _fitted(self, x: Tensor) -> MutualAutoencoder:
         seed, shape = self.seed, tuple(x.shape[1:])
@@ -185,23 +185,23 @@ def image_codes(results: Results) -> ImageCodes:
 
 def _code(result: Any) -> ImageCode:
     about: ImageAutoencoder = result.experiment
-    told = {name: float(array[0]) for name, array in result.arrays.items() if name not in ("member", "seed")}
-    bounds = Bounds(*(told.pop(name) for name in Bounds.__dataclass_fields__))
-    probes = told.pop("probe"), told.pop("mean_probe")
-    active = int(told.pop("active"))
-    information = Information(about.target, bounds, active=active, latent=about.latent, **told)
+    measures = {name: float(array[0]) for name, array in result.arrays.items() if name not in ("member", "seed")}
+    bounds = Bounds(*(measures.pop(name) for name in Bounds.__dataclass_fields__))
+    probes = measures.pop("probe"), measures.pop("mean_probe")
+    active = int(measures.pop("active"))
+    information = Information(about.target, bounds, active=active, latent=about.latent, **measures)
     return ImageCode(about.decoder, about.target, about.beta, about.seed, information, *probes)
 
 
-def table(found: ImageCodes) -> pa.Table:
+def table(codes: ImageCodes) -> pa.Table:
     """One row per model and seed."""
     rows = []
-    for model in found.models:
+    for model in codes.models:
         about = asdict(model.information)
         bounds = about.pop("bounds")
         rows.append(
             {
-                "images": found.images,
+                "images": codes.images,
                 "decoder": model.decoder,
                 "model": model.name,
                 "beta": model.beta,

@@ -100,46 +100,46 @@ def accuracy(model: ImageCode) -> float:
     return 100 * model.probe
 
 
-def _targets(found: ImageCodes, decoder: str) -> list[str]:
-    return [f"M = {target:g}" for target in found.targets(decoder)]
+def _targets(codes: ImageCodes, decoder: str) -> list[str]:
+    return [f"M = {target:g}" for target in codes.targets(decoder)]
 
 
-def _plain(found: ImageCodes, decoder: str) -> list[str]:
-    return ["VAE", *(f"beta = {beta:g}" for beta in found.betas(decoder))]
+def _plain(codes: ImageCodes, decoder: str) -> list[str]:
+    return ["VAE", *(f"beta = {beta:g}" for beta in codes.betas(decoder))]
 
 
-def misses(found: ImageCodes) -> dict[str, Measured]:
+def misses(codes: ImageCodes) -> dict[str, Measured]:
     """What the bounds of I leave of |I - M| / M, of every model with a target."""
     return {
         f"{decoder} decoder, {name}": off_target(
-            found.values(decoder, name, lower), found.values(decoder, name, upper), m
+            codes.values(decoder, name, lower), codes.values(decoder, name, upper), m
         )
         for decoder in (BITS, GREY)
-        for m, name in zip(found.targets(decoder), _targets(found, decoder), strict=True)
+        for m, name in zip(codes.targets(decoder), _targets(codes, decoder), strict=True)
     }
 
 
-def rises(found: ImageCodes, read: Callable[[ImageCode], float]) -> dict[str, np.ndarray]:
+def rises(codes: ImageCodes, read: Callable[[ImageCode], float]) -> dict[str, np.ndarray]:
     """Differences between neighbouring targets, seed by seed."""
     return {
-        f"{decoder} decoder, {a} to {b.removeprefix('M = ')}": found.values(decoder, b, read)
-        - found.values(decoder, a, read)
+        f"{decoder} decoder, {a} to {b.removeprefix('M = ')}": codes.values(decoder, b, read)
+        - codes.values(decoder, a, read)
         for decoder in (BITS, GREY)
-        for a, b in pairwise(_targets(found, decoder))
+        for a, b in pairwise(_targets(codes, decoder))
     }
 
 
-def beside_beta(found: ImageCodes, read: Callable[[ImageCode], float]) -> dict[str, np.ndarray]:
+def beside_beta(codes: ImageCodes, read: Callable[[ImageCode], float]) -> dict[str, np.ndarray]:
     """What models with a target have more than VAE and beta-VAEs of the same seed at the same information.
 
     The latter's numbers are joined by straight lines over the lower bound. A seed where none of them carries as much,
     or as little, has NaN; a target where no seed can be compared is left out.
     """
     gained = {}
-    for name in _targets(found, BITS):
+    for name in _targets(codes, BITS):
         gains = []
-        for model in found.of(BITS, name):
-            others = [m for n in _plain(found, BITS) for m in found.of(BITS, n) if m.seed == model.seed]
+        for model in codes.of(BITS, name):
+            others = [m for n in _plain(codes, BITS) for m in codes.of(BITS, n) if m.seed == model.seed]
             others.sort(key=lower)
             at = [lower(m) for m in others]
             within = at[0] <= lower(model) <= at[-1]
@@ -149,53 +149,53 @@ def beside_beta(found: ImageCodes, read: Callable[[ImageCode], float]) -> dict[s
     return gained
 
 
-def draw(found: ImageCodes) -> Figure:
+def draw(codes: ImageCodes) -> Figure:
     """One column per decoder: the bounds of I against M, then the probe and the reconstruction against I."""
     figure = Figure(figsize=(7.6, 7.6), layout="constrained")
     axes = figure.subplots(3, 2)
     for column, decoder in zip(axes.T, (BITS, GREY), strict=True):
         kind = "rows given the rows above" if decoder == BITS else "pixels given the code alone"
         column[0].set_title(f"{decoder} decoder: {kind}")
-        _attained(column[0], found, decoder)
-        _against(column[1], found, decoder, accuracy)
-        _against(column[2], found, decoder, reconstruction)
+        _attained(column[0], codes, decoder)
+        _against(column[1], codes, decoder, accuracy)
+        _against(column[2], codes, decoder, reconstruction)
         column[0].set_xlabel("target M, nats")
         column[2].set_xlabel("information, lower bound, nats")
         column[1].sharex(column[2])
     axes[0, 0].set_ylabel("information, nats")
-    axes[1, 0].set_ylabel(f"linear probe of {found.images}, %")
+    axes[1, 0].set_ylabel(f"linear probe of {codes.images}, %")
     axes[2, 0].set_ylabel("E log p(x|z), nats")
     axes[0, 0].legend(loc="upper left", fontsize=7)
     axes[2, 0].legend(loc="lower right", fontsize=7)
     return figure
 
 
-def _attained(panel: Axes, found: ImageCodes, decoder: str) -> None:
+def _attained(panel: Axes, codes: ImageCodes, decoder: str) -> None:
     """Bounds from below and above of every seed, and of the VAE as a band."""
-    targets = found.targets(decoder)
+    targets = codes.targets(decoder)
     for m in targets:
-        low, high = (found.values(decoder, f"M = {m:g}", read) for read in (lower, upper))
+        low, high = (codes.values(decoder, f"M = {m:g}", read) for read in (lower, upper))
         places = m + 0.02 * max(targets) * (np.arange(len(low)) - (len(low) - 1) / 2)
         label = "between its bounds, one line per seed" if m == targets[0] else ""
         panel.vlines(places, low, high, color=PALETTE[0], linewidth=1.5, label=label)
         panel.plot(places, low, ".", color=PALETTE[0], markersize=4)
-    low, high = (found.values(decoder, "VAE", read).mean() for read in (lower, upper))
+    low, high = (codes.values(decoder, "VAE", read).mean() for read in (lower, upper))
     panel.axhspan(low, high, color=PALETTE[1], alpha=0.3, linewidth=1.5, label="the VAE's")
     ends = np.array([0, 1.1 * max(targets)])
     panel.plot(ends, ends, color="0.5", linestyle="--", linewidth=0.8, label="as asked for")
     panel.set(xlim=ends, ylim=(0, None))
 
 
-def _against(panel: Axes, found: ImageCodes, decoder: str, read: Callable[[ImageCode], float]) -> None:
+def _against(panel: Axes, codes: ImageCodes, decoder: str, read: Callable[[ImageCode], float]) -> None:
     """Means over seeds against the mean lower bound, with standard errors; models with a target are joined."""
-    plain = _plain(found, decoder)
+    plain = _plain(codes, decoder)
     groups = (
-        ("asked for", _targets(found, decoder), PALETTE[0], "o-"),
+        ("asked for", _targets(codes, decoder), PALETTE[0], "o-"),
         ("VAE", plain[:1], PALETTE[1], "s"),
         ("beta-VAE", plain[1:], PALETTE[2], "^"),
     )
     for label, names, colour, mark in groups:
-        points = np.array([[found.values(decoder, name, of) for of in (lower, read)] for name in names])  # [N, 2, S]
+        points = np.array([[codes.values(decoder, name, of) for of in (lower, read)] for name in names])  # [N, 2, S]
         x, y = points.mean(2).T
         x_error, y_error = points.std(2, ddof=1).T / points.shape[2] ** 0.5
         panel.errorbar(
@@ -204,8 +204,8 @@ def _against(panel: Axes, found: ImageCodes, decoder: str, read: Callable[[Image
         panel.margins(0.12)
         for name, a, b in zip(names, x, y, strict=True):
             if name != "VAE":
-                said = name.replace("beta = ", "β ").replace("M = ", "")
-                panel.annotate(said, (a, b), xytext=(3, 4), textcoords="offset points", fontsize=6, color=colour)
+                text = name.replace("beta = ", "β ").replace("M = ", "")
+                panel.annotate(text, (a, b), xytext=(3, 4), textcoords="offset points", fontsize=6, color=colour)
 
 
 any_information = Claim(

@@ -75,15 +75,15 @@ class PenaltyOutcome:
 
 
 def by_penalty(results: Results) -> list[PenaltyOutcome]:
-    def one(r: Any) -> PenaltyOutcome:
+    def outcome(r: Any) -> PenaltyOutcome:
         kind = r.setting("distribution")
         miss, lost = np.abs(r["information"] - TARGETS[kind]), MOST[kind] - r["likelihood"]
         return PenaltyOutcome(kind, r.setting("latent"), r.setting("penalty"), miss, lost)
 
-    return [one(r) for r in results]
+    return [outcome(r) for r in results]
 
 
-def table(found: list[PenaltyOutcome]) -> pa.Table:
+def table(outcomes: list[PenaltyOutcome]) -> pa.Table:
     return pa.Table.from_pylist(
         [
             {
@@ -94,25 +94,25 @@ def table(found: list[PenaltyOutcome]) -> pa.Table:
                 "miss": float(o.miss[s]),
                 "lost": float(o.lost[s]),
             }
-            for o in found
+            for o in outcomes
             for s in range(len(o.miss))
         ]
     )
 
 
-def draw(found: list[PenaltyOutcome]) -> Figure:
+def draw(outcomes: list[PenaltyOutcome]) -> Figure:
     """|I - M| and the likelihood lost against C; the paper's range of C is grey."""
-    names = list(dict.fromkeys(o.name for o in found))
+    names = list(dict.fromkeys(o.name for o in outcomes))
     rows = ["|I - M|, nats", "likelihood lost, nats"]
     figure, axes = panel_grid(rows, names, "C", "", size=(2.0, 1.9))
     for column, name in enumerate(names):
-        own = [o for o in found if o.name == name]
-        for row, values in enumerate(([o.miss for o in own], [o.lost for o in own])):
+        group = [o for o in outcomes if o.name == name]
+        for row, values in enumerate(([o.miss for o in group], [o.lost for o in group])):
             panel = axes[row, column]
             panel.axvspan(*INSIDE, color="#888888", alpha=0.15, lw=0)
-            for o, v in zip(own, values, strict=True):
+            for o, v in zip(group, values, strict=True):
                 panel.plot([o.penalty] * len(v), np.maximum(v, 1e-5), ".", color=PALETTE[row], ms=3, alpha=0.6)
-            panel.plot([o.penalty for o in own], [max(np.median(v), 1e-5) for v in values], color=PALETTE[row], lw=1)
+            panel.plot([o.penalty for o in group], [max(np.median(v), 1e-5) for v in values], color=PALETTE[row], lw=1)
             panel.axhline(0.05, color="#000000", ls="--", lw=0.7)
             panel.set(xscale="log", yscale="log")
     return figure
@@ -123,7 +123,7 @@ met = Claim(
     statistic="|I - M| with the exact I(x; z) by quadrature",
     expected="< 0.05",
     refuted_by="an interval over seeds above 0.05 nats for that C",
-    values=lambda found: {f"{o.name}, C = {o.penalty:g}": o.miss for o in found if o.inside},
+    values=lambda outcomes: {f"{o.name}, C = {o.penalty:g}": o.miss for o in outcomes if o.inside},
     reason="a twentieth of a nat, where targets of interest are half a nat apart",
     possible=(0.0, np.inf),
 )
@@ -133,7 +133,7 @@ likely = Claim(
     statistic="what E log p(x) lacks to its largest value, which is minus the data's entropy, in nats",
     expected="< 0.05",
     refuted_by="an interval over seeds above 0.05 nats for that C",
-    values=lambda found: {f"{o.name}, C = {o.penalty:g}": o.lost for o in found if o.inside},
+    values=lambda outcomes: {f"{o.name}, C = {o.penalty:g}": o.lost for o in outcomes if o.inside},
     reason="the same twentieth of a nat",
     possible=(0.0, np.inf),
 )
@@ -143,13 +143,13 @@ better_inside = Claim(
     statistic="|I - M| plus the likelihood lost at that C, minus the same at C = 1, seed by seed, in nats",
     expected="> 0",
     refuted_by="an interval over seeds below 0 for that C",
-    values=lambda found: {
-        f"{o.name}, C = {o.penalty:g}": o.miss + o.lost - _at_one(found, o) for o in found if not o.inside
+    values=lambda outcomes: {
+        f"{o.name}, C = {o.penalty:g}": o.miss + o.lost - _at_one(outcomes, o) for o in outcomes if not o.inside
     },
     reason=DIRECTION,
 )
 
 
-def _at_one(found: list[PenaltyOutcome], like: PenaltyOutcome) -> np.ndarray:
-    (one,) = (o for o in found if o.name == like.name and o.penalty == 1.0)
-    return one.miss + one.lost
+def _at_one(outcomes: list[PenaltyOutcome], like: PenaltyOutcome) -> np.ndarray:
+    (reference,) = (o for o in outcomes if o.name == like.name and o.penalty == 1.0)
+    return reference.miss + reference.lost

@@ -110,7 +110,7 @@ class SentenceAutoencoders(Experiment, kind="sentence-autoencoders", numerics=1)
         again = reconstructions(model, corpus.train[: self.encoded], self.seeds, how.resample)[:, 0]
         exact, words = shares_kept(corpus.train[: self.encoded], again)
         held_out = on_data(model, corpus.test, self.seeds, how.resample)
-        found = sentence_bounds(model, self.seeds, self.samples)
+        bounds = sentence_bounds(model, self.seeds, self.samples)
         kls = held_out.kl.tolist()
         return {
             "exact": exact.numpy(),
@@ -118,8 +118,8 @@ class SentenceAutoencoders(Experiment, kind="sentence-autoencoders", numerics=1)
             "bound": held_out.bound.numpy(),
             "kl": held_out.kl.numpy(),
             "kl_error": held_out.kl_error.numpy(),
-            **{k: np.array([getattr(b, k) for b in found]) for k in ("lower", "lower_error", "upper", "upper_error")},
-            "collapsed": np.array([collapsed(kl, b.lower) for kl, b in zip(kls, found, strict=True)]),
+            **{k: np.array([getattr(b, k) for b in bounds]) for k in ("lower", "lower_error", "upper", "upper_error")},
+            "collapsed": np.array([collapsed(kl, b.lower) for kl, b in zip(kls, bounds, strict=True)]),
             "grammatical": _grammatical(model, corpus, self.pairs),
         }
 
@@ -137,12 +137,12 @@ def _grammatical(model: Model, corpus: Corpus, pairs: int) -> np.ndarray:
 
 def _spoken(model: Model, corpus: Corpus, seeds: Sequence[int], how: SentenceObjective) -> dict[str, Any]:
     """A sentence and its answers [S, 3], the way to another sentence [S, 10], and numbers of the sentences."""
-    said, other = _pair(corpus)
-    again = reconstructions(model, said.unsqueeze(0), seeds, how.resample, copies=3)[:, :, 0]
+    sentence, other = _pair(corpus)
+    again = reconstructions(model, sentence.unsqueeze(0), seeds, how.resample, copies=3)[:, :, 0]
     return {
-        "said": Shared(np.array(corpus.text(said.unsqueeze(0))[0])),
+        "said": Shared(np.array(corpus.text(sentence.unsqueeze(0))[0])),
         "answers": np.array([corpus.text(rows) for rows in again]),
-        "way": np.array([corpus.text(rows) for rows in interpolation(model, said, other)]),
+        "way": np.array([corpus.text(rows) for rows in interpolation(model, sentence, other)]),
         "unrelated": Shared(np.array(corpus.unrelated())),
         "entropy": Shared(np.array(corpus.entropy)),
     }

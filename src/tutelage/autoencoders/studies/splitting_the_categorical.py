@@ -62,12 +62,12 @@ def draw(toys: TrainedAutoencoders) -> Figure:
     """One row per target, of the first seed: p(x|z) stacked over z; beside it, the information of all seeds."""
     figure, axes, beside = rows_and_one(len(TARGETS))
     z = torch.linspace(-3, 3, 601, dtype=torch.float64)
-    found = probabilities(toys, z)
+    all_bands = probabilities(toys, z)
     colours = mpl.colormaps["tab10"](np.arange(SYMBOLS))
     for i, (panel, target) in enumerate(zip(axes, TARGETS, strict=True)):
-        one = found[i * len(toys.seeds)]
-        order = np.argsort((one * z.numpy()[:, None]).sum(0) / one.sum(0))  # bands from left to right
-        panel.stackplot(z.numpy(), one[:, order].T, colors=colours, linewidth=0)
+        bands = all_bands[i * len(toys.seeds)]
+        order = np.argsort((bands * z.numpy()[:, None]).sum(0) / bands.sum(0))  # bands from left to right
+        panel.stackplot(z.numpy(), bands[:, order].T, colors=colours, linewidth=0)
         panel.set(ylabel=name(target), yticks=[], ylim=(0, 1), xlim=(-3, 3))
     axes[0].set_title("p(x|z), stacked; colours are symbols")
     axes[-1].set_xlabel("z")

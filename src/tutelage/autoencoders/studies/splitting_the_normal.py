@@ -61,10 +61,10 @@ def draw(toys: TrainedAutoencoders) -> Figure:
     x = torch.linspace(-4, 4, 401, dtype=torch.float64)
     z = torch.tensor(LATENTS, dtype=torch.float64).unsqueeze(1)
     for i, (panel, target) in enumerate(zip(axes, TARGETS, strict=True)):
-        one = toys.model.select([i * len(toys.seeds)])
-        assert isinstance(one.decoder, NormalDecoder)
+        model = toys.model.select([i * len(toys.seeds)])
+        assert isinstance(model.decoder, NormalDecoder)
         with torch.no_grad():
-            mean, log_std = one.decoder.moments(z.unsqueeze(0))
+            mean, log_std = model.decoder.moments(z.unsqueeze(0))
         curves = (-0.5 * ((x - mean) / log_std.exp()).square() - log_std - 0.5 * z.square()).exp() / (2 * np.pi)
         for curve, latent, colour in zip(curves[0], LATENTS, PALETTE, strict=False):
             panel.plot(x, curve, color=colour, label=f"{latent:+.1f}", linewidth=1.1)

@@ -22,8 +22,8 @@ def strong_monotonicity(scene: DistillationScene, *, tolerance: float = 1e-7) ->
     the tolerance allows.
     """
     transfer = scene.transfer
-    found = [unsigned_angle(learned(transfer.first(k)), transfer.teacher) for k in range(1, transfer.count + 1)]
-    path = torch.stack(found)
+    angles = [unsigned_angle(learned(transfer.first(k)), transfer.teacher) for k in range(1, transfer.count + 1)]
+    path = torch.stack(angles)
     rise = (path[1:] - path[:-1]).amax(0) if len(path) > 1 else torch.full((scene.members,), -math.inf)
     inside = (transfer.basis.mT @ transfer.teacher.unsqueeze(2)).squeeze(2).norm(dim=1) / transfer.teacher.norm(dim=1)
     off = (path[-1].cos() - inside).abs()
@@ -67,8 +67,8 @@ def easy_inputs(scene: DistillationScene, *, beta: float = math.pi / 4, points: 
     test = task.points(range(scene.members), points, "test")  # type: ignore[union-attr]
     easy = unsigned_angle(test, transfer.teacher.unsqueeze(1).expand_as(test)) < beta
     taught = unsigned_angle(transfer.x, transfer.teacher.unsqueeze(1).expand_as(transfer.x)) < math.pi / 2 - beta
-    ours, theirs = ((test @ w.unsqueeze(2)).squeeze(2) >= 0 for w in (scene.goal, transfer.teacher))
-    wrong = ((ours != theirs) & easy).sum(1)
+    by_student, by_teacher = ((test @ w.unsqueeze(2)).squeeze(2) >= 0 for w in (scene.goal, transfer.teacher))
+    wrong = ((by_student != by_teacher) & easy).sum(1)
     return [
         Finding(
             [Part("easy inputs", (), check("classed wrong", int(wrong[s]), "<=", 0, f"of {int(easy[s].sum())}"))],

@@ -21,10 +21,10 @@ def gradient_in_span(scene: DistillationScene, *, tolerance: float = 1e-10, prob
     u = transfer.heights(w)
     plain = softplus(u) - transfer.labels * u
     [twin] = torch.autograd.grad(plain.mean(-1).sum(), w)
-    found = transfer.gradient(w.detach())
-    size = found.norm(dim=-1).clamp_min(1e-300)
-    off = ((found - twin).norm(dim=-1) / size).amax(0)
-    outside = ((found - transfer.along(found)).norm(dim=-1) / size).amax(0)
+    gradient = transfer.gradient(w.detach())
+    size = gradient.norm(dim=-1).clamp_min(1e-300)
+    off = ((gradient - twin).norm(dim=-1) / size).amax(0)
+    outside = ((gradient - transfer.along(gradient)).norm(dim=-1) / size).amax(0)
     return [
         Finding(
             [

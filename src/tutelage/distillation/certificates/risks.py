@@ -79,7 +79,7 @@ def approximate_risk(scene: DistillationScene, *, share: float | None = None) ->
     share = worst if share is None else share
     conditions = [
         _same(scene),
-        check("inputs a set, below d", n, "<", scene.transfer.dimension),
+        check("inputs per set, below d", n, "<", scene.transfer.dimension),
         check("largest |w - w_hat| / |w_hat|", worst, "<=", share),
         check("share", share, "<=", 0.5),
     ]

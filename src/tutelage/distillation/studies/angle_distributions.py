@@ -120,13 +120,13 @@ def table(e: AnglesByTask) -> pa.Table:
         {
             "task": name,
             "member": s,
-            "mean_angle": one.angles[s].mean(),
-            "largest_angle": one.angles[s, -1],
-            "distance": one.distance[s],
-            "risk": None if one.risk is None else one.risk[s],
+            "mean_angle": drawn.angles[s].mean(),
+            "largest_angle": drawn.angles[s, -1],
+            "distance": drawn.distance[s],
+            "risk": None if drawn.risk is None else drawn.risk[s],
         }
-        for name, one in e.items()
-        for s in range(len(one.distance))
+        for name, drawn in e.items()
+        for s in range(len(drawn.distance))
     ]
     return pa.Table.from_pylist(rows)
 
@@ -137,10 +137,10 @@ def draw(e: AnglesByTask) -> Figure:
     axes = figure.subplots(1, 1 + len(PLANE))
     theta = np.linspace(0, math.pi / 2, 201)
     for colour, name in zip(PALETTE, TASKS, strict=False):
-        one = e[name]
-        axes[0].plot(np.degrees(theta), one.p(theta), color=colour, label=name)
+        drawn = e[name]
+        axes[0].plot(np.degrees(theta), drawn.p(theta), color=colour, label=name)
         few = np.radians(np.arange(5, 90, 10))
-        axes[0].plot(np.degrees(few), [(one.angles[0] >= t).mean() for t in few], "o", color=colour, markersize=3)
+        axes[0].plot(np.degrees(few), [(drawn.angles[0] >= t).mean() for t in few], "o", color=colour, markersize=3)
     axes[0].set(xlabel=r"$\theta$ (degrees)", ylabel=r"$p(\theta)$", title="Fig. 5.1", xticks=[0, 30, 60, 90])
     axes[0].legend()
     for panel, name in zip(axes[1:], PLANE, strict=True):

@@ -68,9 +68,9 @@ class DistilledDegree(Experiment, kind="distilled-degree", numerics=2):
         uniform, task = Polynomial(self.dimension, kappa=1.0), Polynomial(self.dimension, kappa=self.kappa)
         x = uniform.points(self.seeds, self.inputs)
         others = uniform.points([0], self.held_out, LAW)[0]
-        one = degree(task, tilted(x, task), tilted(others, task))
-        shared = {name: Shared(np.array(getattr(one, name))) for name in ("held_out", "corollary", "theorem")}
-        return {name: getattr(one, name) for name in ("angle", "risk", "trained")} | shared
+        students = degree(task, tilted(x, task), tilted(others, task))
+        shared = {name: Shared(np.array(getattr(students, name))) for name in ("held_out", "corollary", "theorem")}
+        return {name: getattr(students, name) for name in ("angle", "risk", "trained")} | shared
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,30 +133,30 @@ def _counted(w: Tensor, teacher: Tensor, inputs: Tensor) -> Tensor:
     return (students != correct).to(torch.float64).mean(1)
 
 
-def table(found: list[Degree]) -> pa.Table:
+def table(degrees: list[Degree]) -> pa.Table:
     rows = [
         {"kappa": d.kappa, "member": s, "angle": d.angle[s], "risk": d.risk[s], "trained": d.trained[s]}
-        for d in found
+        for d in degrees
         for s in range(len(d.risk))
     ]
     return pa.Table.from_pylist(rows)
 
 
-def draw(found: list[Degree]) -> Figure:
+def draw(degrees: list[Degree]) -> Figure:
     """Risk against kappa, plain and by logarithms with the bounds over it; the angle beside it."""
     figure = Figure(figsize=(9.6, 2.9), layout="constrained")
     axes = figure.subplots(1, 3)
-    kappa = np.array([d.kappa for d in found])
-    risk, error = _mean([d.risk for d in found])
+    kappa = np.array([d.kappa for d in degrees])
+    risk, error = _mean([d.risk for d in degrees])
     for panel in axes[:2]:
         panel.errorbar(kappa, risk, 2 * error, fmt="o-", color=PALETTE[0], markersize=3, label="exact")
-        panel.plot(kappa, [d.held_out.mean() for d in found], "x", color=PALETTE[3], markersize=5, label="held out")
+        panel.plot(kappa, [d.held_out.mean() for d in degrees], "x", color=PALETTE[3], markersize=5, label="held out")
         panel.set(xlabel=r"$\kappa$", ylabel="transfer risk")
     axes[0].set(ylim=(0, None), title="Fig. 5.3")
-    axes[1].plot(kappa, [d.corollary for d in found], ":", color=PALETTE[6], label="Corollary 5.2")
-    axes[1].plot(kappa, [d.theorem for d in found], "--", color=PALETTE[2], label="Theorem 5.3, tighter")
+    axes[1].plot(kappa, [d.corollary for d in degrees], ":", color=PALETTE[6], label="Corollary 5.2")
+    axes[1].plot(kappa, [d.theorem for d in degrees], "--", color=PALETTE[2], label="Theorem 5.3, tighter")
     axes[1].set(yscale="log", ylim=(1e-8, 3), title="with its bounds")
-    angle, error = _mean([np.degrees(d.angle) for d in found])
+    angle, error = _mean([np.degrees(d.angle) for d in degrees])
     axes[2].errorbar(kappa, angle, 2 * error, fmt="o-", color=PALETTE[0], markersize=3)
     axes[2].set(xlabel=r"$\kappa$", ylabel="angle with the teacher (degrees)", ylim=(0, 90), title="angle")
     axes[0].legend()
@@ -174,7 +174,7 @@ falls = Claim(
     statistic="risk at this kappa minus that at the next larger, set by set (of both, with the same draws)",
     expected="> 0",
     refuted_by="an interval over sets below 0",
-    values=lambda found: {f"{a.kappa:g} to {b.kappa:g}": a.risk - b.risk for a, b in pairwise(found)},
+    values=lambda degrees: {f"{a.kappa:g} to {b.kappa:g}": a.risk - b.risk for a, b in pairwise(degrees)},
     reason=DIRECTION,
     possible=SIGNED,
 )
@@ -184,7 +184,7 @@ trend = Claim(
     statistic="rank correlation of risk and kappa, set by set",
     expected="< -0.9",
     refuted_by="an interval over sets above -0.9",
-    values=lambda found: {"all": np.array([_rank_correlation(found, s) for s in range(len(found[0].risk))])},
+    values=lambda degrees: {"all": np.array([_rank_correlation(degrees, s) for s in range(len(degrees[0].risk))])},
     reason="a rank correlation of -0.9 allows a few exchanges of neighbours among the values of kappa",
     possible=SIGNED,
 )
@@ -194,8 +194,8 @@ below_corollary = Claim(
     statistic="risk minus that bound",
     expected="< 0",
     refuted_by="an interval over sets above 0",
-    values=lambda found: {
-        f"{d.kappa:g}": Measured(d.risk - d.corollary, baseline=GUESSING - d.corollary) for d in found
+    values=lambda degrees: {
+        f"{d.kappa:g}": Measured(d.risk - d.corollary, baseline=GUESSING - d.corollary) for d in degrees
     },
     reason="the bound of the statement itself; where it is above the 1/2 of guessing, guessing meets it too",
 )
@@ -205,7 +205,9 @@ below_theorem = Claim(
     statistic="risk minus that bound at its best beta",
     expected="< 0",
     refuted_by="an interval over sets above 0",
-    values=lambda found: {f"{d.kappa:g}": Measured(d.risk - d.theorem, baseline=GUESSING - d.theorem) for d in found},
+    values=lambda degrees: {
+        f"{d.kappa:g}": Measured(d.risk - d.theorem, baseline=GUESSING - d.theorem) for d in degrees
+    },
     reason="the bound of the statement itself; where it is above the 1/2 of guessing, guessing meets it too",
 )
 
@@ -213,7 +215,7 @@ found_by_training = Check(
     "the student learns the teacher's projection onto the span of the data",
     statistic="distance between the minimiser of the loss in that span, by Newton's method, and w_hat, of |w_hat|",
     expected="< 0.000001",
-    values=lambda found: {f"{d.kappa:g}": d.trained for d in found},
+    values=lambda degrees: {f"{d.kappa:g}": d.trained for d in degrees},
     reason="Newton's method stops at a relative error below 1e-6",
 )
 
@@ -222,7 +224,7 @@ not_above = Claim(
     statistic="share of the students that misjudge a held-out input minus the mean exact risk, input by input",
     expected="< 0.02",
     refuted_by="an interval over inputs above 0.02",
-    values=lambda found: {f"{d.kappa:g}": _counted_less_exact(d, 1.0) for d in found},
+    values=lambda degrees: {f"{d.kappa:g}": _counted_less_exact(d, 1.0) for d in degrees},
     reason="the two points of the sentence: a fiftieth of the risks' range from 0 to 1",
     possible=SIGNED,
 )
@@ -232,7 +234,7 @@ not_below = Claim(
     statistic="the same; where the risk is below two points, a count of no error at all meets it too",
     expected="> -0.02",
     refuted_by="an interval over inputs below -0.02",
-    values=lambda found: {f"{d.kappa:g}": _counted_less_exact(d, 0.0) for d in found},
+    values=lambda degrees: {f"{d.kappa:g}": _counted_less_exact(d, 0.0) for d in degrees},
     reason="the same two points, downwards",
     possible=SIGNED,
 )
@@ -243,5 +245,5 @@ def _counted_less_exact(d: Degree, worst: float) -> Measured:
     return Measured(d.held_out - d.risk.mean(), baseline=worst - d.risk.mean())
 
 
-def _rank_correlation(found: list[Degree], s: int) -> float:
-    return float(stats.spearmanr([d.kappa for d in found], [d.risk[s] for d in found]).statistic)
+def _rank_correlation(degrees: list[Degree], s: int) -> float:
+    return float(stats.spearmanr([d.kappa for d in degrees], [d.risk[s] for d in degrees]).statistic)

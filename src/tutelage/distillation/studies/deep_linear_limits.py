@@ -20,7 +20,7 @@ from tutelage.studies.study import Plan, Scale, study
 
 TASK = Isotropic(20)
 FEW, MANY = 8, 100
-"""Inputs a set: fewer than dimensions, and more."""
+"""Inputs per set: fewer than dimensions, and more."""
 LAYERS: dict[Scale, tuple[int, ...]] = {"smoke": (2,), "quick": (2, 3, 4), "paper": (2, 3, 4)}
 SIZES: dict[Scale, tuple[float, ...]] = {
     "smoke": (0.1, 0.01),
@@ -61,7 +61,7 @@ class DeepLinearEnds(Experiment, kind="deep-linear-ends", numerics=1):
 
     def run(self, context: Context) -> Arrays:
         ends = depth(self.layers, self.starts, self.seeds)
-        return {name: np.stack([getattr(one, name) for one in ends], 1) for name in ENDS}
+        return {name: np.stack([getattr(end, name) for end in ends], 1) for name in ENDS}
 
 
 class StartSigns(Experiment, kind="start-signs", numerics=2):
@@ -75,8 +75,8 @@ class StartSigns(Experiment, kind="start-signs", numerics=2):
     def run(self, context: Context) -> Arrays:
         transfer, stride = TASK.transfer(self.seeds, FEW), 1 + max(self.seeds)
         starts = ([seed + k * stride for seed in self.seeds] for k in range(self.each))
-        found = [balanced_start(transfer, seeds, 2, self.start) for seeds in starts]
-        return {"shortened": np.mean([(one.scale < one.asked).numpy() for one in found], axis=0)}
+        balanced = [balanced_start(transfer, seeds, 2, self.start) for seeds in starts]
+        return {"shortened": np.mean([(start.scale < start.asked).numpy() for start in balanced], axis=0)}
 
 
 ENDS = ("reached", "predicted", "eps", "off", "many", "took")
@@ -150,14 +150,14 @@ def _settled(
 def table(e: DeepEnds) -> pa.Table:
     rows = [
         {
-            "layers": one.layers,
-            "scale": one.scale,
+            "layers": end.layers,
+            "scale": end.scale,
             "member": s,
-            **{name: float(getattr(one, name)[s]) for name in ("reached", "predicted", "off", "many", "took")},
-            "eps": float(one.eps[s]) if np.isfinite(one.eps[s]) else None,
+            **{name: float(getattr(end, name)[s]) for name in ("reached", "predicted", "off", "many", "took")},
+            "eps": float(end.eps[s]) if np.isfinite(end.eps[s]) else None,
         }
-        for one in e.ends
-        for s in range(len(one.reached))
+        for end in e.ends
+        for s in range(len(end.reached))
     ]
     return pa.Table.from_pylist(rows)
 
@@ -166,13 +166,13 @@ def draw(e: DeepEnds) -> Figure:
     """Distance from w_hat against the length of the start; then every student against its guarantee."""
     figure = Figure(figsize=(7.4, 3.0), layout="constrained")
     left, right = figure.subplots(1, 2)
-    for colour, layers in zip(PALETTE, sorted({one.layers for one in e.ends}), strict=False):
-        ends = [one for one in e.ends if one.layers == layers]
-        sizes = [one.scale for one in ends]
-        left.plot(sizes, [one.reached.mean() for one in ends], "o", color=colour, markersize=4, label=f"L = {layers}")
-        left.plot(sizes, [one.predicted.mean() for one in ends], "-", color=colour, linewidth=1)
-        left.plot(sizes, [np.median(one.eps) for one in ends], ":", color=colour)
-        reached, eps = (np.concatenate([getattr(one, name) for one in ends]) for name in ("reached", "eps"))
+    for colour, layers in zip(PALETTE, sorted({end.layers for end in e.ends}), strict=False):
+        ends = [end for end in e.ends if end.layers == layers]
+        sizes = [end.scale for end in ends]
+        left.plot(sizes, [end.reached.mean() for end in ends], "o", color=colour, markersize=4, label=f"L = {layers}")
+        left.plot(sizes, [end.predicted.mean() for end in ends], "-", color=colour, linewidth=1)
+        left.plot(sizes, [np.median(end.eps) for end in ends], ":", color=colour)
+        reached, eps = (np.concatenate([getattr(end, name) for end in ends]) for name in ("reached", "eps"))
         right.plot(eps, reached, ".", color=colour, markersize=3)
     left.plot([], [], "-", color="#888888", linewidth=1, label="exact limit")
     left.plot([], [], ":", color="#888888", label="guaranteed (median)")
@@ -186,8 +186,8 @@ def draw(e: DeepEnds) -> Figure:
     return figure
 
 
-def _name(one: End) -> str:
-    return f"L = {one.layers}, |w(0)| = {one.scale:g}"
+def _name(end: End) -> str:
+    return f"L = {end.layers}, |w(0)| = {end.scale:g}"
 
 
 within = Claim(
@@ -195,7 +195,7 @@ within = Claim(
     statistic="distance of the end of the flow from w_hat over the least eps of Theorem 5.2",
     expected="<= 1",
     refuted_by="one member that violates the bound in that setting",
-    values=lambda e: {_name(one): one.reached / one.eps for one in e.ends},
+    values=lambda e: {_name(end): end.reached / end.eps for end in e.ends},
     reason="the radius of the theorem itself",
     about="every",
     possible=(0.0, np.inf),
@@ -205,7 +205,7 @@ at_limit = Check(
     "the rate of growth of the orthogonal part can be precisely characterised: the end is known exactly",
     statistic="distance of the end of the flow from the limit that the conserved quantity (D.32) gives, of |w_hat|",
     expected="< 0.00001",
-    values=lambda e: {_name(one): one.off for one in e.ends},
+    values=lambda e: {_name(end): end.off for end in e.ends},
     reason="the tolerance of the integrated flow",
 )
 
@@ -213,7 +213,7 @@ at_teacher = Check(
     "for n >= d the student learns to mimic the teacher perfectly",
     statistic="distance of the end of the flow from the teacher, of |w_*|",
     expected="< 0.00001",
-    values=lambda e: {_name(one): one.many for one in e.ends},
+    values=lambda e: {_name(end): end.many for end in e.ends},
     reason="the tolerance of the integrated flow",
 )
 

@@ -117,7 +117,7 @@ def learners(
     start, end = (Weakened(delta)(transfer, seeds) for delta in (0.0, 1.0))
     w = torch.stack([start + delta * (end - start) for delta in deltas])  # w_delta is affine in delta
     off = (transfer.heights(w) - transfer.logits).abs().amax(2)
-    risk = torch.stack([task.risk(one) for one in w])
+    risk = torch.stack([task.risk(students) for students in w])
     return {"risk": risk.numpy(), "misfit": (off / transfer.logits.abs().amax(1)).numpy()}
 
 

@@ -151,16 +151,16 @@ def bounds(task: AnyTask) -> dict[str, np.ndarray]:
 
 def said_bounds(task: AnyTask) -> dict[str, Callable[[int], float]]:
     """The bounds that speak of the task, as functions of the number of inputs."""
-    said: dict[str, Callable[[int], float]] = {
+    by_name: dict[str, Callable[[int], float]] = {
         AS_PRINTED: lambda n: best_bound(task.p, n).value,
         TIGHTER: lambda n: best_bound(task.p, n, tighter=True).value,
     }
     if isinstance(task, LargeMargin):
-        said["Corollary 5.1"] = lambda n: margin_bound(task.p, n, task.limit)
+        by_name["Corollary 5.1"] = lambda n: margin_bound(task.p, n, task.limit)
     if isinstance(task, Polynomial):
         kappa = task.kappa
-        said["Corollary 5.2"] = lambda n: polynomial_bound(kappa, n)
-    return said
+        by_name["Corollary 5.2"] = lambda n: polynomial_bound(kappa, n)
+    return by_name
 
 
 def table(e: Curves) -> pa.Table:

@@ -71,10 +71,10 @@ class LinearLearner(Experiment, kind="linear-learner", numerics=1):
 
     def run(self, context: Context) -> Arrays:
         task = Polynomial(self.dimension, kappa=self.kappa)
-        one = learnt(LEARNERS[self.learner], self.seeds, task, self.inputs)
-        out = {"risk": one.risk}
+        result = learnt(LEARNERS[self.learner], self.seeds, task, self.inputs)
+        out = {"risk": result.risk}
         for r in READINGS:
-            out |= {f"better_{r}": one.better[r], f"worse_{r}": one.worse[r]}
+            out |= {f"better_{r}": result.better[r], f"worse_{r}": result.worse[r]}
         return out
 
 
@@ -108,8 +108,8 @@ def by_learner(results: Results) -> Learners:
 def learnt(learner: Learner, seeds: Sequence[int], task: Polynomial = TASK, inputs: int = TRANSFER) -> Learnt:
     """Risk and both readings of the index; a learner that draws nothing has the same index in both."""
     readings = READINGS if isinstance(learner, Weakened) else READINGS[:1]
-    told = {r: monotonicity(learner, task, seeds, inputs, r) for r in readings}
-    both = {r: told.get(r, told[READINGS[0]]) for r in READINGS}
+    by_reading = {r: monotonicity(learner, task, seeds, inputs, r) for r in readings}
+    both = {r: by_reading.get(r, by_reading[READINGS[0]]) for r in READINGS}
     return Learnt(
         outcome(learner, task, seeds, inputs).risk.numpy(),
         {r: m.better.double().numpy() for r, m in both.items()},
@@ -119,22 +119,22 @@ def learnt(learner: Learner, seeds: Sequence[int], task: Polynomial = TASK, inpu
 
 def table(e: Learners) -> pa.Table:
     rows = [
-        {"learner": name, "reading": r, "member": s, "risk": one.risk[s], "better": one.better[r][s],
-         "worse": one.worse[r][s]}
-        for name, one in e.items()
+        {"learner": name, "reading": r, "member": s, "risk": learner.risk[s], "better": learner.better[r][s],
+         "worse": learner.worse[r][s]}
+        for name, learner in e.items()
         for r in READINGS
-        for s in range(len(one.risk))
+        for s in range(len(learner.risk))
     ]  # fmt: skip
     return pa.Table.from_pylist(rows)
 
 
 def draw(e: Learners) -> Figure:
-    """Index against risk with two standard errors, one panel a reading; hollow: 1 minus the share harmed."""
+    """Index against risk with two standard errors, one panel per reading; hollow: 1 minus the share harmed."""
     figure = Figure(figsize=(8.4, 3.1), layout="constrained")
     axes = figure.subplots(1, 2, sharey=True)
     for panel, reading in zip(axes, READINGS, strict=True):
-        for name, one in e.items():
-            _mark(panel, one, reading, name)
+        for name, learner in e.items():
+            _mark(panel, learner, reading, name)
         panel.set(title=f"orthogonal part {reading}", xlabel="expected transfer risk", ylim=(0, 1.05))
         panel.set_xlim(0, None)
     axes[0].set_ylabel("monotonicity index m")
@@ -143,15 +143,15 @@ def draw(e: Learners) -> Figure:
     return figure
 
 
-def _mark(panel: Axes, one: Learnt, reading: str, name: str) -> None:
+def _mark(panel: Axes, learner: Learnt, reading: str, name: str) -> None:
     colours = {DISTILLATION: PALETTE[0], STEPPED: PALETTE[1], MARGIN: PALETTE[3]}
     colour = colours.get(name, PALETTE[2])
-    (x, dx), (y, dy) = _mean(one.risk), _mean(one.better[reading])
+    (x, dx), (y, dy) = _mean(learner.risk), _mean(learner.better[reading])
     first = name not in WEAKENED or name == WEAKENED[0]
     label = None if not first else r"$w_\delta$, $\delta$ = 1/16 .. 1" if name in WEAKENED else name
     panel.errorbar(x, y, 2 * dy, 2 * dx, fmt="o", color=colour, markersize=4, label=label)
     if name not in WEAKENED:
-        mild = 1 - one.worse[reading].mean()
+        mild = 1 - learner.worse[reading].mean()
         panel.plot(x, mild, "o", color=colour, markersize=5, fillstyle="none")
     else:
         panel.annotate(name.removeprefix("delta = "), (x, y), (4, 4), textcoords="offset points", fontsize=6)
@@ -176,9 +176,9 @@ def correlation(e: Learners, hard: str, reading: str) -> np.ndarray:
     return np.divide((risk * index).sum(0), size, out=np.full(GROUPS, np.nan), where=size > 0)
 
 
-def _moved(one: Learnt, reading: str) -> np.ndarray:
+def _moved(learner: Learnt, reading: str) -> np.ndarray:
     """One where an input helped, zero where it harmed; NaN where the student stayed, to rounding: [S]."""
-    return np.where((one.better[reading] + one.worse[reading]) > 0, one.better[reading], np.nan)
+    return np.where((learner.better[reading] + learner.worse[reading]) > 0, learner.better[reading], np.nan)
 
 
 always = Claim(

@@ -134,9 +134,9 @@ def add_parts(out, gradients, table, members, row, PARTS: tl.constexpr, BLOCK: t
     table: of each block of weights, where its first part begins, how many weights are left and in all, the number of
     parts, and where its gradient belongs.
     """
-    own, s = table + 5 * tl.program_id(0), tl.program_id(1)
-    source, left, size = tl.load(own), tl.load(own + 1), tl.load(own + 2)
-    parts, place = tl.load(own + 3), tl.load(own + 4)
+    entry, s = table + 5 * tl.program_id(0), tl.program_id(1)
+    source, left, size = tl.load(entry), tl.load(entry + 1), tl.load(entry + 2)
+    parts, place = tl.load(entry + 3), tl.load(entry + 4)
     n = tl.arange(0, BLOCK)
     total = tl.zeros((PARTS, BLOCK), tl.float32)
     for start in range(0, parts, PARTS):
@@ -255,14 +255,14 @@ def fold(
     for turn in range(TURNS):
         b, p = spots(tile * TURNS + turn, PIXELS, HW)
         known = b < images
-        own = columns + ((s * images + b) * 9 * inputs + c) * HW
+        base = columns + ((s * images + b) * 9 * inputs + c) * HW
         b2, q = spots(tile * TURNS + turn, 2 * PIXELS, 2 * HW)
         known2 = b2 < images
         place = into + ((s * images + b2) * wide + c) * 4 * HW + 4 * SIDE * (q // (2 * SIDE)) + q % (2 * SIDE)
-        even = taken(own, 1, 1, p, known, step, SIDE)
-        odd = taken(own, 1, 0, p, known, step, SIDE) + taken(own, 1, 2, p, known, step, SIDE)
+        even = taken(base, 1, 1, p, known, step, SIDE)
+        odd = taken(base, 1, 0, p, known, step, SIDE) + taken(base, 1, 2, p, known, step, SIDE)
         put(place, tl.interleave(even, odd), known2, ADD)
-        even = taken(own, 0, 1, p, known, step, SIDE) + taken(own, 2, 1, p, known, step, SIDE)
-        odd = taken(own, 0, 0, p, known, step, SIDE) + taken(own, 0, 2, p, known, step, SIDE)
-        odd += taken(own, 2, 0, p, known, step, SIDE) + taken(own, 2, 2, p, known, step, SIDE)
+        even = taken(base, 0, 1, p, known, step, SIDE) + taken(base, 2, 1, p, known, step, SIDE)
+        odd = taken(base, 0, 0, p, known, step, SIDE) + taken(base, 0, 2, p, known, step, SIDE)
+        odd += taken(base, 2, 0, p, known, step, SIDE) + taken(base, 2, 2, p, known, step, SIDE)
         put(place + 2 * SIDE, tl.interleave(even, odd), known2, ADD)

@@ -86,12 +86,12 @@ class Unit:
 
     def as_torch(self, numbers: Tensor, convolution: Convolution) -> Tensor:
         """Weights of a convolution among the numbers of a network [P], as torch's [outputs, inputs, k, k]; a view."""
-        own = numbers[self.weight : self.gamma].view(self.rows, self.stride)[:, : self.columns]
+        weights = numbers[self.weight : self.gamma].view(self.rows, self.stride)[:, : self.columns]
         if self.kind == "plain":
-            return own[convolution.first : convolution.first + convolution.outputs].unflatten(1, (-1, 1, 1))
+            return weights[convolution.first : convolution.first + convolution.outputs].unflatten(1, (-1, 1, 1))
         if self.kind == "taps":
-            return own.unflatten(0, (3, 3, self.outputs)).permute(2, 3, 0, 1)
-        return own.unflatten(1, (3, 3, self.inputs)).permute(0, 3, 1, 2)
+            return weights.unflatten(0, (3, 3, self.outputs)).permute(2, 3, 0, 1)
+        return weights.unflatten(1, (3, 3, self.inputs)).permute(0, 3, 1, 2)
 
 
 @dataclass
@@ -121,14 +121,14 @@ class Layout:
         """A unit of convolutions, each with its batch norm; channels: those it reads, by default all so far."""
         read, target = self.maps[source], self.maps[into]
         begin, end, _ = (channels or slice(None)).indices(read.channels)
-        found: list[Convolution] = []
+        convs: list[Convolution] = []
         for conv, norm in parts:
-            found.append(Convolution(self.names[conv], self.names[norm], _outputs(found), conv.out_channels))
+            convs.append(Convolution(self.names[conv], self.names[norm], _outputs(convs), conv.out_channels))
             assert norm.momentum is not None  # or it would not be known
             self.eps, self.momentum = norm.eps, norm.momentum
         first = parts[0][0]
         kind: Kind = "plain" if first.kernel_size == (1, 1) else "taps" if first.stride == (1, 1) else "columns"
-        unit = Unit(tuple(found), kind, source, begin, end - begin, into, target.channels, _outputs(found), self.size)
+        unit = Unit(tuple(convs), kind, source, begin, end - begin, into, target.channels, _outputs(convs), self.size)
         self.units.append(unit)
         target.channels += unit.outputs
         read.shared = read.shared or (read.last is not None and begin < read.last.end)
@@ -148,10 +148,10 @@ class Layout:
 
     def parameters(self, numbers: Tensor, member: int) -> dict[str, Tensor]:
         """Parameters of one network by torch's names, as views of all numbers [S, P]."""
-        own, out = numbers[member], {}
+        row, out = numbers[member], {}
         for unit, convolution in self.convolutions():
-            out[f"{convolution.conv}.weight"] = unit.as_torch(own, convolution)
-            norms = own[unit.gamma : unit.gamma + 2 * unit.outputs].view(2, unit.outputs)
+            out[f"{convolution.conv}.weight"] = unit.as_torch(row, convolution)
+            norms = row[unit.gamma : unit.gamma + 2 * unit.outputs].view(2, unit.outputs)
             for name, part in zip(("weight", "bias"), norms, strict=True):
                 out[f"{convolution.norm}.{name}"] = part[convolution.first : convolution.first + convolution.outputs]
         weights, biases = self.linear(numbers)
@@ -165,7 +165,7 @@ def _padded(size: int) -> int:
 
 
 def _outputs(convolutions: Sequence[Convolution]) -> int:
-    return sum(one.outputs for one in convolutions)
+    return sum(convolution.outputs for convolution in convolutions)
 
 
 def layout(model: MultiExit, shape: Sequence[int]) -> Layout | None:
@@ -214,26 +214,26 @@ def _part(body: nn.Sequential) -> Part:
 
 def _follow_first(out: Layout, part: Any, now: dict[int, int]) -> dict[int, int]:
     below, side = 0, out.maps[0].side
-    for scale, own in enumerate(part.parts):
-        side //= own[0].stride[0]
+    for scale, body in enumerate(part.parts):
+        side //= body[0].stride[0]
         now = now | {scale: out.fresh(side)}
-        out.add([_part(own)], below, now[scale])
+        out.add([_part(body)], below, now[scale])
         below = now[scale]
     return now
 
 
 def _follow_layer(out: Layout, part: Any, now: dict[int, int]) -> dict[int, int]:
     """The 1 x 1 convolutions of one scale's maps, to the same scale and to the next, are one unit."""
-    ways = [("same", scale, scale, own) for scale, own in zip(part.kept, part.same, strict=True)]
-    ways += [("down", scale - 1, scale, own) for scale, own in zip(part.kept, part.down, strict=True)]
+    ways = [("same", scale, scale, body) for scale, body in zip(part.kept, part.same, strict=True)]
+    ways += [("down", scale - 1, scale, body) for scale, body in zip(part.kept, part.down, strict=True)]
     ways = [way for way in ways if not isinstance(way[3], nn.Identity)]
     middles = {}
     for source in sorted({way[1] for way in ways}):
         number = out.fresh(out.maps[now[source]].side)
-        own = [way for way in ways if way[1] == source]
-        out.add([_part(body) for *_, body in own], now[source], number)
-        for way, one in zip(own, out.units[-1].convolutions, strict=True):
-            middles[way[:3]] = number, slice(one.first, one.first + one.outputs)
+        outgoing = [way for way in ways if way[1] == source]
+        out.add([_part(body) for *_, body in outgoing], now[source], number)
+        for way, convolution in zip(outgoing, out.units[-1].convolutions, strict=True):
+            middles[way[:3]] = number, slice(convolution.first, convolution.first + convolution.outputs)
     for kind, source, scale, body in sorted(ways, key=lambda way: (way[2], way[0] == "down")):
         number, channels = middles[kind, source, scale]
         out.add([_part(body[3:])], number, now[scale], channels)
@@ -242,9 +242,9 @@ def _follow_layer(out: Layout, part: Any, now: dict[int, int]) -> dict[int, int]
 
 def _follow_transition(out: Layout, part: Any, now: dict[int, int]) -> dict[int, int]:
     new = {}
-    for scale, own in zip(sorted(now), part.parts, strict=True):
+    for scale, body in zip(sorted(now), part.parts, strict=True):
         new[scale] = out.fresh(out.maps[now[scale]].side)
-        out.add([_part(own)], now[scale], new[scale])
+        out.add([_part(body)], now[scale], new[scale])
     return new
 
 

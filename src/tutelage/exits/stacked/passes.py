@@ -111,7 +111,7 @@ class Passes:
         self.active = [self.maps[0], *(torch.zeros_like(maps) for maps in self.maps[1:])]
         self.map_gradients = [zeros(0), *(torch.zeros_like(maps) for maps in self.maps[1:])]
         self.scale, self.shift, self.mean, self.rstd = (channels() for _ in range(4))
-        self.running = channels(), [1 + own for own in channels()]
+        self.running = channels(), [1 + part for part in channels()]
         self.grids = [grid(plan, unit, members, images) for unit in plan.units]
         self._make_room(zeros, dtype)
 
@@ -193,14 +193,14 @@ class Passes:
             k.add_taps[(tiles, u.outputs, S)](
                 self.taps, self.maps[u.into], self.sums, self.squares, out_wide, u.first, u.outputs, B, tiles, **g.over
             )
-        own = [part[u.into] for part in (self.scale, self.shift, self.mean, self.rstd, *self.running)]
+        arrays = [part[u.into] for part in (self.scale, self.shift, self.mean, self.rstd, *self.running)]
         self.norms.normalise[(u.outputs, S)](
-            self.sums, self.squares, self.numbers, *own, out_wide, u.first, u.outputs, tiles, B * g.area, u.gamma,
+            self.sums, self.squares, self.numbers, *arrays, out_wide, u.first, u.outputs, tiles, B * g.area, u.gamma,
             u.gamma + u.outputs, self.plan.size, self.plan.eps, self.plan.momentum, TILES=512,
             num_warps=1 if tiles < 128 else 4,
         )  # fmt: skip
         self.norms.activate[(g.tiles, u.outputs, S)](
-            self.maps[u.into], self.active[u.into], *own[:2], out_wide, u.first, B, **g.over
+            self.maps[u.into], self.active[u.into], *arrays[:2], out_wide, u.first, B, **g.over
         )
 
     def _read(self, maps: list[Tensor], unit: Unit) -> Tensor:
@@ -240,11 +240,13 @@ class Passes:
         """The gradient of what a unit gives becomes that of its convolution, in place."""
         u, number, kernels = g.unit, g.unit.into, self.norms
         programs = g.tiles, u.outputs, self.members
-        own = [part[number] for part in (self.map_gradients, self.maps, self.scale, self.shift, self.mean, self.rstd)]
+        arrays = [
+            part[number] for part in (self.map_gradients, self.maps, self.scale, self.shift, self.mean, self.rstd)
+        ]
         sizes = self.plan.maps[number].channels, u.first, u.outputs, self.images, g.tiles
-        kernels.gradient_sums[programs](*own, self.sums, self.squares, *sizes, **g.over)
+        kernels.gradient_sums[programs](*arrays, self.sums, self.squares, *sizes, **g.over)
         kernels.inner_gradient[programs](
-            *own, self.sums, self.squares, self.gradients, *sizes, u.gamma, u.gamma + u.outputs, self.plan.size,
+            *arrays, self.sums, self.squares, self.gradients, *sizes, u.gamma, u.gamma + u.outputs, self.plan.size,
             **g.over, TILES=block(g.tiles, 1024),
         )  # fmt: skip
 
@@ -257,17 +259,17 @@ class Passes:
 
     def load(self, member: int, weights: dict[str, Tensor]) -> None:
         """Take over the parameters and running averages of a network, by torch's names."""
-        for name, own in self.named(member).items():
-            own.copy_(weights[name])
+        for name, array in self.named(member).items():
+            array.copy_(weights[name])
         self.products[member].copy_(self.numbers[member])
 
     def named(self, member: int) -> dict[str, Tensor]:
         """Parameters and running averages of a network by torch's names; views."""
         out = self.plan.parameters(self.numbers, member)
-        for unit, one in self.plan.convolutions():
-            begin = unit.first + one.first
+        for unit, convolution in self.plan.convolutions():
+            begin = unit.first + convolution.first
             for name, part in zip(("running_mean", "running_var"), self.running, strict=True):
-                out[f"{one.norm}.{name}"] = part[unit.into][member, begin : begin + one.outputs]
+                out[f"{convolution.norm}.{name}"] = part[unit.into][member, begin : begin + convolution.outputs]
         return out
 
     def own(self) -> Sequence[Tensor]:

@@ -136,15 +136,18 @@ class Pupils:
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, stream=self.stream, capture_error_mode="thread_local"):
             self._step()
-        for own, value in zip(self._own(), before, strict=True):
-            own.copy_(value)
+        for array, value in zip(self._own(), before, strict=True):
+            array.copy_(value)
         self.graph = graph
 
     def state(self, member: int) -> dict[str, Tensor]:
         """All that a member's steps to come depend on, under the names that a network trained alone gives."""
         momenta = self.passes.plan.parameters(self.passes.momenta, member)
         weights = self.passes.named(member)
-        counts = {f"{one.norm}.num_batches_tracked": self.done[0] for _, one in self.passes.plan.convolutions()}
+        counts = {
+            f"{convolution.norm}.num_batches_tracked": self.done[0]
+            for _, convolution in self.passes.plan.convolutions()
+        }
         return (
             {f"model.{name}": value for name, value in (weights | counts).items()}
             | {f"momentum.{number}": momenta[name] for number, name in enumerate(self.order)}

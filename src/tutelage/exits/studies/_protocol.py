@@ -116,19 +116,19 @@ def accuracies(results: Results, methods: Sequence[Method] = THREE) -> MethodAcc
         for method in methods:
             for r in results.where(labelled=labelled, **method.settings):
                 trace = None if r.get(TRACE[0]) is None else np.stack([r[name][0] for name in TRACE])
-                one = NetworkAccuracy(r["single"][0], r["ensemble"][0], r["held_out"][0], trace)
-                runs.setdefault((labelled, method.name), []).append(one)
+                network = NetworkAccuracy(r["single"][0], r["ensemble"][0], r["held_out"][0], trace)
+                runs.setdefault((labelled, method.name), []).append(network)
     about = next(iter(results)).experiment
     return MethodAccuracies(about.images, about.held, about.total, about.drops, about.top, runs)
 
 
-def table(found: MethodAccuracies) -> pa.Table:
+def table(by_method: MethodAccuracies) -> pa.Table:
     """One row per exit, repeat, method and number of labelled images; accuracies in percent."""
     return pa.Table.from_pylist(
         [
             {
-                "images": found.images,
-                "top": found.top,
+                "images": by_method.images,
+                "top": by_method.top,
                 "labelled": labelled,
                 "method": method,
                 "member": member,
@@ -138,7 +138,7 @@ def table(found: MethodAccuracies) -> pa.Table:
                 "ensemble": 100 * run.ensemble[m],
                 "held": 100 * run.held[m],
             }
-            for (labelled, method), runs in found.runs.items()
+            for (labelled, method), runs in by_method.runs.items()
             for member, run in enumerate(runs)
             for m in range(len(run.single))
         ]

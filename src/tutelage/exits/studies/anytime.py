@@ -35,13 +35,16 @@ def exits_anytime(scale: Scale) -> Plan:
     return Plan(experiments, draw, claims, table, view=accuracies)
 
 
-def draw(found: MethodAccuracies) -> Figure:
+def draw(by_method: MethodAccuracies) -> Figure:
     """Test accuracy of the ensemble of the first m exits."""
-    return beside_the_paper(found, THREE, "ensemble", ANYTIME, "exits in the ensemble", "Table 6.4")
+    return beside_the_paper(by_method, THREE, "ensemble", ANYTIME, "exits in the ensemble", "Table 6.4")
 
 
-def _gains(found: MethodAccuracies, place: int) -> dict[str, np.ndarray]:
-    return {f"{found.images}({n})": found.gain(n, DISTILLED, EXIT_WISE, "ensemble")[:, place] for n in found.labelled}
+def _gains(by_method: MethodAccuracies, place: int) -> dict[str, np.ndarray]:
+    return {
+        f"{by_method.images}({n})": by_method.gain(n, DISTILLED, EXIT_WISE, "ensemble")[:, place]
+        for n in by_method.labelled
+    }
 
 
 two_exits = Claim(

@@ -39,13 +39,13 @@ def exits_budget(scale: Scale) -> Plan:
     return Plan(experiments, draw, claims, table, view=accuracies)
 
 
-def draw(found: MethodAccuracies) -> Figure:
+def draw(by_method: MethodAccuracies) -> Figure:
     """Test accuracy against the number of exits available, the exit chosen on held images."""
-    return beside_the_paper(found, THREE, "budget", BUDGET, "exits available", "Table 6.2")
+    return beside_the_paper(by_method, THREE, "budget", BUDGET, "exits available", "Table 6.2")
 
 
-def _name(found: MethodAccuracies, labelled: int) -> str:
-    return f"{found.images}({labelled})"
+def _name(by_method: MethodAccuracies, labelled: int) -> str:
+    return f"{by_method.images}({labelled})"
 
 
 def _printed(second: Method, first: Method, *exits: int) -> str:

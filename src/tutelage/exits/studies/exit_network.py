@@ -125,11 +125,11 @@ class ExitNetwork(Experiment, kind="exit-network", numerics=1):
             return
         for together in side_by_side(cast(Sequence[ExitNetwork], experiments)):
             with ExitStack() as stack:
-                own = [stack.enter_context(context.of(experiment)) for experiment in together]
+                contexts = [stack.enter_context(context.of(experiment)) for experiment in together]
                 began = time.perf_counter()
-                arrays = train_networks(together, context.device, partial(_tell_all, context, together), own)
+                arrays = train_networks(together, context.device, partial(_tell_all, context, together), contexts)
             rate = (time.perf_counter() - began) / sum(e.cost for e in together)
-            yield from ((e, _Shared(one, rate * e.cost)) for e, one in zip(together, arrays, strict=True))
+            yield from ((e, _Shared(result, rate * e.cost)) for e, result in zip(together, arrays, strict=True))
 
 
 class _Shared(dict[str, np.ndarray]):
@@ -182,20 +182,20 @@ def train_networks(
         labels = y[chosen].clone()
         labels[len(rows.train) :] = UNLABELLED
         model = _network(e, x.shape[1], classes).to(x.device)
-        own = x.of(chosen) if isinstance(x, Pixels) else x[chosen]
-        tasks.append(ExitTask(model, own, labels, e.training, e.objective, e.seed))
+        samples = x.of(chosen) if isinstance(x, Pixels) else x[chosen]
+        tasks.append(ExitTask(model, samples, labels, e.training, e.objective, e.seed))
         apart = x.of(rows.held, test.shape[2]) if isinstance(x, Pixels) else x[rows.held]
         held.append((apart, y[rows.held]))
     done = train_side_by_side(tasks, augment=_augmentation(first, x, test), progress=progress, keep=keep)
-    return [_judged(e, run, (test, test_y), own) for e, run, own in zip(experiments, done, held, strict=True)]
+    return [_judged(e, run, (test, test_y), pair) for e, run, pair in zip(experiments, done, held, strict=True)]
 
 
 def _judged(
     e: ExitNetwork, run: TrainedExits, test: tuple[Samples, Tensor], held: tuple[Samples, Tensor]
 ) -> dict[str, np.ndarray]:
     """Accuracies [1, M], and by epoch [1, E] where an exit teaches: temperature, confidence with it and without."""
-    found, chosen_on = (exit_accuracy(run.model, *pair, e.top) for pair in (test, held))
-    arrays = {"single": found.single, "ensemble": found.ensemble, "held_out": chosen_on.single}
+    tested, chosen_on = (exit_accuracy(run.model, *pair, e.top) for pair in (test, held))
+    arrays = {"single": tested.single, "ensemble": tested.ensemble, "held_out": chosen_on.single}
     if run.trace:
         mean = run.trace.by_epoch(e.epochs)
         arrays |= dict(zip(TRACE, (mean.temperature, mean.adjusted, mean.raw), strict=True))

@@ -25,8 +25,8 @@ from tutelage.studies.study import Plan, Scale, study
     "exits-few-labels",
     paper="phuong2021",
     figure="Fig. E.2",
-    shows="On CIFAR-100 with 80 images a class, 30 of them to learn from: distillation beats exit-wise training, and "
-    "420 unlabelled images a class add at most one point.",
+    shows="On CIFAR-100 with 80 images per class, 30 of them to learn from: distillation beats exit-wise training, and "
+    "420 unlabelled images per class add at most one point.",
 )
 def exits_few_labels(scale: Scale) -> Plan:
     """Very few labels: what unlabelled images add."""
@@ -35,9 +35,9 @@ def exits_few_labels(scale: Scale) -> Plan:
     return Plan(experiments, draw, claims, table, view=accuracies)
 
 
-def draw(found: MethodAccuracies) -> Figure:
+def draw(by_method: MethodAccuracies) -> Figure:
     """Accuracy in budget mode and anytime for the three ways of training."""
-    return both_modes(found, THREE)
+    return both_modes(by_method, THREE)
 
 
 distilled_wins = Claim(

@@ -31,7 +31,7 @@ OURS: dict[Scale, dict[str, Any]] = {
     "exits-imagenet",
     paper="phuong2021",
     figure="6.2, 6.4, ImageNet(100)",
-    shows="Top-5 accuracy of an MSDNet on ImageNet with 100 labelled images a class, a tenth of them held, and 600 "
+    shows="Top-5 accuracy of an MSDNet on ImageNet with 100 labelled images per class, a tenth of them held, and 600 "
     "without labels: distillation raises the first exit by 3.7 points, later ones by less.",
 )
 def exits_imagenet(scale: Scale) -> Plan:
@@ -46,8 +46,8 @@ def exits_imagenet(scale: Scale) -> Plan:
     return Plan(experiments, draw, claims, table, view=accuracies)
 
 
-def draw(found: MethodAccuracies) -> Figure:
+def draw(by_method: MethodAccuracies) -> Figure:
     """Budget mode and anytime mode; the paper's own below."""
     return two_modes(
-        found, THREE, IMAGENET_BUDGET[100], IMAGENET_ANYTIME[100], ("Table 6.1", "Table 6.3"), "ImageNet(100)"
+        by_method, THREE, IMAGENET_BUDGET[100], IMAGENET_ANYTIME[100], ("Table 6.1", "Table 6.3"), "ImageNet(100)"
     )

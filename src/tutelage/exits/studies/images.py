@@ -1,4 +1,4 @@
-"""The paper's protocol at its smallest size, 150 images a class, on images at hand (Phuong 2021, Figs. 6.3 and 6.5)."""
+"""The paper's protocol at its smallest size, 150 images per class, on images at hand (Phuong 2021, Figs. 6.3, 6.5)."""
 
 from typing import Any
 
@@ -38,15 +38,15 @@ def smallest(scale: Scale) -> list[ExitNetwork]:
     "exits-images",
     paper="phuong2021",
     figure="6.3, 6.5, CIFAR(150)",
-    shows="Top-5 accuracy of an MSDNet on CIFAR-100 with 150 images a class, 50 of them held, and 350 without labels: "
-    "distillation from the last exit is better than exit-wise training, most so at the first exits.",
+    shows="Top-5 accuracy of an MSDNet on CIFAR-100 with 150 images per class, 50 of them held, and 350 without "
+    "labels: distillation from the last exit is better than exit-wise training, most so at the first exits.",
 )
 def exits_images(scale: Scale) -> Plan:
-    """Networks with exits on 150 images a class."""
+    """Networks with exits on 150 images per class."""
     claims = [first_exit, smallest_budget, whole_budget, unlabelled_help, two_exits, all_exits, more_is_better]
     return Plan(smallest(scale), draw, claims, table, view=accuracies)
 
 
-def draw(found: MethodAccuracies) -> Figure:
+def draw(by_method: MethodAccuracies) -> Figure:
     """Budget mode and anytime mode; the paper's own below, another data set and another measure."""
-    return two_modes(found, THREE, BUDGET[150], ANYTIME[150], ("Table 6.2", "Table 6.4"), "CIFAR-100(150)")
+    return two_modes(by_method, THREE, BUDGET[150], ANYTIME[150], ("Table 6.2", "Table 6.4"), "CIFAR-100(150)")

@@ -76,8 +76,8 @@ class ExitLatency(Experiment, kind="exit-latency", numerics=1):
         image = torch.zeros(1, 3, side, side, device=device)
 
         def measured(count: int) -> Arrays:
-            found = exit_times(net, image, count)
-            return {"budget": found.budget.numpy(), "anytime": found.anytime.numpy()}
+            times = exit_times(net, image, count)
+            return {"budget": times.budget.numpy(), "anytime": times.anytime.numpy()}
 
         parts = []
         for first in range(0, self.repeats, _AT_A_TIME):
@@ -101,11 +101,11 @@ def latencies(results: Results) -> Latencies:
     return Latencies(" and ".join(devices), {r.setting("network"): (r["budget"], r["anytime"]) for r in results})
 
 
-def table(found: Latencies) -> pa.Table:
+def table(latencies: Latencies) -> pa.Table:
     return pa.Table.from_pylist(
         [
-            {"network": name, "device": found.device, "mode": mode, "repeat": r, "exit": m + 1, "seconds": row[m]}
-            for name, both in found.times.items()
+            {"network": name, "device": latencies.device, "mode": mode, "repeat": r, "exit": m + 1, "seconds": row[m]}
+            for name, both in latencies.times.items()
             for mode, values in zip(("budget", "anytime"), both, strict=True)
             for r, row in enumerate(values)
             for m in range(len(row))
@@ -113,17 +113,17 @@ def table(found: Latencies) -> pa.Table:
     )
 
 
-def draw(found: Latencies) -> Figure:
+def draw(latencies: Latencies) -> Figure:
     """Median and quartiles of the times here; beside them the paper's means on another machine."""
-    figure = Figure(figsize=(2.9 * (len(found.times) + 1), 2.9), layout="constrained")
-    panels = figure.subplots(1, len(found.times) + 1)
-    for axes, (name, both) in zip(panels, found.times.items(), strict=False):
+    figure = Figure(figsize=(2.9 * (len(latencies.times) + 1), 2.9), layout="constrained")
+    panels = figure.subplots(1, len(latencies.times) + 1)
+    for axes, (name, both) in zip(panels, latencies.times.items(), strict=False):
         for mode, values, colour in zip(("budget", "anytime"), both, PALETTE, strict=False):
             low, middle, high = np.quantile(1000 * values, (0.25, 0.5, 0.75), axis=0)
             exits = np.arange(1, values.shape[1] + 1)
             axes.plot(exits, middle, color=colour, marker="o", ms=3, label=mode)
             axes.fill_between(exits, low, high, color=colour, alpha=0.2, linewidth=0)
-        axes.set(title=f"here: {name} network, {found.device}\nmedian and quartiles", xlabel="exit")
+        axes.set(title=f"here: {name} network, {latencies.device}\nmedian and quartiles", xlabel="exit")
         axes.set_ylim(bottom=0)
     for (mode, seconds), colour in zip(THESIS_CPU.items(), PALETTE, strict=False):
         panels[-1].plot(range(1, 12), 1000 * np.array(seconds), color=colour, marker="o", ms=3, ls="--", label=mode)

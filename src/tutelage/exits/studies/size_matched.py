@@ -1,7 +1,7 @@
 """The paper's CIFAR-100(150) on CIFAR-10 with as many images and steps (Phuong 2021, Figs. 6.3 and 6.5).
 
-With 1,050 labelled images a class, 50 of them held, CIFAR-10 gives the 10,000 images to learn from that CIFAR-100 has
-with 150 a class, and 300 epochs are the paper's 46,800 steps. Ten networks take 22 minutes on one H200; the state of
+With 1,050 labelled images per class, 50 of them held, CIFAR-10 gives the 10,000 images to learn from that CIFAR-100 has
+with 150 per class, and 300 epochs are the paper's 46,800 steps. Ten networks take 22 minutes on one H200; the state of
 each is kept after every tenth of its training, so that they can be trained in parts. The curves with unlabelled images
 are a study of their own (:mod:`.unlabelled`), which needs as many images again.
 """
@@ -49,6 +49,6 @@ def exits_size_matched(scale: Scale) -> Plan:
     return Plan(experiments, draw, claims, table, view=accuracies)
 
 
-def draw(found: MethodAccuracies) -> Figure:
+def draw(by_method: MethodAccuracies) -> Figure:
     """Budget mode and anytime mode; the paper's own below, another data set and another measure."""
-    return two_modes(found, TWO, BUDGET[150], ANYTIME[150], ("Table 6.2", "Table 6.4"), "CIFAR-100(150)")
+    return two_modes(by_method, TWO, BUDGET[150], ANYTIME[150], ("Table 6.2", "Table 6.4"), "CIFAR-100(150)")

@@ -28,7 +28,7 @@ METHODS = (EXIT_WISE, DISTILLED, ALL_LATER)
     "exits-teachers",
     paper="phuong2021",
     figure="Fig. E.1",
-    shows="On CIFAR-100, 250 images a class: exits taught by the last one and exits taught by all later ones are "
+    shows="On CIFAR-100, 250 images per class: exits taught by the last one and exits taught by all later ones are "
     "nearly equal, and both better than exits that nobody teaches.",
 )
 def exits_teachers(scale: Scale) -> Plan:
@@ -38,14 +38,14 @@ def exits_teachers(scale: Scale) -> Plan:
     return Plan(experiments, draw, claims, table, view=partial(accuracies, methods=METHODS))
 
 
-def draw(found: MethodAccuracies) -> Figure:
+def draw(by_method: MethodAccuracies) -> Figure:
     """Accuracy in budget mode and anytime for the three choices of teachers."""
-    return both_modes(found, METHODS)
+    return both_modes(by_method, METHODS)
 
 
-def _difference(found: MethodAccuracies) -> dict:
-    gain = found.gain(found.labelled[0], ALL_LATER, DISTILLED, "budget")
-    return {f"{found.images}({found.labelled[0]})": gain.mean(1)}
+def _difference(by_method: MethodAccuracies) -> dict:
+    gain = by_method.gain(by_method.labelled[0], ALL_LATER, DISTILLED, "budget")
+    return {f"{by_method.images}({by_method.labelled[0]})": gain.mean(1)}
 
 
 not_worse = Claim(

@@ -41,24 +41,24 @@ def exits_temperature(scale: Scale) -> Plan:
     return Plan(experiments, draw, claims, table, view=partial(accuracies, methods=METHODS))
 
 
-def _traces(found: MethodAccuracies) -> np.ndarray:
+def _traces(by_method: MethodAccuracies) -> np.ndarray:
     """Temperature, adjusted and raw confidence of the annealed networks, by epoch: [S, 3, epochs]."""
-    runs = found.runs[found.labelled[0], DISTILLED.name]
+    runs = by_method.runs[by_method.labelled[0], DISTILLED.name]
     return np.stack([run.trace for run in runs if run.trace is not None])
 
 
-def draw(found: MethodAccuracies) -> Figure:
+def draw(by_method: MethodAccuracies) -> Figure:
     """The trace of annealing; accuracy in budget mode and anytime, for annealing and for temperatures that stay."""
     figure = Figure(figsize=(8.6, 3.2), layout="constrained")
     left, middle, right = figure.subplots(1, 3)
-    traces = _traces(found)
+    traces = _traces(by_method)
     epochs = np.arange(1, traces.shape[2] + 1)
     for row, label, colour in ((2, "confidence, raw", PALETTE[0]), (1, "confidence, adjusted", PALETTE[2])):
         left.plot(epochs, traces[:, row].mean(0), color=colour, label=label)
     left.axhline(LIMIT, color="#666666", linewidth=0.8, linestyle="--", label="limit")
-    for drop in found.drops:
+    for drop in by_method.drops:
         left.axvline(drop, color="#bbbbbb", linewidth=0.8, linestyle=":")
-    left.set(title=f"{found.images}({found.labelled[0]}): the last exit", xlabel="epoch", ylim=(0, 1.02))
+    left.set(title=f"{by_method.images}({by_method.labelled[0]}): the last exit", xlabel="epoch", ylim=(0, 1.02))
     left.set_ylabel("confidence, mean over repeats")
     other = left.twinx()
     other.plot(epochs, traces[:, 0].mean(0), color=PALETTE[3], label="temperature")
@@ -66,22 +66,22 @@ def draw(found: MethodAccuracies) -> Figure:
     other.grid(False)
     left.legend(fontsize=6, loc="lower right")
     for axes, kind, xlabel in ((middle, "budget", "exits available"), (right, "ensemble", "exits in the ensemble")):
-        curves(axes, found, found.labelled[0], METHODS, kind)
-        axes.set(title=f"{kind}, top-{found.top}", xlabel=xlabel)
+        curves(axes, by_method, by_method.labelled[0], METHODS, kind)
+        axes.set(title=f"{kind}, top-{by_method.top}", xlabel=xlabel)
     middle.set_ylabel("test accuracy, %")
     handles, labels = right.get_legend_handles_labels()
     figure.legend(handles, ["annealed", *labels[1:]], fontsize=7, loc="outside lower center", ncols=5)
     return figure
 
 
-def _half(found: MethodAccuracies) -> np.ndarray:
+def _half(by_method: MethodAccuracies) -> np.ndarray:
     """Adjusted confidence less the limit, mean over the second half of the epochs: [S]."""
-    adjusted = _traces(found)[:, 1]
+    adjusted = _traces(by_method)[:, 1]
     return adjusted[:, adjusted.shape[1] // 2 :].mean(1) - LIMIT
 
 
-def _setting(found: MethodAccuracies) -> str:
-    return f"{found.images}({found.labelled[0]})"
+def _setting(by_method: MethodAccuracies) -> str:
+    return f"{by_method.images}({by_method.labelled[0]})"
 
 
 raw_rises = Claim(
@@ -115,9 +115,9 @@ near_limit = Claim(
 )
 
 
-def _over_temperature_1(found: MethodAccuracies) -> dict[str, np.ndarray]:
-    gain = found.gain(found.labelled[0], DISTILLED, STAYING[0], "budget")
-    return {f"{_setting(found)}, exit 1": gain[:, 0], f"{_setting(found)}, mean over budgets": gain.mean(1)}
+def _over_temperature_1(by_method: MethodAccuracies) -> dict[str, np.ndarray]:
+    gain = by_method.gain(by_method.labelled[0], DISTILLED, STAYING[0], "budget")
+    return {f"{_setting(by_method)}, exit 1": gain[:, 0], f"{_setting(by_method)}, mean over budgets": gain.mean(1)}
 
 
 one_is_worse = Claim(

@@ -38,6 +38,6 @@ def exits_unlabelled(scale: Scale) -> Plan:
     return Plan(experiments, draw, [unlabelled_help, more_is_better], table, view=accuracies)
 
 
-def draw(found: MethodAccuracies) -> Figure:
+def draw(by_method: MethodAccuracies) -> Figure:
     """Budget mode and anytime mode; the paper's own below, another data set and another measure."""
-    return two_modes(found, TWO, BUDGET[150], ANYTIME[150], ("Table 6.2", "Table 6.4"), "CIFAR-100(150)")
+    return two_modes(by_method, TWO, BUDGET[150], ANYTIME[150], ("Table 6.2", "Table 6.4"), "CIFAR-100(150)")

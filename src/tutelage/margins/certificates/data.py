@@ -21,10 +21,10 @@ def orthogonal_separability(scene: MarginScene) -> Sequence[Finding]:
     """
     data = scene.course.data
     heights = (data.y.unsqueeze(2) * data.x) @ data.x.mT * data.y.unsqueeze(1)  # y_k (y_i x_i).x_k
-    own = data.y.unsqueeze(2) == data.y.unsqueeze(1)
+    same_class = data.y.unsqueeze(2) == data.y.unsqueeze(1)
     norms = data.x.norm(dim=2)
     blur = 2 * data.dimension * torch.finfo(torch.float64).eps * norms.unsqueeze(2) * norms.unsqueeze(1)
-    wrong = torch.where(own, heights <= blur, heights < -blur).sum((1, 2))
+    wrong = torch.where(same_class, heights <= blur, heights < -blur).sum((1, 2))
     return [
         Finding([Part("all samples", (), check("samples misplaced", int(wrong[s]), "<=", 0))], scene.separable(s))
         for s in range(scene.members)
@@ -80,9 +80,9 @@ def stationary_direction(scene: MarginScene, *, starts: int = 50, tolerance: flo
         for s in range(scene.members):
             there = still[s] & ~end.flat[s]
             value = torch.where(there, off[s], 0.0)
-            found = check("ends that are maxima", int(there.sum()), ">=", 1)
+            maxima = check("ends that are maxima", int(there.sum()), ">=", 1)
             worst = check("|g - (w.g) w|", float(value.max()), "<=", tolerance, f"start {int(value.argmax())}")
-            out[s].append(Part(f"{name} ends", (found,), worst))
+            out[s].append(Part(f"{name} ends", (maxima,), worst))
     return [Finding(parts) for parts in out]
 
 
@@ -136,14 +136,14 @@ def kkt_of_the_limit(scene: MarginScene, *, tolerance: float = 1e-9) -> Sequence
     a = scene.course.a[-1]
     size = scene.course.w[-1].norm(dim=2)
     made = kkt_point(scene.margins, size * (a > 0), size * (a < 0))
-    found = kkt(made, scene.course.data, scene.margins)
+    residuals = kkt(made, scene.course.data, scene.margins)
     out = []
     for s in range(scene.members):
         both = check("signs of fan-outs", int((a[s] > 0).any()) + int((a[s] < 0).any()), ">=", 2)
         parts = [
-            Part("feasible", (), check("largest 1 - y h", float(found.infeasible[s]), "<=", tolerance)),
-            Part("slack", (), check("largest lambda |y h - 1|", float(found.slack[s]), "<=", tolerance)),
-            Part("stationary", (), check("what is left of theta", float(found.stationary[s]), "<=", tolerance)),
+            Part("feasible", (), check("largest 1 - y h", float(residuals.infeasible[s]), "<=", tolerance)),
+            Part("slack", (), check("largest lambda |y h - 1|", float(residuals.slack[s]), "<=", tolerance)),
+            Part("stationary", (), check("what is left of theta", float(residuals.stationary[s]), "<=", tolerance)),
         ]
         out.append(Finding(parts, (*scene.separable(s), both)))
     return out

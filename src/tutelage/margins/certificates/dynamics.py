@@ -112,8 +112,8 @@ def absorbing_sectors(scene: MarginScene) -> Sequence[Finding]:
     Seen at every step of the flow, and again in the recorded weights.
     """
     course = scene.course
-    seen = torch.stack([course.groups_at(place) for place in range(len(course.log_times))])
-    inside = (seen == 1) | (seen == -1)
+    groups = torch.stack([course.groups_at(place) for place in range(len(course.log_times))])
+    inside = (groups == 1) | (groups == -1)
     was = inside.int().cummax(0).values.bool()
     lost = (was & ~inside).any(0)
     out = []
@@ -134,9 +134,9 @@ def growing_heights(scene: MarginScene, *, tolerance: float = 1e-8) -> Sequence[
     """
     course, data = scene.course, scene.course.data
     heights = course.heights()
-    own = course.a[0].sign().unsqueeze(2) == data.y.unsqueeze(1)
+    same_class = course.a[0].sign().unsqueeze(2) == data.y.unsqueeze(1)
     size = course.w.norm(dim=3).unsqueeze(3) * data.x.norm(dim=2)[:, None]
-    active = (heights > 0) & own
+    active = (heights > 0) & same_class
     fall = ((heights[:-1] - heights[1:]) / size[:-1].clamp_min(1e-300) * active[:-1]).clamp_min(0)
     lost = (active[:-1] & ~active[1:]).sum((0, 2, 3))
     out = []
@@ -185,8 +185,8 @@ def units_that_live(scene: MarginScene, *, errors: float = 4.0) -> Sequence[Find
     """
     course, data = scene.course, scene.course.data
     active = course.heights()[0] > 0
-    own = course.a[0].sign().unsqueeze(2) == data.y.unsqueeze(1)
-    safe = (active & own).any(2)
+    same_class = course.a[0].sign().unsqueeze(2) == data.y.unsqueeze(1)
+    safe = (active & same_class).any(2)
     lost = safe & (course.groups == 0)
     share = float((course.groups == 0).double().mean())
     bound = 0.5 + errors * math.sqrt(0.25 / course.groups.numel())

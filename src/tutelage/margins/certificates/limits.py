@@ -31,10 +31,10 @@ def smoothed_margin(scene: MarginScene, *, tolerance: float = 1e-9) -> Sequence[
     log_t = torch.tensor(course.log_times, dtype=torch.float64)
     out: list[list[Part]] = [[] for _ in range(scene.members)]
     for name, sign in (("positive", 1), ("negative", -1)):
-        seen = growth(course, sign)
-        loss_pace = seen.log_loss + log_t[:, None] + log_t.clamp_min(1e-9).log()[:, None]
+        class_growth = growth(course, sign)
+        loss_pace = class_growth.log_loss + log_t[:, None] + log_t.clamp_min(1e-9).log()[:, None]
         for s in range(scene.members):
-            after = (log_t >= max(float(course.settled()[s]), 2.0)) & (seen.log_loss[:, s] < 0)
+            after = (log_t >= max(float(course.settled()[s]), 2.0)) & (class_growth.log_loss[:, s] < 0)
             met = (
                 check("units of the sign", int((course.groups[s] == sign).sum()), ">=", 1),
                 check("records after T with a small loss", int(after.sum()), ">=", 2),
@@ -42,10 +42,12 @@ def smoothed_margin(scene: MarginScene, *, tolerance: float = 1e-9) -> Sequence[
             if not all(c.holds for c in met):
                 out[s].append(Part(f"{name} class", met, out_of_reach("not evaluated, for want of units or records")))
                 continue
-            margin = seen.smoothed_margin[after, s]
+            margin = class_growth.smoothed_margin[after, s]
             late = slice(int(after.sum()) // 2, None)
             fall = float((margin[:-1] - margin[1:]).max() / margin.max())
-            spreads = [float(v.max() - v.min()) for v in (seen.pace[after, s][late].log(), loss_pace[after, s][late])]
+            spreads = [
+                float(v.max() - v.min()) for v in (class_growth.pace[after, s][late].log(), loss_pace[after, s][late])
+            ]
             four = math.log(4)
             out[s] += [
                 Part(f"{name} margin", met, check("largest fall", fall, "<=", tolerance)),
@@ -64,12 +66,12 @@ def max_margin_limit(scene: MarginScene, *, tolerance: float = 0.1, need_span: b
     """
     if not isinstance(scene.margins, MaxMargins):
         return [_without(scene, s) for s in range(scene.members)]
-    found = fit(scene.course.w, scene.course.a, scene.margins)
+    fitted = fit(scene.course.w, scene.course.a, scene.margins)
     out = []
     for s in range(scene.members):
         parts = [
             Part(name, (), conclusion)
-            for name, left in (("first layer", found.first[:, s]), ("second layer", found.second[:, s]))
+            for name, left in (("first layer", fitted.first[:, s]), ("second layer", fitted.second[:, s]))
             for conclusion in _closing(scene, left, tolerance)
         ]
         out.append(Finding(parts, _assumed(scene, s, need_span)))
@@ -90,8 +92,8 @@ def two_neuron_function(
     keys = draws.keys(range(scene.members), "points of the corollary")
     drawn = draws.normals(keys, points * course.data.dimension).view(scene.members, points, -1)
     x = torch.cat([drawn, course.data.x], 1)
-    found = fit(course.w, course.a, scene.margins)
-    u, z = (c.square().sum(2) * m.norm / 2 for c, m in ((found.u, plus), (found.z, minus)))
+    fitted = fit(course.w, course.a, scene.margins)
+    u, z = (c.square().sum(2) * m.norm / 2 for c, m in ((fitted.u, plus), (fitted.z, minus)))
     off = []
     for place in range(len(course.log_times)):
         size = 2 * course.w[place].square().sum((1, 2))
@@ -118,10 +120,10 @@ def sharper_limits(scene: MarginScene, *, tolerance: float = 0.1, need_span: boo
         return [_without(scene, s) for s in range(scene.members)]
     course, wanted = scene.course, limits(scene.margins)
     plus, minus = growth(course, 1), growth(course, -1)
-    found = fit(course.w[-1], course.a[-1], scene.margins)
+    fitted = fit(course.w[-1], course.a[-1], scene.margins)
     u, z = (
         c.square().sum(1) * m.norm / 2
-        for c, m in ((found.u, scene.margins.positive), (found.z, scene.margins.negative))
+        for c, m in ((fitted.u, scene.margins.positive), (fitted.z, scene.margins.negative))
     )
     share = plus.norm[-1] / (plus.norm[-1] + minus.norm[-1]).clamp_min(1e-300)
     compared = (
@@ -155,16 +157,16 @@ def end_is_kkt(scene: MarginScene, *, tolerance: float = 0.1) -> Sequence[Findin
         return [_without(scene, s) for s in range(scene.members)]
     data, end = scene.course.data, scene.course.network()
     right = (data.y * outputs(end, data.x).squeeze(2) > 0).sum(1)
-    found = kkt(rescaled(end, data), data, scene.margins)
+    residuals = kkt(rescaled(end, data), data, scene.margins)
     out = []
     for s in range(scene.members):
         fits = check("samples on the right side", int(right[s]), ">=", data.count)
         parts = [
             Part(name, (fits,), check(what, float(value[s]), "<=", tolerance))
             for name, what, value in (
-                ("feasible", "largest 1 - y h", found.infeasible),
-                ("slack", "largest lambda |y h - 1| of the largest", found.slack),
-                ("stationary", "what is left of theta", found.stationary),
+                ("feasible", "largest 1 - y h", residuals.infeasible),
+                ("slack", "largest lambda |y h - 1| of the largest", residuals.slack),
+                ("stationary", "what is left of theta", residuals.stationary),
             )
         ]
         out.append(Finding(parts, (*scene.separable(s), scene.exponential())))
@@ -173,7 +175,7 @@ def end_is_kkt(scene: MarginScene, *, tolerance: float = 0.1) -> Sequence[Findin
 
 @margin_certificate("two-neuron-pruning", source="section 3.2")
 def two_neuron_pruning(scene: MarginScene, *, tolerance: float = 0.1) -> Sequence[Finding]:
-    """At the end the network can be pruned to one unit a group.
+    """At the end the network can be pruned to one unit per group.
 
     By merging units whose directions differ by at most the tolerance, and by the sums of a_j w_j over J_+ and J_-,
     whose outputs on the samples may differ by this share of the largest.

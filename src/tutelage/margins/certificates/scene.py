@@ -52,15 +52,15 @@ class MarginScene:
 
     def separable(self, s: int) -> tuple[Condition, ...]:
         """Orthogonal separability of one member's data (Phuong 2021, eq. 3.1)."""
-        found = self.separability
-        same, cross = (tuple(pair[s].tolist()) for pair in (found.worst_same, found.worst_cross))
-        counts = int(found.same_violations[s]), int(found.cross_violations[s])
+        pairs = self.separability
+        same, cross = (tuple(pair[s].tolist()) for pair in (pairs.worst_same, pairs.worst_cross))
+        counts = int(pairs.same_violations[s]), int(pairs.cross_violations[s])
         return (
             check(
-                "same-class pairs that are not acute", counts[0], "<=", 0, f"{SAME} {found.same[s]:.3g}, pair {same}"
+                "same-class pairs that are not acute", counts[0], "<=", 0, f"{SAME} {pairs.same[s]:.3g}, pair {same}"
             ),
             check(
-                "cross-class pairs that are acute", counts[1], "<=", 0, f"{CROSS} {found.cross[s]:.3g}, pair {cross}"
+                "cross-class pairs that are acute", counts[1], "<=", 0, f"{CROSS} {pairs.cross[s]:.3g}, pair {cross}"
             ),
         )
 

@@ -89,9 +89,9 @@ class FlowContrast(Experiment, kind="flow-contrast", numerics=1):
 
     def run(self, context: Context) -> Arrays:
         data = LAWS[self.points](self.seeds, dimension=self.dimension)
-        one = contrast(data, self.seeds, self.log_times, self.scale, self.loss)
-        residual = {} if one.left is None else {"residual": one.left.T}
-        return {"outside": one.outside, "units_left": one.units, **residual}
+        networks = contrast(data, self.seeds, self.log_times, self.scale, self.loss)
+        residual = {} if networks.left is None else {"residual": networks.left.T}
+        return {"outside": networks.outside, "units_left": networks.units, **residual}
 
 
 class EmptyGroups(Experiment, kind="empty-groups", numerics=1):
@@ -106,8 +106,8 @@ class EmptyGroups(Experiment, kind="empty-groups", numerics=1):
         return 0.2 + 0.009 * self.members
 
     def run(self, context: Context) -> Arrays:
-        one = width(self.units, self.seeds)
-        return {"one_empty": one.one_empty, "both_empty": one.both_empty}
+        groups = width(self.units, self.seeds)
+        return {"one_empty": groups.one_empty, "both_empty": groups.both_empty}
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,16 +150,16 @@ class Contrasts:
 
 def contrasts(results: Results) -> Contrasts:
     """All settings, by what they differ in."""
-    found: dict[str, dict] = {"start": {}, "data": {}, "loss": {}}
+    by_contrast: dict[str, dict] = {"start": {}, "data": {}, "loss": {}}
     names = {"start": "scale", "data": "points", "loss": "loss"}
     for r in results.of(FlowContrast):
         residual = r.get("residual")
         left = None if residual is None else np.ascontiguousarray(residual.T)
         about = r.setting("contrast")
-        one = Contrast(r.setting("log_times"), left, r["outside"], r["units_left"])
-        found[about][r.setting(names[about])] = one
+        networks = Contrast(r.setting("log_times"), left, r["outside"], r["units_left"])
+        by_contrast[about][r.setting(names[about])] = networks
     widths = [GroupsByWidth(r.setting("units"), r["one_empty"], r["both_empty"]) for r in results.of(EmptyGroups)]
-    return Contrasts(found["start"], found["data"], found["loss"], widths)
+    return Contrasts(by_contrast["start"], by_contrast["data"], by_contrast["loss"], widths)
 
 
 def contrast(
@@ -199,17 +199,17 @@ def table(e: Contrasts) -> pa.Table:
     rows: list[dict] = []
     parts = (("start", e.starts), ("data", e.data), ("loss", e.losses))
     for contrast_, settings in parts:
-        for name, one in settings.items():
+        for name, networks in settings.items():
             rows += [
                 {
                     "contrast": contrast_,
                     "setting": str(name),
                     "member": s,
-                    "left": None if one.left is None else one.left[-1, s],
-                    "outside": one.outside[s],
-                    "units": one.units[s],
+                    "left": None if networks.left is None else networks.left[-1, s],
+                    "outside": networks.outside[s],
+                    "units": networks.units[s],
                 }
-                for s in range(len(one.units))
+                for s in range(len(networks.units))
             ]
     rows += [
         {"contrast": "width", "setting": str(w.units), "member": s, "one_empty": a, "both_empty": b}
@@ -221,7 +221,7 @@ def table(e: Contrasts) -> pa.Table:
 
 
 def draw(e: Contrasts) -> Figure:
-    """One panel a contrast: the start's scale, the data, the loss, the width."""
+    """One panel per contrast: the start's scale, the data, the loss, the width."""
     figure = Figure(figsize=(11.2, 2.9), layout="constrained")
     axes = figure.subplots(1, 4)
     sizes = np.array(list(e.starts))
@@ -232,15 +232,15 @@ def draw(e: Contrasts) -> Figure:
         band(axes[0], sizes, np.stack(values), colour, name)
     axes[0].set(title="start, at t = 1e300", xlabel=r"$\lambda$", xscale="log", ylim=(0, None))
     counts = np.arange(1, UNITS + 1)
-    for place, (distribution, one) in enumerate(e.data.items()):
-        share = [(one.units == k).mean() for k in counts]
-        label = f"{distribution}, log t = {one.log_times[-1]:g}"
+    for place, (distribution, networks) in enumerate(e.data.items()):
+        share = [(networks.units == k).mean() for k in counts]
+        label = f"{distribution}, log t = {networks.log_times[-1]:g}"
         axes[1].bar(counts + 0.27 * (place - 1), share, 0.27, color=PALETTE[place], label=label)
-    most = max(int(one.units.max()) for one in e.data.values())
+    most = max(int(networks.units.max()) for networks in e.data.values())
     axes[1].set(title="units left after merging", xlabel="units", ylabel="share of networks", xlim=(0.4, most + 0.6))
-    for colour, (loss, one) in zip(PALETTE, e.losses.items(), strict=False):
-        assert one.left is not None
-        band(axes[2], np.array(one.log_times), one.left, colour, loss)
+    for colour, (loss, networks) in zip(PALETTE, e.losses.items(), strict=False):
+        assert networks.left is not None
+        band(axes[2], np.array(networks.log_times), networks.left, colour, loss)
     axes[2].set(title="loss, left of (3.8)", xlabel="log t", xscale="symlog", ylim=(0, None))
     widths = np.array(WIDTHS)
     for name, colour, values in (
@@ -262,7 +262,7 @@ from_near_zero = Claim(
     statistic="what is left of (3.8) on cones at t = 1e300, for this lambda",
     expected="< 0.1",
     refuted_by="an interval over seeds above 0.1 for that lambda",
-    values=lambda e: {f"{size:g}": one.left_at(TIMES[-1]) for size, one in e.starts.items() if size <= 0.1},
+    values=lambda e: {f"{size:g}": networks.left_at(TIMES[-1]) for size, networks in e.starts.items() if size <= 0.1},
     reason="a tenth of the norm",
     possible=(0.0, np.inf),
 )
@@ -272,7 +272,7 @@ not_from_afar = Claim(
     statistic="what is left of (3.8) on cones at t = 1e300, for this lambda",
     expected="> 0.1",
     refuted_by="an interval over seeds below 0.1 for that lambda",
-    values=lambda e: {f"{size:g}": one.left_at(TIMES[-1]) for size, one in e.starts.items() if size >= 10},
+    values=lambda e: {f"{size:g}": networks.left_at(TIMES[-1]) for size, networks in e.starts.items() if size >= 10},
     reason="a tenth of the norm, as for small starts",
     possible=(0.0, np.inf),
 )
@@ -295,7 +295,9 @@ more_elsewhere = Claim(
     "log t = 5",
     expected="> 2.5",
     refuted_by="an interval over seeds below 2.5 for that distribution",
-    values=lambda e: {distribution: one.units for distribution, one in e.data.items() if distribution != "cones"},
+    values=lambda e: {
+        distribution: networks.units for distribution, networks in e.data.items() if distribution != "cones"
+    },
     reason="more than two, half way to three",
     possible=(0.0, np.inf),
 )

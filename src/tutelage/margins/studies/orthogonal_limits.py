@@ -85,10 +85,10 @@ class MarginLimits(Experiment, kind="margin-limits", numerics=1):
     def run(self, context: Context) -> Arrays:
         data = LAWS[self.points](self.seeds, count=self.samples, dimension=self.dimension)
         start = balanced_start(self.seeds, self.units, self.dimension, self.scale)
-        one = nearing(CASES[0], flow(data, start, self.log_times), max_margins(data))
-        out = {name: getattr(one, name).T for name in OVER_TIME}
-        out |= {f"off_{name}".replace(" ", "_"): values.T for name, values in one.off.items()}
-        return out | {name: getattr(one, name) for name in ("ever_left", "settled", "spans")}
+        result = nearing(CASES[0], flow(data, start, self.log_times), max_margins(data))
+        out = {name: getattr(result, name).T for name in OVER_TIME}
+        out |= {f"off_{name}".replace(" ", "_"): values.T for name, values in result.off.items()}
+        return out | {name: getattr(result, name) for name in ("ever_left", "settled", "spans")}
 
 
 OVER_TIME = ("max_margin", "class_sum", "first", "second", "grouped")
@@ -178,42 +178,42 @@ def _differences(course: MarginFlow, margins: MaxMargins) -> dict[str, np.ndarra
     }
 
 
-def table(found: list[Nearing]) -> pa.Table:
+def table(nearings: list[Nearing]) -> pa.Table:
     rows = [
         {
-            "case": one.case.name,
+            "case": nearing.case.name,
             "member": s,
             "log_t": float(log_t),
-            "max_margin": one.max_margin[t, s],
-            "class_sum": one.class_sum[t, s],
-            "first_layer_left": one.first[t, s],
-            "second_layer_left": one.second[t, s],
-            "grouped": one.grouped[t, s],
-            "spans": bool(one.spans[s]),
-            **{f"{name}_off".replace(" ", "_"): one.off[name][t, s] for name in QUANTITIES},
+            "max_margin": nearing.max_margin[t, s],
+            "class_sum": nearing.class_sum[t, s],
+            "first_layer_left": nearing.first[t, s],
+            "second_layer_left": nearing.second[t, s],
+            "grouped": nearing.grouped[t, s],
+            "spans": bool(nearing.spans[s]),
+            **{f"{name}_off".replace(" ", "_"): nearing.off[name][t, s] for name in QUANTITIES},
         }
-        for one in found
+        for nearing in nearings
         for t, log_t in enumerate(TIMES)
-        for s in range(one.first.shape[1])
+        for s in range(nearing.first.shape[1])
     ]
     return pa.Table.from_pylist(rows)
 
 
-def draw(found: list[Nearing]) -> Figure:
-    """A row a case, against log t: the two phases, what is left of Theorem 3.1, and of the sharper limits."""
-    figure = Figure(figsize=(9.6, 2.3 * len(found) + 0.4), layout="constrained")
-    axes = figure.subplots(len(found), 3, sharex="col", squeeze=False)
+def draw(nearings: list[Nearing]) -> Figure:
+    """One row per case, against log t: the two phases, what is left of Theorem 3.1, and of the sharper limits."""
+    figure = Figure(figsize=(9.6, 2.3 * len(nearings) + 0.4), layout="constrained")
+    axes = figure.subplots(len(nearings), 3, sharex="col", squeeze=False)
     log_t = np.array(TIMES, float)
     late = log_t >= 5
-    for row, one in zip(axes, found, strict=True):
-        band(row[0], log_t, one.class_sum, PALETTE[2], "class sum")
-        band(row[0], log_t, one.max_margin, PALETTE[3], "max margin")
-        row[0].plot(log_t, one.grouped.mean(1), ":", color=PALETTE[6], label="share in a group")
-        row[0].set(xscale="symlog", ylabel=f"{one.case.name}\ncosine, by |w|²", ylim=(None, 1.02))
-        _left(row[1], log_t, late, one)
+    for row, nearing in zip(axes, nearings, strict=True):
+        band(row[0], log_t, nearing.class_sum, PALETTE[2], "class sum")
+        band(row[0], log_t, nearing.max_margin, PALETTE[3], "max margin")
+        row[0].plot(log_t, nearing.grouped.mean(1), ":", color=PALETTE[6], label="share in a group")
+        row[0].set(xscale="symlog", ylabel=f"{nearing.case.name}\ncosine, by |w|²", ylim=(None, 1.02))
+        _left(row[1], log_t, late, nearing)
         for name, colour in zip(QUANTITIES, (PALETTE[0], PALETTE[1], PALETTE[2], PALETTE[4]), strict=True):
-            row[2].plot(log_t[late], np.nanmedian(one.off[name], 1)[late], color=colour, label=name)
-        guide = 3 * np.nanmedian(one.off["pace"][-1]) * LAST / log_t[late]
+            row[2].plot(log_t[late], np.nanmedian(nearing.off[name], 1)[late], color=colour, label=name)
+        guide = 3 * np.nanmedian(nearing.off["pace"][-1]) * LAST / log_t[late]
         row[2].plot(log_t[late], guide, ":", color="#888888", label=r"$1/\log t$")
         row[2].set(xscale="log", yscale="log")
     titles = "two phases", "left of Theorem 3.1, all seeds", "off the sharper limits (median)"
@@ -224,14 +224,14 @@ def draw(found: list[Nearing]) -> Figure:
     return figure
 
 
-def _left(panel: Axes, log_t: np.ndarray, late: np.ndarray, one: Nearing) -> None:
+def _left(panel: Axes, log_t: np.ndarray, late: np.ndarray, nearing: Nearing) -> None:
     """What is left of (3.8), one line per seed, those whose supports span the space apart, with both guides."""
     for spanning, colour, name in ((False, PALETTE[0], "supports do not span"), (True, PALETTE[3], "supports span")):
-        lines = one.first[:, one.spans == spanning]
+        lines = nearing.first[:, nearing.spans == spanning]
         if lines.size:
             panel.plot(log_t[late], lines[late], color=colour, linewidth=0.4, alpha=0.3)
             panel.plot([], [], color=colour, label=name)
-    top = 2 * one.first[-1].max()
+    top = 2 * nearing.first[-1].max()
     for power, style in ((1.0, ":"), (0.5, "-.")):
         name = r"$1/\log t$" if power == 1 else r"$1/\sqrt{\log t}$"
         panel.plot(log_t[late], top * (LAST / log_t[late]) ** power, style, color="#888888", label=name)
@@ -243,7 +243,7 @@ grouped = Claim(
     statistic="share of a network's units in J_0, J_+ or J_- at t = 1e300",
     expected=">= 1",
     refuted_by="one member that violates the bound in that setting",
-    values=lambda found: {one.case.name: one.grouped[-1] for one in found},
+    values=lambda nearings: {nearing.case.name: nearing.grouped[-1] for nearing in nearings},
     reason="the lemma says every unit",
     about="every",
     possible=SHARE,
@@ -255,7 +255,7 @@ absorbing = Claim(
     statistic="share of a network's units that ever left an extremal sector of their sign",
     expected="<= 0",
     refuted_by="one member that violates the bound in that setting",
-    values=lambda found: {one.case.name: one.ever_left for one in found},
+    values=lambda nearings: {nearing.case.name: nearing.ever_left for nearing in nearings},
     reason="the lemma says never",
     about="every",
     possible=SHARE,
@@ -268,7 +268,7 @@ first_phase = Claim(
     "first record after all units are in their groups",
     expected="> 0",
     refuted_by="an interval over seeds below 0 for that distribution",
-    values=lambda found: {one.case.name: one.at_settled() for one in found},
+    values=lambda nearings: {nearing.case.name: nearing.at_settled() for nearing in nearings},
     reason=DIRECTION,
 )
 
@@ -278,7 +278,7 @@ second_phase = Claim(
     "t = 1e300",
     expected="> 0",
     refuted_by="an interval over seeds below 0 for that distribution",
-    values=lambda found: {one.case.name: (one.max_margin - one.class_sum)[-1] for one in found},
+    values=lambda nearings: {nearing.case.name: (nearing.max_margin - nearing.class_sum)[-1] for nearing in nearings},
     reason=DIRECTION,
 )
 
@@ -287,22 +287,24 @@ theorem = Claim(
     statistic="norm of what is left of (3.8), and of (3.9), at t = 1e300",
     expected="< 0.1",
     refuted_by="an interval over seeds above 0.1 for that distribution",
-    values=lambda found: {
-        f"{one.case.name}, {name}": left[-1]
-        for one in found
-        for name, left in (("first layer", one.first), ("second layer", one.second))
+    values=lambda nearings: {
+        f"{nearing.case.name}, {name}": left[-1]
+        for nearing in nearings
+        for name, left in (("first layer", nearing.first), ("second layer", nearing.second))
     },
     reason="a tenth of the norm; the approach is logarithmic in time",
     possible=(0.0, np.inf),
 )
 
 
-def _halving(found: list[Nearing], spanning: bool) -> dict[str, np.ndarray]:
+def _halving(nearings: list[Nearing], spanning: bool) -> dict[str, np.ndarray]:
     """What is left of (3.8) at log t = 690 over that at 345, of members whose supports span the space, or do not."""
     return {
-        one.case.name: np.where(one.spans == spanning, one.first[-1] / one.first[TIMES.index(HALF)], np.nan)
-        for one in found
-        if (one.spans == spanning).sum() > 1
+        nearing.case.name: np.where(
+            nearing.spans == spanning, nearing.first[-1] / nearing.first[TIMES.index(HALF)], np.nan
+        )
+        for nearing in nearings
+        if (nearing.spans == spanning).sum() > 1
     }
 
 
@@ -311,7 +313,7 @@ like_one_over_log = Claim(
     statistic="what is left of (3.8) at log t = 690 over that at 345, seed by seed; 1/log t makes it 0.5",
     expected="< 0.6",
     refuted_by="an interval over seeds above 0.6 for that distribution",
-    values=lambda found: _halving(found, True),
+    values=lambda nearings: _halving(nearings, True),
     reason="between the 0.5 of 1/log t and the 0.71 of its root",
     possible=(0.0, np.inf),
 )
@@ -321,7 +323,7 @@ no_faster = Claim(
     statistic="the same; 1/(log t)^2 would make it 0.25",
     expected="> 0.35",
     refuted_by="an interval over seeds below 0.35 for that distribution",
-    values=lambda found: _halving(found, True),
+    values=lambda nearings: _halving(nearings, True),
     reason="between the 0.5 of 1/log t and the 0.25 of its square, at the power 1.5",
     possible=(0.0, np.inf),
 )
@@ -331,7 +333,7 @@ like_the_root = Claim(
     statistic="the same of seeds whose supports do not span; 1/sqrt(log t) makes it 0.71",
     expected="> 0.6",
     refuted_by="an interval over seeds below 0.6 for that distribution",
-    values=lambda found: _halving(found, False),
+    values=lambda nearings: _halving(nearings, False),
     reason="between the 0.5 of 1/log t and the 0.71 of its root",
     possible=(0.0, np.inf),
 )
@@ -341,7 +343,7 @@ still_closes = Claim(
     statistic="the same; what stays as it is has 1",
     expected="< 0.84",
     refuted_by="an interval over seeds above 0.84 for that distribution",
-    values=lambda found: _halving(found, False),
+    values=lambda nearings: _halving(nearings, False),
     reason="between the 0.71 of 1/sqrt(log t) and the 1 of what does not close, at the power 1/4",
     possible=(0.0, np.inf),
 )
@@ -352,7 +354,9 @@ sharper = Claim(
     statistic="relative difference from the limit at t = 1e300, the larger of both classes",
     expected="< 0.05",
     refuted_by="an interval over seeds above 0.05 for that quantity and distribution",
-    values=lambda found: {f"{name}: {one.case.name}": one.off[name][-1] for one in found for name in QUANTITIES},
+    values=lambda nearings: {
+        f"{name}: {nearing.case.name}": nearing.off[name][-1] for nearing in nearings for name in QUANTITIES
+    },
     reason="a twentieth of the limit; the approach is logarithmic in time",
     possible=(0.0, np.inf),
 )

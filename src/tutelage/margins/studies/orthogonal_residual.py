@@ -29,42 +29,42 @@ def orthogonal_residual(scale: Scale) -> Plan:
     return Plan([experiment], draw, claims, table, view=lambda results: trained_networks(results)[0])
 
 
-def table(one: SeparableNetworks) -> pa.Table:
+def table(networks: SeparableNetworks) -> pa.Table:
     rows = [
         {
             "member": s,
             "layer": layer + 1,
-            "accuracy": one.accuracy[s],
-            "high": one.high()[s],
-            "high_of_norm": one.high(True)[s],
-            "median_max_margin": np.median(one.max_margin[s]),
-            "median_class_sum": np.median(one.class_sum[s]),
-            **{f"singular_{k + 1}": one.singular[s, layer, k] for k in range(one.singular.shape[2])},
+            "accuracy": networks.accuracy[s],
+            "high": networks.high()[s],
+            "high_of_norm": networks.high(True)[s],
+            "median_max_margin": np.median(networks.max_margin[s]),
+            "median_class_sum": np.median(networks.class_sum[s]),
+            **{f"singular_{k + 1}": networks.singular[s, layer, k] for k in range(networks.singular.shape[2])},
         }
-        for s in range(len(one.accuracy))
-        for layer in range(one.singular.shape[1])
+        for s in range(len(networks.accuracy))
+        for layer in range(networks.singular.shape[1])
     ]
     return pa.Table.from_pylist(rows)
 
 
-def draw(one: SeparableNetworks) -> Figure:
+def draw(networks: SeparableNetworks) -> Figure:
     """Singular values of the hidden layers over all seeds, rows of one network's, and cosines of the first layer."""
     figure = Figure(figsize=(10.4, 4.8), layout="constrained")
     axes = figure.subplots(2, 4)
-    numbers = np.arange(1, one.singular.shape[2] + 1)
-    for layer in range(one.singular.shape[1]):
+    numbers = np.arange(1, networks.singular.shape[2] + 1)
+    for layer in range(networks.singular.shape[1]):
         panel = axes[0, layer]
-        panel.plot(numbers, one.singular[:, layer].T, color=PALETTE[0], linewidth=0.5, alpha=0.5)
-        panel.plot(numbers, one.singular[:, layer].mean(0), "o", color=PALETTE[6], markersize=3)
+        panel.plot(numbers, networks.singular[:, layer].T, color=PALETTE[0], linewidth=0.5, alpha=0.5)
+        panel.plot(numbers, networks.singular[:, layer].mean(0), "o", color=PALETTE[6], markersize=3)
         panel.set(title=f"singular values of layer {layer + 1}", xlabel="number", xticks=numbers, ylim=(0, None))
-        axes[1, layer].plot(*one.rows[layer].T, "o", color=PALETTE[0], markersize=2)
+        axes[1, layer].plot(*networks.rows[layer].T, "o", color=PALETTE[0], markersize=2)
         axes[1, layer].set(title=f"units of layer {layer + 1}", xlabel="1st singular direction", ylabel="2nd")
-    histograms(axes[0, 3], one)
+    histograms(axes[0, 3], networks)
     for name, values, colour in (
-        ("max margin", one.max_margin, PALETTE[3]),
-        ("class sum", one.class_sum, PALETTE[2]),
+        ("max margin", networks.max_margin, PALETTE[3]),
+        ("class sum", networks.class_sum, PALETTE[2]),
     ):
-        axes[1, 3].plot(one.weight.ravel(), values.ravel(), ".", color=colour, markersize=1, alpha=0.4, label=name)
+        axes[1, 3].plot(networks.weight.ravel(), values.ravel(), ".", color=colour, markersize=1, alpha=0.4, label=name)
     axes[1, 3].set(title="small units lag behind", xlabel="|w|²", xscale="log", ylabel="cosine")
     axes[1, 3].legend(fontsize=6, markerscale=6, loc="lower right")
     return figure
@@ -75,7 +75,7 @@ rank_two = Claim(
     statistic="the layer's third singular value over its second, after 500 epochs",
     expected="< 0.1",
     refuted_by="an interval over seeds above 0.1 for that layer",
-    values=lambda one: {f"layer {layer + 1}": one.gap()[:, layer] for layer in range(LAYERS - 1)},
+    values=lambda networks: {f"layer {layer + 1}": networks.gap()[:, layer] for layer in range(LAYERS - 1)},
     reason="'non-zero' needs the others to be effectively zero, which is read as a tenth",
     possible=SHARE,
 )
@@ -86,7 +86,7 @@ high = Claim(
     "number, so most is asked for as with two layers)",
     expected="> 0.5",
     refuted_by="an interval over seeds below 0.5",
-    values=lambda one: {"units": one.high(), "by norm": one.high(True)},
+    values=lambda networks: {"units": networks.high(), "by norm": networks.high(True)},
     reason=MOST,
     possible=SHARE,
 )
@@ -96,6 +96,6 @@ beyond_the_sum = Claim(
     statistic="mean cosine with the closer max-margin vector less that with the closer class sum, after 500 epochs",
     expected="> 0",
     refuted_by="an interval over seeds below 0",
-    values=lambda one: {"units": one.nearer(), "by norm": one.nearer(True)},
+    values=lambda networks: {"units": networks.nearer(), "by norm": networks.nearer(True)},
     reason=DIRECTION,
 )

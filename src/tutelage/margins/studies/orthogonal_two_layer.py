@@ -34,50 +34,52 @@ def orthogonal_two_layer(scale: Scale) -> Plan:
     return Plan(experiments, draw, claims, table, view=trained_networks)
 
 
-def theirs(found: list[SeparableNetworks]) -> SeparableNetworks:
+def theirs(runs: list[SeparableNetworks]) -> SeparableNetworks:
     """Networks trained as long as the paper's."""
-    return [one for one in found if one.epochs <= THEIRS][-1]
+    return [run for run in runs if run.epochs <= THEIRS][-1]
 
 
-def table(found: list[SeparableNetworks]) -> pa.Table:
+def table(runs: list[SeparableNetworks]) -> pa.Table:
     rows = [
         {
-            "epochs": one.epochs,
+            "epochs": run.epochs,
             "member": s,
-            "accuracy": one.accuracy[s],
-            "high": one.high()[s],
-            "high_of_norm": one.high(True)[s],
-            "median_max_margin": np.median(one.max_margin[s]),
-            "median_class_sum": np.median(one.class_sum[s]),
-            "mean_max_margin_of_norm": one.means()[0][s],
-            "mean_class_sum_of_norm": one.means()[1][s],
-            **{f"singular_{k + 1}": one.singular[s, 0, k] for k in range(one.singular.shape[2])},
+            "accuracy": run.accuracy[s],
+            "high": run.high()[s],
+            "high_of_norm": run.high(True)[s],
+            "median_max_margin": np.median(run.max_margin[s]),
+            "median_class_sum": np.median(run.class_sum[s]),
+            "mean_max_margin_of_norm": run.means()[0][s],
+            "mean_class_sum_of_norm": run.means()[1][s],
+            **{f"singular_{k + 1}": run.singular[s, 0, k] for k in range(run.singular.shape[2])},
         }
-        for one in found
-        for s in range(len(one.accuracy))
+        for run in runs
+        for s in range(len(run.accuracy))
     ]
     return pa.Table.from_pylist(rows)
 
 
-def draw(found: list[SeparableNetworks]) -> Figure:
+def draw(runs: list[SeparableNetworks]) -> Figure:
     """Fig. 3.1 a to c over all seeds, with both directions; and both cosines against the length of training."""
     figure = Figure(figsize=(10.4, 2.7), layout="constrained")
-    axes, one = figure.subplots(1, 4), theirs(found)
-    numbers = np.arange(1, one.singular.shape[2] + 1)
-    axes[0].plot(numbers, one.singular[:, 0].T, color=PALETTE[0], linewidth=0.5, alpha=0.5)
-    axes[0].plot(numbers, one.singular[:, 0].mean(0), "o", color=PALETTE[6], markersize=3)
-    axes[0].set(title=f"singular values of W, {one.epochs} epochs", xlabel="number", xticks=numbers, ylim=(0, None))
+    axes, networks = figure.subplots(1, 4), theirs(runs)
+    numbers = np.arange(1, networks.singular.shape[2] + 1)
+    axes[0].plot(numbers, networks.singular[:, 0].T, color=PALETTE[0], linewidth=0.5, alpha=0.5)
+    axes[0].plot(numbers, networks.singular[:, 0].mean(0), "o", color=PALETTE[6], markersize=3)
+    axes[0].set(
+        title=f"singular values of W, {networks.epochs} epochs", xlabel="number", xticks=numbers, ylim=(0, None)
+    )
     for sign, colour in ((1, PALETTE[1]), (-1, PALETTE[0])):
-        rows = one.rows[0][one.signs == sign]
+        rows = networks.rows[0][networks.signs == sign]
         axes[1].plot(*rows.T, "o", color=colour, markersize=2.5, label=f"fan-out {'>' if sign > 0 else '<'} 0")
     axes[1].set(title="units of one network", xlabel="1st singular direction", ylabel="2nd")
     axes[1].legend(fontsize=6)
-    histograms(axes[2], one)
+    histograms(axes[2], networks)
     for column, (name, colour) in enumerate(_NAMES):
-        values = np.stack([np.median((a.max_margin, a.class_sum)[column], axis=1) for a in found])
-        band(axes[3], np.array([a.epochs for a in found]), values, colour, f"{name}, median unit")
-        weighed = np.stack([a.means()[column] for a in found])
-        band(axes[3], np.array([a.epochs for a in found]), weighed, colour, f"{name}, by |w|²", "--", False)
+        values = np.stack([np.median((a.max_margin, a.class_sum)[column], axis=1) for a in runs])
+        band(axes[3], np.array([a.epochs for a in runs]), values, colour, f"{name}, median unit")
+        weighed = np.stack([a.means()[column] for a in runs])
+        band(axes[3], np.array([a.epochs for a in runs]), weighed, colour, f"{name}, by |w|²", "--", False)
     axes[3].set(title="over training", xlabel="epochs", xscale="log", ylabel="cosine")
     axes[3].legend(fontsize=6, loc="lower right")
     return figure
@@ -87,15 +89,15 @@ LOW = 0.7
 _NAMES = (("max margin", PALETTE[3]), ("class sum", PALETTE[2]))
 
 
-def histograms(panel, one: SeparableNetworks) -> None:
+def histograms(panel, networks: SeparableNetworks) -> None:
     """Cosines of all units with both directions, lower ones in the first bin: filled, all alike; outlined, by |w|^2."""
     edges = np.linspace(LOW, 1, 46)
-    for (name, colour), values in zip(_NAMES, (one.max_margin, one.class_sum), strict=True):
-        kept, weight = values.ravel().clip(LOW), one.weight.ravel()
+    for (name, colour), values in zip(_NAMES, (networks.max_margin, networks.class_sum), strict=True):
+        kept, weight = values.ravel().clip(LOW), networks.weight.ravel()
         panel.hist(kept, edges, density=True, color=colour, alpha=0.4, label=name)
         panel.hist(kept, edges, density=True, weights=weight, histtype="step", color=colour)
     panel.axvline(HIGH, color="#666666", linewidth=0.8, linestyle=":")
-    panel.set(title=f"units after {one.epochs} epochs", xlabel="cosine (outlined: by |w|²)", yticks=[])
+    panel.set(title=f"units after {networks.epochs} epochs", xlabel="cosine (outlined: by |w|²)", yticks=[])
     panel.set_xticks([LOW, 0.8, 0.9, 1.0], [rf"$\leq${LOW:g}", "0.8", "0.9", "1"])
     panel.legend(fontsize=6, loc="upper left")
 
@@ -105,7 +107,7 @@ rank_two = Claim(
     statistic="its third singular value over its second, after the paper's 500 epochs",
     expected="< 0.1",
     refuted_by="an interval over seeds above 0.1",
-    values=lambda found: {"first layer": theirs(found).gap()[:, 0]},
+    values=lambda runs: {"first layer": theirs(runs).gap()[:, 0]},
     reason="'non-zero' needs the others to be effectively zero, which is read as a tenth",
     possible=SHARE,
 )
@@ -116,7 +118,7 @@ most_are_high = Claim(
     "fan-out, after the paper's 500 epochs",
     expected="> 0.5",
     refuted_by="an interval over seeds below 0.5",
-    values=lambda found: {"units": theirs(found).high(), "by norm": theirs(found).high(True)},
+    values=lambda runs: {"units": theirs(runs).high(), "by norm": theirs(runs).high(True)},
     reason=MOST,
     possible=SHARE,
 )
@@ -126,7 +128,7 @@ beyond_the_sum = Claim(
     statistic="mean cosine with the max-margin vector less that with the class sum, after the paper's 500 epochs",
     expected="> 0",
     refuted_by="an interval over seeds below 0",
-    values=lambda found: {"units": theirs(found).nearer(), "by norm": theirs(found).nearer(True)},
+    values=lambda runs: {"units": theirs(runs).nearer(), "by norm": theirs(runs).nearer(True)},
     reason=DIRECTION,
 )
 
@@ -136,9 +138,9 @@ still_turning = Claim(
     "after the paper's 500 epochs, seed by seed",
     expected="> 0",
     refuted_by="an interval over seeds below 0",
-    values=lambda found: {
-        "units": found[-1].nearer() - theirs(found).nearer(),
-        "by norm": found[-1].nearer(True) - theirs(found).nearer(True),
+    values=lambda runs: {
+        "units": runs[-1].nearer() - theirs(runs).nearer(),
+        "by norm": runs[-1].nearer(True) - theirs(runs).nearer(True),
     },
     reason=DIRECTION,
 )

@@ -34,9 +34,9 @@ class SeparableTraining(Experiment, kind="separable-training", numerics=1):
         return 1e-3 * self.epochs * self.members * self.layers
 
     def run(self, context: Context) -> Arrays:
-        (one,) = trained(self.seeds, [self.epochs], self.layers, context.progress)
-        shared = {"first_rows": Shared(one.rows), "first_signs": Shared(one.signs)}
-        return {name: getattr(one, name) for name in MEMBER_ARRAYS} | shared
+        (networks,) = trained(self.seeds, [self.epochs], self.layers, context.progress)
+        shared = {"first_rows": Shared(networks.rows), "first_signs": Shared(networks.signs)}
+        return {name: getattr(networks, name) for name in MEMBER_ARRAYS} | shared
 
 
 MEMBER_ARRAYS = ("max_margin", "class_sum", "weight", "singular", "accuracy")
@@ -127,16 +127,18 @@ def seen(model: Residual, data: LabelledPoints, epochs: int) -> SeparableNetwork
     weights = [w.double() for w in model.weights]
     w, a = weights[0].mT, weights[-1].squeeze(2)
     margins = max_margins(data)
-    found = []
+    cosines = []
     for plus, minus in ((margins.positive.direction, margins.negative.direction), class_sums(data)):
         both = torch.nn.functional.normalize(w, dim=2) @ torch.stack([plus, minus], 2)
-        own = torch.where(a > 0, both[..., 0], both[..., 1])
-        found.append((own if len(weights) == 2 else both.amax(2)).numpy())
+        by_sign = torch.where(a > 0, both[..., 0], both[..., 1])
+        cosines.append((by_sign if len(weights) == 2 else both.amax(2)).numpy())
     singular, rows = zip(*(_spectrum(v.mT) for v in weights[:-1]), strict=True)
     right = (model.outputs(data.x) * data.y > 0).double().mean(1).numpy()
     weight = w.square().sum(2).numpy()
     signs = a[0].sign().numpy()
-    return SeparableNetworks(epochs, found[0], found[1], weight, np.stack(singular, 1), np.stack(rows), signs, right)
+    return SeparableNetworks(
+        epochs, cosines[0], cosines[1], weight, np.stack(singular, 1), np.stack(rows), signs, right
+    )
 
 
 def _spectrum(w: Tensor) -> tuple[np.ndarray, np.ndarray]:
