@@ -100,8 +100,8 @@ def _in_pairs(partners: dict[int, tuple[int, float]], units_f: Iterable[int], un
     """Units of f in their order, each beside its partner of g times a factor, then units of g without one."""
     taken = {unit for unit, _ in partners.values()}
     rows = [(k, *partners.get(k, (-1, 1.0))) for k in units_f] + [(-1, k, 1.0) for k in units_g if k not in taken]
-    f, g, scale = (np.array([row[i] for row in rows], dtype=kind) for i, kind in enumerate((int, int, float)))
-    one = np.ones(len(rows))
+    f, g = (np.array([row[i] for row in rows], dtype=int) for i in (0, 1))
+    one, scale = np.ones(len(rows)), np.array([row[2] for row in rows], dtype=float)
     return Places(f, g, one, scale, np.arange(len(rows)), one, one)
 
 
