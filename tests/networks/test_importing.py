@@ -48,9 +48,7 @@ def test_an_activation_that_is_assumed_is_warned_of(tmp_path):
     theirs = tmp_path / "theirs.safetensors"
     save_file({"0.weight": torch.ones(4, 3), "2.weight": torch.ones(1, 4)}, theirs)
     for read in (read_network, read_any_network, to_network, same_function_with_itself):
-        with pytest.warns(
-            UserWarning, match=r"theirs.safetensors does not say its activation and is read as relu"
-        ):
+        with pytest.warns(UserWarning, match=r"theirs.safetensors does not say its activation and is read as relu"):
             read(theirs)
     assert read_network(theirs, "relu").activation == "relu"  # warnings are errors here
     save_file({"0.weight": torch.ones(4, 3)}, theirs)

@@ -312,7 +312,7 @@ def decide(
         return known, False, 1, None
     dividing = Dividing(joint, question, hunt, threads=threads, device=device, keep=keep, on_progress=on_progress)
     if forms and not keep and hunt.weights <= _LARGE:
-        division = dividing.until(Deadline(min(_BRIEFLY, max(0.0, deadline.left))))
+        division = dividing.until(deadline.within(_BRIEFLY))
         if not (division.proved or hunt.refuted or deadline.passed):
             known = torch.minimum(known, _bound_by_form(pair, hunt, deadline))
             if question.proved_by(known):
@@ -332,8 +332,8 @@ def _bound_by_form(pair: tuple[Network, Network], hunt: Hunt, deadline: Deadline
     units differ, as they do where some were removed.
     """
     eps = tuple(torch.finfo(torch.float32 if _in_single(n) else torch.float64).eps for n in pair)
-    solving = 0.0 if pair[0].widths == pair[1].widths else min(_SOLVING, max(0.0, deadline.left))
-    return normal_apart(pair, Box(hunt.low[None], hunt.high[None]), (eps[0], eps[1]), Deadline(solving))[0]
+    solving = deadline.within(0.0 if pair[0].widths == pair[1].widths else _SOLVING)
+    return normal_apart(pair, Box(hunt.low[None], hunt.high[None]), (eps[0], eps[1]), solving)[0]
 
 
 def _in_single(network: Network) -> bool:

@@ -225,17 +225,17 @@ class _Question:
 
     def bounded_at_once(self) -> Comparison | None:
         """Same because bounds on the difference over the whole domain say so."""
-        return self._divided(0.0)
+        return self._divided(Deadline(0.0))
 
     def divided(self) -> Comparison | None:
         """Same because bounds on parts of the domain say so; different where one of them has a witness inside."""
-        return self._divided(min(self.deadline.left, _DIVIDING if self.tolerance.told else _BRIEFLY))
+        return self._divided(self.deadline.within(_DIVIDING if self.tolerance.told else _BRIEFLY))
 
-    def _divided(self, seconds: float) -> Comparison | None:
+    def _divided(self, deadline: Deadline) -> Comparison | None:
         if self.domain is None:
             return None
         hunt = Hunt(self.first, self.second, self.domain, Question(self.enough.clone()))
-        at_most, _, parts, _ = decide((self.first, self.second), hunt, Deadline(max(0.0, seconds)), forms=False)
+        at_most, _, parts, _ = decide((self.first, self.second), hunt, deadline, forms=False)
         if hunt.refuted:
             return self._different(Witness(hunt.largest.max().item(), hunt.at))
         if (self._knows(at_most) > self.enough).any():
@@ -329,7 +329,7 @@ class _Question:
         if self.domain is None:
             return best, "over all inputs the largest difference found is given"
         try:
-            limit = Deadline(min(self.deadline.left, _LARGEST_DIFFERENCE))
+            limit = self.deadline.within(_LARGEST_DIFFERENCE)
             found = self.supremum or supremum(self.first, self.second, self.domain, self.budget, deadline=limit)
         except TutelageError as error:
             return best, f"the largest difference found is given, and not the largest there is: {error}"
