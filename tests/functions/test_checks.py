@@ -87,6 +87,9 @@ def test_a_deadline_passes():
     assert not Deadline(None).passed
     assert Deadline(None).left == float("inf")
     assert 0 < Deadline(100).left <= 100
+    assert 0 < Deadline(100).within(5).left <= 5
+    assert 0 < Deadline(None).within(5).left <= 5
+    assert Deadline(0).within(5).passed
     with pytest.raises(tt.TutelageError, match="seconds must be at least 0, got nan"):
         Deadline(float("nan"))
     with pytest.raises(tt.TutelageError, match="seconds must be a number, got 'soon'"):

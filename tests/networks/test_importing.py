@@ -6,7 +6,8 @@ import torch
 from safetensors.torch import save_file
 
 from tutelage.errors import TutelageError
-from tutelage.networks import Network, read_any_network, read_network, save, save_network
+from tutelage.functions import same_function
+from tutelage.networks import Network, read_any_network, read_network, save, save_network, to_network
 from tutelage.networks.importing import tells_activation
 
 
@@ -41,6 +42,21 @@ def test_no_activation_is_ignored(tmp_path):
         read_any_network(ours, slope=0.3)
     with pytest.raises(TutelageError, match=r"slope=0.3 has no effect on relu units"):
         read_network(theirs, slope=0.3)
+
+
+def test_an_activation_that_is_assumed_is_warned_of(tmp_path):
+    theirs = tmp_path / "theirs.safetensors"
+    save_file({"0.weight": torch.ones(4, 3), "2.weight": torch.ones(1, 4)}, theirs)
+    for read in (read_network, read_any_network, to_network, same_function_with_itself):
+        with pytest.warns(UserWarning, match=r"theirs.safetensors does not say its activation and is read as relu"):
+            read(theirs)
+    assert read_network(theirs, "relu").activation == "relu"  # warnings are errors here
+    save_file({"0.weight": torch.ones(4, 3)}, theirs)
+    assert read_network(theirs).depth == 1  # and have no unit to assume an activation of
+
+
+def same_function_with_itself(path):
+    return same_function(path, path)
 
 
 def test_no_activation_is_ignored_beside_an_onnx_file(tmp_path):
@@ -86,7 +102,7 @@ def written(folder, **layers):
 
 
 def test_a_file_keeps_no_order_and_sizes_tell_it(tmp_path):
-    network = read_network(written(tmp_path, z=(5, 3), m=(4, 5), a=(2, 4)))
+    network = read_network(written(tmp_path, z=(5, 3), m=(4, 5), a=(2, 4)), "relu")
     assert network.widths == (3, 5, 4, 2)
     assert [float(w[0, 0, 0]) for w in network.weights] == [0, 1, 2]
 

@@ -54,7 +54,8 @@ def read_networks(
     telling = [tells_activation(path) for path in paths]
     networks, silent = [], []
     for path, tells in zip(paths, telling, strict=True):
-        network = read(path, None, None) if tells and not all(telling) else read(path, activation, slope)
+        given = "relu" if activation is None and not tells else activation
+        network = read(path, None, None) if tells and not all(telling) else read(path, given, slope)
         networks.append(network)
         if not tells and isinstance(network, Network) and network.depth > 1:
             silent.append(path)

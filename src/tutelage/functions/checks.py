@@ -56,6 +56,10 @@ class Deadline:
     def passed(self) -> bool:
         return self._end is not None and time.monotonic() >= self._end
 
+    def within(self, seconds: float) -> "Deadline":
+        """A time limit of so many seconds from now that ends no later than this one; at once where this one passed."""
+        return Deadline(max(0.0, min(seconds, self.left)))
+
 
 def as_network(network: object, name: str = "network") -> Network:
     """A network as it is, or imported from a torch module, a model of scikit-learn or a file; otherwise an error.

@@ -1,5 +1,6 @@
 """A network from a file of any kind that is understood; nothing is ever unpickled."""
 
+import warnings
 from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
@@ -27,8 +28,8 @@ def read_network(
     path
         A ``.safetensors``, ``.onnx`` or ``.nnet`` file.
     activation, slope
-        Activation between the layers of a torch model, which its arrays do not tell; default: relu, and a slope of 0.01
-        for leaky units. Another one than a file of another kind says is an error.
+        Activation between the layers of a torch model, which its arrays do not tell; default: relu, with a warning, and
+        a slope of 0.01 for leaky units. Another one than a file of another kind says is an error.
     logits
         Leave out a Softmax, LogSoftmax or Sigmoid at the end of an ONNX file.
 
@@ -60,9 +61,16 @@ def read_network(
         raise TutelageError(f"{path} is neither a safetensors nor an ONNX file ({error})") from None
     try:
         kind = "relu" if activation is None else activation
-        return network_of(arrays, kind, SLOPE if slope is None else slope, ordered=False)  # safetensors has no order
+        network = network_of(arrays, kind, SLOPE if slope is None else slope, ordered=False)  # safetensors has no order
     except TutelageError as error:
         raise TutelageError(f"{path}: {one_line(str(error))}") from None
+    if activation is None and network.depth > 1:
+        warnings.warn(
+            f"{path} does not say its activation and is read as relu: give read_network(path, activation=...) instead "
+            "of the path, with activation='relu' to read it so without this warning",
+            stacklevel=2,
+        )
+    return network
 
 
 def tells_activation(path: str | Path) -> bool:

@@ -55,7 +55,8 @@ class Uploads:
             path = Path(folder) / f"network{suffix}"
             path.write_bytes(content)
             try:
-                network, assumed = read_network(path), not tells_activation(path)
+                assumed = not tells_activation(path)
+                network = read_network(path, "relu" if assumed else None)
             except TutelageError as error:
                 raise TutelageError(str(error).replace(str(path), shown)) from None
         key = hashlib.sha256(content).hexdigest()[:16]

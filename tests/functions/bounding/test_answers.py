@@ -185,3 +185,39 @@ def test_progress_tells_bound_and_largest_difference_for_branching_on_units():
     assert told
     assert all(bound >= largest - 1e-9 for bound, largest, _ in told)
     assert min(bound for bound, _, _ in told) >= found.largest.max() - 1e-9
+
+
+def mirrored(network):
+    """The same function on [-1, 1]: max(0, u) = u + max(0, -u), with u from a unit that is active throughout."""
+    w, b = network.weights[0], network.biases[0]
+    far = w.abs().sum(1) + b.abs() + 1
+    above = network.weights[1]
+    return Network(
+        (torch.cat([-w, w], 2), torch.cat([above, above], 1)),
+        (torch.cat([-b, b + far], 1), network.biases[1] - torch.einsum("sn,snc->sc", far, above)),
+    )
+
+
+def test_units_that_were_turned_round_are_proved_close_by_their_normal_forms():
+    draw = torch.Generator().manual_seed(3)
+    first = Network(
+        (torch.randn(1, 10, 12, generator=draw).double(), torch.randn(1, 12, 2, generator=draw).double()),
+        (torch.randn(1, 12, generator=draw).double(), torch.randn(1, 2, generator=draw).double()),
+    )
+    found = difference_bound(first, mirrored(first), (-1, 1), 1e-9, seconds=20)
+    assert found.verdict == "holds"
+    assert found.reason == "one is the other with units moved, scaled, removed or merged, up to rounding"
+    assert found.boxes == 0
+    bound = difference_bound(first, mirrored(first), (-1, 1), enough=1e-9, seconds=20)
+    assert bound.holds
+    assert bound.at_most.max() <= 1e-9
+    assert top_class_agreement(first, mirrored(first), (-1, 1), 1e-8, seconds=20).verdict == "holds"
+
+
+def test_a_proof_whose_boxes_are_kept_consists_of_boxes():
+    one, two = (torch.full((1, 1, 1), v, dtype=torch.float64) for v in (1.0, 2.0))
+    first = Network((torch.cat([one, -one], 2), torch.cat([one, -one], 1)))
+    second = Network((torch.cat([two, -two], 2), torch.cat([one, -one], 1) / 2))
+    found = difference_bound(first, second, (-1, 1), 1e-9, keep=True)
+    assert found.holds
+    assert found.leaves is not None

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutelage.functions.checks import bias
+from tutelage.functions.checks import Deadline, bias
 from tutelage.functions.pruning.bounds import bounds, box_for
 from tutelage.functions.pruning.intervals import activated, affine
 from tutelage.networks import Network
@@ -78,3 +78,12 @@ def test_over_all_inputs_only_signs_count():
     known = bounds(net, box_for(net, None))
     assert (known[1][0][0] >= 0).tolist() == [True, False, False]
     assert (known[1][1][0] <= 0).tolist() == [False, True, False]
+
+
+def test_no_linear_program_is_solved_after_a_deadline():
+    network = random_network(1, (3, 8, 8, 8, 2), "relu")
+    around = box_for(network, (-0.5, 0.5))
+    late, plain = bounds(network, around, solve=True, deadline=Deadline(0)), bounds(network, around)
+    solved = bounds(network, around, solve=True)
+    assert any((high < other).any() for (_, high), (_, other) in zip(solved, plain, strict=True))
+    assert all(torch.equal(a, b) for x, y in zip(late, plain, strict=True) for a, b in zip(x, y, strict=True))

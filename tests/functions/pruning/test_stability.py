@@ -114,3 +114,16 @@ def test_ranges_still_hold_after_units_were_merged(seed):
     for (low, high), u in zip(work.view.known, preactivations(work.network, points), strict=True):
         assert (low - 1e-12 <= u.amin(1)).all()
         assert (u.amax(1) <= high + 1e-12).all()
+
+
+def test_a_deadline_that_passes_on_the_way_is_no_error(monkeypatch):
+    """The time is up after the first bounds: what they proved is kept."""
+    network = hidden_sign(torch.Generator().manual_seed(1))
+    box = box_for(network, (-1, 1))
+    known, limit = bounds(network, box), Deadline(100.0)
+    monkeypatch.setattr(Deadline, "passed", property(lambda self: self is not limit))
+    monkeypatch.setattr(Deadline, "left", property(lambda self: -0.5))
+    tight, _ = settled(network, box, known, None, limit)
+    for (low, high), (lower, higher) in zip(known, tight, strict=True):
+        assert (lower >= low).all()
+        assert (higher <= high).all()

@@ -8,9 +8,9 @@ from torch import Tensor
 
 from tutelage.arrays import doubles
 from tutelage.errors import InternalError, TutelageError
-from tutelage.functions.bounding.closeness import Closeness, closeness_of
+from tutelage.functions.bounding.closeness import BY_FORM, Closeness, closeness_of
 from tutelage.functions.bounding.devices import chosen_device
-from tutelage.functions.bounding.division import MOST_INPUTS, Bounder, compile_bounds, divide
+from tutelage.functions.bounding.division import MOST_INPUTS, Bounder, Dividing, compile_bounds
 from tutelage.functions.bounding.intervals import bounded_at_once, interval_bounds
 from tutelage.functions.bounding.pairs import fits, joined
 from tutelage.functions.bounding.questions import Hunt, Question
@@ -18,9 +18,11 @@ from tutelage.functions.bounding.sparse import answers as sparse
 from tutelage.functions.bounding.sparse.search import SparseHunt
 from tutelage.functions.bounding.units import prove_by_units
 from tutelage.functions.checks import Deadline, as_network, as_number, in_double, rounded_up, same_function_space
+from tutelage.functions.comparing.normal import normal_apart
 from tutelage.functions.comparing.wording import in_words
 from tutelage.functions.evaluation import difference_with_error
 from tutelage.functions.pieces.domain import Domain, Ends, as_domain
+from tutelage.functions.pruning.intervals import Box
 from tutelage.networks import Network, SparseNetwork
 from tutelage.networks.adapting import adapted
 
@@ -28,6 +30,8 @@ OnClosing = Callable[[float, float, int], None]
 _FOLLOW = 1.05  # times the largest difference found that a bound without a limit is brought down to
 _SEARCH = 0.3  # of the time of a question about networks with sparse layers
 _LEAST = 1e-12  # a difference that is not worth bounding any closer
+_BRIEFLY, _SOLVING = 0.5, 2.0  # seconds of division before normal forms are compared, and of linear programs for them
+_LARGE = 300_000  # weights beyond which normal forms take too long
 
 
 def difference_bound(
@@ -291,8 +295,12 @@ def decide(
     device: str = "cpu",
     keep: bool = False,
     on_progress: OnClosing | None = None,
+    forms: bool = True,
 ) -> tuple[Tensor, bool, int, tuple[np.ndarray, np.ndarray] | None]:
-    """Branch and bound on inputs, and on units where inputs are many: bounds [C], whether proved, parts, leaves."""
+    """Branch and bound on inputs, and on units where inputs are many: bounds [C], whether proved, parts, leaves.
+
+    forms: whether normal forms are compared as well, after a short time without a proof; never where boxes are kept.
+    """
     question, free = hunt.question, int((hunt.high > hunt.low).sum())
     joint, many = joined(*pair, hunt.reach), free > MOST_INPUTS
     known = torch.full((pair[0].outputs,), torch.inf, dtype=torch.float64)
@@ -302,14 +310,35 @@ def decide(
             return known, True, 1, None
     if not fits(joint, free):
         return known, False, 1, None
-    division = divide(
-        joint, question, hunt, deadline, threads=threads, device=device, keep=keep, on_progress=on_progress
-    )
+    dividing = Dividing(joint, question, hunt, threads=threads, device=device, keep=keep, on_progress=on_progress)
+    if forms and not keep and hunt.weights <= _LARGE:
+        division = dividing.until(deadline.within(_BRIEFLY))
+        if not (division.proved or hunt.refuted or deadline.passed):
+            known = torch.minimum(known, _bound_by_form(pair, hunt, deadline))
+            if question.proved_by(known):
+                return torch.minimum(division.at_most, known), True, BY_FORM, None
+    division = dividing.until(deadline)
     proved, at_most, parts = division.proved, torch.minimum(division.at_most, known), division.boxes
     if not (proved or hunt.refuted or deadline.passed) and many and hunt.domain.is_box:
         proved, at_most, more = prove_by_units(pair, question, hunt, at_most, deadline, device, on_progress)
         parts += more
     return at_most, proved, parts, division.leaves
+
+
+def _bound_by_form(pair: tuple[Network, Network], hunt: Hunt, deadline: Deadline) -> Tensor:
+    """Bounds [C] on the difference where one network is the other with units moved, scaled, removed or merged.
+
+    Infinite where that does not explain it. Linear programs about the signs of units are solved only where numbers of
+    units differ, as they do where some were removed.
+    """
+    eps = tuple(torch.finfo(torch.float32 if _in_single(n) else torch.float64).eps for n in pair)
+    solving = deadline.within(0.0 if pair[0].widths == pair[1].widths else _SOLVING)
+    return normal_apart(pair, Box(hunt.low[None], hunt.high[None]), (eps[0], eps[1]), solving)[0]
+
+
+def _in_single(network: Network) -> bool:
+    """Whether float32 holds all weights, so that two that are nearly equal may be meant to be equal."""
+    return all(torch.equal(a.float().double(), a) for a in network.parameters)
 
 
 def _record(

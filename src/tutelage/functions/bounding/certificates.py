@@ -165,10 +165,7 @@ def _cover(boxes: list[tuple[Row, Row]], low: Row, high: Row) -> bool:
     stack = [(low, high, boxes)]
     while stack:
         a, b, inside = stack.pop()
-        if any(
-            all(p <= x for p, x in zip(u, a, strict=True)) and all(q >= y for q, y in zip(v, b, strict=True))
-            for u, v in inside
-        ):
+        if any(_holds(box, a, b) for box in inside):
             continue
         cut = _cut(a, b, inside)
         if cut is None:

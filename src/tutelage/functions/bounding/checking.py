@@ -1,24 +1,23 @@
 """Whether an exported network still is the original: on data, by search and by proof."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from tutelage.errors import TutelageError
 from tutelage.functions.bounding.answers import Closeness, OnClosing, difference_bound, top_class_agreement
+from tutelage.functions.bounding.questions import Hunt, Question
 from tutelage.functions.bounding.sparse.answers import parting_layer as sparse_parting_layer
 from tutelage.functions.bounding.sparse.answers import sparse_pair
+from tutelage.functions.bounding.sparse.search import SparseHunt
 from tutelage.functions.checks import as_network, as_number, in_double, points_for
-from tutelage.functions.comparing.equivalence import bound_by_form
 from tutelage.functions.evaluation import values
 from tutelage.functions.pieces.domain import Domain, Ends, as_domain, box
 from tutelage.networks import Network, SparseNetwork
 from tutelage.networks.adapting import adapted
 from tutelage.networks.forward import activate, linear
 from tutelage.printing import printed
-
-_BRIEFLY = 2.0  # seconds of division before the units of both networks are compared
 
 
 @printed
@@ -47,6 +46,8 @@ class ExportCheck:
         Number of the worst input among the data, counted from 0; None where the search on the domain found it.
     outside
         Whether the worst input is a row of the data outside the domain, which the bound says nothing about.
+    exceeded
+        Whether some output differs by more than the tolerance at an input that was found, beyond any rounding.
     """
 
     tolerance: float
@@ -58,6 +59,7 @@ class ExportCheck:
     worst_input: Tensor | None = None
     worst_row: int | None = None
     outside: bool = False
+    exceeded: bool = False
 
     def _title(self) -> str:
         return f"export {self.verdict} within {self.tolerance:g}"
@@ -65,12 +67,10 @@ class ExportCheck:
     @property
     def verdict(self) -> str:
         """ "passes", "fails" or "not decided"."""
-        worst = self.closeness.largest.max().item()
-        if self.on_data is not None:
-            worst = max(worst, self.on_data.max().item())
-        if worst > self.tolerance:
+        if self.exceeded:
             return "fails"
-        return "passes" if self.closeness.at_most.max() <= self.tolerance else "not decided"
+        within = self.on_data is None or self.on_data.max() <= self.tolerance
+        return "passes" if within and self.closeness.at_most.max() <= self.tolerance else "not decided"
 
 
 def check_export(
@@ -115,7 +115,7 @@ def check_export(
         raise TutelageError(f"tolerance must be a finite number of at least 0, got {tolerance}")
     first, second = adapted(original, "original"), adapted(exported, "exported network")
     large = sparse_pair(first, second)
-    stored = first, second = large or (as_network(first, "original"), as_network(second, "exported network"))
+    first, second = large or (as_network(first, "original"), as_network(second, "exported network"))
     if isinstance(first, Network) and isinstance(second, Network):
         first, second = in_double(first), in_double(second)
     points = None if data is None else points_for(first, data)[0]
@@ -124,7 +124,7 @@ def check_export(
             raise TutelageError("a check needs inputs: give a domain such as (-1, 1), or data")
         domain = box(points.amin(0), points.amax(0), flat=True)
     domain = as_domain(domain, first.inputs, flat=True)
-    closeness = _closeness(stored, domain, tolerance, seconds, on_progress)
+    closeness = difference_bound(first, second, domain, enough=tolerance, seconds=seconds, on_progress=on_progress)
     worst, row, outside = closeness.witness, None, False
     on_data, agreement = None, None
     if points is not None:
@@ -135,6 +135,9 @@ def check_export(
             row = int(apart.amax(1).argmax())
             worst, outside = points[row], not domain.holds(points[row])
         agreement = (a.argmax(1) == b.argmax(1)).double().mean().item() if first.outputs > 1 else None
+    exceeded = _exceeded(first, second, domain, tolerance, closeness.witness) or (
+        row is not None and _exceeded(first, second, box(domain.low, domain.high, flat=True), tolerance, worst)
+    )
     same_class = None
     if first.outputs > 1:
         same_class = top_class_agreement(first, second, domain, seconds=seconds, on_progress=on_progress)
@@ -143,32 +146,23 @@ def check_export(
         layer = sparse_parting_layer(large, at, max(tolerance, 1e-9))
     else:
         layer = parting_layer(first, second, at, max(tolerance, 1e-9))  # type: ignore[arg-type]
-    return ExportCheck(tolerance, closeness, layer, on_data, agreement, same_class, worst, row, outside)
+    return ExportCheck(tolerance, closeness, layer, on_data, agreement, same_class, worst, row, outside, exceeded)
 
 
-def _closeness(
-    stored: tuple[Network | SparseNetwork, Network | SparseNetwork],
+def _exceeded(
+    first: Network | SparseNetwork,
+    second: Network | SparseNetwork,
     domain: Domain,
     tolerance: float,
-    seconds: float,
-    on_progress: OnClosing | None,
-) -> Closeness:
-    """Bounds on the difference until the verdict is known: brief ones, what the units explain, then division."""
-    first, second = stored
-
-    def bounded(limit: float) -> Closeness:
-        return difference_bound(first, second, domain, enough=tolerance, seconds=limit, on_progress=on_progress)
-
-    if isinstance(first, SparseNetwork) or isinstance(second, SparseNetwork):
-        return bounded(seconds)
-    found = bounded(min(seconds, _BRIEFLY))
-    if found.largest.max() > tolerance or found.at_most.max() <= tolerance:
-        return found
-    known = torch.minimum(found.at_most, bound_by_form(first, second, domain))
-    if known.max() <= tolerance:
-        why = "one is the other with units moved, scaled, removed or put together, up to rounding"
-        return replace(found, verdict="holds", reason=why, at_most=known)
-    return bounded(seconds) if seconds > _BRIEFLY else found
+    at: Tensor | None,
+) -> bool:
+    """Whether some output differs by more than the tolerance at an input, beyond any rounding."""
+    if at is None:
+        return False
+    question = Question(torch.full((first.outputs,), tolerance, dtype=torch.float64))
+    if isinstance(first, SparseNetwork):
+        return SparseHunt((first, second), domain, question).proved(at)  # type: ignore[arg-type]
+    return Hunt(first, second, domain, question).proved(at)  # type: ignore[arg-type]
 
 
 def parting_layer(first: Network, second: Network, at: Tensor, tolerance: float) -> int | None:

@@ -13,6 +13,9 @@ from tutelage.printing import printed
 
 Verdict = Literal["holds", "violated", "not decided"]
 
+BY_FORM = 0
+"""The number of parts of a proof that compares normal forms instead of bounding parts of the domain."""
+
 
 @printed
 @dataclass(frozen=True, eq=False)
@@ -71,7 +74,11 @@ def closeness_of(
     verdict: Verdict = "violated" if hunt.refuted else "holds" if proved else "not decided"
     reason = {
         "violated": "an input was found that violates it, checked without rounding",
-        "holds": f"proved on {parts:,} parts" if parts > 1 else "proved by bounds on the whole domain",
+        "holds": "one is the other with units moved, scaled, removed or merged, up to rounding"
+        if parts == BY_FORM
+        else f"proved on {parts:,} parts"
+        if parts > 1
+        else "proved by bounds on the whole domain",
         "not decided": f"{parts:,} parts were bounded, and some are left: more time or a smaller domain may help"
         if parts > 1
         else "bounds on the whole domain leave it open: more time or a smaller domain may help",

@@ -24,6 +24,7 @@ MOST_INPUTS = 24
 _FIRST, _MOST = 16, 512  # boxes per thread in a batch
 _ON_DEVICE = 4096  # boxes in a batch on a GPU
 _OPEN = 4_000_000  # boxes that may wait
+_FLOOR = 2.0  # times the rounding in a bound that it need not be brought below
 
 Tell = Callable[[float, float, int], None]
 """Called with the proven bound, the largest difference found and the number of open boxes."""
@@ -99,51 +100,75 @@ class Bounder:
         return np.maximum(-both[:, :, 0], both[:, :, 1]), values, scores
 
 
-def divide(
-    pair: Pair,
-    question: Question,
-    hunt: Hunt,
-    deadline: Deadline,
-    *,
-    threads: int | None = None,
-    device: str = "cpu",
-    keep: bool = False,
-    on_progress: Tell | None = None,
-) -> Division:
-    """Prove a claim about two networks on a domain, or stop at a refutation or the deadline."""
-    low, high = hunt.low.numpy(), hunt.high.numpy()
-    bound = Bounder(pair, question, int((high > low).sum()), threads, device)
-    frontier = Frontier(len(low), int(pair.widths[-1]))
-    frontier.add(low[None], high[None], np.full((1, int(pair.widths[-1])), np.inf), np.array([np.inf]))
-    closed, boxes, batch = np.zeros(int(pair.widths[-1])), 0, _FIRST * bound.threads
-    leaves: list[tuple[np.ndarray, np.ndarray]] = []
-    while len(frontier):
-        if (boxes and deadline.passed) or hunt.refuted or len(frontier) > _OPEN:
-            break
-        lows, highs, above = frontier.take(batch)
-        sizes, values, scores = bound(lows, highs)
-        boxes, batch = boxes + len(lows), min(2 * batch, _MOST * bound.threads if device == "cpu" else _ON_DEVICE)
+class Dividing:
+    """The proof of a claim about two networks on a domain, box by box; it can be stopped and gone on with."""
+
+    def __init__(
+        self,
+        pair: Pair,
+        question: Question,
+        hunt: Hunt,
+        *,
+        threads: int | None = None,
+        device: str = "cpu",
+        keep: bool = False,
+        on_progress: Tell | None = None,
+    ) -> None:
+        self.hunt, self.keep, self.tell = hunt, keep, on_progress
+        low, high = hunt.low.numpy(), hunt.high.numpy()
+        outputs = int(pair.widths[-1])
+        self.bound = Bounder(pair, question, int((high > low).sum()), threads, device)
+        self.frontier = Frontier(len(low), outputs)
+        self.frontier.add(low[None], high[None], np.full((1, outputs), np.inf), np.array([np.inf]))
+        self.closed, self.boxes, self.batch = np.zeros(outputs), 0, _FIRST * self.bound.threads
+        self.most = _MOST * self.bound.threads if device == "cpu" else _ON_DEVICE
+        self.leaves: list[tuple[np.ndarray, np.ndarray]] = []
+        self.stuck = False
+        if question.follow:
+            hunt.raise_limits(_FLOOR * self._rounding_at(hunt.at[None]))
+
+    def _rounding_at(self, point: torch.Tensor) -> torch.Tensor:
+        """By how much bounds [C] at a single input [1, d] exceed the differences there."""
+        first, second = self.hunt.values(point)
+        sizes = torch.from_numpy(self.bound(point.numpy(), point.numpy())[0])
+        return (sizes - (first - second).abs())[0].clamp_min(0)
+
+    def until(self, deadline: Deadline) -> Division:
+        """Go on until everything is proved, an input refutes the claim, no box can be cut or the deadline passes."""
+        while len(self.frontier) and not self.stuck:
+            if (self.boxes and deadline.passed) or self.hunt.refuted or len(self.frontier) > _OPEN:
+                break
+            self._step()
+        proved = not len(self.frontier)
+        at_most = self.closed if proved else np.maximum(self.closed, self.frontier.bounds())
+        parts = self.leaves
+        kept = (np.concatenate([a for a, _ in parts]), np.concatenate([b for _, b in parts])) if parts else None
+        return Division(proved, torch.from_numpy(at_most), self.boxes, kept)
+
+    def _step(self) -> None:
+        """Bound some of the open boxes, and cut those that are not proved."""
+        hunt, frontier = self.hunt, self.frontier
+        lows, highs, above = frontier.take(self.batch)
+        sizes, values, scores = self.bound(lows, highs)
+        self.boxes, self.batch = self.boxes + len(lows), min(2 * self.batch, self.most)
         sizes = np.minimum(sizes, above)
         done = values <= 0
         if not hunt.domain.is_box:
             outside = _outside(hunt.domain, lows, highs)
             sizes[outside], done = 0.0, done | outside
-        closed = np.maximum(closed, sizes[done].max(0, initial=0.0))
-        if keep:
-            leaves.append((lows[done], highs[done]))
+        self.closed = np.maximum(self.closed, sizes[done].max(0, initial=0.0))
+        if self.keep:
+            self.leaves.append((lows[done], highs[done]))
         if done.all():
-            continue
+            return
         lows, highs, sizes, values, scores = (a[~done] for a in (lows, highs, sizes, values, scores))
         hunt.look(torch.from_numpy(0.5 * lows + 0.5 * highs))
-        if not bound.split or not _cut(frontier, lows, highs, sizes, values, scores):
+        if not self.bound.split or not _cut(frontier, lows, highs, sizes, values, scores):
             frontier.add(lows, highs, sizes, values)
-            break
-        if on_progress:
-            on_progress(float(np.maximum(closed, frontier.bounds()).max()), float(hunt.largest.max()), len(frontier))
-    proved = not len(frontier)
-    at_most = closed if proved else np.maximum(closed, frontier.bounds())
-    kept = (np.concatenate([a for a, _ in leaves]), np.concatenate([b for _, b in leaves])) if leaves else None
-    return Division(proved, torch.from_numpy(at_most), boxes, kept)
+            self.stuck = True
+        elif self.tell:
+            most = np.maximum(self.closed, frontier.bounds()).max()
+            self.tell(float(most), float(hunt.largest.max()), len(frontier))
 
 
 def _outside(domain: Domain, low: np.ndarray, high: np.ndarray) -> np.ndarray:

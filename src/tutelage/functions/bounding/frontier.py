@@ -48,7 +48,3 @@ class Frontier:
     def bounds(self) -> np.ndarray:
         """Largest bound per output of all boxes: [C]."""
         return self._rows[: self._used, 2 * self.inputs : -1].max(0)
-
-    def boxes(self) -> tuple[np.ndarray, np.ndarray]:
-        d = self.inputs
-        return self._rows[: self._used, :d].copy(), self._rows[: self._used, d : 2 * d].copy()

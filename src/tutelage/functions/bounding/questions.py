@@ -39,6 +39,12 @@ class Question:
         sure = _lead(first) - self.margin
         return torch.minimum(sure, -_lead(second)).amax(1)
 
+    def proved_by(self, bounds: Tensor) -> bool:
+        """Whether bounds on the differences of outputs [C] answer with yes."""
+        if self.margin is None:
+            return bool((bounds <= self.limits).all())
+        return bool(bounds.topk(2).values.sum() * (1 + 1e-12) <= self.margin)
+
     def refuted(self, first: list[Fraction], second: list[Fraction]) -> bool:
         """Whether exact outputs at one input answer with no."""
         if self.margin is None:
@@ -119,10 +125,11 @@ class Hunt:
         row = int(gap.amax(1).argmax())
         if gap[row].max() > self.best:
             self.best, self.at = gap[row].max().item(), points[row].clone()
-        limits = self.question.limits
-        limits.copy_(
-            torch.where(limits < torch.inf, torch.maximum(limits, self.question.follow * self.largest), limits)
-        )
+        self.raise_limits(self.question.follow * self.largest)
+
+    def raise_limits(self, least: Tensor) -> None:
+        """Let the limits be no smaller than these [C], where these are finite."""
+        self.question.limits.copy_(torch.maximum(self.question.limits, least.nan_to_num(0.0, 0.0)))
 
     def proved(self, at: Tensor) -> bool:
         """Whether the answer at an input is no beyond any doubt."""

@@ -15,7 +15,7 @@ from tutelage.functions.bounding.questions import Hunt, Question
 from tutelage.functions.bounding.sparse.answers import sparse_pair
 from tutelage.functions.checks import Deadline, as_network, as_number, in_double, same_function_space
 from tutelage.functions.comparing.large import same_large
-from tutelage.functions.comparing.normal import Redundancy, forms_apart, normal_form
+from tutelage.functions.comparing.normal import Redundancy, normal_apart
 from tutelage.functions.comparing.relation import Relation, kind, match_parameters
 from tutelage.functions.comparing.supremum import Supremum, supremum, upper_bound
 from tutelage.functions.comparing.tolerance import tolerance_for
@@ -102,17 +102,6 @@ def same_function(
         if found:
             return found
     return question.out_of_time()
-
-
-def bound_by_form(first: Network, second: Network, domain: Domain) -> Tensor:
-    """Bounds [C] on the difference where one network is the other with units moved, scaled, removed or put together.
-
-    Infinite where that does not explain it.
-    """
-    question = _Question(first, second, domain, None, BUDGET, 0, Deadline(None))
-    if question.related() is None:
-        question.normal()
-    return question.at_most
 
 
 class _Question:
@@ -216,18 +205,12 @@ class _Question:
 
     def normal(self) -> Comparison | None:
         """Same once units that do nothing are removed and others turned round."""
-        (a, in_a), (b, in_b) = (
-            normal_form(n, self.around, _stored_eps(stored))
-            for n, stored in zip((self.first, self.second), self.pair, strict=True)
-        )
-        self.redundancies = in_a, in_b
-        compared = forms_apart(a, b)
-        if compared is None:
+        eps = _stored_eps(self.pair[0]), _stored_eps(self.pair[1])
+        apart, in_a, in_b = normal_apart((self.first, self.second), self.around, eps, self.deadline)
+        equal = (self._knows(apart) <= self.enough).all()
+        self.redundancies = in_a, in_b if equal else tuple(r for r in in_b if r.kind != "turned")
+        if not equal:
             return None
-        room = underflow(self.first, self.around) + underflow(self.second, self.around)
-        if (self._knows(compared[0] + room) > self.enough).any():
-            return None
-        self.redundancies = in_a, in_b + compared[1]
         return self._same("same, not related", explained(*self.pair, *self.redundancies))
 
     def found(self) -> Comparison | None:
@@ -242,17 +225,17 @@ class _Question:
 
     def bounded_at_once(self) -> Comparison | None:
         """Same because bounds on the difference over the whole domain say so."""
-        return self._divided(0.0)
+        return self._divided(Deadline(0.0))
 
     def divided(self) -> Comparison | None:
         """Same because bounds on parts of the domain say so; different where one of them has a witness inside."""
-        return self._divided(min(self.deadline.left, _DIVIDING if self.tolerance.told else _BRIEFLY))
+        return self._divided(self.deadline.within(_DIVIDING if self.tolerance.told else _BRIEFLY))
 
-    def _divided(self, seconds: float) -> Comparison | None:
+    def _divided(self, deadline: Deadline) -> Comparison | None:
         if self.domain is None:
             return None
         hunt = Hunt(self.first, self.second, self.domain, Question(self.enough.clone()))
-        at_most, _, parts, _ = decide((self.first, self.second), hunt, Deadline(max(0.0, seconds)))
+        at_most, _, parts, _ = decide((self.first, self.second), hunt, deadline, forms=False)
         if hunt.refuted:
             return self._different(Witness(hunt.largest.max().item(), hunt.at))
         if (self._knows(at_most) > self.enough).any():
@@ -346,7 +329,7 @@ class _Question:
         if self.domain is None:
             return best, "over all inputs the largest difference found is given"
         try:
-            limit = Deadline(min(self.deadline.left, _LARGEST_DIFFERENCE))
+            limit = self.deadline.within(_LARGEST_DIFFERENCE)
             found = self.supremum or supremum(self.first, self.second, self.domain, self.budget, deadline=limit)
         except TutelageError as error:
             return best, f"the largest difference found is given, and not the largest there is: {error}"

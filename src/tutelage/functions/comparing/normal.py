@@ -13,7 +13,7 @@ import torch
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
-from tutelage.functions.checks import in_double
+from tutelage.functions.checks import Deadline, in_double
 from tutelage.functions.comparing.forms import (
     Form,
     cost,
@@ -25,7 +25,7 @@ from tutelage.functions.comparing.forms import (
     without,
     without_empty_layers,
 )
-from tutelage.functions.pruning.bounds import bounds
+from tutelage.functions.pruning.bounds import bounds, underflow
 from tutelage.functions.pruning.intervals import Box, Interval, gamma, slopes
 from tutelage.functions.pruning.redundancy import cancelled, distances
 from tutelage.networks import Network
@@ -69,14 +69,19 @@ class Redundancy:
 
 
 def normal_form(
-    network: Network, box: Box, eps: float, known: Sequence[Interval] | None = None
+    network: Network,
+    box: Box,
+    eps: float,
+    known: Sequence[Interval] | None = None,
+    deadline: Deadline | None = None,
 ) -> tuple[Form, tuple[Redundancy, ...]]:
     """One member without what does nothing on the box, and what that was.
 
-    eps: of the precision it was stored in; known: bounds of the pre-activations, if there are any.
+    eps: of the precision it was stored in; known: bounds of the pre-activations, if there are any;
+    deadline: when to tighten them no more.
     """
     network = in_double(network)
-    known = bounds(network, box, solve=True) if known is None else known
+    known = bounds(network, box, solve=True, deadline=deadline) if known is None else known
     size = torch.maximum(box.low.abs(), box.high.abs())[0] if box.bounded else torch.ones_like(box.low[0])
     form = form_of(network, size, _ROUNDINGS * eps)
     found: list[Redundancy] = []
@@ -229,6 +234,21 @@ def _duplicates(form: Form, layer: int) -> tuple[Form, list[Redundancy]]:
     after = replace(form, layers=tuple(layers))
     found = _named(form, layer, gone, "duplicate", first)
     return without(replace(after, moved=moved + cost(after, changes)), layer, gone), found
+
+
+def normal_apart(
+    pair: tuple[Network, Network], box: Box, eps: tuple[float, float], deadline: Deadline | None = None
+) -> tuple[Tensor, tuple[Redundancy, ...], tuple[Redundancy, ...]]:
+    """By how much two networks in float64 can differ at most on a box [C], and what their normal forms do without.
+
+    Infinite where the forms are unlike. eps: of the precision each was stored in; units of the second network that are
+    turned round against the first are among what it does without.
+    """
+    (a, in_a), (b, in_b) = (normal_form(n, box, e, deadline=deadline) for n, e in zip(pair, eps, strict=True))
+    compared = forms_apart(a, b)
+    if compared is None:
+        return torch.full((pair[0].outputs,), torch.inf, dtype=torch.float64), in_a, in_b
+    return compared[0] + underflow(pair[0], box) + underflow(pair[1], box), in_a, in_b + compared[1]
 
 
 def forms_apart(first: Form, second: Form) -> tuple[Tensor, tuple[Redundancy, ...]] | None:

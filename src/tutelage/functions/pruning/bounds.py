@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from tutelage.errors import TutelageError
-from tutelage.functions.checks import as_network, bias
+from tutelage.functions.checks import Deadline, as_network, bias
 from tutelage.functions.pruning import programs
 from tutelage.functions.pruning.intervals import Box, Interval, activated, affine, box_for, gamma, lines
 from tutelage.networks import Network
@@ -23,7 +23,7 @@ __all__ = ["Box", "bounds", "box_for"]
 _SAMPLES = 512  # points of the box that are tried before a linear program is asked
 
 
-def bounds(network: Network, box: Box, solve: bool = False) -> tuple[Interval, ...]:
+def bounds(network: Network, box: Box, solve: bool = False, deadline: Deadline | None = None) -> tuple[Interval, ...]:
     """Bounds on the pre-activations of every layer over a box.
 
     Parameters
@@ -34,6 +34,8 @@ def bounds(network: Network, box: Box, solve: bool = False) -> tuple[Interval, .
         The inputs.
     solve
         Whether to solve linear programs for units whose sign the cheaper bounds and samples leave open.
+    deadline
+        When to solve no more linear programs; default: never.
 
     Returns
     -------
@@ -60,7 +62,7 @@ def bounds(network: Network, box: Box, solve: bool = False) -> tuple[Interval, .
         if tried is not None:
             tried = linear(network, layer, tried)
             if layer and layer < network.depth - 1:
-                u = programs.tightened(network, known, box, layer, u, tried)
+                u = programs.tightened(network, known, box, layer, u, tried, deadline)
             tried = activate(network, tried)
         known.append(u)
         f = activated(network, u)

@@ -13,7 +13,7 @@ import torch
 from scipy.optimize import linprog
 from torch import Tensor
 
-from tutelage.functions.checks import bias
+from tutelage.functions.checks import Deadline, bias
 from tutelage.functions.pruning.intervals import TINY, Box, Interval, activated, gamma, lines, slopes
 from tutelage.networks import Network
 
@@ -24,11 +24,18 @@ COUNT = 400
 
 
 def tightened(
-    network: Network, known: Sequence[Interval], box: Box, layer: int, u: Interval, tried: Tensor
+    network: Network,
+    known: Sequence[Interval],
+    box: Box,
+    layer: int,
+    u: Interval,
+    tried: Tensor,
+    deadline: Deadline | None = None,
 ) -> Interval:
     """The ends of a layer's pre-activations, tightened for units on one side of 0 at all samples and yet undecided.
 
-    known: ends of the layers below; u: [S, n] twice; tried: pre-activations at samples [S, N, n].
+    known: ends of the layers below; u: [S, n] twice; tried: pre-activations at samples [S, N, n]; units
+    that a deadline leaves out keep their ends.
     """
     low, high = (end.clone() for end in u)
     if sum(network.widths[: layer + 1]) > SIZE:
@@ -38,6 +45,8 @@ def tightened(
     for member in (below | above).any(1).nonzero().flatten().tolist():
         program = Program(network[member], [(lo[member], hi[member]) for lo, hi in known], box, layer, member)
         for unit in (below | above)[member].nonzero().flatten().tolist()[:COUNT]:
+            if deadline is not None and deadline.passed:
+                return low, high
             if below[member, unit]:
                 high[member, unit] = min(high[member, unit].item(), program.end(unit, +1))
             else:

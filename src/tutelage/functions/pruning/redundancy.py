@@ -12,7 +12,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from tutelage.functions.checks import bias
+from tutelage.functions.checks import Deadline, bias
 from tutelage.functions.pruning.bounds import bounds
 from tutelage.functions.pruning.deviation import gains, reach
 from tutelage.functions.pruning.intervals import TINY, Box, Interval, box_for, gamma, slopes
@@ -57,11 +57,12 @@ class View:
     box: Box
     points: Tensor | None
     proved: tuple[Interval, ...] | None = None
+    deadline: Deadline | None = None
 
     @cached_property
     def known(self) -> tuple[Interval, ...]:
         """Ends of all pre-activations over the box, with those that were proved before."""
-        ends = bounds(self.network, self.box, solve=True)
+        ends = bounds(self.network, self.box, solve=True, deadline=self.deadline)
         if self.proved is None:
             return ends
         pairs = zip(ends, self.proved, strict=True)
@@ -97,7 +98,8 @@ class Work:
 
     dtype: the precision the result is stored in; every new weight is rounded to it at once, and the rounding counted.
     allowed: [S, C], how far all steps together may move an output and still leave the function equal up to rounding;
-    None for no limit. slack: what products that underflow can hide of any change of a weight.
+    None for no limit. slack: what products that underflow can hide of any change of a weight. deadline: when to solve
+    no more linear programs.
     """
 
     network: Network
@@ -109,12 +111,13 @@ class Work:
     dtype: torch.dtype = torch.float64
     allowed: Tensor | None = None
     slack: float = 0.0
+    deadline: Deadline | None = None
     steps: list[Step] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.alive = [torch.ones_like(w[:, 0], dtype=torch.bool) for w in self.network.weights[:-1]]
         self.moved = torch.zeros(self.network.members, self.network.outputs, dtype=torch.float64)
-        self.view = View(self.network, self.box, self.points)
+        self.view = View(self.network, self.box, self.points, None, self.deadline)
 
     def arrays(self, layer: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Incoming weights and bias of a hidden layer (from 1), its fan-out, the bias above: copies to work on."""
@@ -159,11 +162,11 @@ class Work:
         biases[layer - 1], biases[layer] = b.masked_fill(gone, 0), above
         self.network = replace(self.network, weights=tuple(weights), biases=tuple(biases))
         self.alive[layer - 1] = self.alive[layer - 1] & ~gone
-        self.view = View(self.network, self.box, self.points, proved)
+        self.view = View(self.network, self.box, self.points, proved, self.deadline)
 
     def prove(self, ends: Sequence[Interval]) -> None:
         """Keep proven ends of all pre-activations [S, n] per layer for this and later views."""
-        self.view = View(self.network, self.box, self.points, tuple(ends))
+        self.view = View(self.network, self.box, self.points, tuple(ends), self.deadline)
 
     def _still_proved(
         self, layer: int, w: Tensor, b: Tensor, gone: Tensor, moved: Tensor

@@ -153,13 +153,13 @@ def _branched(
     objectives[torch.arange(len(chosen)), chosen] = torch.where(above[chosen], -1.0, 1.0).to(objectives)
     limit = torch.full((len(chosen),), torch.finfo(torch.float64).tiny, dtype=torch.float64)
     bounds = branch(top, *ends, objectives, limit, deadline, known=below, stop=lambda: True).bounds
-    whole = Deadline(min(deadline.left, MOST_SECONDS))
+    whole = deadline.within(MOST_SECONDS)
     longest = SECONDS if sum(w.numel() for w in top.weights) > _SMALL else _BRIEFLY
     for number in (bounds > 0).nonzero().flatten().tolist():  # one at a time: a hopeless one would hold up all others
         if whole.passed:
             break
         asked = slice(number, number + 1)
-        each = Deadline(min(longest, whole.left))
+        each = whole.within(longest)
         bounds[asked] = branch(top, *ends, objectives[asked], limit[asked], each, known=below).bounds
     bound[chosen] = bounds
     return bound

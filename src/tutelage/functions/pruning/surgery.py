@@ -97,7 +97,7 @@ def prune(
     if deadline.passed or (moved > allowed).any():
         start, numbers, moved = double, tuple(range(1, double.depth)), torch.zeros_like(moved)
     slack = 4 * underflow(double, around)
-    work = Work(start, around, shown, tolerance, _EPS, on_samples, network.dtype, allowed, slack)
+    work = Work(start, around, shown, tolerance, _EPS, on_samples, network.dtype, allowed, slack, deadline)
     work.moved = work.moved + moved
     decided = _settle(work, deadline)
     lossy = bool(tolerance or within or on_samples)

@@ -11,6 +11,7 @@ from pydantic import Field, PositiveInt
 from tutelage.errors import TutelageError
 from tutelage.networks import BlackBox, Network, read_network
 from tutelage.networks.activations import ActivationName
+from tutelage.networks.importing import tells_activation
 from tutelage.training.inputs import Distribution
 from tutelage.training.teachers.teacher import Teacher
 
@@ -62,7 +63,7 @@ class FromFile(Teacher):
 
 @lru_cache(maxsize=4)
 def _read(path: Path, stamp: int, activation: str | None, slope: float | None) -> Network:
-    return read_network(path, activation, slope)
+    return read_network(path, "relu" if activation is None and not tells_activation(path) else activation, slope)
 
 
 class NoTeacher(Teacher):
