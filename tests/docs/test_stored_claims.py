@@ -9,7 +9,7 @@ from tutelage.studies import STUDIES
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
 OLDER = {
-    "paper/how-often-identifiable", "paper/orthogonal-representations", "paper/penalties",
+    "paper/orthogonal-representations", "paper/penalties",
     "paper/reconstruction", "quick/exits-anytime", "quick/exits-budget", "quick/exits-few-labels",
     "quick/exits-imagenet", "quick/exits-images",
 }  # fmt: skip
