@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 
-class Told:
+class StepCallback:
     """Passes the number of steps done on to a progress bar and to the caller's function."""
 
     def __init__(self, *functions: Callable[[int], None]) -> None:
@@ -17,11 +17,11 @@ class Told:
 
 
 @contextmanager
-def progress_bar(wanted: bool, total: int, on_progress: Callable[[int], None] | None) -> Iterator[Told]:
+def progress_bar(wanted: bool, total: int, on_progress: Callable[[int], None] | None) -> Iterator[StepCallback]:
     """A function to call with steps done, which draws a bar on the terminal where one is wanted."""
     others = [on_progress] if on_progress else []
     if not wanted:
-        yield Told(*others)
+        yield StepCallback(*others)
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -30,6 +30,6 @@ def progress_bar(wanted: bool, total: int, on_progress: Callable[[int], None] | 
     columns = BarColumn(), TaskProgressColumn(), TextColumn("{task.completed:.0f} steps"), TimeRemainingColumn()
     with Progress(*columns, console=console) as bar:
         task = bar.add_task("", total=total)
-        callback = Told(lambda steps: bar.advance(task, steps), *others)
+        callback = StepCallback(lambda steps: bar.advance(task, steps), *others)
         callback.describe = lambda text: console.print(f"engine: {text}", highlight=False)
         yield callback

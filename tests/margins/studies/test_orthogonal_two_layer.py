@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tutelage.margins.studies.orthogonal_two_layer import draw, most_are_high, still_turning, table, theirs
+from tutelage.margins.studies.orthogonal_two_layer import as_in_the_paper, draw, most_are_high, still_turning, table
 from tutelage.margins.studies.practice import SeparableNetworks
 
 
@@ -16,7 +16,7 @@ def after(epochs: int, cosine: float) -> SeparableNetworks:
 
 def test_the_seeds_epochs_are_judged_and_longer_ones_compared_with_them():
     found = [after(20, 0.5), after(500, 0.91), after(5000, 0.97)]
-    assert theirs(found).epochs == 500
+    assert as_in_the_paper(found).epochs == 500
     assert most_are_high.values(found)["units"].tolist() == [1, 1]
     assert np.allclose(still_turning.values(found)["by norm"], 0.06)
 

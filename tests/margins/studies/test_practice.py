@@ -6,7 +6,7 @@ import torch
 from tutelage.margins.datasets import LabelledPoints, orthants
 from tutelage.margins.max_margin import max_margins
 from tutelage.margins.sectors import class_sums
-from tutelage.margins.studies.practice import SHOWN, SeparableNetworks, seen, trained
+from tutelage.margins.studies.practice import SHOWN, SeparableNetworks, measured_networks, trained
 from tutelage.training.classify import Residual
 
 
@@ -24,7 +24,7 @@ def known(data: LabelledPoints, towards: str, layers: int = 2, hidden: int = 12)
 def test_units_along_a_direction_have_cosine_one_with_it_and_w_has_rank_two():
     data = orthants(range(2), 40, 12)
     for layers in (2, 4):
-        at_margin, at_sum = (seen(known(data, which, layers), data, 7) for which in ("margin", "sum"))
+        at_margin, at_sum = (measured_networks(known(data, which, layers), data, 7) for which in ("margin", "sum"))
         assert np.allclose(at_margin.max_margin, 1)
         assert np.allclose(at_sum.class_sum, 1)
         assert (at_margin.nearer() > 0).all()
@@ -38,7 +38,7 @@ def test_a_unit_of_the_other_sign_counts_against_the_other_class_with_two_layers
     data = orthants(range(1), 40, 12)
     net = known(data, "margin")
     flipped = Residual((net.weights[0], -net.weights[1]))
-    assert (seen(flipped, data, 0).max_margin < 0).all()
+    assert (measured_networks(flipped, data, 0).max_margin < 0).all()
 
 
 def test_weights_decide_shares_where_asked():

@@ -108,7 +108,7 @@ def curves(results: Results) -> Curves:
     """The curve of every task."""
     out = {}
     for r in results:
-        names = said_bounds(TASKS[r.setting("task")](r.setting("dimension")))
+        names = task_bounds(TASKS[r.setting("task")](r.setting("dimension")))
         risk, angle, deep = (np.ascontiguousarray(r[name].T) for name in ("risk", "angle", "deep"))
         bounds = {name: r[f"bound_{place}"] for place, name in enumerate(names)}
         out[r.setting("task")] = Curve(r.setting("dimension"), risk, angle, deep, bounds, r["deep_bound"])
@@ -146,10 +146,10 @@ def _deep(transfer: TransferSet, goal: Tensor, seeds: Sequence[int]) -> Tensor:
 
 def bounds(task: AnyTask) -> dict[str, np.ndarray]:
     """Every bound that speaks of the task, for n = 1 .. d - 1."""
-    return {name: np.array([of(n) for n in range(1, task.dimension)]) for name, of in said_bounds(task).items()}
+    return {name: np.array([of(n) for n in range(1, task.dimension)]) for name, of in task_bounds(task).items()}
 
 
-def said_bounds(task: AnyTask) -> dict[str, Callable[[int], float]]:
+def task_bounds(task: AnyTask) -> dict[str, Callable[[int], float]]:
     """The bounds that speak of the task, as functions of the number of inputs."""
     by_name: dict[str, Callable[[int], float]] = {
         AS_PRINTED: lambda n: best_bound(task.p, n).value,

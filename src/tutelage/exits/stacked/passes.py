@@ -272,6 +272,6 @@ class Passes:
                 out[f"{convolution.norm}.{name}"] = part[unit.into][member, begin : begin + convolution.outputs]
         return out
 
-    def own(self) -> Sequence[Tensor]:
+    def arrays(self) -> Sequence[Tensor]:
         """All arrays that the steps to come depend on."""
         return [self.numbers, self.momenta, self.products, *self.running[0], *self.running[1]]

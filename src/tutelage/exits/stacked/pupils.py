@@ -122,12 +122,12 @@ class Pupils:
             annealing, factor = self.objective.annealing, torch.ones_like(self.temperature)
             self.temperature *= torch.where(rows[2] > annealing.limit, annealing.factor * factor, factor)
 
-    def _own(self) -> list[Tensor]:
-        return [*self.passes.own(), self.temperature, self.seen, self.done, self.place]
+    def _arrays(self) -> list[Tensor]:
+        return [*self.passes.arrays(), self.temperature, self.seen, self.done, self.place]
 
     def _record(self) -> None:
         """Record a step, and leave everything as it was."""
-        before = [part.clone() for part in self._own()]
+        before = [part.clone() for part in self._arrays()]
         for _ in range(_WARM):
             self.done.zero_()
             self._step()
@@ -136,7 +136,7 @@ class Pupils:
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, stream=self.stream, capture_error_mode="thread_local"):
             self._step()
-        for array, value in zip(self._own(), before, strict=True):
+        for array, value in zip(self._arrays(), before, strict=True):
             array.copy_(value)
         self.graph = graph
 

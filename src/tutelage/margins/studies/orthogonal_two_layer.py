@@ -34,7 +34,7 @@ def orthogonal_two_layer(scale: Scale) -> Plan:
     return Plan(experiments, draw, claims, table, view=trained_networks)
 
 
-def theirs(runs: list[SeparableNetworks]) -> SeparableNetworks:
+def as_in_the_paper(runs: list[SeparableNetworks]) -> SeparableNetworks:
     """Networks trained as long as the paper's."""
     return [run for run in runs if run.epochs <= THEIRS][-1]
 
@@ -62,7 +62,7 @@ def table(runs: list[SeparableNetworks]) -> pa.Table:
 def draw(runs: list[SeparableNetworks]) -> Figure:
     """Fig. 3.1 a to c over all seeds, with both directions; and both cosines against the length of training."""
     figure = Figure(figsize=(10.4, 2.7), layout="constrained")
-    axes, networks = figure.subplots(1, 4), theirs(runs)
+    axes, networks = figure.subplots(1, 4), as_in_the_paper(runs)
     numbers = np.arange(1, networks.singular.shape[2] + 1)
     axes[0].plot(numbers, networks.singular[:, 0].T, color=PALETTE[0], linewidth=0.5, alpha=0.5)
     axes[0].plot(numbers, networks.singular[:, 0].mean(0), "o", color=PALETTE[6], markersize=3)
@@ -107,7 +107,7 @@ rank_two = Claim(
     statistic="its third singular value over its second, after the paper's 500 epochs",
     expected="< 0.1",
     refuted_by="an interval over seeds above 0.1",
-    values=lambda runs: {"first layer": theirs(runs).gap()[:, 0]},
+    values=lambda runs: {"first layer": as_in_the_paper(runs).gap()[:, 0]},
     reason="'non-zero' needs the others to be effectively zero, which is read as a tenth",
     possible=SHARE,
 )
@@ -118,7 +118,10 @@ most_are_high = Claim(
     "fan-out, after the paper's 500 epochs",
     expected="> 0.5",
     refuted_by="an interval over seeds below 0.5",
-    values=lambda runs: {"units": theirs(runs).high(), "by norm": theirs(runs).high(True)},
+    values=lambda runs: {
+        "units": as_in_the_paper(runs).high(),
+        "by norm": as_in_the_paper(runs).high(True),
+    },
     reason=MOST,
     possible=SHARE,
 )
@@ -128,7 +131,10 @@ beyond_the_sum = Claim(
     statistic="mean cosine with the max-margin vector less that with the class sum, after the paper's 500 epochs",
     expected="> 0",
     refuted_by="an interval over seeds below 0",
-    values=lambda runs: {"units": theirs(runs).nearer(), "by norm": theirs(runs).nearer(True)},
+    values=lambda runs: {
+        "units": as_in_the_paper(runs).nearer(),
+        "by norm": as_in_the_paper(runs).nearer(True),
+    },
     reason=DIRECTION,
 )
 
@@ -139,8 +145,8 @@ still_turning = Claim(
     expected="> 0",
     refuted_by="an interval over seeds below 0",
     values=lambda runs: {
-        "units": runs[-1].nearer() - theirs(runs).nearer(),
-        "by norm": runs[-1].nearer(True) - theirs(runs).nearer(True),
+        "units": runs[-1].nearer() - as_in_the_paper(runs).nearer(),
+        "by norm": runs[-1].nearer(True) - as_in_the_paper(runs).nearer(True),
     },
     reason=DIRECTION,
 )

@@ -117,12 +117,12 @@ def trained(
         model = classify(
             start, data.x, data.y, seeds, epochs=number, batch=min(50, count), learning_rate=0.1, on_progress=part
         )
-        out.append(seen(model, data, number))
+        out.append(measured_networks(model, data, number))
         done += number
     return out
 
 
-def seen(model: Residual, data: LabelledPoints, epochs: int) -> SeparableNetworks:
+def measured_networks(model: Residual, data: LabelledPoints, epochs: int) -> SeparableNetworks:
     """What units point at, how large the singular values are, and how many samples are on the right side."""
     weights = [w.double() for w in model.weights]
     w, a = weights[0].mT, weights[-1].squeeze(2)
