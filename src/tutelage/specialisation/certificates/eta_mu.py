@@ -53,8 +53,8 @@ def eta_mu(points: Tensor, extra: Tensor | None = None, directions: int = 256, s
 
     extra: directions to try besides those drawn, such as the weights of teacher and student units [R, d].
 
-    >>> found = eta_mu(torch.linspace(-1, 1, 9, dtype=torch.float64)[:, None])
-    >>> round(found.eta, 6), round(found.mu, 6), found.method
+    >>> result = eta_mu(torch.linspace(-1, 1, 9, dtype=torch.float64)[:, None])
+    >>> round(result.eta, 6), round(result.mu, 6), result.method
     (0.777778, 0.25, 'exact')
     """
     if points.ndim != 2 or len(points) == 0:
