@@ -49,7 +49,7 @@ class EtaMu:
 
 
 def eta_mu(points: Tensor, extra: Tensor | None = None, directions: int = 256, seed: int = 0) -> EtaMu:
-    """The least eta and mu of one set of samples [N, d], or bounds on them, with the method said.
+    """The least eta and mu of one set of samples [N, d], or bounds on them, and the method that gave them.
 
     extra: directions to try besides those drawn, such as the weights of teacher and student units [R, d].
 
