@@ -134,8 +134,8 @@ def _make_search(stamp: int):
         for s in range(begin, end):
             for j in range(m):
                 angles[j] = 2 * math.pi * _uniform(key, np.uint64(s * m + j))
-            found, _ = _settled(angles, m, matrix, factor, first, rho, y, sines, cosines)
-            if not found:
+            witnessed, _ = _settled(angles, m, matrix, factor, first, rho, y, sines, cosines)
+            if not witnessed:
                 if unsettled < left.shape[0]:
                     left[unsettled] = s
                 unsettled += 1

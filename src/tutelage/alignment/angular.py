@@ -275,23 +275,23 @@ def angularity(kernel: AngularKernel, notion: Literal["AD", "PAD"] = "AD", terms
     >>> angularity(from_formula(lambda t: t, variation=4.0)).holds, angularity(named("relu"), "PAD").holds
     (False, True)
     """
-    found = _known(kernel, terms) if kernel.coefficient else fourier(kernel, terms)
-    n = int(found.values.argmin())
-    value, bound = float(found.values[n]), float(found.bounds[n])
-    told = (n, value, bound, terms)
+    series = _known(kernel, terms) if kernel.coefficient else fourier(kernel, terms)
+    n = int(series.values.argmin())
+    value, bound = float(series.values[n]), float(series.bounds[n])
+    measured = (n, value, bound, terms)
     if value < -bound:
-        return Angularity(notion, False, *told, f"the coefficient of cos {n} theta is negative")
+        return Angularity(notion, False, *measured, f"the coefficient of cos {n} theta is negative")
     if not math.isfinite(bound):
-        return Angularity(notion, None, *told, "the variation of f' is not known, so no coefficient has a bound")
+        return Angularity(notion, None, *measured, "the variation of f' is not known, so no coefficient has a bound")
     if kernel.coefficient is None:
-        return Angularity(notion, None, *told, f"no coefficient up to {terms} is negative beyond its error")
+        return Angularity(notion, None, *measured, f"no coefficient up to {terms} is negative beyond its error")
     if notion == "AD":
-        return Angularity(notion, True, *told, "by the closed form of the coefficients")
-    even, odd = found.values[0::2].min() > 0, found.values[1::2].min() > 0
+        return Angularity(notion, True, *measured, "by the closed form of the coefficients")
+    even, odd = series.values[0::2].min() > 0, series.values[1::2].min() > 0
     if even or odd:
         text = f"all coefficients of {'even' if even else 'odd'} n are positive"
-        return Angularity(notion, True, *told, text)
-    return Angularity(notion, None, *told, "neither all even nor all odd coefficients are positive")
+        return Angularity(notion, True, *measured, text)
+    return Angularity(notion, None, *measured, "neither all even nor all odd coefficients are positive")
 
 
 def _known(kernel: AngularKernel, terms: int) -> Fourier:

@@ -64,12 +64,12 @@ def log_concave(kernel: AngularKernel, steps: int = STEPS) -> ShapeFinding:
     gaps = values[i] * values[j] - values[i + j] * values[0]
     k, size = int(gaps.argmin()), float(np.abs(values).max())
     bound = 4 * (size + kernel.error) * kernel.error + 4 * 2.0**-52 * size * size
-    found = _judged(kernel, float(gaps[k]), bound, (float(angles[i[k]]), float(angles[j[k]])))
-    if found.holds and kernel.pieces and falls(kernel).holds is not True:
+    finding = _judged(kernel, float(gaps[k]), bound, (float(angles[i[k]]), float(angles[j[k]])))
+    if finding.holds and kernel.pieces and falls(kernel).holds is not True:
         return ShapeFinding(
-            None, found.value, bound, found.at, "it does not fall, so corners of pieces do not tell it all"
+            None, finding.value, bound, finding.at, "it does not fall, so corners of pieces do not tell it all"
         )
-    return found
+    return finding
 
 
 def _on_grid(kernel: AngularKernel, steps: int) -> tuple[np.ndarray, np.ndarray]:

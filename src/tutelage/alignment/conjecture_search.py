@@ -59,8 +59,8 @@ def random_search(
 
     Examples
     --------
-    >>> found = random_search(4, 1000)
-    >>> found.unsettled, len(found.positive)
+    >>> result = random_search(4, 1000)
+    >>> result.unsettled, len(result.positive)
     (0, 0)
     """
     if m < 2 or sets < 1 or threads < 1:
@@ -83,9 +83,9 @@ def random_search(
     if not len(again):
         return Searched(m, sets, 0, 0, np.zeros((0, m)))
     angles = random_angles(m, again, seed)
-    found = signs(angles)
-    unsettled = reopened - int((found.nonpositive | found.counterexample).sum())
-    return Searched(m, sets, reopened, unsettled, angles[found.counterexample])
+    proved = signs(angles)
+    unsettled = reopened - int((proved.nonpositive | proved.counterexample).sum())
+    return Searched(m, sets, reopened, unsettled, angles[proved.counterexample])
 
 
 def random_angles(m: int, numbers: np.ndarray, seed: int = 0) -> np.ndarray:

@@ -94,8 +94,8 @@ def associated(students: Sequence[Point], kernel: Callable[[Fraction], Fraction]
 def against_5_5() -> AssociatedMatrices:
     """The Poisson kernel with r = 1/2 and students at pi/2, pi, 3 pi/2: all determinants are positive.
 
-    >>> found = against_5_5()
-    >>> min(found.full, *found.each) > 0
+    >>> result = against_5_5()
+    >>> min(result.full, *result.each) > 0
     True
     """
     return associated(QUARTERS, poisson)
@@ -104,7 +104,7 @@ def against_5_5() -> AssociatedMatrices:
 def against_5_8() -> dict[str, AssociatedMatrices]:
     """The kernels cos theta (three students) and 1 + cos theta (four): det M is 0 without antipodal students.
 
-    >>> {name: found.full for name, found in against_5_8().items()}
+    >>> {name: result.full for name, result in against_5_8().items()}
     {'cos theta': Fraction(0, 1), '1 + cos theta': Fraction(0, 1)}
     """
     half = {0: Fraction(1), 1: Fraction(1, 2), 2: Fraction(-1, 2), 3: Fraction(-1)}  # cosines of multiples of pi/3

@@ -157,8 +157,8 @@ def signs(angles: np.ndarray, kernel: AngularKernel | None = None, complete: boo
 
     Examples
     --------
-    >>> found = signs(np.array([[1.0, 3.0, 5.0], [1.0, 1.0, 4.0]]))
-    >>> found.nonpositive.tolist(), found.full.tolist(), found.degenerate.tolist()
+    >>> result = signs(np.array([[1.0, 3.0, 5.0], [1.0, 1.0, 4.0]]))
+    >>> result.nonpositive.tolist(), result.full.tolist(), result.degenerate.tolist()
     ([True, False], [1, 0], [False, True])
     """
     kernel, angles = kernel or named("relu"), checked(angles)

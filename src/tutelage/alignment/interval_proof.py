@@ -261,9 +261,9 @@ _SIGNS = {"x": (0, None), "y": (1, None), "z": (2, None), "a": (1, 0), "b": (2, 
 
 def _upper(i: int, centre: dict, ranges: dict, slopes: dict, reach: np.ndarray) -> np.ndarray:
     role = _ROLES[i]
-    value = _determinant({name: centre[own] for name, own in role.items()})[1]
-    partial = _partials({name: ranges[own] for name, own in role.items()})
-    moved = {own: _mul(partial[name], slopes[own]) for name, own in role.items()}
+    value = _determinant({name: centre[source] for name, source in role.items()})[1]
+    partial = _partials({name: ranges[source] for name, source in role.items()})
+    moved = {source: _mul(partial[name], slopes[source]) for name, source in role.items()}
     for k in range(3):
         total = None
         for name, (grows, falls) in _SIGNS.items():

@@ -56,7 +56,7 @@ def check(proof: IntervalProof, on_progress: Callable[[float], None] = lambda sh
     """
     tables = _tables(max(FINEST, len(proof.levels) - 1))
     corners = np.zeros((1, 3), np.int64)
-    proved = rejected = seen = 0
+    proved = rejected = done = 0
     covers, total = True, sum(len(codes) for codes in proof.levels)
     for level, codes in enumerate(proof.levels):
         if len(codes) != len(corners):
@@ -65,13 +65,13 @@ def check(proof: IntervalProof, on_progress: Callable[[float], None] = lambda sh
             )
         covers &= bool((codes <= 5).all()) and _set_aside(corners, codes, level, proof.margin)
         for i in (1, 2, 3):
-            own = corners[codes == i]
-            for k in range(0, len(own), CHUNK):
-                some = own[k : k + CHUNK]
+            claimed = corners[codes == i]
+            for k in range(0, len(claimed), CHUNK):
+                some = claimed[k : k + CHUNK]
                 good = tables.negative(some, level, i - 1)
                 proved, rejected = proved + int(good.sum()), rejected + int((~good).sum())
-        seen += len(codes)
-        on_progress(seen / total)
+        done += len(codes)
+        on_progress(done / total)
         split = corners[codes == 0] * 2
         corners = np.concatenate([split + np.array([a, b, c]) for a in (0, 1) for b in (0, 1) for c in (0, 1)])
         order = np.arange(len(corners)).reshape(8, -1).T.ravel()  # a parent's children one after the other

@@ -70,9 +70,9 @@ def covariance_bounds(angles: np.ndarray) -> np.ndarray:
     if angles.shape[1] < 3 or (angles[:, :1] <= 0).any() or (np.diff(angles, axis=1) <= 0).any():
         raise TutelageError("the theorem is about three or more students, none on the teacher or on another one")
     first, middle, last = angles[:, :1], angles[:, 1:-1], angles[:, -1:]
-    seen = first + (2 * math.pi - last) <= math.pi  # else the roles of teacher and student are exchanged
-    before, after = np.where(seen, first, last - middle), np.where(seen, 2 * math.pi - last, middle - first)
-    place = np.where(seen, middle, 2 * math.pi - middle)
+    narrow = first + (2 * math.pi - last) <= math.pi  # else the roles of teacher and student are exchanged
+    before, after = np.where(narrow, first, last - middle), np.where(narrow, 2 * math.pi - last, middle - first)
+    place = np.where(narrow, middle, 2 * math.pi - middle)
     beyond = place > math.pi  # counted from the other side
     g, h = np.where(beyond, after, before), np.where(beyond, before, after)
     return _bound(g, h, np.where(beyond, 2 * math.pi - place, place))

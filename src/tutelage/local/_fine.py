@@ -123,14 +123,14 @@ def fine_gradient(w, taught, top, dw):
             if n[k] == 0:
                 continue
             i = mine[k]
-            own, seen = i * m + k, i * m + j
-            c = dot(f, own, f, seen)
-            _, to_u, to_e, to_f = wedge(sine[own], cosine[own], sine[seen], cosine[seen], c)
+            row_k, row_j = i * m + k, i * m + j
+            c = dot(f, row_k, f, row_j)
+            _, to_u, to_e, to_f = wedge(sine[row_k], cosine[row_k], sine[row_j], cosine[row_j], c)
             factor = 2 / math.pi * n[k] * n[k]
             along_u[i] += factor * to_u
             along_f[i] += factor * to_f
             for a in range(d):
-                g[j, a] += factor * to_e * f[own, a]
+                g[j, a] += factor * to_e * f[row_k, a]
         for i in range(r):
             for a in range(d):
                 g[j, a] += along_u[i] * u[i, a] + along_f[i] * f[i * m + j, a]
@@ -166,33 +166,33 @@ def fine_split(w, taught):
     m, r = w.shape[0], taught.shape[0]
     u, n, x, _, mine, f, sine, cosine, v = _folded(w, taught)
     f_t, sine_t, cosine_t, flat = _among_teachers(u, v)
-    seen, delta = np.zeros(m * r), np.empty(m)  # e_j.f of teacher k as seen from j's own, rows j r + k
+    products, delta = np.zeros(m * r), np.empty(m)  # e_j.f of teacher k as seen from j's own, rows j r + k
     mixed, spiky = 0.0, 0.0
     for j in range(m):
-        own = mine[j] * m + j
-        delta[j] = math.atan2(sine[own], cosine[own])
+        row_j = mine[j] * m + j
+        delta[j] = math.atan2(sine[row_j], cosine[row_j])
         for k in range(r):
             row = mine[j] * r + k
-            seen[j * r + k] = dot(f, own, f_t, row)
-            _, to_u, to_e, to_f = wedge(sine[own], cosine[own], sine_t[row], cosine_t[row], seen[j * r + k])
-            inner = to_u * dot(u, mine[j], v, k) + to_e * dot(f, own, v, k) + to_f * dot(f_t, row, v, k)
+            products[j * r + k] = dot(f, row_j, f_t, row)
+            _, to_u, to_e, to_f = wedge(sine[row_j], cosine[row_j], sine_t[row], cosine_t[row], products[j * r + k])
+            inner = to_u * dot(u, mine[j], v, k) + to_e * dot(f, row_j, v, k) + to_f * dot(f_t, row, v, k)
             mixed += 2 / math.pi * n[j] * n[j] * inner
     for j in range(m):
         i = mine[j]
-        own = i * m + j
+        row_j = i * m + j
         for k in range(m):
             if n[j] == 0 or n[k] == 0 or delta[j] > delta[k] or (delta[j] == delta[k] and j > k):
                 continue  # the one nearer to its teacher is expanded, and a pair counted once
             other, t = i * m + k, i * r + mine[k]
-            c = dot(f, own, f, other)
+            c = dot(f, row_j, f, other)
             if j == k:
                 value = less_sine(2 * delta[j])
             elif mine[k] == i:
-                y, _, _, _ = wedge(sine[own], cosine[own], sine[other], cosine[other], c)
+                y, _, _, _ = wedge(sine[row_j], cosine[row_j], sine[other], cosine[other], c)
                 value = 2 * overlap(delta[j], delta[k], y, dot(x, j, x, k))
             else:
-                _, u_1, e_1, f_1 = wedge(sine[own], cosine[own], sine[other], cosine[other], c)
-                _, u_0, e_0, f_0 = wedge(sine[own], cosine[own], sine_t[t], cosine_t[t], seen[j * r + mine[k]])
+                _, u_1, e_1, f_1 = wedge(sine[row_j], cosine[row_j], sine[other], cosine[other], c)
+                _, u_0, e_0, f_0 = wedge(sine[row_j], cosine[row_j], sine_t[t], cosine_t[t], products[j * r + mine[k]])
                 value = (u_1 - u_0) * cosine[other] + (e_1 - e_0) * sine[other] * c
                 value = 2 * (value + f_1 * sine[other] - f_0 * dot(f_t, t, x, k))
             spiky += 2 / math.pi * n[j] * n[j] * n[k] * n[k] * value

@@ -18,7 +18,7 @@ def _arcsine(degree: int) -> tuple[float, ...]:
     return tuple(float(c) for c in fit.convert(kind=np.polynomial.Polynomial).coef)
 
 
-_DEGREE = 21  # the error falls by 3 + sqrt 8 a degree, to 1e-16
+_DEGREE = 21  # the error falls by 3 + sqrt 8 per degree, to 1e-16
 _ARCSINE = _arcsine(_DEGREE)
 
 

@@ -171,15 +171,15 @@ def _walk(
 
 def nearest_perfect(setting: LocalSetting) -> Tensor:
     """Every student turned onto its teacher's line, masses scaled to add up to the teachers': of loss 0, [S, m, d]."""
-    found = groups(setting)
-    mass = found.mass()
+    grouping = groups(setting)
+    mass = grouping.mass()
     if bool((mass == 0).any()):
         s = int((mass == 0).any(1).nonzero()[0, 0])
         raise TutelageError(f"a teacher of member {s} has no student, so no perfect student is near: start from others")
-    share = (setting.lengths / mass).gather(1, found.teacher) * found.weight
+    share = (setting.lengths / mass).gather(1, grouping.teacher) * grouping.weight
     units = (setting.teachers / setting.teachers.norm(dim=2, keepdim=True)).expand(setting.members, -1, -1)
-    lines = units.gather(1, found.teacher.unsqueeze(2).expand(-1, -1, setting.d))
-    return (share.sqrt() * found.sign).unsqueeze(2) * lines
+    lines = units.gather(1, grouping.teacher.unsqueeze(2).expand(-1, -1, setting.d))
+    return (share.sqrt() * grouping.sign).unsqueeze(2) * lines
 
 
 def _scaled(setting: LocalSetting, level: float) -> Tensor:

@@ -71,9 +71,9 @@ def spikes(setting: LocalSetting) -> Sides:
     """||R2||^2 <= r (8 / (3 pi)) sum_i (sum over T_i of |w_j|^2 delta_j^{3/2})^2 (Zhou et al. 2021, Lemma 11, section
     5.4).
     """
-    found = groups(setting)
+    grouping = groups(setting)
     each = torch.zeros(setting.members, setting.r, dtype=torch.float64)
-    each = each.scatter_add(1, found.teacher, found.weight * found.angle**1.5)
+    each = each.scatter_add(1, grouping.teacher, grouping.weight * grouping.angle**1.5)
     return Sides(second_moments(setting)[2], setting.r * 8 / (3 * math.pi) * each.square().sum(1))
 
 

@@ -76,20 +76,20 @@ def direction(setting: LocalSetting, angle: Tensor | float | None = None) -> Dir
     -------
     Direction
     """
-    found = groups(setting)
-    limit = found.half_mass_angle() if angle is None else torch.as_tensor(angle, dtype=torch.float64)
+    grouping = groups(setting)
+    limit = grouping.half_mass_angle() if angle is None else torch.as_tensor(angle, dtype=torch.float64)
     limit = limit.expand(setting.members)
-    mass = found.mass(limit)
+    mass = grouping.mass(limit)
     met = (mass > 0).all(1)
-    share = _share(found, limit)
-    pulled = found.students - share @ setting.teachers
-    unit = found.students / torch.where(found.weight == 0, 1, found.weight).sqrt().unsqueeze(2)
+    share = _share(grouping, limit)
+    pulled = grouping.students - share @ setting.teachers
+    unit = grouping.students / torch.where(grouping.weight == 0, 1, grouping.weight).sqrt().unsqueeze(2)
     vectors = pulled - (pulled * unit).sum(2, keepdim=True) * unit / 2
-    vectors = vectors * found.sign.unsqueeze(2) * met[:, None, None]
+    vectors = vectors * grouping.sign.unsqueeze(2) * met[:, None, None]
     value, slope = loss_and_gradient(setting)
     taught = (setting.lengths**2 / torch.where(mass > 0, mass, torch.inf)).sum(1)
     return Direction(
-        found,
+        grouping,
         limit,
         vectors,
         (slope * vectors).sum((1, 2)),
@@ -101,8 +101,8 @@ def direction(setting: LocalSetting, angle: Tensor | float | None = None) -> Dir
     )
 
 
-def _share(found: StudentGroups, limit: Tensor) -> Tensor:
+def _share(grouping: StudentGroups, limit: Tensor) -> Tensor:
     """q_ij: [S, m, r]."""
-    mass = found.mass(limit).unsqueeze(1)
-    length = found.weight.sqrt().unsqueeze(2)
-    return torch.where(found.within(limit), length / torch.where(mass > 0, mass, 1), 0)
+    mass = grouping.mass(limit).unsqueeze(1)
+    length = grouping.weight.sqrt().unsqueeze(2)
+    return torch.where(grouping.within(limit), length / torch.where(mass > 0, mass, 1), 0)

@@ -97,8 +97,8 @@ def groups(setting: LocalSetting) -> StudentGroups:
     Examples
     --------
     >>> teachers = torch.eye(2, dtype=torch.float64)
-    >>> found = groups(LocalSetting(teachers, torch.tensor([[-1.0, 0.0], [0.1, 2.0]])))
-    >>> found.teacher.tolist(), found.sign.tolist(), found.error[0, 0].tolist()
+    >>> grouping = groups(LocalSetting(teachers, torch.tensor([[-1.0, 0.0], [0.1, 2.0]])))
+    >>> grouping.teacher.tolist(), grouping.sign.tolist(), grouping.error[0, 0].tolist()
     ([[0, 1]], [[-1.0, 1.0]], [0.0, 0.0])
     """
     p = pairs(setting.students, setting.teachers)

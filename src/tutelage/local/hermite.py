@@ -50,10 +50,10 @@ def squared_norm(setting: LocalSetting, degree: int) -> Tensor:
 def with_residual(setting: LocalSetting, degree: int) -> Tensor:
     """<h, R>: [S]."""
     _even(degree)
-    seen = (pairs(setting.students, setting.teachers).cosine ** degree).sum(2)
+    overlap = (pairs(setting.students, setting.teachers).cosine ** degree).sum(2)
     taught = (pairs(setting.teachers, setting.teachers).cosine ** degree).sum(2).expand(setting.members, -1)
-    own = setting.students.square().sum(2) * (1 - seen)
-    return own.sum(1) - (setting.lengths * (1 - taught)).sum(1)
+    terms = setting.students.square().sum(2) * (1 - overlap)
+    return terms.sum(1) - (setting.lengths * (1 - taught)).sum(1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,16 +27,16 @@ _RANK = 1e-14  # of the greatest diagonal entry of a Gram matrix: what is below 
 
 def teachers_of(teachers: Tensor, seeds: Sequence[int]) -> Tensor:
     """Teachers as float64 [S, r, d] or [1, r, d] for that many seeds; an error for others and for the zero vector."""
-    found, members = doubles(teachers, "teachers").detach().cpu(), len(as_seeds(seeds))
-    found = found[None] if found.ndim == 2 else found
-    if found.ndim != 3 or 0 in found.shape or len(found) not in (1, members):
+    stacked, members = doubles(teachers, "teachers").detach().cpu(), len(as_seeds(seeds))
+    stacked = stacked[None] if stacked.ndim == 2 else stacked
+    if stacked.ndim != 3 or 0 in stacked.shape or len(stacked) not in (1, members):
         raise TutelageError(
             f"teachers must have the shape [r, d], [1, r, d] or [{members}, r, d] for {members} seeds, got "
-            f"{list(found.shape)}"
+            f"{list(stacked.shape)}"
         )
-    if not bool((found.isfinite().all(2) & (found != 0).any(2)).all()):
+    if not bool((stacked.isfinite().all(2) & (stacked != 0).any(2)).all()):
         raise TutelageError("a teacher is the zero vector or not finite, and has no direction: leave it out")
-    return found
+    return stacked
 
 
 def labels(teachers: Tensor, x: Tensor) -> Tensor:
@@ -75,8 +75,8 @@ def fit_lengths(directions: Tensor, teachers: Tensor) -> Tensor:
     """
     directions, teachers = directions.double(), teachers.double().expand(len(directions), -1, -1)
     gram = kernel(directions, directions, "abs").numpy()
-    seen = kernel(directions, teachers, "abs").sum(2).numpy()
-    z = np.stack([_nnls(g, b) for g, b in zip(gram, seen, strict=True)])  # one active set a member
+    targets = kernel(directions, teachers, "abs").sum(2).numpy()
+    z = np.stack([_nnls(g, b) for g, b in zip(gram, targets, strict=True)])  # one active set per member
     return ineffective(torch.from_numpy(z).unsqueeze(2) * directions)
 
 
@@ -84,18 +84,18 @@ def fit_lengths_to_samples(directions: Tensor, x: Tensor, y: Tensor) -> Tensor:
     """The same from samples x [S, N, d], y [S, N]."""
     features = (x.double() @ directions.double().mT).abs()
     gram = (features.mT @ features / x.shape[1]).numpy()
-    seen = ((features * y.double().unsqueeze(2)).mean(1)).numpy()
-    z = np.stack([_nnls(g, b) for g, b in zip(gram, seen, strict=True)])
+    targets = ((features * y.double().unsqueeze(2)).mean(1)).numpy()
+    z = np.stack([_nnls(g, b) for g, b in zip(gram, targets, strict=True)])
     return ineffective(torch.from_numpy(z).unsqueeze(2) * directions.double())
 
 
-def _nnls(gram: np.ndarray, seen: np.ndarray) -> np.ndarray:
-    """argmin over z >= 0 of z^T gram z / 2 - seen.z, through a root of the Gram matrix."""
+def _nnls(gram: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """argmin over z >= 0 of z^T gram z / 2 - target.z, through a root of the Gram matrix."""
     factor, order, rank, _ = dpstrf(gram, tol=_RANK * gram.diagonal().max())  # pivoted, since it may be singular
     order = order - 1
     root = np.zeros((rank, len(gram)))
     root[:, order] = np.triu(factor)[:rank]
-    wanted = solve_triangular(factor[:rank, :rank], seen[order[:rank]], trans="T")
+    wanted = solve_triangular(factor[:rank, :rank], target[order[:rank]], trans="T")
     return nnls(root, wanted, maxiter=30 * len(gram))[0]
 
 

@@ -112,12 +112,12 @@ def residual(setting: LocalSetting, x: Tensor) -> Tensor:
     return student - (x @ setting.teachers.mT).abs().sum(2)
 
 
-def split(found: StudentGroups, x: Tensor) -> tuple[Tensor, Tensor]:
+def split(grouping: StudentGroups, x: Tensor) -> tuple[Tensor, Tensor]:
     """The two parts of the residual at given inputs (Zhou et al. 2021, eq. 3).
 
     Parameters
     ----------
-    found
+    grouping
         From :func:`groups`.
     x
         Inputs [N, d] or [S, N, d].
@@ -128,9 +128,9 @@ def split(found: StudentGroups, x: Tensor) -> tuple[Tensor, Tensor]:
         R1 and R2, [S, N] each.
     """
     x = x.double()
-    gate = torch.where(x @ found.setting.teachers.mT >= 0, 1.0, -1.0).double()
-    flat = ((x @ found.error.mT) * gate).sum(2)
-    inner = x @ effective(found.students).mT
-    index = found.teacher.unsqueeze(1).expand_as(inner)
+    gate = torch.where(x @ grouping.setting.teachers.mT >= 0, 1.0, -1.0).double()
+    flat = ((x @ grouping.error.mT) * gate).sum(2)
+    inner = x @ effective(grouping.students).mT
+    index = grouping.teacher.unsqueeze(1).expand_as(inner)
     of_teacher = gate.expand(inner.shape[0], -1, -1).gather(2, index)
     return flat, (inner.abs() - inner * of_teacher).sum(2)

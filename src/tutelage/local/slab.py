@@ -76,8 +76,8 @@ def with_test(phi: np.ndarray, tau: np.ndarray | float) -> np.ndarray:
 def slope(phi: np.ndarray, tau: np.ndarray | float) -> np.ndarray:
     """dH/dphi, at most 0 on (0, pi/2] (Zhou et al. 2021, Lemma 8)."""
     s, _, cot = _turned(phi)
-    bell, mass, seen = np.exp(-np.square(tau) / 2), erf(tau / math.sqrt(2)), erf(tau * cot / math.sqrt(2))
-    first = (2 * bell * (bell - 1) + math.sqrt(2 * math.pi) * bell * tau * mass) * seen / (math.pi * mass)
+    bell, mass, tilted = np.exp(-np.square(tau) / 2), erf(tau / math.sqrt(2)), erf(tau * cot / math.sqrt(2))
+    first = (2 * bell * (bell - 1) + math.sqrt(2 * math.pi) * bell * tau * mass) * tilted / (math.pi * mass)
     return s * (first + 4 * owens_t(tau, cot) - 1 + 2 * phi / math.pi)
 
 
@@ -87,8 +87,8 @@ def helper(tau: np.ndarray | float, phi: np.ndarray) -> np.ndarray:
     (Zhou et al. 2021, technical Lemma C.3, which closes with phi <= pi/4; it is positive beyond pi/6 for small tau.)
     """
     _, _, cot = _turned(phi)
-    seen = tau / math.sqrt(2 * math.pi) * erf(tau * cot / math.sqrt(2))
-    return 4 * owens_t(tau, cot) - 1 + 2 * np.asarray(phi) / math.pi + seen
+    term = tau / math.sqrt(2 * math.pi) * erf(tau * cot / math.sqrt(2))
+    return 4 * owens_t(tau, cot) - 1 + 2 * np.asarray(phi) / math.pi + term
 
 
 def _turned(phi: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -114,13 +114,13 @@ def lower_bound(setting: LocalSetting, taus: np.ndarray | None = None) -> SlabBo
     <h, R> = sum_j |w_j|^2 H(angle of j) - sum_k |w*_k| H(angle of k), angles with the teacher of the slab; what
     rounding may have made of it is taken off first, so a bound of a loss near rounding is 0 and never too large.
     """
-    found = groups(setting)
+    grouping = groups(setting)
     if taus is None:
-        low = max(1e-3, 0.01 * float(found.half_mass_angle().min()))
+        low = max(1e-3, 0.01 * float(grouping.half_mass_angle().min()))
         taus = np.geomspace(low, 3.0, 64)
     between = pairs(setting.teachers, setting.teachers).angle
     taught = torch.minimum(between, math.pi - between).expand(setting.members, -1, -1).numpy()
-    heights, lengths, angles = found.weight.numpy(), setting.lengths.numpy(), found.angles.numpy()
+    heights, lengths, angles = grouping.weight.numpy(), setting.lengths.numpy(), grouping.angles.numpy()
     rounding = _ROUNDING * (heights.sum(1) + lengths.sum(1))[:, None]
     bounds = np.empty((len(taus), setting.members, setting.r))
     for g, tau in enumerate(taus):

@@ -148,11 +148,14 @@ def split_students(teachers: Tensor, shares: Sequence[Sequence[float]]) -> Tenso
         raise TutelageError(
             f"there are shares for {len(shares)} teachers of {teachers.shape[1]}: give one list for each"
         )
-    for i, own in enumerate(shares):
-        if not (all(share >= 0 for share in own) and math.isclose(sum(own), 1, rel_tol=1e-9)):
-            raise TutelageError(f"the shares of teacher {i} must not be negative and must add up to 1, got {list(own)}")
+    for i, of_teacher in enumerate(shares):
+        if not (all(share >= 0 for share in of_teacher) and math.isclose(sum(of_teacher), 1, rel_tol=1e-9)):
+            raise TutelageError(
+                f"the shares of teacher {i} must not be negative and must add up to 1, got {list(of_teacher)}"
+            )
     parts = [
-        teachers[:, i : i + 1] * torch.tensor(own, dtype=torch.float64)[:, None].sqrt() for i, own in enumerate(shares)
+        teachers[:, i : i + 1] * torch.tensor(of_teacher, dtype=torch.float64)[:, None].sqrt()
+        for i, of_teacher in enumerate(shares)
     ]
     lengths = teachers.norm(dim=2).repeat_interleave(torch.tensor([len(s) for s in shares]), 1)
     return torch.cat(parts, 1) / lengths.sqrt().unsqueeze(2)

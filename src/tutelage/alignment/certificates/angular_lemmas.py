@@ -31,7 +31,7 @@ STATEMENTS = {
 def kernel_lemmas(kernel: AngularKernel | None = None) -> dict[str, Certificate]:
     """Hold a kernel, relu's if none is given, against Lemmas 4.2 and 4.3.
 
-    >>> {name: found.verdict for name, found in kernel_lemmas().items()}
+    >>> {name: lemma.verdict for name, lemma in kernel_lemmas().items()}
     {'4.2': 'holds', '4.3': 'holds'}
     >>> print(kernel_lemmas(named("abs"))["4.2"].parts[0].conclusion)
     not met: least fall over a step (measured -0.01377, needed > 0; at 2.43, by the value at these angles)
@@ -50,16 +50,16 @@ def kernel_lemmas(kernel: AngularKernel | None = None) -> dict[str, Certificate]
         ),
         "4.3": (Part("all pairs", (), _shaped(PRODUCTS, log_concave(kernel))),),
     }
-    return {name: _signed(name, 0, (same,), own, kernel) for name, own in parts.items()}
+    return {name: _signed(name, 0, (same,), lemma_parts, kernel) for name, lemma_parts in parts.items()}
 
 
 PRODUCTS = "least f(alpha) f(beta) - f(alpha + beta) f(0)"
 
 
-def _shaped(name: str, found: ShapeFinding) -> Condition:
-    where = f"at {', '.join(f'{angle:.4g}' for angle in found.at)}, {found.reason}"
-    holds = found.holds
-    return Condition(name, found.value, ">", 0.0, holds, where, {"at": list(found.at), "error": found.bound})
+def _shaped(name: str, finding: ShapeFinding) -> Condition:
+    where = f"at {', '.join(f'{angle:.4g}' for angle in finding.at)}, {finding.reason}"
+    holds = finding.holds
+    return Condition(name, finding.value, ">", 0.0, holds, where, {"at": list(finding.at), "error": finding.bound})
 
 
 def positive_matrices(angles: np.ndarray, kernel: AngularKernel | None = None) -> dict[str, list[Certificate]]:
@@ -69,8 +69,8 @@ def positive_matrices(angles: np.ndarray, kernel: AngularKernel | None = None) -
     Lemma 4.5 is about pi - theta whatever the kernel. A least eigenvalue within its error of 0 is decided by interval
     elimination with many digits, where the kernel has a formula for that (relu, arc), and else not.
 
-    >>> found = positive_matrices(np.array([[0.5, 2.0, 4.0]]))
-    >>> {name: certificates[0].verdict for name, certificates in found.items()}
+    >>> lemmas = positive_matrices(np.array([[0.5, 2.0, 4.0]]))
+    >>> {name: certificates[0].verdict for name, certificates in lemmas.items()}
     {'4.5': 'holds', '5.4': 'holds', '5.8': 'holds'}
     """
     kernel, angles = kernel or named("relu"), checked(angles)
@@ -81,16 +81,16 @@ def positive_matrices(angles: np.ndarray, kernel: AngularKernel | None = None) -
         _shaped("least fall over a step", falls(kernel)),
         _shaped(PRODUCTS, log_concave(kernel)),
     )
-    arcs, own = (_definite(angles, k) for k in (named("arc"), kernel))
+    arcs, definite = (_definite(angles, k) for k in (named("arc"), kernel))
     out: dict[str, list[Certificate]] = {name: [] for name in ("4.5", "5.4", "5.8")}
     for s, row in enumerate(angles):
         apart = _apart(row)
-        said = {
+        checks = {
             "4.5": (apart, arcs(s, True)),
-            "5.4": (criterion[:1], own(s, False)),
-            "5.8": ((*criterion, *apart), own(s, True)),
+            "5.4": (criterion[:1], definite(s, False)),
+            "5.8": ((*criterion, *apart), definite(s, True)),
         }
-        for name, (conditions, conclusion) in said.items():
+        for name, (conditions, conclusion) in checks.items():
             out[name].append(_signed(name, s, conditions, (Part("the matrix", (), conclusion),), kernel))
     return out
 
@@ -105,12 +105,12 @@ def _signed(
 
 
 def _angular(kernel: AngularKernel) -> Condition:
-    found = angularity(kernel)
-    where = f"n = {found.witness}, {found.reason}"
-    if not math.isfinite(found.bound):
-        return unknown("f is an AD function", found.reason)
-    value = {"value": found.value, "relation": ">=", "bound": 0.0}
-    return Condition("least Fourier coefficient", **value, holds=found.holds, witness=where)  # type: ignore[arg-type]
+    finding = angularity(kernel)
+    where = f"n = {finding.witness}, {finding.reason}"
+    if not math.isfinite(finding.bound):
+        return unknown("f is an AD function", finding.reason)
+    value = {"value": finding.value, "relation": ">=", "bound": 0.0}
+    return Condition("least Fourier coefficient", **value, holds=finding.holds, witness=where)  # type: ignore[arg-type]
 
 
 def _apart(angles: np.ndarray) -> tuple[Condition, Condition]:

@@ -25,8 +25,8 @@ def rational_angles(angles: Sequence[Sequence[Rational]], lengths: Tensor, teach
     teacher: its length. The conclusion is looked up in the exact gradient of the population loss (Zhu et al. 2021, eq.
     1).
 
-    >>> [found] = rational_angles([["1/3", "5/4", Fraction(7, 5)]], torch.tensor([[0.5, 1.0, 0.25]]))
-    >>> found.verdict
+    >>> [certificate] = rational_angles([["1/3", "5/4", Fraction(7, 5)]], torch.tensor([[0.5, 1.0, 0.25]]))
+    >>> certificate.verdict
     'holds'
     """
     turns = [[_fraction(angle, s, i) for i, angle in enumerate(row)] for s, row in enumerate(angles)]

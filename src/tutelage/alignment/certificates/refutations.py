@@ -86,11 +86,11 @@ def a_negative_determinant(scene: PlaneScene) -> list[Certificate]:
 @_certificate("conjecture-5-5-is-false", "Conjecture 5.5")
 def conjecture_5_5_is_false(scene: PlaneScene) -> list[Certificate]:
     """An angular distance function and three students with all det M_i positive, in exact fractions."""
-    found = against_5_5()
-    names = ("det M", *(f"det M_{i + 1}" for i in range(len(found.each))))
+    determinants = against_5_5()
+    names = ("det M", *(f"det M_{i + 1}" for i in range(len(determinants.each))))
     parts = [
         Part(name, (), Condition(name, float(value), ">", 0.0, value > 0, f"exactly {value}", {"exact": str(value)}))
-        for name, value in zip(names, (found.full, *found.each), strict=True)
+        for name, value in zip(names, (determinants.full, *determinants.each), strict=True)
     ]
     positive = Condition(
         "Fourier coefficients of the Poisson kernel", 0.0, ">=", 0.0, True, f"c_n = ({RATIO})^n, positive for every n"

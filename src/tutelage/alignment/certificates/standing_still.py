@@ -34,8 +34,8 @@ def standing_still(teacher: Tensor, students: Tensor) -> dict[str, list[Certific
     The conclusion is looked up in the exact gradient of the population loss (Zhu et al. 2021, eq. 1).
 
     >>> students = torch.tensor([[[1.0, 1.0], [-1.0, 0.5], [0.0, -1.0]]], dtype=torch.float64)
-    >>> found = standing_still(torch.tensor([1.0, 0.0], dtype=torch.float64), students)
-    >>> {name: certificates[0].verdict for name, certificates in found.items()}
+    >>> theorems = standing_still(torch.tensor([1.0, 0.0], dtype=torch.float64), students)
+    >>> {name: certificates[0].verdict for name, certificates in theorems.items()}
     {'3.1': 'not applicable', '4.1': 'not applicable', '5.1': 'holds'}
     """
     if students.ndim != 3 or students.shape[2] != 2 or teacher.shape != (2,):
@@ -50,19 +50,19 @@ def standing_still(teacher: Tensor, students: Tensor) -> dict[str, list[Certific
     for s in range(len(angles)):
         moves = check("largest gradient of a student", float(gradients[s]), ">", ROUNDING * float(size[s]))
         conditions = {"3.1": _few(angles[s]), "4.1": _one_side(angles[s]), "5.1": _determinants(proved, s)}
-        for name, own in conditions.items():
+        for name, required in conditions.items():
             part = Part("all students", (), moves)
             settings = {"aligned within": ANGLE, "rounding": ROUNDING}
             source, statement = f"Zhu et al. 2021, Theorem {name}", STATEMENTS[name]
-            out[name].append(Certificate(f"standing still {name}", source, statement, s, own, (part,), settings))
+            out[name].append(Certificate(f"standing still {name}", source, statement, s, required, (part,), settings))
     return out
 
 
 def _gradients(teacher: Tensor, students: Tensor) -> tuple[Tensor, Tensor]:
     """The largest norm of a student's gradient, and the lengths of all units together: [S] each."""
-    one = torch.ones(1, 1, 1, dtype=torch.float64)
-    taught = Units(teacher.view(1, 1, 2), one)
-    units = Units(students, one.expand(students.shape[0], students.shape[1], 1))
+    fan_out = torch.ones(1, 1, 1, dtype=torch.float64)
+    taught = Units(teacher.view(1, 1, 2), fan_out)
+    units = Units(students, fan_out.expand(students.shape[0], students.shape[1], 1))
     size = students.double().norm(dim=2).sum(1) + teacher.double().norm()
     return first_layer_gradient(taught, units).norm(dim=2).amax(1), size
 

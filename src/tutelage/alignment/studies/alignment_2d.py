@@ -102,8 +102,8 @@ class PlaneCourse:
         return (lengths > LIVE * self.course.teacher.w.norm(dim=2).mean(1, keepdim=True)).numpy()
 
 
-def table(seen: PlaneCourse) -> pa.Table:
-    course, angles = seen.course, seen.course.angles()
+def table(flow: PlaneCourse) -> pa.Table:
+    course, angles = flow.course, flow.course.angles()
     lengths = course.w.norm(dim=3)
     rows = [
         {
@@ -121,9 +121,9 @@ def table(seen: PlaneCourse) -> pa.Table:
     return pa.Table.from_pylist(rows)
 
 
-def draw(seen: PlaneCourse) -> Figure:
+def draw(flow: PlaneCourse) -> Figure:
     """Weight vectors of the first two seeds at four times; the paper's last two frames are both of its last epoch."""
-    course, rows = seen.course, min(2, seen.course.w.shape[1])
+    course, rows = flow.course, min(2, flow.course.w.shape[1])
     figure = Figure(figsize=(2.1 * len(course.times) + 0.4, 2.2 * rows + 0.3), layout="constrained")
     axes = figure.subplots(rows, len(course.times), squeeze=False, sharex=True, sharey=True)
     for row in range(rows):
@@ -157,7 +157,7 @@ on_a_teacher = Claim(
     statistic="share of students (those longer than a thousandth of a teacher) within 0.05 rad of a teacher at the end",
     expected="> 0.95",
     refuted_by="an interval over seeds below 0.95",
-    values=lambda seen: _settled(_share(seen.angles < ALIGNED, seen.live)),
+    values=lambda flow: _settled(_share(flow.angles < ALIGNED, flow.live)),
     reason="one student in twenty may still be on its way when the flow is stopped",
     possible=SHARE,
 )
@@ -168,7 +168,7 @@ on_the_line_of_a_teacher = Claim(
     statistic="share of the same students within 0.05 rad of a teacher or of its opposite at the end",
     expected="> 0.95",
     refuted_by="an interval over seeds below 0.95",
-    values=lambda seen: _settled(_share(seen.line_angles < ALIGNED, seen.live)),
+    values=lambda flow: _settled(_share(flow.line_angles < ALIGNED, flow.live)),
     reason="one student in twenty may still be on its way when the flow is stopped",
     possible=SHARE,
 )
@@ -178,7 +178,7 @@ every_teacher = Claim(
     statistic="share of teachers with a student within 0.05 rad at the end",
     expected="> 0.95",
     refuted_by="an interval over seeds below 0.95",
-    values=lambda seen: _settled((seen.course.angles()[-1].amin(1) < ALIGNED).double().mean(1).numpy()),
+    values=lambda flow: _settled((flow.course.angles()[-1].amin(1) < ALIGNED).double().mean(1).numpy()),
     reason="one teacher in twenty may still lack its student when the flow is stopped",
     possible=SHARE,
 )
@@ -188,14 +188,14 @@ loss_vanishes = Claim(
     statistic="one where the loss at the end is below a millionth of that at the start, else zero",
     expected="> 0.95",
     refuted_by="an interval over seeds below 0.95",
-    values=lambda seen: _settled(vanished(seen)),
+    values=lambda flow: _settled(vanished(flow)),
     reason="a millionth is read as zero; one flow in twenty may still be on its way when it is stopped",
     possible=SHARE,
 )
 
 
-def vanished(seen: PlaneCourse) -> np.ndarray:
+def vanished(flow: PlaneCourse) -> np.ndarray:
     """Whether the loss of a member has come down to a millionth: [S]. A mean of logarithms would let the smallest
     losses make up for flows that stopped elsewhere."""
-    losses = seen.course.losses()
+    losses = flow.course.losses()
     return (losses[-1] < 1e-6 * losses[0]).double().numpy()

@@ -81,9 +81,9 @@ class BoxProof(Experiment, kind="box-proof", numerics=2):
         held = context.part("boxes", lambda: _held(prove(self.margin, self.finest)))
         proof = read_proof(self, held)
         context.progress(0.5)
-        found = check(proof, lambda share: context.progress(0.5 + share / 2))
+        checked = check(proof, lambda share: context.progress(0.5 + share / 2))
         counts = {name: np.array([n]) for name, n in proof.counts().items()}
-        judged = {"rejected": np.array([found.rejected]), "valid": np.array([found.valid])}
+        judged = {"rejected": np.array([checked.rejected]), "valid": np.array([checked.valid])}
         return counts | judged | {"covered": np.array([proof.share])} | {k: Shared(v) for k, v in held.items()}
 
 
@@ -129,8 +129,8 @@ class RandomSearch(Experiment, kind="random-search", numerics=1):
         return 1e-6 * self.sets
 
     def run(self, context: Context) -> Arrays:
-        found = random_search(self.students, self.sets, self.seed, context.threads, context.progress)
-        counts = {"reopened": found.reopened, "unsettled": found.unsettled, "positive": len(found.positive)}
+        searched = random_search(self.students, self.sets, self.seed, context.threads, context.progress)
+        counts = {"reopened": searched.reopened, "unsettled": searched.unsettled, "positive": len(searched.positive)}
         return {name: np.array([count]) for name, count in counts.items()}
 
 
@@ -148,12 +148,12 @@ class Climb(Experiment, kind="determinant-climb", numerics=1):
         return 1e-4 * self.starts * self.steps * self.students
 
     def run(self, context: Context) -> Arrays:
-        found = climb(self.students, self.starts, self.steps, self.distance, self.seed)
+        climbed = climb(self.students, self.starts, self.steps, self.distance, self.seed)
         return {
-            "highest": np.array([found.value]),
-            "error": np.array([found.error]),
-            "proved_negative": np.array([found.proved_negative]),
-            "best_angles": found.angles[None],
+            "highest": np.array([climbed.value]),
+            "error": np.array([climbed.error]),
+            "proved_negative": np.array([climbed.proved_negative]),
+            "best_angles": climbed.angles[None],
         }
 
 
@@ -209,8 +209,8 @@ def draw(e: ConjectureResults) -> Figure:
     _draw_theorem(left)
     draw_kernels(others, e.kernels)
     for colour, distance in zip(PALETTE[2:], DISTANCES, strict=False):
-        found = [(m, -values["highest"]) for (m, d), values in e.climbs.items() if d == distance]
-        right.plot(*zip(*found, strict=True), "o-", color=colour, markersize=3, label=f"angles {distance:g} apart")
+        heights = [(m, -values["highest"]) for (m, d), values in e.climbs.items() if d == distance]
+        right.plot(*zip(*heights, strict=True), "o-", color=colour, markersize=3, label=f"angles {distance:g} apart")
     students = sorted({m for m, _ in e.climbs})
     right.set(yscale="log", xlabel="students m", xticks=students, title="climbs: highest least det $M_i$ / det $M$")
     right.set_ylabel("minus the highest value found")

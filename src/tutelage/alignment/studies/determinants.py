@@ -159,9 +159,9 @@ def random(scale: Scale) -> Plan:
     return Plan(experiments, draw_random, claims, table, view=angle_sets)
 
 
-def table(found: list[AngleSets]) -> pa.Table:
+def table(angle_sets: list[AngleSets]) -> pa.Table:
     parts = []
-    for s in found:
+    for s in angle_sets:
         columns = {f"theta_{k + 1}": s.angles[:, k] for k in range(s.angles.shape[1])}
         columns |= {"z": s.z, "separation": s.apart, "proved_negative": s.signs.nonpositive}
         columns |= {"proved_positive": s.signs.counterexample, "full_sign": s.signs.full}
@@ -174,12 +174,12 @@ def table(found: list[AngleSets]) -> pa.Table:
 # The figures
 
 
-def draw_grids(found: list[AngleSets]) -> Figure:
+def draw_grids(angle_sets: list[AngleSets]) -> Figure:
     """-z as heat maps on a logarithmic scale; sets without a proved negative determinant are crosses."""
-    figure = Figure(figsize=(3.0 * len(found) + 1.0, 3.7), layout="constrained")
-    axes = figure.subplots(1, len(found), squeeze=False, sharey=True)[0]
-    norm = mpl.colors.LogNorm(FLOOR, max(-s.z.min() for s in found))
-    for panel, s in zip(axes, found, strict=True):
+    figure = Figure(figsize=(3.0 * len(angle_sets) + 1.0, 3.7), layout="constrained")
+    axes = figure.subplots(1, len(angle_sets), squeeze=False, sharey=True)[0]
+    norm = mpl.colors.LogNorm(FLOOR, max(-s.z.min() for s in angle_sets))
+    for panel, s in zip(axes, angle_sets, strict=True):
         side = math.isqrt(len(s.z))
         drop = np.clip(-s.z, FLOOR, None).reshape(side, side)
         image = panel.imshow(drop.T, origin="lower", extent=(0, 2 * math.pi) * 2, norm=norm, cmap="viridis")
@@ -195,11 +195,11 @@ def draw_grids(found: list[AngleSets]) -> Figure:
     return figure
 
 
-def draw_random(found: list[AngleSets]) -> Figure:
+def draw_random(angle_sets: list[AngleSets]) -> Figure:
     """-z of every angle set over its least separation, both on logarithmic scales."""
-    figure = Figure(figsize=(3.4 * len(found) + 0.6, 3.0), layout="constrained")
-    axes = figure.subplots(1, len(found), squeeze=False, sharex=True)[0]
-    for panel, s, colour in zip(axes, found, PALETTE, strict=False):
+    figure = Figure(figsize=(3.4 * len(angle_sets) + 0.6, 3.0), layout="constrained")
+    axes = figure.subplots(1, len(angle_sets), squeeze=False, sharex=True)[0]
+    for panel, s, colour in zip(axes, angle_sets, PALETTE, strict=False):
         kept = s.signs.nonpositive
         panel.plot(s.apart[kept], -s.z[kept], ".", color=colour, markersize=1.5, alpha=0.4, rasterized=True)
         panel.set(xscale="log", yscale="log", xlabel="least angle of two units", title=f"${s.label}$")
@@ -216,7 +216,7 @@ never_positive = Check(
     "for relu z is non-positive on the grid (Conjecture 5.5, which is false for other functions of the angle)",
     statistic="number of the angle sets, coincident and antipodal ones left out, without some det M_i proved negative",
     expected="<= 0",
-    values=lambda found: {s.label: float((~s.signs.nonpositive & ~s.signs.degenerate).sum()) for s in found},
+    values=lambda angle_sets: {s.label: float((~s.signs.nonpositive & ~s.signs.degenerate).sum()) for s in angle_sets},
     reason="the conjecture allows no exception",
 )
 
@@ -224,7 +224,7 @@ definite = Check(
     "and det M is positive (the other half of the determinant condition, Theorem 5.1)",
     statistic="number of the same sets without a proof that M is positive definite",
     expected="<= 0",
-    values=lambda found: {s.label: float(((s.signs.full != 1) & ~s.signs.degenerate).sum()) for s in found},
+    values=lambda angle_sets: {s.label: float(((s.signs.full != 1) & ~s.signs.degenerate).sum()) for s in angle_sets},
     reason="the theorem allows no exception",
 )
 
@@ -233,7 +233,7 @@ never_positive_at_random = Claim(
     statistic="one where some det M_i is proved negative, else zero; coincident and antipodal sets left out",
     expected=">= 1",
     refuted_by="one set without such a proof",
-    values=lambda found: {s.label: s.signs.nonpositive[~s.signs.degenerate].astype(float) for s in found},
+    values=lambda angle_sets: {s.label: s.signs.nonpositive[~s.signs.degenerate].astype(float) for s in angle_sets},
     reason="the conjecture allows no exception",
     about="every",
     possible=SHARE,
@@ -245,7 +245,7 @@ definite_at_random = Claim(
     statistic="one where M is proved positive definite, else zero; the same sets",
     expected=">= 1",
     refuted_by="one set without such a proof",
-    values=lambda found: {s.label: (s.signs.full[~s.signs.degenerate] == 1).astype(float) for s in found},
+    values=lambda angle_sets: {s.label: (s.signs.full[~s.signs.degenerate] == 1).astype(float) for s in angle_sets},
     reason="the theorem allows no exception",
     about="every",
     possible=SHARE,
@@ -259,13 +259,13 @@ a_potential = Claim(
     refuted_by="an interval over blocks below 0.3",
     reason=MODERATE,
     possible=SIGNED,
-    values=lambda found: {
+    values=lambda angle_sets: {
         s.label: np.array(
             [
                 stats.spearmanr(apart, -z).statistic
                 for apart, z in zip(np.split(s.apart, BLOCKS), np.split(s.z, BLOCKS), strict=True)
             ]
         )
-        for s in found
+        for s in angle_sets
     },
 )

@@ -131,7 +131,7 @@ def censuses(results: Results) -> list[Census]:
     return [Census(*map(r.setting, ("teachers", "students")), *(r[name] for name in _ARRAYS)) for r in results]
 
 
-def table(found: list[Census]) -> pa.Table:
+def table(censuses: list[Census]) -> pa.Table:
     rows = [
         {
             "teachers": c.teachers,
@@ -142,19 +142,19 @@ def table(found: list[Census]) -> pa.Table:
             "aligned": c.aligned[s],
             "on_line": c.on_line[s],
         }
-        for c in found
+        for c in censuses
         for s in range(len(c.kind))
     ]
     return pa.Table.from_pylist(rows)
 
 
-def draw(found: list[Census]) -> Figure:
+def draw(censuses: list[Census]) -> Figure:
     """Share of each kind of end point against the number of teachers, for each width."""
     figure, axes = panel_grid(
         [""], [f"{k}x students" for k in WIDTH_FACTORS], "teachers", "share of starts", size=(2.8, 2.6)
     )
     for k, panel in zip(WIDTH_FACTORS, axes[0], strict=True):
-        chosen = [c for c in found if c.students == k * c.teachers]
+        chosen = [c for c in censuses if c.students == k * c.teachers]
         floor = np.zeros(len(chosen))
         for code, name in enumerate(KINDS):
             height = np.array([(c.kind == code).mean() for c in chosen])
@@ -170,7 +170,7 @@ one_teacher = Claim(
     statistic="share of the students (those longer than 0.001) within 0.05 rad of the teacher at the end",
     expected=">= 1",
     refuted_by="one member that violates the bound in that setting",
-    values=lambda found: {c.label: c.aligned for c in found if c.teachers == 1},
+    values=lambda censuses: {c.label: c.aligned for c in censuses if c.teachers == 1},
     reason="the sentence says every student",
     about="every",
     possible=SHARE,
@@ -178,8 +178,8 @@ one_teacher = Claim(
 )
 
 
-def _advantage(found: list[Census]) -> dict[str, np.ndarray]:
-    by = {(c.teachers, c.students): np.where(c.kind == 3, np.nan, c.kind == 0) for c in found}
+def _advantage(censuses: list[Census]) -> dict[str, np.ndarray]:
+    by = {(c.teachers, c.students): np.where(c.kind == 3, np.nan, c.kind == 0) for c in censuses}
     return {f"{m} teachers": by[m, 2 * m] - by[m, m] for m in TEACHERS if m > 1}
 
 
@@ -201,7 +201,7 @@ minima_not_saddles = Claim(
     "hundredth over the second half of the time: one for a minimum, zero for a saddle",
     expected="> 0.9",
     refuted_by="an interval over starts below 0.9",
-    values=lambda found: {c.label: np.where(np.isin(c.kind, (1, 2)), c.kind == 1, np.nan) for c in found},
+    values=lambda censuses: {c.label: np.where(np.isin(c.kind, (1, 2)), c.kind == 1, np.nan) for c in censuses},
     reason="'not in saddles' is read as at most one in ten",
     possible=SHARE,
 )

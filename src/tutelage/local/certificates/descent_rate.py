@@ -49,7 +49,7 @@ def sampled_gradient(
 ) -> list[Certificate]:
     r"""Lemma F.1: E|grad L^ - grad L|^2 <= (4 d (d + 2) / N) (sum |w_j|^2 + sum |w*_i|)^2 sum |w_j|^2, N = ``batch``.
 
-    The left side is measured with as many batches as told, and two standard errors are taken off it.
+    The left side is measured with the given number of batches, and two standard errors are taken off it.
     """
     exact, streams, count = gradient(setting), keys(seeds, "local gradient batches"), batch * setting.d
     drawn = [normals(streams, count, start=b * count).view(-1, batch, setting.d) for b in range(batches)]

@@ -15,13 +15,13 @@ def hermite_bound(setting: LocalSetting) -> list[Certificate]:
 
     The paper's O(sqrt L) leaves out the r equal pairs in ||h||^2; with them logarithms of 1 / L come in.
     """
-    value, found = loss(setting), lower_bound(setting)
+    value, lower = loss(setting), lower_bound(setting)
     energy, most = groups(setting).angle_energy(), angle_energy_bound(setting, value=value)
     off = ROUNDING * size(setting)
 
     def parts(s: int) -> tuple[Part, ...]:
-        degree = f"degree {int(found.degree[s])}"
-        bound = check("Hermite bound", float(found.value[s]), "<=", float(value[s] + off[s] ** 2), degree)
+        degree = f"degree {int(lower.degree[s])}"
+        bound = check("Hermite bound", float(lower.value[s]), "<=", float(value[s] + off[s] ** 2), degree)
         spread = check("sum |w_j|^2 delta_j^2", float(energy[s]), "<=", float(most[s] + off[s]))
         return Part("loss", (), bound), Part("angles", (), spread)
 

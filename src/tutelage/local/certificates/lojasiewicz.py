@@ -18,8 +18,8 @@ def lojasiewicz(setting: LocalSetting, *, threshold: float = THRESHOLD, constant
     which is empirical.
 
     >>> import torch
-    >>> [found] = lojasiewicz(LocalSetting(torch.eye(2), 0.9 * torch.eye(2)))
-    >>> found.verdict
+    >>> [certificate] = lojasiewicz(LocalSetting(torch.eye(2), 0.9 * torch.eye(2)))
+    >>> certificate.verdict
     'holds'
     """
     loss, slope = loss_and_gradient(setting)

@@ -15,7 +15,7 @@ CONSTANT = 2.0
 
 def slab_bound(setting: LocalSetting, *, threshold: float = THRESHOLD, constant: float = CONSTANT) -> list[Certificate]:
     """L >= <h, R>^2 / (2 ||h||^2) for every teacher; half of each teacher's mass lies within the angle of Lemma 8."""
-    value, found = loss(setting), lower_bound(setting)
+    value, lower = loss(setting), lower_bound(setting)
     rounding = ROUNDING * size(setting) ** 2
     angle = groups(setting).half_mass_angle()
     rate = setting.r * setting.longest * setting.shortest ** (-5 / 3) * value ** (1 / 3)
@@ -23,8 +23,8 @@ def slab_bound(setting: LocalSetting, *, threshold: float = THRESHOLD, constant:
     def parts(s: int) -> tuple[Part, ...]:
         out = []
         for i in range(setting.r):
-            tau = f"the best slab of all has tau {float(found.tau[s]):.3g}" if i == int(found.teacher[s]) else ""
-            below = check("slab bound", float(found.each[s, i]), "<=", float(value[s] + rounding[s]), tau or "L")
+            tau = f"the best slab of all has tau {float(lower.tau[s]):.3g}" if i == int(lower.teacher[s]) else ""
+            below = check("slab bound", float(lower.each[s, i]), "<=", float(value[s] + rounding[s]), tau or "L")
             out.append(Part(f"teacher {i}", (), below))
         if float(rate[s]) > 0:
             held = check("angle with half of every mass", float(angle[s]), "<=", constant * float(rate[s]))

@@ -17,12 +17,12 @@ def zero_loss(setting: LocalSetting, *, zero: float = ZERO, energy: float = ENER
 
     A loss of ``zero`` still allows angles of its cube root, so the conclusion is held against ``energy``.
     """
-    value, found, scale = loss(setting), groups(setting), size(setting)
-    spread = found.angle_energy()
+    value, grouping, scale = loss(setting), groups(setting), size(setting)
+    spread = grouping.angle_energy()
     idle = setting.idle.sum(1)
 
     def parts(s: int) -> tuple[Part, ...]:
-        widest = int((found.weight[s] * found.angle[s] ** 2).argmax())
+        widest = int((grouping.weight[s] * grouping.angle[s] ** 2).argmax())
         witness = f"most of it in student {widest}"
         if int(idle[s]):
             witness += f"; {int(idle[s])} students are zero, and would never move"

@@ -29,8 +29,8 @@ def steps_to(level: float, steps: np.ndarray, losses: np.ndarray) -> np.ndarray:
     before, each = np.maximum(after - 1, 0), np.arange(losses.shape[1])
     high, low = np.log(losses[before, each]), np.log(losses[after, each])
     share = np.where(high > low, (high - np.log(level)) / np.where(high > low, high - low, 1), 1)
-    found = steps[before] + share * (steps[after] - steps[before])
-    return np.where(below[0], steps[0], np.where(below.any(0), found, np.nan))
+    crossing = steps[before] + share * (steps[after] - steps[before])
+    return np.where(below[0], steps[0], np.where(below.any(0), crossing, np.nan))
 
 
 def geometric_steps(last: int, count: int = 120) -> list[int]:

@@ -251,10 +251,10 @@ def draw(result: BasinResult) -> Figure:
 
 
 def _rates(
-    found: Sequence[SpreadStarts], value: Callable[[SpreadStarts], np.ndarray], below: float
+    starts: Sequence[SpreadStarts], value: Callable[[SpreadStarts], np.ndarray], below: float
 ) -> dict[str, np.ndarray]:
     out = {}
-    for f in found:
+    for f in starts:
         for low, high in pairwise(BANDS):
             chosen = f.band(low, high)
             if high <= below and chosen.any():

@@ -155,7 +155,7 @@ def _start(teachers: int, students: int, dimension: int, seeds: Sequence[int]) -
 
 
 def spread_of(setting: LocalSetting, batch: int, seeds: Sequence[int], repeats: int) -> np.ndarray:
-    """E|grad L^ - grad L|_F^2 with a batch, over as many batches as told: [S]."""
+    """E|grad L^ - grad L|_F^2 with a batch, over the given number of batches: [S]."""
     exact, streams, count = gradient(setting), keys(seeds, "local noise"), batch * setting.d
     total = torch.zeros(setting.members, dtype=torch.float64)
     for b in range(repeats):

@@ -118,14 +118,14 @@ def starts(seeds: Sequence[int]) -> dict[str, LocalSetting]:
     a, b = (0.3 + 0.4 * c for c in chance[:2])
     single = (0.8 + 0.4 * chance[2]).sqrt()
     share = 0.3 + 0.4 * chance[3]
-    one, axis = plane_teachers([0.0]), torch.zeros_like(a)
+    teacher, axis = plane_teachers([0.0]), torch.zeros_like(a)
     pair = torch.cat([_turned(a, share.sqrt()), _turned(-b, (1 - share).sqrt())], 1)
     across = torch.cat([_turned(axis, single), _across(0.1 + 0.3 * chance[0])], 1)
     three = separated_teachers(3, 4, seeds)
     return {
-        ONE: LocalSetting(one, _turned(a, single)),
-        PAIR: LocalSetting(one, pair),
-        ACROSS: LocalSetting(one, across),
+        ONE: LocalSetting(teacher, _turned(a, single)),
+        PAIR: LocalSetting(teacher, pair),
+        ACROSS: LocalSetting(teacher, across),
         EQUAL: LocalSetting(three, local_students(three, 3, seeds)),
         MORE: LocalSetting(three, local_students(three, 9, seeds)),
     }
@@ -140,21 +140,21 @@ def _across(length: Tensor) -> Tensor:
     return torch.stack([torch.zeros_like(length), length], 1).unsqueeze(1)
 
 
-def table(found: Sequence[DescentCourse]) -> pa.Table:
+def table(courses: Sequence[DescentCourse]) -> pa.Table:
     rows = [
         {"setting": c.name, "seed": s, "step": int(step), "loss": c.losses[t, s], "gradient": c.gradients[t, s]}
-        for c in found
+        for c in courses
         for t, step in enumerate(c.steps)
         for s in range(c.losses.shape[1])
     ]
     return pa.Table.from_pylist(rows)
 
 
-def draw(found: Sequence[DescentCourse]) -> Figure:
+def draw(courses: Sequence[DescentCourse]) -> Figure:
     """Loss against steps of every seed; dashes: the power, or 1 / t."""
-    titles = [c.name.replace(", ", ",\n") for c in found]
+    titles = [c.name.replace(", ", ",\n") for c in courses]
     figure, axes = panel_grid([""], titles, "steps", "loss", size=(1.75, 2.4))
-    for panel, course in zip(axes[0], found, strict=True):
+    for panel, course in zip(axes[0], courses, strict=True):
         t = course.steps[1:]
         shown = np.where(course.losses[1:] > FLOOR, course.losses[1:], np.nan)
         panel.loglog(t, shown, color=PALETTE[0], alpha=0.35, linewidth=0.7)
@@ -169,9 +169,9 @@ def draw(found: Sequence[DescentCourse]) -> Figure:
 
 
 def _named(
-    found: Sequence[DescentCourse], names: Sequence[str], value: Callable[[DescentCourse], np.ndarray]
+    courses: Sequence[DescentCourse], names: Sequence[str], value: Callable[[DescentCourse], np.ndarray]
 ) -> dict[str, np.ndarray]:
-    return {c.name: value(c) for c in found if c.name in names}
+    return {c.name: value(c) for c in courses if c.name in names}
 
 
 def _straight(course: DescentCourse) -> np.ndarray:
@@ -191,7 +191,7 @@ linear = Claim(
     statistic="squared correlation of log L with the number of steps, from a tenth of the steps until 1e-22 on",
     expected="> 0.99",
     refuted_by="an interval over seeds below 0.99",
-    values=lambda found: _named(found, [ONE, EQUAL], _straight),
+    values=lambda courses: _named(courses, [ONE, EQUAL], _straight),
     reason="a straight line up to one hundredth of the variance",
     possible=SHARE,
 )
@@ -206,7 +206,7 @@ third_power = Claim(
     statistic="distance from -3 of the slope of log L against log t over the last decade",
     expected="< 0.1",
     refuted_by="an interval over seeds above 0.1",
-    values=lambda found: _named(found, [PAIR], lambda c: np.abs(_power(c) + 3)),
+    values=lambda courses: _named(courses, [PAIR], lambda c: np.abs(_power(c) + 3)),
     reason="a tenth of the power, less than the distance to the next one",
     possible=(0.0, np.inf),
 )
@@ -216,7 +216,7 @@ second_power = Claim(
     statistic="distance from -2 of the slope of log L against log t over the last decade",
     expected="< 0.1",
     refuted_by="an interval over seeds above 0.1",
-    values=lambda found: _named(found, [ACROSS], lambda c: np.abs(_power(c) + 2)),
+    values=lambda courses: _named(courses, [ACROSS], lambda c: np.abs(_power(c) + 2)),
     reason="a tenth of the power, less than the distance to the next one",
     possible=(0.0, np.inf),
 )
@@ -226,7 +226,7 @@ at_least_1_over_t = Claim(
     statistic="slope of log L against log t over the last decade",
     expected="< -1",
     refuted_by="one member that violates the bound in that setting",
-    values=lambda found: _named(found, [PAIR, ACROSS, MORE], _power),
+    values=lambda courses: _named(courses, [PAIR, ACROSS, MORE], _power),
     reason="the exponent of the theorem",
     about="every",
 )
@@ -242,7 +242,7 @@ under_the_bound = Claim(
     statistic="one where L_t t eta kappa^2 / 4 is at most 1 at every recorded step, else zero",
     expected=">= 1",
     refuted_by="one member that violates the bound in that setting",
-    values=lambda found: {c.name: _bound(c) for c in found},
+    values=lambda courses: {c.name: _bound(c) for c in courses},
     reason="the bound of the theorem; a path shows 0 or 1",
     about="every",
     possible=SHARE,
@@ -259,18 +259,18 @@ falls = Claim(
     statistic="share of the stretches between recorded steps over which the loss rises",
     expected="<= 0",
     refuted_by="one member that violates the bound in that setting",
-    values=lambda found: {c.name: _rises(c) for c in found},
+    values=lambda courses: {c.name: _rises(c) for c in courses},
     reason="the sentence allows no rise",
     about="every",
     possible=SHARE,
 )
 
 
-def _exponents(found: Sequence[DescentCourse]) -> dict[str, np.ndarray]:
+def _exponents(courses: Sequence[DescentCourse]) -> dict[str, np.ndarray]:
     """Distance of d log |grad L| / d log L from 1/2, 2/3, 3/4: [S] each."""
     wanted = {ONE: 1 / 2, PAIR: 2 / 3, ACROSS: 3 / 4}
     out = {}
-    for c in (c for c in found if c.name in wanted):
+    for c in (c for c in courses if c.name in wanted):
         above = (c.losses > FLOOR).all(1)
         late = above & (c.steps >= c.steps[above][-1] / 10)
         out[c.name] = np.abs(powers(c.losses[late], c.gradients[late]) - wanted[c.name])

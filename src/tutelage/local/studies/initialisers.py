@@ -141,27 +141,29 @@ def _followed(teachers: Tensor, students: Tensor, steps: int) -> dict[str, np.nd
     return {"loss": loss(setting).numpy(), "end_loss": end.numpy(), "live": live.numpy()}
 
 
-def table(found: Sequence[InitialisedStart]) -> pa.Table:
+def table(starts: Sequence[InitialisedStart]) -> pa.Table:
     rows = [
-        {"d": f.dimension, "m": f.m, "samples": f.samples, "seed": s, "loss": f.loss[s], "end": f.end[s],
-         "live": int(f.live[s]),
-         "bound": f.bound[s] if np.isfinite(f.bound[s]) else None}
-        for f in found
-        for s in range(len(f.loss))
+        {"d": start.dimension, "m": start.m, "samples": start.samples, "seed": s, "loss": start.loss[s],
+         "end": start.end[s], "live": int(start.live[s]),
+         "bound": start.bound[s] if np.isfinite(start.bound[s]) else None}
+        for start in starts
+        for s in range(len(start.loss))
     ]  # fmt: skip
     return pa.Table.from_pylist(rows)
 
 
-def draw(found: Sequence[InitialisedStart]) -> Figure:
+def draw(starts: Sequence[InitialisedStart]) -> Figure:
     """Median loss of starts with quartiles: Algorithm 1 against the width, Algorithm 2 against the samples."""
     figure = Figure(figsize=(7.4, 2.9), layout="constrained")
     first, second = figure.subplots(1, 2, sharey=True)
     for d, colour in zip((*DIMENSIONS, HIGH), PALETTE, strict=False):
-        of = [f for f in found if f.dimension == d and not f.samples]
-        _quartiles(first, [f.m for f in of], of, colour, f"d = {d}")
-    sampled = [f for f in found if f.samples]
-    _quartiles(second, [f.samples for f in sampled], sampled, PALETTE[4], f"Algorithm 2, m = {IN_SUBSPACE}")
-    widest = max((f for f in found if f.dimension == HIGH and not f.samples), key=lambda f: f.m)
+        of = [start for start in starts if start.dimension == d and not start.samples]
+        _quartiles(first, [start.m for start in of], of, colour, f"d = {d}")
+    sampled = [start for start in starts if start.samples]
+    _quartiles(second, [start.samples for start in sampled], sampled, PALETTE[4], f"Algorithm 2, m = {IN_SUBSPACE}")
+    widest = max(
+        (start for start in starts if start.dimension == HIGH and not start.samples), key=lambda start: start.m
+    )
     second.axhline(
         float(np.median(widest.loss)),
         color=PALETTE[3],
@@ -171,7 +173,7 @@ def draw(found: Sequence[InitialisedStart]) -> Figure:
     )
     first.set(xlabel="students $m$", ylabel="loss of the start", title="Algorithm 1: directions in all of space")
     second.set(xlabel="samples", title=f"Algorithm 2: a learned subspace, d = {HIGH}")
-    widths = sorted({f.m for f in found if not f.samples})
+    widths = sorted({start.m for start in starts if not start.samples})
     first.set_xticks(widths, [str(m) for m in widths])
     first.tick_params(axis="x", which="minor", bottom=False, labelbottom=False)
     first.legend(loc="lower left", fontsize=7)
@@ -180,18 +182,18 @@ def draw(found: Sequence[InitialisedStart]) -> Figure:
 
 
 def _quartiles(panel, x: Sequence[int], of: Sequence[InitialisedStart], colour: str, label: str) -> None:
-    low, middle, high = np.stack([np.quantile(f.loss, (0.25, 0.5, 0.75)) for f in of], axis=1)
+    low, middle, high = np.stack([np.quantile(start.loss, (0.25, 0.5, 0.75)) for start in of], axis=1)
     panel.loglog(x, middle, "o-", color=colour, markersize=3, label=label)
     panel.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
 
 
-def _falling(found: Sequence[InitialisedStart]) -> dict[str, np.ndarray]:
+def _falling(starts: Sequence[InitialisedStart]) -> dict[str, np.ndarray]:
     """Exponent of the loss in m, times d / 2: [S] per dimension."""
     out = {}
     for d in DIMENSIONS:
-        of = [f for f in found if f.dimension == d and not f.samples]
-        losses = np.maximum(np.stack([f.loss for f in of]), 1e-30)
-        out[f"d = {d}"] = powers(np.array([f.m for f in of]), losses) * d / 2
+        of = [start for start in starts if start.dimension == d and not start.samples]
+        losses = np.maximum(np.stack([start.loss for start in of]), 1e-30)
+        out[f"d = {d}"] = powers(np.array([start.m for start in of]), losses) * d / 2
     return out
 
 
@@ -209,8 +211,10 @@ covered = Claim(
     statistic="loss of the start over that bound",
     expected="<= 1",
     refuted_by="one start above the bound",
-    values=lambda found: {
-        f.label: Measured(f.loss / f.bound, baseline=f.zero / f.bound) for f in found if not f.samples
+    values=lambda starts: {
+        start.label: Measured(start.loss / start.bound, baseline=start.zero / start.bound)
+        for start in starts
+        if not start.samples
     },
     reason="the bound of the lemma itself; where no student at all meets it too, it says nothing",
     about="every",
@@ -218,9 +222,9 @@ covered = Claim(
 )
 
 
-def _advantage(found: Sequence[InitialisedStart]) -> dict[str, np.ndarray]:
-    best = max((f for f in found if f.samples), key=lambda f: f.samples)
-    plain = max((f for f in found if f.dimension == HIGH and not f.samples), key=lambda f: f.m)
+def _advantage(starts: Sequence[InitialisedStart]) -> dict[str, np.ndarray]:
+    best = max((start for start in starts if start.samples), key=lambda start: start.samples)
+    plain = max((start for start in starts if start.dimension == HIGH and not start.samples), key=lambda start: start.m)
     return {f"d = {HIGH}": np.log10(plain.loss / best.loss)}
 
 
@@ -235,9 +239,9 @@ subspace_helps = Claim(
 )
 
 
-def _by_samples(found: Sequence[InitialisedStart]) -> dict[str, np.ndarray]:
-    of = [f for f in found if f.samples]
-    return {f"d = {HIGH}": powers(np.array([f.samples for f in of]), np.stack([f.loss for f in of]))}
+def _by_samples(starts: Sequence[InitialisedStart]) -> dict[str, np.ndarray]:
+    of = [start for start in starts if start.samples]
+    return {f"d = {HIGH}": powers(np.array([start.samples for start in of]), np.stack([start.loss for start in of]))}
 
 
 falls_with_samples = Claim(
@@ -250,11 +254,11 @@ falls_with_samples = Claim(
 )
 
 
-def _arrived(found: Sequence[InitialisedStart]) -> dict[str, np.ndarray]:
-    widest = max(f.m for f in found if f.dimension == DIMENSIONS[0])
-    plain = [f for f in found if f.dimension in DIMENSIONS and f.m == widest]
-    best = max((f for f in found if f.samples), key=lambda f: f.samples)
-    return {f.label: (f.end <= ARRIVED).astype(float) for f in (*plain, best)}
+def _arrived(starts: Sequence[InitialisedStart]) -> dict[str, np.ndarray]:
+    widest = max(start.m for start in starts if start.dimension == DIMENSIONS[0])
+    plain = [start for start in starts if start.dimension in DIMENSIONS and start.m == widest]
+    best = max((start for start in starts if start.samples), key=lambda start: start.samples)
+    return {start.label: (start.end <= ARRIVED).astype(float) for start in (*plain, best)}
 
 
 arrives = Claim(
@@ -268,10 +272,10 @@ arrives = Claim(
 )
 
 
-def _as_live(found: Sequence[InitialisedStart]) -> dict[str, np.ndarray]:
-    fewest = min(f.m for f in found)
-    of = [f for f in found if f.m == fewest and not f.samples]
-    return {f.label: ((f.end <= ARRIVED) == (f.live >= TEACHERS)).astype(float) for f in of}
+def _as_live(starts: Sequence[InitialisedStart]) -> dict[str, np.ndarray]:
+    fewest = min(start.m for start in starts)
+    of = [start for start in starts if start.m == fewest and not start.samples]
+    return {start.label: ((start.end <= ARRIVED) == (start.live >= TEACHERS)).astype(float) for start in of}
 
 
 all_live_arrive = Claim(

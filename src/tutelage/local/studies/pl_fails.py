@@ -130,35 +130,37 @@ def students(teachers: Tensor, delta: float, seeds: Sequence[int], two: bool) ->
     return torch.cat([ineffective(left), ineffective(right), ineffective(others)], 1)
 
 
-def table(found: Sequence[LossByAngle]) -> pa.Table:
+def table(curves: Sequence[LossByAngle]) -> pa.Table:
     rows = [
         {
-            "teachers": f.teachers,
-            "students": f.students,
+            "teachers": curve.teachers,
+            "students": curve.students,
             "seed": s,
-            "angle": f.angles[i],
-            "loss": f.loss[i, s],
-            "gradient": f.gradient[i, s],
+            "angle": curve.angles[i],
+            "loss": curve.loss[i, s],
+            "gradient": curve.gradient[i, s],
         }
-        for f in found
-        for i in range(len(f.angles))
-        for s in range(f.loss.shape[1])
+        for curve in curves
+        for i in range(len(curve.angles))
+        for s in range(curve.loss.shape[1])
     ]
     return pa.Table.from_pylist(rows)
 
 
-def draw(found: Sequence[LossByAngle]) -> Figure:
+def draw(curves: Sequence[LossByAngle]) -> Figure:
     """Loss, |grad L|^2 / L, and |grad L| against L, of three teachers: one student each, and one more."""
     figure = Figure(figsize=(8.2, 2.7), layout="constrained")
     against, ratio, both = figure.subplots(1, 3)
     names = {False: "$m = r$: one at $\\delta$", True: "$m = r + 1$: two at $\\pm\\delta$"}
-    for f in (f for f in found if f.teachers == TEACHERS[-1]):
-        colour = PALETTE[3 if f.over else 0]
-        for s in range(min(8, f.loss.shape[1])):
-            label = names[f.over] if s == 0 else None
-            against.loglog(f.angles, f.loss[:, s], color=colour, alpha=0.6, linewidth=0.9, label=label)
-            ratio.loglog(f.angles, f.gradient[:, s] ** 2 / f.loss[:, s], color=colour, alpha=0.6, linewidth=0.9)
-            both.loglog(f.loss[:, s], f.gradient[:, s], color=colour, alpha=0.6, linewidth=0.9)
+    for curve in (curve for curve in curves if curve.teachers == TEACHERS[-1]):
+        colour = PALETTE[3 if curve.over else 0]
+        for s in range(min(8, curve.loss.shape[1])):
+            label = names[curve.over] if s == 0 else None
+            against.loglog(curve.angles, curve.loss[:, s], color=colour, alpha=0.6, linewidth=0.9, label=label)
+            ratio.loglog(
+                curve.angles, curve.gradient[:, s] ** 2 / curve.loss[:, s], color=colour, alpha=0.6, linewidth=0.9
+            )
+            both.loglog(curve.loss[:, s], curve.gradient[:, s], color=colour, alpha=0.6, linewidth=0.9)
     line = np.geomspace(1e-14, 1.0, 3)
     for power, style, label in ((1 / 2, ":", "$L^{1/2}$"), (2 / 3, "--", "$L^{2/3}$"), (1, "-.", "$\\kappa L$")):
         height = KAPPA / TEACHERS[-1] ** 0.5 if power == 1 else 1
@@ -172,18 +174,22 @@ def draw(found: Sequence[LossByAngle]) -> Figure:
 
 
 def _powers(
-    found: Sequence[LossByAngle], over: bool, value: Callable[[LossByAngle], np.ndarray]
+    curves: Sequence[LossByAngle], over: bool, value: Callable[[LossByAngle], np.ndarray]
 ) -> dict[str, np.ndarray]:
-    return {f.label: powers(f.angles[f.fitted], value(f)[f.fitted]) for f in found if f.over == over}
+    return {
+        curve.label: powers(curve.angles[curve.fitted], value(curve)[curve.fitted])
+        for curve in curves
+        if curve.over == over
+    }
 
 
 def _off(of: dict[str, np.ndarray], wanted: float) -> dict[str, np.ndarray]:
     return {label: np.abs(value - wanted) for label, value in of.items()}
 
 
-def _loss_powers(found: Sequence[LossByAngle], over: bool) -> dict[str, np.ndarray]:
+def _loss_powers(curves: Sequence[LossByAngle], over: bool) -> dict[str, np.ndarray]:
     """Of one teacher alone: further teachers have perfect students, which add nothing to the loss."""
-    return _powers([f for f in found if f.teachers == 1], over, lambda f: f.loss)
+    return _powers([curve for curve in curves if curve.teachers == 1], over, lambda curve: curve.loss)
 
 
 square = Claim(
@@ -191,7 +197,7 @@ square = Claim(
     statistic="distance from 2 of the slope of log L against log delta, delta from 0.0001 to 0.01",
     expected="< 0.05",
     refuted_by="an interval over seeds above 0.05",
-    values=lambda found: _off(_loss_powers(found, False), 2),
+    values=lambda curves: _off(_loss_powers(curves, False), 2),
     reason="a twentieth of the power, less than the distance to the next one",
     possible=(0.0, np.inf),
 )
@@ -201,13 +207,13 @@ cube = Claim(
     statistic="distance from 3 of the slope of log L against log delta, delta from 0.0001 to 0.01",
     expected="< 0.05",
     refuted_by="an interval over seeds above 0.05",
-    values=lambda found: _off(_loss_powers(found, True), 3),
+    values=lambda curves: _off(_loss_powers(curves, True), 3),
     reason="a twentieth of the power, less than the distance to the next one",
     possible=(0.0, np.inf),
 )
 
 
-def _limits(found: Sequence[LossByAngle]) -> dict[str, np.ndarray]:
+def _limits(curves: Sequence[LossByAngle]) -> dict[str, np.ndarray]:
     """L / delta^3 over 2 / (3 pi) - 1 in size at small angles, one value per angle."""
     small = ANGLES[ANGLES <= 2e-3]
     values = [float(loss_and_gradient(opposite_pair(float(x)))[0]) for x in small]
@@ -227,7 +233,7 @@ kept_by_one = Claim(
     statistic="size of the slope of log (|grad L|^2 / L) against log delta",
     expected="< 0.05",
     refuted_by="an interval over seeds above 0.05",
-    values=lambda found: _off(_powers(found, False, lambda f: f.gradient**2 / f.loss), 0),
+    values=lambda curves: _off(_powers(curves, False, lambda curve: curve.gradient**2 / curve.loss), 0),
     reason="a twentieth of the power",
     possible=(0.0, np.inf),
 )
@@ -237,7 +243,7 @@ lost_by_two = Claim(
     statistic="slope of log (|grad L|^2 / L) against log delta",
     expected="> 0.9",
     refuted_by="an interval over seeds below 0.9",
-    values=lambda found: _powers(found, True, lambda f: f.gradient**2 / f.loss),
+    values=lambda curves: _powers(curves, True, lambda curve: curve.gradient**2 / curve.loss),
     reason="a power of 1 is expected, and nine tenths of it asked for",
 )
 
@@ -246,7 +252,7 @@ exponent_1_holds = Claim(
     statistic="least |grad L| sqrt(r w_max) / L over all angles up to 0.8",
     expected="> 0.41",
     refuted_by="one member that violates the bound in that setting",
-    values=lambda found: {f.label: (f.gradient * f.scale / f.loss).min(0) for f in found},
+    values=lambda curves: {curve.label: (curve.gradient * curve.scale / curve.loss).min(0) for curve in curves},
     reason="the constant of the proof",
     about="every",
     possible=(0.0, np.inf),

@@ -134,12 +134,12 @@ def around(setting: LocalSetting, points: int = POINTS) -> CircleParts:
     """R1, R2 and every student's own spike |g.x| - g.x sgn(w*.x) on the unit circle."""
     turn = (np.arange(points) + 0.5) * 2 * math.pi / points
     x = torch.from_numpy(np.stack([np.cos(turn), np.sin(turn)], 1))
-    found = groups(setting)
-    flat, spiky = split(found, x)
-    inner = effective(found.students) @ x.T
+    grouping = groups(setting)
+    flat, spiky = split(grouping, x)
+    inner = effective(grouping.students) @ x.T
     gate = torch.where(setting.teachers @ x.T >= 0, 1.0, -1.0).double().expand(setting.members, -1, -1)
-    own = gate.gather(1, found.teacher.unsqueeze(2).expand_as(inner))
-    return CircleParts(setting, turn, flat.numpy(), spiky.numpy(), (inner.abs() - inner * own).numpy())
+    side = gate.gather(1, grouping.teacher.unsqueeze(2).expand_as(inner))
+    return CircleParts(setting, turn, flat.numpy(), spiky.numpy(), (inner.abs() - inner * side).numpy())
 
 
 def width_errors(circle: CircleParts) -> np.ndarray:
@@ -150,8 +150,8 @@ def width_errors(circle: CircleParts) -> np.ndarray:
 
 def height_ratios(circle: CircleParts) -> np.ndarray:
     """Greatest height of a student's spike over |w|^2 times its angle: [S]."""
-    found = groups(circle.setting)
-    return (circle.spikes.max(2) / (found.weight * found.angle).numpy()).max(1)
+    grouping = groups(circle.setting)
+    return (circle.spikes.max(2) / (grouping.weight * grouping.angle).numpy()).max(1)
 
 
 def flatness(circle: CircleParts) -> np.ndarray:

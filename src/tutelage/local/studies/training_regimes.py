@@ -112,7 +112,7 @@ def regimes(results: Results) -> list[RegimeResult]:
     ]
 
 
-def table(found: Sequence[RegimeResult]) -> pa.Table:
+def table(regimes: Sequence[RegimeResult]) -> pa.Table:
     rows = [
         {
             "regime": r.name,
@@ -123,19 +123,19 @@ def table(found: Sequence[RegimeResult]) -> pa.Table:
             "displacement": r.displacements[s, j],
             "loss": r.losses[-1, s],
         }
-        for r in found
+        for r in regimes
         for s, j in np.ndindex(r.angles.shape)
     ]
     return pa.Table.from_pylist(rows)
 
 
-def draw(found: Sequence[RegimeResult]) -> Figure:
+def draw(regimes: Sequence[RegimeResult]) -> Figure:
     """Trajectories of the first seed's students: teachers' directions blue, ways black, ends red.
 
     Lazy students come in pairs that start, and stay, at the same place with opposite signs.
     """
     figure = Figure(figsize=(7.6, 2.9), layout="constrained")
-    for panel, regime in zip(figure.subplots(1, len(found)), found, strict=True):
+    for panel, regime in zip(figure.subplots(1, len(regimes)), regimes, strict=True):
         ways = regime.path
         reach = 1.1 * np.abs(ways).max()
         for x, y in plane_teachers(PLANE)[0].tolist():
@@ -150,9 +150,9 @@ def draw(found: Sequence[RegimeResult]) -> Figure:
 
 
 def _of(
-    found: Sequence[RegimeResult], names: Sequence[str], value: Callable[[RegimeResult], np.ndarray]
+    regimes: Sequence[RegimeResult], names: Sequence[str], value: Callable[[RegimeResult], np.ndarray]
 ) -> dict[str, np.ndarray]:
-    return {r.name: value(r) for r in found if r.name in names}
+    return {r.name: value(r) for r in regimes if r.name in names}
 
 
 lazy_stands = Claim(
@@ -160,7 +160,7 @@ lazy_stands = Claim(
     statistic="median over students of |w_T - w_0| / |w_0|, each seed",
     expected="< 0.01",
     refuted_by="an interval over seeds above 0.01",
-    values=lambda found: _of(found, ["lazy"], lambda r: np.median(r.displacements, axis=1)),
+    values=lambda regimes: _of(regimes, ["lazy"], lambda r: np.median(r.displacements, axis=1)),
     reason="one hundredth of their length is read as barely",
     possible=(0.0, np.inf),
 )
@@ -170,7 +170,7 @@ lazy_is_off = Claim(
     statistic="median over students of the angle with the nearest teacher's line at the end, in radians",
     expected="> 0.1",
     refuted_by="an interval over seeds below 0.1",
-    values=lambda found: _of(found, ["lazy"], lambda r: np.median(r.angles, axis=1)),
+    values=lambda regimes: _of(regimes, ["lazy"], lambda r: np.median(r.angles, axis=1)),
     reason="twice the 0.05 rad within which students count as aligned elsewhere",
     possible=(0.0, np.inf),
 )
@@ -180,7 +180,7 @@ mean_field_moves = Claim(
     statistic="median over students of |w_T - w_0| / |w_0|, each seed",
     expected="> 1",
     refuted_by="an interval over seeds below 1",
-    values=lambda found: _of(found, ["mean field"], lambda r: np.median(r.displacements, axis=1)),
+    values=lambda regimes: _of(regimes, ["mean field"], lambda r: np.median(r.displacements, axis=1)),
     reason="further than their own length is read as far",
     possible=(0.0, np.inf),
 )
@@ -190,7 +190,7 @@ loss_vanishes = Claim(
     statistic="log10 of the loss at the end",
     expected="< -6",
     refuted_by="an interval over seeds above -6",
-    values=lambda found: _of(found, ["mean field", "local"], lambda r: np.log10(np.maximum(r.losses[-1], 1e-30))),
+    values=lambda regimes: _of(regimes, ["mean field", "local"], lambda r: np.log10(np.maximum(r.losses[-1], 1e-30))),
     reason="a millionth is read as zero",
 )
 
@@ -199,7 +199,7 @@ on_teachers = Claim(
     statistic="sum over students of |w|^2 times the squared angle with the nearest teacher's line, at the end",
     expected="< 0.01",
     refuted_by="an interval over seeds above 0.01",
-    values=lambda found: _of(found, ["mean field", "local"], lambda r: (r.masses * r.angles**2).sum(1)),
+    values=lambda regimes: _of(regimes, ["mean field", "local"], lambda r: (r.masses * r.angles**2).sum(1)),
     reason="a hundredth of a teacher's squared length",
     possible=(0.0, np.inf),
 )

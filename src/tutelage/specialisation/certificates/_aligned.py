@@ -46,23 +46,24 @@ def look(scene: Scene, tolerance: float | None, alignment: float | None, roomy: 
     """
     between, near = distances(scene), aligned_at(scene, alignment)
     every = torch.cat([near, rounding(scene).unsqueeze(1).expand(-1, scene.n)], dim=1)
-    found = evidence(scene, range(scene.m), between.same(every))
-    coefficients = _coefficients(scene, found)  # [S, m, T, n]
-    hidden = coefficients.abs() * found.kink.unsqueeze(3) / 4
-    left = torch.maximum(found.gradients.abs().amax(3), scene.rounding[:, None, None, None])
+    triples = evidence(scene, range(scene.m), between.same(every))
+    coefficients = _coefficients(scene, triples)  # [S, m, T, n]
+    hidden = coefficients.abs() * triples.kink.unsqueeze(3) / 4
+    left = torch.maximum(triples.gradients.abs().amax(3), scene.rounding[:, None, None, None])
     if roomy:
-        score = coefficients.abs() * scene.heights(found.points[:, :, :, 0].flatten(1, 2))[..., scene.m :].view_as(left)
+        room = scene.heights(triples.points[:, :, :, 0].flatten(1, 2))[..., scene.m :]
+        score = coefficients.abs() * room.view_as(left)
     else:
         score = hidden / left
-    best = torch.where(found.active, score, -1).flatten(2).argmax(2)
+    best = torch.where(triples.active, score, -1).flatten(2).argmax(2)
     segment, observer = best // scene.n, best % scene.n
 
     def picked(values: Tensor) -> Tensor:
-        return torch.where(found.active, values, 0).flatten(2).gather(2, best.unsqueeze(2)).squeeze(2)
+        return torch.where(triples.active, values, 0).flatten(2).gather(2, best.unsqueeze(2)).squeeze(2)
 
     allowed = scene.tolerance(tolerance)
     return Look(
-        found,
+        triples,
         between,
         allowed,
         near,
@@ -71,27 +72,27 @@ def look(scene: Scene, tolerance: float | None, alignment: float | None, roomy: 
         picked(coefficients.abs()),
         picked(left),
         picked(hidden),
-        found.active.flatten(2).any(2),
+        triples.active.flatten(2).any(2),
     )
 
 
-def _coefficients(scene: Scene, found: Evidence) -> Tensor:
+def _coefficients(scene: Scene, triples: Evidence) -> Tensor:
     """alpha_kj |w~_j| at every triple, constant around it: [S, m, T, n]."""
-    segments = found.kink.shape[2]
+    segments = triples.kink.shape[2]
     if scene.students.depth == 2:
         return scene.alpha.mT.unsqueeze(2).expand(-1, -1, segments, -1)
-    middles = found.points[:, :, :, 0].flatten(1, 2)
+    middles = triples.points[:, :, :, 0].flatten(1, 2)
     v, v_teacher = (fan_out(n, forward(n, middles), 1)[..., : n.widths[1]] for n in (scene.students, scene.teacher))
-    own = torch.arange(scene.m, device=middles.device).repeat_interleave(segments)
-    own = own.view(1, -1, 1, 1).expand(scene.members, -1, scene.n, 1)
-    at = alpha(v, v_teacher).gather(3, own).squeeze(3).view(scene.members, scene.m, segments, scene.n)
+    unit = torch.arange(scene.m, device=middles.device).repeat_interleave(segments)
+    unit = unit.view(1, -1, 1, 1).expand(scene.members, -1, scene.n, 1)
+    at = alpha(v, v_teacher).gather(3, unit).squeeze(3).view(scene.members, scene.m, segments, scene.n)
     return at * scene.lengths[:, : scene.m, None, None]
 
 
-def gradient_condition(scene: Scene, found: Evidence, tolerance: Tensor) -> list[Condition]:
+def gradient_condition(scene: Scene, triples: Evidence, tolerance: Tensor) -> list[Condition]:
     """|g_1| at every sample and at the points of the proof, the largest of both: one condition per member."""
     on_samples, at_sample = scene.gradients[0].abs().flatten(1).max(1)
-    used = (found.kink > 0)[..., None, None] * found.gradients.abs()
+    used = (triples.kink > 0)[..., None, None] * triples.gradients.abs()
     between = used.flatten(1).amax(1)
     out = []
     rows = on_samples.tolist(), at_sample.tolist(), between.tolist(), tolerance.tolist()
@@ -113,9 +114,9 @@ def gradient_condition(scene: Scene, found: Evidence, tolerance: Tensor) -> list
 
 def apart_condition(scene: Scene, between: Distances, near: Tensor) -> list[Condition]:
     """The nearest two boundaries of teacher units; near: what counts as one boundary [S] or [S, m]."""
-    own = between.worst[:, : scene.m, : scene.m]
-    own = own + torch.diag_embed(torch.full_like(own[:, 0], torch.inf))
-    nearest, at = own.flatten(1).min(1)
+    apart = between.worst[:, : scene.m, : scene.m]
+    apart = apart + torch.diag_embed(torch.full_like(apart[:, 0], torch.inf))
+    nearest, at = apart.flatten(1).min(1)
     pairs = [divmod(index, scene.m) for index in at.tolist()]
     return [
         check(APART, value, ">", bound, f"teacher units {i} and {j}" if scene.m > 1 else "the only one", units=[i, j])
@@ -125,15 +126,15 @@ def apart_condition(scene: Scene, between: Distances, near: Tensor) -> list[Cond
     ]
 
 
-def findings(scene: Scene, seen: Look) -> list[Finding]:
+def findings(scene: Scene, view: Look) -> list[Finding]:
     """One finding per member, one part per teacher unit."""
-    gradient = gradient_condition(scene, seen.found, seen.tolerance)
-    apart = apart_condition(scene, seen.between, seen.alignment)
+    gradient = gradient_condition(scene, view.found, view.tolerance)
+    apart = apart_condition(scene, view.between, view.alignment)
     u = scene.sample_heights[..., : scene.m]
     rarer = torch.minimum((u > 0).sum(1), (u < 0).sum(1)).tolist()
-    nearest, who = seen.between.worst[:, : scene.m, scene.m :].min(2)
-    turned = seen.between.reversed[:, : scene.m, scene.m :].gather(2, who.unsqueeze(2)).squeeze(2)
-    observed = observed_conditions(scene, seen)
+    nearest, who = view.between.worst[:, : scene.m, scene.m :].min(2)
+    turned = view.between.reversed[:, : scene.m, scene.m :].gather(2, who.unsqueeze(2)).squeeze(2)
+    observed = observed_conditions(scene, view)
     out = []
     for s in range(scene.members):
         parts = []
@@ -142,8 +143,8 @@ def findings(scene: Scene, seen: Look) -> list[Finding]:
                 check(REGULAR, float(not scene.flat[s, j]), ">=", 1, "" if not scene.flat[s, j] else "all are 0"),
                 check(VISIBLE, rarer[s][j], ">=", 1, "samples on its rarer side"),
                 observed[s][j],
-                alpha_condition(scene, seen, s, j),
-                _resolved(seen, s, j),
+                alpha_condition(scene, view, s, j),
+                _resolved(view, s, j),
             )
             unit = int(who[s, j])
             sense = ", turned over" if turned[s, j] else ""
@@ -151,28 +152,28 @@ def findings(scene: Scene, seen: Look) -> list[Finding]:
                 ALIGNED,
                 float(nearest[s, j]),
                 "<=",
-                float(seen.alignment[s, j]),
+                float(view.alignment[s, j]),
                 f"student unit {unit}{sense}",
                 quantity="distance",
                 student=unit,
                 reversed=bool(turned[s, j]),
             )
             parts.append(Part(f"teacher unit {j}", conditions, conclusion))
-        settings = {"tolerance": float(seen.tolerance[s]), "alignment": float(seen.alignment[s].max())}
+        settings = {"tolerance": float(view.tolerance[s]), "alignment": float(view.alignment[s].max())}
         out.append(Finding(parts, (gradient[s], apart[s]), settings))
     return out
 
 
-def observed_conditions(scene: Scene, seen: Look) -> list[list[Condition]]:
+def observed_conditions(scene: Scene, view: Look) -> list[list[Condition]]:
     """Whether a student observes each teacher unit: by a segment that was tried, else by all segments at once.
 
     For two layers the second is exact. In deeper networks it says only that a student is active somewhere on the
     boundary, and no tried segment crosses it inside one linear region, so nothing is decided.
     """
-    out = [[_on_segment(seen, s, j) for j in range(scene.m)] for s in range(scene.members)]
-    for j in (~seen.observed).any(0).nonzero().flatten().tolist():
-        sees = seen_by(scene, torch.full((scene.members,), j, device=seen.observed.device))
-        for s in (~seen.observed[:, j]).nonzero().flatten().tolist():
+    out = [[_on_segment(view, s, j) for j in range(scene.m)] for s in range(scene.members)]
+    for j in (~view.observed).any(0).nonzero().flatten().tolist():
+        sees = seen_by(scene, torch.full((scene.members,), j, device=view.observed.device))
+        for s in (~view.observed[:, j]).nonzero().flatten().tolist():
             number = int(sees[s].sum())
             if number == 0:
                 out[s][j] = check(OBSERVED, 0, ">=", 1, "no segment between two samples crosses it where one is active")
@@ -182,24 +183,24 @@ def observed_conditions(scene: Scene, seen: Look) -> list[list[Condition]]:
     return out
 
 
-def alpha_condition(scene: Scene, seen: Look, s: int, j: int) -> Condition:
+def alpha_condition(scene: Scene, view: Look, s: int, j: int) -> Condition:
     """alpha_kj of the best observer; 0 on the tried segments decides nothing in deep networks."""
-    if not seen.observed[s, j]:
+    if not view.observed[s, j]:
         return unknown(ALPHA, "no observer was found")
-    value, least, k = float(seen.alpha[s, j]), 8 * scene.eps * float(seen.alpha[s].max()), int(seen.observer[s, j])
+    value, least, k = float(view.alpha[s, j]), 8 * scene.eps * float(view.alpha[s].max()), int(view.observer[s, j])
     certain = scene.students.depth == 2 or value > least
     return check(ALPHA, value, ">", least, f"student unit {k}", decided=certain, student=k)
 
 
-def _resolved(seen: Look, s: int, j: int) -> Condition:
+def _resolved(view: Look, s: int, j: int) -> Condition:
     """Not a condition of the seeds: where a gradient within the tolerance could hide the unit, nothing is decided."""
-    left, hidden = float(seen.left_over[s, j]), float(seen.hidden[s, j])
+    left, hidden = float(view.left_over[s, j]), float(view.hidden[s, j])
     return check(RESOLVED, left, "<", hidden, "at three points", decided=left < hidden)
 
 
-def _on_segment(seen: Look, s: int, j: int) -> Condition:
-    k, t = int(seen.observer[s, j]), int(seen.segment[s, j])
-    a, b = seen.found.ends[s, j, t].tolist()
-    point = seen.found.points[s, j, t, 0].tolist()
+def _on_segment(view: Look, s: int, j: int) -> Condition:
+    k, t = int(view.observer[s, j]), int(view.segment[s, j])
+    a, b = view.found.ends[s, j, t].tolist()
+    point = view.found.points[s, j, t, 0].tolist()
     where = f"student unit {k}, between samples {a} and {b}"
-    return check(OBSERVED, float(seen.observed[s, j]), ">=", 1, where, student=k, samples=[a, b], point=point)
+    return check(OBSERVED, float(view.observed[s, j]), ">=", 1, where, student=k, samples=[a, b], point=point)

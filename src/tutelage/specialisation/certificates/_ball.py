@@ -61,10 +61,10 @@ def _replaced(scene: Scene, h: Sum, height: Tensor, r: Tensor, partner: Tensor) 
     across = partner.unsqueeze(1).expand(-1, height.shape[1], -1)
     normal = scene.normals.gather(1, partner.unsqueeze(2).expand(-1, -1, scene.normals.shape[2]))
     tilt = (scene.normals[:, scene.m :] - sign.unsqueeze(2) * normal).norm(dim=2).unsqueeze(1)
-    own, other = height[..., scene.m :], height.gather(2, across)
-    cost = (own - sign.unsqueeze(1) * other).abs() + tilt * r
+    student, other = height[..., scene.m :], height.gather(2, across)
+    cost = (student - sign.unsqueeze(1) * other).abs() + tilt * r
     near = distances(scene).worst[:, scene.m :].gather(2, partner.unsqueeze(2)).squeeze(2).unsqueeze(1) <= NEAR
-    cheaper = ((own.abs() < r) | (near & (other.abs() < r))) & (cost < own.abs() + r)
+    cheaper = ((student.abs() < r) | (near & (other.abs() < r))) & (cost < student.abs() + r)
     given = torch.where(cheaper, h.kinked[..., scene.m :], 0)
     kinked = h.kinked.clone()
     kinked[..., scene.m :] -= given

@@ -29,8 +29,8 @@ def needed(scene: Scene, gamma: float, units: int) -> int:
     return math.ceil((gamma + 3) * units * (scene.students.inputs + 1))
 
 
-def constants(points: Tensor, own: Tensor, others: Tensor, gamma: float, units: int) -> Constants:
-    r"""M_1 and M_2 of Lemma 6 for samples of a band: points [P, d], own [d+1] and others [Q, d+1] regular [w~, b].
+def constants(points: Tensor, plane: Tensor, others: Tensor, gamma: float, units: int) -> Constants:
+    r"""M_1 and M_2 of Lemma 6 for samples of a band: points [P, d], plane [d+1] and others [Q, d+1] regular [w~, b].
 
     .. math:: M_1 = (\gamma+3)\eta K, \qquad
         M_2 = 1 + \gamma + (\gamma+3)\eta K\Bigl(|b_j| + \sqrt{\tfrac{(3+\gamma)\mu K}{1+\gamma}}\Bigr)
@@ -39,22 +39,22 @@ def constants(points: Tensor, own: Tensor, others: Tensor, gamma: float, units: 
     along no other direction; there eta and mu are exact, where over all directions they would be bounds
     (:mod:`.eta_mu`). eta holds for bands of every width, since the proof uses another than Def. 10 names.
     """
-    across, offset = _across(own, others)
+    across, offset = _across(plane, others)
     if len(across) == 0 or len(points) == 0:  # every other hyperplane is parallel: a difference of offsets is enough
         return Constants(0.0, 0.0, 0.0, 1 + gamma)
     projections = across @ points.T
     eta = float(eta_along(projections + offset[:, None], points.shape[1]).max())
     mu = float(mu_along(projections).max())
     first = (gamma + 3) * eta * units
-    reach = abs(float(own[-1])) + math.sqrt((3 + gamma) * mu * units / (1 + gamma))
+    reach = abs(float(plane[-1])) + math.sqrt((3 + gamma) * mu * units / (1 + gamma))
     return Constants(eta, mu, first, 1 + gamma + first * reach)
 
 
-def _across(own: Tensor, others: Tensor) -> tuple[Tensor, Tensor]:
+def _across(plane: Tensor, others: Tensor) -> tuple[Tensor, Tensor]:
     """Unit normals [R, d] and offsets [R] of u_j' = (w_j' - cos w_j) / sin, without those parallel to w_j."""
-    cosine = others[:, :-1] @ own[:-1]
+    cosine = others[:, :-1] @ plane[:-1]
     others = torch.where(cosine[:, None] < 0, -others, others)
-    rest = others - cosine.abs()[:, None] * own
+    rest = others - cosine.abs()[:, None] * plane
     sine = rest[:, :-1].norm(dim=1)
     crossing = sine > _PARALLEL
     rest = rest[crossing] / sine[crossing, None]
@@ -66,16 +66,16 @@ def hyperplanes(scene: Scene) -> Tensor:
     return torch.cat([scene.normals, scene.offsets.unsqueeze(2)], dim=2)
 
 
-def nearest(own: Tensor, others: Tensor, sine: float, offset: float) -> tuple[float, int]:
+def nearest(plane: Tensor, others: Tensor, sine: float, offset: float) -> tuple[float, int]:
     """The least max(sin/M, |b - b'|/M') over others [Q, d+1], and which; up to 1 is aligned by (M, M') (Def. 9)."""
     if len(others) == 0:
         return math.inf, -1
-    cosine = others[:, :-1] @ own[:-1]
+    cosine = others[:, :-1] @ plane[:-1]
     others = torch.where(cosine[:, None] < 0, -others, others)
-    chord = (others[:, :-1] - own[:-1]).norm(dim=1)
+    chord = (others[:, :-1] - plane[:-1]).norm(dim=1)
     apart = chord * (1 - chord.square() / 4).clamp_min(0).sqrt()
     apart = torch.where(apart > _PARALLEL, apart, 0)
-    worst = torch.maximum(_over(apart, sine), _over((others[:, -1] - own[-1]).abs(), offset))
+    worst = torch.maximum(_over(apart, sine), _over((others[:, -1] - plane[-1]).abs(), offset))
     value, at = worst.min(0)
     return float(value), int(at)
 

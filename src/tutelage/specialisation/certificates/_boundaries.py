@@ -48,9 +48,9 @@ def _exact(scene: Scene, member: int, margin: float, budget: int) -> Surrounding
     layer = regions.layers[regions.pieces[:, 0]]
     planes, index = [], []
     first = hyperplanes(scene)[member]
-    own = (~scene.flat[member]).nonzero().flatten()
-    planes.append(first[own])
-    index.append(own)
+    regular = (~scene.flat[member]).nonzero().flatten()
+    planes.append(first[regular])
+    index.append(regular)
     begin = scene.units
     for upper in range(2, scene.students.depth):
         unit, region = regions.pieces[layer == upper].T
@@ -77,12 +77,12 @@ def _on_samples(scene: Scene, member: int) -> Surroundings:
         active = on.new_zeros(len(below), on.shape[1]).index_add_(0, cell, on)
         size = torch.bincount(cell, minlength=len(below)).unsqueeze(1)
         certain += int(((active > 0) & (active < size)).sum())
-    own = (~scene.flat[member]).nonzero().flatten()
-    count = len(own) + certain
+    regular = (~scene.flat[member]).nonzero().flatten()
+    count = len(regular) + certain
     text = "met on the samples; there may be more, so nothing is proved"
     known = check(BOUNDARIES, count, ">=", 1, text, decided=False)
     some = scene.points[member][:: max(1, scene.samples // _SOME)]
-    return Surroundings(hyperplanes(scene)[member][own], own, _alpha(scene, member, some), count, known)
+    return Surroundings(hyperplanes(scene)[member][regular], regular, _alpha(scene, member, some), count, known)
 
 
 _SOME = 256  # samples whose regions give alpha where the regions are not enumerated

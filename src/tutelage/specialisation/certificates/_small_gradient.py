@@ -99,23 +99,23 @@ def _conditions(
     """Regular, observed, spread, small gradient: those of teacher unit j of member s."""
     regular = check(REGULAR, float(not scene.flat[s, j]), ">=", 1)
     enough = needed(scene, gamma, around.count)
-    seen = counts >= enough
-    k = int((around.alpha[:, j] * seen).argmax() if seen.any() else counts.argmax())
+    plenty = counts >= enough
+    k = int((around.alpha[:, j] * plenty).argmax() if plenty.any() else counts.argmax())
     if scene.flat[s, j] or counts[k] < enough:
         text = f"student unit {k}; (gamma + 3) K (d + 1) are needed"
         few = check(OBSERVED, int(counts[k]), ">=", enough, text, student=k)
         why = "not evaluated, for want of samples"
         return [regular, few, unknown(ALPHA, why), unknown(SPREAD, why), unknown(GRADIENT, why)]
     band = _narrowed(scene, around, s, j, k, gamma, epsilon)
-    found = band.constants
+    lemma = band.constants
     text = f"student unit {k}, share {band.share:.2f}, half-width {band.width:.3g}"
     data: dict[str, Any] = {"student": k, "kappa": band.share, "width": band.width}
     observed = check(OBSERVED, band.count, ">=", enough, text, **data)
-    if found is None:
+    if lemma is None:
         spread = check(SPREAD, 1, "<=", 0, "eta is infinite")
     else:
-        data = {"eta": found.eta, "mu": found.mu, "M_1": found.first, "M_2": found.second}
-        spread = check(SPREAD, 0, "<=", 0, f"eta {found.eta:.3g}, mu {found.mu:.3g}", **data)
+        data = {"eta": lemma.eta, "mu": lemma.mu, "M_1": lemma.first, "M_2": lemma.second}
+        spread = check(SPREAD, 0, "<=", 0, f"eta {lemma.eta:.3g}, mu {lemma.mu:.3g}", **data)
     alpha, most = float(around.alpha[k, j]), float(around.alpha.max())
     coefficient = check(ALPHA, alpha, ">", 8 * scene.eps * most, f"student unit {k}", student=k)
     return [regular, observed, coefficient, spread, _gradient(scene, around, s, j, band, augmentation)]
@@ -126,20 +126,20 @@ def _narrowed(scene: Scene, around: Surroundings, s: int, j: int, k: int, gamma:
 
     eps' = eps / (c K^{3/2} sqrt d) in the paper, whose c is whatever this asks for (Tian 2020, Theorem 6).
     """
-    own = torch.cat([scene.normals[s, j], scene.offsets[s, j : j + 1]])
+    plane = torch.cat([scene.normals[s, j], scene.offsets[s, j : j + 1]])
     others = around.planes[around.index != j]
     height = scene.sample_heights[s, :, j].abs()
     active = scene.sample_heights[s, :, scene.m + k] > 0
     width = epsilon / (1 + gamma)
     while True:
         inside = (height <= width) & active
-        found = constants(scene.points[s][inside], own, others, gamma, around.count)
+        lemma = constants(scene.points[s][inside], plane, others, gamma, around.count)
         share = float(inside.sum()) / max(1, int((height <= width).sum()))
-        if not math.isfinite(found.eta):
+        if not math.isfinite(lemma.eta):
             return Band(k, width, int(inside.sum()), share, None)
-        allowed = epsilon / max(found.first, found.second)
+        allowed = epsilon / max(lemma.first, lemma.second)
         if allowed >= width or not inside.any():
-            return Band(k, width, int(inside.sum()), share, found)
+            return Band(k, width, int(inside.sum()), share, lemma)
         width = allowed
 
 
@@ -153,8 +153,8 @@ def _gradient(scene: Scene, around: Surroundings, s: int, j: int, band: Band, au
     else:
         move = 2 * band.width * scene.normals[s, j]
         moved = torch.cat([points, points + move, points - move])
-    one = Scene(scene.teacher[s], scene.students[s], points[None], scene.eps)
-    largest = [float(one.gradient_at(part[None]).abs().max()) for part in moved.split(_POINTS) if len(part)]
+    member = Scene(scene.teacher[s], scene.students[s], points[None], scene.eps)
+    largest = [float(member.gradient_at(part[None]).abs().max()) for part in moved.split(_POINTS) if len(part)]
     on_samples = max(float(scene.gradients[0][s].abs().max()), float(scene.rounding[s]))
     value, where = max([(on_samples, "a sample"), *((g, "a moved sample") for g in largest)])
     bound = float(around.alpha[band.student, j]) * (1 - scene.leak) * band.width / 5

@@ -49,12 +49,12 @@ class EtaMu:
 
 
 def eta_mu(points: Tensor, extra: Tensor | None = None, directions: int = 256, seed: int = 0) -> EtaMu:
-    """The least eta and mu of one set of samples [N, d], or bounds on them, with the method said.
+    """The least eta and mu of one set of samples [N, d], or bounds on them, and the method that gave them.
 
     extra: directions to try besides those drawn, such as the weights of teacher and student units [R, d].
 
-    >>> found = eta_mu(torch.linspace(-1, 1, 9, dtype=torch.float64)[:, None])
-    >>> round(found.eta, 6), round(found.mu, 6), found.method
+    >>> result = eta_mu(torch.linspace(-1, 1, 9, dtype=torch.float64)[:, None])
+    >>> round(result.eta, 6), round(result.mu, 6), result.method
     (0.777778, 0.25, 'exact')
     """
     if points.ndim != 2 or len(points) == 0:

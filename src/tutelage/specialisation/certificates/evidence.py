@@ -44,11 +44,11 @@ class Evidence:
 def evidence(scene: Scene, units: range, same: Tensor, seed: int = 0) -> Evidence:
     """Triples across the boundaries of some of the K units; same: units that share a boundary [S, K, K]."""
     chosen = slice(units.start, units.stop)
-    ends, found = _ends(scene, chosen, seed)
+    ends, crossing = _ends(scene, chosen, seed)
     a, b = (_rows(scene.sample_heights, ends[..., i]) for i in (0, 1))  # [S, J, T, K]
-    own = torch.arange(units.start, units.stop, device=a.device).view(1, -1, 1, 1).expand(*a.shape[:3], 1)
-    below, above = (u.gather(3, own).squeeze(3) for u in (a, b))
-    share = torch.where(found, below / (below - above), 0.5)  # where the segment meets the boundary
+    index = torch.arange(units.start, units.stop, device=a.device).view(1, -1, 1, 1).expand(*a.shape[:3], 1)
+    below, above = (u.gather(3, index).squeeze(3) for u in (a, b))
+    share = torch.where(crossing, below / (below - above), 0.5)  # where the segment meets the boundary
     at = torch.lerp(a, b, share.unsqueeze(3))
     ahead = (at / (b - a)).abs()  # the share of the segment from there to every other boundary
     ahead = ahead.masked_fill(same[:, chosen].unsqueeze(2) | (a == b), torch.inf)
@@ -57,7 +57,7 @@ def evidence(scene: Scene, units: range, same: Tensor, seed: int = 0) -> Evidenc
     middle, along = torch.lerp(x_a, x_b, share.unsqueeze(3)), x_b - x_a
     if scene.students.depth > 2:
         step = _shortened(scene, middle, along, step)
-    kink = (1 - scene.leak) * step * (above - below) * found
+    kink = (1 - scene.leak) * step * (above - below) * crossing
     points = _triple(middle, along, step)
     gradients = scene.gradient_at(points.flatten(1, 3)).view(*points.shape[:4], -1)
     active = (at[..., scene.m :] > 0) & (kink > 0).unsqueeze(3) & ~same[:, chosen, scene.m :].unsqueeze(2)

@@ -57,15 +57,15 @@ def _spread_and_unaligned(
     planes = hyperplanes(scene)[member]
     others = planes[(torch.arange(scene.units) != unit) & ~scene.flat[member].cpu()]
     names = [u for u in range(scene.units) if u != unit and not scene.flat[member, u]]
-    found = constants(scene.points[member][band], planes[unit], others, gamma, scene.units)
-    if not math.isfinite(found.eta):
+    lemma = constants(scene.points[member][band], planes[unit], others, gamma, scene.units)
+    if not math.isfinite(lemma.eta):
         return [check(SPREAD, 1, "<=", 0, "eta is infinite"), unknown(UNALIGNED, "eta is infinite")]
-    value, at = nearest(planes[unit], others, found.first * epsilon, found.second * epsilon)
+    value, at = nearest(planes[unit], others, lemma.first * epsilon, lemma.second * epsilon)
     who = f"{unit_name(scene, names[at])} is nearest" if at >= 0 else "there is no other"
-    data: dict[str, Any] = {"eta": found.eta, "mu": found.mu, "M_1": found.first, "M_2": found.second}
+    data: dict[str, Any] = {"eta": lemma.eta, "mu": lemma.mu, "M_1": lemma.first, "M_2": lemma.second}
     return [
-        check(SPREAD, 0, "<=", 0, f"eta {found.eta:.3g}, mu {found.mu:.3g}", **data),
-        check(UNALIGNED, value, ">", 1, f"{who}; M_1 {found.first:.3g}, M_2 {found.second:.3g}", **data),
+        check(SPREAD, 0, "<=", 0, f"eta {lemma.eta:.3g}, mu {lemma.mu:.3g}", **data),
+        check(UNALIGNED, value, ">", 1, f"{who}; M_1 {lemma.first:.3g}, M_2 {lemma.second:.3g}", **data),
     ]
 
 

@@ -82,12 +82,12 @@ def noisy_recovery(
     for name, value in (("epsilon", epsilon), ("radius", radius)):
         if value is not None and not value > 0:
             raise TutelageError(f"{name} must be above 0, got {value}")
-    seen = look(scene, None, None, roomy=True)
-    balls = _balls(scene, seen, epsilon, radius, delta, epsilon_0)
-    observed = observed_conditions(scene, seen)
+    view = look(scene, None, None, roomy=True)
+    balls = _balls(scene, view, epsilon, radius, delta, epsilon_0)
+    observed = observed_conditions(scene, view)
     share = torch.maximum(
-        seen.between.sine[:, : scene.m] / balls.sine.unsqueeze(2),
-        seen.between.offset[:, : scene.m] / balls.offset.unsqueeze(2),
+        view.between.sine[:, : scene.m] / balls.sine.unsqueeze(2),
+        view.between.offset[:, : scene.m] / balls.offset.unsqueeze(2),
     ).nan_to_num(torch.inf)  # [S, m, K]
     out = []
     for s in range(scene.members):
@@ -98,7 +98,7 @@ def noisy_recovery(
             who = int(share[s, j, scene.m :].argmin())
             other = f"teacher unit {int(others.argmin())}" if scene.m > 1 else ""
             conditions = [check(REGULAR, float(not scene.flat[s, j]), ">=", 1), observed[s][j]]
-            conditions += _of_ball(scene, seen, balls, s, j)
+            conditions += _of_ball(scene, view, balls, s, j)
             conditions.append(check(APART, float(others.min()), ">", 1, other))
             sine, offset = float(balls.sine[s, j]), float(balls.offset[s, j])
             text = f"student unit {who}; sine at most {sine:.3g}, offset at most {offset:.3g}"
@@ -110,21 +110,21 @@ def noisy_recovery(
 
 
 def _balls(
-    scene: Scene, seen: Look, epsilon: float | None, radius: float | None, delta: float, epsilon_0: float | None
+    scene: Scene, view: Look, epsilon: float | None, radius: float | None, delta: float, epsilon_0: float | None
 ) -> Balls:
-    pick = seen.segment[:, :, None, None].expand(-1, -1, 1, scene.points.shape[2])
-    centre = seen.found.points[:, :, :, 0].gather(2, pick).squeeze(2)  # [S, m, d]
-    observer = seen.observer.unsqueeze(2)
+    pick = view.segment[:, :, None, None].expand(-1, -1, 1, scene.points.shape[2])
+    centre = view.found.points[:, :, :, 0].gather(2, pick).squeeze(2)  # [S, m, d]
+    observer = view.observer.unsqueeze(2)
     room = scene.heights(centre)[..., scene.m :].gather(2, observer).squeeze(2).clamp_min(0) * (1 - 1e-9)
     wide = room if radius is None else room.clamp_max(radius)
-    upper = torch.maximum(gradient_over_ball(scene, centre, wide, seen.observer), scene.rounding[:, None])
+    upper = torch.maximum(gradient_over_ball(scene, centre, wide, view.observer), scene.rounding[:, None])
     lower = scene.gradient_at(centre).gather(2, observer).squeeze(2).abs()
     size = upper if epsilon is None else torch.full_like(upper, epsilon)
     most = size if epsilon_0 is None else torch.full_like(size, epsilon_0)
-    largest = float(torch.where(seen.observed, size, 0).max())
+    largest = float(torch.where(view.observed, size, 0).max())
     if epsilon_0 is not None and epsilon_0 < largest:
         raise TutelageError(f"epsilon_0 must be at least epsilon, which is {largest:.3g}: raise it or leave it out")
-    coefficient = seen.alpha * (1 - scene.leak)
+    coefficient = view.alpha * (1 - scene.leak)
     left = (wide - 5 * size / coefficient).clamp_min(torch.finfo(wide.dtype).tiny)
     sine, offset = bounds(
         size,
@@ -139,14 +139,14 @@ def _balls(
     return Balls(wide, coefficient, lower, upper, size, sine, offset)
 
 
-def _of_ball(scene: Scene, seen: Look, balls: Balls, s: int, j: int) -> list[Condition]:
+def _of_ball(scene: Scene, view: Look, balls: Balls, s: int, j: int) -> list[Condition]:
     """alpha, gradient and room of one teacher unit."""
     e, c = float(balls.epsilon[s, j]), float(balls.coefficient[s, j])
     low, high, wide = (float(values[s, j]) for values in (balls.lower, balls.upper, balls.radius))
     proved = high <= e or low > e
     text = f"ball of radius {wide:.3g}, {low:.3g} at its centre"
     return [
-        alpha_condition(scene, seen, s, j),
+        alpha_condition(scene, view, s, j),
         check(GRADIENT, low if low > e else high, "<=", e, text, decided=proved, lower=low, upper=high),
         check(ROOM, wide, ">", 5 * e / c if c > 0 else math.inf),
     ]

@@ -25,20 +25,20 @@ def prunable_part(scene: Scene, *, tolerance: float | None = None, alignment: fl
     do not state: v relu(u) - v relu(-u) = v u has no kink for an observer to see and yet is not zero, so no two
     unaligned units may be each other turned over.
     """
-    found, near = groups(scene, alignment), aligned_at(scene, alignment)
+    grouping, near = groups(scene, alignment), aligned_at(scene, alignment)
     allowed = scene.tolerance(tolerance)
-    gradient = gradient_condition(scene, found.found, allowed)
-    apart = apart_condition(scene, found.between, near)
-    observers = observer_conditions(scene, found)
+    gradient = gradient_condition(scene, grouping.found, allowed)
+    apart = apart_condition(scene, grouping.between, near)
+    observers = observer_conditions(scene, grouping)
     of_students = slice(scene.m, None)
-    member = found.unaligned.gather(1, found.leader)  # every unit of an unaligned group
+    member = grouping.unaligned.gather(1, grouping.leader)  # every unit of an unaligned group
     features = scene.activity.features[1]
     added = torch.bmm(features * member.unsqueeze(1), scene.students.weights[1]).norm(dim=2)
     value, sample = added.max(1)
-    reach = (features.abs().amax(1) / scene.lengths[:, of_students]) * found.unaligned
-    loosest, strongest = torch.where(found.unaligned, found.bound, 0).amax(1), strengths(scene).amax(1)
-    bound = torch.where(reach > 0, found.bound * reach, 0).sum(1)
-    turned = found.same[:, of_students, of_students] & found.between.reversed[:, of_students, of_students]
+    reach = (features.abs().amax(1) / scene.lengths[:, of_students]) * grouping.unaligned
+    loosest, strongest = torch.where(grouping.unaligned, grouping.bound, 0).amax(1), strengths(scene).amax(1)
+    bound = torch.where(reach > 0, grouping.bound * reach, 0).sum(1)
+    turned = grouping.same[:, of_students, of_students] & grouping.between.reversed[:, of_students, of_students]
     turned = turned & member.unsqueeze(1) & member.unsqueeze(2)
     flat = scene.flat[:, of_students]
     out = []

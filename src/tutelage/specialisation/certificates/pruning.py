@@ -46,15 +46,15 @@ def groups(scene: Scene, alignment: float | None) -> BoundaryGroups:
 def _groups(scene: Scene, alignment: float | None) -> BoundaryGroups:
     between = distances(scene)
     same = between.same(rounding(scene))
-    found = evidence(scene, range(scene.m, scene.units), same)
-    own = same[:, scene.m :, scene.m :]
-    leader = own.int().argmax(2)
+    triples = evidence(scene, range(scene.m, scene.units), same)
+    shared = same[:, scene.m :, scene.m :]
+    leader = shared.int().argmax(2)
     leads = leader == torch.arange(scene.n, device=leader.device)
     near = (between.worst[:, scene.m :, : scene.m] <= aligned_at(scene, alignment).unsqueeze(1)).any(2)
     fan_out = scene.students.weights[1]
-    net = own.to(fan_out.dtype) @ (fan_out * scene.lengths[:, scene.m :, None])
-    size = torch.maximum(found.gradients.abs().amax(3), scene.rounding[:, None, None, None])
-    each = torch.where(found.active, 4 * size / found.kink.unsqueeze(3), torch.inf).amin(2)  # [S, n, observers]
+    net = shared.to(fan_out.dtype) @ (fan_out * scene.lengths[:, scene.m :, None])
+    size = torch.maximum(triples.gradients.abs().amax(3), scene.rounding[:, None, None, None])
+    each = torch.where(triples.active, 4 * size / triples.kink.unsqueeze(3), torch.inf).amin(2)  # [S, n, observers]
     observers = each.isfinite()
     stacked = fan_out.unsqueeze(1) * observers.unsqueeze(3)  # [S, n, observers, C]
     values = torch.linalg.svdvals(stacked)
@@ -64,7 +64,7 @@ def _groups(scene: Scene, alignment: float | None) -> BoundaryGroups:
     bound = torch.where(observers, each, 0).norm(dim=2) / least + _floor(scene)[:, None]
     bound = torch.where(rank >= scene.students.outputs, bound, torch.inf)
     unaligned = leads & ~near & ~scene.flat[:, scene.m :]
-    return BoundaryGroups(between, found, same, leader, unaligned, net, bound, rank, observers)
+    return BoundaryGroups(between, triples, same, leader, unaligned, net, bound, rank, observers)
 
 
 def _floor(scene: Scene) -> Tensor:
@@ -96,18 +96,19 @@ def pruning(scene: Scene, *, tolerance: float | None = None, alignment: float | 
     tolerance: the largest gradient taken for zero; alignment: how near (Tian 2020, Def. 3) a teacher unit must be for a
     student to count as aligned. Both are at the level of rounding by default.
     """
-    found = groups(scene, alignment)
+    grouping = groups(scene, alignment)
     near = aligned_at(scene, alignment)
     allowed = scene.rounding if tolerance is None else torch.full_like(scene.rounding, tolerance)
-    gradient = gradient_condition(scene, found.found, allowed)
-    apart = apart_condition(scene, found.between, near)
-    observers = observer_conditions(scene, found)
-    net, bound, strongest = found.net.norm(dim=2).tolist(), found.bound.tolist(), strengths(scene).amax(1).tolist()
+    gradient = gradient_condition(scene, grouping.found, allowed)
+    apart = apart_condition(scene, grouping.between, near)
+    observers = observer_conditions(scene, grouping)
+    net, bound = grouping.net.norm(dim=2).tolist(), grouping.bound.tolist()
+    strongest = strengths(scene).amax(1).tolist()
     out = []
     for s in range(scene.members):
         parts = []
-        for k in found.unaligned[s].nonzero().flatten().tolist():
-            others = [u for u in found.same[s, scene.m + k, scene.m :].nonzero().flatten().tolist() if u != k]
+        for k in grouping.unaligned[s].nonzero().flatten().tolist():
+            others = [u for u in grouping.same[s, scene.m + k, scene.m :].nonzero().flatten().tolist() if u != k]
             about = f"student unit {k}" + (f" (with {', '.join(map(str, others))})" if others else "")
             conclusion = check(FAN_OUT, net[s][k], "<=", bound[s][k], units=[k, *others])
             parts.append(Part(about, (observers[s][k], resolved(bound[s][k], strongest[s])), conclusion))
@@ -122,22 +123,22 @@ def _nothing() -> Part:
     return Part("no student unit", (none,), check(FAN_OUT, 0, "<=", 0))
 
 
-def observer_conditions(scene: Scene, found: BoundaryGroups) -> list[dict[int, Condition]]:
+def observer_conditions(scene: Scene, grouping: BoundaryGroups) -> list[dict[int, Condition]]:
     """For every unaligned student, by its number: whether C of its observers are independent.
 
     Where the tried segments show too few, all segments between samples are asked: with them too few, it is certain.
     """
     outputs, out = scene.students.outputs, []
-    rank, number = found.rank.tolist(), found.observers.sum(2).tolist()
+    rank, number = grouping.rank.tolist(), grouping.observers.sum(2).tolist()
     for s in range(scene.members):
         row = {}
-        for k in found.unaligned[s].nonzero().flatten().tolist():
+        for k in grouping.unaligned[s].nonzero().flatten().tolist():
             row[k] = check(OBSERVERS, rank[s][k], ">=", outputs, f"{number[s][k]} observers met")
         out.append(row)
-    short = found.unaligned & (found.rank < outputs)
+    short = grouping.unaligned & (grouping.rank < outputs)
     for k in short.any(0).nonzero().flatten().tolist():
         sees = seen_by(scene, torch.full((scene.members,), scene.m + k, device=short.device))
-        sees = sees & ~found.same[:, scene.m + k, scene.m :]
+        sees = sees & ~grouping.same[:, scene.m + k, scene.m :]
         ranks = torch.linalg.matrix_rank(scene.students.weights[1] * sees.unsqueeze(2), rtol=scene.n * scene.eps)
         for s in short[:, k].nonzero().flatten().tolist():
             if int(ranks[s]) >= outputs:

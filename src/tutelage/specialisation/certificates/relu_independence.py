@@ -31,8 +31,8 @@ def relu_independence(scene: Scene) -> Sequence[Finding]:
     turned over are not independent of the linear functions, so the lemmas need boundaries that differ.
     """
     between, near = distances(scene), rounding(scene)
-    own = between.worst + torch.diag_embed(torch.full_like(between.worst[:, 0], torch.inf))
-    nearest, pair = own.flatten(1).min(1)
+    apart = between.worst + torch.diag_embed(torch.full_like(between.worst[:, 0], torch.inf))
+    nearest, pair = apart.flatten(1).min(1)
     met, worst, who, bound = _cross_talk(scene, between.same(near))
     heights = scene.sample_heights
     crossing = ((heights > 0).any(1) & (heights < 0).any(1) & ~scene.flat).sum(1).tolist()
@@ -52,10 +52,10 @@ def relu_independence(scene: Scene) -> Sequence[Finding]:
 
 def _cross_talk(scene: Scene, same: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Boundaries with a triple, the largest cross-talk, whose it is, and what rounding makes of none: [S] each."""
-    found = evidence(scene, range(scene.units), same)
-    kink, segment = found.kink.max(2)  # [S, K]
+    triples = evidence(scene, range(scene.units), same)
+    kink, segment = triples.kink.max(2)  # [S, K]
     chosen = segment[:, :, None, None, None].expand(-1, -1, 1, 3, scene.points.shape[2])
-    points = found.points.gather(2, chosen).squeeze(2)
+    points = triples.points.gather(2, chosen).squeeze(2)
     u = scene.heights(points.flatten(1, 2))
     f = (gate(scene.students.activation, u, scene.students.slope) * u).unflatten(1, (scene.units, 3))
     second = f[:, :, 1] + f[:, :, 2] - 2 * f[:, :, 0]  # [S, boundary, unit]

@@ -34,7 +34,7 @@ def three_points(scene: Scene) -> Sequence[Finding]:
     value = _largest(scene, sample, low + gap, observer)
     least = 8 * scene.eps * coefficient.amax(1)
     blur = 32 * scene.eps * (1 + scene.offsets.abs().amax(1) + scene.points.norm(dim=2).amax(1))  # of a height
-    seen = torch.maximum(blur[:, None], 20 * scene.rounding[:, None] / coefficient)
+    resolution = torch.maximum(blur[:, None], 20 * scene.rounding[:, None] / coefficient)
     out = []
     for s in range(scene.members):
         parts = []
@@ -42,7 +42,7 @@ def three_points(scene: Scene) -> Sequence[Finding]:
             k, i, c, g = int(observer[s, j]), int(sample[s, j]), float(coefficient[s, j]), float(gap[s, j])
             conditions = (
                 check(REGULAR, float(not scene.flat[s, j]), ">=", 1),
-                check(NEARER, g, ">", float(seen[s, j]), f"sample {i}: eps_h - eps_l, beyond rounding", sample=i),
+                check(NEARER, g, ">", float(resolution[s, j]), f"sample {i}: eps_h - eps_l, beyond rounding", sample=i),
                 check(NONZERO, c, ">", float(least[s]), f"student unit {k}", student=k),
             )
             bound = c * (1 - scene.leak) * max(g, 0.0) / 5
@@ -61,10 +61,10 @@ def _nearest_samples(scene: Scene) -> tuple[Tensor, Tensor, Tensor]:
     two, at = height.topk(2, dim=2, largest=False)
     units = torch.arange(scene.m, device=at.device)
     rest = torch.where(at[..., :1] == units, two[..., 1:], two[..., :1])  # the nearest other boundary [S, N, m]
-    own = height[..., : scene.m]
-    gap, sample = torch.where(own.isinf(), -torch.inf, rest - own).max(1)
+    distance = height[..., : scene.m]
+    gap, sample = torch.where(distance.isinf(), -torch.inf, rest - distance).max(1)
     gap = torch.where(gap == torch.inf, 1.0, gap)  # no other boundary anywhere: any step will do
-    low = own.gather(1, sample.unsqueeze(1)).squeeze(1)
+    low = distance.gather(1, sample.unsqueeze(1)).squeeze(1)
     regular = gap.isfinite()
     return sample, torch.where(regular, low, 0), torch.where(regular, gap * _SHORT, 0)
 

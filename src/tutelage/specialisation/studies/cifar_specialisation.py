@@ -94,12 +94,12 @@ class PrunedConvTeacher(Experiment, kind="pruned-conv-teacher", numerics=1):
             context.progress(0.7)
             kept = strongest(unit_strengths(full.eval(), x[:2000].split(500)), [self.channels // 2] * len(plan.hidden))
             small = pruned(full, kept)
-            found = {"accuracy_whole": accuracy(full, test, labels), "accuracy_pruned": accuracy(small, test, labels)}
+            arrays = {"accuracy_whole": accuracy(full, test, labels), "accuracy_pruned": accuracy(small, test, labels)}
             fit(small, x, y, self.training(self.tuning_epochs, 0.02), augment=shifted_and_flipped)
             teacher = folded(small.eval())
-            found |= {"accuracy_tuned": accuracy(teacher, test, labels)}
-            found |= {_column(name): values for name, values in teacher.state_dict().items()}
-        return {name: values.cpu().numpy() for name, values in found.items()}
+            arrays |= {"accuracy_tuned": accuracy(teacher, test, labels)}
+            arrays |= {_column(name): values for name, values in teacher.state_dict().items()}
+        return {name: values.cpu().numpy() for name, values in arrays.items()}
 
     def training(self, epochs: int, rate: float) -> Training:
         """How classes are learnt."""
@@ -252,29 +252,29 @@ def _places(f: Tensor) -> Tensor:
     return f.flatten(3).transpose(2, 3).flatten(1, 2)
 
 
-def table(found: ConvCourses) -> pa.Table:
+def table(result: ConvCourses) -> pa.Table:
     rows = [
         {
             "width_factor": c.width_factor,
             "epoch": epoch,
             "member": s,
             "accuracy": c.accuracy[t, s],
-            "teacher_accuracy": found.tuned[s],
+            "teacher_accuracy": result.tuned[s],
         }
         | {f"rho_mean_{layer + 1}": c.rho[t, s, layer] for layer in range(c.rho.shape[2])}
-        for c in found.courses
+        for c in result.courses
         for t, epoch in enumerate(c.epochs)
         for s in range(c.rho.shape[1])
     ]
     return pa.Table.from_pylist(rows)
 
 
-def draw(found: ConvCourses) -> Figure:
+def draw(result: ConvCourses) -> Figure:
     """rho_mean of every layer and accuracy over epochs, mean and deviation over members; dotted: untrained students."""
-    layers = found.courses[0].rho.shape[2]
+    layers = result.courses[0].rho.shape[2]
     titles = [*(f"layer {layer + 1}" for layer in range(layers)), "accuracy"]
     figure, axes = panel_grid([""], titles, "epoch", r"$\rho_{mean}$", size=(1.8, 2.3), sharey=False)
-    for colour, course in zip(PALETTE, found.courses, strict=False):
+    for colour, course in zip(PALETTE, result.courses, strict=False):
         for panel, values in zip(axes[0], [*np.moveaxis(course.rho, 2, 0), course.accuracy], strict=True):
             mean, spread = values.mean(1), values.std(1)
             panel.plot(course.epochs, mean, color=colour, label=f"{course.width_factor:g}x")
@@ -284,26 +284,26 @@ def draw(found: ConvCourses) -> Figure:
         panel.set_ylim(0, 1.02)
     for panel in axes[0, 1:-1]:
         panel.tick_params(labelleft=False)
-    axes[0, -1].axhline(found.tuned.mean(), color="#666666", linewidth=0.8, linestyle="--", label="teacher")
+    axes[0, -1].axhline(result.tuned.mean(), color="#666666", linewidth=0.8, linestyle="--", label="teacher")
     lines, _ = axes[0, -1].get_legend_handles_labels()
     chance = Line2D([], [], color="#666666", linewidth=0.7, linestyle=":", label="untrained students")
     figure.legend(handles=[*lines, chance], loc="outside lower center", ncols=5, fontsize=7)
-    figure.suptitle(found.images, fontsize=9)
+    figure.suptitle(result.images, fontsize=9)
     return figure
 
 
-def _gain(found: ConvCourses, layer: int | None) -> np.ndarray:
+def _gain(result: ConvCourses, layer: int | None) -> np.ndarray:
     """How much accuracy, or rho_mean of a layer beyond chance, the widest students have over the narrowest: [S]."""
-    narrow, wide = ((c.accuracy[-1] if layer is None else c.beyond_chance[:, layer]) for c in _ends(found))
+    narrow, wide = ((c.accuracy[-1] if layer is None else c.beyond_chance[:, layer]) for c in _ends(result))
     return wide - narrow
 
 
-def _ends(found: ConvCourses) -> tuple[ConvCourse, ConvCourse]:
-    return found.courses[0], found.courses[-1]
+def _ends(result: ConvCourses) -> tuple[ConvCourse, ConvCourse]:
+    return result.courses[0], result.courses[-1]
 
 
-def _layers(found: ConvCourses) -> range:
-    return range(found.courses[0].rho.shape[2])
+def _layers(result: ConvCourses) -> range:
+    return range(result.courses[0].rho.shape[2])
 
 
 wider_specialises = Claim(

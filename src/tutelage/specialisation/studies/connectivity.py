@@ -130,7 +130,7 @@ def _time_first(array: np.ndarray) -> np.ndarray:
 
 
 def draw(crossings: list[Crossing]) -> Figure:
-    """Loss along the three roads; a thin line a member, a thick one for the median."""
+    """Loss along the three roads; one thin line per member, a thick one for the median."""
     figure, axes = panel_grid(
         [""],
         [f"{c.width_factor:g}x" for c in crossings],
@@ -171,7 +171,7 @@ low_on_the_path = Claim(
     statistic="largest loss along the path over the larger loss of the two students, on evaluation points",
     expected="< 1.1",
     refuted_by="one member that violates the bound in that setting",
-    values=lambda found: {c.label: c.peak("constructed") / c.end() for c in found},
+    values=lambda crossings: {c.label: c.peak("constructed") / c.end() for c in crossings},
     reason="a tenth above the higher end is read as low",
     about="every",
     possible=(0.0, np.inf),
@@ -182,7 +182,7 @@ high_on_the_line = Claim(
     statistic="log10 of the largest loss along the straight line over the larger loss of the two students",
     expected="> 1",
     refuted_by="an interval over seeds below 1 in that setting",
-    values=lambda found: {c.label: np.log10(c.peak("straight") / c.end()) for c in found},
+    values=lambda crossings: {c.label: np.log10(c.peak("straight") / c.end()) for c in crossings},
     reason="tenfold is read as high",
 )
 
@@ -191,7 +191,7 @@ matching_helps = Claim(
     statistic="log10 of the largest loss along the straight line over that after matching",
     expected="> 0",
     refuted_by="an interval over seeds below 0 in that setting",
-    values=lambda found: {c.label: np.log10(c.peak("straight") / c.peak(ROADS[2])) for c in found},
+    values=lambda crossings: {c.label: np.log10(c.peak("straight") / c.peak(ROADS[2])) for c in crossings},
     reason=DIRECTION,
 )
 
@@ -200,6 +200,6 @@ matching_is_not_enough = Claim(
     statistic="log10 of the largest loss along the straight line after matching over that along the constructed path",
     expected="> 0",
     refuted_by="an interval over seeds below 0 in that setting",
-    values=lambda found: {c.label: np.log10(c.peak(ROADS[2]) / c.peak("constructed")) for c in found},
+    values=lambda crossings: {c.label: np.log10(c.peak(ROADS[2]) / c.peak("constructed")) for c in crossings},
     reason=DIRECTION,
 )

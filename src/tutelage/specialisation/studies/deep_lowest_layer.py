@@ -80,7 +80,7 @@ class DeepBoundaries(Experiment, kind="deep-boundaries", numerics=2):
         after = train_in(context, teacher, before, inputs, self.training)
         deep = len(self.teacher.hidden) > 1
         name = "deep-lowest-layer" if deep else "polynomial-samples"
-        found = {
+        certificates = {
             when: certify(name, teacher, students, inputs, epsilon=EPSILON)
             for when, students in (("before", before), ("after", after))
         }
@@ -89,26 +89,30 @@ class DeepBoundaries(Experiment, kind="deep-boundaries", numerics=2):
         error = (wanted - outputs(after, inputs.train)).square().sum((1, 2))
         power = (wanted - wanted.mean(1, keepdim=True)).square().sum((1, 2))
         return {
-            "pieces": np.array([one.settings["boundaries"] for one in found["after"]], dtype=np.int64),
-            "pieces_before": np.array([one.settings["boundaries"] for one in found["before"]], dtype=np.int64),
-            "distance": distances(found["after"]),
-            "distance_before": distances(found["before"]),
-            "applies": np.array([_met(one) for one in found["after"]], dtype=np.float64),
-            "applies_at_zero": np.array([_met(one) for one in zero], dtype=np.float64),
+            "pieces": np.array(
+                [certificate.settings["boundaries"] for certificate in certificates["after"]], dtype=np.int64
+            ),
+            "pieces_before": np.array(
+                [certificate.settings["boundaries"] for certificate in certificates["before"]], dtype=np.int64
+            ),
+            "distance": distances(certificates["after"]),
+            "distance_before": distances(certificates["before"]),
+            "applies": np.array([_met(certificate) for certificate in certificates["after"]], dtype=np.float64),
+            "applies_at_zero": np.array([_met(certificate) for certificate in zero], dtype=np.float64),
             "loss": (error / power).numpy(),
             "above": upper_matches(teacher, after, inputs.evaluate),
             "above_before": upper_matches(teacher, before, inputs.evaluate),
         }
 
 
-def distances(found: list[Certificate]) -> np.ndarray:
+def distances(certificates: list[Certificate]) -> np.ndarray:
     """Distance of every teacher unit of the lowest layer from the nearest student unit: [S, m]."""
-    return np.array([[part.conclusion.value for part in one.parts] for one in found])
+    return np.array([[part.conclusion.value for part in certificate.parts] for certificate in certificates])
 
 
-def _met(one: Certificate) -> bool:
+def _met(certificate: Certificate) -> bool:
     """Whether the theorem's conditions are met for at least one teacher unit."""
-    return any(one.verdict_of(part) in ("holds", "fails") for part in one.parts)
+    return any(certificate.verdict_of(part) in ("holds", "fails") for part in certificate.parts)
 
 
 def upper_matches(teacher: Network, students: Network, points: torch.Tensor) -> np.ndarray:
@@ -148,7 +152,7 @@ def by_depth(results: Results) -> list[DepthBoundaries]:
     return [DepthBoundaries(len(r.experiment.teacher.hidden), *(r[name] for name in names)) for r in results]
 
 
-def table(found: list[DepthBoundaries]) -> pa.Table:
+def table(depths: list[DepthBoundaries]) -> pa.Table:
     """One row per member and depth."""
     return pa.Table.from_pylist(
         [
@@ -162,32 +166,32 @@ def table(found: list[DepthBoundaries]) -> pa.Table:
                 "applies": bool(d.applies[s]),
                 "applies_at_zero": bool(d.applies_at_zero[s]),
             }
-            for d in found
+            for d in depths
             for s in range(len(d.pieces))
         ]
     )
 
 
-def draw(found: list[DepthBoundaries]) -> Figure:
+def draw(depths: list[DepthBoundaries]) -> Figure:
     """Pieces against depth, with exponential growth through two and three layers; distances in the lowest layer."""
     figure, axes = panel_grid(
         [""], ["boundary pieces Q", "lowest layer", "correlation by layer"], "hidden layers", "",
         size=(2.5, 2.5), sharex=False, sharey=False,
     )  # fmt: skip
-    layers = np.array([d.layers for d in found])
-    for d in found:
+    layers = np.array([d.layers for d in depths])
+    for d in depths:
         for values, colour, shift, when in (
             (d.before, "#888888", -0.1, "before"),
             (d.pieces, PALETTE[0], 0.1, "after"),
         ):
-            label = f"{when} training" if d is found[0] else "_"
+            label = f"{when} training" if d is depths[0] else "_"
             axes[0, 0].plot([d.layers + shift] * len(values), values, ".", color=colour, ms=3, alpha=0.5, label=label)
         each = np.sort(d.distance.ravel())
         axes[0, 1].plot(np.linspace(d.layers - 0.3, d.layers + 0.3, len(each)), each, ".", color=PALETTE[1], ms=2)
         (line,) = axes[0, 2].plot(np.arange(1, d.layers + 1), d.above.mean(0), "o-", ms=3, label=d.name)
         axes[0, 2].plot(np.arange(1, d.layers + 1), d.above_before.mean(0), "o:", ms=2, color=line.get_color())
-    if len(found) > 2:
-        middle = [np.median(d.pieces) for d in found]
+    if len(depths) > 2:
+        middle = [np.median(d.pieces) for d in depths]
         rate = middle[2] / middle[1]
         line = middle[1] * rate ** (layers[1:] - layers[1])
         axes[0, 0].plot(layers[1:], line, "--", color="#000000", lw=1, label="exponential")
@@ -208,7 +212,7 @@ exponential = Claim(
     statistic="ln of Q at 4 over Q at 3 hidden layers minus ln of Q at 3 over Q at 2, seed by seed",
     expected="> -0.1",
     refuted_by="an interval over seeds below -0.1",
-    values=lambda found: {"trained": _curvature(found, "pieces"), "before training": _curvature(found, "before")},
+    values=lambda depths: {"trained": _curvature(depths, "pieces"), "before training": _curvature(depths, "before")},
     reason="0 for exponential growth; growth like the square of the depth gives -0.24, and -0.1 lies between the two",
 )
 
@@ -217,8 +221,8 @@ aligned = Claim(
     statistic="share of the teacher units of the lowest layer with a student unit within 0.1 (sine and bias)",
     expected="> 0.5",
     refuted_by="an interval over seeds below 0.5 for that depth",
-    values=lambda found: {
-        d.name: Measured((d.distance < EPSILON).mean(1), baseline=(d.distance_before < EPSILON).mean(1)) for d in found
+    values=lambda depths: {
+        d.name: Measured((d.distance < EPSILON).mean(1), baseline=(d.distance_before < EPSILON).mean(1)) for d in depths
     },
     reason=MOST,
     possible=SHARE,
@@ -229,9 +233,9 @@ applies = Claim(
     statistic="1 where the conditions of a theorem are met for some teacher unit of the member, else 0",
     expected="> 0.5",
     refuted_by="an interval over seeds below 0.5 for that depth and theorem",
-    values=lambda found: {
+    values=lambda depths: {
         f"{d.name}, {name}": values
-        for d in found
+        for d in depths
         for name, values in (("small gradient", d.applies), ("zero gradient", d.applies_at_zero))
     },
     reason=MOST,
@@ -244,7 +248,7 @@ worse_above = Claim(
     "highest hidden layer, seed by seed",
     expected="> 0",
     refuted_by="an interval over seeds below 0 for that depth",
-    values=lambda found: {d.name: _ahead(d) for d in found if d.layers > 1},
+    values=lambda depths: {d.name: _ahead(d) for d in depths if d.layers > 1},
     reason=DIRECTION,
 )
 
@@ -255,8 +259,8 @@ def _ahead(d: DepthBoundaries) -> np.ndarray:
     return beyond[:, 0] - beyond[:, -1]
 
 
-def _curvature(found: list[DepthBoundaries], which: str) -> np.ndarray:
+def _curvature(depths: list[DepthBoundaries], which: str) -> np.ndarray:
     """Second difference of ln Q over the last three depths: [S]."""
-    logs = [np.log(getattr(d, which)) for d in found[-3:]]
+    logs = [np.log(getattr(d, which)) for d in depths[-3:]]
     first, second = (b - a for a, b in pairwise(logs))
     return second - first

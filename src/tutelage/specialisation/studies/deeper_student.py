@@ -107,21 +107,21 @@ def compared(teacher: Network, before: Network, after: Network, inputs: Inputs) 
     return {"rho": rho[0], "rho_before": rho[1], "relative_loss": (error / power).double().numpy()}
 
 
-def table(found: list[DepthMatch]) -> pa.Table:
+def table(matches: list[DepthMatch]) -> pa.Table:
     rows = [
         {"extra": d.extra, "member": s, "layer": layer + 1, "rho_mean": d.rho[s, layer], "loss": d.loss[s]}
-        for d in found
+        for d in matches
         for s in range(len(d.rho))
         for layer in range(d.rho.shape[1])
     ]
     return pa.Table.from_pylist(rows)
 
 
-def draw(found: list[DepthMatch]) -> Figure:
+def draw(matches: list[DepthMatch]) -> Figure:
     """Correlation of each student layer with the teacher's hidden layer; a point per seed, dashes before training."""
-    titles = [f"{d.extra + 1} hidden layer{'s' if d.extra else ''}" for d in found]
+    titles = [f"{d.extra + 1} hidden layer{'s' if d.extra else ''}" for d in matches]
     figure, axes = panel_grid([""], titles, "student layer", r"$\rho_{mean}$ with the teacher's layer", size=(2.0, 2.4))
-    for panel, depth in zip(axes[0], found, strict=True):
+    for panel, depth in zip(axes[0], matches, strict=True):
         layers = np.arange(1, depth.rho.shape[1] + 1)
         for row in depth.rho:
             panel.plot(layers, row, "o-", color=PALETTE[0], alpha=0.5, markersize=3, linewidth=0.8)
@@ -136,7 +136,7 @@ still_matched = Claim(
     statistic="mean over teacher units of the best correlation with a unit of the student's lowest layer, at the end",
     expected="> 0.9",
     refuted_by="an interval over seeds below 0.9 for that depth",
-    values=lambda found: {f"{d.extra} extra layers": Measured(d.rho[:, 0], baseline=d.before[:, 0]) for d in found},
+    values=lambda matches: {f"{d.extra} extra layers": Measured(d.rho[:, 0], baseline=d.before[:, 0]) for d in matches},
     reason="nine tenths of a full match",
     possible=SIGNED,
 )
@@ -146,11 +146,11 @@ lowest_alone = Claim(
     statistic="that mean for the lowest layer minus the largest among the layers above it, seed by seed",
     expected="> 0.05",
     refuted_by="an interval over seeds below 0.05 for that depth",
-    values=lambda found: {
+    values=lambda matches: {
         f"{d.extra} extra layers": Measured(
             d.rho[:, 0] - d.rho[:, 1:].max(1), baseline=d.before[:, 0] - d.before[:, 1:].max(1)
         )
-        for d in found
+        for d in matches
         if d.extra
     },
     reason="a twentieth of a full match",

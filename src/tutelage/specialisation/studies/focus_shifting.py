@@ -112,8 +112,8 @@ def _shifted(result: TrainedStudents) -> np.ndarray:
     rho = result.report["correlation"]
     members = np.arange(rho.shape[1])
     winner = rho[-1, :, -1].argmax(1)
-    own = np.take_along_axis(rho, winner[None, :, None, None], axis=3)[..., 0]  # [T, S, m]
-    chased = ((own.argmax(2) != UNITS - 1) & (own.max(2) > CHASING)).any(0)
+    of_winner = np.take_along_axis(rho, winner[None, :, None, None], axis=3)[..., 0]  # [T, S, m]
+    chased = ((of_winner.argmax(2) != UNITS - 1) & (of_winner.max(2) > CHASING)).any(0)
     return np.where(rho[-1, members, -1, winner] > RECOVERED, chased, np.nan)
 
 

@@ -69,7 +69,7 @@ def _name(r: TrainedStudents) -> str:
 
 
 def draw(results: Results) -> Figure:
-    """rho_mean of the lowest layer over time, a line a seed; blue under frozen layers, grey for the whole student."""
+    """rho_mean of the lowest layer over time, one line per seed; blue: upper layers frozen, grey: all trained."""
     factors = results.values("width_factor")
     titles = [f"{k:g}x" for k in factors]
     figure, axes = panel_grid([""], titles, "step", r"$\rho_{mean}$, lowest layer", size=(2.9, 2.4))
@@ -115,5 +115,5 @@ worse_than_whole = Claim(
 
 
 def _difference(results: Results, factor: float) -> np.ndarray:
-    own = {_frozen(r): r for r in results.where(width_factor=factor)}
-    return _gain(own[False]) - _gain(own[True])
+    by_frozen = {_frozen(r): r for r in results.where(width_factor=factor)}
+    return _gain(by_frozen[False]) - _gain(by_frozen[True])

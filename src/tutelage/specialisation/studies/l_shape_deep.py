@@ -54,7 +54,7 @@ def _early(result: TrainedStudents) -> int:
 
 
 def draw(results: Results) -> Figure:
-    """Rows are layers from below, columns are recorded steps; a shade a seed."""
+    """Rows are layers from below, columns are recorded steps; one shade per seed."""
     (result,) = results
     steps = [step for step in result.report.steps if step > 0]
     epochs = [step * BATCH / result.experiment.inputs.train for step in steps]

@@ -24,7 +24,7 @@ LAWS: dict[str, Distribution] = {
     "correlated-gaussian": CorrelatedGaussian(std=STD, correlation=0.7),
     "student-t": StudentT(freedom=5, scale=STD * math.sqrt(3 / 5)),
 }
-"""All of deviation 1.5 a coordinate; Student's t has five degrees of freedom, so its fourth moment is the last."""
+"""All of deviation 1.5 per coordinate; Student's t has five degrees of freedom, so its fourth moment is the last."""
 ACTIVATIONS = ("relu", "leaky")
 SLOPE, UNITS, WIDTH_FACTOR, POLARITY = 0.1, 10, 5, 1.0
 
@@ -62,7 +62,7 @@ def leaky_and_inputs(scale: Scale) -> Plan:
 
 
 def draw(results: Results) -> Figure:
-    """The L-shape of every activation and distribution at the end; a shade a seed."""
+    """The L-shape of every activation and distribution at the end; one shade per seed."""
     figure, axes = panel_grid(list(ACTIVATIONS), list(LAWS), "best correlation", "fan-out")
     for row, activation in enumerate(ACTIVATIONS):
         for column, distribution in enumerate(LAWS):
@@ -110,8 +110,8 @@ small_fan_out = Claim(
 def _first_found(result: TrainedStudents) -> np.ndarray:
     """Rank correlation over teacher units of strength and minus the step of recovery; never found counts as last."""
     best, steps = result.report["best_correlation"], np.asarray(result.report.steps)
-    found = best > RECOVERED
-    when = np.where(found.any(0), steps[found.argmax(0)], 2 * steps[-1])
+    recovered = best > RECOVERED
+    when = np.where(recovered.any(0), steps[recovered.argmax(0)], 2 * steps[-1])
     return rank_correlations(at_step(result, "strength"), -when)
 
 

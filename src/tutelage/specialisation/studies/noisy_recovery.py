@@ -116,39 +116,39 @@ def at_gradient(distance: np.ndarray, gradient: np.ndarray, size: float) -> np.n
     return np.where((below.any(0) & (after > 0))[:, None], np.exp(logs), np.nan)
 
 
-def table(found: list[AngleCourse]) -> pa.Table:
+def table(courses: list[AngleCourse]) -> pa.Table:
     rows = [
         {
-            "polarity": seen.polarity,
+            "polarity": course.polarity,
             "step": at.step,
             "seed": seed,
             "unit": j,
             "distance": at.distance[s, j],
             "gradient": at.gradient[s],
         }
-        for seen in found
-        for at in seen.course
-        for s, seed in enumerate(seen.trained.experiment.seeds)
+        for course in courses
+        for at in course.course
+        for s, seed in enumerate(course.trained.experiment.seeds)
         for j in range(at.distance.shape[1])
     ]
     return pa.Table.from_pylist(rows)
 
 
-def draw(found: list[AngleCourse]) -> Figure:
+def draw(courses: list[AngleCourse]) -> Figure:
     """Median over seeds of every unit's distance against the median gradient, over training; dashed: slope one."""
     figure, axes = panel_grid(
-        [""], [seen.label for seen in found], "largest gradient on the samples", "distance to nearest student",
+        [""], [course.label for course in courses], "largest gradient on the samples", "distance to nearest student",
         size=(3.2, 3.0),
     )  # fmt: skip
-    for seen, panel in zip(found, axes[0], strict=True):
-        gradient = np.median(seen.gradient, axis=1)
-        distance = np.median(seen.distance, axis=1)
+    for course, panel in zip(courses, axes[0], strict=True):
+        gradient = np.median(course.gradient, axis=1)
+        distance = np.median(course.distance, axis=1)
         for j, colour in enumerate(strength_colours(distance.shape[1])):
             panel.plot(gradient, distance[:, j], ".-", color=colour)
         ends = np.array([gradient.min(), gradient.max()])
         panel.plot(ends, 0.3 * ends / ends[1], "--", color="#999999", linewidth=0.8)
         panel.set(xscale="log", yscale="log")
-    strength_bar(figure, axes, found[0].distance.shape[2])
+    strength_bar(figure, axes, courses[0].distance.shape[2])
     return figure
 
 
@@ -157,7 +157,9 @@ nearly_linear = Claim(
     statistic="slope of log distance against log largest gradient over training, median over teacher units",
     expected="> 0.8",
     refuted_by="an interval over seeds below 0.8 in that setting",
-    values=lambda found: {seen.label: np.nanmedian(exponents(seen.distance, seen.gradient), axis=1) for seen in found},
+    values=lambda courses: {
+        course.label: np.nanmedian(exponents(course.distance, course.gradient), axis=1) for course in courses
+    },
     reason="the theorem's exponent is 1 - delta for any small delta, which is read as 0.8",
 )
 
@@ -167,11 +169,11 @@ stronger_is_nearer = Claim(
     "has first come down to this size (between two recorded steps by logarithms)",
     expected="< -0.3",
     refuted_by="an interval over seeds above -0.3 in that setting; members whose gradient stays larger do not count",
-    values=lambda found: {
-        f"{seen.label}, gradient {size:g}": rank_correlations(
-            seen.trained.report["strength"][-1], at_gradient(seen.distance, seen.gradient, size)
+    values=lambda courses: {
+        f"{course.label}, gradient {size:g}": rank_correlations(
+            course.trained.report["strength"][-1], at_gradient(course.distance, course.gradient, size)
         )
-        for seen in found
+        for course in courses
         for size in GRADIENTS
     },
     reason=MODERATE,

@@ -145,15 +145,15 @@ def _pair(activation: str, d: int, members: int) -> tuple[Units, Units]:
 
 def _seven(q: Tensor, r: Tensor) -> np.ndarray:
     """The seven overlaps in a row: q and r [T, S, 2, 2] -> [S, T, 7]."""
-    own = q.flatten(2)[..., [0, 1, 3]]
-    return torch.cat([r.flatten(2), own], 2).swapaxes(0, 1).numpy()
+    students = q.flatten(2)[..., [0, 1, 3]]
+    return torch.cat([r.flatten(2), students], 2).swapaxes(0, 1).numpy()
 
 
-def table(found: list[OverlapCourse]) -> pa.Table:
+def table(courses: list[OverlapCourse]) -> pa.Table:
     rows = [
         {"activation": s.activation, "dimension": d, "time": t, "overlap": name, "limit": s.limit[f, o],
          "flow": s.flow[f, o], "mean": s.simulated[i, f, :, o].mean(), "std": s.simulated[i, f, :, o].std(ddof=1)}
-        for s in found
+        for s in courses
         for i, d in enumerate(s.dimensions)
         for f, t in enumerate(s.times)
         for o, name in enumerate(NAMES)
@@ -161,28 +161,30 @@ def table(found: list[OverlapCourse]) -> pa.Table:
     return pa.Table.from_pylist(rows)
 
 
-def draw(found: list[OverlapCourse]) -> Figure:
+def draw(courses: list[OverlapCourse]) -> Figure:
     """Above: overlaps over time, lines from the equations, marks from simulations. Below: their gap against d."""
-    names = [f"{s.activation}, eta = {RATES[s.activation]:g}" for s in found]
+    names = [f"{s.activation}, eta = {RATES[s.activation]:g}" for s in courses]
     figure, axes = panel_grid(["", ""], names, "", "", size=(3.6, 2.7), sharex=False, sharey="row")
-    for column, seen in enumerate(found):
+    for column, course in enumerate(courses):
         above, below = axes[:, column]
         for colour, overlap in zip(PALETTE, (0, 1, 4, 5), strict=False):
-            above.plot(seen.times, seen.limit[:, overlap], color=colour, label=NAMES[overlap])
-            above.plot(seen.times, seen.flow[:, overlap], ":", color=colour, linewidth=1)
-            runs = seen.simulated[-1, ::2, :, overlap]
-            above.errorbar(seen.times[::2], runs.mean(1), runs.std(1), fmt="o", markersize=3, color=colour, linewidth=1)
+            above.plot(course.times, course.limit[:, overlap], color=colour, label=NAMES[overlap])
+            above.plot(course.times, course.flow[:, overlap], ":", color=colour, linewidth=1)
+            runs = course.simulated[-1, ::2, :, overlap]
+            above.errorbar(
+                course.times[::2], runs.mean(1), runs.std(1), fmt="o", markersize=3, color=colour, linewidth=1
+            )
         above.set_xlabel("steps / d")
-        gaps, sizes = seen.gaps(seen.limit), np.array(seen.dimensions, float)
+        gaps, sizes = course.gaps(course.limit), np.array(course.dimensions, float)
         below.errorbar(
             sizes, gaps.mean(1), gaps.std(1), fmt="o-", markersize=4, color=PALETTE[0], label="equations with eta^2"
         )
-        below.plot(sizes, seen.gaps(seen.flow).mean(1), "s:", markersize=4, color=PALETTE[3], label="gradient flow")
+        below.plot(sizes, course.gaps(course.flow).mean(1), "s:", markersize=4, color=PALETTE[3], label="gradient flow")
         below.plot(sizes, gaps.mean(1)[0] * (sizes[0] / sizes) ** 0.5, "--", color="#999999", label="1/sqrt(d)")
         below.set(xscale="log", yscale="log", xlabel="dimension d", xticks=sizes)
         below.set_xticks(sizes, labels=[f"{d:g}" for d in sizes])
         below.set_xticks([], minor=True)
-    axes[0, 0].set_ylabel(f"overlap (marks: d = {found[0].dimensions[-1]};\ndotted: gradient flow)")
+    axes[0, 0].set_ylabel(f"overlap (marks: d = {courses[0].dimensions[-1]};\ndotted: gradient flow)")
     axes[1, 0].set_ylabel("rms gap from SGD")
     axes[0, 0].legend(ncols=2)
     axes[1, 0].legend()
@@ -195,7 +197,7 @@ near = Claim(
     "teachers have length 1)",
     expected="< 0.05",
     refuted_by="an interval over seeds above 0.05",
-    values=lambda found: {s.label: s.gaps(s.limit)[-1] for s in found},
+    values=lambda courses: {s.label: s.gaps(s.limit)[-1] for s in courses},
     reason="a twentieth of a teacher's length",
     possible=(0.0, np.inf),
 )
@@ -211,7 +213,7 @@ as_a_root = Claim(
     statistic="slope of log gap against log dimension, seed by seed; -0.5 is expected, and half of it is asked for",
     expected="< -0.25",
     refuted_by="an interval over seeds above -0.25",
-    values=lambda found: {s.activation: exponents(np.array(s.dimensions), s.gaps(s.limit)) for s in found},
+    values=lambda courses: {s.activation: exponents(np.array(s.dimensions), s.gaps(s.limit)) for s in courses},
     reason="half of the exponent -0.5 of the theory",
 )
 
@@ -232,7 +234,7 @@ no_bias = Claim(
     statistic="share of the squared gap at the largest dimension that two seeds have in common, pair by pair",
     expected="< 0.25",
     refuted_by="an interval over pairs of seeds above 0.25",
-    values=lambda found: {s.label: common_share(s.simulated[-1] - s.limit[:, None]) for s in found},
+    values=lambda courses: {s.label: common_share(s.simulated[-1] - s.limit[:, None]) for s in courses},
     reason="a quarter of the squared gap",
     possible=SIGNED,
 )
@@ -242,6 +244,6 @@ more_than_flow = Claim(
     statistic="log10 of the gap from gradient flow over the gap from the equations, at the largest dimension",
     expected="> 0.3",
     refuted_by="an interval over seeds below 0.3, that is less than twice the gap",
-    values=lambda found: {s.label: np.log10(s.gaps(s.flow)[-1] / s.gaps(s.limit)[-1]) for s in found},
+    values=lambda courses: {s.label: np.log10(s.gaps(s.flow)[-1] / s.gaps(s.limit)[-1]) for s in courses},
     reason="twice the gap",
 )

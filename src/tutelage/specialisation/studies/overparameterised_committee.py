@@ -58,37 +58,37 @@ def committees(results: Results) -> list[dict]:
     return labelled(list(results))
 
 
-def of_layers(found: list[dict], both: bool) -> list[dict]:
-    return sorted((c for c in found if c["both_layers"] == both), key=lambda c: c["students"])
+def of_layers(courses: list[dict], both: bool) -> list[dict]:
+    return sorted((c for c in courses if c["both_layers"] == both), key=lambda c: c["students"])
 
 
-def growth(found: list[dict], both: bool) -> dict[str, np.ndarray]:
+def growth(courses: list[dict], both: bool) -> dict[str, np.ndarray]:
     """log10 of the final error with more students over that with fewer, member by member."""
     return {
         f"K = {b['students']} against {a['students']}": np.log10(late(b["simulated"]) / late(a["simulated"]))
-        for a, b in pairwise(of_layers(found, both))
+        for a, b in pairwise(of_layers(courses, both))
     }
 
 
-def table(found: list[dict]) -> pa.Table:
+def table(courses: list[dict]) -> pa.Table:
     """Mean errors over members at every recorded time."""
     rows = [
         {"both_layers": c["both_layers"], "students": c["students"], "time": t,
          "simulated": c["simulated"][:, i].mean(), "std": c["simulated"][:, i].std(ddof=1),
          "limit": c["limit"][:, i].mean()}
-        for c in found
+        for c in courses
         for i, t in enumerate(c["times"])
     ]  # fmt: skip
     return pa.Table.from_pylist(rows)
 
 
-def draw(found: list[dict]) -> Figure:
+def draw(courses: list[dict]) -> Figure:
     """Generalisation error over time for each number of students: lines from the equations, marks from online SGD."""
     titles = ["first layer trained", "both layers trained"]
     figure, axes = panel_grid([""], titles, "steps / d", "generalisation error", size=(3.6, 2.8))
     for column, both in enumerate((False, True)):
         panel = axes[0, column]
-        for colour, c in zip(PALETTE, of_layers(found, both), strict=False):
+        for colour, c in zip(PALETTE, of_layers(courses, both), strict=False):
             panel.plot(c["times"], c["limit"].mean(0), color=colour, label=f"K = {c['students']}")
             mean, error = c["simulated"].mean(0), c["simulated"].std(0, ddof=1) / len(c["simulated"]) ** 0.5
             panel.errorbar(c["times"], mean, error, fmt="o", markersize=3, color=colour, linewidth=1)
@@ -102,7 +102,7 @@ rises = Claim(
     statistic="log10 of the final error with more students over that with fewer, member by member",
     expected="> 0",
     refuted_by="an interval over members below 0",
-    values=lambda found: growth(found, both=False),
+    values=lambda courses: growth(courses, both=False),
     reason=DIRECTION,
 )
 
@@ -111,7 +111,7 @@ falls = Claim(
     statistic="log10 of the final error with more students over that with fewer, member by member",
     expected="< 0",
     refuted_by="an interval over members above 0",
-    values=lambda found: growth(found, both=True),
+    values=lambda courses: growth(courses, both=True),
     reason=DIRECTION,
 )
 
@@ -121,11 +121,11 @@ as_the_equations = Claim(
     statistic="share of the squared gap over the last times that two members have in common, pair by pair",
     expected="< 0.25",
     refuted_by="an interval over pairs of members above 0.25",
-    values=lambda found: {
+    values=lambda courses: {
         f"{'both layers' if c['both_layers'] else 'first layer'}, K = {c['students']}": pairs_in_common(
             (c["simulated"] - c["limit"])[:, -5:]
         )
-        for c in found
+        for c in courses
     },
     reason=MOSTLY_CHANCE,
     possible=SIGNED,

@@ -95,17 +95,17 @@ def promised(samples: int, dimension: int, units: int, aware: bool) -> float:
 
 def curves_by_samples(results: Results) -> list[SampleCurve]:
     """One curve per distribution, dimension and width_factor."""
-    found = {}
+    distances = {}
     for result in results:
         students = result.experiment.students
         shape = students.inputs.kind, students.teacher.inputs, students.student.width_factor
-        found[(*shape, students.inputs.train)] = nearness_course(result)[-1].distance.mean(1)
+        distances[(*shape, students.inputs.train)] = nearness_course(result)[-1].distance.mean(1)
     out = []
-    for distribution, dimension, width_factor in dict.fromkeys(key[:3] for key in found):
-        samples = tuple(n for *shape, n in found if tuple(shape) == (distribution, dimension, width_factor))
+    for distribution, dimension, width_factor in dict.fromkeys(key[:3] for key in distances):
+        samples = tuple(n for *shape, n in distances if tuple(shape) == (distribution, dimension, width_factor))
         units = round(TEACHER * (1 + width_factor))
         bound = np.array([promised(n, dimension, units, distribution != "gaussian") for n in samples])
-        distance = np.stack([found[distribution, dimension, width_factor, n] for n in samples])
+        distance = np.stack([distances[distribution, dimension, width_factor, n] for n in samples])
         out.append(SampleCurve(distribution, dimension, width_factor, samples, distance, bound))
     return out
 

@@ -58,25 +58,25 @@ def label(course: dict) -> str:
     return f"{course['activation']}, d = {course['dimension']}"
 
 
-def table(found: list[dict]) -> pa.Table:
+def table(courses: list[dict]) -> pa.Table:
     """Mean errors over members at every recorded time."""
     rows = [
         {"activation": c["activation"], "dimension": c["dimension"], "time": t,
          "simulated": c["simulated"][:, i].mean(), "std": c["simulated"][:, i].std(ddof=1),
          "limit": c["limit"][:, i].mean()}
-        for c in found
+        for c in courses
         for i, t in enumerate(c["times"])
     ]  # fmt: skip
     return pa.Table.from_pylist(rows)
 
 
-def draw(found: list[dict]) -> Figure:
+def draw(courses: list[dict]) -> Figure:
     """Generalisation error over time: lines from the equations, marks from simulations, one panel per setting."""
-    kinds = list(dict.fromkeys(c["activation"] for c in found))
-    sizes = list(dict.fromkeys(c["dimension"] for c in found))
+    kinds = list(dict.fromkeys(c["activation"] for c in courses))
+    sizes = list(dict.fromkeys(c["dimension"] for c in courses))
     rows = [f"{kind}, eta = {RATES[kind]:g}" for kind in kinds]
     figure, axes = panel_grid(rows, [f"d = {d}" for d in sizes], "steps / d", "error", size=(3.2, 2.3), sharey="row")
-    for c in found:
+    for c in courses:
         panel = axes[kinds.index(c["activation"]), sizes.index(c["dimension"])]
         panel.plot(c["times"], c["limit"].mean(0), color=PALETTE[0], label="equations")
         mean, error = c["simulated"].mean(0), c["simulated"].std(0, ddof=1) / len(c["simulated"]) ** 0.5
@@ -91,22 +91,22 @@ near = Claim(
     statistic="root mean square over times of simulation less equations, over the error at the start",
     expected="< 0.02",
     refuted_by="an interval over members above 0.02",
-    values=lambda found: {label(c): rms_gaps(c["simulated"], c["limit"]) for c in _largest(found)},
+    values=lambda courses: {label(c): rms_gaps(c["simulated"], c["limit"]) for c in _largest(courses)},
     reason="a fiftieth of the error at the start, at the largest dimension",
     possible=(0.0, np.inf),
 )
 
 
-def _largest(found: list[dict]) -> list[dict]:
-    most = max(c["dimension"] for c in found)
-    return [c for c in found if c["dimension"] == most]
+def _largest(courses: list[dict]) -> list[dict]:
+    most = max(c["dimension"] for c in courses)
+    return [c for c in courses if c["dimension"] == most]
 
 
-def shrinkage(found: list[dict]) -> dict[str, np.ndarray]:
+def shrinkage(courses: list[dict]) -> dict[str, np.ndarray]:
     """Exponent of the gap in the dimension between the smallest and the largest one, member by member."""
     out = {}
-    for last in _largest(found):
-        first = min((c for c in found if c["activation"] == last["activation"]), key=lambda c: c["dimension"])
+    for last in _largest(courses):
+        first = min((c for c in courses if c["activation"] == last["activation"]), key=lambda c: c["dimension"])
         ratio = rms_gaps(last["simulated"], last["limit"]) / rms_gaps(first["simulated"], first["limit"])
         out[last["activation"]] = np.log(ratio) / np.log(last["dimension"] / first["dimension"])
     return out
@@ -126,7 +126,7 @@ no_bias = Claim(
     statistic="share of the squared gap that two members have in common, pair by pair; 0 without a bias",
     expected="< 0.25",
     refuted_by="an interval over pairs of members above 0.25",
-    values=lambda found: {label(c): pairs_in_common(c["simulated"] - c["limit"]) for c in found},
+    values=lambda courses: {label(c): pairs_in_common(c["simulated"] - c["limit"]) for c in courses},
     reason=MOSTLY_CHANCE,
     possible=SIGNED,
 )
@@ -136,7 +136,7 @@ specialise = Claim(
     statistic="least over teacher units of the best cosine with a student unit at the end",
     expected="> 0.9",
     refuted_by="an interval over members below 0.9",
-    values=lambda found: {label(c): c["cosines"].max(1).min(1) for c in found},
+    values=lambda courses: {label(c): c["cosines"].max(1).min(1) for c in courses},
     reason="0.9 is 26 degrees; random directions in these dimensions are within 20 degrees of a right angle",
     possible=SIGNED,
 )

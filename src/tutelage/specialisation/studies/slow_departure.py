@@ -111,27 +111,35 @@ def _times(start: torch.Tensor) -> np.ndarray:
     return np.where(left.any(0), times[left.argmax(0)], np.inf)
 
 
-def table(seen: DepartureTimes) -> pa.Table:
+def table(times: DepartureTimes) -> pa.Table:
     rows = [
-        {"gap": gap, "seed": s, "simplified": seen.simplified[i], "exact": seen.exact[i, s], "five": seen.crowd[i, s]}
-        for i, gap in enumerate(seen.gaps)
-        for s in range(seen.exact.shape[1])
+        {
+            "gap": gap,
+            "seed": s,
+            "simplified": times.simplified[i],
+            "exact": times.exact[i, s],
+            "five": times.crowd[i, s],
+        }
+        for i, gap in enumerate(times.gaps)
+        for s in range(times.exact.shape[1])
     ]
     return pa.Table.from_pylist(rows)
 
 
-def draw(seen: DepartureTimes) -> Figure:
+def draw(times: DepartureTimes) -> Figure:
     """Time to leave against the gap; with five students, of members in which none is on the teacher's side at once."""
     figure, axes = panel_grid([""], [""], "distance from the opposite direction, eps", "time to leave", size=(4.0, 3.0))
     panel = axes[0, 0]
-    panel.plot(seen.gaps, seen.simplified, "o-", color="#000000", label="simplified dynamics, length kept")
-    panel.plot(seen.gaps, np.exp(np.log(seen.exact).mean(1)), "o-", color=PALETTE[0], label="exact flow, one student")
-    slow = seen.crowd[-1] > 0  # members in which no student is on the teacher's side at the start
+    panel.plot(times.gaps, times.simplified, "o-", color="#000000", label="simplified dynamics, length kept")
+    panel.plot(times.gaps, np.exp(np.log(times.exact).mean(1)), "o-", color=PALETTE[0], label="exact flow, one student")
+    slow = times.crowd[-1] > 0  # members in which no student is on the teacher's side at the start
     if slow.any():
-        middle = np.exp(np.log(seen.crowd[:, slow]).mean(1))
-        panel.plot(seen.gaps, seen.crowd[:, slow], ".", color=PALETTE[1], markersize=3, alpha=0.6)
-        panel.plot(seen.gaps, middle, "s-", color=PALETTE[1], label=f"exact flow, five students ({slow.sum()} members)")
-    panel.plot(seen.gaps, seen.simplified[0] * seen.gaps[0] / seen.gaps, ":", color="#999999", label="1/eps")
+        middle = np.exp(np.log(times.crowd[:, slow]).mean(1))
+        panel.plot(times.gaps, times.crowd[:, slow], ".", color=PALETTE[1], markersize=3, alpha=0.6)
+        panel.plot(
+            times.gaps, middle, "s-", color=PALETTE[1], label=f"exact flow, five students ({slow.sum()} members)"
+        )
+    panel.plot(times.gaps, times.simplified[0] * times.gaps[0] / times.gaps, ":", color="#999999", label="1/eps")
     panel.set(xscale="log", yscale="log")
     panel.legend()
     return figure
@@ -149,8 +157,8 @@ simple = Check(
     statistic="slope of log time against log 1/eps over pairs of neighbouring gaps",
     expected="> 0.9",
     reason="nine tenths of the power 1 of the sentence",
-    values=lambda seen: {
-        "length kept": -np.diff(np.log(seen.simplified)) / np.diff(np.log(seen.gaps)),
+    values=lambda times: {
+        "length kept": -np.diff(np.log(times.simplified)) / np.diff(np.log(times.gaps)),
     },
 )
 
@@ -158,14 +166,14 @@ exact = Check(
     "and so it does when the student's length moves as well, in the exact flow",
     statistic="slope of log time against log 1/eps, for lengths from 0.5 to 2",
     expected="> 0.9",
-    values=lambda seen: {"one student": exponents(seen.gaps, seen.exact)},
+    values=lambda times: {"one student": exponents(times.gaps, times.exact)},
     reason="nine tenths of the power 1 of the sentence",
 )
 
 
-def _shortening(seen: DepartureTimes) -> np.ndarray:
+def _shortening(times: DepartureTimes) -> np.ndarray:
     """log10 of the time among five over that alone at the smallest gap: [S]; NaN where one had left at once."""
-    among, alone = seen.crowd[-1], seen.exact[-1]
+    among, alone = times.crowd[-1], times.exact[-1]
     return np.where(among > 0, np.log10(np.where(among > 0, among, 1.0) / alone), np.nan)
 
 
@@ -175,6 +183,6 @@ wider_is_faster = Claim(
     "student is on the teacher's side at the start (where one is, the time is 0 whatever the others do)",
     expected="< 0",
     refuted_by="an interval over members above 0",
-    values=lambda seen: {f"eps = {seen.gaps[-1]:g}": _shortening(seen)},
+    values=lambda times: {f"eps = {times.gaps[-1]:g}": _shortening(times)},
     reason=DIRECTION,
 )

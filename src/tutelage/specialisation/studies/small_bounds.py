@@ -84,27 +84,27 @@ def outcomes(results: Results) -> list[SmallBound]:
     return out
 
 
-def table(found: list[SmallBound]) -> pa.Table:
+def table(bounds: list[SmallBound]) -> pa.Table:
     return pa.Table.from_pylist(
         [
             {"units": b.units, "samples": b.samples, "member": s, "distance": float(d), "bound": b.bound}
-            for b in found
+            for b in bounds
             for s, d in enumerate(b.distance)
         ]
     )
 
 
-def draw(found: list[SmallBound]) -> Figure:
-    """Distances before (grey) and after training, a dot a seed, and the promise, against samples."""
-    counts = list(dict.fromkeys(b.units for b in found))
+def draw(bounds: list[SmallBound]) -> Figure:
+    """Distances before (grey) and after training, one dot per seed, and the promise, against samples."""
+    counts = list(dict.fromkeys(b.units for b in bounds))
     figure, axes = panel_grid([""], [f"K = {k}" for k in counts], "samples", "distance to nearest student", (2.4, 2.4))
-    for b in found:
+    for b in bounds:
         panel = axes[0, counts.index(b.units)]
         for values, colour, shift in ((b.before, "#888888", 0.9), (b.distance, PALETTE[0], 1.1)):
             panel.plot([b.samples * shift] * len(values), values, ".", color=colour, ms=3, alpha=0.5)
     for panel, k in zip(axes[0], counts, strict=True):
-        own = [b for b in found if b.units == k]
-        panel.plot([b.samples for b in own], [b.bound for b in own], "k:", label="promised")
+        chosen = [b for b in bounds if b.units == k]
+        panel.plot([b.samples for b in chosen], [b.bound for b in chosen], "k:", label="promised")
         panel.set(xscale="log", yscale="log")
     axes[0, 0].legend()
     return figure
@@ -114,7 +114,7 @@ promises = Check(
     "the theorem promises something here",
     statistic="the eps that its proof reaches with so many samples; it bounds a sine",
     expected="< 1",
-    values=lambda found: {b.name: b.bound for b in found},
+    values=lambda bounds: {b.name: b.bound for b in bounds},
     reason="a sine is at most 1",
 )
 
@@ -123,9 +123,9 @@ kept = Claim(
     statistic="1 where all teacher units of the member have a student unit within the promised distance, else 0",
     expected="> 0.9",
     refuted_by="an interval over seeds below 0.9 in that setting",
-    values=lambda found: {
+    values=lambda bounds: {
         b.name: Measured((b.distance < b.bound).astype(float), baseline=(b.before < b.bound).astype(float))
-        for b in found
+        for b in bounds
     },
     reason="nine members in ten; students that have learnt nothing are the baseline",
     possible=(0.0, 1.0),

@@ -33,7 +33,7 @@ def specialisation_dynamics(scale: Scale) -> Plan:
 
 
 def draw(results: Results) -> Figure:
-    """Best correlation, mean over seeds, against the step: one panel per polarity, a colour a teacher unit."""
+    """Best correlation, mean over seeds, against the step: one panel per polarity, one colour per teacher unit."""
     polarities = results.values("polarity")
     figure, axes = panel_grid([""], [f"p = {p:g}" for p in polarities], "step", "best correlation", size=(2.1, 2.4))
     for panel, p in zip(axes[0], polarities, strict=True):

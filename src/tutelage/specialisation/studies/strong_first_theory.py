@@ -124,11 +124,11 @@ def recovery_times(times: np.ndarray, best: np.ndarray) -> np.ndarray:
     return np.where(above.any(0), times[above.argmax(0)], np.inf)
 
 
-def table(found: list[RecoveryCourse]) -> pa.Table:
+def table(courses: list[RecoveryCourse]) -> pa.Table:
     rows = [
         {"polarity": s.polarity, "time": t, "member": member, "unit": unit, "flow": s.flow[i, member, unit],
          "samples": s.samples[i, member, unit]}
-        for s in found
+        for s in courses
         for i, t in enumerate(s.times)
         for member in range(s.flow.shape[1])
         for unit in range(UNITS)
@@ -136,19 +136,19 @@ def table(found: list[RecoveryCourse]) -> pa.Table:
     return pa.Table.from_pylist(rows)
 
 
-def draw(found: list[RecoveryCourse]) -> Figure:
-    """Best correlation over time, mean over seeds, a colour a teacher unit; below, times of recovery of both."""
-    figure, axes = panel_grid(["", ""], [s.label for s in found], "", "", size=(2.6, 2.3), sharex="row", sharey="row")
+def draw(courses: list[RecoveryCourse]) -> Figure:
+    """Best correlation over time, mean over seeds, one colour per teacher unit; below, times of recovery of both."""
+    figure, axes = panel_grid(["", ""], [s.label for s in courses], "", "", size=(2.6, 2.3), sharex="row", sharey="row")
     colours = strength_colours(UNITS)
-    for column, seen in enumerate(found):
+    for column, course in enumerate(courses):
         above, below = axes[:, column]
         for unit, colour in enumerate(colours):
-            above.plot(seen.times[1:], seen.flow[1:, :, unit].mean(1), color=colour)
-            above.plot(seen.times[1:], seen.samples[1:, :, unit].mean(1), ":", color=colour)
-        by_flow, by_samples = (recovery_times(seen.times, best) for best in (seen.flow, seen.samples))
+            above.plot(course.times[1:], course.flow[1:, :, unit].mean(1), color=colour)
+            above.plot(course.times[1:], course.samples[1:, :, unit].mean(1), ":", color=colour)
+        by_flow, by_samples = (recovery_times(course.times, best) for best in (course.flow, course.samples))
         for unit, colour in enumerate(colours):
             below.scatter(by_flow[:, unit], by_samples[:, unit], 10, color=colour)
-        ends = seen.times[1], seen.times[-1]
+        ends = course.times[1], course.times[-1]
         below.plot(ends, ends, "--", color="#999999", linewidth=1)
         above.set(xscale="log", ylim=(0, 1.03), xlabel="learning rate x steps")
         below.set(xscale="log", yscale="log", xlabel="time of recovery, flow", xlim=ends, ylim=ends)
@@ -170,7 +170,7 @@ flow_order = Claim(
     "recorded time with correlation above 0.95 (never counts as last)",
     expected="> 0.5",
     refuted_by="an interval over seeds below 0.5 for that polarity",
-    values=lambda found: {s.label: _order(s.times, s.flow) for s in found},
+    values=lambda courses: {s.label: _order(s.times, s.flow) for s in courses},
     reason=STRONG,
     possible=SIGNED,
 )
@@ -180,16 +180,16 @@ sample_order = Claim(
     statistic="the same rank correlation, for SGD on samples from the same start",
     expected="> 0.5",
     refuted_by="an interval over seeds below 0.5 for that polarity",
-    values=lambda found: {s.label: _order(s.times, s.samples) for s in found},
+    values=lambda courses: {s.label: _order(s.times, s.samples) for s in courses},
     reason=STRONG,
     possible=SIGNED,
 )
 
 
-def _agreement(seen: RecoveryCourse) -> np.ndarray:
+def _agreement(course: RecoveryCourse) -> np.ndarray:
     """Rank correlation of the two times of recovery, never counting as last: [S]."""
-    late = 2 * seen.times[-1]
-    both = (np.minimum(recovery_times(seen.times, best), late) for best in (seen.flow, seen.samples))
+    late = 2 * course.times[-1]
+    both = (np.minimum(recovery_times(course.times, best), late) for best in (course.flow, course.samples))
     return rank_correlations(*both)
 
 
@@ -199,7 +199,7 @@ same_order = Claim(
     "(never counts as last)",
     expected="> 0.7",
     refuted_by="an interval over seeds below 0.7 for that polarity",
-    values=lambda found: {s.label: _agreement(s) for s in found},
+    values=lambda courses: {s.label: _agreement(s) for s in courses},
     reason="half of the variance of the ranks is a correlation of 0.7",
     possible=SIGNED,
 )
@@ -219,7 +219,7 @@ same_time = Claim(
     statistic="mean over the units found by both of |log2 of the ratio of the times of recovery|",
     expected="< 0.5",
     refuted_by="an interval over seeds above 0.5, that is a factor of 1.41, for that polarity",
-    values=lambda found: {s.label: time_gap(s.times, s.flow, s.samples) for s in found},
+    values=lambda courses: {s.label: time_gap(s.times, s.flow, s.samples) for s in courses},
     reason="half a factor of two",
     possible=(0.0, np.inf),
 )

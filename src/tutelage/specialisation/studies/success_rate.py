@@ -35,7 +35,7 @@ def success_rate(scale: Scale) -> Plan:
 
 
 def draw(results: Results, early: int) -> Figure:
-    """Recovery of unit j against j: one panel per polarity, a colour a width_factor, dotted early and solid at the
+    """Recovery of unit j against j: one panel per polarity, one colour per width factor, dotted early and solid at the
     end.
     """
     polarities, width_factors = results.values("polarity"), results.values("width_factor")
@@ -59,8 +59,8 @@ def _rates(result: TrainedStudents, step: int | None) -> np.ndarray:
 
 
 def _strong_minus_weak(result: TrainedStudents, step: int | None = None) -> Measured:
-    found = at_step(result, "best_correlation", step) > RECOVERED
-    return compared(found[:, :END_UNITS].mean(1), found[:, -END_UNITS:].mean(1))
+    recovered = at_step(result, "best_correlation", step) > RECOVERED
+    return compared(recovered[:, :END_UNITS].mean(1), recovered[:, -END_UNITS:].mean(1))
 
 
 def _label(result: TrainedStudents) -> str:

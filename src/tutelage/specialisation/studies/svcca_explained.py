@@ -115,30 +115,30 @@ def _one(teacher: Network, student: Network, points: torch.Tensor) -> dict[str, 
     }
 
 
-def table(found: list[LikenessOfStudents]) -> pa.Table:
+def table(likenesses: list[LikenessOfStudents]) -> pa.Table:
     rows = [
         {
-            "polarity": seen.polarity,
-            "width_factor": seen.width_factor,
+            "polarity": likeness.polarity,
+            "width_factor": likeness.width_factor,
             "seed": seed,
-            **{name: values[i] for name, values in seen.values.items()},
+            **{name: values[i] for name, values in likeness.values.items()},
         }
-        for seen in found
-        for i, seed in enumerate(seen.trained.experiment.seeds)
+        for likeness in likenesses
+        for i, seed in enumerate(likeness.trained.experiment.seeds)
     ]
     return pa.Table.from_pylist(rows)
 
 
-def draw(found: list[LikenessOfStudents]) -> Figure:
+def draw(likenesses: list[LikenessOfStudents]) -> Figure:
     """Likeness of teacher's and students' hidden layers over training, index by index."""
-    settings = sorted({seen.polarity for seen in found})
-    width_factors = sorted({seen.width_factor for seen in found})
+    settings = sorted({likeness.polarity for likeness in likenesses})
+    width_factors = sorted({likeness.width_factor for likeness in likenesses})
     figure, axes = panel_grid(
         [f"p = {p:g}" for p in settings], [f"{k:g}x" for k in width_factors], "step", "likeness to the teacher"
     )
-    for seen in found:
-        report = seen.trained.report
-        place = settings.index(seen.polarity), width_factors.index(seen.width_factor)
+    for likeness in likenesses:
+        report = likeness.trained.report
+        place = settings.index(likeness.polarity), width_factors.index(likeness.width_factor)
         for name, colour, style in zip(INDICES, PALETTE, ("-", "--", ":", "-"), strict=False):
             band(axes[place], np.array(report.steps), report[name][:, :, 0], colour, name.upper(), style, spread=False)
         unit_by_unit = report["specialisation"].mean(2)
@@ -154,7 +154,7 @@ svd_drops_the_unaligned = Claim(
     statistic="share of the layer's variance in units with best correlation at most 0.95, at the end (SVCCA drops 1 %)",
     expected="< 0.01",
     refuted_by="an interval over seeds above 0.01; members without such units do not count",
-    values=lambda found: {seen.label: seen.values["unaligned_variance"] for seen in found},
+    values=lambda likenesses: {likeness.label: likeness.values["unaligned_variance"] for likeness in likenesses},
     reason="SVCCA drops the directions of the last hundredth of the variance",
     possible=SHARE,
 )
@@ -164,8 +164,9 @@ few_directions = Claim(
     statistic="directions SVCCA keeps of the student's layer over those of the teacher's",
     expected="< 1.5",
     refuted_by="one member that violates the bound in that setting",
-    values=lambda found: {
-        seen.label: seen.values["student_directions"] / seen.values["teacher_directions"] for seen in found
+    values=lambda likenesses: {
+        likeness.label: likeness.values["student_directions"] / likeness.values["teacher_directions"]
+        for likeness in likenesses
     },
     reason="half as many again is read as more",
     about="every",
@@ -178,17 +179,18 @@ cca_merges = Claim(
     "alone, in absolute value",
     expected="< 0.05",
     refuted_by="an interval over seeds above 0.05",
-    values=lambda found: {
-        seen.label: np.abs(seen.values["svcca"] - seen.values["svcca_of_the_best_alone"]) for seen in found
+    values=lambda likenesses: {
+        likeness.label: np.abs(likeness.values["svcca"] - likeness.values["svcca_of_the_best_alone"])
+        for likeness in likenesses
     },
     reason="a twentieth of the range of the index",
     possible=(0.0, np.inf),
 )
 
 
-def _untrained(seen: LikenessOfStudents) -> np.ndarray:
+def _untrained(likeness: LikenessOfStudents) -> np.ndarray:
     """The same difference before training: [S]."""
-    report = seen.trained.report
+    report = likeness.trained.report
     return report["svcca"][0, :, 0] - report["specialisation"][0].mean(1)
 
 
@@ -197,9 +199,11 @@ more_than_unit_by_unit = Claim(
     statistic="SVCCA minus the mean best correlation of the student's units",
     expected="> 0",
     refuted_by="an interval over seeds below 0",
-    values=lambda found: {
-        seen.label: Measured(seen.values["svcca"] - seen.values["unit_by_unit"], baseline=_untrained(seen))
-        for seen in found
+    values=lambda likenesses: {
+        likeness.label: Measured(
+            likeness.values["svcca"] - likeness.values["unit_by_unit"], baseline=_untrained(likeness)
+        )
+        for likeness in likenesses
     },
     reason=DIRECTION,
     possible=SIGNED,

@@ -122,10 +122,10 @@ def competitions(results: Results) -> list[Competition]:
     return [Competition(r.setting("bonus"), r.setting("start"), *(r[name] for name in names)) for r in results]
 
 
-def table(seen: list[Competition]) -> pa.Table:
+def table(competitions: list[Competition]) -> pa.Table:
     """Lengths and cosines of every student at up to 100 of the recorded times."""
     rows = []
-    for c in seen:
+    for c in competitions:
         for t in range(0, len(c.times), max(1, len(c.times) // 100)):
             for s, k in np.ndindex(c.lengths.shape[0], c.lengths.shape[2]):
                 rows.append(
@@ -142,12 +142,12 @@ def table(seen: list[Competition]) -> pa.Table:
     return pa.Table.from_pylist(rows)
 
 
-def draw(seen: list[Competition]) -> Figure:
+def draw(competitions: list[Competition]) -> Figure:
     """Ratios of lengths and cosines with the teacher over time, one line per member; dashed: the rate of the bonus."""
-    titles = [c.name for c in seen]
+    titles = [c.name for c in competitions]
     rows = ["ln |w$_0$|/|w$_1$|", "cosine of w$_1$ with w*"]
     figure, axes = panel_grid(rows, titles, "time", "", size=(3.2, 2.2), sharey="row")
-    for column, c in enumerate(seen):
+    for column, c in enumerate(competitions):
         chosen = range(min(16, len(c.lengths)))
         for s in chosen:
             axes[0, column].plot(c.times, c.log_ratios[s, :, 0], color=PALETTE[0], lw=0.6, alpha=0.6)
@@ -167,13 +167,13 @@ def _integrated(c: Competition) -> float:
     return float(np.abs(c.log_ratios[:, 1:] - c.log_ratios[:, :1] - integral).max())
 
 
-def _without(seen: list[Competition]) -> list[Competition]:
-    return [c for c in seen if not c.bonus]
+def _without(competitions: list[Competition]) -> list[Competition]:
+    return [c for c in competitions if not c.bonus]
 
 
-def _small(seen: list[Competition]) -> list[Competition]:
+def _small(competitions: list[Competition]) -> list[Competition]:
     """With a bonus, from starts so small that students are aligned before the residue is gone."""
-    return [c for c in seen if c.bonus and c.start == min(STARTS)]
+    return [c for c in competitions if c.bonus and c.start == min(STARTS)]
 
 
 def slopes(c: Competition) -> np.ndarray:
@@ -202,7 +202,7 @@ identity = Check(
     "d/dt ln(|w_k|/|w_k'|) = wbar_k.r_k - wbar_k'.r_k' (Theorem 7)",
     statistic="largest difference between ln of the ratio and the integral of the right side, over members and times",
     expected="< 0.01",
-    values=lambda seen: {c.name: _integrated(c) for c in seen},
+    values=lambda competitions: {c.name: _integrated(c) for c in competitions},
     reason="the trapezoidal rule over the records is off by about a thousandth; an identity that fails is off by 1",
 )
 
@@ -210,7 +210,7 @@ species = Check(
     "aligned students obey the competitive Lotka-Volterra equations",
     statistic="largest relative difference of the lengths, over members and times",
     expected="< 1e-4",
-    values=lambda seen: {c.name: float(np.abs(c.straight / c.species - 1).max()) for c in seen},
+    values=lambda competitions: {c.name: float(np.abs(c.straight / c.species - 1).max()) for c in competitions},
     reason="both are integrated to a relative error of 1e-8 per step",
 )
 
@@ -219,7 +219,7 @@ all_align = Claim(
     statistic="least cosine with w* of a member's students at the end",
     expected="> 0.99",
     refuted_by="one member with a student more than 8 degrees away",
-    values=lambda seen: {c.name: c.cosines[:, -1].min(1) for c in _without(seen)},
+    values=lambda competitions: {c.name: c.cosines[:, -1].min(1) for c in _without(competitions)},
     about="every",
     possible=SIGNED,
     reason="0.99 is 8 degrees; random directions in ten dimensions are 90 degrees away on average",
@@ -230,7 +230,7 @@ ratios_freeze = Claim(
     statistic="largest change of ln |w_0|/|w_k| from the record at which all students are first within 0.1 rad of w*",
     expected="< 0.01",
     refuted_by="one member in which a ratio changes by more than 1 %; members never so aligned do not count",
-    values=lambda seen: {c.name: change_once_aligned(c) for c in _without(seen)},
+    values=lambda competitions: {c.name: change_once_aligned(c) for c in _without(competitions)},
     about="every",
     possible=(0.0, np.inf),
     reason="'constant' is read as a change of at most 1 %; the transition ends when all directions are the same",
@@ -241,7 +241,7 @@ winner_grows = Claim(
     statistic="slope of ln |w_0|/|w_k| while all students are aligned",
     expected="> 0",
     refuted_by="an interval over members below 0",
-    values=lambda seen: {c.name: slopes(c) for c in _small(seen)},
+    values=lambda competitions: {c.name: slopes(c) for c in _small(competitions)},
     reason=DIRECTION,
 )
 
@@ -250,7 +250,7 @@ at_the_rate = Claim(
     statistic="distance of that slope over eps |w*| from 1",
     expected="< 0.2",
     refuted_by="an interval over members above 0.2",
-    values=lambda seen: {c.name: np.abs(slopes(c) / c.bonus - 1) for c in _small(seen)},
+    values=lambda competitions: {c.name: np.abs(slopes(c) / c.bonus - 1) for c in _small(competitions)},
     possible=(0.0, np.inf),
     reason="students within 0.1 rad are aligned up to half a per cent; a fifth leaves room for the transition",
 )
@@ -260,7 +260,7 @@ and_goes_on = Claim(
     statistic="slope of ln |w_0|/|w_k| over the last quarter of the time, the mean over the others, over eps |w*|",
     expected="> 0.5",
     refuted_by="an interval over members below half the rate",
-    values=lambda seen: {c.name: _late(c) / c.bonus for c in _small(seen)},
+    values=lambda competitions: {c.name: _late(c) / c.bonus for c in _small(competitions)},
     reason="exponential growth has the same rate early and late; half of it is allowed for",
 )
 

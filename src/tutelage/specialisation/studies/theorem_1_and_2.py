@@ -117,17 +117,17 @@ def net_fan_outs(certificates: list[Certificate]) -> np.ndarray:
     return np.array(out)
 
 
-def table(seen: TheoremValues) -> pa.Table:
+def table(result: TheoremValues) -> pa.Table:
     rows = [
         {"step": at.step, "seed": seed, "unit": j, "distance": at.distance[s, j], "gradient": at.gradient[s]}
-        for at in seen.course
-        for s, seed in enumerate(seen.seeds)
+        for at in result.course
+        for s, seed in enumerate(result.seeds)
         for j in range(at.distance.shape[1])
     ]
     return pa.Table.from_pylist(rows)
 
 
-def draw(seen: TheoremValues) -> Figure:
+def draw(result: TheoremValues) -> Figure:
     """Distance of every teacher boundary from the nearest student's against the gradient, over training."""
     figure, axes = panel_grid(
         [""],
@@ -139,12 +139,12 @@ def draw(seen: TheoremValues) -> Figure:
         sharey=False,
     )
     left, right = axes[0]
-    for at, shade in zip(seen.course, np.linspace(0.15, 1, len(seen.course)), strict=True):
+    for at, shade in zip(result.course, np.linspace(0.15, 1, len(result.course)), strict=True):
         gradient = np.broadcast_to(at.gradient[:, None], at.distance.shape)
         left.scatter(gradient, at.distance, s=9, color=PALETTE[0], alpha=shade, linewidths=0)
     left.axhline(ALIGNED, color="#999999", linewidth=0.7, linestyle=":")
     left.set(xscale="log", yscale="log", xlabel="largest gradient on the samples", ylabel="distance to nearest student")
-    net, largest = seen.net_fan_out, seen.largest_fan_out
+    net, largest = result.net_fan_out, result.largest_fan_out
     right.hist(np.log10(np.maximum(net / largest, 1e-18))[np.isfinite(net)], bins=15, color=PALETTE[3])
     right.axvline(np.log10(ALIGNED), color="#999999", linewidth=0.7, linestyle=":")
     right.set(xlabel="log10 of net fan-out over the largest", ylabel="students (seeds)")
@@ -152,7 +152,7 @@ def draw(seen: TheoremValues) -> Figure:
 
 
 def _values(statistic: Callable[[TheoremValues], np.ndarray]) -> Callable[[TheoremValues], dict[str, np.ndarray]]:
-    return lambda seen: {"3 teachers, 12 students, end of training": statistic(seen)}
+    return lambda result: {"3 teachers, 12 students, end of training": statistic(result)}
 
 
 aligned = Claim(
@@ -160,7 +160,7 @@ aligned = Claim(
     statistic="of the teacher units that meet all conditions, the share with a student within sine and offset 0.05",
     expected=">= 1",
     refuted_by="one member that violates the bound in that setting",
-    values=_values(lambda seen: seen.aligned),
+    values=_values(lambda result: result.aligned),
     reason="the theorem allows no exception",
     about="every",
     possible=SHARE,
@@ -171,7 +171,7 @@ spoken_of = Claim(
     statistic="share of teacher units that meet all conditions of Theorem 1",
     expected="> 0.5",
     refuted_by="an interval over seeds below 0.5",
-    values=_values(lambda seen: seen.spoken_of),
+    values=_values(lambda result: result.spoken_of),
     reason=MOST,
     possible=SHARE,
 )
@@ -181,7 +181,7 @@ no_net_fan_out = Claim(
     statistic="largest net fan-out of such a group of students over the largest of any student unit",
     expected="< 0.05",
     refuted_by="one member that violates the bound; members without such groups do not count",
-    values=_values(lambda seen: seen.net_fan_out / seen.largest_fan_out),
+    values=_values(lambda result: result.net_fan_out / result.largest_fan_out),
     reason="a twentieth of the largest fan-out is read as none; the theorem allows no exception",
     about="every",
     possible=(0.0, np.inf),
@@ -193,9 +193,9 @@ nearer_as_the_gradient_falls = Claim(
     expected="> 0.5",
     refuted_by="an interval over seeds below 0.5",
     values=_values(
-        lambda seen: rank_correlations(
-            np.stack([at.gradient for at in seen.course], axis=1),
-            np.stack([at.distance.mean(1) for at in seen.course], axis=1),
+        lambda result: rank_correlations(
+            np.stack([at.gradient for at in result.course], axis=1),
+            np.stack([at.distance.mean(1) for at in result.course], axis=1),
         )
     ),
     reason=STRONG,

@@ -158,7 +158,7 @@ def unit_correlations(teacher: Network, students: Network, inputs: Inputs) -> Te
 
 def winners(rho: Tensor) -> Tensor:
     """For every teacher unit the student unit that follows it, all different, of largest total correlation: [S, m]."""
-    return torch.stack([torch.as_tensor(linear_sum_assignment(-one.numpy())[1]) for one in rho])
+    return torch.stack([torch.as_tensor(linear_sum_assignment(-matrix.numpy())[1]) for matrix in rho])
 
 
 def drawn_units(rho: Tensor, seeds: Sequence[int]) -> Tensor:
@@ -228,36 +228,36 @@ def parted(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return np.where(either.any(1), ((first != second) & either).sum(1) / np.maximum(either.sum(1), 1), np.nan)
 
 
-def table(found: Outcomes) -> pa.Table:
+def table(outcomes: Outcomes) -> pa.Table:
     rows = [
         {"what": f"{way}, from step {step}", "member": s, "value": float(v)}
-        for (way, step) in found.tickets
-        for s, v in enumerate(found.recovered(way, step))  # type: ignore[arg-type]
+        for (way, step) in outcomes.tickets
+        for s, v in enumerate(outcomes.recovered(way, step))  # type: ignore[arg-type]
     ]
     rows += [
         {"what": f"idle units {'start anew' if anew else 'are left'}", "member": s, "value": float(v)}
-        for anew, best in found.idle.items()
+        for anew, best in outcomes.idle.items()
         for s, v in enumerate((best > RECOVERED).mean(1))
     ]
     rows += [
         {"what": f"twins {nudge:g} apart", "member": s, "value": float(v)}
-        for nudge, values in found.parted.items()
+        for nudge, values in outcomes.parted.items()
         for s, v in enumerate(values)
     ]
     return pa.Table.from_pylist(rows)
 
 
-def draw(found: Outcomes) -> Figure:
-    """Recovered shares of the kinds of start (a dot a seed, a bar the mean); how far twins part."""
+def draw(outcomes: Outcomes) -> Figure:
+    """Recovered shares of the kinds of start (one dot per seed, a bar for the mean); how far twins part."""
     bars: dict[str, np.ndarray] = {
-        "wide": found.recovered("wide"),
-        "fresh": found.recovered("fresh"),
-        "winners, start": found.recovered("winners"),
-        "drawn, start": found.recovered("drawn"),
-        "winners, early": found.recovered("winners", found.early),
-        "drawn, early": found.recovered("drawn", found.early),
-        "2x, idle left": (found.idle[False] > RECOVERED).mean(1),
-        "2x, idle anew": (found.idle[True] > RECOVERED).mean(1),
+        "wide": outcomes.recovered("wide"),
+        "fresh": outcomes.recovered("fresh"),
+        "winners, start": outcomes.recovered("winners"),
+        "drawn, start": outcomes.recovered("drawn"),
+        "winners, early": outcomes.recovered("winners", outcomes.early),
+        "drawn, early": outcomes.recovered("drawn", outcomes.early),
+        "2x, idle left": (outcomes.idle[False] > RECOVERED).mean(1),
+        "2x, idle anew": (outcomes.idle[True] > RECOVERED).mean(1),
     }
     figure, axes = panel_grid(
         [""], ["teacher units recovered", "twins"], "", "", size=(3.6, 2.8), sharex=False, sharey=False
@@ -268,7 +268,7 @@ def draw(found: Outcomes) -> Figure:
         axes[0, 0].plot([place - 0.35, place + 0.35], [values.mean()] * 2, color="#000000", lw=1.5)
     axes[0, 0].set_xticks(range(len(bars)), list(bars), rotation=40, ha="right")
     axes[0, 0].set(ylabel="share recovered", ylim=(-0.03, 1.03))
-    for nudge, values in found.parted.items():
+    for nudge, values in outcomes.parted.items():
         axes[0, 1].plot([nudge] * len(values), values, ".", color=PALETTE[1], ms=3, alpha=0.5)
         axes[0, 1].plot(nudge, np.nanmean(values), "_", color="#000000", ms=16, mew=1.5)
     axes[0, 1].set(
@@ -278,7 +278,7 @@ def draw(found: Outcomes) -> Figure:
 
 
 def _both(first: Callable[[Outcomes], np.ndarray], second: Callable[[Outcomes], np.ndarray]) -> Callable:
-    return lambda found: {f"{UNITS} teacher units": compared(first(found), second(found))}
+    return lambda outcomes: {f"{UNITS} teacher units": compared(first(outcomes), second(outcomes))}
 
 
 not_at_the_start = Claim(
@@ -286,7 +286,7 @@ not_at_the_start = Claim(
     statistic="share of teacher units recovered by the winners from their initial weights minus by fresh students",
     expected="< 0.1",
     refuted_by="an interval over seeds above 0.1",
-    values=_both(lambda f: f.recovered("winners"), lambda f: f.recovered("fresh")),
+    values=_both(lambda outcomes: outcomes.recovered("winners"), lambda outcomes: outcomes.recovered("fresh")),
     reason="0.1 is two of the twenty units; a ticket that wins has all of them",
     possible=SIGNED,
 )
@@ -296,7 +296,9 @@ after_the_symmetry_broke = Claim(
     statistic="share recovered by the winners from their early weights minus from their initial ones, seed by seed",
     expected="> 0",
     refuted_by="an interval over seeds at or below 0",
-    values=_both(lambda f: f.recovered("winners", f.early), lambda f: f.recovered("winners")),
+    values=_both(
+        lambda outcomes: outcomes.recovered("winners", outcomes.early), lambda outcomes: outcomes.recovered("winners")
+    ),
     reason=DIRECTION,
     possible=SIGNED,
 )
@@ -306,7 +308,9 @@ as_good_as_the_whole = Claim(
     statistic="share recovered by the winners from their early weights minus by the wide student, seed by seed",
     expected="> -0.1",
     refuted_by="an interval over seeds below -0.1",
-    values=_both(lambda f: f.recovered("winners", f.early), lambda f: f.recovered("wide")),
+    values=_both(
+        lambda outcomes: outcomes.recovered("winners", outcomes.early), lambda outcomes: outcomes.recovered("wide")
+    ),
     reason="'comparable' is read as at most two of the twenty units fewer",
     possible=SIGNED,
 )
@@ -316,7 +320,7 @@ sensitive = Claim(
     statistic="share of the units that follow another teacher unit than their twin, or none",
     expected="> 0.5",
     refuted_by="an interval over seeds below 0.5 for that change",
-    values=lambda found: {f"a change of {nudge:g}": values for nudge, values in found.parted.items()},
+    values=lambda outcomes: {f"a change of {nudge:g}": values for nudge, values in outcomes.parted.items()},
     reason=MOST,
     possible=SHARE,
 )
@@ -326,7 +330,10 @@ idle_start_anew = Claim(
     statistic="share of teacher units recovered with idle units made anew minus with them left, seed by seed",
     expected="> 0",
     refuted_by="an interval over seeds at or below 0",
-    values=_both(lambda f: (f.idle[True] > RECOVERED).mean(1), lambda f: (f.idle[False] > RECOVERED).mean(1)),
+    values=_both(
+        lambda outcomes: (outcomes.idle[True] > RECOVERED).mean(1),
+        lambda outcomes: (outcomes.idle[False] > RECOVERED).mean(1),
+    ),
     reason=DIRECTION,
     possible=SIGNED,
 )
