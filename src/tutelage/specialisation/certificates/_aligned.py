@@ -193,7 +193,7 @@ def alpha_condition(scene: Scene, view: Look, s: int, j: int) -> Condition:
 
 
 def _resolved(view: Look, s: int, j: int) -> Condition:
-    """Not a condition of the seeds: where a gradient within the tolerance could hide the unit, nothing is decided."""
+    """Not a condition of the papers: where a gradient within the tolerance could hide the unit, nothing is decided."""
     left, hidden = float(view.left_over[s, j]), float(view.hidden[s, j])
     return check(RESOLVED, left, "<", hidden, "at three points", decided=left < hidden)
 

@@ -7,7 +7,7 @@ and drops out of the second difference, which leaves
 .. math:: h(x_0 + e) + h(x_0 - e) - 2 h(x_0) = c_j (1 - c_\mathrm{leaky}) |w_j \cdot e|
 
 with c_j all that the units with this boundary add to h. The points are taken on segments between two samples on
-either side of the boundary, so they lie in the convex hull of the samples, which stands for the seeds' R_0; on a
+either side of the boundary, so they lie in the convex hull of the samples, which stands for the papers' R_0; on a
 segment every unit is crossed once at most, so nothing has to be searched.
 """
 

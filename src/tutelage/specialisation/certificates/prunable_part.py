@@ -21,7 +21,7 @@ def prunable_part(scene: Scene, *, tolerance: float | None = None, alignment: fl
 
     .. math:: \max_i \Bigl\|\sum_{k} v_k f_k(x_i)\Bigr\| \le \sum_s \mathrm{bound}_s \max_i |f_s(x_i)|
 
-    over the groups s of ``pruning``, whose net fan-outs are bounded there. The corollary needs a condition the seeds
+    over the groups s of ``pruning``, whose net fan-outs are bounded there. The corollary needs a condition the papers
     do not state: v relu(u) - v relu(-u) = v u has no kink for an observer to see and yet is not zero, so no two
     unaligned units may be each other turned over.
     """

@@ -78,7 +78,7 @@ def strengths(scene: Scene) -> Tensor:
 
 
 def resolved(bound: float, strongest: float) -> Condition:
-    """Not a condition of the seeds: a bound above the strongest fan-out of all students says nothing of any."""
+    """Not a condition of the papers: a bound above the strongest fan-out of all students says nothing of any."""
     return check(RESOLVED, bound, "<", strongest, "bound and strongest fan-out", decided=bound < strongest)
 
 
@@ -90,7 +90,7 @@ def pruning(scene: Scene, *, tolerance: float | None = None, alignment: float | 
     Observer o gives :math:`|v_o \cdot u| \le 4\max|g_o|/\mathrm{kink}` for that sum u (:mod:`.evidence`), so what is
     left of the gradient bounds :math:`\|u\|` by the norm of these over the smallest singular value of the stacked
     :math:`v_o`; where a tolerance above rounding lets that bound exceed every fan-out, nothing is decided. Units that
-    are turned over share the boundary and count (:mod:`.hyperplanes`); the seeds leave them out, and then the sum need
+    are turned over share the boundary and count (:mod:`.hyperplanes`); the papers leave them out, and then the sum need
     not vanish.
 
     tolerance: the largest gradient taken for zero; alignment: how near (Tian 2020, Def. 3) a teacher unit must be for a
