@@ -35,12 +35,12 @@ def test_a_larger_set_holds_the_smaller_and_seeds_differ():
     [
         ([0, 0, 2, 2], {"per_class": 1, "held": 0}, "class 1 is absent"),
         ([0, 0, 1, 1], {"per_class": 1, "held": 0, "classes": 3}, "class 2 is absent"),
-        ([0, 0, 1], {"per_class": 2, "held": 1}, "class 1 has 1 images, and 2 a class"),
-        ([0, 0], {"per_class": 2, "held": 1, "unlabelled": 1}, "and 3 a class are needed"),
+        ([0, 0, 1], {"per_class": 2, "held": 1}, "class 1 has 1 images, and 2 per class"),
+        ([0, 0], {"per_class": 2, "held": 1, "unlabelled": 1}, "and 3 per class are needed"),
         ([0, 0], {"per_class": 2, "held": 2}, "some to train on"),
         ([0, 0], {"per_class": 2, "held": 1, "unlabelled": -1}, "0 or more"),
         ([], {"per_class": 2, "held": 1}, "at least one sample"),
-        ([0, -100], {"per_class": 1, "held": 0}, "one class from 0"),
+        ([0, -100], {"per_class": 1, "held": 0}, "one class per sample, counted from 0"),
     ],
 )
 def test_what_cannot_be_drawn_is_said(labels, settings, said):

@@ -9,7 +9,7 @@ from tutelage import draws
 def shifted_and_flipped(images: Tensor, key: Tensor, start: int = 0, margin: int = 4, flip: bool = True) -> Tensor:
     """Images moved by up to ``margin`` pixels either way, zeros moving in, and mirrored with probability one half.
 
-    images [S, B, C, H, W] or, of one member, [B, C, H, W]; key: one stream of draws a member, int64 [S]. Image i uses
+    images [S, B, C, H, W] or, of one member, [B, C, H, W]; key: one stream of draws per member, int64 [S]. Image i uses
     draws 3 (start + i) and the two after it, so that what happens to it does not depend on its batch.
     """
     if images.ndim == 4:

@@ -1,4 +1,4 @@
-"""Datasets on this machine: one folder, one checked file a dataset."""
+"""Datasets on this machine: one folder, one checked file per dataset."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Few labels: subsets with a number of images a class, some held for selection, the rest without labels (Phuong 2021,
+"""Few labels: subsets with a number of images per class, some held for selection, the rest without labels (Phuong 2021,
 6.4).
 """
 
@@ -30,11 +30,11 @@ def class_subset(
     classes: int | None = None,
     seed: int = 0,
 ) -> Subset:
-    """X images a class, ``held`` of them for selection and the others for training; more of each class without labels.
+    """X images per class, ``held`` of them for selection, the others for training; more of each class without labels.
 
-    CIFAR(X) of Phuong 2021 is per_class=X with 50 held, ImageNet(X) holds X // 10. unlabelled: images a class, all that
-    are left of each class unless given. classes: how many there are, as many as the labels name unless given. Which
-    images: drawn from the seed's own stream, so a larger X of the same seed holds the images of a smaller one.
+    CIFAR(X) of Phuong 2021 is per_class=X with 50 held, ImageNet(X) holds X // 10. unlabelled: images per class, all
+    that are left of each class unless given. classes: how many there are, as many as the labels name unless given.
+    Which images: drawn from the seed's own stream, so a larger X of the same seed holds the images of a smaller one.
 
     >>> rows = class_subset(torch.arange(12) % 3, 3, held=1, unlabelled=1)
     >>> len(rows.train), len(rows.held), len(rows.unlabelled)
@@ -43,10 +43,10 @@ def class_subset(
     y = torch.as_tensor(labels).cpu()
     if not 0 <= held < per_class or (unlabelled is not None and unlabelled < 0):
         raise TutelageError(
-            f"{held} of {per_class} images a class are to be held: wanted 0 or more held, and some to train on"
+            f"{held} of {per_class} images per class are to be held: wanted 0 or more held, and some to train on"
         )
     if y.ndim != 1 or not len(y) or y.min() < 0:
-        raise TutelageError("labels are one class from 0 a sample, and there is at least one sample")
+        raise TutelageError("labels must be one class per sample, counted from 0, for at least one sample")
     count = int(y.max()) + 1 if classes is None else classes
     order = draws.permutations(draws.keys([seed], "class subset"), len(y), 0)[0]
     parts: list[tuple[Tensor, Tensor, Tensor]] = []
@@ -55,7 +55,7 @@ def class_subset(
         wanted = per_class + (unlabelled or 0)
         if len(rows) < wanted:
             shortage = "is absent" if not len(rows) else f"has {len(rows)} images"
-            raise TutelageError(f"class {c} {shortage}, and {wanted} a class are needed: ask for fewer")
+            raise TutelageError(f"class {c} {shortage}, and {wanted} per class are needed: ask for fewer")
         rest = rows[per_class:] if unlabelled is None else rows[per_class:wanted]
         parts.append((rows[held:per_class], rows[:held], rest))
     return Subset(*(torch.cat(part) for part in zip(*parts, strict=True)))

@@ -30,19 +30,19 @@ def draw_comparison(first: Network, second: Network, domain: Domain | None, witn
     centre, axes = _plane(first, second, domain, witness)
     window = _window(centre, axes, domain, witness)
     flat = [slice_network(network, centre, axes) for network in (first, second)]
-    found = [enumerate_regions(network, window) for network in flat]
+    regions = [enumerate_regions(network, window) for network in flat]
     ends = torch.stack([window.low, window.high], dim=1).tolist()
     tall = (ends[1][1] - ends[1][0]) / (ends[0][1] - ends[0][0])
     figure = Figure(figsize=(10.2, 3.0 * min(max(tall, 0.4), 1.3) + 1.0), layout="constrained")
     panels = figure.subplots(1, 3, sharex=True, sharey=True)
     names = "first network", "second network"
-    for panel, pieces, name, colour in zip(panels, found, names, (PALETTE[0], PALETTE[3]), strict=False):
+    for panel, pieces, name, colour in zip(panels, regions, names, (PALETTE[0], PALETTE[3]), strict=False):
         _cells(panel, pieces)
         _boundaries(panel, pieces, colour, 1.2 * min(1.0, (_FEW / len(pieces)) ** 0.5))
         panel.set_title(f"{name}: {len(pieces)} pieces")
     _difference(figure, panels[2], flat, window)
-    few = max(map(len, found)) <= _MANY  # of more pieces the boundaries would hide the difference
-    for pieces, colour in zip(found if few else [], (PALETTE[0], PALETTE[3]), strict=False):
+    few = max(map(len, regions)) <= _MANY  # of more pieces the boundaries would hide the difference
+    for pieces, colour in zip(regions if few else [], (PALETTE[0], PALETTE[3]), strict=False):
         _boundaries(panels[2], pieces, colour, 0.6)
     panels[2].set_title("|first - second|" + (" and both boundaries" if few else ""))
     labels = ("x1", "x2") if first.inputs == 2 else ("towards the witness", "across")
@@ -70,12 +70,12 @@ def _plane(first: Network, second: Network, domain: Domain | None, witness: Tens
         gap = (outputs(first, at[None]) - outputs(second, at[None]))[0, 0]
         (slope,) = torch.autograd.grad(gap[gap.abs().argmax()], at)
         wanted = [witness - centre, slope, *wanted]
-    found: list[Tensor] = []
+    basis: list[Tensor] = []
     for direction in wanted:
-        rest = direction - sum((b * (b @ direction) for b in found), torch.zeros_like(direction))
-        if rest.norm() > 1e-6 * max(1.0, direction.norm().item()) and len(found) < 2:
-            found.append(rest / rest.norm())
-    return centre, torch.stack(found)
+        rest = direction - sum((b * (b @ direction) for b in basis), torch.zeros_like(direction))
+        if rest.norm() > 1e-6 * max(1.0, direction.norm().item()) and len(basis) < 2:
+            basis.append(rest / rest.norm())
+    return centre, torch.stack(basis)
 
 
 def _window(centre: Tensor, axes: Tensor, domain: Domain | None, witness: Tensor | None) -> Domain:

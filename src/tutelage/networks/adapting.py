@@ -53,8 +53,8 @@ def to_network(model: object, name: str = "network", shape: Sequence[int] | None
     >>> to_network(nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()), shape=(1, 4, 4)).inputs
     16
     """
-    found = adapted(model, name, shape)
-    return found.to_network() if isinstance(found, SparseNetwork) else found
+    network = adapted(model, name, shape)
+    return network.to_network() if isinstance(network, SparseNetwork) else network
 
 
 def to_sparse_network(model: object, name: str = "network", shape: Sequence[int] | None = None) -> SparseNetwork:
@@ -80,8 +80,8 @@ def to_sparse_network(model: object, name: str = "network", shape: Sequence[int]
     >>> to_sparse_network(nn.Sequential(nn.Conv2d(3, 16, 3), nn.ReLU(), nn.Flatten()), shape=(3, 32, 32)).outputs
     14400
     """
-    found = adapted(model, name, shape)
-    return found if isinstance(found, SparseNetwork) else SparseNetwork.of_network(found)
+    network = adapted(model, name, shape)
+    return network if isinstance(network, SparseNetwork) else SparseNetwork.of_network(network)
 
 
 def adapted(model: object, name: str = "network", shape: Sequence[int] | None = None) -> Network | SparseNetwork:
@@ -115,8 +115,8 @@ def _from_torch(module: nn.Module, name: str, shape: Sequence[int] | None) -> Ne
             if dense:
                 raise error from None
             raise
-    found = SparseNetwork.of(graph.output, graph.dtype)
-    return found.to_network() if found.dense else found
+    network = SparseNetwork.of(graph.output, graph.dtype)
+    return network.to_network() if network.dense else network
 
 
 def _chain(module: nn.Module, name: str) -> nn.Sequential:

@@ -80,9 +80,9 @@ def pruned(model: Layered, kept: Sequence[Tensor]) -> Layered:
             into = kept[layer - 1] if layer > 0 else None
             small.weights[layer].copy_(_chosen_weights(w, into, out, model, layer))
             small.biases[layer].copy_(b if out is None else b.gather(1, out))
-        for layer, (ours, theirs) in enumerate(zip(small.norms, model.norms, strict=True)):
-            for name, value in theirs.state_dict().items():
-                ours.state_dict()[name].copy_(value.gather(1, kept[layer]))
+        for layer, (small_norm, norm) in enumerate(zip(small.norms, model.norms, strict=True)):
+            for name, value in norm.state_dict().items():
+                small_norm.state_dict()[name].copy_(value.gather(1, kept[layer]))
     return small.train(model.training)
 
 

@@ -97,11 +97,13 @@ def _as_told(network: Network, path: Path, activation: str | None, slope: float 
     return network
 
 
-def _check_told(path: Path, kind: str, own: float, activation: str | None, slope: float | None) -> None:
+def _check_told(path: Path, kind: str, known_slope: float, activation: str | None, slope: float | None) -> None:
     if activation not in (None, kind):
         raise TutelageError(f"{path} says that its units are {kind}, not {activation}: leave the activation out")
-    if slope is not None and (kind != "leaky" or slope != own):
-        units = f"leaky with slope {own:g}, not {slope:g}" if kind == "leaky" else f"{kind}, which have no slope"
+    if slope is not None and (kind != "leaky" or slope != known_slope):
+        units = (
+            f"leaky with slope {known_slope:g}, not {slope:g}" if kind == "leaky" else f"{kind}, which have no slope"
+        )
         raise TutelageError(f"{path} says that its units are {units}: leave the slope out")
 
 
@@ -129,6 +131,6 @@ def read_any_network(
     """
     if Path(path).suffix.lower() != ".onnx":
         return read_network(path, activation, slope, logits=logits)
-    found = load_sparse(path, logits, quantised_activations)
-    _check_told(Path(path), found.activation, found.left, activation, slope)
-    return found.to_network() if found.dense else found
+    network = load_sparse(path, logits, quantised_activations)
+    _check_told(Path(path), network.activation, network.left, activation, slope)
+    return network.to_network() if network.dense else network

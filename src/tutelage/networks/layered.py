@@ -255,8 +255,8 @@ def folded(model: Layered) -> Layered:
     plain = Architecture(plan.inputs, plan.hidden, plan.outputs, plan.activation, plan.slope, "off", plan.pool)
     result = Layered(plain, model.seeds).to(model.weights[0].device, model.weights[0].dtype)
     with torch.no_grad():
-        for ours, theirs in zip((*result.weights, *result.biases), (*model.weights, *model.biases), strict=True):
-            ours.copy_(theirs)
+        for target, source in zip((*result.weights, *result.biases), (*model.weights, *model.biases), strict=True):
+            target.copy_(source)
         for layer, norm in enumerate(model.norms):
             assert isinstance(norm, StackedNorm)
             scale = norm.scale / (norm.variance + EPSILON).sqrt()

@@ -74,17 +74,17 @@ def to_module(network: Network, member: int = 0) -> nn.Sequential:
     torch.nn.Sequential
         Linear layers and activations.
     """
-    one = network[member]
+    single = network[member]
     layers: list[nn.Module] = []
-    for layer, w in enumerate(one.weights):
-        module = nn.Linear(w.shape[1], w.shape[2], bias=one.biases is not None, dtype=w.dtype, device=w.device)
+    for layer, w in enumerate(single.weights):
+        module = nn.Linear(w.shape[1], w.shape[2], bias=single.biases is not None, dtype=w.dtype, device=w.device)
         with torch.no_grad():
             module.weight.copy_(w[0].T)
-            if one.biases is not None:
-                module.bias.copy_(one.biases[layer][0])
+            if single.biases is not None:
+                module.bias.copy_(single.biases[layer][0])
         layers.append(module)
-        if layer < one.depth - 1:
-            layers.append(_activation(one))
+        if layer < single.depth - 1:
+            layers.append(_activation(single))
     return nn.Sequential(*layers)
 
 
@@ -130,7 +130,9 @@ def _read(module: nn.Sequential) -> tuple[list[tuple[Tensor, Tensor]], str, floa
         elif len(hidden) < len(layers) and (name := _smooth(part)):
             hidden.append((name, 0.01))
         elif isinstance(part, nn.Flatten) and (part.start_dim, part.end_dim) != (1, -1):
-            raise TutelageError(f"layer {place} is a Flatten of some axes only: a plain Flatten() keeps a row a sample")
+            raise TutelageError(
+                f"layer {place} is a Flatten of some axes only: a plain Flatten() keeps one row per sample"
+            )
         elif not isinstance(part, _INERT):
             raise TutelageError(
                 f"layer {place} is a {type(part).__name__}, which cannot be imported there: only Linear, ReLU, "

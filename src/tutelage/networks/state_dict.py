@@ -130,8 +130,8 @@ def _break(names: Sequence[str], sizes: Sizes) -> tuple[str, str] | None:
 
 
 def _check_chain(names: Sequence[str], sizes: Sizes) -> None:
-    if found := _break(names, sizes):
-        below, above = found
+    if gap := _break(names, sizes):
+        below, above = gap
         raise TutelageError(
             f"{above}.weight takes {sizes[above][0]} numbers and {below}.weight gives {sizes[below][1]}: name the "
             "layers in their order, or convert the model with from_module and save it"

@@ -39,7 +39,7 @@ def test_a_closed_layer_hides_the_folds_below():
 
 
 def test_a_constructed_network_meets_every_lemma():
-    values = measured(construct((3, 3, 2, 1), (-1, 1)), told=True)
+    values = measured(construct((3, 3, 2, 1), (-1, 1)), identified=True)
     assert [values[name] for name in ("seen", "within_layers_by_bends", "told")] == [1, 1, 1]
     assert values["surface_order"] == values["hidden_layers"] == 2
 

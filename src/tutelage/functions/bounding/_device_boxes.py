@@ -103,10 +103,10 @@ class DeviceBounds:
         sure = _differences(f, Zonotopes(torch.zeros_like(f.z), torch.zeros_like(f.error)))
         other, apart = _differences(f, d), _differences(d, Zonotopes(torch.zeros_like(d.z), torch.zeros_like(d.error)))
         count = sure.shape[1]
-        own = torch.eye(count, dtype=torch.bool, device=self.device)
-        best, _ = torch.where(own, torch.inf, sure).min(2)  # [B, c]: what f may be sure of c by
+        diagonal = torch.eye(count, dtype=torch.bool, device=self.device)
+        best, _ = torch.where(diagonal, torch.inf, sure).min(2)  # [B, c]: what f may be sure of c by
         missing = torch.minimum(other.mT, up(apart - self.margin))  # [B, c, j]: g_j - g_c, and (d_c - d_j) - margin
-        missing = torch.where(own, -torch.inf, torch.where(missing <= 0, missing.clamp_max(-TINY), missing))
+        missing = torch.where(diagonal, -torch.inf, torch.where(missing <= 0, missing.clamp_max(-TINY), missing))
         per_class = torch.where(best < self.margin, best - self.margin, missing.amax(2))
         rows = (f.z.abs() + (f.z - d.z).abs())[:, :, 1:].sum(1)
         return per_class.amax(1), rows
@@ -182,10 +182,10 @@ def _activated(
         noise = max(1 - centre, centre - left_f) * torch.maximum(ud, -ld) * (1 + 8 * EPS) + TINY
         halved = ~on & ~off & (abs(centre) * d.z[:, :, 1:].abs().sum(2) + noise < direct)
     straight = ~(on | off | halved)
-    one = torch.ones_like(sf)
-    p = torch.where(on, one, torch.where(off, left_f * one, torch.where(halved, centre * one, sg)))
+    ones = torch.ones_like(sf)
+    p = torch.where(on, ones, torch.where(off, left_f * ones, torch.where(halved, centre * ones, sg)))
     q = torch.where(straight, sf - sg, 0.0)
-    own = torch.where(halved, noise, 0.0)
+    own_noise = torch.where(halved, noise, 0.0)
     with_f, with_g = torch.where(straight, hf, 0.0), torch.where(straight, -hg, 0.0)
     size = p.abs() * d.size + q.abs() * f.size
     zd = p.unsqueeze(2) * d.z + q.unsqueeze(2) * f.z
@@ -200,7 +200,7 @@ def _activated(
     error_f = (sf.abs() * f.error + 4 * EPS * (sf.abs() * f.size + hf)) * (1 + 8 * EPS) + columns * TINY
     error_f = torch.where(sf == 1.0, f.error, torch.where(sf == 0.0, 0.0, error_f))
     zf[:, :, 0] += hf
-    (zf, zd), units = _widened((zf, zd), ((hf, with_f), (None, own), (None, with_g)))
+    (zf, zd), units = _widened((zf, zd), ((hf, with_f), (None, own_noise), (None, with_g)))
     shares = torch.cat([shares, _shares(f.z, units, shares)], dim=1)
     return Zonotopes(zf, error_f), Zonotopes(zd, error_d), shares, bad
 
@@ -214,12 +214,12 @@ def _widened(
     units = torch.cat(chosen)
     new_f, new_d = (zf.new_zeros(zf.shape[0], zf.shape[1], len(units)) for _ in range(2))
     start = 0
-    for (noise_f, noise_d), own in zip(noises, chosen, strict=True):
-        columns = torch.arange(start, start + len(own), device=zf.device)
+    for (noise_f, noise_d), rows in zip(noises, chosen, strict=True):
+        columns = torch.arange(start, start + len(rows), device=zf.device)
         if noise_f is not None:
-            new_f[:, own, columns] = noise_f[:, own]
-        new_d[:, own, columns] = noise_d[:, own]
-        start += len(own)
+            new_f[:, rows, columns] = noise_f[:, rows]
+        new_d[:, rows, columns] = noise_d[:, rows]
+        start += len(rows)
     return (torch.cat([zf, new_f], dim=2), torch.cat([zd, new_d], dim=2)), units
 
 

@@ -166,7 +166,7 @@ def relaxed(low, high, left):
 
 @njit(**OPTIONS)
 def choose(f, d, columns, ld, ud, on_f, on_g, off, sf, hf, sg, hg, left_f, left_g):
-    """The form of sigma(f) - sigma(g) with the smallest radius: (p, q, with_f, with_g, own).
+    """The form of sigma(f) - sigma(g) with the smallest radius: (p, q, with_f, with_g, own_noise).
 
     It is p d + q f, plus h_f and its noise times with_f, plus h_g and its noise times with_g, plus noise of its own.
     """
@@ -176,13 +176,13 @@ def choose(f, d, columns, ld, ud, on_f, on_g, off, sf, hf, sg, hg, left_f, left_
         return left_f, 0.0, 0.0, 0.0, 0.0
     # From f and g: s_f f - s_g (f - d), with both noises. Where f is linear this is d plus what g bends, and so on.
     best = mixed_size(sg, d, sf - sg, f, columns) + hf + hg
-    p, q, with_f, with_g, own = sg, sf - sg, 1.0, -1.0, 0.0
+    p, q, with_f, with_g, own_noise = sg, sf - sg, 1.0, -1.0, 0.0
     if left_f == left_g:  # a slope between left and 1, times d
         middle = 0.5 * (1 + left_f)
         noise = max(1 - middle, middle - left_f) * max(ud, -ld) * (1 + 8 * EPS) + TINY
         if abs(middle) * mixed_size(1.0, d, 0.0, f, columns) + noise < best:
-            p, q, with_f, with_g, own = middle, 0.0, 0.0, 0.0, noise
-    return p, q, with_f, with_g, own
+            p, q, with_f, with_g, own_noise = middle, 0.0, 0.0, 0.0, noise
+    return p, q, with_f, with_g, own_noise
 
 
 @njit(**FAST)
@@ -245,12 +245,12 @@ def activate(f, d, n, columns, left_f, left_g, inputs, shares, plan):
         sg, hg = relaxed(lg, ug, left_g)
         on_f, on_g = lf >= 0 or left_f == 1.0, lg >= 0 or left_g == 1.0
         off = uf <= 0 and ug <= 0 and left_f == left_g
-        p, q, with_f, with_g, own = choose(
+        p, q, with_f, with_g, own_noise = choose(
             f.z[i], d.z[i], columns, ld, ud, on_f, on_g, off, sf, hf, sg, hg, left_f, left_g
         )
         plan[i, 0], plan[i, 1], plan[i, 2], plan[i, 3] = sf, hf, p, q
-        plan[i, 4], plan[i, 5], plan[i, 6] = with_f * hf, with_g * hg, own
-        after += (hf > 0.0) + (plan[i, 5] != 0.0) + (own > 0.0)
+        plan[i, 4], plan[i, 5], plan[i, 6] = with_f * hf, with_g * hg, own_noise
+        after += (hf > 0.0) + (plan[i, 5] != 0.0) + (own_noise > 0.0)
     wide = filled(after)
     for i in range(n):
         f.z[i, columns:wide] = 0.0
@@ -266,7 +266,7 @@ def activate(f, d, n, columns, left_f, left_g, inputs, shares, plan):
 @njit(**OPTIONS)
 def bend(f, d, i, columns, at, plan, inputs, shares):
     """Write one row after the activation, new generators from column ``at`` on: the next free column."""
-    sf, hf, p, q, with_f, with_g, own = plan[0], plan[1], plan[2], plan[3], plan[4], plan[5], plan[6]
+    sf, hf, p, q, with_f, with_g, own_noise = plan[0], plan[1], plan[2], plan[3], plan[4], plan[5], plan[6]
     if p != 1.0 or q != 0.0:
         if p == 0.0 and q == 0.0:
             d.z[i, :columns] = 0.0
@@ -280,8 +280,8 @@ def bend(f, d, i, columns, at, plan, inputs, shares):
     if with_f != 0.0 or with_g != 0.0:
         d.error[i] = up(d.error[i] + 4 * EPS * (abs(d.z[i, 0]) + abs(with_f) + abs(with_g)))
         d.z[i, 0] += with_f + with_g
-    if own > 0.0:
-        d.z[i, at] = own
+    if own_noise > 0.0:
+        d.z[i, at] = own_noise
         if inputs:
             share_inputs(shares, at, inputs, f.z[i], columns)
         at += 1

@@ -171,8 +171,8 @@ def improved(
                 for a in multiples:
                     a.clamp_min_(0.0)
     hidden = len(below)
-    found = Parts(parts.objective, parts.low, parts.high, parts.sides, tuple(kept[:hidden]), tuple(kept[hidden:]))
-    return found, best, adds
+    optimised = Parts(parts.objective, parts.low, parts.high, parts.sides, tuple(kept[:hidden]), tuple(kept[hidden:]))
+    return optimised, best, adds
 
 
 class _Adam:

@@ -115,8 +115,8 @@ def _cut(now: _Waiting) -> tuple[Parts | None, Tensor, bool]:
     low, high, sides = list(halves.low), list(halves.high), list(halves.sides)
     for layer in range(hidden):
         width = low[layer].shape[1]
-        own = (unit >= start) & (unit < start + width)
-        mine, at = rows[own], unit[own] - start
+        in_layer = (unit >= start) & (unit < start + width)
+        mine, at = rows[in_layer], unit[in_layer] - start
         other = mine + len(parts)
         low[layer][mine, at] = 0.0
         sides[layer][mine, at] = 1.0

@@ -25,13 +25,13 @@ _HALVINGS = 4  # times a box may be halved where its bound does not suffice
 
 
 def save_certificate(
-    found: Closeness, epsilon: float | list[float] | None, path: str | Path, margin: float | None = None
+    proof: Closeness, epsilon: float | list[float] | None, path: str | Path, margin: float | None = None
 ) -> None:
     """Store the boxes of a proof that differences stay within epsilon, or that top classes agree.
 
     Parameters
     ----------
-    found
+    proof
         From :func:`difference_bound` or :func:`top_class_agreement` with ``keep=True`` and the verdict "holds".
     epsilon
         Largest difference allowed, one for all outputs or one per output; infinite for outputs that are not asked
@@ -43,11 +43,11 @@ def save_certificate(
     """
     if (epsilon is None) == (margin is None):
         raise TutelageError("a proof is about epsilon or about top classes: give epsilon, or a margin of 0 or more")
-    if not found.holds or found.leaves is None:
+    if not proof.holds or proof.leaves is None:
         raise TutelageError("only a proof with its boxes can be stored: ask difference_bound with keep=True")
-    low, high = found.leaves
+    low, high = proof.leaves
     boxes = [[[v.hex() for v in row] for row in pair] for pair in zip(low.tolist(), high.tolist(), strict=True)]
-    each = [epsilon] * len(found.at_most) if isinstance(epsilon, int | float) else epsilon
+    each = [epsilon] * len(proof.at_most) if isinstance(epsilon, int | float) else epsilon
     asked = {"margin": float(margin or 0.0).hex()} if each is None else {"epsilon": [float(e).hex() for e in each]}
     write_atomically(Path(path), json.dumps({"format": FORMAT, **asked, "boxes": boxes}))
 

@@ -36,11 +36,11 @@ def collapsed(layers: list[Layer]) -> list[Layer]:
     """
     at = 0
     while at + 2 < len(layers):
-        one = _one(layers[at], layers[at + 1])
-        if one is None:
+        joined = _one(layers[at], layers[at + 1])
+        if joined is None:
             at += 1
         else:
-            layers = [*layers[:at], one, *layers[at + 2 :]]
+            layers = [*layers[:at], joined, *layers[at + 2 :]]
     return layers
 
 

@@ -84,17 +84,17 @@ class Bounder:
         both, values = np.empty((count, self.pair.widths[-1], 2)), np.empty(count)
         scores = np.empty((count, d if self.split else 0))
 
-        def part(own: slice) -> None:
+        def part(rows: slice) -> None:
             bounded(
-                self.pair, low[own], high[own], self.limits, self.margin, self.columns, both[own], values[own],
-                scores[own],
+                self.pair, low[rows], high[rows], self.limits, self.margin, self.columns, both[rows], values[rows],
+                scores[rows],
             )  # fmt: skip
 
         parts = min(self.threads, count)
         slices = [slice(i * count // parts, (i + 1) * count // parts) for i in range(parts)]
         if self._pool is None or parts == 1:
-            for own in slices:
-                part(own)
+            for rows in slices:
+                part(rows)
         else:
             list(self._pool.map(part, slices))
         return np.maximum(-both[:, :, 0], both[:, :, 1]), values, scores

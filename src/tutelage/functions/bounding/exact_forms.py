@@ -57,8 +57,8 @@ def output_forms(both: Both, low: Row, high: Row) -> tuple[list[AffineForm], lis
     for number, (first, second) in enumerate(zip(*both, strict=True)):
         f, d = _affine(first, second, f, d, names)
         if number < len(both[0]) - 1:
-            bent = [_bent(one, other, first.left, second.left, names) for one, other in zip(f, d, strict=True)]
-            f, d = [one for one, _ in bent], [other for _, other in bent]
+            bent = [_bent(form_f, form_d, first.left, second.left, names) for form_f, form_d in zip(f, d, strict=True)]
+            f, d = [form for form, _ in bent], [form for _, form in bent]
     return f, d
 
 
@@ -66,16 +66,16 @@ def _affine(first: ExactLayer, second: ExactLayer, f, d, names: Iterator[int]):
     """f' = Wf f + bf and d' = Wg d + (Wf - Wg) f + bf - bg, each with the noise that a slack stands for."""
     new_f, new_d = [], []
     for x, y, p, q, room_f, room_g in zip(first.w, second.w, first.b, second.b, first.slack, second.slack, strict=True):
-        one = combined(zip(x, f, strict=True), p)
+        out_f = combined(zip(x, f, strict=True), p)
         terms = [*zip(y, d, strict=True), *((u - v, form) for u, v, form in zip(x, y, f, strict=True))]
-        other = combined(terms, p - q)
+        out_d = combined(terms, p - q)
         if room_f:
             name = next(names)
-            one[1][name] = other[1][name] = room_f
+            out_f[1][name] = out_d[1][name] = room_f
         if room_g:
-            other[1][next(names)] = room_g
-        new_f.append(one)
-        new_d.append(other)
+            out_d[1][next(names)] = room_g
+        new_f.append(out_f)
+        new_d.append(out_d)
     return new_f, new_d
 
 

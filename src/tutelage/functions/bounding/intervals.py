@@ -49,10 +49,10 @@ def interval_bounds(pair: Pair, low: np.ndarray, high: np.ndarray, ranges: Range
         d = plus(times(wg, d), times(wd, f), bd, slack_f + slack_g, m)
         f = plus(times(wf, f), (np.zeros(n), np.zeros(n), np.zeros(n)), bf, slack_f, m)
         if layer < len(widths) - 2:
-            own = ends(f)
+            range_f = ends(f)
             if ranges is not None:
-                own = np.maximum(own[0], ranges[layer][0]), np.minimum(own[1], ranges[layer][1])
-            f, d = activated(own, d, pair.left_f[layer], pair.left_g[layer])
+                range_f = np.maximum(range_f[0], ranges[layer][0]), np.minimum(range_f[1], ranges[layer][1])
+            f, d = activated(range_f, d, pair.left_f[layer], pair.left_g[layer])
     size = d[1] + np.abs(d[0])
     return np.where(np.isfinite(size), size * (1 + 4 * EPS), np.inf)
 

@@ -63,8 +63,8 @@ def _apart(f: list[Layer], g: list[Layer]) -> float:
     total = 0.0
     for a, b in zip(f, g, strict=True):
         size = max(np.abs(a.w).max(initial=0.0), np.abs(b.w).max(initial=0.0)) or 1.0
-        apart, own = np.square(a.w / size - b.w / size).sum(), np.square(a.w / size).sum()
-        total += apart / own if own else np.inf if apart else 0.0
+        apart, squares = np.square(a.w / size - b.w / size).sum(), np.square(a.w / size).sum()
+        total += apart / squares if squares else np.inf if apart else 0.0
     return float(total)
 
 
@@ -75,13 +75,13 @@ def _placed(f: list[Layer], g: list[Layer], reach: np.ndarray | None) -> tuple[l
     new_f, new_g = list[Layer](), list[Layer]()
     for number, (a, b) in enumerate(zip(f, g, strict=True), 1):
         here = _matched(a, b, below, reach is not None) if number < len(f) else _one_by_one(len(a.b), len(b.b))
-        one, other = _between(a, b, below, here, sizes)
+        layer_f, layer_g = _between(a, b, below, here, sizes)
         if sizes is not None:
-            sizes = _size(one, sizes[0]), _size(other, sizes[1])
+            sizes = _size(layer_f, sizes[0]), _size(layer_g, sizes[1])
             if not all(np.isfinite(size).all() for size in sizes):
                 return _placed(f, g, None)
-        new_f.append(one)
-        new_g.append(other)
+        new_f.append(layer_f)
+        new_g.append(layer_g)
         below = here
     return new_f, new_g
 
@@ -101,8 +101,8 @@ def _in_pairs(partners: dict[int, tuple[int, float]], units_f: Iterable[int], un
     taken = {unit for unit, _ in partners.values()}
     rows = [(k, *partners.get(k, (-1, 1.0))) for k in units_f] + [(-1, k, 1.0) for k in units_g if k not in taken]
     f, g = (np.array([row[i] for row in rows], dtype=int) for i in (0, 1))
-    one, scale = np.ones(len(rows)), np.array([row[2] for row in rows], dtype=float)
-    return Places(f, g, one, scale, np.arange(len(rows)), one, one)
+    ones, scale = np.ones(len(rows)), np.array([row[2] for row in rows], dtype=float)
+    return Places(f, g, ones, scale, np.arange(len(rows)), ones, ones)
 
 
 def _matched(a: Layer, b: Layer, below: Places, scaling: bool) -> Places:
@@ -179,11 +179,11 @@ def _groups(f: np.ndarray, g: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]
 def _group(in_f: np.ndarray, in_g: np.ndarray, f: np.ndarray, g: np.ndarray, number: int) -> Places:
     """Every unit of f beside every unit of g, all with the length of the first one of f."""
     lengths = [np.sqrt(np.square(x[units]).sum(1)) for x, units in ((f, in_f), (g, in_g))]
-    scale_f, scale_g = (lengths[0][0] / own for own in lengths)
+    scale_f, scale_g = (lengths[0][0] / length for length in lengths)
     p, q = len(in_f), len(in_g)
-    each_f, each_g, one = np.repeat(np.arange(p), q), np.tile(np.arange(q), p), np.ones(p * q)
+    each_f, each_g, ones = np.repeat(np.arange(p), q), np.tile(np.arange(q), p), np.ones(p * q)
     return Places(
-        in_f[each_f], in_g[each_g], scale_f[each_f], scale_g[each_g], np.full(p * q, number), p * one, q * one
+        in_f[each_f], in_g[each_g], scale_f[each_f], scale_g[each_g], np.full(p * q, number), p * ones, q * ones
     )
 
 
@@ -204,14 +204,14 @@ def _between(
     )
 
 
-def _shared(own: np.ndarray, other: np.ndarray, below: Places, where: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _shared(w: np.ndarray, other: np.ndarray, below: Places, where: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Weights X (or Y) [out, places], and the sizes of what was added up, from F / q and G / p (or the reverse)."""
     if not where.any():
-        return own, np.abs(own)
+        return w, np.abs(w)
     count = below.p * below.q
-    weights = own + other - _sums(other, below.group) / count
-    size = np.abs(own) + np.abs(other) + _sums(np.abs(other), below.group) / count
-    return np.where(where, weights, own), np.where(where, size, np.abs(own))
+    weights = w + other - _sums(other, below.group) / count
+    size = np.abs(w) + np.abs(other) + _sums(np.abs(other), below.group) / count
+    return np.where(where, weights, w), np.where(where, size, np.abs(w))
 
 
 def _sums(w: np.ndarray, group: np.ndarray) -> np.ndarray:

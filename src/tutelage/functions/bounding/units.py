@@ -46,14 +46,14 @@ def prove_by_units(
     eye = torch.eye(pair[0].outputs, dtype=torch.float64)[asked]
     limits = (question.limits - rounded)[asked]
     known = at_most[(question.limits < torch.inf) & (at_most <= question.limits)]  # of outputs that are proved
-    found = branch(
+    result = branch(
         apart(*pair), hunt.low, hunt.high, torch.cat([eye, -eye]), torch.cat([limits, limits]), deadline, device=device,
         tell=lambda bounds, left: tell(float(torch.cat([bounds, known]).max()), left),
     )  # fmt: skip
-    both = torch.maximum(found.bounds[: len(asked)], found.bounds[len(asked) :]) + rounded[asked]
+    both = torch.maximum(result.bounds[: len(asked)], result.bounds[len(asked) :]) + rounded[asked]
     at_most = at_most.clone()
     at_most[asked] = torch.minimum(at_most[asked], both.clamp_min(0) * (1 + 4 * _EPS))
-    return found.proved, at_most, found.parts
+    return result.proved, at_most, result.parts
 
 
 def _alike(first: Network, second: Network) -> bool:
@@ -76,8 +76,8 @@ def _one_class(
     objectives, parts = (eye - eye[top])[others], 0
     for network, limit in zip(pair, (margin, 0.0), strict=True):
         limits = torch.full((len(objectives),), limit, dtype=torch.float64)
-        found = branch(network, hunt.low, hunt.high, objectives, limits, deadline, device=device, tell=tell)
-        parts += found.parts
-        if not found.proved:
+        result = branch(network, hunt.low, hunt.high, objectives, limits, deadline, device=device, tell=tell)
+        parts += result.parts
+        if not result.proved:
             return False, parts
     return True, parts

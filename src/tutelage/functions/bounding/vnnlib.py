@@ -197,15 +197,15 @@ class _Reader:
         self.sides[first[1], self.outputs.index(first[0])] = value
 
     def _epsilon(self) -> dict[int, float]:
-        found = {}
+        limits = {}
         for (output, side), value in self.sides.items():
             other = self.sides.get((output, 1 - side))
             if other is None or other != value:
                 raise TutelageError(f"{self.path} limits output {output} differently from both sides: give one epsilon")
-            found[output] = value
-        if not found:
+            limits[output] = value
+        if not limits:
             raise TutelageError(f"{self.path} has two networks but no limit on a difference of their outputs")
-        return found
+        return limits
 
 
 def _expressions(tokens: list[str]) -> list[list[Any]]:

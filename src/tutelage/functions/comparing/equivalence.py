@@ -96,11 +96,11 @@ def same_function(
     for number, method in enumerate(methods, start=1):
         if question.deadline.passed:
             break
-        found = method()
+        comparison = method()
         if on_progress:
-            on_progress(1.0 if found else number / len(methods))
-        if found:
-            return found
+            on_progress(1.0 if comparison else number / len(methods))
+        if comparison:
+            return comparison
     return question.out_of_time()
 
 
@@ -252,23 +252,25 @@ class _Question:
     def exact(self) -> Comparison:
         """Same or different from all regions of the difference; not decided where these are too many."""
         try:
-            found = supremum(self.first, self.second, self.domain, self.budget, self.enough.max().item(), self.deadline)
+            largest = supremum(
+                self.first, self.second, self.domain, self.budget, self.enough.max().item(), self.deadline
+            )
         except TutelageError as error:
             return self._undecided(str(error))
-        self.supremum = found
-        different = self._different(Witness(found.value, found.at))
+        self.supremum = largest
+        different = self._different(Witness(largest.value, largest.at))
         if different:
             return different
-        if not found.complete or (self._knows(found.each) > self.enough).any():
+        if not largest.complete or (self._knows(largest.each) > self.enough).any():
             return self._undecided(
-                f"in all {found.regions:,} regions no difference above {found.value:.2g} was found, but rounding may "
-                f"hide one of {found.room:.2g}"
+                f"in all {largest.regions:,} regions no difference above {largest.value:.2g} was found, but rounding "
+                f"may hide one of {largest.room:.2g}"
             )
         why = explained(*self.pair, *self.redundancies)
         return self._same(
             "same, not related",
-            f"no difference in any of the {found.regions:,} regions of both together; {why}",
-            found.value,
+            f"no difference in any of the {largest.regions:,} regions of both together; {why}",
+            largest.value,
         )
 
     def _same(self, verdict: Verdict, reason: str, value: float = 0.0, allowed: Tensor | None = None) -> Comparison:
@@ -330,13 +332,13 @@ class _Question:
             return best, "over all inputs the largest difference found is given"
         try:
             limit = self.deadline.within(_LARGEST_DIFFERENCE)
-            found = self.supremum or supremum(self.first, self.second, self.domain, self.budget, deadline=limit)
+            largest = self.supremum or supremum(self.first, self.second, self.domain, self.budget, deadline=limit)
         except TutelageError as error:
             return best, f"the largest difference found is given, and not the largest there is: {error}"
-        self._knows(found.each)
-        if self._shown(found.at) is None:
+        self._knows(largest.each)
+        if self._shown(largest.at) is None:
             return best, "the largest difference found is given, since rounding hides the exact one"
-        return Witness(found.value, found.at), None
+        return Witness(largest.value, largest.at), None
 
     def out_of_time(self) -> Comparison:
         return self._undecided(f"the time limit of {self.deadline.seconds:g} seconds was reached")

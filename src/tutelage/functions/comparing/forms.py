@@ -75,13 +75,13 @@ def reaches(form: Form) -> list[Tensor]:
 
 
 def gains(form: Form) -> list[Tensor]:
-    """How much outputs can move for a move of each unit: [n_l, C] a layer, outputs last."""
-    found = [torch.eye(form.layers[-1].shape[1], dtype=torch.float64)]
+    """How much outputs can move for a move of each unit: [n_l, C] per layer, outputs last."""
+    by_layer = [torch.eye(form.layers[-1].shape[1], dtype=torch.float64)]
     for layer in reversed(range(form.depth - 1)):
         rows = form.rows(layer)
-        above = zip(form.layers[layer + 1 :], found, strict=True)
-        found.insert(0, sum((e[rows].abs() @ g for e, g in above), torch.zeros(1, dtype=torch.float64)))
-    return found
+        above = zip(form.layers[layer + 1 :], by_layer, strict=True)
+        by_layer.insert(0, sum((e[rows].abs() @ g for e, g in above), torch.zeros(1, dtype=torch.float64)))
+    return by_layer
 
 
 def cost(form: Form, changes: Sequence[Tensor | None], changed: Form | None = None) -> Tensor:
@@ -105,15 +105,15 @@ def rewritten(form: Form, layer: int, alpha: Tensor, beta: Tensor, sign: Tensor)
 
     The affine parts are handed on; the units of beta = 0 are left without fan-out.
     """
-    own, rows = form.layers[layer], form.rows(layer)
-    layers = [*form.layers[:layer], own * sign]
+    matrix, rows = form.layers[layer], form.rows(layer)
+    layers = [*form.layers[:layer], matrix * sign]
     changes: list[Tensor | None] = [None] * (layer + 1)
     exact = not alpha.any() and ((beta == 0) | (beta == 1)).all()
     for e in form.layers[layer + 1 :]:
         new, size = e.clone(), e.abs()
         new[rows] = beta.unsqueeze(1) * e[rows]
-        new[: len(own)] += (own * alpha) @ e[rows]
-        size[: len(own)] += (own * alpha).abs() @ e[rows].abs()
+        new[: len(matrix)] += (matrix * alpha) @ e[rows]
+        size[: len(matrix)] += (matrix * alpha).abs() @ e[rows].abs()
         size[rows] = new[rows].abs()
         new, lost = cancelled(new, size, form.eps)
         layers.append(new)
@@ -146,14 +146,14 @@ def without_empty_layers(form: Form) -> Form:
 def lowered(form: Form, layer: int) -> tuple[Form, bool]:
     """Units of a layer (from 0) that use nothing of the layer below go there; whether there were any."""
     below, rows = form.rows(layer - 1), form.rows(layer)
-    own = form.layers[layer]
-    down = (own[below] == 0).all(0)
+    matrix = form.layers[layer]
+    down = (matrix[below] == 0).all(0)
     if not down.any():
         return form, False
     moved = rows.start + down.nonzero().flatten()
     order = torch.cat([torch.arange(rows.start), moved, rows.start + (~down).nonzero().flatten()])
-    lower = torch.cat([form.layers[layer - 1], own[: below.start, down]], dim=1)
-    kept = torch.cat([own[:, ~down], own.new_zeros(int(down.sum()), int((~down).sum()))])
+    lower = torch.cat([form.layers[layer - 1], matrix[: below.start, down]], dim=1)
+    kept = torch.cat([matrix[:, ~down], matrix.new_zeros(int(down.sum()), int((~down).sum()))])
     above = [e[torch.cat([order, torch.arange(rows.stop, len(e))])] for e in form.layers[layer + 1 :]]
     names = [list(form.units[layer - 1]), []]
     for name, goes in zip(form.units[layer], down.tolist(), strict=True):

@@ -84,19 +84,19 @@ def normal_form(
     known = bounds(network, box, solve=True, deadline=deadline) if known is None else known
     size = torch.maximum(box.low.abs(), box.high.abs())[0] if box.bounded else torch.ones_like(box.low[0])
     form = form_of(network, size, _ROUNDINGS * eps)
-    found: list[Redundancy] = []
+    redundant: list[Redundancy] = []
     for layer in reversed(range(network.depth - 1)):
         low, high = (end[0] for end in known[layer])
         form, more = _as_relu(form, layer, network, low >= 0, high <= 0)
-        found += more
+        redundant += more
     changed = True
     while changed:
         form, more = _simpler(form)
-        found += more
+        redundant += more
         form, changed = _lower(without_empty_layers(form))
         changed |= bool(more)
-    first = {(r.layer, r.unit): r for r in reversed(found)}
-    return form, tuple(r for r in found if first[r.layer, r.unit] is r)
+    first = {(r.layer, r.unit): r for r in reversed(redundant)}
+    return form, tuple(r for r in redundant if first[r.layer, r.unit] is r)
 
 
 def _as_relu(form: Form, layer: int, network: Network, on: Tensor, off: Tensor) -> tuple[Form, list[Redundancy]]:
@@ -107,17 +107,17 @@ def _as_relu(form: Form, layer: int, network: Network, on: Tensor, off: Tensor) 
     alpha = torch.where(on, right, torch.where(off, left, alpha))
     beta = torch.where(on | off, 0, beta)
     kinds: list[tuple[Tensor, Kind]] = [((beta == 0) & (alpha != 0), "linear"), ((beta == 0) & (alpha == 0), "dead")]
-    found = [r for mask, kind in kinds for r in _named(form, layer, mask, kind)]
-    return without(rewritten(form, layer, alpha, beta, torch.ones_like(alpha)), layer, beta == 0), found
+    redundant = [r for mask, kind in kinds for r in _named(form, layer, mask, kind)]
+    return without(rewritten(form, layer, alpha, beta, torch.ones_like(alpha)), layer, beta == 0), redundant
 
 
 def _simpler(form: Form) -> tuple[Form, list[Redundancy]]:
-    found: list[Redundancy] = []
+    redundant: list[Redundancy] = []
     for layer in range(form.depth - 1):
         for step in (_constant, _idle, _one_sided, _mirrors, _duplicates):
             form, more = step(form, layer)
-            found += more
-    return form, found
+            redundant += more
+    return form, redundant
 
 
 def _lower(form: Form) -> tuple[Form, bool]:
@@ -138,11 +138,11 @@ def _named(form: Form, layer: int, gone: Tensor, kind: Kind, other: Tensor | Non
 
 def _constant(form: Form, layer: int) -> tuple[Form, list[Redundancy]]:
     """Units without incoming weights become part of the constants above."""
-    own, rows = form.layers[layer], form.rows(layer)
-    gone = (own[1:] == 0).all(0)
+    matrix, rows = form.layers[layer], form.rows(layer)
+    gone = (matrix[1:] == 0).all(0)
     if not gone.any():
         return form, []
-    value = torch.where(gone, own[0].clamp_min(0), 0)
+    value = torch.where(gone, matrix[0].clamp_min(0), 0)
     layers: list[Tensor] = list(form.layers)
     changes: list[Tensor | None] = [None] * form.depth
     for m in range(layer + 1, form.depth):
@@ -153,22 +153,22 @@ def _constant(form: Form, layer: int) -> tuple[Form, list[Redundancy]]:
         e[rows] = torch.where(gone.unsqueeze(1), 0, e[rows])
         layers[m], changes[m] = e, change
     after = replace(form, layers=tuple(layers))
-    found = _named(form, layer, gone, "constant")
-    return without(replace(after, moved=form.moved + cost(after, changes)), layer, gone), found
+    redundant = _named(form, layer, gone, "constant")
+    return without(replace(after, moved=form.moved + cost(after, changes)), layer, gone), redundant
 
 
 def _one_sided(form: Form, layer: int) -> tuple[Form, list[Redundancy]]:
     """Units that take features alone, all with weights of one sign: features are at least 0, and so the unit is."""
-    own, inputs = form.layers[layer], len(form.sizes)
-    bare = (own[1:inputs] == 0).all(0) & (own[1:] != 0).any(0)
-    values = torch.cat([own[:1], own[inputs:]])
+    matrix, inputs = form.layers[layer], len(form.sizes)
+    bare = (matrix[1:inputs] == 0).all(0) & (matrix[1:] != 0).any(0)
+    values = torch.cat([matrix[:1], matrix[inputs:]])
     on, off = bare & (values >= 0).all(0), bare & (values <= 0).all(0)
     if not (on | off).any():
         return form, []
-    found = [r for mask, kind in ((on, "linear"), (off, "dead")) for r in _named(form, layer, mask, kind)]  # type: ignore[arg-type]
-    beta = torch.where(on | off, 0.0, torch.ones_like(own[0]))
-    after = rewritten(form, layer, on.to(own), beta, torch.ones_like(beta))
-    return without(after, layer, on | off), found
+    redundant = [r for mask, kind in ((on, "linear"), (off, "dead")) for r in _named(form, layer, mask, kind)]  # type: ignore[arg-type]
+    beta = torch.where(on | off, 0.0, torch.ones_like(matrix[0]))
+    after = rewritten(form, layer, on.to(matrix), beta, torch.ones_like(beta))
+    return without(after, layer, on | off), redundant
 
 
 def _idle(form: Form, layer: int) -> tuple[Form, list[Redundancy]]:
@@ -182,10 +182,10 @@ def _close(form: Form, layer: int, sign: int) -> Tensor:
     vectors = form.layers[layer].T
     unit = vectors / vectors.norm(dim=1, keepdim=True)
     far = distances(unit[None], sign * unit[None], form.eps)[0]
-    own = torch.arange(len(unit))
+    index = torch.arange(len(unit))
     near = (far <= form.eps) | torch.eye(len(unit), dtype=torch.bool)
     first = near.int().argmax(1)
-    return torch.where(first[first] == first, first, own)
+    return torch.where(first[first] == first, first, index)
 
 
 def _mirrors(form: Form, layer: int) -> tuple[Form, list[Redundancy]]:
@@ -201,25 +201,25 @@ def _mirrors(form: Form, layer: int) -> tuple[Form, list[Redundancy]]:
 
 def _turn(form: Form, layer: int, turn: Tensor) -> Form:
     """Some units the other way round: max(0, u) = u + max(0, -u)."""
-    one = torch.ones(len(turn), dtype=torch.float64)
-    return rewritten(form, layer, torch.where(turn, one, 0), one, torch.where(turn, -one, one))
+    ones = torch.ones(len(turn), dtype=torch.float64)
+    return rewritten(form, layer, torch.where(turn, ones, 0), ones, torch.where(turn, -ones, ones))
 
 
 def _duplicates(form: Form, layer: int) -> tuple[Form, list[Redundancy]]:
     """Positive multiples of an earlier unit give it their fan-out and go."""
-    own, rows = form.layers[layer], form.rows(layer)
-    if not own.shape[1]:
+    matrix, rows = form.layers[layer], form.rows(layer)
+    if not matrix.shape[1]:
         return form, []
     first = _close(form, layer, +1)
     gone = first != torch.arange(len(first))
     if not gone.any():
         return form, []
-    length = own.norm(dim=0)
+    length = matrix.norm(dim=0)
     scale = torch.where(gone, length / length[first], 0)
-    multiple = scale * own[:, first]
-    gap = (own - multiple).abs() + gamma(0) * (own.abs() + multiple.abs())
+    multiple = scale * matrix[:, first]
+    gap = (matrix - multiple).abs() + gamma(0) * (matrix.abs() + multiple.abs())
     apart = reaches(form)[layer] @ torch.where(gone, gap, 0)
-    moved = form.moved + (apart * (1 + gamma(len(own)))) @ gains(form)[layer]
+    moved = form.moved + (apart * (1 + gamma(len(matrix)))) @ gains(form)[layer]
     layers: list[Tensor] = list(form.layers)
     changes: list[Tensor | None] = [None] * form.depth
     for m in range(layer + 1, form.depth):
@@ -232,8 +232,8 @@ def _duplicates(form: Form, layer: int) -> tuple[Form, list[Redundancy]]:
         change[rows] = gamma(len(scale)) * terms + lost
         layers[m], changes[m] = e, change
     after = replace(form, layers=tuple(layers))
-    found = _named(form, layer, gone, "duplicate", first)
-    return without(replace(after, moved=moved + cost(after, changes)), layer, gone), found
+    redundant = _named(form, layer, gone, "duplicate", first)
+    return without(replace(after, moved=moved + cost(after, changes)), layer, gone), redundant
 
 
 def normal_apart(
@@ -257,9 +257,9 @@ def forms_apart(first: Form, second: Form) -> tuple[Tensor, tuple[Redundancy, ..
         return None
     turned: list[Redundancy] = []
     for layer in range(first.depth - 1):
-        mine, theirs = first.layers[layer], second.layers[layer]
-        lengths = mine.norm(dim=0), theirs.norm(dim=0)
-        a, b = (mine / lengths[0]).T, (theirs / lengths[1]).T
+        w_first, w_second = first.layers[layer], second.layers[layer]
+        lengths = w_first.norm(dim=0), w_second.norm(dim=0)
+        a, b = (w_first / lengths[0]).T, (w_second / lengths[1]).T
         far, opposite = (torch.cdist(a, s * b, compute_mode="donot_use_mm_for_euclid_dist") for s in (1, -1))
         order = torch.from_numpy(linear_sum_assignment(torch.minimum(far, opposite).nan_to_num(_FAR, _FAR).numpy())[1])
         turn = torch.zeros_like(order, dtype=torch.bool)

@@ -15,7 +15,7 @@ from tutelage.printing import printed
 _SWEEPS = 8  # times all layers are assigned anew, with the layers above taken into account
 _BY_FAN_OUT = 1e-3  # weight of the fan-out beside incoming weights: it decides among units that are nearly equal
 _FAR = 1e300  # the distance of units whose lengths float64 cannot hold
-_ROUNDINGS = 16  # roundings of weights and scales, a layer, up to which a residual is none
+_ROUNDINGS = 16  # roundings of weights and scales, per layer, up to which a residual is none
 
 
 @printed
@@ -53,8 +53,8 @@ class Relation:
 
     def failing_layer(self, member: int = 0) -> int | None:
         """The first layer (from 1) that they do not explain, or None."""
-        found = (self.residual[member] > self.allowed).nonzero()
-        return int(found[0]) + 1 if len(found) else None
+        failing = (self.residual[member] > self.allowed).nonzero()
+        return int(failing[0]) + 1 if len(failing) else None
 
 
 def match_parameters(first: Network, second: Network) -> Relation:
@@ -96,7 +96,7 @@ def match_parameters(first: Network, second: Network) -> Relation:
 
 
 def _allowed(depth: int, eps: float) -> Tensor:
-    """What rounding leaves of a residual, a layer: [L]; lower layers' scales enter those above."""
+    """What rounding leaves of a residual, per layer: [L]; lower layers' scales enter those above."""
     return _ROUNDINGS * eps * torch.arange(1, depth + 1, dtype=torch.float64)
 
 
@@ -168,8 +168,8 @@ def _signs(a: Network, b: Network, layer: int, order: Tensor) -> Tensor:
     """1, or -1 where a unit of an abs network is the negative of its partner: [S, n]."""
     if a.activation != "abs":
         return torch.ones(order.shape, dtype=torch.float64)
-    mine, theirs = incoming(a, layer), incoming(b, layer)
-    product = (mine * theirs.gather(2, order.unsqueeze(1).expand_as(theirs))).sum(1)
+    w_a, w_b = incoming(a, layer), incoming(b, layer)
+    product = (w_a * w_b.gather(2, order.unsqueeze(1).expand_as(w_b))).sum(1)
     return torch.where(product < 0, -torch.ones_like(product), 1)
 
 
@@ -181,7 +181,7 @@ def _assignment(cost: Tensor) -> Tensor:
 
 
 def _residual(a: Network, b: Network) -> Tensor:
-    """Largest distance of paired units a layer, and of outputs relative to their own weights: [S, L]."""
+    """Largest distance of paired units per layer, and of outputs relative to their own weights: [S, L]."""
     layers = [(incoming(a, l) - incoming(b, l)).norm(dim=1).amax(1) for l in range(a.depth - 1)]
     top, other = incoming(a, a.depth - 1), incoming(b, a.depth - 1)
     gap, size = (top - other).norm(dim=1), torch.maximum(top.norm(dim=1), other.norm(dim=1))

@@ -91,7 +91,7 @@ def apart(first: Network, second: Network) -> Network:
 def homogeneous(network: Network) -> Network:
     """The network (y, t) -> t f(y / t) for t > 0, and its limit for t = 0: d + 1 inputs, t last, no biases; float64.
 
-    One more unit a layer carries t upwards.
+    One more unit per layer carries t upwards.
 
     >>> net = Network((torch.ones(1, 1, 1), torch.ones(1, 1, 1)), (torch.ones(1, 1), torch.ones(1, 1)))
     >>> outputs(homogeneous(net), torch.tensor([[3.0, 0.5]], dtype=torch.float64)).item()  # half of f(6) = 8
@@ -162,14 +162,14 @@ def supremum(
     both = apart(first, second)
     deadline = deadline or Deadline(None)
     if domain is not None:
-        found = _within_time(both, domain, budget, deadline)
-        return Supremum(found.value, found.at, found.room, found.regions, True, found.each)
+        largest = _within_time(both, domain, budget, deadline)
+        return Supremum(largest.value, largest.at, largest.room, largest.regions, True, largest.each)
     whole = homogeneous(both)
     best: Supremum | None = None
     for origin, axes, face in _faces(first.inputs):
-        found = _within_time(slice_network(whole, origin, axes), face, budget, deadline)
-        found = replace(found, at=origin + found.at @ axes)
-        best = found if best is None else _larger(best, found)
+        largest = _within_time(slice_network(whole, origin, axes), face, budget, deadline)
+        largest = replace(largest, at=origin + largest.at @ axes)
+        best = largest if best is None else _larger(best, largest)
         if best.value > enough:
             return replace(best, at=_finite(whole, best.at), complete=False)
     assert best is not None
@@ -232,11 +232,11 @@ def _finite(whole: Network, place: Tensor | None) -> Tensor:
 def _over(both: Network, domain: Domain, budget: int) -> Supremum:
     """The largest size of any output over a domain, from the vertices of all regions."""
     regions, times = _regions(both, domain, budget)
-    found = extreme_values(regions)
-    size = torch.cat([-found.low, found.high])
-    at = torch.cat([found.at_low, found.at_high])[size.argmax()]
+    extremes = extreme_values(regions)
+    size = torch.cat([-extremes.low, extremes.high])
+    at = torch.cat([extremes.at_low, extremes.at_high])[size.argmax()]
     room = _room(both, domain, times * ROUNDING)
-    each = torch.maximum(-found.low, found.high).clamp_min(0) + room
+    each = torch.maximum(-extremes.low, extremes.high).clamp_min(0) + room
     return Supremum(float(size.max()), at, room.max().item(), len(regions), True, each)
 
 

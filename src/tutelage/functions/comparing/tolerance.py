@@ -76,14 +76,14 @@ class Tolerance:
         return torch.minimum(self.ceiling, torch.maximum(self.floor, rounded))
 
 
-def tolerance_for(first: Network, second: Network, told: float | None = None) -> Tolerance:
+def tolerance_for(first: Network, second: Network, given: float | None = None) -> Tolerance:
     """The tolerance of a pair of networks, each of one member and as stored."""
     floor = ceiling = torch.zeros(first.outputs, dtype=torch.float64)
     for network in (first, second):
         spread, size = variation(network)
-        low, high = _SHARES.get(network.dtype, _FINE) if told is None else _FINE
+        low, high = _SHARES.get(network.dtype, _FINE) if given is None else _FINE
         floor, ceiling = floor + low * spread + _VALUES * size, ceiling + high * spread + _VALUES * size
-    return Tolerance((first, second), floor, ceiling, told)
+    return Tolerance((first, second), floor, ceiling, given)
 
 
 def variation(network: Network) -> tuple[Tensor, Tensor]:
@@ -99,13 +99,13 @@ def variation(network: Network) -> tuple[Tensor, Tensor]:
     for size in _SIZES:
         value, error = (a[0] for a in with_error(network, size * unit))
         spreads.append(((value - error).amax(0) - (value + error).amin(0)).clamp_min(0) / size)
-        seen = value.amax(0) - value.amin(0)
-        limits.append(torch.where(seen > 0, seen + 2 * error.amax(0), torch.inf) / size)
+        observed = value.amax(0) - value.amin(0)
+        limits.append(torch.where(observed > 0, observed + 2 * error.amax(0), torch.inf) / size)
         sizes.append((value.abs() - error).amax(0).clamp_min(0) / size)
     spread = torch.stack(spreads)
     least = torch.where(spread > 0, spread, torch.inf).amin(0)
-    found = least < torch.inf
-    return torch.where(found, torch.minimum(least, torch.stack(limits).amin(0)), 0), torch.stack(sizes).amin(0)
+    varies = least < torch.inf
+    return torch.where(varies, torch.minimum(least, torch.stack(limits).amin(0)), 0), torch.stack(sizes).amin(0)
 
 
 def rounding_at(network: Network, at: Tensor) -> Tensor:

@@ -84,7 +84,7 @@ def _draw(d: int, domain: Domain | None, seed: int) -> Tensor:
 
 
 def _corners(networks: tuple[Network, ...], domain: Domain | None) -> list[Tensor]:
-    """Where units of the first layers are largest and smallest in a box: corners, two a unit."""
+    """Where units of the first layers are largest and smallest in a box: corners, two per unit."""
     if domain is None or not domain.is_box:
         return []
     w = torch.cat([network.weights[0][0] for network in networks], dim=1).T[:_UNITS]
@@ -105,7 +105,7 @@ def _inside(points: Tensor, domain: Domain | None) -> Tensor:
 
 def _crossings(network: Network, starts: Tensor, domain: Domain | None) -> Tensor:
     """Points on boundaries of hidden units, and on both sides: each unit is approached from a few starts."""
-    found = []
+    points = []
     for layer, width in enumerate(network.widths[1:-1]):
         units = torch.arange(min(width, _UNITS)).repeat_interleave(_EACH)
         x = starts[torch.arange(len(units)) % len(starts)]
@@ -117,8 +117,8 @@ def _crossings(network: Network, starts: Tensor, domain: Domain | None) -> Tenso
         across = slope / slope.norm(dim=1, keepdim=True).clamp_min(torch.finfo(torch.float64).tiny)
         size = 1 + x.norm(dim=1, keepdim=True)
         sides = [_inside(x + side * size * across, domain) for far in (1e-3, 0.1) for side in (-far, far)]
-        found += [x, *sides]
-    return torch.cat(found) if found else starts[:0]
+        points += [x, *sides]
+    return torch.cat(points) if points else starts[:0]
 
 
 def _unit(network: Network, layer: int, units: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:

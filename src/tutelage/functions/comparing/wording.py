@@ -33,9 +33,9 @@ def explained(
     parts = []
     if kind(first) != kind(second):
         parts.append(f"{kind(first)} and {kind(second)} units are both made of linear maps and relu units")
-    for name, network, found in (("first", first, in_first), ("second", second, in_second)):
-        for what, layer in dict.fromkeys((r.kind, r.layer) for r in found):
-            units = [str(r.unit) for r in found if (r.kind, r.layer) == (what, layer)]
+    for name, network, redundant in (("first", first, in_first), ("second", second, in_second)):
+        for what, layer in dict.fromkeys((r.kind, r.layer) for r in redundant):
+            units = [str(r.unit) for r in redundant if (r.kind, r.layer) == (what, layer)]
             named = ", ".join(units[:_NAMED]) + (f" and {len(units) - _NAMED} more" if len(units) > _NAMED else "")
             parts.append(f"{WORDS[what]}: unit{'s' * (len(units) > 1)} {named} of layer {layer} of the {name} network")
             if what == "linear" and len(units) == network.widths[layer]:

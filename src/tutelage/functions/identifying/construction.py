@@ -140,12 +140,12 @@ def _layer(width: int, state: _State, draw: _Draw) -> tuple[Tensor, Tensor, Tens
         rows.append(unit)
         points.append(point)
     forms = torch.stack(rows, 1)
-    found = torch.stack([p for p, _ in points])
+    fold_points = torch.stack([p for p, _ in points])
     values = torch.stack([z for _, z in points]) @ forms[:-1] + forms[-1]
     off = ~torch.eye(width, dtype=torch.bool)
     if not (values[off] > 1e-6).all() or not (values.diagonal().abs() < 1e-9).all():
         raise _Spoilt("a point on a fold at which another unit is not active")
-    return forms[:-1], forms[-1], found
+    return forms[:-1], forms[-1], fold_points
 
 
 def _value(form: Tensor, images: Tensor) -> Tensor:

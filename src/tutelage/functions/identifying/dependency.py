@@ -68,17 +68,17 @@ def dependency_graph(surface: Surface) -> Graph:
     """
     on = (vertex_sides(surface.regions, surface.normal, surface.offset) == 0).T
     closure = _in_cells(surface) & on[surface.plane]
-    one = surface.inside.int().argmax(1)  # a region of each cell
+    region = surface.inside.int().argmax(1)  # a region of each cell
     edges, bends = [torch.zeros(0, 2, dtype=torch.int64)], [torch.zeros(0, dtype=torch.bool)]
     for i in range(len(surface)):
-        j = (surface.inside[i, one] & (surface.order > surface.order[i])).nonzero().flatten()
+        j = (surface.inside[i, region] & (surface.order > surface.order[i])).nonzero().flatten()
         shared = closure[j] & on[surface.plane[i]]
         count = shared.sum(1)
         middle = (shared.double() @ surface.regions.vertices) / count.clamp_min(1).unsqueeze(1)
         met = (count > 0) & _inside(surface, i, middle)
         j, middle = j[met], middle[met]
         edges.append(torch.stack([torch.full_like(j, i), j], 1))
-        bends.append(~_goes_on(surface, j, middle, surface.side[one[j], surface.plane[i]]))
+        bends.append(~_goes_on(surface, j, middle, surface.side[region[j], surface.plane[i]]))
     every, bent = torch.cat(edges), torch.cat(bends)
     return Graph(every, bent, _longest(every[bent], surface.order), _longest(every, surface.order))
 
@@ -97,10 +97,10 @@ def _in_cells(surface: Surface) -> Tensor:
     """The vertices of each piece's cell: bool [P, V]."""
     regions = surface.regions
     owner = torch.repeat_interleave(torch.arange(len(regions)), regions.corner_from.diff())
-    found = torch.zeros(len(surface), len(regions.vertices), dtype=torch.bool)
+    inside = torch.zeros(len(surface), len(regions.vertices), dtype=torch.bool)
     for i in range(len(surface)):
-        found[i, regions.corners[surface.inside[i, owner]].long()] = True
-    return found
+        inside[i, regions.corners[surface.inside[i, owner]].long()] = True
+    return inside
 
 
 def _inside(surface: Surface, piece: int, points: Tensor) -> Tensor:
@@ -121,6 +121,6 @@ def _longest(edges: Tensor, order: Tensor) -> Tensor:
     """The length of the longest path from each piece, those of the highest order first."""
     longest = torch.zeros(len(order), dtype=torch.int64)
     for level in range(int(order.max()) if len(order) else 0, 0, -1):
-        own = edges[order[edges[:, 0]] == level]
-        longest = longest.scatter_reduce(0, own[:, 0], longest[own[:, 1]] + 1, "amax")
+        outgoing = edges[order[edges[:, 0]] == level]
+        longest = longest.scatter_reduce(0, outgoing[:, 0], longest[outgoing[:, 1]] + 1, "amax")
     return longest

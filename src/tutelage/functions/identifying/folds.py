@@ -70,10 +70,10 @@ def unit_maps(regions: Regions, unit: Tensor, region: Tensor) -> tuple[Tensor, T
     w, b = torch.zeros(len(unit), regions.domain.dimension, dtype=torch.float64), torch.zeros(len(unit)).double()
     first = 0
     for layer, width in enumerate(regions.network.widths[1:-1], start=1):
-        own = ((unit >= first) & (unit < first + width)).nonzero().flatten()
+        in_layer = ((unit >= first) & (unit < first + width)).nonzero().flatten()
         slopes, shifts = regions.maps(layer)
-        w[own] = slopes[region[own], :, unit[own] - first]
-        b[own] = shifts[region[own], unit[own] - first]
+        w[in_layer] = slopes[region[in_layer], :, unit[in_layer] - first]
+        b[in_layer] = shifts[region[in_layer], unit[in_layer] - first]
         first += width
     return w, b
 

@@ -120,9 +120,9 @@ def no_multiples(
     for layer in range(1, network.depth + 1):
         signs, complete = _signs_below(network, layer, patterns, regions, seed)
         whole &= complete
-        own = _unit_forms(network, layer, signs)
-        forms.append(own.flatten(0, 1))
-        names += [(layer, i, r) for r in range(len(signs)) for i in range(own.shape[1])]
+        pieces = _unit_forms(network, layer, signs)
+        forms.append(pieces.flatten(0, 1))
+        names += [(layer, i, r) for r in range(len(signs)) for i in range(pieces.shape[1])]
     every = torch.cat(forms)
     lengths = every.norm(dim=1)
     if lengths.min() <= EXACT:
@@ -142,9 +142,9 @@ def _nearest(unit: Tensor, tol: float) -> tuple[float, int, int]:
     apart, so they are, and the value is that of the projections; else all pairs that it brings together are looked at.
     """
     low = unit.shape[1] <= AXES
-    seen = (unit if low else unit @ _few_axes(unit.shape[1])).numpy()
-    both = np.concatenate([seen, -seen])
-    count = len(seen)
+    vectors = (unit if low else unit @ _few_axes(unit.shape[1])).numpy()
+    both = np.concatenate([vectors, -vectors])
+    count = len(vectors)
     if not low:
         pairs = KDTree(both).query_pairs(tol, output_type="ndarray")
         pairs = pairs[(pairs[:, 0] % count != pairs[:, 1] % count)]
@@ -153,7 +153,7 @@ def _nearest(unit: Tensor, tol: float) -> tuple[float, int, int]:
             apart = np.linalg.norm(full[pairs[:, 0]] - full[pairs[:, 1]], axis=1)
             at = int(apart.argmin())
             return float(apart[at]), int(pairs[at, 0] % count), int(pairs[at, 1] % count)
-    near, other = (np.asarray(a) for a in KDTree(both).query(seen, k=min(3, 2 * count)))
+    near, other = (np.asarray(a) for a in KDTree(both).query(vectors, k=min(3, 2 * count)))
     near = np.where(other % count == np.arange(count)[:, None], np.inf, near)
     i, k = np.unravel_index(int(near.argmin()), near.shape)
     return float(min(near[i, k], 2.0)), int(i), int(other[i, k] % count)

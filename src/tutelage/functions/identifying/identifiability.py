@@ -121,8 +121,8 @@ def identifiability(
         raise TutelageError("the theorem is about hidden units, and the network has none: its weights are its function")
     domain = as_domain(domain, network.inputs)
     conditions = list(_widths(exact.widths))
-    seen = transparency(exact, domain, budget=budget).condition()
-    conditions.append(seen)
+    transparent = transparency(exact, domain, budget=budget).condition()
+    conditions.append(transparent)
     names = [folds_name(layer) for layer in range(1, network.depth)] + [SPAN]
     failed = stop and all_of(conditions) is False
     if failed or not all(c.holds for c in conditions[:2]):
@@ -130,16 +130,16 @@ def identifiability(
         general = () if failed else generality(network, domain, "formal", patterns, budget)
         return Identifiability((*conditions, *general, *(undecided(name, why) for name in names)), ())
     general = generality(network, domain, "formal", patterns, budget)
-    layers, found = [], []
+    layers, requirements = [], []
     for layer in range(1, network.depth):
         try:
             folds = layer_folds(exact, domain, layer, budget)
         except TutelageError as reason:
-            found.append(undecided(folds_name(layer), str(reason)))
+            requirements.append(undecided(folds_name(layer), str(reason)))
             continue
         layers.append(folds)
-        found.append(_enough(folds, exact.widths[layer]))
-    return Identifiability((*conditions, *general, *found, _spans(exact, domain, budget)), tuple(layers))
+        requirements.append(_enough(folds, exact.widths[layer]))
+    return Identifiability((*conditions, *general, *requirements, _spans(exact, domain, budget)), tuple(layers))
 
 
 SPAN = "inputs of the last layer fill its space"
@@ -170,18 +170,18 @@ def layer_folds(network: Network, domain: Domain, layer: int, budget: int = BUDG
     """
     length = network.depth - 1 - layer
     levels: tuple[int, ...] = ()
-    edges, found = 0, set[int]()
+    edges, identified = 0, set[int]()
     cells, whole = _cells(network, domain, layer, budget)
     for number, (rest, cell) in enumerate(cells):
         surface = canonical_surface(enumerate_regions(rest, cell, budget))
         graph = dependency_graph(surface)
         starts = (graph.longest >= length) & (surface.owner_layer == 1)
-        found |= set(surface.owner[starts].tolist())
+        identified |= set(surface.owner[starts].tolist())
         if number == 0:
             levels, edges = surface.levels, len(graph.edges)
-        if len(found) == network.widths[layer]:
+        if len(identified) == network.widths[layer]:
             break
-    return LayerFolds(layer, levels, edges, length, tuple(sorted(found)), whole)
+    return LayerFolds(layer, levels, edges, length, tuple(sorted(identified)), whole)
 
 
 def _cells(network: Network, domain: Domain, layer: int, budget: int) -> tuple[Iterator[tuple[Network, Domain]], bool]:

@@ -68,21 +68,21 @@ def _zero_faces(cells: Regions, values: Tensor, sign: Tensor) -> Iterator[frozen
     zero = values == 0
     touching = torch.segment_reduce(zero[cells.corners].double(), "max", offsets=cells.corner_from) > 0
     for c in (touching & (sign != 0)).nonzero().flatten().tolist():
-        own = cells.corners[cells.corner_from[c] : cells.corner_from[c + 1]].long()
-        yield frozenset(own[zero[own]].tolist())
+        corners = cells.corners[cells.corner_from[c] : cells.corner_from[c + 1]].long()
+        yield frozenset(corners[zero[corners]].tolist())
 
 
 def _closed(faces: Iterator[frozenset[int]]) -> set[frozenset[int]]:
     """All intersections of these faces, but for the empty one."""
-    found: set[frozenset[int]] = set()
+    closed: set[frozenset[int]] = set()
     for face in faces:
-        if face not in found:
-            found |= {face & other for other in found if face & other} | {face}
-        if len(found) > FACES:
+        if face not in closed:
+            closed |= {face & other for other in closed if face & other} | {face}
+        if len(closed) > FACES:
             raise TutelageError(
                 f"a unit vanishes on more than {FACES:,} faces of the regions below: move the domain a little"
             )
-    return found
+    return closed
 
 
 def _cells_around(cells: Regions) -> list[set[int]]:

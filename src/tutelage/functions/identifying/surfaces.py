@@ -190,9 +190,11 @@ def _sides(regions: Regions, normal: Tensor, offset: Tensor) -> Tensor:
             f"{len(regions):,} regions and {len(normal):,} hyperplanes are too many for the canonical form: "
             "take a smaller domain or network"
         )
-    own = vertex_sides(regions, normal, offset)[regions.corners.long()]
-    owner = torch.repeat_interleave(torch.arange(len(regions)), regions.corner_from.diff()).unsqueeze(1).expand_as(own)
+    sides = vertex_sides(regions, normal, offset)[regions.corners.long()]
+    owner = (
+        torch.repeat_interleave(torch.arange(len(regions)), regions.corner_from.diff()).unsqueeze(1).expand_as(sides)
+    )
     blank = torch.zeros(len(regions), len(normal), dtype=torch.int8)
-    high = blank.scatter_reduce(0, owner, own, "amax", include_self=False)
-    low = blank.scatter_reduce(0, owner, own, "amin", include_self=False)
+    high = blank.scatter_reduce(0, owner, sides, "amax", include_self=False)
+    low = blank.scatter_reduce(0, owner, sides, "amin", include_self=False)
     return (high + low).sign()  # corners on the hyperplane count for neither side

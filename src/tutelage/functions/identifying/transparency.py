@@ -102,7 +102,7 @@ def transparency_of(regions: Regions, upto: int | None = None) -> Transparency:
 
 
 def _closed(off: list[Tensor], points: Tensor, how: Literal["regions", "samples"]) -> Transparency:
-    """From whether each layer is off at each point: bool [N] a layer."""
+    """From whether each layer is off at each point: bool [N] per layer."""
     layer, at = torch.stack(off).nonzero(as_tuple=True) if off else torch.zeros(2, 0, dtype=torch.int64)
     holds = False if len(layer) else True if how == "regions" else None
     return Transparency(holds, how, layer + 1, points[at])

@@ -115,9 +115,9 @@ def _step(node: fx.Node, modules: dict[str, nn.Module], made: dict, every: list[
     if node.target in _ADDED and len(below) == 2:
         first, second = below
         if first is None or second is None:
-            for one in (first, second):
-                if one is not None:
-                    one.root().fixed = True
+            for channels in (first, second):
+                if channels is not None:
+                    channels.root().fixed = True
             return None
         first.join(second, node)
         return _noted(first, node, bent=False)

@@ -46,8 +46,8 @@ def _half_way(first: Network, second: Network) -> Network:
 
 
 def _by_points(first: Network, second: Network, x: Tensor, by: By) -> Network:
-    found = match(first, second, x, by, one_to_one=True)
-    return rescaled(found.reorder(second), found)
+    matching = match(first, second, x, by, one_to_one=True)
+    return rescaled(matching.reorder(second), matching)
 
 
 def weight_matched(first: Network, second: Network, sweeps: int = 50) -> Network:
@@ -87,7 +87,7 @@ def weight_matched(first: Network, second: Network, sweeps: int = 50) -> Network
             a, b = (_both_sides(network, layer) for network in (first, now))
             gain = torch.bmm(a.mT, b)  # [S, n, n]: unit j of the first against unit k of the second
             gain = gain.to(torch.promote_types(gain.dtype, torch.float32))  # SciPy takes no half precision
-            order = torch.stack([torch.as_tensor(linear_sum_assignment(-one.numpy())[1]) for one in gain])
+            order = torch.stack([torch.as_tensor(linear_sum_assignment(-matrix.numpy())[1]) for matrix in gain])
             now = _permuted(now, layer, order)
         if all(torch.equal(p, q) for p, q in zip(before.parameters, now.parameters, strict=True)):
             break

@@ -148,7 +148,7 @@ def barrier(
 
 def _repaired(network: Network, first: Network, second: Network, x: Tensor, place: float) -> Network:
     """The network with every hidden pre-activation shifted and scaled to the mean statistics of both ends."""
-    ends = [[_statistics(u) for u in _inner(one, x)] for one in (first, second)]
+    ends = [[_statistics(u) for u in _inner(end, x)] for end in (first, second)]
     weights, biases = list(network.weights), [bias(network, layer) for layer in range(network.depth)]
     feature = x
     for layer in range(network.depth - 1):

@@ -149,27 +149,27 @@ def _assigned(alike: Tensor) -> Tensor:
 def _by_activations(first, second, groups: list[ChannelGroup], batches: list[Tensor]) -> list[Tensor]:
     """Orders by the correlation of activations, summed over the places of a group where they can be seen."""
     alike = [torch.zeros(g.size, g.size, dtype=torch.float64) for g in groups]
-    seen = [_seen(module, groups, batches) for module in (first, second)]
+    activations = [_seen(module, groups, batches) for module in (first, second)]
     for i, group in enumerate(groups):
         for node in group.nodes:
-            alike[i] += correlations(seen[0][node][None], seen[1][node][None])[0]
+            alike[i] += correlations(activations[0][node][None], activations[1][node][None])[0]
     return [_assigned(a) for a in alike]
 
 
 def _seen(module: nn.Module, groups: list[ChannelGroup], batches: list[Tensor]) -> dict[str, Tensor]:
     """Activations of every watched node, [samples and places, channels], in float64."""
     watched = {node: group.size for group in groups for node in group.nodes}
-    found: dict[str, list[Tensor]] = {node: [] for node in watched}
+    activations: dict[str, list[Tensor]] = {node: [] for node in watched}
 
     class Watching(fx.Interpreter):
         def run_node(self, n: fx.Node) -> Any:
             value = super().run_node(n)
             if n.name in watched and isinstance(value, Tensor):
-                found[n.name].append(value.detach().double().movedim(1, -1).reshape(-1, watched[n.name]).cpu())
+                activations[n.name].append(value.detach().double().movedim(1, -1).reshape(-1, watched[n.name]).cpu())
             return value
 
     traced = fx.symbolic_trace(copy.deepcopy(module).eval())
     with torch.no_grad():
         for batch in batches:
             Watching(traced).run(batch.to(next(module.parameters())))
-    return {node: torch.cat(pieces) for node, pieces in found.items()}
+    return {node: torch.cat(pieces) for node, pieces in activations.items()}

@@ -14,16 +14,16 @@ def labels_for(labels: Tensor, x: Tensor, classes: int) -> Tensor:
     """Labels as [S, N, C] numbers or [S, N] classes."""
     if not isinstance(labels, Tensor):
         raise TutelageError(f"labels must be a torch tensor, got {type(labels).__name__}")
-    own = labels.detach().cpu()
-    if own.dtype.is_floating_point:
-        own = own.double()
-        own = own.expand(len(x), *own.shape) if own.ndim == 2 else own
-        if own.shape == (*x.shape[:2], classes):
-            return own
+    targets = labels.detach().cpu()
+    if targets.dtype.is_floating_point:
+        targets = targets.double()
+        targets = targets.expand(len(x), *targets.shape) if targets.ndim == 2 else targets
+        if targets.shape == (*x.shape[:2], classes):
+            return targets
     else:
-        own = own.expand(len(x), *own.shape) if own.ndim == 1 else own
-        if own.shape == x.shape[:2] and own.numel() and own.min() >= 0 and own.max() < classes:
-            return own.long()
+        targets = targets.expand(len(x), *targets.shape) if targets.ndim == 1 else targets
+        if targets.shape == x.shape[:2] and targets.numel() and targets.min() >= 0 and targets.max() < classes:
+            return targets.long()
     raise TutelageError(
         f"labels of shape {list(labels.shape)} do not fit {x.shape[1]} points and {classes} outputs: give numbers "
         f"[N, {classes}] or classes [N] from 0 to {classes - 1}"

@@ -63,8 +63,8 @@ class Matching:
     seen: Activity | None = field(default=None, repr=False)
 
     def _title(self) -> str:
-        found = sum(int(layer.sum()) for layer in self.recovered)
-        return f"{found} of {sum(layer.numel() for layer in self.recovered)} teacher units recovered"
+        recovered = sum(int(layer.sum()) for layer in self.recovered)
+        return f"{recovered} of {sum(layer.numel() for layer in self.recovered)} teacher units recovered"
 
     @cached_property
     def classes(self) -> tuple[Tensor, ...]:
@@ -141,17 +141,17 @@ def match(
         raise TutelageError(f"by must be 'weights', 'activations' or 'both', got '{by}'")
     if by != "weights" and points is None:
         raise TutelageError(f"matching by {by} needs points to run both networks on: give points [N, {teacher.inputs}]")
-    seen = None
+    activities = None
     if points is not None:
         points = points_for(student, points)
-        seen = forward(teacher, points), forward(student, points)
+        activities = forward(teacher, points), forward(student, points)
     levels = [_bottom(teacher)]
     for layer in range(teacher.depth - 1):
         w_t, w_s = _over_regular(teacher, layer, levels[-1].lengths), _summed(student, layer, levels[-1].below)
-        similarity = _similarity(w_t, w_s, layer, by, seen, teacher.activation == "abs")
+        similarity = _similarity(w_t, w_s, layer, by, activities, teacher.activation == "abs")
         paired = similarity.shape[1] == similarity.shape[2] if one_to_one is None else one_to_one
         teacher_of = _assigned(similarity) if paired else _nearest(similarity, threshold)
-        times = _times(seen, layer + 1, teacher_of) if seen and by == "activations" else None
+        times = _times(activities, layer + 1, teacher_of) if activities and by == "activations" else None
         levels.append(_level(student, layer, levels[-1], similarity, teacher_of, w_t, w_s, times))
     top = _over_regular(teacher, teacher.depth - 1, levels[-1].lengths)
     difference = _summed(student, teacher.depth - 1, levels[-1].below) - top
@@ -165,7 +165,7 @@ def match(
         torch.stack(leftover, dim=1),
         student,
         threshold,
-        None if seen is None else seen[1],
+        None if activities is None else activities[1],
     )
 
 
@@ -208,8 +208,8 @@ def _level(
 ) -> _Level:
     """A layer once it is known which unit stands for which."""
     matched, lengths = teacher_of >= 0, _lengths(w_t, layer)
-    own = lengths.gather(1, teacher_of.clamp_min(0))
-    scale = w_s[:, :-1].norm(dim=1) / own
+    partner_lengths = lengths.gather(1, teacher_of.clamp_min(0))
+    scale = w_s[:, :-1].norm(dim=1) / partner_lengths
     if times is not None:
         scale = torch.where(times > 0, times, scale)  # a unit that never fires shows no scale
     scale = torch.where(matched, scale, 0)
@@ -219,7 +219,7 @@ def _level(
         similarity,
         _unit_residual(w_t, w_s, teacher_of, student.activation == "abs"),
         _loose_share(student, layer, lower, w_t),
-        (onto(teacher_of, similarity.shape[1]) * (scale * own).unsqueeze(2)).mT,
+        (onto(teacher_of, similarity.shape[1]) * (scale * partner_lengths).unsqueeze(2)).mT,
         lengths,
         torch.where(matched, 0, student.weights[layer].norm(dim=1)),
     )
@@ -284,12 +284,12 @@ def _lengths(w: Tensor, layer: int) -> Tensor:
 
 
 def _similarity(
-    w_t: Tensor, w_s: Tensor, layer: int, by: By, seen: tuple[Activity, Activity] | None, even: bool
+    w_t: Tensor, w_s: Tensor, layer: int, by: By, activities: tuple[Activity, Activity] | None, even: bool
 ) -> Tensor:
     """How alike the units of a layer are: [S, in + 1, m], [S, in + 1, n] -> [S, m, n], at most 1."""
-    if by == "weights" or seen is None:
+    if by == "weights" or activities is None:
         return _by_weights(w_t, w_s, layer, even)
-    on_points = correlations(seen[0].features[layer + 1], seen[1].features[layer + 1])
+    on_points = correlations(activities[0].features[layer + 1], activities[1].features[layer + 1])
     return on_points if by == "activations" else (on_points + _by_weights(w_t, w_s, layer, even)) / 2
 
 
@@ -326,9 +326,9 @@ def _nearest(similarity: Tensor, threshold: float) -> Tensor:
     return torch.where(value > threshold, index, -1)
 
 
-def _times(seen: tuple[Activity, Activity], layer: int, teacher_of: Tensor) -> Tensor:
+def _times(activities: tuple[Activity, Activity], layer: int, teacher_of: Tensor) -> Tensor:
     """How many times its teacher unit a student unit is on the points, by least squares: [S, n]."""
-    f_t, f_s = (activity.features[layer] for activity in seen)
+    f_t, f_s = (activity.features[layer] for activity in activities)
     f_t = f_t.gather(2, teacher_of.clamp_min(0).unsqueeze(1).expand_as(f_s))
     return (f_t * f_s).sum(1) / f_t.square().sum(1).clamp_min(_TINY)
 
@@ -346,7 +346,7 @@ def _unit_residual(w_t: Tensor, w_s: Tensor, teacher_of: Tensor, even: bool) -> 
 
 
 def _share(part: Tensor, whole: Tensor) -> Tensor:
-    """Norm of one array over that of another, a member: [S]."""
+    """Norm of one array over that of another, per member: [S]."""
     return part.flatten(1).norm(dim=1) / whole.flatten(1).norm(dim=1).clamp_min(_TINY)
 
 
@@ -356,14 +356,14 @@ def _loose_share(student: Network, layer: int, lower: _Level, w_t: Tensor) -> Te
 
 
 def _classes(
-    student: Network, similarity: tuple[Tensor, ...], seen: Activity | None, threshold: float
+    student: Network, similarity: tuple[Tensor, ...], activity: Activity | None, threshold: float
 ) -> tuple[Tensor, ...]:
     """Codes of ``CLASSES`` for the units of every hidden layer."""
-    if seen is None:
+    if activity is None:
         return tuple(_classes_by_weights(student, layer, s, threshold) for layer, s in enumerate(similarity))
-    norms = fan_out_norms(student, seen).split([s.shape[2] for s in similarity], dim=1)
+    norms = fan_out_norms(student, activity).split([s.shape[2] for s in similarity], dim=1)
     return tuple(
-        classify(s, seen.features[layer], seen.gates[layer - 1], norms[layer - 1], threshold)
+        classify(s, activity.features[layer], activity.gates[layer - 1], norms[layer - 1], threshold)
         for layer, s in enumerate(similarity, start=1)
     )
 

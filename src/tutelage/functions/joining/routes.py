@@ -26,7 +26,7 @@ class FanOutFit:
     """
 
     def __init__(self, first: Network, second: Network, points: Tensor, labels: Tensor) -> None:
-        features = [forward(one, points).features[1][0] for one in (first, second)]
+        features = [forward(student, points).features[1][0] for student in (first, second)]
         self.features = torch.cat(features, dim=1)
         self.constant = first.biases is not None
         columns = torch.cat([self.features, torch.ones_like(points[:, :1])], dim=1) if self.constant else self.features
@@ -71,15 +71,15 @@ class FanOutFit:
         return min(among, key=lambda k: cost[units.index(k)].item())
 
 
-def leaders(fit: FanOutFit, one: Network, offset: int, excess: float | None) -> list[int]:
+def leaders(fit: FanOutFit, student: Network, offset: int, excess: float | None) -> list[int]:
     """As few units of a student as keep its loss, numbered from ``offset``; all but one at most for any excess (None).
 
     Begins with one of each group of duplicates and no idle ones, adds the largest of the others until the loss is
     reached, and drops what costs least as long as it stays there.
     """
-    n = one.widths[1]
-    v = one.weights[1][0]
-    bound = fit.loss([offset + k for k in range(n)], torch.cat([v, bias(one, 1)])) * (1 + (excess or 0))
+    n = student.widths[1]
+    v = student.weights[1][0]
+    bound = fit.loss([offset + k for k in range(n)], torch.cat([v, bias(student, 1)])) * (1 + (excess or 0))
     bound = max(bound, fit.smallest)
     chosen, rest = _groups(fit.features[:, offset : offset + n], v)
     order = [offset + k for k in (*chosen, *rest)]
@@ -139,8 +139,8 @@ class _Walk:
         self.knots.append(replace(self.kind, weights=weights, biases=biases))
 
 
-def _arrays(one: Network) -> tuple[Tensor, Tensor]:
-    return torch.cat([one.weights[0][0], bias(one, 0)]), torch.cat([one.weights[1][0], bias(one, 1)])
+def _arrays(student: Network) -> tuple[Tensor, Tensor]:
+    return torch.cat([student.weights[0][0], bias(student, 0)]), torch.cat([student.weights[1][0], bias(student, 1)])
 
 
 def route(
@@ -151,8 +151,8 @@ def route(
     fit = FanOutFit(first, second, points, labels)
     (w_a, v_a), (w_b, v_b) = _arrays(first), _arrays(second)
     columns = torch.cat([w_a, w_b], dim=1)
-    ours, theirs = leaders(fit, first, 0, excess), leaders(fit, second, n, excess)
-    for name, needed in (("first", ours), ("second", theirs)):
+    first_leaders, second_leaders = leaders(fit, first, 0, excess), leaders(fit, second, n, excess)
+    for name, needed in (("first", first_leaders), ("second", second_leaders)):
         if len(needed) == n:
             raise TutelageError(
                 f"the {name} student of member {member} needs all its {n} units to keep its loss, so none is free to "
@@ -160,9 +160,9 @@ def route(
             )
     walk = _Walk(first, w_a, v_a)
     walk.hand_over(v_a, "")
-    seat = {unit: unit for unit in ours}  # where each unit with fan-out sits
+    seat = {unit: unit for unit in first_leaders}  # where each unit with fan-out sits
     walk.hand_over(_spread(fit, seat, n), "idle units and duplicates hand over")
-    _swap(walk, fit, seat, theirs, columns, n)
+    _swap(walk, fit, seat, second_leaders, columns, n)
     _reseat(walk, seat, columns, n)
     free = {unit: w_b[:, unit] for unit in range(n) if unit not in seat.values()}
     walk.place(free, "free units take their own weights")
@@ -178,14 +178,16 @@ def _spread(fit: FanOutFit, seat: dict[int, int], n: int) -> Tensor:
     return v
 
 
-def _swap(walk: _Walk, fit: FanOutFit, seat: dict[int, int], theirs: list[int], columns: Tensor, n: int) -> None:
+def _swap(
+    walk: _Walk, fit: FanOutFit, seat: dict[int, int], second_leaders: list[int], columns: Tensor, n: int
+) -> None:
     """Blend the second student's units into free ones, move the fan-out to them, free the old; until all are in."""
-    waiting, level = list(theirs), max(fit.least(list(seat)), fit.least(theirs), fit.smallest)
+    waiting, level = list(second_leaders), max(fit.least(list(seat)), fit.least(second_leaders), fit.smallest)
     while waiting or any(k < n for k in seat):  # the latter at first, where the second student needs no unit at all
         free = [unit for unit in range(n) if unit not in seat.values()]
         batch = _next(fit, list(seat), waiting, len(free), n)
         waiting = [k for k in waiting if k not in batch]
-        spare = sorted(set(free) - {k - n for k in batch}, key=lambda unit: unit + n in theirs)
+        spare = sorted(set(free) - {k - n for k in batch}, key=lambda unit: unit + n in second_leaders)
         new = {k: k - n if k - n in free else spare.pop(0) for k in batch}
         walk.place({unit: columns[:, k] for k, unit in new.items()}, "blend into free units")
         seat.update(new)

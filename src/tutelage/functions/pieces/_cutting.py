@@ -22,25 +22,25 @@ from tutelage.functions.pieces._skeleton import (
 
 
 @njit(**OPTIONS)
-def _zeros_are_a_face(own, tight, number, sign):
+def _zeros_are_a_face(cell_corners, tight, number, sign):
     """Whether the corners of sign zero of a cell that is not cut make up one of its faces.
 
     They do when every corner that is tight wherever all of them are is one of them, for the constraints before this.
     """
     word, bit = number // 64, np.uint64(1) << np.uint64(number % 64)
-    inside = np.ones(own.shape[0], np.bool_)
+    inside = np.ones(cell_corners.shape[0], np.bool_)
     for i in range(tight.shape[1]):
         common = ~np.uint64(0)
-        for v in own:
+        for v in cell_corners:
             if sign[v] == 0:
                 common &= tight[v, i]
         if i == word:
             common &= ~bit
-        for j in range(own.shape[0]):
-            inside[j] &= tight[own[j], i] & common == common
+        for j in range(cell_corners.shape[0]):
+            inside[j] &= tight[cell_corners[j], i] & common == common
     fits = True
-    for j in range(own.shape[0]):
-        fits &= not inside[j] or sign[own[j]] == 0
+    for j in range(cell_corners.shape[0]):
+        fits &= not inside[j] or sign[cell_corners[j]] == 0
     return fits
 
 
@@ -50,8 +50,8 @@ def _cell_signs(corners, corner_from, corner_count, cells, sign, tight, number, 
     to_cut, count, fits = np.empty(cells, np.int32), 0, True
     for r in range(cells):
         above, below, zero = False, False, False
-        own = corners[corner_from[r] : corner_from[r] + corner_count[r]]
-        for v in own:
+        cell_corners = corners[corner_from[r] : corner_from[r] + corner_count[r]]
+        for v in cell_corners:
             above |= sign[v] > 0
             below |= sign[v] < 0
             zero |= sign[v] == 0
@@ -60,7 +60,7 @@ def _cell_signs(corners, corner_from, corner_count, cells, sign, tight, number, 
                 count += 1
                 break
         if zero and above != below:
-            fits &= _zeros_are_a_face(own, tight, number, sign)
+            fits &= _zeros_are_a_face(cell_corners, tight, number, sign)
         signs[r, column] = np.int8(above) - np.int8(below)
     return to_cut[:count], fits
 

@@ -73,40 +73,40 @@ def _facets(corners, corner_from, tight, dimension):
     owner, constraint = np.empty(64, np.int32), np.empty(64, np.int32)
     key, pair = np.empty(64, np.uint64), np.empty((64, 2), np.int32)
     numbers = np.empty(64 * tight.shape[1], np.int64)
-    found = 0
+    total = 0
     for r in range(corner_from.shape[0] - 1):
-        own = corners[corner_from[r] : corner_from[r + 1]]
-        count = _constraints(own, tight, numbers)
-        sizes = _sizes(own, tight, numbers, count)
+        region_corners = corners[corner_from[r] : corner_from[r + 1]]
+        count = _constraints(region_corners, tight, numbers)
+        sizes = _sizes(region_corners, tight, numbers, count)
         for j in range(count):
-            proper = dimension <= sizes[j] < own.shape[0]
-            if not (proper and _is_facet(own, tight, numbers, sizes, count, j)):
+            proper = dimension <= sizes[j] < region_corners.shape[0]
+            if not (proper and _is_facet(region_corners, tight, numbers, sizes, count, j)):
                 continue
-            if found == owner.shape[0]:
+            if total == owner.shape[0]:
                 owner, constraint = np.concatenate((owner, owner)), np.concatenate((constraint, constraint))
                 key, pair = np.concatenate((key, key)), np.concatenate((pair, pair))
-            owner[found], constraint[found], key[found], seen = r, numbers[j], 0, 0
-            pair[found] = -1
-            for v in own:
+            owner[total], constraint[total], key[total], on_facet = r, numbers[j], 0, 0
+            pair[total] = -1
+            for v in region_corners:
                 if _has(tight, v, numbers[j]):
-                    key[found] += _code(v)
-                    if seen < 2:
-                        pair[found, seen] = v
-                    seen += 1
-            found += 1
-    return owner[:found], constraint[:found], key[:found], pair[:found]
+                    key[total] += _code(v)
+                    if on_facet < 2:
+                        pair[total, on_facet] = v
+                    on_facet += 1
+            total += 1
+    return owner[:total], constraint[:total], key[:total], pair[:total]
 
 
 def _outlines(sides, side_from, ends):
     """Corners of plane regions in the order in which one meets them along the edges: int32, as many as sides."""
     order = np.empty(sides.shape[0], np.int32)
     for r in range(side_from.shape[0] - 1):
-        own = sides[side_from[r] : side_from[r + 1]]
-        edge, at = own[0], ends[own[0], 0]
-        for i in range(own.shape[0]):
+        region_sides = sides[side_from[r] : side_from[r + 1]]
+        edge, at = region_sides[0], ends[region_sides[0], 0]
+        for i in range(region_sides.shape[0]):
             order[side_from[r] + i] = at
             at = ends[edge, 0] + ends[edge, 1] - at
-            for other in own:
+            for other in region_sides:
                 if other != edge and (ends[other, 0] == at or ends[other, 1] == at):
                     edge = other
                     break
@@ -139,25 +139,25 @@ def _simplex_volume(points, simplex, edges):
 
 
 @njit(**OPTIONS)
-def _cone_volume(points, tight, own, dimension, simplex, edges):
-    """Volume of the cones over a face of some dimension (its corners: ``own``), from the corners chosen so far.
+def _cone_volume(points, tight, corners, dimension, simplex, edges):
+    """Volume of the cones over a face of some dimension (its ``corners``), from the corners chosen so far.
 
     The face is cut into cones from its first corner over those of its own facets on which that corner does not lie.
     """
     at = points.shape[1] - dimension
-    simplex[at] = own[0]
+    simplex[at] = corners[0]
     if dimension == 1:
-        simplex[at + 1] = own[1]
+        simplex[at + 1] = corners[1]
         return _simplex_volume(points, simplex, edges)
     numbers = np.empty(64 * tight.shape[1], np.int64)
-    count = _constraints(own, tight, numbers)
-    sizes = _sizes(own, tight, numbers, count)
+    count = _constraints(corners, tight, numbers)
+    sizes = _sizes(corners, tight, numbers, count)
     volume = 0.0
     for j in range(count):
-        proper = dimension <= sizes[j] < own.shape[0] and not _has(tight, own[0], numbers[j])
-        if proper and _is_facet(own, tight, numbers, sizes, count, j):
-            face, n = np.empty(sizes[j], own.dtype), 0
-            for v in own:
+        proper = dimension <= sizes[j] < corners.shape[0] and not _has(tight, corners[0], numbers[j])
+        if proper and _is_facet(corners, tight, numbers, sizes, count, j):
+            face, n = np.empty(sizes[j], corners.dtype), 0
+            for v in corners:
                 if _has(tight, v, numbers[j]):
                     face[n] = v
                     n += 1
@@ -171,8 +171,8 @@ def _volumes(points, tight, corners, corner_from):
     volumes = np.empty(corner_from.shape[0] - 1)
     simplex, edges = np.empty(dimension + 1, np.int64), np.empty((dimension, dimension))
     for r in range(volumes.shape[0]):
-        own = corners[corner_from[r] : corner_from[r + 1]]
-        volumes[r] = _cone_volume(points, tight, own, dimension, simplex, edges)
+        region_corners = corners[corner_from[r] : corner_from[r + 1]]
+        volumes[r] = _cone_volume(points, tight, region_corners, dimension, simplex, edges)
     return volumes
 
 

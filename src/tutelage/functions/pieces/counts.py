@@ -105,13 +105,13 @@ def estimate(network: Network, domain: Domain | Ends, seed: int = 0) -> Estimate
     """
     network, domain = checked(network, domain)
     from_point, to_point = chords(domain, seed)
-    seen, most = torch.zeros(sum(network.widths[1:-1]), dtype=torch.bool), 0
+    crossing, most = torch.zeros(sum(network.widths[1:-1]), dtype=torch.bool), 0
     for start, end in zip(from_point, to_point, strict=True):
         chord = slice_network(network, start, (end - start)[None])
         signs = torch.from_numpy(subdivide(chord, box(0, 1, dimension=1), MOST_ON_A_CHORD)[0].signs)
-        seen |= (signs > 0).any(0) & (signs < 0).any(0)
+        crossing |= (signs > 0).any(0) & (signs < 0).any(0)
         most = max(most, len(signs) - 1)
-    crossed = max(int(seen.sum()), most)
+    crossed = max(int(crossing.sum()), most)
     return Estimate(min(zaslavsky(crossed, network.inputs), at_most(network)), at_most(network), crossed)
 
 

@@ -160,10 +160,10 @@ def exact_deviation(first: Network, second: Network, domain: Domain | Ends, budg
     both = side_by_side(first, second)
     values, points = [], []
     for member in range(both.members):
-        found = extreme_values(enumerate_regions(both[member], domain, budget))
-        size = torch.cat([-found.low, found.high])
+        extremes = extreme_values(enumerate_regions(both[member], domain, budget))
+        size = torch.cat([-extremes.low, extremes.high])
         values.append(size.max())
-        points.append(torch.cat([found.at_low, found.at_high])[size.argmax()])
+        points.append(torch.cat([extremes.at_low, extremes.at_high])[size.argmax()])
     return Deviation(torch.stack(values), torch.stack(points))
 
 

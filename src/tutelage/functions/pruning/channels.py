@@ -141,13 +141,13 @@ class _Constants:
 
     def silent(self) -> dict[str, Tensor]:
         """For every convolution and linear layer: which of the channels that it takes are always 0, bool."""
-        found = {}
+        silent = {}
         for node in self.traced.graph.nodes:
             below = [self.known.get(a) for a in node.args if isinstance(a, fx.Node)]
             if node.op == "call_module" and below and below[0] is not None:
-                found[str(node.target)] = below[0] == 0
+                silent[str(node.target)] = below[0] == 0
             self.known[node] = self._value(node, below)
-        return found
+        return silent
 
     def _value(self, node: fx.Node, below: list[Tensor | None]) -> Tensor | None:
         if node.op == "call_module":

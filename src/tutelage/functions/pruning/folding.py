@@ -62,15 +62,15 @@ def _fold(work: Work, layer: int, member: int, units: Tensor, gate: Tensor, code
     basis, s, _ = (torch.from_numpy(a) for a in linalg.svd(joint.numpy(), full_matrices=False))
     noise = work.eps * max(*joint.shape, len(units)) * sizes.norm().item()
     rank = int((s > max(work.tolerance * s[0].item(), noise)).sum())
-    own = _spanning(w_k, basis[:, :rank], work)
+    spanning = _spanning(w_k, basis[:, :rank], work)
     straight = work.network.activation == "linear"  # has no kink to stay away from
-    if code == 0 and not straight and (len(own) == rank or not work.box.bounded):
+    if code == 0 and not straight and (len(spanning) == rank or not work.box.bounded):
         # Units that are kept as they are; an abs unit below its kink is turned round, and is then above it.
-        turned = torch.where(gate[own] < 0, -torch.ones_like(gate[own]), 1)
-        a, offset, kept = w[member][:, units[own]] * turned, b[member, units[own]] * turned, units[own]
-        value, start = w_k[:, own], b_k[own]
+        turned = torch.where(gate[spanning] < 0, -torch.ones_like(gate[spanning]), 1)
+        a, offset, kept = w[member][:, units[spanning]] * turned, b[member, units[spanning]] * turned, units[spanning]
+        value, start = w_k[:, spanning], b_k[spanning]
         c = torch.linalg.pinv(value) @ joint
-        c = cancelled(c, noise / torch.linalg.svdvals(value)[-1:], 1.0)[0] if len(own) else c
+        c = cancelled(c, noise / torch.linalg.svdvals(value)[-1:], 1.0)[0] if len(spanning) else c
     else:
         a = work.stored(cancelled(basis[:, :rank], noise / s[:rank], 1.0)[0])
         c = cancelled(basis[:, :rank].mT @ joint, torch.full_like(joint[:1], noise), 1.0)[0]

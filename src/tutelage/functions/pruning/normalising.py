@@ -85,21 +85,21 @@ def normalised(work: Work) -> Normalised | None:
         return None
     built, smaller = [], False
     for member in range(network.members):
-        one, names = _alive(work, member)
+        alive, names = _alive(work, member)
         box = Box(work.box.low[member : member + 1], work.box.high[member : member + 1])
-        form, found = normal_form(one, box, _stored_eps(work.dtype), _known(work, member, names))
+        form, redundant = normal_form(alive, box, _stored_eps(work.dtype), _known(work, member, names))
         new = layered(form, (box.low[0], box.high[0]) if box.bounded else None, work.dtype)
-        if new is None or not _no_larger(new, one) or not _within(work, member, new, one):
+        if new is None or not _no_larger(new, alive) or not _within(work, member, new, alive):
             return None
-        smaller |= (new.units, new.count) != (sum(one.widths[1:-1]), weight_count(one))
-        built.append((new, names, found))
+        smaller |= (new.units, new.count) != (sum(alive.widths[1:-1]), weight_count(alive))
+        built.append((new, names, redundant))
     if not smaller or len({len(new.weights) for new, _, _ in built}) > 1:
         return None  # a stack has one depth
     moved = torch.stack([new.moved + work.slack for new, _, _ in built])
     named = tuple(
         tuple(tuple(n and (n[0], old[n[0] - 1][n[1]]) for n in layer) for layer in new.names) for new, old, _ in built
     )
-    steps = [s for member, (new, old, found) in enumerate(built) for s in _steps(work, member, new, old, found)]
+    steps = [s for member, (new, old, redundant) in enumerate(built) for s in _steps(work, member, new, old, redundant)]
     return Normalised(_stacked(network, [new for new, _, _ in built]), named, moved, tuple(steps))
 
 
@@ -110,15 +110,15 @@ def _stored_eps(dtype: torch.dtype) -> float:
 
 def _alive(work: Work, member: int) -> tuple[Network, list[list[int]]]:
     """One member with the units that are left, at least one per layer, and which these are."""
-    one = work.network[member]
-    weights, biases, names = list(one.weights), [bias(one, layer) for layer in range(one.depth)], []
+    network = work.network[member]
+    weights, biases, names = list(network.weights), [bias(network, layer) for layer in range(network.depth)], []
     for layer, alive in enumerate(work.alive):
         chosen = alive[member].nonzero().flatten()
         chosen = chosen if len(chosen) else torch.zeros(1, dtype=torch.int64)
         weights[layer], weights[layer + 1] = weights[layer][:, :, chosen], weights[layer + 1][:, chosen]
         biases[layer] = biases[layer][:, chosen]
         names.append(chosen.tolist())
-    return replace(one, weights=tuple(weights), biases=tuple(biases)), names
+    return replace(network, weights=tuple(weights), biases=tuple(biases)), names
 
 
 def _known(work: Work, member: int, names: list[list[int]]) -> list[Interval]:
@@ -147,10 +147,12 @@ def _within(work: Work, member: int, new: Rebuilt, old: Network) -> bool:
     return bool((moved <= share * work.allowed[member]).all())
 
 
-def _steps(work: Work, member: int, new: Rebuilt, old: list[list[int]], found: tuple[Redundancy, ...]) -> list[Step]:
+def _steps(
+    work: Work, member: int, new: Rebuilt, old: list[list[int]], redundant: tuple[Redundancy, ...]
+) -> list[Step]:
     """One step per unit that is gone, less those whose places new units take."""
     kept = {name for layer in new.names for name in layer if name}
-    why = {(r.layer, r.unit): WORDS[r.kind] for r in found}
+    why = {(r.layer, r.unit): WORDS[r.kind] for r in redundant}
     gone = [(layer, k) for layer, units in enumerate(old, start=1) for k in range(len(units)) if (layer, k) not in kept]
     gone = gone[sum(name is None for layer in new.names for name in layer) :]
     bound = (new.moved + work.slack).max().item()

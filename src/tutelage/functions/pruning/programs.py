@@ -57,27 +57,27 @@ def tightened(
 class Program:
     """The inputs and features below one layer of one network: rows z <= right, low <= z <= high."""
 
-    def __init__(self, one: Network, known: Sequence[Interval], box: Box, layer: int, member: int) -> None:
-        widths = one.widths[: layer + 1]
+    def __init__(self, network: Network, known: Sequence[Interval], box: Box, layer: int, member: int) -> None:
+        widths = network.widths[: layer + 1]
         begin = [0, *accumulate(widths)]
         rows, right, ends = [], [], [(box.low[member], box.high[member])]
         for below in range(layer):
             u = known[below]
-            under, chord, offset = (a.numpy() for a in lines(one, u))
+            under, chord, offset = (a.numpy() for a in lines(network, u))
             decided = ((u[0] >= 0) | (u[1] <= 0)).numpy()
-            w, b = one.weights[below][0].numpy().T, bias(one, below)[0].numpy()
-            branches = [(-1, np.where(decided, under, branch), np.zeros_like(offset)) for branch in slopes(one)]
+            w, b = network.weights[below][0].numpy().T, bias(network, below)[0].numpy()
+            branches = [(-1, np.where(decided, under, branch), np.zeros_like(offset)) for branch in slopes(network)]
             for sign, slope, more in ((+1, chord, offset), *branches):  # f <= chord u + offset, f >= slope u
                 block = np.zeros((widths[below + 1], begin[-1]))
                 block[:, begin[below] : begin[below + 1]] = -sign * slope[:, None] * w
                 block[:, begin[below + 1] : begin[below + 2]] = sign * np.eye(widths[below + 1])
                 rows.append(block)
                 right.append(sign * slope * b + more)
-            ends.append(activated(one, u))
+            ends.append(activated(network, u))
         self.rows, self.right = np.concatenate(rows), np.concatenate(right)
         self.low, self.high = (torch.cat([e[side] for e in ends]).numpy() for side in (0, 1))
         self.begin = begin[layer]
-        self.weights, self.bias = one.weights[layer][0].numpy(), bias(one, layer)[0].numpy()
+        self.weights, self.bias = network.weights[layer][0].numpy(), bias(network, layer)[0].numpy()
 
     def end(self, unit: int, side: Literal[-1, 1]) -> float:
         """The low (-1) or high (+1) end of a unit's pre-activation; infinite when the solver gives up."""
@@ -86,10 +86,10 @@ class Program:
         ends = list(zip(self.low.tolist(), self.high.tolist(), strict=True))
         if not (np.isfinite(self.right).all() and np.isfinite(self.rows).all()):
             return side * np.inf
-        found = linprog(cost, self.rows, self.right, bounds=ends, method="highs")
-        if found.status != 0:
+        solution = linprog(cost, self.rows, self.right, bounds=ends, method="highs")
+        if solution.status != 0:
             return side * np.inf
-        multipliers = np.maximum(0, -found.ineqlin.marginals)
+        multipliers = np.maximum(0, -solution.ineqlin.marginals)
         left = cost + self.rows.T @ multipliers
         least = np.minimum(left * self.low, left * self.high).sum() - multipliers @ self.right
         reach = np.maximum(abs(self.low), abs(self.high))

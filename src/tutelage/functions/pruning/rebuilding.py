@@ -68,18 +68,18 @@ def layered(form: Form, ends: Interval | None, dtype: torch.dtype) -> Rebuilt | 
     moved, gain = form.moved.clone(), gains(form)
     weights, biases, names = [], [], []
     for layer in range(form.depth):
-        own = _stored(above[layer], dtype)
-        one = torch.cat([torch.ones_like(size[:1]), size])
-        off = one @ (own - above[layer]).abs() * (1 + gamma(len(own)))
+        matrix = _stored(above[layer], dtype)
+        sizes = torch.cat([torch.ones_like(size[:1]), size])
+        off = sizes @ (matrix - above[layer]).abs() * (1 + gamma(len(matrix)))
         moved = moved + off @ gain[layer]
         if layer == form.depth - 1:
-            weights.append(own[1:])
-            biases.append(own[0])
+            weights.append(matrix[1:])
+            biases.append(matrix[0])
             break
         maps = torch.cat([e[1:] for e in above[layer + 1 :]], dim=1)
-        carried = _carried(maps, (own[1:], own[0]), size, f, layer > 0, dtype, form.eps)
-        weights.append(torch.cat([own[1:], carried.weights], dim=1))
-        biases.append(torch.cat([own[0], carried.biases]))
+        carried = _carried(maps, (matrix[1:], matrix[0]), size, f, layer > 0, dtype, form.eps)
+        weights.append(torch.cat([matrix[1:], carried.weights], dim=1))
+        biases.append(torch.cat([matrix[0], carried.biases]))
         names.append((*form.units[layer], *[None] * len(carried.biases)))
         moved = moved + _off(carried, above, layer, gain)
         above = _lifted(form, layer, above, carried)
@@ -137,23 +137,23 @@ def _carried(
 
     size: [g], of what goes in; f: its ends on a box; features: whether it is at least 0.
     """
-    own, _ = units
+    weights, _ = units
     used = (maps != 0).any(1)
     passing = features or (f is not None and bool((f[0][used] >= 0).all()))
     rank, basis = _rank(maps, eps)
-    choices = [_same(maps, own, used)] if passing or not rank else []
+    choices = [_same(maps, weights, used)] if passing or not rank else []
     if passing and 1 < rank + 1 < int(used.sum()) + 1:
-        choices.append(_on(maps, own, _positive(basis, used, dtype), None, size))
+        choices.append(_on(maps, weights, _positive(basis, used, dtype), None, size))
     if f is not None and rank < min([len(c.biases) for c in choices], default=rank + 1):
         a = _stored(basis, dtype)
-        choices.append(_on(maps, own, a, _shifts(a, f, dtype), size))
+        choices.append(_on(maps, weights, a, _shifts(a, f, dtype), size))
     elif rank and f is None:
         choices.append(_paired(maps, units, basis, size, dtype, eps))
     return min(choices, key=lambda c: len(c.biases))
 
 
-def _none(own: Tensor, maps: Tensor) -> Tensor:
-    return maps.new_zeros(own.shape[1], maps.shape[1])
+def _none(weights: Tensor, maps: Tensor) -> Tensor:
+    return maps.new_zeros(weights.shape[1], maps.shape[1])
 
 
 def _rank(maps: Tensor, eps: float) -> tuple[int, Tensor]:
@@ -165,19 +165,19 @@ def _rank(maps: Tensor, eps: float) -> tuple[int, Tensor]:
     return rank, basis[:, :rank]
 
 
-def _same(maps: Tensor, own: Tensor, used: Tensor) -> _Carried:
+def _same(maps: Tensor, weights: Tensor, used: Tensor) -> _Carried:
     """What is at least 0 is handed on as it is."""
     eye = torch.eye(len(maps), dtype=torch.float64)[:, used]
     none = maps.new_zeros(maps.shape[1])
-    return _Carried(eye, none.new_zeros(eye.shape[1]), _none(own, maps), maps[used], none, none)
+    return _Carried(eye, none.new_zeros(eye.shape[1]), _none(weights, maps), maps[used], none, none)
 
 
-def _on(maps: Tensor, own: Tensor, a: Tensor, b: Tensor | None, size: Tensor) -> _Carried:
+def _on(maps: Tensor, weights: Tensor, a: Tensor, b: Tensor | None, size: Tensor) -> _Carried:
     """Maps written with units of incoming weights a [g, q] and biases b [q] that are always on."""
     b = a.new_zeros(a.shape[1]) if b is None else b
     c = torch.linalg.lstsq(a, maps, driver="gelsd").solution
     off = size @ (maps - a @ c).abs() + gamma(2 * sum(a.shape)) * ((size @ a.abs() + b) @ c.abs() + size @ maps.abs())
-    return _Carried(a, b, _none(own, maps), c, -(b @ c), off * (1 + gamma(len(a))))
+    return _Carried(a, b, _none(weights, maps), c, -(b @ c), off * (1 + gamma(len(a))))
 
 
 def _shifts(a: Tensor, f: Interval, dtype: torch.dtype) -> Tensor:
@@ -195,9 +195,9 @@ def _positive(basis: Tensor, used: Tensor, dtype: torch.dtype) -> Tensor:
     With a direction p > 0 in the span, any other becomes positive when enough of p is added to it.
     """
     rows = basis[used]
-    found = linprog(np.zeros(rows.shape[1]), -rows.numpy(), -np.ones(len(rows)), bounds=(None, None), method="highs")
-    if found.status == 0 and (rows @ torch.from_numpy(found.x) > 0.5).all():
-        y = torch.from_numpy(found.x)
+    solution = linprog(np.zeros(rows.shape[1]), -rows.numpy(), -np.ones(len(rows)), bounds=(None, None), method="highs")
+    if solution.status == 0 and (rows @ torch.from_numpy(solution.x) > 0.5).all():
+        y = torch.from_numpy(solution.x)
         p = rows @ y / y.norm()
         others = rows @ torch.linalg.svd(y[None])[2][1:].T
     else:
@@ -212,17 +212,17 @@ def _paired(
     maps: Tensor, units: tuple[Tensor, Tensor], basis: Tensor, size: Tensor, dtype: torch.dtype, eps: float
 ) -> _Carried:
     """Pairs of units t and -t over all inputs, units of the layer itself taken where they serve."""
-    own, bias = units
-    chosen, rest = _inside(own, basis, eps), basis
+    incoming, bias = units
+    chosen, rest = _inside(incoming, basis, eps), basis
     if len(chosen):
-        q, _ = torch.linalg.qr(own[:, chosen])
+        q, _ = torch.linalg.qr(incoming[:, chosen])
         rest = torch.linalg.svd(basis - q @ (q.mT @ basis), full_matrices=False)[0]
     rest = _stored(rest[:, : basis.shape[1] - len(chosen)], dtype)
-    used, offset = own[:, chosen], bias[chosen]
+    used, offset = incoming[:, chosen], bias[chosen]
     a = torch.cat([used, rest], dim=1)
     shift = torch.cat([offset, offset.new_zeros(rest.shape[1])])
     c = torch.linalg.lstsq(a, maps).solution
-    own_part = _none(own, maps)
+    own_part = _none(incoming, maps)
     own_part[chosen] = c[: len(chosen)]
     new = torch.cat([-c[: len(chosen)], c[len(chosen) :], -c[len(chosen) :]])
     weights, biases = torch.cat([-used, rest, -rest], dim=1), torch.cat([-offset, rest.new_zeros(2 * rest.shape[1])])
@@ -231,11 +231,11 @@ def _paired(
     return _Carried(weights, biases, own_part, new, -(shift @ c), off * (1 + gamma(len(a))))
 
 
-def _inside(own: Tensor, basis: Tensor, eps: float) -> Tensor:
-    """Independent units of own [g, n] whose weights lie in the span of basis [g, r]: int64, at most r."""
-    length = own.norm(dim=0)
-    unit = own / torch.where(length > 0, length, 1)
-    small = eps * max(own.shape)
+def _inside(weights: Tensor, basis: Tensor, eps: float) -> Tensor:
+    """Independent columns of ``weights`` [g, n] that lie in the span of basis [g, r]: int64, at most r."""
+    length = weights.norm(dim=0)
+    unit = weights / torch.where(length > 0, length, 1)
+    small = eps * max(weights.shape)
     candidates = (((unit - basis @ (basis.mT @ unit)).norm(dim=0) <= small) & (length > 0)).nonzero().flatten()
     chosen: list[int] = []
     left = unit.clone()

@@ -337,10 +337,10 @@ def _partners(work: Work, layer: int, full: Tensor, v: Tensor) -> tuple[Tensor, 
         opposite = distances(unit, -unit, most)
         sign, distance = torch.where(opposite < distance, -sign, sign), torch.minimum(distance, opposite)
     close = (distance <= most) & alive.unsqueeze(1) & alive.unsqueeze(2)
-    own = torch.arange(full.shape[2])
+    index = torch.arange(full.shape[2])
     size = torch.where(close, (length * v.norm(dim=2)).unsqueeze(1), -1)
-    first = torch.where(alive, size.argmax(2), own)
-    gone = alive & (first != own) & (first.gather(1, first) == first)
+    first = torch.where(alive, size.argmax(2), index)
+    gone = alive & (first != index) & (first.gather(1, first) == first)
     scale = torch.where(gone, length / torch.where(alive, length, 1).gather(1, first), 0)
     exact = distance.gather(2, first.unsqueeze(2)).squeeze(2) <= work.eps
     return first, scale * sign.gather(2, first.unsqueeze(2)).squeeze(2), exact, gone

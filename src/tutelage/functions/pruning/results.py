@@ -148,7 +148,7 @@ def finished(
     widths, kept, layers = _origins(small, origins, numbers)
     steps = joined + [replace(s, layer=numbers[s.layer - 1]) for s in work.steps]
     named = {(m, *name) for m, rows in enumerate(origins) for row in rows for name in row if name}
-    seen = [s for s in _seen(work) if (s.member, s.layer, s.unit) in named]
+    on_points = [s for s in _seen(work) if (s.member, s.layer, s.unit) in named]
     return Pruning(
         small.to(dtype=original.dtype).to(device=original.device),
         widths,
@@ -156,7 +156,7 @@ def finished(
         tuple(sorted(steps, key=lambda s: (s.member, s.layer))),
         proof,
         deviation,
-        tuple(replace(s, layer=numbers[s.layer - 1]) for s in seen),
+        tuple(replace(s, layer=numbers[s.layer - 1]) for s in on_points),
         layers,
         None if work.points is None else _on_samples(double, small, work.points),
     )
@@ -173,18 +173,18 @@ def _on_samples(before: Network, after: Network, points: Tensor) -> Samples:
     return Samples(points.shape[1], same, (a - b).abs().amax((1, 2)))
 
 
-def _hold_against(proof: PruningProof, before: Network, after: Network, found: Deviation) -> None:
+def _hold_against(proof: PruningProof, before: Network, after: Network, deviation: Deviation) -> None:
     """Raise an internal error if the search found a difference above the proven bound."""
     if proof.bound is None:
         return
-    gap, error = difference_with_error(before, after, found.at.unsqueeze(1))
-    size = 1.0 if proof.boxed else found.at.abs().amax(1).clamp_min(1)
+    gap, error = difference_with_error(before, after, deviation.at.unsqueeze(1))
+    size = 1.0 if proof.boxed else deviation.at.abs().amax(1).clamp_min(1)
     above = (gap - error).amax((1, 2)) > proof.bound * size
     if above.any():
         member = int(above.nonzero()[0])
         raise InternalError(
             f"pruning proved that no output differs by more than {proof.bound[member]:.3g}, "
-            f"but a search found a difference of {found.value[member]:.3g}"
+            f"but a search found a difference of {deviation.value[member]:.3g}"
         )
 
 
@@ -244,12 +244,12 @@ def searched(box: Box, points: Tensor | None) -> Box:
 
 def _seen(work: Work) -> tuple[Step, ...]:
     """Units left that never or always fire on the points."""
-    found = []
+    steps = []
     for layer in range(1, work.network.depth):
         u = work.view.on_points(layer)
         if u is None or work.network.activation == "linear":
             continue
         for words, same in (("never active on the points", u <= 0), ("always active on the points", u > 0)):
             for member, unit in (same.all(1) & work.alive[layer - 1]).nonzero().tolist():
-                found.append(Step(member, layer, unit, "seen", words, "the points", None, False))
-    return tuple(found)
+                steps.append(Step(member, layer, unit, "seen", words, "the points", None, False))
+    return tuple(steps)

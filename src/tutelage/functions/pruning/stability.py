@@ -63,9 +63,9 @@ def settled(
     the search may start, [S, N, d].
     """
     tight = [(low.clone(), high.clone()) for low, high in known]
-    found = []
+    decided = []
     for member in range(network.members):
-        one = network[member]
+        member_network = network[member]
         ends = box.low[member], box.high[member]
         start = None if points is None else points[member]
         for layer in range(network.depth - 1):
@@ -74,9 +74,9 @@ def settled(
             by_bounds = int((~open_).sum())
             bends, proved = torch.zeros_like(open_), torch.zeros_like(open_)
             if layer and open_.any() and not deadline.passed:
-                bends, above = _search(one, layer, ends, open_, start)
+                bends, above = _search(member_network, layer, ends, open_, start)
                 below = [(lo[member], hi[member]) for lo, hi in tight[:layer]]
-                bound = _branched(one, layer, ends, open_ & ~bends, above, below, deadline)
+                bound = _branched(member_network, layer, ends, open_ & ~bends, above, below, deadline)
                 tight[layer][0][member] = torch.where(above, torch.maximum(low, -bound), low)
                 tight[layer][1][member] = torch.where(above, high, torch.minimum(high, bound))
                 proved = open_ & ~bends & (bound <= 0)
@@ -84,48 +84,48 @@ def settled(
                 bends = open_  # bounds of the first layer are exact but for rounding
             left = open_ & ~bends & ~proved
             numbers = [tuple(mask.nonzero().flatten().tolist()) for mask in (proved, left)]
-            found.append(Decided(member, layer + 1, by_bounds, int(bends.sum()), *numbers))
-    return tight, tuple(found)
+            decided.append(Decided(member, layer + 1, by_bounds, int(bends.sum()), *numbers))
+    return tight, tuple(decided)
 
 
-def _search(one: Network, layer: int, ends: Interval, open_: Tensor, start: Tensor | None) -> tuple[Tensor, Tensor]:
+def _search(network: Network, layer: int, ends: Interval, open_: Tensor, start: Tensor | None) -> tuple[Tensor, Tensor]:
     """Units with a point on either side of their kink, and units whose points lie above it: bool [n] twice."""
     low, high = ends
     tried = Box(low[None], high[None]).sample(512)[0]
     tried = tried if start is None else torch.cat([tried, start])
-    u = _values(one, layer, tried)
+    u = _values(network, layer, tried)
     most, least = u.amax(0), u.amin(0)
     for sign in (1, -1):
         reached = most if sign == 1 else -least
         units = (open_ & (reached <= 0)).nonzero().flatten()
-        for rows in units.split(max(1, _ROWS // max(one.widths))):
+        for rows in units.split(max(1, _ROWS // max(network.widths))):
             at = tried[(sign * u[:, rows]).argmax(0)]
-            value = _ascended(one, layer, at, rows, sign, ends)
+            value = _ascended(network, layer, at, rows, sign, ends)
             reached[rows] = torch.maximum(reached[rows], value)
         most, least = (reached, least) if sign == 1 else (most, -reached)
     return open_ & (most > 0) & (least < 0), most > 0
 
 
-def _values(one: Network, layer: int, x: Tensor) -> Tensor:
+def _values(network: Network, layer: int, x: Tensor) -> Tensor:
     """Pre-activations of a layer (from 0): [N, n]."""
     f = x[None]
     for below in range(layer):
-        f = activate(one, linear(one, below, f))
-    return linear(one, layer, f)[0]
+        f = activate(network, linear(network, below, f))
+    return linear(network, layer, f)[0]
 
 
-def _ascended(one: Network, layer: int, x: Tensor, units: Tensor, sign: int, ends: Interval) -> Tensor:
+def _ascended(network: Network, layer: int, x: Tensor, units: Tensor, sign: int, ends: Interval) -> Tensor:
     """The largest sign * u of each unit found from its own point [k, d]: steps to corners, then shorter ones: [k]."""
     low, high = ends
     row = torch.arange(len(units))
     step = (high - low).expand_as(x)
-    best = sign * _values(one, layer, x)[row, units]
+    best = sign * _values(network, layer, x)[row, units]
     for _ in range(_STEPS):
         at = x.detach().requires_grad_()
         with torch.enable_grad():
-            (slope,) = torch.autograd.grad((sign * _values(one, layer, at)[row, units]).sum(), at)
+            (slope,) = torch.autograd.grad((sign * _values(network, layer, at)[row, units]).sum(), at)
         moved = torch.minimum(torch.maximum(x + step * slope.sign(), low), high)
-        value = sign * _values(one, layer, moved)[row, units]
+        value = sign * _values(network, layer, moved)[row, units]
         better = (value > best).unsqueeze(1)
         x, step = torch.where(better, moved, x), torch.where(better, step, step / 2)
         best = torch.maximum(best, value)
@@ -135,7 +135,7 @@ def _ascended(one: Network, layer: int, x: Tensor, units: Tensor, sign: int, end
 
 
 def _branched(
-    one: Network,
+    network: Network,
     layer: int,
     ends: Interval,
     units: Tensor,
@@ -148,7 +148,9 @@ def _branched(
     chosen = units.nonzero().flatten()
     if not len(chosen):
         return bound
-    top = replace(one, weights=one.weights[: layer + 1], biases=tuple(bias(one, k) for k in range(layer + 1)))
+    top = replace(
+        network, weights=network.weights[: layer + 1], biases=tuple(bias(network, k) for k in range(layer + 1))
+    )
     objectives = torch.zeros(len(chosen), len(units), dtype=torch.float64)
     objectives[torch.arange(len(chosen)), chosen] = torch.where(above[chosen], -1.0, 1.0).to(objectives)
     limit = torch.full((len(chosen),), torch.finfo(torch.float64).tiny, dtype=torch.float64)

@@ -43,11 +43,11 @@ class UnitAccount:
 def accounts(layers: tuple[Layer, ...], passing: tuple[int, ...], low, high, seed: int) -> tuple[UnitAccount, ...]:
     """One account per unit of a reconstruction; the last ones of each layer, as many as passing says, were added."""
     checked = parameters(layers) <= _MOST
-    seen = effects(layers, sample(low, high, _POINTS, seed, "seen")) if checked else None
+    has_effect = effects(layers, sample(low, high, _POINTS, seed, "seen")) if checked else None
     out = []
     for k, (w, _) in enumerate(layers[:-1]):
         for j in range(w.shape[1]):
-            count = None if seen is None else int((~seen[k][:, j]).sum())
+            count = None if has_effect is None else int((~has_effect[k][:, j]).sum())
             looked_at = UNCHECKED if count is None else IN_PART if count else DETERMINED
             out.append(UnitAccount(k + 1, j, ADDED if j >= w.shape[1] - passing[k] else looked_at, count))
     return tuple(out)
@@ -70,7 +70,7 @@ class MissingUnits:
 
 
 def missing_units(
-    truth: Network, found: Network, box: tuple[float, float], seed: int = 0, deadline: Deadline | None = None
+    truth: Network, reconstructed: Network, box: tuple[float, float], seed: int = 0, deadline: Deadline | None = None
 ) -> MissingUnits:
     """The hidden units of a network that a reconstruction does not have, each with the reason.
 
@@ -78,21 +78,21 @@ def missing_units(
     too, and are no proof. After the deadline, which is looked at before every layer, the points so far have to do.
     """
     low, high = np.full(truth.inputs, box[0]), np.full(truth.inputs, box[1])
-    seen = [_Seen(weight.shape[2]) for weight in truth.weights[:-1]]
+    layers = [_Seen(weight.shape[2]) for weight in truth.weights[:-1]]
     done = 0
-    while seen and done < _POINTS:
+    while layers and done < _POINTS:
         part = torch.from_numpy(sample(low, high, _PART, seed, "missing", start=done))
         try:
-            looks = _looks(truth, found, part, deadline or Deadline(None))
+            looks = _looks(truth, reconstructed, part, deadline or Deadline(None))
         except _Late:
             break
-        for one, look in zip(seen, looks, strict=True):
-            one.add(*look)
+        for layer, look in zip(layers, looks, strict=True):
+            layer.add(*look)
         done += len(part)
-    if seen and not done:
+    if layers and not done:
         return MissingUnits((), 0)
-    units = tuple(UnitAccount(k + 1, j, reason) for k, one in enumerate(seen) for j, reason in one.missing())
-    return MissingUnits(units, done if seen else _POINTS)
+    units = tuple(UnitAccount(k + 1, j, reason) for k, layer in enumerate(layers) for j, reason in layer.missing())
+    return MissingUnits(units, done if layers else _POINTS)
 
 
 class _Late(Exception):
@@ -108,14 +108,14 @@ class _Seen:
         self.products: Tensor | float = 0.0  # with the units of the other network, on either side
         self.other_squares: Tensor | float = 0.0
 
-    def add(self, own: Tensor, other: Tensor | None, moves: Tensor) -> None:
+    def add(self, u: Tensor, other: Tensor | None, moves: Tensor) -> None:
         """Take in pre-activations [N, K] and [N, L] of both networks, and where the outputs depend on a unit [N, K]."""
-        on = own > 0
+        on = u > 0
         self.active |= on.any(0)
         self.idle |= (~on).any(0)
         self.active_shown |= (on & moves).any(0)
         self.idle_shown |= (~on & moves).any(0)
-        z = own.clamp(min=0)
+        z = u.clamp(min=0)
         self.squares += z.square().sum(0)
         if other is not None:
             sides = torch.cat([other.clamp(min=0), (-other).clamp(min=0)], dim=1)
@@ -139,10 +139,10 @@ class _Seen:
 
 
 def _looks(
-    truth: Network, found: Network, points: Tensor, deadline: Deadline
+    truth: Network, reconstructed: Network, points: Tensor, deadline: Deadline
 ) -> list[tuple[Tensor, Tensor | None, Tensor]]:
     """Per hidden layer of a network: pre-activations of both networks, and where the outputs depend on its units."""
-    true, other = _units(truth, points, deadline), _units(found, points, deadline)
+    true, other = _units(truth, points, deadline), _units(reconstructed, points, deadline)
     padded = [*other, *[None] * len(true)][: len(true)]
     return list(zip(true, padded, _moves(truth, true, deadline), strict=True))
 

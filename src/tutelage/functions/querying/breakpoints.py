@@ -13,7 +13,7 @@ from tutelage.functions.querying.oracle import Oracle
 
 _POINTS = 9  # values on one piece of a line
 _PIECES = 16  # pieces a long line is first cut into
-_MOST = 2048  # unresolved pieces a line beyond which the function is not taken for piecewise linear
+_MOST = 2048  # unresolved pieces per line beyond which the function is not taken for piecewise linear
 _ASIDE = 0.1415926535  # cuts lie beside round numbers, where bends are more likely than elsewhere
 _SHORTEST = 1e-10  # pieces below this share of the line are left alone
 
@@ -39,14 +39,14 @@ def bends(oracle: Oracle, start: np.ndarray, direction: np.ndarray, pieces: int 
     lines = len(start)
     cuts = np.r_[0.0, (np.arange(1, pieces) + _ASIDE) / pieces, 1.0]
     line, low = np.repeat(np.arange(lines), pieces), np.tile(cuts[:-1], lines)
-    length, found = np.tile(np.diff(cuts), lines), []
+    length, located = np.tile(np.diff(cuts), lines), []
     while len(line):
         t = low[:, None] + length[:, None] * np.linspace(0, 1, _POINTS)
         values = _along(oracle, start, direction, line, t)
         at, ends, single, several = _judge(values, 8 * oracle.rounding)
         wrong = np.flatnonzero(single)[_hidden(oracle, start, direction, line, low, length, at, ends, single)]
         single[wrong], several[wrong] = False, True
-        found.append((line[single], (low + length * at)[single]))
+        located.append((line[single], (low + length * at)[single]))
         if several.sum() > _MOST * lines:
             raise TutelageError(
                 "the black box is not piecewise linear, or has more bends than can be told apart: along a line it "
@@ -56,7 +56,7 @@ def bends(oracle: Oracle, start: np.ndarray, direction: np.ndarray, pieces: int 
         line, first = np.repeat(line[several], 2), length[several] * (0.5 + _ASIDE / 8)
         low = np.stack([low[several], low[several] + first], axis=1).ravel()
         length = np.stack([first, length[several] - first], axis=1).ravel()
-    return _refined(oracle, start, direction, *(np.concatenate(part) for part in zip(*found, strict=True)))
+    return _refined(oracle, start, direction, *(np.concatenate(part) for part in zip(*located, strict=True)))
 
 
 def _along(oracle: Oracle, start: np.ndarray, direction: np.ndarray, line: np.ndarray, t: np.ndarray) -> np.ndarray:
@@ -90,10 +90,10 @@ def _hidden(oracle, start, direction, line, low, length, at, ends, single) -> np
     to_left, to_right = -cell / (_POINTS - 1), (1 - cell) / (_POINTS - 1)
     steps = np.stack([0.6 * to_left, 0.2 * to_left, 0.03 * to_left, 0.03 * to_right, 0.2 * to_right, 0.6 * to_right], 1)
     places = low[single][:, None] + length[single][:, None] * (at[single][:, None] + steps)
-    seen = _along(oracle, start, direction, line[single], places)
+    values = _along(oracle, start, direction, line[single], places)
     meeting, left, right = (ends[single][:, j : j + 1] for j in range(3))
     expected = meeting + steps[..., None] * np.where(steps[..., None] < 0, left, right)
-    return (np.abs(seen - expected) > 16 * _POINTS * oracle.rounding).any((1, 2))
+    return (np.abs(values - expected) > 16 * _POINTS * oracle.rounding).any((1, 2))
 
 
 def _refined(oracle: Oracle, start: np.ndarray, direction: np.ndarray, line: np.ndarray, t: np.ndarray) -> Bends:

@@ -35,16 +35,16 @@ def confirmed(
     known: Known,
     theta: np.ndarray,
     basis: np.ndarray,
-    own: np.ndarray,
+    bends: np.ndarray,
     setting: UnitSearchSetting,
     draw: QueryDraws,
 ) -> bool:
     """Whether a unit bends the black box at most points of its fold, as far as random chords of the box meet it.
 
     Where many lines start from one place, a deeper unit's fold that is there in one part of the box only has many
-    bends. own: bends [P, d] of the unit, around which chords are drawn too.
+    bends. ``bends``: those of the unit [P, d], around which chords are drawn too.
     """
-    points, slope = on_fold(known, theta, basis, own, setting, draw.generator())
+    points, slope = on_fold(known, theta, basis, bends, setting, draw.generator())
     if not len(points):
         return True
     direction = slope / np.linalg.norm(slope, axis=1, keepdims=True)
@@ -59,13 +59,13 @@ def on_fold(
     known: Known,
     theta: np.ndarray,
     basis: np.ndarray,
-    own: np.ndarray,
+    bends: np.ndarray,
     setting: UnitSearchSetting,
     draw: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Points [P, d] where chords of the box meet the fold of a unit, where it is determined, and its slopes there."""
     ends = draw.uniform(setting.low, setting.high, (2, _CHORDS, len(setting.low)))
-    near = own[draw.integers(0, len(own), (2, _CHORDS // 2))]
+    near = bends[draw.integers(0, len(bends), (2, _CHORDS // 2))]
     ends[:, ::2] = near + 0.5 * (ends[:, ::2] - near)
     t = np.linspace(0, 1, 17)[:, None, None]
     along = features(known, ((1 - t) * ends[0] + t * ends[1]).reshape(-1, len(setting.low))) @ theta

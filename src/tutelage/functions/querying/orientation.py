@@ -102,9 +102,9 @@ def agreement(
         for k in (first, *order):
             if k not in chosen and not _contradictory([blocks[i] for i in (*chosen, k)], tolerance):
                 chosen.append(k)
-        told = _only([blocks[i] for i in chosen], tolerance) if len(chosen) > most else None
-        if told is not None:
-            best, most = Agreement(*told, np.isin(np.arange(len(blocks)), chosen)), len(chosen)
+        solution = _only([blocks[i] for i in chosen], tolerance) if len(chosen) > most else None
+        if solution is not None:
+            best, most = Agreement(*solution, np.isin(np.arange(len(blocks)), chosen)), len(chosen)
         if 2 * most > len(order):
             break
     return best
@@ -113,29 +113,33 @@ def agreement(
 def _contradictory(blocks: list[Block], tolerance: float) -> bool:
     """Whether no signs solve the equations, as far as these determine them."""
     system, y = _system(blocks)
-    seen = np.linalg.norm(system, axis=0) > 1e-6
-    solution, _, rank, _ = np.linalg.lstsq(system[:, seen], y, rcond=1e-6)
-    if np.linalg.norm(system[:, seen] @ solution - y) > 10 * tolerance * np.linalg.norm(y):
+    present = np.linalg.norm(system, axis=0) > 1e-6
+    solution, _, rank, _ = np.linalg.lstsq(system[:, present], y, rcond=1e-6)
+    if np.linalg.norm(system[:, present] @ solution - y) > 10 * tolerance * np.linalg.norm(y):
         return True
-    signs = solution[: int(seen[: len(blocks[0].hidden)].sum())]
-    return rank == seen.sum() and bool(np.abs(np.abs(signs) - 1).max(initial=0.0) > 1e-2)
+    signs = solution[: int(present[: len(blocks[0].hidden)].sum())]
+    return rank == present.sum() and bool(np.abs(np.abs(signs) - 1).max(initial=0.0) > 1e-2)
 
 
 def _only(blocks: list[Block], tolerance: float) -> tuple[np.ndarray, np.ndarray] | None:
     """Signs and additions by open weights if the equations have one solution, and more of them than unknowns."""
     system, y = _system(blocks)
     n = len(blocks[0].hidden)
-    seen = np.linalg.norm(system, axis=0) > 1e-6
-    if not seen[n:].all() or len(y) <= seen.sum() or np.linalg.matrix_rank(system[:, seen], rtol=1e-6) < seen.sum():
+    present = np.linalg.norm(system, axis=0) > 1e-6
+    if (
+        not present[n:].all()
+        or len(y) <= present.sum()
+        or np.linalg.matrix_rank(system[:, present], rtol=1e-6) < present.sum()
+    ):
         return None
     signs = np.zeros(n)
-    solution = np.linalg.lstsq(system[:, seen], y, rcond=1e-6)[0]
-    signs[seen[:n]] = np.where(solution[: int(seen[:n].sum())] < 0, -1.0, 1.0)
+    solution = np.linalg.lstsq(system[:, present], y, rcond=1e-6)[0]
+    signs[present[:n]] = np.where(solution[: int(present[:n].sum())] < 0, -1.0, 1.0)
     a, p = system[:, :n], system[:, n:]
     more = np.linalg.lstsq(p, y - a @ signs, rcond=1e-9)[0]
     if np.linalg.norm(a @ signs + p @ more - y) > 10 * tolerance * np.linalg.norm(y):
         return None
-    signs[~seen[:n]] = _by_sides(blocks, signs, more)[~seen[:n]]
+    signs[~present[:n]] = _by_sides(blocks, signs, more)[~present[:n]]
     return (signs, more) if signs.all() else None
 
 
@@ -170,7 +174,7 @@ def _blocks(layer: Layer, open_weights: OpenWeights, theta: np.ndarray, bases: t
         full = np.concatenate([w, b[None]])
         np.subtract.at(full.T, open_weights.unit, open_weights.taken[:, None] * open_weights.direction)
         w, b = full[:-1], full[-1]
-    return [_block(w, b, open_weights, one, rows) for one, rows in zip(theta, bases, strict=True)]
+    return [_block(w, b, open_weights, reader, rows) for reader, rows in zip(theta, bases, strict=True)]
 
 
 def _block(w: np.ndarray, b: np.ndarray, open_weights: OpenWeights, theta: np.ndarray, rows: np.ndarray) -> Block:
@@ -189,7 +193,7 @@ def _block(w: np.ndarray, b: np.ndarray, open_weights: OpenWeights, theta: np.nd
 
 
 def _scale(theta: np.ndarray, bases: tuple[np.ndarray, ...]) -> float:
-    return float(sum(np.square(rows @ one).sum() for one, rows in zip(theta, bases, strict=True))) ** 0.5
+    return float(sum(np.square(rows @ reader).sum() for reader, rows in zip(theta, bases, strict=True))) ** 0.5
 
 
 def _fewest(w: np.ndarray, alpha: np.ndarray, beta: np.ndarray, signs: np.ndarray) -> np.ndarray:

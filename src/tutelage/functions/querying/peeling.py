@@ -65,28 +65,28 @@ class Memory:
         same = depth < len(self.rounds) and _equal(self.rounds[depth].known, known)
         return self.rounds[depth] if same else None
 
-    def keep(self, found: Round) -> None:
-        depth = len(found.known.layers)
-        same = self.recalled(found.known) is not None
-        self.rounds[depth : depth + 1 if same else None] = [found]
+    def keep(self, new_round: Round) -> None:
+        depth = len(new_round.known.layers)
+        same = self.recalled(new_round.known) is not None
+        self.rounds[depth : depth + 1 if same else None] = [new_round]
 
     def doubting(self, depth: int, unit: np.ndarray) -> "Memory":
         """What is known below a layer, one of whose units, given by points of its fold, is not believed any more."""
-        rivals = {layer: Rivals(own.doubts) for layer, own in self.rivals.items() if layer <= depth}
+        rivals = {layer: Rivals(of_layer.doubts) for layer, of_layer in self.rivals.items() if layer <= depth}
         rivals[depth] = Rivals((*rivals[depth].doubts, unit))
         return Memory(self.rounds[:depth], rivals)
 
     def unexplained(self, lines: Lines, setting: UnitSearchSetting) -> np.ndarray:
         """Which bends belong to no unit of any layer: bool [K]."""
         out = lines.bend.copy()
-        for found in self.rounds:
-            out &= ~explained(found.read, lines, found.units, setting)
+        for earlier in self.rounds:
+            out &= ~explained(earlier.read, lines, earlier.units, setting)
         return out
 
 
-def _equal(one: Known, two: Known) -> bool:
-    pairs = zip(one.layers, two.layers, strict=True)
-    same = len(one.layers) == len(two.layers) and (one.top is None) == (two.top is None)
+def _equal(known: Known, other: Known) -> bool:
+    pairs = zip(known.layers, other.layers, strict=True)
+    same = len(known.layers) == len(other.layers) and (known.top is None) == (other.top is None)
     return same and all(np.array_equal(a, b) for first, second in pairs for a, b in zip(first, second, strict=True))
 
 
@@ -117,12 +117,12 @@ def peel(
         if best.unexplained <= enough:
             break
         try:
-            known, state, free, found = _next_layer(
+            known, state, free, has_units = _next_layer(
                 oracle, known, state, lines, free, setting, draw, points, memory, first
             )
         except Spent:
             break
-        if not found:
+        if not has_units:
             break
         points, values = _covered(oracle, known, points, values, setting, seed)
         now = _with_output(known, state, points, values, setting, oracle.rounding)
@@ -140,10 +140,10 @@ def _covered(oracle: Oracle, known: Known, points, values, setting: UnitSearchSe
     pairs that are rarely seen together.
     """
     trial = sample(setting.low, setting.high, _CANDIDATES, seed, "cover")
-    seen, rare = _meetings(known, points), _meetings(known, trial)
-    wanted = seen.sum(0) < _COVERED
+    met, rare = _meetings(known, points), _meetings(known, trial)
+    wanted = met.sum(0) < _COVERED
     order = np.cumsum(rare & wanted, axis=0, dtype=np.int32)
-    some = (rare & wanted & (order <= _COVERED - seen.sum(0))).any(1)
+    some = (rare & wanted & (order <= _COVERED - met.sum(0))).any(1)
     try:
         more = oracle.values(trial[some])
     except Spent:
@@ -219,9 +219,9 @@ def _next_layer(
     if read.top is not None:  # a few readers settle the signs; all others are found more easily once these are known
         settled = partial(_agreement, read, tolerance=100 * setting.tolerance)
         units, free = search(read, free=bends, units=units, enough=lambda now: settled(now) is not None, tried=tried)
-        told = settled(units) if len(units) else None
-        if told is not None:
-            read, units = _signed(read, units.chosen(told.readers), told.signs, told.more)
+        agreed = settled(units) if len(units) else None
+        if agreed is not None:
+            read, units = _signed(read, units.chosen(agreed.readers), agreed.signs, agreed.more)
             units, tried = units.united(), np.zeros(len(bends), bool)
     if read.top is None:
         units, free = search(read, free=bends, units=units, tried=tried)
@@ -254,9 +254,9 @@ def _oriented(
     sure = units.determined if units.determined.any() else np.ones(len(units), bool)
     alpha, beta = units.theta[sure, :n], units.theta[sure, n:-1]
     left_open = known.open if known.open is not None else nothing_open(len(w) + 1)
-    told = by_equations((w, b), left_open, units.theta, units.bases, 100 * setting.tolerance)
-    if told is not None:
-        return _signed(known, units, *told)[0], state, _signed(known, units, *told)[1]
+    solution = by_equations((w, b), left_open, units.theta, units.bases, 100 * setting.tolerance)
+    if solution is not None:
+        return _signed(known, units, *solution)[0], state, _signed(known, units, *solution)[1]
     signs, rest = by_readers(w, alpha, beta, 100 * setting.tolerance)
     full = np.concatenate([w, b[None]])
     w, b = full[:-1] * signs, full[-1] * signs

@@ -173,14 +173,14 @@ def identify(
     search.run(lines, widths, progress)
     deadline, late, out = asked.deadline, asked.deadline.passed, asked.refused
     asked.deadline, asked.most, asked.refused = Deadline(None), None, False
-    found = replace(_finished(search, widths, deadline, queries), noise=asked.noise, single_precision=single)
-    if (late or out) and found.unexplained > 10 * enough(asked):
+    result = replace(_finished(search, widths, deadline, queries), noise=asked.noise, single_precision=single)
+    if (late or out) and result.unexplained > 10 * enough(asked):
         limit = f"time limit of {seconds:g} seconds" if late else f"limit of {queries:,} queries"
         note = f"undecided: the {limit} was reached before the search ended"
-        found = replace(found, notes=(note, *found.notes), undecided=True)
+        result = replace(result, notes=(note, *result.notes), undecided=True)
     if progress:
         progress(1.0)
-    return found
+    return result
 
 
 def _measured(asked: Oracle, low: np.ndarray, high: np.ndarray, seed: int) -> bool:
@@ -292,9 +292,9 @@ def _finished(
     unplaced = peeled.left / max(1, search.bends)
     notes = _notes(unexplained, enough(asked), units, peeled, widths)
     units_known = () if deadline.passed else accounts(layers, peeled.passing, low, high, seed)
-    open_units = [one for one in units_known if one.status == IN_PART]
+    open_units = [unit for unit in units_known if unit.status == IN_PART]
     if open_units:
-        count = sum(one.open_weights or 0 for one in open_units)
+        count = sum(unit.open_weights or 0 for unit in open_units)
         notes += (f"{count} weights of {len(open_units)} units have no effect seen in the box, and may be wrong",)
     largest = float(np.abs(rest).max())
     network = _network(layers)

@@ -80,12 +80,12 @@ class SearchRounds:
             self.peeled = now  # stays if no time is left to compare
         else:
             now, before = before, now
-        found, self.bad = _better(asked, before, now, low, high, _TRIALS, self.lines, seed)
-        self.peeled = found
+        peeled, self.bad = _better(asked, before, now, low, high, _TRIALS, self.lines, seed)
+        self.peeled = peeled
         if not len(self.bad):  # all seems explained: a last look for what is rare
-            found, self.bad = _better(asked, before, found, low, high, _LAST, self.lines, seed)
-            self.peeled = found
-        return found
+            peeled, self.bad = _better(asked, before, peeled, low, high, _LAST, self.lines, seed)
+            self.peeled = peeled
+        return peeled
 
     def _peeled(self) -> Peeled:
         """What the lines tell; where that is not all, and one of parallel units was believed, also with the other."""
@@ -97,7 +97,7 @@ class SearchRounds:
             return peel(asked, pool, setting, self.draw, enough(asked), self.most, self.seed, memory)
 
         now = tell(self.memory)
-        believed = [(depth, unit) for depth, own in self.memory.rivals.items() for unit in own.believed]
+        believed = [(depth, unit) for depth, rivals in self.memory.rivals.items() for unit in rivals.believed]
         for depth, unit in believed[:_RIVALS]:
             if now.unexplained <= enough(asked) or asked.spent:
                 break
@@ -157,5 +157,5 @@ def _setting(asked: Oracle, pool: Lines, low: np.ndarray, high: np.ndarray) -> U
 
 
 def _wide_enough(peeled: Peeled, widths: tuple[int, ...] | None) -> bool:
-    found = [w.shape[1] - p for (w, _), p in zip(peeled.layers[:-1], peeled.passing, strict=True)]
-    return widths is None or all(f >= w for f, w in zip(found, widths, strict=False))
+    units = [w.shape[1] - p for (w, _), p in zip(peeled.layers[:-1], peeled.passing, strict=True)]
+    return widths is None or all(f >= w for f, w in zip(units, widths, strict=False))

@@ -126,10 +126,10 @@ class _Tracing:
         on_fold = self.x[active] + plan.first[:, None] * plan.direction
         if tells.any():
             some = np.flatnonzero(tells)
-            measured, found = _beyond(self, active[some], plan.chosen(some), slope[some])
+            measured, beyond = _beyond(self, active[some], plan.chosen(some), slope[some])
             beta[some] = measured
             met = np.isfinite(measured)
-            on_fold[some[met]] = found[met]
+            on_fold[some[met]] = beyond[met]
             self.good[active[some[met]]] += 1
             self.failed[active[some[~met]]] += 1
             self.blocked[active[some[~met]], plan.unit[some[~met]]] = True
@@ -176,13 +176,13 @@ class _Tracing:
         depth = gap * np.abs(np.take_along_axis(rate, unit[..., None], 2)[..., 0])
         possible = (first < wall) & (gap > 1e-6) & (length[..., 0] > 1e-9)
         open_units = fresh & ~self.blocked[active]
-        told = (
+        telling = (
             np.take_along_axis(open_units, unit, 1) & possible & (gap > _SHALLOW * float((self.high - self.low).mean()))
         )
-        possible &= ~np.take_along_axis(fresh, unit, 1) | told
+        possible &= ~np.take_along_axis(fresh, unit, 1) | telling
         soon = 1 / (1e-3 + np.where(np.isfinite(to_target), to_target, np.inf))
         chance = np.abs(self.draw.standard_normal(first.shape))
-        score = np.where(told, 1e6 + np.minimum(depth, 1e3), np.where(possible, 1e-3 + chance * soon, -1.0))
+        score = np.where(telling, 1e6 + np.minimum(depth, 1e3), np.where(possible, 1e-3 + chance * soon, -1.0))
         best = score.argmax(1)
         rows = np.arange(p)
         ok = score[rows, best] >= 0

@@ -49,11 +49,11 @@ class FoundUnits:
     def rewritten(self, matrix: np.ndarray) -> "FoundUnits":
         """The same units over new features, of which the old ones' coefficients are theta_old = matrix theta_new."""
         theta, bases = [], []
-        for one, basis in zip(self.theta, self.bases, strict=True):
+        for unit, basis in zip(self.theta, self.bases, strict=True):
             rows = basis @ matrix
             u, s, v = np.linalg.svd(rows, full_matrices=False)
             rank = int((s > 1e-9 * s[0]).sum())
-            theta.append(v[:rank].T @ ((u[:, :rank].T @ (basis @ one)) / s[:rank]))
+            theta.append(v[:rank].T @ ((u[:, :rank].T @ (basis @ unit)) / s[:rank]))
             bases.append(v[:rank])
         return FoundUnits(np.array(theta).reshape(len(theta), matrix.shape[1]), tuple(bases))
 
@@ -62,8 +62,8 @@ class FoundUnits:
         kept: list[tuple[np.ndarray, np.ndarray]] = []
         for i in np.argsort([-len(b) for b in self.bases], kind="stable"):
             theta, basis = self.theta[i], self.bases[i]
-            for j, one in enumerate(kept):
-                both = merged(*one, theta, basis)
+            for j, piece in enumerate(kept):
+                both = merged(*piece, theta, basis)
                 if both is not None:
                     kept[j] = both
                     break
@@ -103,9 +103,9 @@ def find_units(
     which of parallel units to believe.
     """
     phi = features(known, lines.points)
-    found: list[Piece] = [] if units is None else list(zip(units.theta, units.bases, strict=True))
+    pieces: list[Piece] = [] if units is None else list(zip(units.theta, units.bases, strict=True))
     bends, free = free.copy(), free.copy()
-    for theta, basis in found:
+    for theta, basis in pieces:
         free &= ~_own(known, lines, phi, theta, basis, setting)
     tried = np.zeros(len(free), bool) if tried is None else tried
     first = np.zeros(len(free), bool) if first is None else first.copy()
@@ -123,19 +123,19 @@ def find_units(
             traced = trace(oracle, known, folds, setting.low, setting.high, draw, doubt) if len(folds) else None
         except Spent:
             break  # the units found so far are the answer
-        before = len(found), sum(len(b) for _, b in found)
+        before = len(pieces), sum(len(b) for _, b in pieces)
         if traced is not None:
-            _take(oracle, known, lines, phi, setting, found, free, folds, traced, draw)
+            _take(oracle, known, lines, phi, setting, pieces, free, folds, traced, draw)
             followed[folds.knot[traced.sound]] = True
-        if (len(found), sum(len(b) for _, b in found)) != before:
+        if (len(pieces), sum(len(b) for _, b in pieces)) != before:
             barren = 0
         elif not urgent:
             barren += len(start)
-        if enough is not None and found and enough(_gathered(found, phi.shape[1])):
+        if enough is not None and pieces and enough(_gathered(pieces, phi.shape[1])):
             break
     tried &= ~followed  # with more lines or more units they may be taken
-    kept = _distinct(known, lines, phi, found, setting, Rivals() if rivals is None else rivals)
-    if len(kept) < len(found):  # the bends of those left out are for deeper layers
+    kept = _distinct(known, lines, phi, pieces, setting, Rivals() if rivals is None else rivals)
+    if len(kept) < len(pieces):  # the bends of those left out are for deeper layers
         for theta, basis in kept:
             bends &= ~_own(known, lines, phi, theta, basis, setting)
         free = bends
@@ -150,8 +150,8 @@ def explained(known: Known, lines: Lines, units: FoundUnits, setting: UnitSearch
     return out
 
 
-def _gathered(found: list[Piece], features: int) -> FoundUnits:
-    return FoundUnits(np.array([t for t, _ in found]).reshape(len(found), features), tuple(b for _, b in found))
+def _gathered(pieces: list[Piece], features: int) -> FoundUnits:
+    return FoundUnits(np.array([t for t, _ in pieces]).reshape(len(pieces), features), tuple(b for _, b in pieces))
 
 
 def _take(
@@ -160,7 +160,7 @@ def _take(
     lines: Lines,
     phi,
     setting,
-    found: list[Piece],
+    pieces: list[Piece],
     free: np.ndarray,
     folds: FoldPoints,
     traced: Traced,
@@ -173,47 +173,47 @@ def _take(
         mine = _accepted(oracle, known, lines, phi, theta, basis, setting)
         theta = theta if mine is None else _sharpened(phi[mine], theta)
         basis = basis if len(basis) else np.eye(len(theta))
-        place = len(found)
-        for j, one in enumerate(found):
-            both = merged(*one, theta, basis)
+        place = len(pieces)
+        for j, piece in enumerate(pieces):
+            both = merged(*piece, theta, basis)
             if both is not None and _accepted(oracle, known, lines, phi, *both, setting) is not None:
                 place, (theta, basis) = j, both
                 break
-        if place == len(found):  # not a piece of a unit: one of its own, with bends that no other explains
+        if place == len(pieces):  # not a piece of a unit: one of its own, with bends that no other explains
             if mine is None or (mine & free).sum() < max(1, 0.5 * mine.sum()):
                 continue
             if not confirmed(oracle, known, theta, basis, lines.points[mine], setting, draw):
                 continue
-        elif len(basis) == len(found[place][1]):
+        elif len(basis) == len(pieces[place][1]):
             continue
         free &= ~_own(known, lines, phi, theta, basis, setting)
-        found[place : place + 1] = [(theta, basis)]
-    for j, one in enumerate(found):
-        told = _voted(known, phi[free], *one)
-        if told is not None and _accepted(oracle, known, lines, phi, *told, setting) is not None:
-            found[j] = told
-            free &= ~_own(known, lines, phi, *told, setting)
+        pieces[place : place + 1] = [(theta, basis)]
+    for j, piece in enumerate(pieces):
+        voted = _voted(known, phi[free], *piece)
+        if voted is not None and _accepted(oracle, known, lines, phi, *voted, setting) is not None:
+            pieces[j] = voted
+            free &= ~_own(known, lines, phi, *voted, setting)
 
 
 def _distinct(
-    known: Known, lines: Lines, phi: np.ndarray, found: list[Piece], setting: UnitSearchSetting, rivals: "Rivals"
+    known: Known, lines: Lines, phi: np.ndarray, pieces: list[Piece], setting: UnitSearchSetting, rivals: "Rivals"
 ) -> list[Piece]:
     """The units without those whose bends belong to units that are known better, and without all but one of parallel
     ones: the others are deeper units that see no other unit of this layer.
     """
-    own = [_own(known, lines, phi, *one, setting) for one in found]
+    bends = [_own(known, lines, phi, *piece, setting) for piece in pieces]
     claimed = np.zeros(len(phi), bool)
     kept: list[int] = []
-    doubted = [rivals.doubted(known, theta) for theta, _ in found]
-    for i in sorted(range(len(found)), key=lambda i: (doubted[i], -len(found[i][1]), -int(own[i].sum()))):
-        like = [j for j in kept if parallel(found[i], found[j])]
+    doubted = [rivals.doubted(known, theta) for theta, _ in pieces]
+    for i in sorted(range(len(pieces)), key=lambda i: (doubted[i], -len(pieces[i][1]), -int(bends[i].sum()))):
+        like = [j for j in kept if parallel(pieces[i], pieces[j])]
         if like:
-            rivals.believed += [lines.points[own[j]][:_TELLING] for j in like if not doubted[j]]
+            rivals.believed += [lines.points[bends[j]][:_TELLING] for j in like if not doubted[j]]
             continue
-        if (own[i] & ~claimed).sum() >= max(_LEAST, 0.3 * own[i].sum()):
+        if (bends[i] & ~claimed).sum() >= max(_LEAST, 0.3 * bends[i].sum()):
             kept.append(i)
-            claimed |= own[i]
-    return [found[i] for i in sorted(kept)]
+            claimed |= bends[i]
+    return [pieces[i] for i in sorted(kept)]
 
 
 @dataclass(eq=False)
@@ -236,10 +236,10 @@ class Rivals:
         return False
 
 
-def parallel(one: Piece, other: Piece) -> bool:
+def parallel(first: Piece, second: Piece) -> bool:
     """Whether two units with all coefficients known differ in their biases alone."""
-    a, b = one[0][:-1], other[0][:-1]
-    both = len(one[1]) == len(other[1]) == len(one[0])
+    a, b = first[0][:-1], second[0][:-1]
+    both = len(first[1]) == len(second[1]) == len(first[0])
     return both and bool(abs(a @ b) > (1 - 1e-12) * np.linalg.norm(a) * np.linalg.norm(b))
 
 
@@ -256,7 +256,7 @@ def merged(theta: np.ndarray, basis: np.ndarray, other: np.ndarray, more: np.nda
     known = int((everything > _ALIKE).sum())
     if len(basis) + len(more) - known < 2:
         return None
-    across = [_without(rows, one) for rows, one in ((basis, theta), (more, other))]
+    across = [_without(rows, vector) for rows, vector in ((basis, theta), (more, other))]
     _, s, v = np.linalg.svd(np.concatenate(across), full_matrices=True)
     rank = int((s > _ALIKE).sum())
     if rank != known - 1:
@@ -339,9 +339,9 @@ def _doubtful(lines: Lines, phi: np.ndarray, setting: UnitSearchSetting, theta: 
     """Which of P partly known units should have been met along the lines where they were not: bool [P]."""
     pieces = lines.pieces(0.0)
     out = np.zeros(len(theta), bool)
-    for i, (one, rows) in enumerate(zip(theta, basis, strict=True)):
-        value, sure = phi @ one, fixed(phi, rows[rows.any(1)])
-        scale = setting.near * np.linalg.norm(phi, axis=1) * np.linalg.norm(one)
+    for i, (unit, rows) in enumerate(zip(theta, basis, strict=True)):
+        value, sure = phi @ unit, fixed(phi, rows[rows.any(1)])
+        scale = setting.near * np.linalg.norm(phi, axis=1) * np.linalg.norm(unit)
         clear = sure & (np.abs(value) > scale)
         misses = ((value[pieces] * value[pieces + 1] < 0) & clear[pieces] & clear[pieces + 1]).sum()
         hits = (sure & lines.bend & (np.abs(value) < 1e-2 * scale)).sum()

@@ -45,7 +45,7 @@ class FoldShares(Experiment, kind="fold-shares", numerics=1):
         rows: list[dict[str, float]] = []
         for seed in self.seeds:
             network = self.network(seed)
-            rows.append({} if network is None else measured(network, told=constructed))
+            rows.append({} if network is None else measured(network, identified=constructed))
             context.progress(len(rows) / self.members)
         return {name: np.array([row.get(name, np.nan) for row in rows]) for name in measures(constructed)}
 
@@ -104,15 +104,15 @@ MEASURES = (
 )  # fmt: skip
 
 
-def measures(told: bool) -> tuple[str, ...]:
+def measures(identified: bool) -> tuple[str, ...]:
     """Names of what is measured."""
-    return (*MEASURES, "told") if told else MEASURES
+    return (*MEASURES, "told") if identified else MEASURES
 
 
-def measured(network: Network, told: bool = False) -> dict[str, float]:
+def measured(network: Network, identified: bool = False) -> dict[str, float]:
     """Shares of folds, regions and canonical pieces of one network for which the lemmas hold.
 
-    told: whether to measure how many units of each layer are identified by their paths.
+    identified: whether to measure how many units of each layer are identified by their paths.
     """
     regions = enumerate_regions(network, (-1, 1))
     surface = canonical_surface(regions)
@@ -132,7 +132,7 @@ def measured(network: Network, told: bool = False) -> dict[str, float]:
         "pieces": float(len(surface)),
         "edges": float(len(graph.edges)),
     }
-    if told:
+    if identified:
         by_layer = [layer_folds(network, regions.domain, l) for l in range(1, network.depth)]
         values["told"] = sum(len(folds.found) for folds in by_layer) / sum(network.widths[1:-1])
     return values

@@ -101,11 +101,11 @@ COLUMNS = {
 """Names in the table of numbers, where they differ."""
 
 
-def table(found: FoldsOfNetworks) -> pa.Table:
+def table(folds: FoldsOfNetworks) -> pa.Table:
     rows = [
         {"kind": n.source, "widths": str(list(n.widths)), "seed": n.seed, "told": None}
         | {COLUMNS.get(name, name): value for name, value in n.values.items()}
-        for n in found.networks
+        for n in folds.networks
     ]
     return pa.Table.from_pylist(rows)
 
@@ -126,11 +126,11 @@ def few_crossings() -> Network:
     return Network(w, b)
 
 
-def draw(found: FoldsOfNetworks) -> Figure:
+def draw(folds: FoldsOfNetworks) -> Figure:
     """Above: folds up to layer 1, 2, 3, and sorted greedily. Below: layers that cannot be told; a dependency graph."""
     figure = Figure(figsize=(10.4, 5.6), layout="constrained")
     axes = figure.subplots(2, 4)
-    shown = found.shown
+    shown = folds.shown
     for last, panel in zip((1, 2, 3), axes[0], strict=False):
         _lines(panel, shown, shown.regions.layers[facets(shown.regions).unit], last)
         panel.set_title(f"folds up to layer {last}")
@@ -168,8 +168,8 @@ def _numbers(panel: Axes, surface: Surface) -> None:
     lines, _ = segments(surface.regions)
     length = lines.diff(dim=1)[:, 0].norm(dim=1)
     for p in range(len(surface)):
-        own = (surface.facet_piece == p).nonzero().flatten()
-        x, y = lines[own[length[own].argmax()]].mean(0).tolist()
+        facets = (surface.facet_piece == p).nonzero().flatten()
+        x, y = lines[facets[length[facets].argmax()]].mean(0).tolist()
         style = {"boxstyle": "circle,pad=0.12", "facecolor": "white", "edgecolor": "none", "alpha": 0.85}
         colour = LAYER_COLOURS[int(surface.order[p]) - 1]
         panel.text(x, y, str(p + 1), fontsize=7, color=colour, ha="center", va="center", bbox=style)
@@ -179,9 +179,9 @@ def _graph(panel: Axes, surface: Surface, graph: Graph) -> None:
     """Pieces as numbered dots, one column per order; arrows to those that bend at one, dotted where they cross it."""
     place = np.zeros((len(surface), 2))
     for k in range(1, len(surface.levels) + 1):
-        own = (surface.order == k).nonzero().flatten().numpy()
-        place[own, 0] = k
-        place[own, 1] = -(np.arange(len(own)) + 0.5) / len(own)
+        pieces = (surface.order == k).nonzero().flatten().numpy()
+        place[pieces, 0] = k
+        place[pieces, 1] = -(np.arange(len(pieces)) + 0.5) / len(pieces)
     arrow = {"arrowstyle": "-|>", "color": "#999999", "linewidth": 0.6, "mutation_scale": 6, "shrinkA": 5, "shrinkB": 5}
     for (i, j), bends in zip(graph.edges.tolist(), graph.bends.tolist(), strict=True):
         curve = "arc3" if place[j, 0] == place[i, 0] + 1 else "arc3,rad=-0.19"  # between the dots
@@ -200,9 +200,9 @@ def _graph(panel: Axes, surface: Surface, graph: Graph) -> None:
 # The claims
 
 
-def _by_setting(found: FoldsOfNetworks, name: str, sources: tuple[str, ...] = SOURCES) -> dict[str, np.ndarray]:
-    labels = dict.fromkeys(n.label for n in found.networks if n.source in sources)
-    return {label: np.array([n.values[name] for n in found.networks if n.label == label]) for label in labels}
+def _by_setting(folds: FoldsOfNetworks, name: str, sources: tuple[str, ...] = SOURCES) -> dict[str, np.ndarray]:
+    labels = dict.fromkeys(n.label for n in folds.networks if n.source in sources)
+    return {label: np.array([n.values[name] for n in folds.networks if n.label == label]) for label in labels}
 
 
 all_are_seen = Claim(
@@ -210,7 +210,7 @@ all_are_seen = Claim(
     statistic="share of the facets on units' boundaries across which the network's gradient jumps",
     expected=">= 1",
     refuted_by="one member that violates the bound in that setting",
-    values=lambda found: _by_setting(found, "seen", ("transparent", "constructed")),
+    values=lambda folds: _by_setting(folds, "seen", ("transparent", "constructed")),
     reason="the lemma allows no exception",
     about="every",
     possible=SHARE,
@@ -222,7 +222,7 @@ none_elsewhere = Claim(
     statistic="share of the regions between units' boundaries on which the network is not affine",
     expected="<= 0",
     refuted_by="one member that violates the bound in that setting",
-    values=lambda found: _by_setting(found, "bent"),
+    values=lambda folds: _by_setting(folds, "bent"),
     reason="the lemma allows no exception",
     about="every",
     possible=SHARE,
@@ -235,7 +235,7 @@ some_are_hidden = Claim(
     statistic="share of the facets on units' boundaries across which the network's gradient does not jump",
     expected="> 0.01",
     refuted_by="an interval over seeds below 0.01",
-    values=lambda found: {k: 1 - v for k, v in _by_setting(found, "seen", ("not transparent",)).items()},
+    values=lambda folds: {k: 1 - v for k, v in _by_setting(folds, "seen", ("not transparent",)).items()},
     reason="'some' is read as one facet in a hundred",
     possible=SHARE,
 )
@@ -245,9 +245,9 @@ order_is_bounded = Claim(
     statistic="order of the surface minus the number of hidden layers",
     expected="<= 0",
     refuted_by="one member that violates the bound in that setting",
-    values=lambda found: {
-        label: order - _by_setting(found, "hidden_layers")[label]
-        for label, order in _by_setting(found, "surface_order").items()
+    values=lambda folds: {
+        label: order - _by_setting(folds, "hidden_layers")[label]
+        for label, order in _by_setting(folds, "surface_order").items()
     },
     reason="the lemma allows no exception",
     about="every",
@@ -260,7 +260,7 @@ paths_tell_layers = Claim(
     statistic="share of the canonical pieces for which this is so",
     expected=">= 1",
     refuted_by="one member that violates the bound in that setting",
-    values=lambda found: _by_setting(found, "within_layers"),
+    values=lambda folds: _by_setting(folds, "within_layers"),
     reason="the lemma allows no exception",
     about="every",
     possible=SHARE,
@@ -273,7 +273,7 @@ bends_tell_layers = Claim(
     statistic="share of the canonical pieces for which this is so",
     expected=">= 1",
     refuted_by="one member that violates the bound in that setting",
-    values=lambda found: _by_setting(found, "within_layers_by_bends"),
+    values=lambda folds: _by_setting(folds, "within_layers_by_bends"),
     reason="a lemma would allow no exception",
     about="every",
     possible=SHARE,
@@ -285,7 +285,7 @@ sorted_too_low = Check(
     "it does not",
     statistic="largest share, over networks, of facets whose canonical order is lower than the layer of their unit",
     expected="> 0",
-    values=lambda found: {k: v.max() for k, v in _by_setting(found, "too_low", ("transparent",)).items()},
+    values=lambda folds: {k: v.max() for k, v in _by_setting(folds, "too_low", ("transparent",)).items()},
     reason="the sentence says that it can happen, which one network shows",
 )
 
@@ -295,7 +295,7 @@ all_are_told = Claim(
     statistic="share of the units of constructed networks from which such a path starts",
     expected=">= 1",
     refuted_by="one member that violates the bound in that setting",
-    values=lambda found: _by_setting(found, "told", ("constructed",)),
+    values=lambda folds: _by_setting(folds, "told", ("constructed",)),
     reason="the lemma says every unit",
     about="every",
     possible=SHARE,

@@ -164,18 +164,18 @@ CONDITIONS = ("general", "transparent", "identifiable")
 
 def judged_networks(results: Results) -> list[JudgedNetworks]:
     """Random networks of every size, and students before and after training."""
-    found = []
+    groups = []
     for r in results.of(RandomIdentifiability):
         values = {name: r[name] for name in CONDITIONS}
-        found.append(JudgedNetworks("random", r.experiment.widths, r.setting("bias"), values))
+        groups.append(JudgedNetworks("random", r.experiment.widths, r.setting("bias"), values))
     for r in results.of(TaughtIdentifiability):
         for place, when in enumerate(("start", "end")):
             kind = f"students of {r.setting('teachers')} teachers, {when},"
             values = {name: np.ascontiguousarray(r[name][:, place]) for name in CONDITIONS}
             values["loss"] = np.ascontiguousarray(r["relative_loss"][:, place])
             values["teacher_identifiable"] = r["teacher_identifiable"]
-            found.append(JudgedNetworks(kind, r.setting("widths"), r.setting("bias"), values))
-    return found
+            groups.append(JudgedNetworks(kind, r.setting("widths"), r.setting("bias"), values))
+    return groups
 
 
 def judged(networks: Network, on_progress: Callable[[float], None] = lambda share: None) -> dict[str, np.ndarray]:
@@ -185,23 +185,23 @@ def judged(networks: Network, on_progress: Callable[[float], None] = lambda shar
     """
     rows = []
     for member in range(networks.members):
-        one = networks[member]
-        record = identifiability(one, BOX, stop=True)
-        is_general = all_of(generality(one, BOX))
+        network = networks[member]
+        record = identifiability(network, BOX, stop=True)
+        is_general = all_of(generality(network, BOX))
         rows.append((is_general is True, record["transparent"].holds is True, record.holds is True))
         on_progress(len(rows) / networks.members)
     columns = np.array(rows, dtype=bool).T
     return dict(zip(CONDITIONS, columns, strict=True))
 
 
-def table(found: list[JudgedNetworks]) -> pa.Table:
+def table(groups: list[JudgedNetworks]) -> pa.Table:
     blank = {"loss": None, "teacher_identifiable": None}
     rows = [
-        {"kind": seen.kind.rstrip(","), "widths": str(list(seen.widths)), "bias": seen.bias, "seed": s}
+        {"kind": group.kind.rstrip(","), "widths": str(list(group.widths)), "bias": group.bias, "seed": s}
         | blank
-        | {name: values[s].item() for name, values in seen.values.items()}
-        for seen in found
-        for s in range(len(seen.values["general"]))
+        | {name: values[s].item() for name, values in group.values.items()}
+        for group in groups
+        for s in range(len(group.values["general"]))
     ]
     return pa.Table.from_pylist(rows)
 
@@ -210,21 +210,21 @@ def table(found: list[JudgedNetworks]) -> pa.Table:
 # The figure
 
 
-def draw(found: list[JudgedNetworks]) -> Figure:
+def draw(groups: list[JudgedNetworks]) -> Figure:
     """Shares of random networks that are transparent and identifiable, by biases; students before and after."""
     figure = Figure(figsize=(10.2, 4.4), layout="constrained")
     axes = figure.subplots(2, len(WIDTHS) + 1, sharey=True)
     for column, width in enumerate(WIDTHS):
         for row, name in enumerate(("transparent", "identifiable")):
             for hidden, colour, mark in zip(DEPTHS, PALETTE, "osD", strict=False):
-                own = [s for s in found if s.kind == "random" and s.shape == (width, hidden)]
-                _shares(axes[row, column], [s.values[name] for s in own], colour, mark, f"{hidden} hidden layers")
+                chosen = [s for s in groups if s.kind == "random" and s.shape == (width, hidden)]
+                _shares(axes[row, column], [s.values[name] for s in chosen], colour, mark, f"{hidden} hidden layers")
             axes[row, column].set_xticks(range(len(BIASES)), [f"{b:g}" for b in BIASES])
         axes[0, column].set_title(f"random, width {width}")
         axes[1, column].set_xlabel("size of biases")
     for row, name in enumerate(("transparent", "identifiable")):
         axes[row, 0].set_ylabel(f"share {name}")
-        _students(axes[row, -1], found, name)
+        _students(axes[row, -1], groups, name)
     axes[0, -1].set_title("students, start and end")
     axes[0, 0].legend(["1 hidden layer", "2 hidden layers", "3 hidden layers"], loc="upper left")
     axes[0, 0].set_ylim(-0.03, 1.03)
@@ -238,12 +238,12 @@ def _shares(panel: Axes, values: list[np.ndarray], colour: str, mark: str, label
     panel.errorbar(range(len(share)), share, error, color=colour, marker=mark, markersize=4, label=label)
 
 
-def _students(panel: Axes, found: list[JudgedNetworks], name: str) -> None:
+def _students(panel: Axes, groups: list[JudgedNetworks], name: str) -> None:
     """Shares at the start and at the end of training; the two kinds of teacher are drawn a little apart."""
     for aside, colour, kind in zip((-0.04, 0.04), PALETTE[3:], SOURCES, strict=False):
         for style, mark, widths in zip(("-", "--"), "os", TAUGHT, strict=True):
-            own = [s.values[name] for s in found if s.kind.startswith(f"students of {kind}") and s.widths == widths]
-            share, error = [v.mean() for v in own], [v.std() / len(v) ** 0.5 for v in own]
+            shares = [s.values[name] for s in groups if s.kind.startswith(f"students of {kind}") and s.widths == widths]
+            share, error = [v.mean() for v in shares], [v.std() / len(v) ** 0.5 for v in shares]
             label = f"{kind} teachers, {len(widths) - 2} hidden"
             at = [aside, 1 + aside]
             panel.errorbar(at, share, error, color=colour, linestyle=style, marker=mark, markersize=4, label=label)
@@ -257,8 +257,8 @@ def _students(panel: Axes, found: list[JudgedNetworks], name: str) -> None:
 # The claims
 
 
-def _random(found: list[JudgedNetworks], name: str, chosen: Callable[[JudgedNetworks], bool]) -> dict[str, np.ndarray]:
-    return {s.label: s.values[name] for s in found if s.kind == "random" and chosen(s)}
+def _random(groups: list[JudgedNetworks], name: str, chosen: Callable[[JudgedNetworks], bool]) -> dict[str, np.ndarray]:
+    return {s.label: s.values[name] for s in groups if s.kind == "random" and chosen(s)}
 
 
 general = Claim(
@@ -266,9 +266,9 @@ general = Claim(
     statistic="share of a seed's random networks, normal weights and biases of four sizes, for which G1 to G3 hold",
     expected=">= 1",
     refuted_by="one member that violates the bound in that setting",
-    values=lambda found: {
+    values=lambda groups: {
         f"width {width}, {hidden} hidden": np.mean(
-            [s.values["general"] for s in found if s.kind == "random" and s.bias > 0 and s.shape == (width, hidden)], 0
+            [s.values["general"] for s in groups if s.kind == "random" and s.bias > 0 and s.shape == (width, hidden)], 0
         )
         for width in WIDTHS
         for hidden in DEPTHS
@@ -285,7 +285,7 @@ not_without_biases = Claim(
     statistic="one where G1 to G3 hold for a random network without biases, else zero",
     expected="< 0.5",
     refuted_by="one member that violates the bound in that setting",
-    values=lambda found: _random(found, "general", lambda s: s.bias == 0),
+    values=lambda groups: _random(groups, "general", lambda s: s.bias == 0),
     reason="the sentence allows no exception; a network shows 0 or 1",
     about="every",
     possible=SHARE,
@@ -297,7 +297,7 @@ closed_without_biases = Claim(
     statistic="one where a random network without biases is transparent, else zero",
     expected="< 0.5",
     refuted_by="one member that violates the bound in that setting",
-    values=lambda found: _random(found, "transparent", lambda s: s.bias == 0),
+    values=lambda groups: _random(groups, "transparent", lambda s: s.bias == 0),
     reason="the sentence allows no exception; a network shows 0 or 1",
     about="every",
     possible=SHARE,
@@ -310,7 +310,7 @@ seldom = Claim(
     statistic="share of random networks of two or more hidden layers that meet all conditions of Theorem 2.1",
     expected="< 0.1",
     refuted_by="an interval over seeds above 0.1",
-    values=lambda found: _random(found, "identifiable", lambda s: s.hidden > 1 and s.bias > 0),
+    values=lambda groups: _random(groups, "identifiable", lambda s: s.hidden > 1 and s.bias > 0),
     reason="'seldom' is read as fewer than one in ten",
     possible=SHARE,
 )
@@ -320,12 +320,12 @@ rarer_with_depth = Claim(
     statistic="share of the networks that are transparent with one hidden layer and stay so with two more above it",
     expected="< 0.5",
     refuted_by="an interval over seeds above 0.5",
-    values=lambda found: {
+    values=lambda groups: {
         f"width {deep.widths[0]}, biases {deep.bias:g}": np.where(
             flat.values["transparent"], deep.values["transparent"], np.nan
         )
-        for deep in found
-        for flat in found
+        for deep in groups
+        for flat in groups
         if deep.kind == flat.kind == "random" and deep.bias == flat.bias > 0
         and deep.widths[0] == flat.widths[0] and (deep.hidden, flat.hidden) == (3, 1)
     },
@@ -347,9 +347,9 @@ learnt_alike = Claim(
     "their teacher is",
     expected="> 0.9",
     refuted_by="an interval over seeds below 0.9; students that have not learnt the function do not count",
-    values=lambda found: {
+    values=lambda groups: {
         end.label: _alike(start, end)
-        for start, end in pairwise(found)
+        for start, end in pairwise(groups)
         if start.kind.endswith("start,") and end.kind.endswith("end,")
     },
     reason="a student is its teacher's function only up to the loss, so that one in ten may differ; where students "
@@ -362,10 +362,10 @@ by_training = Claim(
     statistic="identifiable at the end minus identifiable at the start, seed by seed",
     expected="> 0",
     refuted_by="an interval over seeds below 0",
-    values=lambda found: {
+    values=lambda groups: {
         f"{end.widths}": end.values["identifiable"] * 1.0 - start.values["identifiable"]
-        for start in found
-        for end in found
+        for start in groups
+        for end in groups
         if start.kind == "students of identifiable teachers, start,"
         and end.kind == "students of identifiable teachers, end," and start.widths == end.widths
     },

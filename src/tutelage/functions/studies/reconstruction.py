@@ -96,10 +96,10 @@ class WeightRecovery(Experiment, kind="weight-recovery", numerics=4):
         truth = construct(self.widths, (-1, 1), seed) if inside else random_relu(self.widths, self.bias, [seed])
         box = (-1.0, 1.0) if inside else (-4.0, 4.0)
         ask = answers(truth.to("cpu", torch.float64), self.noise, seed)
-        found = identify(ask, truth.inputs, truth.outputs, box=box, noise=self.noise, seed=seed, lines=self.lines)
-        same = found.network.widths == truth.widths and not found.open_signs
-        error = float(match(truth, found.network).residual.max()) if same else 1.0
-        return {"error": min(max(error, LEAST), 1.0), "unexplained": found.unexplained, "queries": found.queries}
+        result = identify(ask, truth.inputs, truth.outputs, box=box, noise=self.noise, seed=seed, lines=self.lines)
+        same = result.network.widths == truth.widths and not result.open_signs
+        error = float(match(truth, result.network).residual.max()) if same else 1.0
+        return {"error": min(max(error, LEAST), 1.0), "unexplained": result.unexplained, "queries": result.queries}
 
 
 @dataclass(frozen=True)
@@ -155,19 +155,22 @@ def answers(truth: Network, noise: float, seed: int) -> Callable[[torch.Tensor],
     return ask
 
 
-def table(found: list[RecoveredNetwork]) -> pa.Table:
+def table(networks: list[RecoveredNetwork]) -> pa.Table:
     return pa.Table.from_pylist(
-        [{**{k: v for k, v in vars(seen).items() if k != "widths"}, "widths": str(list(seen.widths))} for seen in found]
+        [
+            {**{k: v for k, v in vars(network).items() if k != "widths"}, "widths": str(list(network.widths))}
+            for network in networks
+        ]
     )
 
 
-def draw(found: list[RecoveredNetwork]) -> Figure:
+def draw(networks: list[RecoveredNetwork]) -> Figure:
     """Errors against queries, noise, and lines."""
     titles = ["exact answers", f"noisy answers, {'-'.join(map(str, NOISY))}", "few lines"]
     figure, axes = panel_grid([""], titles, "", "", size=(3.2, 3.0), sharex=False, sharey=False)
     left, middle, right = axes[0]
     for colour, kind in zip(PALETTE, ("identifiable", "random"), strict=False):
-        some = [s for s in found if s.kind == kind]
+        some = [s for s in networks if s.kind == kind]
         left.scatter([s.queries for s in some], [s.error for s in some], s=12, color=colour, alpha=0.6, label=kind)
     left.set(
         xscale="log",
@@ -178,28 +181,28 @@ def draw(found: list[RecoveredNetwork]) -> Figure:
         ylim=(1e-17, 3),
     )
     left.legend(frameon=False, loc="center right")
-    noisy = [s for s in found if s.kind == "noisy"]
+    noisy = [s for s in networks if s.kind == "noisy"]
     middle.scatter([s.noise for s in noisy], [s.error for s in noisy], s=12, color=PALETTE[2], alpha=0.6)
     span = [min(s.noise for s in noisy), max(s.noise for s in noisy)]
     middle.plot(span, span, color="#999999", linewidth=0.7, linestyle=":")
     middle.set(xscale="log", yscale="log", xlabel="bound on the noise", ylim=(1e-14, 3))
-    few = [s for s in found if s.kind == "few lines"]
+    few = [s for s in networks if s.kind == "few lines"]
     right.scatter([s.lines for s in few], [s.error for s in few], s=12, color=PALETTE[3], alpha=0.6)
     right.set(xscale="log", yscale="log", xlabel="lines at most", ylim=(1e-17, 3))
     return figure
 
 
 def _of(
-    found: list[RecoveredNetwork],
+    networks: list[RecoveredNetwork],
     kind: str,
     value: Callable[[RecoveredNetwork], float],
     label: Callable[[RecoveredNetwork], str],
 ) -> dict[str, np.ndarray]:
     """One array per setting."""
     groups: dict[str, list[float]] = {}
-    for seen in found:
-        if seen.kind == kind:
-            groups.setdefault(label(seen), []).append(value(seen))
+    for network in networks:
+        if network.kind == kind:
+            groups.setdefault(label(network), []).append(value(network))
     return {name: np.array(values) for name, values in groups.items()}
 
 
@@ -208,7 +211,7 @@ exact = Claim(
     statistic="log10 of the largest relative error of a layer's weights, as identify finds them",
     expected="< -10",
     refuted_by="one member that violates the bound in that setting",
-    values=lambda found: _of(found, "identifiable", lambda s: np.log10(s.error), lambda s: s.label),
+    values=lambda networks: _of(networks, "identifiable", lambda s: np.log10(s.error), lambda s: s.label),
     reason="1e-10 is far above rounding in double precision and far below the error of a wrong weight",
     about="every",
 )
@@ -218,7 +221,7 @@ typical = Claim(
     statistic="share of seeds whose weights are found to 1e-9",
     expected="> 0.5",
     refuted_by="an interval over seeds below 0.5",
-    values=lambda found: _of(found, "random", lambda s: float(s.error < 1e-9), lambda s: s.label),
+    values=lambda networks: _of(networks, "random", lambda s: float(s.error < 1e-9), lambda s: s.label),
     reason="'as well' is read as more often than not",
     possible=SHARE,
 )
@@ -228,7 +231,9 @@ proportional = Claim(
     statistic="log10 of the largest relative error of a layer over the noise",
     expected="< 2",
     refuted_by="one member that violates the bound in that setting",
-    values=lambda found: _of(found, "noisy", lambda s: np.log10(s.error / s.noise), lambda s: f"noise {s.noise:.0e}"),
+    values=lambda networks: _of(
+        networks, "noisy", lambda s: np.log10(s.error / s.noise), lambda s: f"noise {s.noise:.0e}"
+    ),
     reason="the hundredfold of the sentence",
     about="every",
 )
@@ -238,8 +243,8 @@ enough_lines = Claim(
     statistic="share of seeds whose weights are found to 1e-9 with at most 128 lines",
     expected="> 0.5",
     refuted_by="an interval over seeds below 0.5",
-    values=lambda found: _of(
-        [s for s in found if s.lines == 128], "few lines", lambda s: float(s.error < 1e-9), lambda s: s.label
+    values=lambda networks: _of(
+        [s for s in networks if s.lines == 128], "few lines", lambda s: float(s.error < 1e-9), lambda s: s.label
     ),
     reason="'tell' is read as more often than not",
     possible=SHARE,

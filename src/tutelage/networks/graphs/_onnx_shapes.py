@@ -117,8 +117,8 @@ def slice_(state: Reading, node: Any, given: Given) -> Value:
         raise TutelageError(f"{called(node)} must have one start, end, axis and step each")
     places = numbers(value)
     for first, last, axis, step in zip(starts, ends, listed, steps, strict=True):
-        own = state.axis(axis, places.ndim, node)
-        length = places.shape[own]
+        sample_axis = state.axis(axis, places.ndim, node)
+        length = places.shape[sample_axis]
         begin = first + length if first < 0 else first
         end = last + length if last < 0 else last
         if step < 0:
@@ -128,7 +128,7 @@ def slice_(state: Reading, node: Any, given: Given) -> Value:
             if step > 0
             else list(range(begin, end, step))
         )
-        places = places.take(kept, own)
+        places = places.take(kept, sample_axis)
     if not places.size:
         raise TutelageError(f"{called(node)} leaves nothing of samples of shape {list(value.shape)}")
     return picked(value, places, called(node))

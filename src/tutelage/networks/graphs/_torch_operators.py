@@ -37,10 +37,10 @@ MONOTONE = ("_softmax", "_log_softmax", "sigmoid", "softmax", "log_softmax")
 
 
 def _axis(axis: int, value: Value, name: str) -> int:
-    own = axis % (len(value.shape) + 1) - 1
-    if own < 0:
+    sample_axis = axis % (len(value.shape) + 1) - 1
+    if sample_axis < 0:
         raise TutelageError(f"{name} changes the axis of samples: only axes of a sample may change")
-    return own
+    return sample_axis
 
 
 def _two(numbers_: Sequence[int] | int, default: int) -> tuple[int, int]:
@@ -228,9 +228,9 @@ def _slice(name: str, value: Value, axis: int = 0, first: int | None = None, las
            step: int = 1) -> Value:  # fmt: skip
     if axis % (len(value.shape) + 1) == 0 and not first and (last is None or last > 1 << 40) and step == 1:
         return value
-    own = _axis(axis, value, name)
+    sample_axis = _axis(axis, value, name)
     cut = [slice(None)] * len(value.shape)
-    cut[own] = slice(first, last, step)
+    cut[sample_axis] = slice(first, last, step)
     return picked(value, numbers(value)[tuple(cut)], name)
 
 
@@ -266,8 +266,8 @@ def _amax(name: str, value: Value, axes: Sequence[int] = (), keep: bool = False)
 
 def _squeeze(name: str, value: Value, axes: Any) -> Value:
     listed = [axes] if isinstance(axes, int) else axes
-    own = [_axis(a, value, name) for a in listed]
-    return reshaped(value, [n for k, n in enumerate(value.shape) if k not in own or n != 1])
+    sample_axes = [_axis(a, value, name) for a in listed]
+    return reshaped(value, [n for k, n in enumerate(value.shape) if k not in sample_axes or n != 1])
 
 
 def _unsqueeze(name: str, value: Value, axis: int) -> Value:
@@ -278,8 +278,8 @@ def _unsqueeze(name: str, value: Value, axis: int) -> Value:
 
 
 def _expand(name: str, value: Value, shape: Sequence[int], **_: Any) -> Value:
-    own = [n if m == -1 else m for n, m in zip(value.shape, shape[1:], strict=True)]
-    return picked(value, np.broadcast_to(numbers(value), own), name)
+    sizes = [n if m == -1 else m for n, m in zip(value.shape, shape[1:], strict=True)]
+    return picked(value, np.broadcast_to(numbers(value), sizes), name)
 
 
 def _same(name: str, value: Value, *_: Any, **__: Any) -> Value:

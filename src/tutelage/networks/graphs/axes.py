@@ -15,18 +15,18 @@ def stretched(array: np.ndarray, shape: tuple[int, ...], name: str) -> np.ndarra
     if array.ndim == len(shape) + 1 and len(array) == 1:
         array = array[0]
     sizes = zip(reversed(array.shape), reversed(shape), strict=False)
-    if array.ndim > len(shape) or any(own not in (1, wanted) for own, wanted in sizes):
+    if array.ndim > len(shape) or any(size not in (1, wanted) for size, wanted in sizes):
         raise TutelageError(f"{name} adds an array of shape {met} to samples of shape {list(shape)}: it does not fit")
     return np.broadcast_to(array, shape).reshape(-1).astype(np.float64)
 
 
 def widened(value: Value, constant: np.ndarray) -> Value:
     """A value stretched to the shape that it has together with a constant of more numbers."""
-    own = constant[0] if constant.ndim == len(value.shape) + 1 and len(constant) == 1 else constant
-    if own.ndim > len(value.shape):  # the axis of samples would be stretched
+    array = constant[0] if constant.ndim == len(value.shape) + 1 and len(constant) == 1 else constant
+    if array.ndim > len(value.shape):  # the axis of samples would be stretched
         return value
     try:
-        shape = np.broadcast_shapes(value.shape, own.shape)
+        shape = np.broadcast_shapes(value.shape, array.shape)
     except ValueError:
         return value
     return picked(value, np.broadcast_to(numbers(value), shape)) if shape != value.shape else value
@@ -54,8 +54,8 @@ def concatenated(values: Sequence[Value], axis: int, name: str) -> Value:
         raise TutelageError(f"{name} joins samples of shapes {met} along axis {axis}: they do not fit") from None
     terms, flat = [], places.ravel()
     for value, first in zip(values, sizes, strict=False):
-        own = (flat >= first) & (flat < first + value.size)
-        matrix = _rows(np.ones(value.size), flat[own] - first, own.astype(np.int64), value.size)
+        in_value = (flat >= first) & (flat < first + value.size)
+        matrix = _rows(np.ones(value.size), flat[in_value] - first, in_value.astype(np.int64), value.size)
         terms.append((value, matrix))
     return Value(places.shape, tuple(terms), name=name, positive=all(v.positive for v in values))
 

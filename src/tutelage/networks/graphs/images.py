@@ -63,9 +63,9 @@ def convolved(
     places, out = window.places(height, width, name)
     per = len(w) // groups
     fits(len(w) * prod(out) * w[0].size, name)
-    own = (np.arange(len(w)) // per * w.shape[1])[:, None] + np.arange(w.shape[1])[None]  # [out, in / groups]
+    in_channels = (np.arange(len(w)) // per * w.shape[1])[:, None] + np.arange(w.shape[1])[None]  # [out, in / groups]
     flat = w.reshape(len(w), 1, w.shape[1], -1)
-    cols = own[:, None, :, None] * (height * width) + places[None, :, None, :]
+    cols = in_channels[:, None, :, None] * (height * width) + places[None, :, None, :]
     used = np.broadcast_to(places[None, :, None, :] >= 0, cols.shape)
     data = np.broadcast_to(flat, cols.shape)[used]
     matrix = _rows(data, cols[used], used.reshape(len(w) * len(places), -1).sum(1), value.size)

@@ -153,8 +153,8 @@ def _unit(parts: list[tuple[float | np.ndarray, int]], graph: _Levels, number: i
 def _expressed(value: Value, memo: dict[int, Affine], width: int) -> Affine:
     """A value in terms of the features of a layer of so many units; what is known of them is in the memo."""
     if id(value) not in memo:
-        for own in in_order(value, memo):
-            memo[id(own)] = _sum(own, memo, width)
+        for part in in_order(value, memo):
+            memo[id(part)] = _sum(part, memo, width)
     return memo[id(value)]
 
 

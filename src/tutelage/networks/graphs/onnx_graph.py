@@ -70,10 +70,10 @@ class Reading:
         full = rank + self.ahead
         if not -full <= axis < full:
             raise TutelageError(f"{called(node)} names axis {axis} of samples with {rank} axes: the file is damaged")
-        own = axis % full - self.ahead
-        if own < 0:
+        sample_axis = axis % full - self.ahead
+        if sample_axis < 0:
             raise TutelageError(f"{called(node)} changes the axis of samples: only axes of a sample may change")
-        return own
+        return sample_axis
 
 
 Given = list[Value | np.ndarray | None]

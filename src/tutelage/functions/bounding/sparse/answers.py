@@ -67,8 +67,8 @@ def decide_sparse(
     done, parts = proved(box), 1
     at_most = torch.stack(best).amin(0)
     if few and not done:
-        done, found, parts = _divided(layers, hunt, box, at_most, deadline, on_progress)
-        at_most = torch.minimum(at_most, found)
+        done, divided_bounds, parts = _divided(layers, hunt, box, at_most, deadline, on_progress)
+        at_most = torch.minimum(at_most, divided_bounds)
     _hold_against_search(pair, hunt, at_most)
     return at_most, done, parts
 

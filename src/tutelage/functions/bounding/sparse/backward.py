@@ -87,9 +87,9 @@ def upper_bounds(
 def chosen(width: int, units: np.ndarray, of_d: bool, sign: float) -> Rows:
     """Rows that ask for single units, of d or of f, with a sign."""
     n = len(units)
-    one = Map((np.full(n, sign), units, np.arange(n + 1)), shape=(n, width))
+    selection = Map((np.full(n, sign), units, np.arange(n + 1)), shape=(n, width))
     none = Map((n, width))
-    return Rows(one if of_d else none, none if of_d else one, np.zeros(n), np.zeros(n))
+    return Rows(selection if of_d else none, none if of_d else selection, np.zeros(n), np.zeros(n))
 
 
 def combined(d: np.ndarray, f: np.ndarray) -> Rows:
