@@ -1,42 +1,16 @@
 """Whether two networks are the same function: cheap proofs first, then a search for a witness, then exact means."""
 
 from collections.abc import Callable
-from dataclasses import replace
-from fractions import Fraction
-from functools import cached_property
 
-import torch
-from torch import Tensor
-
-from tutelage.errors import InternalError, TutelageError
-from tutelage.functions.bounding.answers import decide
 from tutelage.functions.bounding.division import compile_bounds
-from tutelage.functions.bounding.questions import Hunt, Question
 from tutelage.functions.bounding.sparse.answers import sparse_pair
-from tutelage.functions.checks import Deadline, as_network, as_number, in_double, same_function_space
+from tutelage.functions.checks import Deadline
+from tutelage.functions.comparing.deciding import Deciding
 from tutelage.functions.comparing.large import same_large
-from tutelage.functions.comparing.normal import Redundancy, normal_apart
-from tutelage.functions.comparing.relation import Relation, kind, match_parameters
-from tutelage.functions.comparing.supremum import Supremum, supremum, upper_bound
-from tutelage.functions.comparing.tolerance import tolerance_for
-from tutelage.functions.comparing.verdict import Comparison, Verdict
-from tutelage.functions.comparing.witness import Witness, difference_at, sampled, searched
-from tutelage.functions.comparing.wording import explained, in_words
-from tutelage.functions.evaluation import EXACT_WEIGHTS, difference_with_error, exact_difference
-from tutelage.functions.pieces.domain import Domain, Ends, as_domain
+from tutelage.functions.comparing.verdict import Comparison
+from tutelage.functions.pieces.domain import Domain, Ends
 from tutelage.functions.pieces.regions import BUDGET
-from tutelage.functions.pruning.bounds import bounds, underflow
-from tutelage.functions.pruning.deviation import reach, rounding
-from tutelage.functions.pruning.intervals import TINY, Box, box_for, gamma
-from tutelage.networks import Network
 from tutelage.networks.adapting import adapted
-from tutelage.whole import positive
-
-_FINE_ENOUGH = 1e-9  # the relative error of a difference in float64 beyond which it is worked out exactly
-_LARGEST = torch.finfo(torch.float64).max
-_LARGE = 300_000  # weights
-_DIVIDING, _BRIEFLY = 60.0, 1.0  # seconds of branch and bound with a tolerance, and for what rounding explains
-_LARGEST_DIFFERENCE = 2.0  # seconds for the largest difference of networks that are known to differ
 
 
 def same_function(
@@ -77,6 +51,8 @@ def same_function(
 
     Examples
     --------
+    >>> import torch
+    >>> from tutelage import Network
     >>> a = Network((torch.tensor([[[3.0, 0.0], [0.0, 0.5]]]), torch.tensor([[[1.0], [4.0]]])))
     >>> b = Network((torch.tensor([[[0.0, 6.0], [1.0, 0.0]]]), torch.tensor([[[2.0], [0.5]]])))
     >>> same_function(a, b).verdict
@@ -88,10 +64,10 @@ def same_function(
         return same_large(large, domain, tolerance, seed, Deadline(seconds))
     if domain is not None:
         compile_bounds()  # before the time limit begins
-    question = _Question(first, second, domain, tolerance, budget, seed, Deadline(seconds))
+    question = Deciding(first, second, domain, tolerance, budget, seed, Deadline(seconds))
     methods = (
-        question.related, question.seen, *question.cheap, question.found, question.bounded_by, question.divided,
-        question.exact,
+        question.related, question.different_on_samples, *question.cheap, question.different_by_search,
+        question.bounded_by, question.divided, question.exact,
     )  # fmt: skip
     for number, method in enumerate(methods, start=1):
         if question.deadline.passed:
@@ -102,315 +78,3 @@ def same_function(
         if comparison:
             return comparison
     return question.out_of_time()
-
-
-class _Question:
-    """Two networks and a domain; every method answers with a comparison, or None when it cannot tell."""
-
-    def __init__(
-        self,
-        first: object,
-        second: object,
-        domain: Domain | Ends | None,
-        tolerance: float | None,
-        budget: int,
-        seed: int,
-        deadline: Deadline,
-    ) -> None:
-        self.pair = as_network(first, "first network"), as_network(second, "second network")
-        _check(*self.pair)
-        inputs = self.pair[0].inputs
-        domain = None if domain is None else as_domain(domain, inputs, flat=True)
-        if domain is not None and domain.dimension != inputs:
-            raise TutelageError(
-                f"the domain must have {inputs} dimensions, as many as the networks have inputs, got {domain.dimension}"
-            )
-        budget = positive(budget, "budget")
-        tolerance = None if tolerance is None else as_number(tolerance, "tolerance")
-        if tolerance is not None and not 0 <= tolerance < torch.inf:
-            raise TutelageError(f"tolerance must be a finite number of at least 0, got {tolerance}")
-        self.first, self.second = in_double(self.pair[0], "first network"), in_double(self.pair[1], "second network")
-        self.domain, self.budget, self.seed, self.deadline = domain, budget, seed, deadline
-        self.around = box_for(self.first, None) if domain is None else Box(domain.low[None], domain.high[None])
-        self.tolerance = tolerance_for(*self.pair, tolerance)
-        self.enough = self.tolerance.proof(0.0 if domain is None else _nearest(domain))
-        self.relation: Relation | None = None
-        self.redundancies: tuple[tuple[Redundancy, ...], tuple[Redundancy, ...]] = ((), ())
-        self.witness: Witness | None = None
-        self.at_most = torch.full_like(self.enough, torch.inf)
-        self.supremum: Supremum | None = None
-
-    def _knows(self, each: Tensor) -> Tensor:
-        """Keep a bound on the difference of every output [C] with those known before."""
-        self.at_most = torch.minimum(self.at_most, each.nan_to_num(torch.inf, torch.inf))
-        return self.at_most
-
-    def related(self) -> Comparison | None:
-        """Same by permutation and scaling: a proof over all inputs, whatever the domain."""
-        if self.first.widths != self.second.widths or kind(self.first) != kind(self.second):
-            return None
-        self.relation = match_parameters(*self.pair)
-        if _identical(self.first, self.second):
-            self._knows(torch.zeros_like(self.enough))
-            return self._same("same and related", "both have the same weights in the same order")
-        if not self.relation.holds.all():
-            return None
-        everywhere = self._aligned_apart(box_for(self.first, None))
-        here = everywhere if self.domain is None else self._aligned_apart(self.around)
-        at_most = self._knows(here)
-        if not ((everywhere <= self.tolerance.related).all() or (at_most <= self.enough).all()):
-            return None
-        if different := self.seen():
-            return different
-        residual = self.relation.residual.max().item()
-        words = f"one is the other with hidden units permuted and scaled (weights agree up to {residual:.1g})"
-        allowed = torch.maximum(self.enough, self.tolerance.related * self._largest_size())
-        return self._same("same and related", words, 0.0, allowed)
-
-    def _largest_size(self) -> float:
-        """max(1, |x|) at its largest on the domain; 1 over all inputs, where differences are divided by it."""
-        return (
-            1.0 if self.domain is None else max(1.0, *self.domain.low.abs().tolist(), *self.domain.high.abs().tolist())
-        )
-
-    def _aligned_apart(self, around: Box) -> Tensor:
-        """A bound on the difference from the weights of aligned units: [C]."""
-        assert self.relation is not None
-        aligned = self.relation.aligned
-        known = bounds(aligned, around) if around.bounded else ()
-        sizes = reach(aligned, around, known)
-        apart = rounding(self.first, aligned, sizes)[0]
-        scales = (
-            torch.cat([s.flatten() for s in self.relation.scales]) if self.relation.scales else aligned.weights[0][:0]
-        )
-        smallest = min(a[a != 0].abs().min().item() if a.any() else 1.0 for a in aligned.parameters)
-        if not (scales.frexp().mantissa.abs() == 0.5).all() or smallest < TINY:  # powers of two scale exactly
-            apart = apart + rounding(aligned, aligned.map(lambda a: a * (1 + gamma(0))), sizes)[0]
-        if not apart.any():
-            return apart
-        apart = apart * (1 + gamma(4 * sum(self.first.widths) + 16 * self.first.depth))
-        return apart + underflow(self.first, around) + underflow(aligned, around)
-
-    def seen(self) -> Comparison | None:
-        """Different on random points."""
-        return self._different(sampled(*self._scaled, self.domain, self.seed))
-
-    @cached_property
-    def _scaled(self) -> tuple[Network, Network]:
-        """Both networks with outputs in units of their tolerances, rounded to powers of two, for searches."""
-        positive = self.enough[self.enough > 0]
-        unit = torch.where(self.enough > 0, self.enough, positive.min() if len(positive) else 1)
-        by = torch.ldexp(torch.ones_like(unit), (unit.max().frexp().exponent - unit.frexp().exponent).clamp_max(500))
-        return tuple(_top_scaled(n, by) for n in (self.first, self.second))  # type: ignore[return-value]
-
-    def normal(self) -> Comparison | None:
-        """Same once units that do nothing are removed and others turned round."""
-        eps = _stored_eps(self.pair[0]), _stored_eps(self.pair[1])
-        apart, in_a, in_b = normal_apart((self.first, self.second), self.around, eps, self.deadline)
-        equal = (self._knows(apart) <= self.enough).all()
-        self.redundancies = in_a, in_b if equal else tuple(r for r in in_b if r.kind != "turned")
-        if not equal:
-            return None
-        return self._same("same, not related", explained(*self.pair, *self.redundancies))
-
-    def found(self) -> Comparison | None:
-        """Different at a point that a search finds."""
-        return self._different(searched(*self._scaled, self.domain, self.seed))
-
-    @property
-    def cheap(self) -> tuple[Callable[[], Comparison | None], ...]:
-        """The normal form first, which explains; bounds first where the networks are large, since forms take long."""
-        large = self._weights > _LARGE
-        return (self.bounded_at_once, self.normal) if large else (self.normal, self.bounded_at_once)
-
-    def bounded_at_once(self) -> Comparison | None:
-        """Same because bounds on the difference over the whole domain say so."""
-        return self._divided(Deadline(0.0))
-
-    def divided(self) -> Comparison | None:
-        """Same because bounds on parts of the domain say so; different where one of them has a witness inside."""
-        return self._divided(self.deadline.within(_DIVIDING if self.tolerance.told else _BRIEFLY))
-
-    def _divided(self, deadline: Deadline) -> Comparison | None:
-        if self.domain is None:
-            return None
-        hunt = Hunt(self.first, self.second, self.domain, Question(self.enough.clone()))
-        at_most, _, parts, _ = decide((self.first, self.second), hunt, deadline, forms=False)
-        if hunt.refuted:
-            return self._different(Witness(hunt.largest.max().item(), hunt.at))
-        if (self._knows(at_most) > self.enough).any():
-            return None
-        where = "the whole domain" if parts == 1 else f"each of {parts:,} parts of the domain"
-        return self._same("same, not related", f"bounds on the difference over {where} stay within the tolerance")
-
-    def bounded_by(self) -> Comparison | None:
-        """Same because intervals say so."""
-        if (self._knows(upper_bound(self.first, self.second, self.domain)) > self.enough).any():
-            return None
-        return self._same("same, not related", "bounds on both outputs leave no room for a difference")
-
-    def exact(self) -> Comparison:
-        """Same or different from all regions of the difference; not decided where these are too many."""
-        try:
-            largest = supremum(
-                self.first, self.second, self.domain, self.budget, self.enough.max().item(), self.deadline
-            )
-        except TutelageError as error:
-            return self._undecided(str(error))
-        self.supremum = largest
-        different = self._different(Witness(largest.value, largest.at))
-        if different:
-            return different
-        if not largest.complete or (self._knows(largest.each) > self.enough).any():
-            return self._undecided(
-                f"in all {largest.regions:,} regions no difference above {largest.value:.2g} was found, but rounding "
-                f"may hide one of {largest.room:.2g}"
-            )
-        why = explained(*self.pair, *self.redundancies)
-        return self._same(
-            "same, not related",
-            f"no difference in any of the {largest.regions:,} regions of both together; {why}",
-            largest.value,
-        )
-
-    def _same(self, verdict: Verdict, reason: str, value: float = 0.0, allowed: Tensor | None = None) -> Comparison:
-        largest = max(value, self.witness.value if self.witness else 0.0)
-        relation = self.relation if verdict == "same and related" else None
-        tolerance = (self.enough if allowed is None else allowed).max().item()
-        return self._record(verdict, reason, tolerance, largest, False, None, relation)
-
-    def _shown(self, at: Tensor) -> Tensor | None:
-        """The tolerance [C] at an input where some output provably differs by more than that; None elsewhere."""
-        allowed = self.tolerance.at(at, self.domain is not None)
-        size = 1.0 if self.domain is not None else max(1.0, at.abs().max().item())
-        gap, error = (a[0, 0] for a in difference_with_error(self.first, self.second, at[None]))
-        if (gap - error > allowed * size * (1 + gamma(0))).any():
-            return allowed
-        if not (gap + error > allowed * size).any() or self._weights > EXACT_WEIGHTS:
-            return None
-        pairs = zip(exact_difference(self.first, self.second, at), allowed.tolist(), strict=True)
-        return allowed if any(d > Fraction(t) * Fraction(size) for d, t in pairs) else None
-
-    def _value(self, witness: Witness) -> float:
-        """The largest difference at a witness, without rounding where float64 is too coarse for it."""
-        gap, error = (a[0, 0] for a in difference_with_error(self.first, self.second, witness.at[None]))
-        if error.max() <= _FINE_ENOUGH * gap.max() or self._weights > EXACT_WEIGHTS:
-            return witness.value
-        size = 1.0 if self.domain is not None else max(1.0, witness.at.abs().max().item())
-        exact = max(exact_difference(self.first, self.second, witness.at)) / Fraction(size)
-        return float(exact) if exact < Fraction(_LARGEST) else _LARGEST
-
-    @property
-    def _weights(self) -> int:
-        return sum(a.numel() for n in (self.first, self.second) for a in n.parameters)
-
-    def _different(self, witness: Witness) -> Comparison | None:
-        """Different if the witness shows it; then with the supremum on a bounded domain where that can be had."""
-        there = difference_at(self.first, self.second, witness.at[None], self.domain is not None).item()
-        if self.witness is None or there > self.witness.value:
-            self.witness = Witness(there, witness.at)
-        if self._shown(witness.at) is None:
-            return None
-        best, reason = self._largest(Witness(there, witness.at))
-        allowed = self._shown(best.at)
-        best, allowed = (
-            (best, allowed) if allowed is not None else (Witness(there, witness.at), self._shown(witness.at))
-        )
-        assert allowed is not None
-        self._knows(upper_bound(self.first, self.second, self.domain))
-        best = self.witness = Witness(self._value(best), best.at)
-        words = f"they differ at the witness; {reason or 'no input of the domain has a larger difference'}"
-        gap = difference_with_error(self.first, self.second, best.at[None])[0][0, 0]
-        output = int((gap / allowed.clamp_min(TINY)).argmax())
-        return self._record("different", words, allowed[output].item(), best.value, reason is None, best.at)
-
-    def _largest(self, witness: Witness) -> tuple[Witness, str | None]:
-        """The largest difference and where; a sentence where it is only the largest found."""
-        more = searched(self.first, self.second, self.domain, self.seed, boundaries=False)
-        best = more if more.value > witness.value and self._shown(more.at) is not None else witness
-        if self.domain is None:
-            return best, "over all inputs the largest difference found is given"
-        try:
-            limit = self.deadline.within(_LARGEST_DIFFERENCE)
-            largest = self.supremum or supremum(self.first, self.second, self.domain, self.budget, deadline=limit)
-        except TutelageError as error:
-            return best, f"the largest difference found is given, and not the largest there is: {error}"
-        self._knows(largest.each)
-        if self._shown(largest.at) is None:
-            return best, "the largest difference found is given, since rounding hides the exact one"
-        return Witness(largest.value, largest.at), None
-
-    def out_of_time(self) -> Comparison:
-        return self._undecided(f"the time limit of {self.deadline.seconds:g} seconds was reached")
-
-    def _undecided(self, why: str) -> Comparison:
-        value = self.witness.value if self.witness else 0.0
-        reason = (
-            f"the largest difference found, {value:.2g}, is within the tolerance, but equality was not proved: {why}; "
-            "possible are a smaller domain, a slice of few dimensions, a larger budget, time limit or tolerance"
-        )
-        return self._record("not decided", reason, self.enough.max().item(), value, False, None)
-
-    def _record(
-        self,
-        verdict: Verdict,
-        reason: str,
-        tolerance: float,
-        difference: float,
-        exact: bool,
-        witness: Tensor | None,
-        relation: Relation | None = None,
-    ) -> Comparison:
-        self._hold_against_search()
-        largest = self.at_most.max().item()
-        at_most = largest if largest < torch.inf else None
-        return Comparison(
-            verdict, reason, in_words(self.domain), self.domain is not None, tolerance, difference,
-            at_most, exact, witness, relation, self.redundancies,
-        )  # fmt: skip
-
-    def _hold_against_search(self) -> None:
-        """Raise an internal error where the largest difference found exceeds what was proved."""
-        if self.witness is None:
-            return
-        at = self.witness.at
-        gap, error = (a[0, 0] for a in difference_with_error(self.first, self.second, at[None]))
-        size = 1.0 if self.domain is not None else max(1.0, at.abs().max().item())
-        if (gap - error > self.at_most * size * (1 + gamma(0))).any():
-            raise InternalError(
-                f"comparing proved that no output differs by more than {self.at_most.max().item():.3g}, "
-                f"but a search found a difference of {self.witness.value:.3g}"
-            )
-
-
-def _identical(first: Network, second: Network) -> bool:
-    """Whether two networks of one architecture have the same numbers in the same places."""
-    if (first.biases is None) != (second.biases is None):
-        return False
-    return all(map(torch.equal, first.parameters, second.parameters))
-
-
-def _stored_eps(network: Network) -> float:
-    """The rounding of weights that are meant to be equal: of float32 there, of float64 for all other precisions."""
-    return torch.finfo(torch.float32 if network.dtype == torch.float32 else torch.float64).eps
-
-
-def _top_scaled(network: Network, by: Tensor) -> Network:
-    """The network with its outputs multiplied by powers of two [C]."""
-    biases = None if network.biases is None else (*network.biases[:-1], network.biases[-1] * by)
-    return replace(network, weights=(*network.weights[:-1], network.weights[-1] * by), biases=biases)
-
-
-def _nearest(domain: Domain) -> float:
-    """A number that |x| is not below on the domain."""
-    inside = (domain.low <= 0) & (domain.high >= 0)
-    return torch.where(inside, 0, torch.minimum(domain.low.abs(), domain.high.abs())).max().item()
-
-
-def _check(first: Network, second: Network) -> None:
-    for name, network in (("first", first), ("second", second)):
-        if network.members != 1:
-            raise TutelageError(
-                f"the {name} must be one network, got a stack of {network.members}: choose one, such as network[0]"
-            )
-    same_function_space(first, second)
