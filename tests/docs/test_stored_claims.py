@@ -9,7 +9,7 @@ from tutelage.studies import STUDIES
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
 OLDER = {
-    "paper/orthogonal-representations", "paper/penalties", "paper/reconstruction",
+    "paper/orthogonal-representations", "paper/reconstruction",
     "quick/exits-anytime", "quick/exits-budget", "quick/exits-images",
 }  # fmt: skip
 """Studies whose claims were reworded after the stored run, and which take long to run again."""
