@@ -30,11 +30,11 @@ def test_growth_and_slopes_are_taken_seed_by_seed():
     searched = [
         study.FlatPlaces(place, m, level, np.ones(2), np.array([1.0, 1 / m]))
         for place in study.PLACES
-        for m in (3, 6)
+        for m in (3, 6, 12, 24)
         for level in study.LEVELS
     ]
     seen = study.WidthResult(widths, searched)
     assert np.allclose(study._slopes(seen)["m > r"], [-0.5, 0])
     assert np.allclose(study.steps_to_1e4.values(seen)["m = 24 against 6"], [4, 1])
-    assert np.allclose(study._worst_ratio(seen)["space, L = 0.1"], [1, 0.5])
+    assert np.allclose(study._worst_ratio(seen)["space, L = 0.1"], [0, -np.log10(4)])
     assert study.worst_found.values(seen)["plane, m = 3, L = 0.1"].tolist() == [1, 0]

@@ -230,7 +230,7 @@ def common_share(gap: np.ndarray) -> np.ndarray:
 
 
 no_bias = Claim(
-    "what gap there is comes from the samples: in the mean over seeds the equations are right",
+    "what gap there is comes mostly from the samples: two seeds have less than a quarter of its square in common",
     statistic="share of the squared gap at the largest dimension that two seeds have in common, pair by pair",
     expected="< 0.25",
     refuted_by="an interval over pairs of seeds above 0.25",
