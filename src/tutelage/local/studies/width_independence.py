@@ -319,7 +319,7 @@ def _worst_ratio(result: WidthResult) -> dict[str, np.ndarray]:
 
 
 worst_flat = Claim(
-    "nor does what it finds fall with the number of students",
+    "nor does what it finds fall by a third when the number of students grows fourfold",
     statistic="log10 of the least ratio found with the greatest width searched over that with twice as many students "
     "as teachers, start by start",
     expected="> -0.18",
