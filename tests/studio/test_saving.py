@@ -38,6 +38,18 @@ def test_a_replay_holds_everything():
     assert page.count('"studio/') >= 10
 
 
+def test_a_replay_carries_the_licence_of_what_it_contains():
+    page = saved(LINK | {"form": "replay"})[0].decode()
+    assert "Permission is hereby granted" in page
+    assert "Leon Sorokin" in page[: page.index("-->")]
+
+
+def test_a_replay_that_takes_too_long_is_a_sentence(monkeypatch):
+    monkeypatch.setattr("tutelage.studio.saving._SECONDS", -1.0)
+    with pytest.raises(TutelageError, match="a replay up to tick 6 takes more than"):
+        saved(LINK | {"form": "replay"})
+
+
 def test_bad_requests_are_sentences():
     with pytest.raises(TutelageError, match="unknown form 'gif'"):
         saved(LINK | {"form": "gif"})

@@ -1,8 +1,10 @@
 """Only the page that the server served itself may use it, with its token, under its host name."""
 
+import json
 import socket
 import threading
-from contextlib import ExitStack
+import time
+from contextlib import ExitStack, suppress
 
 import pytest
 
@@ -12,7 +14,10 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from tutelage import TutelageError
+from tutelage.studio import server
+from tutelage.studio.security import Guard
 from tutelage.studio.server import free_socket
+from tutelage.studio.session import Outbox, Session
 
 SMALL = {"members": 2, "units": 2, "dimension": 3, "train": 20, "evaluate": 20, "steps": 100}
 
@@ -40,7 +45,10 @@ def test_another_host_name_is_rejected(studio, path, host):
     assert studio.get(path, headers={"host": host}).status == 403
 
 
-@pytest.mark.parametrize("origin", ["http://evil.example", "null", "https://127.0.0.1:8717", "http://127.0.0.1:9"])
+@pytest.mark.parametrize(
+    "origin",
+    ["http://evil.example", "null", "https://127.0.0.1:8717", "http://127.0.0.1:9", "http://[", "http://", "[", ""],
+)
 def test_another_origin_is_rejected(studio, origin):
     assert studio.get("/scenes", headers={"origin": origin}).status == 403
     assert studio.post("/save", b"{}", headers={"origin": origin}).status == 403
@@ -187,3 +195,141 @@ def test_settings_that_are_no_good_leave_the_scene_open(studio):
         assert "units" in page.words("error")
         page.send(do="seek", by=1)
         assert page.frame()[1]["tick"] == 1
+
+
+@pytest.mark.parametrize("where", ["0.0.0.0", "::", ""])
+def test_a_server_for_all_addresses_answers_under_any_numeric_one_and_the_name_of_the_machine(where):
+    guard = Guard.of(where, 8717)
+    for host in ("192.168.1.5:8717", "[fe80::1]:8717", "127.0.0.1:8717", f"{socket.gethostname()}:8717".upper()):
+        assert guard.known(host), host
+    for host in ("evil.example:8717", "192.168.1.5:80", "192.168.1.5", "1.2.3.4.evil.example:8717", "[:8717", ""):
+        assert not guard.known(host), host
+    assert not Guard.of("127.0.0.1", 8717).known("192.168.1.5:8717")
+
+
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [
+        ("/ask", b'{"about": "compare", "first": []}'),
+        ("/ask", b'{"about": {}, "first": []}'),
+        ("/ask", b'{"about": "pruned", "first": {}, "box": "ab"}'),
+        ("/save", b'{"form": "replay", "scene": [], "settings": 3}'),
+        ("/save", b'{"form": "python", "scene": "specialisation", "settings": [1]}'),
+        ("/save", b'{"form": "python", "scene": "specialisation", "events": "abc"}'),
+        ("/save", b'{"form": "python", "scene": "specialisation", "events": [[0]]}'),
+        ("/save", b'{"form": "python", "scene": "specialisation", "tick": "abc"}'),
+        ("/save", b'{"form": "python", "scene": "specialisation", "tick": 1e400}'),
+        ("/save", b'{"form": [], "scene": "specialisation"}'),
+        ("/save", b'{"form": "replay", "scene": "specialisation", "look": 7}'),
+    ],
+)
+def test_values_of_a_wrong_type_are_sentences(studio, path, content):
+    answer = studio.post(path, content)
+    assert answer.status == 400
+    assert "internal" not in answer.json["error"]
+
+
+def test_an_internal_error_has_headers_and_no_traceback(studio, monkeypatch, caplog):
+    monkeypatch.setattr("tutelage.studio.saving.saved", lambda asked: 1 // 0)
+    answer = studio.post("/save", b"{}")
+    assert answer.status == 500
+    assert answer.json["error"].startswith("internal error: ZeroDivisionError")
+    assert "content-security-policy" in answer.headers
+
+
+def test_only_so_many_heavy_requests_are_worked_on_at_once(studio, monkeypatch):
+    begun, end = threading.Semaphore(0), threading.Event()
+
+    def slow(asked):
+        begun.release()
+        end.wait(60)
+        return b"", "a", "text/plain"
+
+    monkeypatch.setattr("tutelage.studio.saving.saved", slow)
+    threads = [threading.Thread(target=studio.post, args=("/save", b"{}")) for _ in range(server._HEAVY)]
+    for thread in threads:
+        thread.start()
+    for _ in threads:
+        assert begun.acquire(timeout=60)
+    assert studio.post("/ask", b"{}").status == 503
+    end.set()
+    for thread in threads:
+        thread.join(60)
+    assert studio.post("/ask", b"{}").status == 400
+
+
+def test_a_number_that_is_none_is_a_sentence(studio):
+    with studio.page() as page:
+        page.send(do="open", scene="specialisation", settings=SMALL, number="abc")
+        assert page.words("error") == "a number is needed, got abc"
+
+
+def test_a_page_that_does_not_read_is_disconnected_before_it_fills_the_memory(studio, monkeypatch):
+    put, boxes = Outbox.put, set()
+    monkeypatch.setattr(Outbox, "put", lambda box, message: (boxes.add(box), put(box, message))[1])
+    monkeypatch.setattr("tutelage.studio.session.UNREAD", 1 << 20)
+    upgrade = (
+        f"GET /live?token={studio.token} HTTP/1.1\r\nHost: 127.0.0.1:{studio.port}\r\nOrigin: {studio.home}\r\n"
+        "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+        "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+    )
+    text = b'{"do": "' + b"x" * 60 + b'"}'  # unknown: each is answered by a sentence
+    with socket.create_connection(("127.0.0.1", studio.port), timeout=0.2) as page:
+        page.sendall(upgrade.encode())
+        assert b"101" in page.recv(4096)
+        end = time.monotonic() + 60
+        while not any(box.overflow.is_set() for box in set(boxes)) and time.monotonic() < end:
+            with suppress(OSError):
+                page.sendall((bytes([0x81, 0x80 | len(text)]) + bytes(4) + text) * 1000)  # masked by zeros
+    assert any(box.overflow.is_set() for box in boxes)
+    assert all(box._bytes < 2 << 20 for box in boxes)
+
+
+def test_frames_that_commands_ask_for_wait_until_the_page_is_ready(studio):
+    with studio.page(draws=False) as page:
+        page.send(do="open", scene="specialisation", settings=SMALL | {"steps": 1000}, number=1)
+        assert page.frame()[1]["tick"] == 0
+        for tick in range(1, 31):
+            page.send(do="seek", tick=tick)
+        while page.words("state")["tick"] < 30:  # a later seek may cut an earlier one short
+            pass
+        for _ in range(2):
+            page.send(do="drawn")
+        assert page.frame()[1]["tick"] == 30
+
+
+def test_a_seek_is_not_cut_short_by_a_frame_that_is_drawn():
+    """The session's own note that it owes a frame is no command of the page."""
+    session = Session(lambda message: None)
+    assert not session._interrupted()
+    session.frames = 2
+    session._offer()
+    assert session._owed
+    session.receive('{"do": "drawn"}')
+    assert not session._owed
+    assert not session._interrupted()
+    session.receive('{"do": "pause"}')
+    assert session._interrupted()
+
+
+def test_commands_that_wait_are_counted_by_their_size():
+    told = []
+    session = Session(told.append)
+    long = json.dumps({"do": "open", "settings": "x" * (1 << 20)})
+    for _ in range(4):
+        session.receive(long)
+    assert ["too many commands" in message for message in told] == [True]
+    while session._next(wait=False):
+        pass
+    session.receive(long)
+    assert len(told) == 1
+
+
+def test_questions_that_wait_are_counted(studio):
+    with studio.page() as page:
+        page.send(do="open", scene="specialisation", settings=SMALL, number=1)
+        for i in range(200):
+            page.send(do="ask", id=i, question={"about": "unit", "member": 0, "unit": 0})
+        answers = [page.words("answer") for _ in range(200)]
+        assert any("too many questions" in answer.get("error", "") for answer in answers)
+        assert any("error" not in answer for answer in answers)

@@ -1,6 +1,7 @@
 """`tutelage studio`: the live page, in the browser."""
 
 import os
+import socket
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,6 +30,7 @@ def studio(
         raise TutelageError(f"the live page needs {', '.join(missing)}: pip install 'tutelage[studio]'")
     # Threads of torch that wait busily for one another take the cores that the students and the browser need.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    from tutelage.studio.security import for_all_addresses
     from tutelage.studio.server import serve
 
     console = Console(highlight=False, soft_wrap=True)
@@ -38,6 +40,9 @@ def studio(
         if wanted not in (0, taken):
             console.print(f"Port {wanted} is in use, so this server listens at port {taken}.", markup=False)
         console.print(f"Open {address}", markup=False)
+        if for_all_addresses(host):
+            there = address.replace("127.0.0.1", socket.gethostname(), 1)
+            console.print(f"From other machines: {there} (or the address of this machine)", markup=False)
         console.print("Press Ctrl-C to stop.", markup=False)
 
     with suppress(KeyboardInterrupt):  # the usual way to stop a server

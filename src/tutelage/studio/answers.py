@@ -69,7 +69,8 @@ def _chosen(asked: dict[str, Any], which: str, uploads: Uploads) -> tuple[str, N
     return name, network[member]
 
 
-def _domain(asked: dict[str, Any], inputs: int) -> Domain | None:
+def _ends(asked: dict[str, Any]) -> tuple[float, float] | None:
+    """Lower and upper bound of the box, None for all inputs."""
     ends = asked.get("box")
     if ends is None:
         return None
@@ -79,7 +80,12 @@ def _domain(asked: dict[str, Any], inputs: int) -> Domain | None:
         raise TutelageError("the box must be two numbers, its lower and upper bound") from None
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise TutelageError(f"the box must have a lower bound below its upper one, got {low:g} and {high:g}")
-    return box(low, high, dimension=inputs)
+    return low, high
+
+
+def _domain(asked: dict[str, Any], inputs: int) -> Domain | None:
+    ends = _ends(asked)
+    return None if ends is None else box(*ends, dimension=inputs)
 
 
 def compared(asked: dict[str, Any], uploads: Uploads) -> dict[str, Any]:
@@ -161,8 +167,7 @@ def _units(first: Network, second: Network, smaller: list[Pruning]) -> list[dict
 
 
 def _pruned(network: Network, asked: dict[str, Any]) -> Pruning:
-    ends = asked.get("box")
-    return prune(network, None, None if ends is None else (float(ends[0]), float(ends[1])), seconds=SECONDS)
+    return prune(network, None, _ends(asked), seconds=SECONDS)
 
 
 def _sizes(network: Network, smaller: Pruning) -> dict[str, Any]:

@@ -10,17 +10,20 @@ import html
 import json
 import pprint
 import re
+import time
 from pathlib import Path
 from typing import Any
 
 from tutelage import __version__
-from tutelage.errors import unknown
+from tutelage.errors import TutelageError, unknown
+from tutelage.studio.checking import rows, table, whole
 from tutelage.studio.course import Course
 from tutelage.studio.describe import described
 
 STATIC = Path(__file__).parent / "static"
 FORMS = ("yaml", "python", "replay")
 _REPLAY = 48 << 20  # bytes of the frames of a replay before they are compressed
+_SECONDS = 120.0  # for computing the frames of a replay: what takes longer is better watched live
 _IMPORT = re.compile(r"""(from|import)\s*(["'])\./([\w-]+\.js)\2""")
 
 
@@ -40,11 +43,12 @@ def saved(asked: dict[str, Any]) -> tuple[bytes, str, str]:
     form = asked.get("form")
     if form not in FORMS:
         raise unknown("form", form, FORMS)
-    course = Course(str(asked.get("scene")), asked.get("settings"), asked.get("events"), asked.get("look"))
+    settings, events, look = table(asked.get("settings")), rows(asked.get("events")), table(asked.get("look"))
+    course = Course(str(asked.get("scene")), settings, events, look)
     name = f"{course.scene.name}"
     if form == "yaml":
         return course.scene.saved(course.given, course.events, "yaml").encode(), f"{name}.yaml", "application/yaml"
-    tick = int(asked.get("tick") or 0)
+    tick = whole(asked.get("tick") or 0)
     if form == "python":
         return snippet(course, tick).encode(), f"{name}.py", "text/x-python"
     return replay(course, tick or course.ticks), f"{name}.html", "text/html"
@@ -102,8 +106,11 @@ def replay(course: Course, tick: int) -> bytes:
     size, marks = len(course.frame()), 100
     while marks > 10 and marks * size > _REPLAY:
         marks //= 2
+    end = time.monotonic() + _SECONDS
     for place in sorted({round(tick * i / marks) for i in range(marks + 1)}):
-        course.seek(place)
+        course.seek(place, lambda: time.monotonic() > end)
+        if course.tick != place:
+            raise TutelageError(f"a replay up to tick {tick} takes more than {_SECONDS:g} s: save a shorter one")
         messages.append(course.frame())
     about = next(scene for scene in described(None) if scene["name"] == course.scene.name)
     state = course.plain() | {"ticks": course.ticks, "look": course.look, "until": tick}
@@ -118,11 +125,12 @@ def _page(about: dict[str, Any], state: dict[str, Any], defaults: dict[str, Any]
     body = shell[shell.index("<body") : shell.index("</body>")]
     body = re.sub(r"<script[^>]*></script>", "", body)
     style = "\n".join((STATIC / name).read_text() for name in ("uplot.css", "studio.css"))
+    licence = (STATIC / "uplot.LICENSE.txt").read_text().replace("--", "- -")  # a comment must not end early
     about = {"about": about, "state": state, "defaults": defaults, "version": __version__}
     text = json.dumps(about, sort_keys=True).replace("<", "\\u003c")
     frames = base64.b64encode(packed).decode()
     return (
-        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<!doctype html>\n<html lang="en">\n<!-- Contains uPlot.\n{licence}-->\n<head>\n<meta charset="utf-8">\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{html.escape(about['about']['title'])}: a replay of tutelage</title>\n<style>{style}</style>\n"
         f'<script type="importmap">{json.dumps({"imports": modules})}</script>\n</head>\n{body}\n'

@@ -1,5 +1,6 @@
 """The server of the live page: static files, the scenes, a WebSocket, saving and uploads."""
 
+import asyncio
 import json
 import logging
 import socket
@@ -24,7 +25,7 @@ from starlette.websockets import WebSocket
 
 from tutelage import __version__
 from tutelage.errors import TutelageError
-from tutelage.studio.security import Guard, headers
+from tutelage.studio.security import Guard, for_all_addresses, headers
 
 if TYPE_CHECKING:
     from tutelage.studio.uploads import Uploads
@@ -37,12 +38,14 @@ PORT = 8717
 _TRIES = 50  # ports that are tried
 _REQUEST = 1 << 20  # bytes of a request that is no upload
 _CONNECTIONS = 64  # at once
+_HEAVY = 4  # files and questions that are worked on at once: each may take a core and hundreds of megabytes
+_ARRIVAL = 60  # seconds that the content of a request may take to arrive
 _STORY = 2.0  # seconds that the first frame has before the first story is prepared
 _LOADING = threading.Lock()
 
 
 class _Headers:
-    """Adds the headers of :mod:`.security` to every answer."""
+    """Adds the headers of :mod:`.security` to every answer, and answers where the application failed."""
 
     def __init__(self, app: ASGIApp, ancestors: str) -> None:
         self.app = app
@@ -50,11 +53,23 @@ class _Headers:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def with_headers(message: Any) -> None:
+            nonlocal started
             if message["type"] == "http.response.start":
+                started = True
                 message = message | {"headers": [*message["headers"], *self.extra]}
             await send(message)
 
-        await self.app(scope, receive, with_headers)
+        started = False
+        try:
+            await self.app(scope, receive, with_headers)
+        except Exception as error:
+            if started or scope["type"] != "http":
+                raise
+            from tutelage.settings import one_line  # pydantic is not needed for the first picture
+
+            log.exception("internal error")
+            said = one_line(f"internal error: {type(error).__name__}: {error}")
+            await JSONResponse({"error": said}, 500)(scope, receive, with_headers)
 
 
 class _Site:
@@ -63,6 +78,7 @@ class _Site:
     def __init__(self, guard: Guard, results: Path | None) -> None:
         self.guard, self.results = guard, results
         self.connections = threading.Semaphore(_CONNECTIONS)
+        self.heavy = threading.Semaphore(_HEAVY)
         self.static = StaticFiles(directory=STATIC)
 
     @cached_property
@@ -83,6 +99,19 @@ class _Site:
                 return JSONResponse({"error": str(error)}, 400)
 
         return answer
+
+    def limited(self, work: Callable[[Request], Any]) -> Callable[[Request], Any]:
+        """The same for work that takes much, of which only so many are done at once."""
+
+        async def answer(request: Request) -> Response:
+            if not self.heavy.acquire(blocking=False):
+                return JSONResponse({"error": f"this server works on {_HEAVY} requests already: try again"}, 503)
+            try:
+                return await work(request)
+            finally:
+                self.heavy.release()
+
+        return self.guarded(answer)
 
     async def page(self, request: Request) -> Response:
         return FileResponse(STATIC / "index.html")
@@ -147,9 +176,9 @@ def make_app(guard: Guard, results: Path | None = None, ancestors: str = "'none'
     routes = [
         Route("/", site.guarded(site.page)),
         Route("/scenes", site.guarded(site.scenes)),
-        Route("/save", site.guarded(site.save), methods=["POST"]),
-        Route("/upload", site.guarded(site.upload), methods=["POST"]),
-        Route("/ask", site.guarded(site.ask), methods=["POST"]),
+        Route("/save", site.limited(site.save), methods=["POST"]),
+        Route("/upload", site.limited(site.upload), methods=["POST"]),
+        Route("/ask", site.limited(site.ask), methods=["POST"]),
         WebSocketRoute("/live", site.live),
         Mount("/static", site.files),
     ]
@@ -172,12 +201,16 @@ def load(name: str) -> Any:
 async def _bytes(request: Request, most: int) -> bytes:
     """The content of a request, an error as soon as it is too long."""
     content = bytearray()
-    async for chunk in request.stream():
-        content += chunk
-        if len(content) > most:
-            raise TutelageError(
-                f"the file is larger than {most >> 20} MiB, the most that is taken: use the command line"
-            )
+    try:
+        async with asyncio.timeout(_ARRIVAL):
+            async for chunk in request.stream():
+                content += chunk
+                if len(content) > most:
+                    raise TutelageError(
+                        f"the file is larger than {most >> 20} MiB, the most that is taken: use the command line"
+                    )
+    except TimeoutError:
+        raise TutelageError(f"the request did not arrive within {_ARRIVAL} s: send it again") from None
     return bytes(content)
 
 
@@ -233,14 +266,14 @@ def serve(
     fragment
         State to open the page with: the part of a link after ``#``.
     on_ready
-        Called with the address of the page and the port that was asked for, when the server listens.
+        Called with the address of the page on this machine and the port that was asked for, when the server listens.
     """
     folder = None if results is None else Path(results)
     if folder is not None and not folder.is_dir():
         raise TutelageError(f"there is no folder {folder}: give --results the folder of 'tutelage run'")
     listening = free_socket(host, port)
     guard = Guard.of(host, listening.getsockname()[1])
-    shown = f"[{host}]" if ":" in host else host
+    shown = "127.0.0.1" if for_all_addresses(host) else f"[{host}]" if ":" in host else host
     fragment = f"#{fragment.removeprefix('#')}" if fragment else ""
     address = f"http://{shown}:{listening.getsockname()[1]}/?token={guard.token}{fragment}"
     logging.getLogger("tutelage.training").setLevel(logging.ERROR)  # the page says which students diverge

@@ -2,8 +2,12 @@
 
 A course that runs as fast as it can publishes its state about once per frame; a second thread makes frames of the
 newest one (:mod:`.pacing`), when the page is ready (at most two are on their way) and at most 31 times a second. While
-the page is not ready the course goes on, and the frame that was due is counted as dropped. Sessions share nothing but
-the machine, on which they take turns.
+the page is not ready the course goes on, and the frame that was due is counted as dropped; a frame that a command asks
+for is owed instead, and is made of the state at the time when the page is ready. Sessions share nothing but the
+machine, on which they take turns.
+
+A page that does not read cannot fill the memory: what waits for it, in both directions, is counted in bytes, and a
+page that leaves more than that unread is disconnected.
 """
 
 import asyncio
@@ -17,6 +21,7 @@ from typing import Any
 
 from tutelage.errors import TutelageError
 from tutelage.settings import one_line
+from tutelage.studio.checking import rows, table, whole
 from tutelage.studio.course import Course, Moment
 from tutelage.studio.frames import PREFIX
 from tutelage.studio.pacing import FRAME, FrameMaker, Pace, Turns
@@ -28,6 +33,11 @@ _LEAP = 0.9  # of the time of a frame that the course computes before it looks f
 _SHORTEST = 0.004  # seconds that it computes even where many take turns
 _WAIT = 0.5  # seconds without a command after which a thread looks whether its connection is still there
 _LAST = 10.0  # seconds that a thread has for its last tick
+UNREAD = 32 << 20
+"""Bytes that may wait for a page: some of the largest frames, which no page that reads leaves lying."""
+_COMMANDS = 1000  # that may wait, far above what a hand can send
+_CHARACTERS = 4 << 20  # of all commands that wait
+_QUESTIONS = 16  # that may wait for their answers
 
 Send = Callable[[str | bytes], None]
 TURNS = Turns()
@@ -44,7 +54,10 @@ class Session:
 
     def __init__(self, send: Send) -> None:
         self._send = send
-        self._commands: queue.Queue[dict[str, Any]] = queue.Queue(maxsize=1000)
+        self._commands: queue.Queue[tuple[int, dict[str, Any]]] = queue.Queue(maxsize=_COMMANDS)
+        self._waiting = 0  # characters of the commands in the queue
+        self._counting = threading.Lock()
+        self._questions = threading.Semaphore(_QUESTIONS)
         self._closed = threading.Event()
         self.course: Course | None = None
         self.number = 0
@@ -53,6 +66,7 @@ class Session:
         self.frames = self.drawn = 0  # sent, and drawn by the page; each is written by one thread alone
         self._due, self._pace = 0.0, Pace()
         self._told_marks = -1
+        self._owed = False  # a command asked for a frame while the page was not ready
         self._maker = FrameMaker(self._show, self._ready)
         self._answers = ThreadPoolExecutor(1, thread_name_prefix="studio-answers")
         self._thread = threading.Thread(target=self._work, name="studio-session", daemon=True)
@@ -82,13 +96,32 @@ class Session:
             self._tell(error="a message must be JSON with an entry 'do'")
             return
         if kind == "drawn":
-            self.drawn += 1
+            self.drawn = min(self.drawn + 1, self.frames)
             self._maker.wake()
+            if self._owed and self._ready():
+                self._owed = False
+                self._take(0, {"do": "offer"})
             return
+        self._take(len(text), command)
+
+    def _take(self, size: int, command: dict[str, Any]) -> None:
+        """Let a command wait for the thread, unless too much is waiting already."""
+        with self._counting:
+            if self._waiting + size <= _CHARACTERS and not self._commands.full():
+                self._waiting += size
+                self._commands.put_nowait((size, command))
+                return
+        self._tell(error="too many commands are waiting: pause and try again")
+
+    def _next(self, wait: bool) -> dict[str, Any] | None:
+        """The command that waits longest, if any; `wait`: give one some time to come."""
         try:
-            self._commands.put_nowait(command)
-        except queue.Full:
-            self._tell(error="too many commands are waiting: pause and try again")
+            size, command = self._commands.get(timeout=_WAIT) if wait else self._commands.get_nowait()
+        except queue.Empty:
+            return None
+        with self._counting:
+            self._waiting -= size
+        return command
 
     # ---------------------------------------------------------------------------------------------- the thread
 
@@ -96,11 +129,7 @@ class Session:
         single_threaded()
         give_way()  # frames and the browser take little, but at once
         while not self._closed.is_set():
-            try:
-                busy = self.playing and self.course is not None
-                command = self._commands.get_nowait() if busy else self._commands.get(timeout=_WAIT)
-            except queue.Empty:
-                command = None
+            command = self._next(wait=not self.playing or self.course is None)
             try:
                 if command is not None:
                     self._maker.rest()  # from here on this thread alone shows what there is
@@ -126,15 +155,13 @@ class Session:
 
     def _do_open(self, command: dict[str, Any]) -> None:
         self.playing = False  # what was open stays open where the new settings are no good, as the page shows it
-        self.number = int(command.get("number", self.number + 1)) % (1 << 32)
+        self.number = whole(command.get("number", self.number + 1)) % (1 << 32)
         settings, events, look = (command.get(n) for n in ("settings", "events", "look"))
-        if not isinstance(events or [], list):
-            raise TutelageError(f"events must be a list, got {one_line(str(events))[:40]}: copy the link again")
-        course = Course(str(command.get("scene")), _table(settings), events or [], _table(look))
+        course = Course(str(command.get("scene")), table(settings), rows(events), table(look))
         self.course, self._told_marks, self._pace = course, -1, Pace()
-        course.seek(_whole(command.get("tick", 0)), self._interrupted)
+        course.seek(whole(command.get("tick", 0)), self._interrupted)
         self._tell(opened=course.plain(), defaults=course.given.model_dump(mode="json"), ticks=course.ticks)
-        self._show(self._course.moment())
+        self._offer()
         self._state()
 
     def _do_play(self, command: dict[str, Any]) -> None:
@@ -148,7 +175,7 @@ class Session:
 
     def _do_pause(self, command: dict[str, Any]) -> None:
         self.playing = False
-        self._show(self._course.moment())
+        self._offer()
         self._state()
 
     def _do_speed(self, command: dict[str, Any]) -> None:
@@ -159,27 +186,34 @@ class Session:
         self._state()
 
     def _do_seek(self, command: dict[str, Any]) -> None:
-        tick = _whole(command.get("tick", 0)) if "tick" in command else self._course.tick + _whole(command["by"])
+        tick = whole(command.get("tick", 0)) if "tick" in command else self._course.tick + whole(command["by"])
         self.playing = self.playing and bool(command.get("play"))
         back = tick < self._course.tick
         self._course.seek(tick, self._interrupted)
         self._told_marks = -1 if back else self._told_marks
-        self._show(self._course.moment())
+        self._offer()
         self._state()
 
     def _do_change(self, command: dict[str, Any]) -> None:
-        self._course.change(_table(command.get("change")))
+        self._course.change(table(command.get("change")))
         self._told_marks = -1
-        self._show(self._course.moment())
+        self._offer()
         self._tell(changed=self._course.plain())
 
     def _do_look(self, command: dict[str, Any]) -> None:
-        self._course.look = _table(command.get("look"))
+        self._course.look = table(command.get("look"))
         if not self.playing:
-            self._show(self._course.moment())
+            self._offer()
+
+    def _do_offer(self, command: dict[str, Any]) -> None:
+        self._offer()
 
     def _do_ask(self, command: dict[str, Any]) -> None:
-        self._answers.submit(self._answer, self._course.moment(), _table(command.get("question")), command.get("id"))
+        question = table(command.get("question"))
+        if not self._questions.acquire(blocking=False):
+            self._tell(answer={"error": "too many questions are waiting: try again"}, id=command.get("id"))
+            return
+        self._answers.submit(self._answer, self._course.moment(), question, command.get("id"))
 
     def _answer(self, moment: Moment, question: dict[str, Any], number: Any) -> None:
         """Answer in a second thread, so that the course goes on."""
@@ -190,6 +224,7 @@ class Session:
             answer = {"error": str(error)}
         except Exception as error:  # the page waits for an answer, whatever happened
             answer = {"error": one_line(f"internal error: {type(error).__name__}: {error}")}
+        self._questions.release()
         if not self._closed.is_set():
             self._tell(answer=answer, id=number)
 
@@ -200,7 +235,7 @@ class Session:
 
     def _interrupted(self) -> bool:
         """Whether a long way to a tick should end: another command waits or the page is gone."""
-        return self._closed.is_set() or not self._commands.empty()
+        return self._closed.is_set() or self._waiting > 0  # the session's own "offer" has no characters
 
     def _play(self) -> None:
         """Some ticks, and a frame of them."""
@@ -219,7 +254,7 @@ class Session:
         if done < ticks:
             self.playing = False
             self._maker.rest()
-            self._show(course.moment())
+            self._offer()
             self._state()
         elif rate:
             self._show(course.moment())
@@ -234,6 +269,13 @@ class Session:
     def _ready(self) -> bool:
         """Whether the page can take another frame."""
         return self.frames - self.drawn < WINDOW
+
+    def _offer(self) -> None:
+        """Show the present state, now or as soon as the page is ready: there is one debt, of the newest state."""
+        self._owed = True  # before the look at the page: one that becomes ready in between finds the debt
+        if self._ready():
+            self._owed = False
+            self._show(self._course.moment())
 
     def _show(self, moment: Moment) -> None:
         """Send new marks and the frame of a moment."""
@@ -255,43 +297,53 @@ class Session:
         self._send(json.dumps({"number": self.number} | message))
 
 
-def _table(value: Any) -> dict[str, Any]:
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise TutelageError(f"settings must be a table, got {one_line(str(value))[:60]}")
-    return {str(name): entry for name, entry in value.items()}
+class Outbox:
+    """What waits to be sent to a page, in bytes; more than ``most`` of it sets ``overflow``, and nothing more waits."""
 
+    def __init__(self, loop: asyncio.AbstractEventLoop, most: int) -> None:
+        self._loop, self._most = loop, most
+        self._messages: asyncio.Queue[str | bytes] = asyncio.Queue()
+        self._lock = threading.Lock()
+        self._bytes = 0
+        self.overflow = asyncio.Event()
 
-def _whole(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | float) or value != value or abs(value) > 1e15:
-        raise TutelageError(f"a number is needed, got {one_line(str(value))[:60]}")
-    return int(value)
+    def put(self, message: str | bytes) -> None:
+        """Let a message wait; from any thread."""
+        with self._lock:
+            self._bytes += len(message)
+            full = self._bytes > self._most
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(*((self.overflow.set,) if full else (self._messages.put_nowait, message)))
+
+    async def get(self) -> str | bytes:
+        """The message that waits longest; it counts until :meth:`sent`."""
+        return await self._messages.get()
+
+    def sent(self, message: str | bytes) -> None:
+        """Say that a message has left."""
+        with self._lock:
+            self._bytes -= len(message)
 
 
 async def converse(websocket: Any) -> None:
-    """Serve one WebSocket until the page is gone."""
+    """Serve one WebSocket until the page is gone, or leaves too much unread."""
     from starlette.websockets import WebSocketDisconnect
 
-    loop, outbox = asyncio.get_running_loop(), asyncio.Queue[str | bytes]()
-
-    def send(message: str | bytes) -> None:
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(outbox.put_nowait, message)
-
-    session = Session(send)
+    outbox = Outbox(asyncio.get_running_loop(), UNREAD)
+    session = Session(outbox.put)
     session.start()
 
     async def speak() -> None:
         while True:
             message = await outbox.get()
             await (websocket.send_bytes if isinstance(message, bytes) else websocket.send_text)(message)
+            outbox.sent(message)
 
     async def listen() -> None:
         while True:
             session.receive(await websocket.receive_text())
 
-    tasks = [asyncio.create_task(speak()), asyncio.create_task(listen())]
+    tasks = [asyncio.create_task(work) for work in (speak(), listen(), outbox.overflow.wait())]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         for task in done:

@@ -23,10 +23,12 @@ class Uploads:
         Bytes of a file.
     most
         Files.
+    memory
+        Bytes of the weights of all files together; the newest file is kept whatever its size.
     """
 
-    def __init__(self, largest: int = 32 << 20, most: int = 64) -> None:
-        self.largest, self.most = largest, most
+    def __init__(self, largest: int = 32 << 20, most: int = 64, memory: int = 512 << 20) -> None:
+        self.largest, self.most, self.memory = largest, most, memory
         self._kept: OrderedDict[str, tuple[str, Network]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -63,14 +65,17 @@ class Uploads:
         with self._lock:
             self._kept[key] = (shown, network)
             self._kept.move_to_end(key)
-            while len(self._kept) > self.most:
+            while len(self._kept) > self.most or (len(self._kept) > 1 and self._bytes() > self.memory):
                 self._kept.popitem(last=False)
         about = {"widths": list(network.widths), "members": network.members, "units": network.activation}
         return {"key": key, "name": shown, **about, "assumed": assumed and network.depth > 1}
 
+    def _bytes(self) -> int:
+        return sum(a.numel() * a.element_size() for _, network in self._kept.values() for a in network.parameters)
+
     def network(self, key: Any) -> tuple[str, Network]:
         """Name and network of a file that was sent."""
         with self._lock:
-            if key not in self._kept:
+            if not isinstance(key, str) or key not in self._kept:
                 raise TutelageError("this server does not have the file (any more): drop it on the page again")
             return self._kept[key]
