@@ -33,11 +33,11 @@ def net(seed=0):
     return multi_exit_mlp(6, (12, 12, 12), 3, seed)
 
 
-@pytest.mark.parametrize("power", [1, 2])
-def test_one_step_is_the_algorithms(power):
+@pytest.mark.parametrize(("power", "reduction"), [(1, "mean"), (2, "mean"), (1, "sum")])
+def test_one_step_is_the_algorithms(power, reduction):
     x, y = task(8)
     model = net()
-    objective = ExitObjective(annealing=Annealing(2.0, limit=0.3), power=power)
+    objective = ExitObjective(annealing=Annealing(2.0, limit=0.3), power=power, reduction=reduction)
     done = train_exits(model, x, y, learning(1, batch=8), objective=objective, seed=5)
     hand = copy.deepcopy(model)
     rows = draws.permutations(draws.keys([5], "exits-batches"), 8, 0)[0]
@@ -47,6 +47,7 @@ def test_one_step_is_the_algorithms(power):
     teacher = (logits[2] / 2).softmax(-1).detach()
     for z in logits[:2]:
         loss = loss - 2**power * (teacher * (z / 2).log_softmax(-1)).sum(-1).mean() / 3
+    loss = 3 * loss if reduction == "sum" else loss
     loss.backward()
     optimiser.step()
     for a, b in zip(done.model.parameters(), hand.parameters(), strict=True):
@@ -223,6 +224,11 @@ def test_soft_labels_do_not_drown_the_labels_of_a_network_without_batch_norm():
         for name, objective in {"alone": ExitObjective("none"), "taught": ExitObjective()}.items()
     }
     assert (exits["taught"] > exits["alone"] - 0.03).all()
+
+
+def test_a_reduction_that_does_not_exist_is_an_error():
+    with pytest.raises(TutelageError, match="reduction must be 'mean' or 'sum', got 'max'"):
+        ExitObjective(reduction="max")
 
 
 @pytest.mark.parametrize("power", [-1, 3, float("nan")])

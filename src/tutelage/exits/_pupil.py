@@ -33,7 +33,7 @@ class Pupil:
     ) -> None:
         device = batches.order.device
         self.batches, self.settings = batches, settings
-        self.annealing, self.power = objective.annealing, objective.power
+        self.annealing, self.objective = objective.annealing, objective
         self.steps = (settings.epochs or 0) * batches.steps
         self.cuda = device.type == "cuda"
         self.stream = torch.cuda.Stream(device) if self.cuda else None
@@ -94,9 +94,8 @@ class Pupil:
         with torch.autocast(x.device.type, torch.bfloat16, enabled=self.settings.mixed_precision, cache_enabled=False):
             z = torch.stack(self.model(x))
         z = z.to(x.dtype)
-        loss, adjusted, raw = training_goal(
-            z, y, self.teachers, self.temperature, self.power, self.batches.shares
-        )  # fmt: skip
+        how = self.objective.power, self.batches.shares, self.objective.reduction
+        loss, adjusted, raw = training_goal(z, y, self.teachers, self.temperature, *how)
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
         self.optimiser.step()

@@ -205,14 +205,16 @@ def training_goal(
     temperature: Tensor,
     power: float,
     weights: Tensor | None,
+    reduction: Literal["mean", "sum"] = "mean",
 ) -> tuple[Tensor, Tensor, Tensor]:
     """What a step descends, and the teachers' confidence at the temperature and without it: three of [].
 
-    shares: of the teachers [M, M], None where nobody teaches; weights: of each sample in l_dist, None for equal ones.
+    shares: of the teachers [M, M], None where nobody teaches; weights: of each sample in l_dist, None for equal ones;
+    reduction: over the exits.
     """
     loss, adjusted, raw = classification(z, labels), z.new_zeros(()), z.new_zeros(())
     if shares is not None:
         each = distillation(z, shares, temperature, power)
         loss = loss + (each.mean() if weights is None else (weights * each).sum())
         adjusted, raw = (confidence(z, shares, t) for t in (temperature, 1.0))
-    return loss, adjusted, raw
+    return loss * (len(z) if reduction == "sum" else 1), adjusted, raw

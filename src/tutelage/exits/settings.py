@@ -1,6 +1,7 @@
 """What networks with exits learn from, and the optimiser of the paper."""
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from tutelage.errors import TutelageError
 from tutelage.exits.objective import Annealing, Teachers
@@ -36,12 +37,18 @@ class ExitObjective:
         The soft part of the loss is multiplied by the temperature to this power. With 1 its gradient with respect to
         a logit is a difference of probabilities, as that of the labels is, at any temperature. 2 is the paper's
         choice: the gradient then grows with the logits, and in networks without batch norm it can drown the labels.
+    reduction
+        "mean" (the paper's 1/M) or "sum" over the M exits. The sum is M times the mean, and so are its gradients: a
+        rate that was chosen for a sum is M times too small for the mean.
     """
 
     teachers: Teachers = "last"
     annealing: Annealing = field(default_factory=Annealing)
     power: float = 1.0
+    reduction: Literal["mean", "sum"] = "mean"
 
     def __post_init__(self) -> None:
+        if self.reduction not in ("mean", "sum"):
+            raise TutelageError(f"reduction must be 'mean' or 'sum', got {self.reduction!r}")
         if not 0 <= self.power <= 2:
             raise TutelageError(f"the power of the temperature lies in 0 .. 2, not at {self.power:g}")

@@ -52,7 +52,8 @@ def train_exits(
 
     An epoch is one pass through the labelled samples, an incomplete last batch left out. If there are unlabelled
     samples and an exit teaches, each batch has as many of them, and both kinds are weighted as in the whole data
-    (Phuong 2021, eq. 6.6).
+    (Phuong 2021, eq. 6.6). The loss is the mean over the exits, as in the paper; a learning rate that was chosen for
+    their sum belongs to ``ExitObjective(reduction="sum")``.
 
     Parameters
     ----------

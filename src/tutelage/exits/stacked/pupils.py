@@ -109,7 +109,8 @@ class Pupils:
 
         def objective(z: Tensor) -> Tensor:
             def each(z: Tensor, y: Tensor, temperature: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-                return training_goal(z, y, self.teachers, temperature, self.objective.power, self.batches.shares)
+                how = self.objective.power, self.batches.shares, self.objective.reduction
+                return training_goal(z, y, self.teachers, temperature, *how)
 
             loss, adjusted, raw = torch.vmap(each)(z, y, self.temperature.to(z.dtype))
             rows.extend([loss.detach(), self.temperature.clone(), adjusted, raw])
