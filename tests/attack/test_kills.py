@@ -35,7 +35,7 @@ class Ones(Experiment, kind="attack-ones", numerics=1):
 def study(variant):
     def plan(scale):
         values = lambda r: {variant: r.one()["ones"]}
-        claim = Claim("ones are positive", "the number", "> 0", "none", values, "the sign decides")
+        claim = Claim("ones are positive", "the number", "> 0", values, "the sign decides")
         return Plan([Ones(variant=variant)], lambda r: Figure(), [claim], lambda r: pa.table({"variant": [variant]}))
     return Study("ones", "tian2020", "Thm 1", "Ones", "Ones.", plan)
 

@@ -9,7 +9,7 @@ from tutelage.studies import STUDIES, Reproduction, Verdict
 
 
 def verdict(claim, setting, measured, verdict, expected="> 0.5"):
-    return Verdict(claim, setting, "share of recovered units", expected, measured, 0.1, 8, verdict, "the opposite")
+    return Verdict(claim, setting, "share of recovered units", expected, measured, 0.1, 8, verdict)
 
 
 VERDICTS = [

@@ -15,7 +15,7 @@ REASON = "a reason that is no measurement"
 
 
 def claim(values, expected="> 0", **settings):
-    return Claim("a sentence", "a statistic", expected, "its opposite", lambda _: {"here": values}, REASON, **settings)
+    return Claim("a sentence", "a statistic", expected, lambda _: {"here": values}, REASON, **settings)
 
 
 def verdict(values, expected="> 0", **settings):
@@ -87,7 +87,7 @@ def test_an_expectation_must_be_a_bound():
 
 def test_a_claim_needs_a_reason_and_must_be_able_to_fail():
     with pytest.raises(TutelageError, match="needs a reason"):
-        Claim("s", "t", "> 0", "r", lambda _: {}, " ")
+        Claim("s", "t", "> 0", lambda _: {}, " ")
     with pytest.raises(TutelageError, match="cannot fail"):
         claim([1.0], "> -2", possible=SIGNED)
 
@@ -98,7 +98,7 @@ def test_values_outside_the_declared_range_are_an_error():
 
 
 def test_each_setting_is_judged_by_itself():
-    both = Claim("s", "t", "> 0", "r", lambda _: {"a": np.arange(8, 12), "b": -np.arange(8, 12)}, REASON)
+    both = Claim("s", "t", "> 0", lambda _: {"a": np.arange(8, 12), "b": -np.arange(8, 12)}, REASON)
     assert [(v.setting, v.verdict) for v in judge(both, Results([]))] == [("a", "holds"), ("b", "fails")]
 
 

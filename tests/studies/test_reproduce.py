@@ -72,7 +72,7 @@ class Ones(Experiment, kind="test-ones", numerics=1):
 
 def ones(scale):
     """A plan with a view: figure, claims and numbers are made of what it returns."""
-    claim = Claim("ones are positive", "the number", "> 0", "none", lambda viewed: {scale: viewed}, "the sign decides")
+    claim = Claim("ones are positive", "the number", "> 0", lambda viewed: {scale: viewed}, "the sign decides")
 
     def view(results):
         return results.one(shift=0.0)["number"]

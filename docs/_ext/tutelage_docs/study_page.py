@@ -89,8 +89,6 @@ def _claim(rows: list[dict[str, Any]]) -> str:
     methods = sorted({row["method"] for row in rows if row.get("interval")})
     if methods:
         lines.append(f"Interval: {escape(', '.join(methods))}.")
-    if first.get("refuted_by"):
-        lines.append(f"What would refute it: {escape(first['refuted_by'])}.")
     return "\n\n".join(lines)
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -77,12 +77,14 @@ def compared(first: np.ndarray, second: np.ndarray, limits: tuple[float, float] 
 
 @dataclass(frozen=True)
 class Claim:
-    """What a paper says, what is computed to judge it, and what would refute it.
+    """What a paper says, and what is computed to judge it.
+
+    An interval in which no value meets the bound refutes a claim about a mean; one member refutes a universal claim.
 
     Parameters
     ----------
-    sentence, statistic, refuted_by
-        What is claimed, the number that decides, and the outcome that would refute the claim.
+    sentence, statistic
+        What is claimed, and the number that decides.
     expected
         A bound such as "> 0.3" or "< 0.5": on the mean over members, or on every member.
     values
@@ -105,7 +107,6 @@ class Claim:
     sentence: str
     statistic: str
     expected: str
-    refuted_by: str
     values: Callable[[Any], Mapping[str, np.ndarray | Measured]]
     reason: str
     about: Literal["mean", "every"] = "mean"
@@ -145,7 +146,6 @@ class Check:
     values: Callable[[Any], Mapping[str, float | np.ndarray]]
     reason: str
 
-    refuted_by: ClassVar[str] = "one value that does not satisfy the bound"
     published: str = ""
 
     def __post_init__(self) -> None:
@@ -164,7 +164,7 @@ class Verdict:
 
     Attributes
     ----------
-    claim, setting, statistic, expected, refuted_by, reason
+    claim, setting, statistic, expected, reason
         What was judged.
     measured
         The mean, or the worst value where the statement is about every member.
@@ -191,7 +191,6 @@ class Verdict:
     stderr: float | None
     n: int
     verdict: Outcome
-    refuted_by: str
     reason: str = ""
     method: str = ""
     interval: tuple[float, float] | None = None
@@ -311,7 +310,7 @@ def _check(check: Check, setting: str, values: float | np.ndarray) -> Verdict:
     worst = _worst(check.expected, numbers)
     return Verdict(
         check.sentence, setting, check.statistic, check.expected, worst, None, len(numbers), verdict,
-        check.refuted_by, check.reason, "check", None, check.published,
+        check.reason, "check", None, check.published,
     )  # fmt: skip
 
 
@@ -334,7 +333,7 @@ def _verdict(
     interval: tuple[float, float] | None,
 ) -> Verdict:
     about = claim.sentence, setting, claim.statistic, claim.expected
-    why = claim.refuted_by, claim.reason, method
+    why = claim.reason, method
     return Verdict(*about, measured, stderr, n, verdict, *why, interval, claim.published)
 
 

@@ -94,7 +94,7 @@ def test_a_figure_has_its_natural_size_and_its_pdf(out):
 
 
 def test_the_number_of_the_paper_stands_beside_ours():
-    claim = Claim("s", "t", "> 0", "r", lambda e: {"all": np.arange(1.0, 9)}, "why", published="+6.3 (Table 6.2)")
+    claim = Claim("s", "t", "> 0", lambda e: {"all": np.arange(1.0, 9)}, "why", published="+6.3 (Table 6.2)")
     [verdict] = judge(claim, None)
     assert verdict.published == "+6.3 (Table 6.2)"
     [check] = judge(Check("s", "t", "> 0", lambda e: {"all": 1.0}, "why", published="2"), None)

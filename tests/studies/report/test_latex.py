@@ -23,7 +23,6 @@ CLAIM = {
     "stderr": 0.0123,
     "n": 8,
     "verdict": "holds",
-    "refuted_by": "less",
 }
 
 

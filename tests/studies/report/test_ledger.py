@@ -17,7 +17,6 @@ def claim(**changes):
         "study": "l-shape", "paper": "tian2020", "figure": "5", "scale": "quick", "claim": "a sentence",
         "setting": "p = 1",
         "statistic": "s", "expected": "> 0", "measured": 0.5, "stderr": None, "n": 8, "verdict": "holds",
-        "refuted_by": "r",
     } | changes  # fmt: skip
 
 

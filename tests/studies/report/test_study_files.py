@@ -10,7 +10,7 @@ from tutelage.studies.report import write_ledger, write_reports
 
 CLAIM = {
     "study": "l-shape", "paper": "tian2020", "figure": "5", "scale": "quick", "claim": "a sentence", "setting": "p = 1",
-    "statistic": "s", "expected": "> 0", "measured": 0.5, "stderr": None, "n": 8, "verdict": "holds", "refuted_by": "r",
+    "statistic": "s", "expected": "> 0", "measured": 0.5, "stderr": None, "n": 8, "verdict": "holds",
 }  # fmt: skip
 EXPERIMENT = {"kind": "students", "engine": "stacked", "device": "cpu", "seconds": 1.5, "diverged": {}}
 PROVENANCE = {"version": "1", "commit": "abc", "written": "today", "seconds": 1.5, "experiments": [EXPERIMENT]}

@@ -232,7 +232,6 @@ never_positive_at_random = Claim(
     "for relu z is always non-positive (Conjecture 5.5, which is false for other functions of the angle)",
     statistic="one where some det M_i is proved negative, else zero; coincident and antipodal sets left out",
     expected=">= 1",
-    refuted_by="one set without such a proof",
     values=lambda angle_sets: {s.label: s.signs.nonpositive[~s.signs.degenerate].astype(float) for s in angle_sets},
     reason="the conjecture allows no exception",
     about="every",
@@ -244,7 +243,6 @@ definite_at_random = Claim(
     "and det M is positive (the other half of the determinant condition, Theorem 5.1)",
     statistic="one where M is proved positive definite, else zero; the same sets",
     expected=">= 1",
-    refuted_by="one set without such a proof",
     values=lambda angle_sets: {s.label: (s.signs.full[~s.signs.degenerate] == 1).astype(float) for s in angle_sets},
     reason="the theorem allows no exception",
     about="every",
@@ -256,7 +254,6 @@ a_potential = Claim(
     "the further from being degenerate, the further z is from being non-negative",
     statistic="rank correlation of -z with the least angle between two units, over the sets of a block",
     expected="> 0.3",
-    refuted_by="an interval over blocks below 0.3",
     reason=MODERATE,
     possible=SIGNED,
     values=lambda angle_sets: {

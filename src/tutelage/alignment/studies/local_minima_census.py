@@ -169,7 +169,6 @@ one_teacher = Claim(
     "with one teacher and one or two students every student ends on it (Theorem 3.1, here in three dimensions)",
     statistic="share of the students (those longer than 0.001) within 0.05 rad of the teacher at the end",
     expected=">= 1",
-    refuted_by="one member that violates the bound in that setting",
     values=lambda censuses: {c.label: c.aligned for c in censuses if c.teachers == 1},
     reason="the sentence says every student",
     about="every",
@@ -189,7 +188,6 @@ wider_is_better = Claim(
     statistic="one where twice as many students reach it, less one where as many as teachers do, in pairs of "
     "starts; teachers and students of both are drawn independently",
     expected="> 0",
-    refuted_by="an interval over starts below 0",
     values=_advantage,
     reason=DIRECTION,
     possible=SIGNED,
@@ -200,7 +198,6 @@ minima_not_saddles = Claim(
     statistic="among end points that are not global, with a gradient below 0.0001 and a loss that fell by less than a "
     "hundredth over the second half of the time: one for a minimum, zero for a saddle",
     expected="> 0.9",
-    refuted_by="an interval over starts below 0.9",
     values=lambda censuses: {c.label: np.where(np.isin(c.kind, (1, 2)), c.kind == 1, np.nan) for c in censuses},
     reason="'not in saddles' is read as at most one in ten",
     possible=SHARE,

@@ -158,7 +158,6 @@ as_said = Claim(
     "inputs are drawn with P[angle >= theta] = p(theta)",
     statistic="sqrt(N) times Kolmogorov's distance between the angles drawn and p, whose mean is 0.869 if it is so",
     expected="< 1",
-    refuted_by="an interval over sets above 1",
     values=lambda e: {"all distributions, which transform the same draws": e["task A"].distance},
     reason="the mean is 0.869 where p is the distribution, and grows like sqrt(N) where it is not",
     possible=(0.0, np.inf),
@@ -201,7 +200,6 @@ easier = Claim(
     statistic="transfer risk on the task whose p decreases more slowly minus that on the other, from "
     f"{TRANSFER} inputs in {DIMENSION} dimensions",
     expected="> 0",
-    refuted_by="an interval over sets below 0",
     values=lambda e: {f"{a} to {b}": _risk(e, a) - _risk(e, b) for a, b in pairwise(BY_DECREASE)},
     reason=DIRECTION,
     possible=SIGNED,

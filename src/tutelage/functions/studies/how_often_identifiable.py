@@ -265,7 +265,6 @@ general = Claim(
     "almost all networks are general (Lemmas A.10 to A.12)",
     statistic="share of a seed's random networks, normal weights and biases of four sizes, for which G1 to G3 hold",
     expected=">= 1",
-    refuted_by="one member that violates the bound in that setting",
     values=lambda groups: {
         f"width {width}, {hidden} hidden": np.mean(
             [s.values["general"] for s in groups if s.kind == "random" and s.bias > 0 and s.shape == (width, hidden)], 0
@@ -284,7 +283,6 @@ not_without_biases = Claim(
     "multiples of one another",
     statistic="one where G1 to G3 hold for a random network without biases, else zero",
     expected="< 0.5",
-    refuted_by="one member that violates the bound in that setting",
     values=lambda groups: _random(groups, "general", lambda s: s.bias == 0),
     reason="the sentence allows no exception; a network shows 0 or 1",
     about="every",
@@ -296,7 +294,6 @@ closed_without_biases = Claim(
     "nor are they transparent, if no layer is wider than the inputs: some inputs are negative for all units",
     statistic="one where a random network without biases is transparent, else zero",
     expected="< 0.5",
-    refuted_by="one member that violates the bound in that setting",
     values=lambda groups: _random(groups, "transparent", lambda s: s.bias == 0),
     reason="the sentence allows no exception; a network shows 0 or 1",
     about="every",
@@ -309,7 +306,6 @@ seldom = Claim(
     "dependency graphs; here a network may miss any condition)",
     statistic="share of random networks of two or more hidden layers that meet all conditions of Theorem 2.1",
     expected="< 0.1",
-    refuted_by="an interval over seeds above 0.1",
     values=lambda groups: _random(groups, "identifiable", lambda s: s.hidden > 1 and s.bias > 0),
     reason="'seldom' is read as fewer than one in ten",
     possible=SHARE,
@@ -319,7 +315,6 @@ rarer_with_depth = Claim(
     "transparent networks become rarer as depth grows: most do not stay transparent with two more layers (our own)",
     statistic="share of the networks that are transparent with one hidden layer and stay so with two more above it",
     expected="< 0.5",
-    refuted_by="an interval over seeds above 0.5",
     values=lambda groups: {
         f"width {deep.widths[0]}, biases {deep.bias:g}": np.where(
             flat.values["transparent"], deep.values["transparent"], np.nan
@@ -346,7 +341,6 @@ learnt_alike = Claim(
     statistic="share of the students with a loss below 1e-4 of the teacher's variance that are identifiable exactly if "
     "their teacher is",
     expected="> 0.9",
-    refuted_by="an interval over seeds below 0.9; students that have not learnt the function do not count",
     values=lambda groups: {
         end.label: _alike(start, end)
         for start, end in pairwise(groups)
@@ -361,7 +355,6 @@ by_training = Claim(
     "students of identifiable teachers become identifiable by training",
     statistic="identifiable at the end minus identifiable at the start, seed by seed",
     expected="> 0",
-    refuted_by="an interval over seeds below 0",
     values=lambda groups: {
         f"{end.widths}": end.values["identifiable"] * 1.0 - start.values["identifiable"]
         for start in groups

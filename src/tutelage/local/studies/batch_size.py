@@ -210,7 +210,6 @@ same_end = Claim(
     "the loss after 2,000 steps hardly depends on the batch (from 10 to 10,000 samples)",
     statistic="size of log10 of the loss at the end over that of the descent on expectations, each seed",
     expected="< 0.1",
-    refuted_by="an interval over seeds above 0.1 for that batch",
     values=_gaps,
     reason="a tenth of a decade, a factor of 1.26, is read as hardly",
     possible=(0.0, np.inf),
@@ -220,7 +219,6 @@ arrives = Claim(
     "descent with fresh samples converges (Theorem 6)",
     statistic="one where the loss is at most 1e-4 at the end, else zero",
     expected="> 0.8",
-    refuted_by="an interval over seeds below 0.8 for that batch",
     values=lambda result: {
         f"{batch} samples": (result.losses[batch][-1] <= ARRIVED).astype(float) for batch in result.batches
     },
@@ -232,7 +230,6 @@ one_over_n = Claim(
     "the squared distance of a batch's gradient from the true one falls like 1 / N (Lemma F.1)",
     statistic="distance from -1 of the slope of its log against log N, each seed",
     expected="< 0.1",
-    refuted_by="an interval over seeds above 0.1",
     values=lambda result: {"at the start": np.abs(powers(np.array(result.batches), result.noise) + 1)},
     reason="a tenth of the power",
     possible=(0.0, np.inf),
@@ -242,7 +239,6 @@ under_the_bound = Claim(
     "and lies below (4 d (d + 2) / N) (sum |w|^2 + sum |w*|)^2 sum |w|^2",
     statistic="its mean over batches over that bound",
     expected="<= 1",
-    refuted_by="one member that violates the bound in that setting",
     values=lambda result: {f"{b} samples": result.noise[i] / result.bound[i] for i, b in enumerate(result.batches)},
     reason="the bound of the lemma itself",
     about="every",
@@ -254,7 +250,6 @@ noise_vanishes = Claim(
     "since labels are exact, the noise of the gradient vanishes with the loss",
     statistic="slope of the log of that squared distance with 100 samples against log L on the way of descent",
     expected="> 0.8",
-    refuted_by="an interval over seeds below 0.8",
     values=lambda result: {
         "on the way": powers(result.losses[0][result.places], result.along),
     },

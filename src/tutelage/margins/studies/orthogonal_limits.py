@@ -242,7 +242,6 @@ grouped = Claim(
     "from a small start every unit ends inactive or in the extremal sector of its sign (Lemma 3.1)",
     statistic="share of a network's units in J_0, J_+ or J_- at t = 1e300",
     expected=">= 1",
-    refuted_by="one member that violates the bound in that setting",
     values=lambda nearings: {nearing.case.name: nearing.grouped[-1] for nearing in nearings},
     reason="the lemma says every unit",
     about="every",
@@ -254,7 +253,6 @@ absorbing = Claim(
     "extremal sectors are never left (Lemma 3.3)",
     statistic="share of a network's units that ever left an extremal sector of their sign",
     expected="<= 0",
-    refuted_by="one member that violates the bound in that setting",
     values=lambda nearings: {nearing.case.name: nearing.ever_left for nearing in nearings},
     reason="the lemma says never",
     about="every",
@@ -267,7 +265,6 @@ first_phase = Claim(
     statistic="cosine with the class sum less that with the max-margin vector, mean over living units by |w|^2, at the "
     "first record after all units are in their groups",
     expected="> 0",
-    refuted_by="an interval over seeds below 0 for that distribution",
     values=lambda nearings: {nearing.case.name: nearing.at_settled() for nearing in nearings},
     reason=DIRECTION,
 )
@@ -277,7 +274,6 @@ second_phase = Claim(
     statistic="cosine with the max-margin vector less that with the class sum, mean over living units by |w|^2, at "
     "t = 1e300",
     expected="> 0",
-    refuted_by="an interval over seeds below 0 for that distribution",
     values=lambda nearings: {nearing.case.name: (nearing.max_margin - nearing.class_sum)[-1] for nearing in nearings},
     reason=DIRECTION,
 )
@@ -286,7 +282,6 @@ theorem = Claim(
     "W/|W| tends to u w_+ + z w_-, and a/|a| to u |w_+| - z |w_-| (Theorem 3.1)",
     statistic="norm of what is left of (3.8), and of (3.9), at t = 1e300",
     expected="< 0.1",
-    refuted_by="an interval over seeds above 0.1 for that distribution",
     values=lambda nearings: {
         f"{nearing.case.name}, {name}": left[-1]
         for nearing in nearings
@@ -312,7 +307,6 @@ like_one_over_log = Claim(
     "where the support samples of both classes span the space, what is left of the first layer closes like 1/log t",
     statistic="what is left of (3.8) at log t = 690 over that at 345, seed by seed; 1/log t makes it 0.5",
     expected="< 0.6",
-    refuted_by="an interval over seeds above 0.6 for that distribution",
     values=lambda nearings: _halving(nearings, True),
     reason="between the 0.5 of 1/log t and the 0.71 of its root",
     possible=(0.0, np.inf),
@@ -322,7 +316,6 @@ no_faster = Claim(
     "and no faster than that (added after the bound from above, which a faster approach meets too)",
     statistic="the same; 1/(log t)^2 would make it 0.25",
     expected="> 0.35",
-    refuted_by="an interval over seeds below 0.35 for that distribution",
     values=lambda nearings: _halving(nearings, True),
     reason="between the 0.5 of 1/log t and the 0.25 of its square, at the power 1.5",
     possible=(0.0, np.inf),
@@ -332,7 +325,6 @@ like_the_root = Claim(
     "where they do not, it closes like the root of that: what W has across the span stays, and |W|^2 grows like log t",
     statistic="the same of seeds whose supports do not span; 1/sqrt(log t) makes it 0.71",
     expected="> 0.6",
-    refuted_by="an interval over seeds below 0.6 for that distribution",
     values=lambda nearings: _halving(nearings, False),
     reason="between the 0.5 of 1/log t and the 0.71 of its root",
     possible=(0.0, np.inf),
@@ -342,7 +334,6 @@ still_closes = Claim(
     "and no slower than that (added after the bound from below, which what does not close at all meets too)",
     statistic="the same; what stays as it is has 1",
     expected="< 0.84",
-    refuted_by="an interval over seeds above 0.84 for that distribution",
     values=lambda nearings: _halving(nearings, False),
     reason="between the 0.71 of 1/sqrt(log t) and the 1 of what does not close, at the power 1/4",
     possible=(0.0, np.inf),
@@ -353,7 +344,6 @@ sharper = Claim(
     "Lemma B.6 gives",
     statistic="relative difference from the limit at t = 1e300, the larger of both classes",
     expected="< 0.05",
-    refuted_by="an interval over seeds above 0.05 for that quantity and distribution",
     values=lambda nearings: {
         f"{name}: {nearing.case.name}": nearing.off[name][-1] for nearing in nearings for name in QUANTITIES
     },

@@ -60,7 +60,6 @@ narrow_is_worse = Claim(
     "at high polarity (p >= 1.5) 1x students end with a larger loss than 10x students",
     statistic="log10 evaluation loss at 1x minus that at 10x at the end, seed by seed",
     expected="> 0",
-    refuted_by="an interval over seeds at or below 0 for that polarity",
     values=lambda results: {f"p = {p:g}": _gap(results, p) for p in results.values("polarity") if p >= 1.5},
     reason=DIRECTION,
 )
@@ -69,7 +68,6 @@ gap_grows = Claim(
     "1x becomes worse against over-realisation as the polarity becomes higher",
     statistic="that difference at the larger p minus the same difference at the next smaller, seed by seed",
     expected="> 0",
-    refuted_by="an interval over seeds at or below 0 for that pair of polarities",
     values=lambda results: {
         f"p = {a:g} to {b:g}": _gap(results, b) - _gap(results, a) for a, b in pairwise(results.values("polarity"))
     },
@@ -80,7 +78,6 @@ loss_falls = Claim(
     "over-realised students (5x and 10x) learn the teacher's function",
     statistic="log10 of the evaluation loss at the end over the evaluation loss at the start",
     expected="< -2",
-    refuted_by="an interval over seeds above -2, that is less than a hundredfold fall, in that setting",
     values=lambda results: {
         f"p = {p:g}, {k:g}x": (lambda curve: curve[-1] - curve[0])(_log_loss(results.one(polarity=p, width_factor=k)))
         for p in results.values("polarity")

@@ -72,7 +72,6 @@ def strong_first(early: int) -> Claim:
         "stronger teacher units are recovered before weaker ones",
         statistic="share recovered of the five strongest units minus that of the five weakest, after 5 epochs",
         expected="> 0",
-        refuted_by="an interval over seeds at or below 0 in that setting",
         values=lambda results: {_label(p): _strong_minus_weak(p, early) for p in results},
         reason=DIRECTION,
         possible=SIGNED,
@@ -83,7 +82,6 @@ strong_at_the_end = Claim(
     "when strengths are polarised (p >= 1.5), stronger teacher units are recovered more often even after long training",
     statistic="share recovered of the five strongest units minus that of the five weakest, at the end",
     expected="> 0",
-    refuted_by="an interval over seeds at or below 0 in that setting",
     values=lambda results: {_label(p): _strong_minus_weak(p) for p in results if p.setting("polarity") >= 1.5},
     reason=DIRECTION,
     possible=SIGNED,
@@ -93,7 +91,6 @@ wider_recovers_more = Claim(
     "over-realised students recover more teacher units than 1x students",
     statistic="share of units recovered at 10x minus the share at 1x at the end, seed by seed",
     expected="> 0",
-    refuted_by="an interval over seeds at or below 0 for that polarity",
     values=lambda results: {
         f"p = {p:g}": compared(
             recovered_share(results.one(polarity=p, width_factor=10)),
@@ -109,7 +106,6 @@ stuck_at_1x = Claim(
     "1x students have the capacity and yet do not recover the teacher despite long training",
     statistic="share of units recovered by 1x students at the end",
     expected="< 0.95",
-    refuted_by="an interval over seeds above 0.95 for that polarity",
     values=lambda results: {
         f"p = {p:g}": recovered_share(results.one(polarity=p, width_factor=1)) for p in results.values("polarity")
     },
@@ -121,7 +117,6 @@ polarity_is_harder = Claim(
     "fewer units are recovered the more polarised their strengths are",
     statistic="share of units recovered at p = 0.5 minus the share at p = 2.5 at the end, seed by seed",
     expected="> 0",
-    refuted_by="an interval over seeds at or below 0 for that width_factor",
     values=lambda results: {
         f"{k:g}x": compared(
             recovered_share(results.one(polarity=POLARITIES[0], width_factor=k)),

@@ -103,7 +103,6 @@ both_fit = Claim(
     "training loss is low on both kinds of data",
     statistic="training loss at the end over the loss of the best constant on the evaluation points",
     expected="< 0.05",
-    refuted_by="an interval over seeds above 0.05 in that setting",
     values=lambda results: {
         f"{kind}, {p.experiment.inputs.train} samples": at_step(p, "train_loss") / at_step(p, "label_power")
         for kind in LAWS
@@ -118,7 +117,6 @@ aware_generalises = Claim(
     "with few samples (at most 3,000) teacher-aware data gives a substantially lower loss on Gaussian points",
     statistic="log2 of the evaluation loss with agnostic data over that with aware data, seed by seed",
     expected="> 1",
-    refuted_by="an interval over seeds below 1, that is not half the loss, at that number of samples",
     values=lambda results: _advantage(results, "teacher-aware"),
     reason="'substantially' is read as half the loss",
 )
@@ -127,7 +125,6 @@ aware_generalises_to_its_own = Claim(
     "the same, with each student judged on fresh points of the kind it learnt from",
     statistic="log2 of the evaluation loss with agnostic data over that with aware data, seed by seed",
     expected="> 1",
-    refuted_by="an interval over seeds below 1, that is not half the loss, at that number of samples",
     values=lambda results: _advantage(results, JUDGED_ON_AWARE),
     reason="'substantially' is read as half the loss",
 )
@@ -137,7 +134,6 @@ augmented_generalises = Claim(
     "numbers of labels",
     statistic="log2 of the evaluation loss with agnostic data over that with the augmented set, seed by seed",
     expected="> 1",
-    refuted_by="an interval over seeds below 1, that is not half the loss, at that number of samples",
     values=lambda results: _advantage(results, "agnostic set with its aware augmentation"),
     reason="'substantially' is read as half the loss",
 )

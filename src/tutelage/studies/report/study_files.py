@@ -35,7 +35,6 @@ class _Claim(_Record):
     stderr: float | None
     n: int
     verdict: Outcome
-    refuted_by: str
     reason: str = ""
     method: str = ""
     interval: Annotated[list[float], Field(min_length=2, max_length=2)] | None = None
