@@ -9,6 +9,7 @@ import torch
 from torch import fx, nn
 
 from tutelage.errors import TutelageError
+from tutelage.networks.activations import find
 from tutelage.networks.graphs.sparse import SparseNetwork
 from tutelage.networks.graphs.torch_graph import read_module
 from tutelage.networks.importing import read_any_network
@@ -106,17 +107,26 @@ def _from_torch(module: nn.Module, name: str, shape: Sequence[int] | None) -> Ne
         return from_module(nn.Sequential(module))
     parts = [part for part in module.modules() if not isinstance(part, nn.Sequential)]
     dense = isinstance(module, nn.Sequential) and all(isinstance(part, CHAINED) for part in parts)
+    chain: Network | TutelageError
     try:
-        return from_module(module if isinstance(module, nn.Sequential) else _chain(module, name))
+        chain = from_module(module if isinstance(module, nn.Sequential) else _chain(module, name))
     except TutelageError as error:
-        try:
-            graph = read_module(module, shape, name)
-        except TutelageError:
-            if dense:
-                raise error from None
-            raise
+        chain = error
+    if isinstance(chain, Network) and not _merges(parts, chain):
+        return chain
+    try:
+        graph = read_module(module, shape, name)
+    except TutelageError:
+        if isinstance(chain, TutelageError) and dense:
+            raise chain from None
+        raise
     network = SparseNetwork.of(graph.output, graph.dtype)
     return network.to_network() if network.dense else network
+
+
+def _merges(parts: Sequence[nn.Module], chain: Network) -> bool:
+    """Whether layers were merged, whose rounding only the graph tells; smooth units have none, and no proofs."""
+    return find(chain.activation).gate is not None and any(isinstance(part, nn.BatchNorm1d) for part in parts)
 
 
 def _chain(module: nn.Module, name: str) -> nn.Sequential:

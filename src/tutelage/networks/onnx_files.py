@@ -26,7 +26,7 @@ def load_onnx(path: str | Path, logits: bool = False) -> Network:
     Returns
     -------
     Network
-        One member, in float64 if the weights are, else in float32.
+        One member, in float64 if the weights are or merged layers need it, else in float32.
 
     Raises
     ------

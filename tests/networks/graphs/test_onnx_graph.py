@@ -40,7 +40,7 @@ def agrees(path, nodes, arrays, shape, opset=17, atol=2e-5):
     (wanted,) = reference.run(None, {"x": x})
     network, points = load_onnx(path), torch.from_numpy(x).flatten(1)
     wanted = wanted.reshape(len(x), -1)
-    assert outputs(network, points)[0].numpy() == pytest.approx(wanted, abs=atol)
+    assert outputs(network, points.to(network.dtype))[0].numpy() == pytest.approx(wanted, abs=atol)
     assert load_sparse(path).at(points).numpy() == pytest.approx(wanted, abs=atol)
     return network
 

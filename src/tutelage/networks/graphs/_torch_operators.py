@@ -20,12 +20,15 @@ from tutelage.networks.graphs.axes import (
 from tutelage.networks.graphs.images import Window, as_image, averaged, convolved, pooled
 from tutelage.networks.graphs.torch_graph import array
 from tutelage.networks.graphs.values import (
+    Rounded,
     Value,
     bent,
     clipped,
     larger,
     numbers,
     picked,
+    product,
+    quotient,
     reshaped,
     scaled,
     smaller,
@@ -54,9 +57,9 @@ def _add(name: str, first: Any, second: Any, alpha: float = 1, sign: float = 1) 
         a, b = alike([first, second], name)
         return total([(1.0, a), (factor, b)], name=name)
     if isinstance(first, Value):
-        by = factor * array(second)
+        by, rounded = product(factor, array(second))
         first = widened(first, by)
-        return scaled(first, np.ones(first.size), stretched(by, first.shape, name), name)
+        return scaled(first, np.ones(first.size), stretched(by, first.shape, name), name, rounded)
     by = array(first)
     second = widened(second, by)
     return scaled(second, np.full(second.size, factor), stretched(by, second.shape, name), name)
@@ -74,14 +77,18 @@ def _mul(name: str, first: Any, second: Any) -> Value:
     if isinstance(first, Value) and isinstance(second, Value):
         raise TutelageError(f"{name} multiplies two layers: only products with constants are piecewise linear")
     value, by = (first, array(second)) if isinstance(first, Value) else (second, array(first))
+    return _times(name, value, by)
+
+
+def _times(name: str, value: Value, by: np.ndarray, rounded: Rounded | None = None) -> Value:
     value = widened(value, by)
-    return scaled(value, stretched(by, value.shape, name), None, name)
+    return scaled(value, stretched(by, value.shape, name), None, name, rounded)
 
 
 def _div(name: str, first: Any, second: Any) -> Value:
     if isinstance(second, Value) or not array(second).all():
         raise TutelageError(f"{name} divides by a layer or by 0: only division by constants is piecewise linear")
-    return _mul(name, first, 1 / array(second))
+    return _times(name, first, *quotient(np.ones(()), array(second)))
 
 
 def _neg(name: str, value: Value) -> Value:
@@ -89,11 +96,13 @@ def _neg(name: str, value: Value) -> Value:
 
 
 def _addmm(name: str, bias: Any, value: Any, w: Any, beta: float = 1, alpha: float = 1) -> Value:
-    product = _mm(name, value, w)
+    made = _mm(name, value, w)
     if isinstance(bias, Value):
-        return _add(name, scaled(product, np.full(product.size, float(alpha)), None), bias, beta)
-    by = stretched(beta * array(bias), product.shape, name)
-    return scaled(product, np.full(product.size, float(alpha)), by, name)
+        return _add(name, scaled(made, np.full(made.size, float(alpha)), None), bias, beta)
+    if alpha != 1:
+        made = scaled(made, np.full(made.size, float(alpha)), None)
+    by, rounded = product(beta, stretched(array(bias), made.shape, name))
+    return scaled(made, np.ones(made.size), by, name, rounded)
 
 
 def _mm(name: str, value: Any, w: Any) -> Value:

@@ -6,7 +6,7 @@ import numpy as np
 
 from tutelage.errors import TutelageError
 from tutelage.networks.graphs.images import _rows, largest
-from tutelage.networks.graphs.values import Map, Value, fits, mapped, numbers, picked, total
+from tutelage.networks.graphs.values import EPS, Map, Rounded, Value, fits, mapped, numbers, picked, total
 
 
 def stretched(array: np.ndarray, shape: tuple[int, ...], name: str) -> np.ndarray:
@@ -85,7 +85,7 @@ def summed(value: Value, axes: Sequence[int], mean: bool, keep: bool, name: str)
     flat = places.reshape(-1, count)
     data = np.full(flat.size, 1 / count if mean else 1.0)
     matrix = _rows(data, flat.ravel(), np.full(len(flat), count), value.size)
-    return mapped(value, matrix, _reduced(value, axes, keep), name=name)
+    return mapped(value, matrix, _reduced(value, axes, keep), name=name, rounded=Rounded(EPS) if mean else None)
 
 
 def maximal(value: Value, axes: Sequence[int], keep: bool, name: str) -> Value:
