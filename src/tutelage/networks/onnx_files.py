@@ -7,6 +7,7 @@ import torch
 from tutelage.errors import TutelageError
 from tutelage.networks.graphs.onnx_graph import read_onnx
 from tutelage.networks.graphs.sparse import SparseNetwork
+from tutelage.networks.graphs.values import budgeted
 from tutelage.networks.network import Network
 from tutelage.settings import one_line
 
@@ -53,7 +54,8 @@ def load_sparse(path: str | Path, logits: bool = False, quantised_activations: b
     SparseNetwork
     """
     try:
-        graph = read_onnx(Path(path), logits, quantised_activations)
-        return SparseNetwork.of(graph.output, torch.float64 if graph.double else torch.float32)
+        with budgeted():
+            graph = read_onnx(Path(path), logits, quantised_activations)
+            return SparseNetwork.of(graph.output, torch.float64 if graph.double else torch.float32)
     except TutelageError as error:  # names in a file may hold anything
         raise TutelageError(one_line(str(error))) from None

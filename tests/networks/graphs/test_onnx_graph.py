@@ -197,6 +197,28 @@ def test_what_is_not_piecewise_linear_or_mixes_samples_is_named(tmp_path):
     assert "quantise the model statically" in said
 
 
+@pytest.mark.parametrize("kind", ["Softmax", "LogSoftmax"])
+@pytest.mark.parametrize(("axis", "opset"), [(0, 17), (-2, 17), (0, 11), (-2, 11)])
+def test_a_softmax_over_samples_is_an_error(kind, axis, opset, tmp_path):
+    nodes = [("MatMul", ["x", "w"], "h", {}), (kind, ["h"], "y", {"axis": axis})]
+    written(tmp_path / "net.onnx", nodes, {"w": normal(3, 3)}, (3,), opset)
+    with pytest.raises(TutelageError, match="changes the axis of samples"):
+        load_onnx(tmp_path / "net.onnx", logits=True)
+
+
+def test_a_softmax_over_an_axis_of_length_one_is_no_logit(tmp_path):
+    def nodes(axis):
+        more = [("Unsqueeze", ["h", "one"], "u", {}), ("Softmax", ["u"], "y", {"axis": axis})]
+        return [("MatMul", ["x", "w"], "h", {}), *more]
+
+    arrays = {"w": normal(3, 3), "one": np.array([1])}
+    written(tmp_path / "net.onnx", nodes(1), arrays, (3,))
+    with pytest.raises(TutelageError, match="one axis of samples"):
+        load_onnx(tmp_path / "net.onnx", logits=True)
+    written(tmp_path / "net.onnx", nodes(2), arrays, (3,))
+    assert load_onnx(tmp_path / "net.onnx", logits=True).widths == (3, 3)
+
+
 def test_a_sigmoid_that_is_not_last_is_no_logit(tmp_path):
     nodes = [("MatMul", ["x", "w"], "h", {}), ("Sigmoid", ["h"], "s", {}), ("MatMul", ["s", "w"], "y", {})]
     written(tmp_path / "net.onnx", nodes, {"w": normal(3, 3)}, (3,))

@@ -104,6 +104,34 @@ def test_a_softmax_at_the_end_is_left_out_where_asked():
     assert torch.allclose(SparseNetwork.of(graph.output, graph.dtype).at(x), wanted, atol=1e-6)
 
 
+class Across(nn.Linear):
+    """Something that mixes samples after a linear layer."""
+
+    def __init__(self, mixing):
+        super().__init__(3, 3)
+        self.mixing = mixing
+
+    def forward(self, x):
+        return self.mixing(super().forward(x))
+
+
+@pytest.mark.parametrize("mixing", [
+    lambda x: x.softmax(0), lambda x: x.log_softmax(0), lambda x: x - x.mean(0), lambda x: x - x.mean(),
+    lambda x: x - x.sum(), lambda x: x.amax(0, keepdim=True) + x, lambda x: x - x.amax(), lambda x: x.T.reshape(2, 3),
+    lambda x: x.reshape(1, -1), lambda x: torch.cat([x, x]), lambda x: x + x[0], lambda x: torch.stack([x[1], x[0]]),
+    lambda x: x.flip(0), lambda x: torch.eye(2) @ x, lambda x: x @ x.T, lambda x: x.argmax(0), lambda x: x.cumsum(0),
+])  # fmt: skip
+def test_what_mixes_samples_is_an_error(mixing):
+    with pytest.raises(TutelageError):
+        SparseNetwork.of(read_module(Across(mixing), None, "module", logits=True).output, torch.float32)
+
+
+def test_a_softmax_over_one_of_several_axes_is_no_logit():
+    with pytest.raises(TutelageError, match="one axis of samples of shape"):
+        read_module(Across(lambda x: x.unsqueeze(1).softmax(1)), None, "module", logits=True)
+    assert read_module(Across(lambda x: x.unsqueeze(1).softmax(2)), None, "module", logits=True).output.size == 3
+
+
 def test_a_softmax_of_a_module_is_told_to_be_left_out():
     module = nn.Sequential(nn.Linear(2, 3), nn.Softmax(1))
     with pytest.raises(TutelageError, match=r"leave it out of the module, as in module\[:-1\]"):

@@ -39,7 +39,8 @@ MONOTONE = ("_softmax", "_log_softmax", "sigmoid", "softmax", "log_softmax")
 """Operators at the end that keep the top class."""
 
 
-def _axis(axis: int, value: Value, name: str) -> int:
+def axis_of(axis: int, value: Value, name: str) -> int:
+    """An axis of a batch as an axis of a sample; an error for that of the samples."""
     sample_axis = axis % (len(value.shape) + 1) - 1
     if sample_axis < 0:
         raise TutelageError(f"{name} changes the axis of samples: only axes of a sample may change")
@@ -230,25 +231,25 @@ def _permute(name: str, value: Value, order: Sequence[int]) -> Value:
 def _cat(name: str, values: Sequence[Any], axis: int = 0) -> Value:
     if not all(isinstance(v, Value) for v in values):
         raise TutelageError(f"{name} joins a layer and a constant: only layers are understood")
-    return concatenated(values, _axis(axis, values[0], name), name)
+    return concatenated(values, axis_of(axis, values[0], name), name)
 
 
 def _slice(name: str, value: Value, axis: int = 0, first: int | None = None, last: int | None = None,
            step: int = 1) -> Value:  # fmt: skip
     if axis % (len(value.shape) + 1) == 0 and not first and (last is None or last > 1 << 40) and step == 1:
         return value
-    sample_axis = _axis(axis, value, name)
+    sample_axis = axis_of(axis, value, name)
     cut = [slice(None)] * len(value.shape)
     cut[sample_axis] = slice(first, last, step)
     return picked(value, numbers(value)[tuple(cut)], name)
 
 
 def _select(name: str, value: Value, axis: int, place: int) -> Value:
-    return picked(value, numbers(value).take(place, _axis(axis, value, name)), name)
+    return picked(value, numbers(value).take(place, axis_of(axis, value, name)), name)
 
 
 def _split(name: str, value: Value, sizes: Sequence[int], axis: int = 0) -> list[Value]:
-    cuts = np.split(numbers(value), np.cumsum(sizes)[:-1], _axis(axis, value, name))
+    cuts = np.split(numbers(value), np.cumsum(sizes)[:-1], axis_of(axis, value, name))
     return [picked(value, places, name) for places in cuts]
 
 
@@ -261,21 +262,21 @@ def _pad(name: str, value: Value, widths: Sequence[int], fill: float = 0.0) -> V
     return padded(value, before, after, float(fill), name)
 
 
-def _mean(name: str, value: Value, axes: Sequence[int], keep: bool = False, **_: Any) -> Value:
-    return summed(value, [_axis(a, value, name) for a in axes], True, keep, name)
+def _mean(name: str, value: Value, axes: Sequence[int] | None = None, keep: bool = False, **_: Any) -> Value:
+    return summed(value, [axis_of(a, value, name) for a in axes or (0,)], True, keep, name)
 
 
-def _sum(name: str, value: Value, axes: Sequence[int], keep: bool = False, **_: Any) -> Value:
-    return summed(value, [_axis(a, value, name) for a in axes], False, keep, name)
+def _sum(name: str, value: Value, axes: Sequence[int] | None = None, keep: bool = False, **_: Any) -> Value:
+    return summed(value, [axis_of(a, value, name) for a in axes or (0,)], False, keep, name)
 
 
 def _amax(name: str, value: Value, axes: Sequence[int] = (), keep: bool = False) -> Value:
-    return maximal(value, [_axis(a, value, name) for a in axes], keep, name)
+    return maximal(value, [axis_of(a, value, name) for a in axes or (0,)], keep, name)
 
 
 def _squeeze(name: str, value: Value, axes: Any) -> Value:
     listed = [axes] if isinstance(axes, int) else axes
-    sample_axes = [_axis(a, value, name) for a in listed]
+    sample_axes = [axis_of(a, value, name) for a in listed]
     return reshaped(value, [n for k, n in enumerate(value.shape) if k not in sample_axes or n != 1])
 
 

@@ -47,6 +47,7 @@ def alike(values: Sequence[Value], name: str) -> list[Value]:
 def concatenated(values: Sequence[Value], axis: int, name: str) -> Value:
     """Values one after the other along an axis."""
     sizes = np.cumsum([0, *(v.size for v in values)])
+    fits(int(sizes[-1]) * len(values), name)
     try:
         places = np.concatenate([numbers(v) + first for v, first in zip(values, sizes, strict=False)], axis)
     except ValueError:

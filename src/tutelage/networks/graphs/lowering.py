@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from tutelage.errors import TutelageError
-from tutelage.networks.graphs.values import EPS, MOST, Map, Value, in_order, short
+from tutelage.networks.graphs.values import EPS, MOST, Map, Value, fits, in_order, short
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,6 +149,7 @@ def _factors(value: Value, bends: bool) -> list[float | np.ndarray]:
 def _unit(parts: list[tuple[float | np.ndarray, int]], graph: _Levels, number: int, width: int) -> Affine:
     """A value as a combination of the blocks of units that hold it."""
     n = next(v for v in graph.order if id(v) == number).size
+    fits(n * len(parts), "the units that carry values past a layer")
     data = np.stack([np.broadcast_to(np.asarray(factor, np.float64), (n,)) for factor, _ in parts], 1)
     columns = np.stack([np.arange(n) + at for _, at in parts], 1)
     matrix = Map((data.ravel(), columns.ravel(), np.arange(n + 1) * len(parts)), shape=(n, width))
@@ -227,6 +228,7 @@ def _check(by: Map | None, below: Affine, value: Value) -> None:
     if by is None or below.matrix.nnz == 0:
         return
     size = int(np.diff(below.matrix.indptr)[by.indices].sum())
+    fits(min(size, by.shape[0] * below.matrix.shape[1], MOST), value.name)
     if size > 64 * MOST or min(size, by.shape[0] * below.matrix.shape[1]) > MOST:
         raise TutelageError(
             f"{value.name or 'a product of affine layers'} together with the layers before it has {size:,} products "

@@ -116,7 +116,8 @@ class SparseNetwork:
     @property
     def dense(self) -> bool:
         """Whether it can be written as a :class:`Network`."""
-        return not self.quantised and all(layer.w.shape[0] * layer.w.shape[1] <= DENSE for layer in self.layers)
+        sizes = [layer.w.shape[0] * layer.w.shape[1] for layer in self.layers]
+        return not self.quantised and max(sizes) <= DENSE and sum(sizes) <= 8 * DENSE
 
     def error(self, low: Tensor, high: Tensor) -> Tensor:
         """How far merging its layers may have moved each output [C] anywhere on a box with ends [d]."""

@@ -116,7 +116,7 @@ def _walked(program: Any, sample: tuple[int, ...], name: str, logits: bool) -> V
             elif node.target is operator.getitem:
                 known[node] = given[0][given[1]]
             elif kind in MONOTONE:
-                known[node] = _left_out(node, given[0], logits, label)
+                known[node] = _left_out(node, given, logits, label)
             elif kind not in OPERATORS:
                 raise TutelageError(
                     f"the {name} calls {kind} ({node.name}), which is not piecewise linear or not understood: use "
@@ -128,8 +128,13 @@ def _walked(program: Any, sample: tuple[int, ...], name: str, logits: bool) -> V
     raise TutelageError(f"the {name} returns nothing")
 
 
-def _left_out(node: fx.Node, value: Value, logits: bool, label: str) -> Value:
+def _left_out(node: fx.Node, given: Any, logits: bool, label: str) -> Value:
     """A softmax or sigmoid at the end."""
+    from tutelage.networks.graphs._torch_operators import axis_of
+
+    value = given[0]
+    if len(given) > 1 and value.shape[axis_of(given[1], value, label)] != value.size:
+        raise TutelageError(f"{label} is about one axis of samples of shape {list(value.shape)}: flatten them")
     if not logits or any(user.op != "output" for user in node.users):
         raise TutelageError(
             f"{label} is not piecewise linear: leave it out of the module, as in module[:-1] of a Sequential where "

@@ -4,7 +4,9 @@ Every operator that can be read is built from these two. :math:`\max(a, b) = a +
 [l, h] is :math:`l + \max(0, v - l) - \max(0, v - h)`. Maps are sparse matrices on the flattened numbers of one sample.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from math import prod
 
@@ -99,7 +101,41 @@ class Value:
         return self.left is not None
 
 
+@dataclass
+class Budget:
+    """How many more numbers the maps of a graph may have."""
+
+    left: int
+
+
+_BUDGET: ContextVar[Budget | None] = ContextVar("budget", default=None)
+_LEAST, _PER_NUMBER = 1 << 24, 1 << 13
+
+
+@contextmanager
+def budgeted() -> Iterator[None]:
+    """Limit the numbers of all maps together while a file is read, which may be far smaller than what it describes."""
+    token = _BUDGET.set(Budget(_LEAST))
+    try:
+        yield
+    finally:
+        _BUDGET.reset(token)
+
+
+def allow(stored: int) -> None:
+    """Let a graph have more numbers for those that its file stores: a weight of a convolution stands in many maps."""
+    if budget := _BUDGET.get():
+        budget.left += min(8 * MOST, _PER_NUMBER * stored)
+
+
 def fits(size: int, name: str) -> None:
+    """Raise before numbers are taken that would not fit into memory."""
+    if budget := _BUDGET.get():
+        budget.left -= size
+        if budget.left < 0:
+            raise TutelageError(
+                f"{name or 'the model'} makes far more numbers than what the file holds: take a smaller model"
+            )
     if size > MOST:
         raise TutelageError(
             f"{name} has {size:,} products of weights and pixels, and at most {MOST:,} are allowed: take a model of "
@@ -132,6 +168,7 @@ def scaled(
 ) -> Value:
     """Every number times a scale [size], plus a shift [size]."""
     n = value.size
+    fits(n, name)
     if rounded is None and (scale == 1).all():
         return Value(value.shape, ((value, None),), shift, name=name, positive=shift is None and value.positive)
     diagonal = Map((scale.astype(np.float64), np.arange(n), np.arange(n + 1)))
@@ -160,6 +197,7 @@ def total(values: Sequence[tuple[float, Value]], shift: np.ndarray | None = None
     shape, terms = values[0][1].shape, []
     for factor, value in values:
         n = value.size
+        fits(n, name)
         diagonal = None if factor == 1 else Map((np.full(n, float(factor)), np.arange(n), np.arange(n + 1)))
         terms.append((value, diagonal))
     positive = shift is None and all(factor >= 0 and value.positive for factor, value in values)
@@ -168,6 +206,7 @@ def total(values: Sequence[tuple[float, Value]], shift: np.ndarray | None = None
 
 def bent(value: Value, left: float | np.ndarray, name: str = "") -> Value:
     """A value with slope 1 above 0 and ``left`` below."""
+    fits(value.size, name)
     slopes = np.broadcast_to(np.asarray(left, np.float64), (value.size,))
     if not np.isfinite(slopes).all():
         raise TutelageError(f"{name} has a slope that is not finite: the model has diverged")
