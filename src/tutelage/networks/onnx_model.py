@@ -98,6 +98,16 @@ def read_model(path: Path) -> Any:
     return model
 
 
+def external_files(path: Path) -> list[Path]:
+    """The files beside an ONNX file that hold arrays of it, in the order of their names."""
+    from onnx import TensorProto
+
+    graph = read_model(path).graph
+    tensors = [*graph.initializer, *(node.attribute[0].t for node in graph.node if node.op_type == "Constant")]
+    held = [tensor for tensor in tensors if tensor.data_location == TensorProto.EXTERNAL]
+    return sorted({path.parent / entry.value for t in held for entry in t.external_data if entry.key == "location"})
+
+
 def constants(graph: Any, folder: Path) -> tuple[dict[str, np.ndarray], set[str]]:
     """The constant arrays of a graph by name: initialisers, the outputs of Constant nodes and what is made of these.
 

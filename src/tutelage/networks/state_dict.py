@@ -121,7 +121,13 @@ def _numbered(names: Sequence[str]) -> Sequence[str] | None:
     """Names in the order of the numbers in them; None where they differ in more than numbers."""
     if len({re.sub(r"\d+", "#", name) for name in names}) > 1:
         return None
-    return sorted(names, key=lambda name: [int(n) for n in re.findall(r"\d+", name)])
+    return sorted(names, key=lambda name: [_number(n) for n in re.findall(r"\d+", name)])
+
+
+def _number(digits: str) -> tuple[int, str]:
+    """A key that sorts numbers of any length as numbers."""
+    short = digits.lstrip("0")
+    return len(short), short
 
 
 def _break(names: Sequence[str], sizes: Sizes) -> tuple[str, str] | None:
