@@ -140,8 +140,15 @@ def refused(tmp_path, nodes, arrays, shape=(3,), out="y"):
 
 
 def test_unknown_operators_are_named(tmp_path):
-    said = refused(tmp_path, [helper.make_node("Sin", ["x"], ["y"], name="last")], {})
-    assert "the operator Sin (last) is not understood" in said
+    said = refused(tmp_path, [helper.make_node("Where", ["x", "x", "x"], ["y"], name="last")], {})
+    assert "the operator Where (last) is not understood" in said
+    assert len(said) < 200
+
+
+@pytest.mark.parametrize("kind", ["Sin", "Tanh", "LSTM", "GRU", "Attention", "LayerNormalization"])
+def test_what_has_no_linear_pieces_says_what_can_be_asked(kind, tmp_path):
+    said = refused(tmp_path, [helper.make_node(kind, ["x"], ["y"], name="last")], {})
+    assert f"the operator {kind} (last) is not piecewise linear: distil the model" in said
 
 
 def test_a_branch_that_leads_nowhere_is_left_out(tmp_path):

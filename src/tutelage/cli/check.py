@@ -46,6 +46,9 @@ def check(
             help="Read QuantizeLinear between layers: values rounded to steps, bounded by half a step and saturation.",
         ),
     ] = False,
+    logits: Annotated[
+        bool, typer.Option("--logits", help="Check what goes into a Softmax or Sigmoid at the end.")
+    ] = False,
     report: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write a certificate with hashes of both files: .json or .html."),
@@ -61,7 +64,7 @@ def check(
     """
     if report is not None and report.suffix not in (".json", ".html"):
         raise TutelageError(f"--report must end in .json or .html, got {report.name}")
-    read = partial(read_any_network, quantised_activations=quantised)
+    read = partial(read_any_network, logits=logits, quantised_activations=quantised)
     first, second = read_networks(read, (original, exported), activation, slope)
     points = None if data is None else read_points(data)
     with closing_shown(as_json) as tell:
@@ -123,7 +126,9 @@ def _row(result: ExportCheck) -> str:
 
 def _file(path: Path, network: Network | SparseNetwork) -> dict[str, Any]:
     """Name, digest and units of a file; with the digests of the files beside it that hold its weights, if any."""
-    digests = {p.relative_to(path.parent).as_posix(): hashlib.sha256(p.read_bytes()).hexdigest() for p in files_of(path)}
+    digests = {
+        p.relative_to(path.parent).as_posix(): hashlib.sha256(p.read_bytes()).hexdigest() for p in files_of(path)
+    }
     about = {"name": path.name, "sha256": digests.pop(path.name), "units": _units(network)}
     return {**about, "external": digests} if digests else about
 

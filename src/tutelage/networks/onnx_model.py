@@ -32,6 +32,11 @@ _INPUTS = {
     "Pad": (1, 4), "Gather": (2, 2), "ReduceMean": (1, 2), "ReduceSum": (1, 2), "ReduceMax": (1, 2),
 }  # fmt: skip
 _DYNAMIC = ("DynamicQuantizeLinear",)
+_SMOOTH = (
+    "LSTM", "GRU", "RNN", "Attention", "MultiHeadAttention", "Tanh", "Gelu", "Erf", "Exp", "Log", "Softplus",
+    "Softsign", "Elu", "Selu", "Celu", "Mish", "Swish", "HardSwish", "LayerNormalization", "GroupNormalization",
+    "InstanceNormalization", "RMSNormalization", "Pow", "Sqrt", "Sin", "Cos", "Reciprocal",
+)  # fmt: skip
 KNOWN = tuple(_INPUTS)
 """Operators that are understood."""
 _ATTRIBUTES = {
@@ -204,6 +209,14 @@ def attributes(node: Any) -> dict[str, Any]:
     return {a.name: helper.get_attribute_value(a) for a in node.attribute}
 
 
+def not_linear(what: str) -> str:
+    """The sentence for what has no linear pieces, with what can be asked instead."""
+    return (
+        f"{what} is not piecewise linear: distil the model into students with relu units, or give the part of it "
+        "before this layer"
+    )
+
+
 def _check_model(model: Any, path: Path) -> None:
     if model.functions:
         raise TutelageError(
@@ -229,10 +242,12 @@ def _check_node(node: Any) -> None:
             f"{called(node)} chooses its scale from every input, which is no piecewise linear function: quantise the "
             "model statically, with QuantizeLinear and DequantizeLinear"
         )
+    if node.op_type in _SMOOTH:
+        raise TutelageError(not_linear(called(node)))
     if node.op_type not in KNOWN:
         raise TutelageError(
-            f"{called(node)} is not understood: only {', '.join(KNOWN)} are; write the model with these, or export "
-            "the part before this operator"
+            f"{called(node)} is not understood: export the part of the model before it, or write it with affine, "
+            "relu-like, pooling and shape operators"
         )
     least, most = _INPUTS[node.op_type]
     if not least <= len(node.input) <= most or not all(node.input[:least]):

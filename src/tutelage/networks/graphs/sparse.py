@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from tutelage.errors import TutelageError
-from tutelage.networks.graphs.axes import times_matrix
 from tutelage.networks.activations import SLOPE
+from tutelage.networks.graphs.axes import times_matrix
 from tutelage.networks.graphs.lowering import Lowered, SparseLayer, lowered
 from tutelage.networks.graphs.merging import merging_error
 from tutelage.networks.graphs.values import Value, bent, in_order, start
@@ -192,7 +192,9 @@ class MergedNetwork(Network):
     @property
     def source(self) -> SparseNetwork | None:
         """The network that it stands for, as long as its arrays are those that were made from it."""
-        same = len(self.of) == len(self.parameters) and all(a is b for a, b in zip(self.parameters, self.of, strict=True))
+        same = len(self.of) == len(self.parameters) and all(
+            a is b for a, b in zip(self.parameters, self.of, strict=True)
+        )
         return self.merged if same else None
 
 
