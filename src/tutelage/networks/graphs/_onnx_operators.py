@@ -106,10 +106,11 @@ def _sum(state: Reading, node: Any, given: Given) -> Value:
             values = [widened(v, state.weights(array, node)) for v in values]  # type: ignore[arg-type]
             shifts.append(signs[number] * state.weights(array, node))  # type: ignore[arg-type]
     values = alike(values, called(node))
-    flat = [stretched(shift, values[0].shape, called(node)) for shift in shifts] or [None]
+    flat = [stretched(shift, values[0].shape, called(node)) for shift in shifts]
+    first = flat[0] if flat else None
     if len(values) == 1 and moved[0][0] == -1:
-        return scaled(values[0], np.full(values[0].size, -1.0), flat[0], called(node))
-    result = total([(s, v) for (s, _), v in zip(moved, values, strict=True)], flat[0], called(node))
+        return scaled(values[0], np.full(values[0].size, -1.0), first, called(node))
+    result = total([(s, v) for (s, _), v in zip(moved, values, strict=True)], first, called(node))
     for more in flat[1:]:  # one at a time: their sum would be rounded
         result = shifted(result, more)
     return result

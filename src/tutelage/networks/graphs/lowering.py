@@ -2,7 +2,8 @@ r"""Graphs as layers of units: what a later layer needs is carried past the laye
 
 The level of a unit is one more than that of the highest unit it depends on; units of one level form one layer. A value
 that is known to be at least 0 passes a layer of relu units as :math:`v = \max(0, v)`, any other as
-:math:`v = \max(0, v) - \max(0, -v)`. Units with another slope below 0 are two relu units. None of this rounds. What does is the product of affine maps that follow one another; whether it did is told.
+:math:`v = \max(0, v) - \max(0, -v)`. Units with another slope below 0 are two relu units.
+None of this rounds. What does is the product of affine maps that follow one another; whether it did is told.
 """
 
 from collections.abc import Iterable
@@ -18,7 +19,7 @@ from tutelage.networks.graphs.values import EPS, MOST, Map, Value, fits, in_orde
 @dataclass(frozen=True, eq=False)
 class Affine:
     """A value in terms of the features of a layer: matrix [size, features], shift [size] and slack [size], by how much
-    rounding to steps may move it; positive: whether it is known to be at least 0; exact: whether nothing was rounded."""
+    rounding to steps may move it; positive: whether it is known to be at least 0; exact: whether it was not rounded."""
 
     matrix: Map
     shift: np.ndarray

@@ -148,7 +148,9 @@ def _walked(program: Any, sample: tuple[int, ...], name: str, logits: bool, samp
             how: Any = fx.node.map_arg(node.kwargs, known.__getitem__)
             kind = str(node.target).split(".")[1] if str(node.target).startswith("aten.") else str(node.target)
             label = f"{kind} ({node.name}) of the {name}"
-            if not _moving((given, how)):
+            if kind == "sym_size":  # the number of samples of a program for any number
+                known[node] = node.meta["val"]
+            elif not _moving((given, how)):
                 known[node] = node.target(*given, **how)
             elif node.target is operator.getitem:
                 known[node] = given[0][given[1]]
