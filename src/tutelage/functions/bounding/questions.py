@@ -85,9 +85,9 @@ def _lead(outputs: Tensor) -> Tensor:
 class Hunt:
     """The search for an input of a box at which the answer is no; the best so far is kept.
 
-    best: largest excess; precisions: of the weights as stored;
-    at: its input [d]; largest: [C], the largest differences met; refuted: whether ``at`` is a
-    proof, in exact arithmetic where the networks are small enough, else beyond a bound on the rounding.
+    best: largest excess; at: its input [d]; largest: [C], the largest differences met; refuted: whether ``at`` is a
+    proof, in exact arithmetic where the networks are small enough, else beyond a bound on the rounding; precisions: of
+    the weights as stored.
     """
 
     def __init__(self, first: Network, second: Network, domain: Domain, question: Question) -> None:
