@@ -4,12 +4,13 @@ import hashlib
 import json
 import sys
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
 
 from tutelage.cli import main
-from tutelage.networks import Network, save
+from tutelage.networks import Network, load, save, save_onnx
 
 
 def run(capsys, monkeypatch, *words):
@@ -53,6 +54,27 @@ def test_a_changed_weight_fails_and_is_placed(capsys, monkeypatch, files, tmp_pa
     assert found["verdict"] == "fails"
     assert found["parting_layer"] == 2
     assert max(found["max_difference_per_output"]) <= max(found["at_most_per_output"])
+
+
+def test_a_certificate_covers_weights_beside_the_file(capsys, monkeypatch, files, tmp_path):
+    onnx = pytest.importorskip("onnx")
+    save_onnx(load(files["net"]), tmp_path / "net.onnx")
+    model = onnx.load(tmp_path / "net.onnx")
+    onnx.save(model, tmp_path / "big.onnx", save_as_external_data=True, location="big.onnx.data", size_threshold=0)
+    record = tmp_path / "certificate.json"
+    words = tmp_path / "net.onnx", tmp_path / "big.onnx", "--box", -1, 1, "--report", record
+    held = []
+    for _ in range(2):
+        run(capsys, monkeypatch, *words)
+        held.append(json.loads(record.read_text())["files"])
+        data = tmp_path / "big.onnx.data"
+        weights = np.frombuffer(data.read_bytes(), np.float32) * np.float32(1.5)
+        data.write_bytes(weights.tobytes())
+    first, second = (files_["exported"] for files_ in held)
+    assert "external" not in held[0]["original"]
+    assert first["sha256"] == second["sha256"]
+    assert first["external"].keys() == {"big.onnx.data"}
+    assert first["external"] != second["external"]
 
 
 def test_a_certificate_says_which_units_a_file_was_read_with(capsys, monkeypatch, files, tmp_path):

@@ -81,3 +81,35 @@ def test_paths_are_read(tmp_path):
     network = to_network(nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 1)))
     save(network, tmp_path / "net.safetensors")
     assert to_network(str(tmp_path / "net.safetensors")).widths == (2, 2, 1)
+
+
+def test_a_module_in_training_mode_is_told():
+    module = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.ReLU(), nn.Linear(4, 2))
+    with pytest.warns(UserWarning, match="the network is in training mode .* its BatchNorm1d computes something else"):
+        to_network(module)
+    assert module.training
+    assert to_network(module.eval()).widths == (3, 4, 2)
+    assert to_network(nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2)).train()).widths == (3, 4, 2)
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_exported_programs_are_read(dynamic):
+    module = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.ReLU(), nn.Flatten(), nn.Linear(18, 2)).eval()
+    shapes = ({0: torch.export.Dim("batch", min=2)},) if dynamic else None
+    program = torch.export.export(module, (torch.zeros(4, 1, 5, 5),), dynamic_shapes=shapes)
+    network, wanted = to_network(program), to_network(module, shape=(1, 5, 5))
+    assert all(map(torch.equal, network.parameters, wanted.parameters))
+
+
+def test_state_dicts_are_read():
+    module = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+    assert all(map(torch.equal, to_network(module.state_dict()).parameters, to_network(module).parameters))
+
+
+@pytest.mark.parametrize("module", [
+    nn.LSTM(3, 4), nn.GRU(3, 4), nn.MultiheadAttention(4, 1), nn.Sequential(nn.Linear(3, 4), nn.LayerNorm(4)),
+    nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 2)),
+])  # fmt: skip
+def test_what_has_no_linear_pieces_says_what_can_be_asked(module):
+    with pytest.raises(TutelageError, match="is not piecewise linear: distil the model into students with relu units"):
+        to_network(module)

@@ -101,3 +101,11 @@ def test_another_activation_is_told():
 def test_what_arrays_do_not_tell_is_refused(arrays, words):
     with pytest.raises(TutelageError, match=words):
         from_state_dict(arrays)
+
+
+def test_layers_with_consecutive_numbers_among_others_are_named():
+    arrays = {f"{n}.weight": torch.eye(3) for n in (0, 1, 3)}
+    with pytest.warns(UserWarning, match="layers 0, 1 have consecutive numbers.* read with relu after each of 0, 1 "):
+        from_state_dict(arrays)
+    for numbers in ((0, 2, 4), (0, 1, 2), (0, 3, 7), (1, 2, 10)):  # gaps of two, a list of layers, dropout, anything
+        from_state_dict({f"{n}.weight": torch.eye(3) for n in numbers})

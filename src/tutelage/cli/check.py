@@ -21,6 +21,7 @@ from tutelage.functions import ExportCheck, check_export
 from tutelage.functions.checks import rounded_up
 from tutelage.functions.report import check_page
 from tutelage.networks import Network, SparseNetwork, read_any_network
+from tutelage.networks.importing import files_of
 
 PASSES, FAILS, NOT_DECIDED = 0, 1, 3
 _FILE = "a .safetensors, .onnx or .nnet file."
@@ -45,6 +46,9 @@ def check(
             help="Read QuantizeLinear between layers: values rounded to steps, bounded by half a step and saturation.",
         ),
     ] = False,
+    logits: Annotated[
+        bool, typer.Option("--logits", help="Check what goes into a Softmax or Sigmoid at the end.")
+    ] = False,
     report: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write a certificate with hashes of both files: .json or .html."),
@@ -60,7 +64,7 @@ def check(
     """
     if report is not None and report.suffix not in (".json", ".html"):
         raise TutelageError(f"--report must end in .json or .html, got {report.name}")
-    read = partial(read_any_network, quantised_activations=quantised)
+    read = partial(read_any_network, logits=logits, quantised_activations=quantised)
     first, second = read_networks(read, (original, exported), activation, slope)
     points = None if data is None else read_points(data)
     with closing_shown(as_json) as tell:
@@ -120,12 +124,18 @@ def _row(result: ExportCheck) -> str:
     return f", row {result.worst_row} of the data (from 0), {'outside' if result.outside else 'inside'} the box"
 
 
+def _file(path: Path, network: Network | SparseNetwork) -> dict[str, Any]:
+    """Name, digest and units of a file; with the digests of the files beside it that hold its weights, if any."""
+    digests = {
+        p.relative_to(path.parent).as_posix(): hashlib.sha256(p.read_bytes()).hexdigest() for p in files_of(path)
+    }
+    about = {"name": path.name, "sha256": digests.pop(path.name), "units": _units(network)}
+    return {**about, "external": digests} if digests else about
+
+
 def _data(result: ExportCheck, read: dict[str, tuple[Path, Network | SparseNetwork]]) -> dict[str, Any]:
     close, same = result.closeness, result.same_class
-    files = {
-        name: {"name": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest(), "units": _units(network)}
-        for name, (path, network) in read.items()
-    }
+    files = {name: _file(path, network) for name, (path, network) in read.items()}
     return {
         "verdict": result.verdict,
         "tolerance": result.tolerance,

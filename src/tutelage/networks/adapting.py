@@ -1,24 +1,29 @@
 """A network from whatever holds one: a torch module, a model of scikit-learn, or the path of a file."""
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch import fx, nn
+from torch.nn.modules.batchnorm import _NormBase
 
 from tutelage.errors import TutelageError
+from tutelage.networks.activations import find
 from tutelage.networks.graphs.sparse import SparseNetwork
-from tutelage.networks.graphs.torch_graph import read_module
+from tutelage.networks.graphs.torch_graph import SMOOTH, TorchGraph, read_module, read_program
 from tutelage.networks.importing import read_any_network
 from tutelage.networks.modules import CHAINED, from_module
 from tutelage.networks.network import Network
+from tutelage.networks.state_dict import from_state_dict
 
 _FUNCTIONS: dict[Any, Any] = {
     torch.relu: nn.ReLU, nn.functional.relu: nn.ReLU, nn.functional.leaky_relu: nn.LeakyReLU,
     torch.flatten: nn.Flatten, nn.functional.dropout: nn.Dropout,
 }  # fmt: skip
+_BY_MODE = (_NormBase, nn.modules.dropout._DropoutNd)
 _METHODS: dict[str, Any] = {"relu": nn.ReLU, "flatten": nn.Flatten}
 
 
@@ -28,7 +33,8 @@ def to_network(model: object, name: str = "network", shape: Sequence[int] | None
     Parameters
     ----------
     model
-        A :class:`Network`; a ``torch.nn.Module`` of piecewise linear layers, whose forward is traced; an
+        A :class:`Network`; a ``torch.nn.Module`` of piecewise linear layers, whose forward is traced, or what
+        ``torch.export.export`` made of one; the state dict of a chain of linear layers with relu units; an
         ``MLPClassifier`` or ``MLPRegressor`` of scikit-learn with relu or identity units, whose outputs are those
         before softmax or logistic; or the path of a file that :func:`read_network` reads.
     name
@@ -88,35 +94,60 @@ def adapted(model: object, name: str = "network", shape: Sequence[int] | None = 
     """A network with dense layers where these are small enough, else with sparse ones."""
     if isinstance(model, Network | SparseNetwork):
         return model
+    if isinstance(model, torch.export.ExportedProgram):
+        return _smallest(read_program(model, name))
     if isinstance(model, nn.Module):
         return _from_torch(model, name, shape)
+    if isinstance(model, Mapping) and model and all(isinstance(v, torch.Tensor) for v in model.values()):
+        return from_state_dict(model)
     if isinstance(model, str | Path):
         return read_any_network(model)
     if hasattr(model, "coefs_") and hasattr(model, "intercepts_"):
         return _from_sklearn(model, name)
     raise TutelageError(
-        f"the {name} must be a Network, a torch.nn.Module, a fitted MLP of scikit-learn or the path of a file, "
-        f"got {type(model).__name__}"
+        f"the {name} must be a Network, a torch.nn.Module, an ExportedProgram, a state dict, a fitted MLP of "
+        f"scikit-learn or the path of a file, got {type(model).__name__}"
     )
 
 
 def _from_torch(module: nn.Module, name: str, shape: Sequence[int] | None) -> Network | SparseNetwork:
     """A chain of dense layers as it is, anything else by its graph."""
+    differing = [type(p).__name__ for p in module.modules() if p.training and isinstance(p, _BY_MODE)]
+    if differing:
+        warnings.warn(
+            f"the {name} is in training mode and is read as in evaluation, in which its {differing[0]} computes "
+            "something else: call its eval() first to read it so without this warning",
+            stacklevel=4,
+        )
     if isinstance(module, nn.Linear):
         return from_module(nn.Sequential(module))
     parts = [part for part in module.modules() if not isinstance(part, nn.Sequential)]
     dense = isinstance(module, nn.Sequential) and all(isinstance(part, CHAINED) for part in parts)
+    chain: Network | TutelageError
     try:
-        return from_module(module if isinstance(module, nn.Sequential) else _chain(module, name))
+        chain = from_module(module if isinstance(module, nn.Sequential) else _chain(module, name))
     except TutelageError as error:
-        try:
-            graph = read_module(module, shape, name)
-        except TutelageError:
-            if dense:
-                raise error from None
-            raise
+        chain = error
+    if isinstance(chain, Network) and not _merges(parts, chain):
+        return chain
+    try:
+        graph = read_module(module, shape, name)
+    except TutelageError:
+        if isinstance(chain, TutelageError) and dense and not any(isinstance(part, SMOOTH) for part in parts):
+            raise chain from None
+        raise
+    return _smallest(graph)
+
+
+def _smallest(graph: TorchGraph) -> Network | SparseNetwork:
+    """The network of a graph, with dense layers where these are small enough."""
     network = SparseNetwork.of(graph.output, graph.dtype)
     return network.to_network() if network.dense else network
+
+
+def _merges(parts: Sequence[nn.Module], chain: Network) -> bool:
+    """Whether layers were merged, whose rounding only the graph tells; smooth units have none, and no proofs."""
+    return find(chain.activation).gate is not None and any(isinstance(part, nn.BatchNorm1d) for part in parts)
 
 
 def _chain(module: nn.Module, name: str) -> nn.Sequential:

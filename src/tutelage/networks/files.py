@@ -11,6 +11,7 @@ from torch import Tensor
 from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
 from tutelage.networks.activations import slope_of
+from tutelage.networks.boundary import reader
 from tutelage.networks.network import Network
 from tutelage.settings import one_line
 
@@ -40,6 +41,7 @@ def to_bytes(network: Network) -> bytes:
     return serialised(arrays, metadata={"tutelage": json.dumps(about)})
 
 
+@reader
 def load(path: str | Path) -> Network:
     """Read networks that :func:`save` wrote.
 

@@ -7,17 +7,20 @@ from safetensors import SafetensorError, safe_open
 
 from tutelage.errors import TutelageError
 from tutelage.networks.activations import SLOPE
+from tutelage.networks.boundary import reader
 from tutelage.networks.files import load
 from tutelage.networks.graphs.sparse import SparseNetwork
 from tutelage.networks.network import Network
 from tutelage.networks.nnet_files import load_nnet
 from tutelage.networks.onnx_files import load_onnx, load_sparse
+from tutelage.networks.onnx_model import external_files
 from tutelage.networks.state_dict import network_of
 from tutelage.settings import one_line
 
 PICKLES = (".pt", ".pth", ".bin", ".ckpt", ".pkl")
 
 
+@reader
 def read_network(
     path: str | Path, activation: str | None = None, slope: float | None = None, *, logits: bool = False
 ) -> Network:
@@ -68,11 +71,19 @@ def read_network(
         warnings.warn(
             f"{path} does not say its activation and is read as relu: give read_network(path, activation=...) instead "
             "of the path, with activation='relu' to read it so without this warning",
-            stacklevel=2,
+            stacklevel=3,
         )
     return network
 
 
+@reader
+def files_of(path: str | Path) -> tuple[Path, ...]:
+    """The files that a network is read from: the one given, and those beside an ONNX file that hold its arrays."""
+    path = Path(path)
+    return (path, *external_files(path)) if path.suffix.lower() == ".onnx" else (path,)
+
+
+@reader
 def tells_activation(path: str | Path) -> bool:
     """Whether a file says which activation its units have, which the arrays of a torch model do not."""
     if Path(path).suffix.lower() in (".onnx", ".nnet"):
@@ -107,6 +118,7 @@ def _check_told(path: Path, kind: str, known_slope: float, activation: str | Non
         raise TutelageError(f"{path} says that its units are {units}: leave the slope out")
 
 
+@reader
 def read_any_network(
     path: str | Path,
     activation: str | None = None,

@@ -33,7 +33,8 @@ def from_module(*modules: nn.Sequential) -> Network:
     Returns
     -------
     Network
-        One member per module.
+        One member per module; in float64 where a BatchNorm1d was folded in, whose product with the weights float32
+        would round.
 
     Raises
     ------
@@ -151,6 +152,8 @@ def _read(module: nn.Sequential) -> tuple[list[tuple[Tensor, Tensor]], str, floa
         )
         raise TutelageError(f"the module mixes activations ({names}): use one throughout")
     activation, slope = hidden[0] if hidden else ("linear", 0.01)
+    if any(w.dtype == torch.float64 for w, _ in layers):  # one precision throughout
+        layers = [(w.double(), b.double()) for w, b in layers]
     return layers, activation, slope
 
 
@@ -184,8 +187,8 @@ def _folded(w: Tensor, b: Tensor, norm: nn.BatchNorm1d) -> tuple[Tensor, Tensor]
     """A Linear and the BatchNorm1d after it as one Linear, in evaluation mode."""
     if norm.running_mean is None or norm.running_var is None:
         raise TutelageError("a BatchNorm1d without running statistics cannot be folded in")
-    scale = torch.rsqrt(norm.running_var + norm.eps)
-    shift = -norm.running_mean * scale
+    scale = 1 / (norm.running_var.double() + norm.eps).sqrt()
     if norm.affine:
-        scale, shift = scale * norm.weight.detach(), shift * norm.weight.detach() + norm.bias.detach()
-    return w * scale, b * scale + shift
+        scale = scale * norm.weight.detach().double()
+    shift = norm.bias.detach().double() if norm.affine else torch.zeros_like(scale)
+    return w.double() * scale, (b.double() - norm.running_mean.double()) * scale + shift

@@ -7,12 +7,14 @@ import numpy as np
 import torch
 
 from tutelage.errors import TutelageError
+from tutelage.networks.boundary import reader
 from tutelage.networks.network import Network
 
 LARGEST = 1 << 28
 """The most bytes of a file."""
 
 
+@reader
 def load_nnet(path: str | Path) -> Network:
     """Read a network from a ``.nnet`` file.
 
@@ -42,11 +44,12 @@ def load_nnet(path: str | Path) -> Network:
         depth = int(_numbers(lines[0])[0])
         widths = [int(n) for n in _numbers(lines[1])[: depth + 1]]
         rows = [_numbers(line) for line in lines[7:]]
-    except (ValueError, IndexError, UnicodeDecodeError) as error:
+    except (ValueError, IndexError, OverflowError) as error:
         raise TutelageError(f"{path} is not an .nnet file ({error})") from None
-    if len(widths) != depth + 1 or depth < 1 or min(widths) < 1:
+    if len(widths) != depth + 1 or depth < 1 or min(widths) < 1 or max(widths) > LARGEST:
         raise TutelageError(
-            f"{path} says it has {depth} layers of widths {widths}: one width more than layers is needed"
+            f"{path} says it has {depth:g} layers of widths {', '.join(f'{n:g}' for n in widths[:20])}: one width more "
+            f"than layers is needed, each from 1 to {LARGEST:,}"
         )
     weights, biases, at = [], [], 0
     for number, (m, n) in enumerate(itertools.pairwise(widths), start=1):

@@ -4,13 +4,14 @@ from pathlib import Path
 
 import torch
 
-from tutelage.errors import TutelageError
+from tutelage.networks.boundary import reader
 from tutelage.networks.graphs.onnx_graph import read_onnx
 from tutelage.networks.graphs.sparse import SparseNetwork
+from tutelage.networks.graphs.values import budgeted
 from tutelage.networks.network import Network
-from tutelage.settings import one_line
 
 
+@reader
 def load_onnx(path: str | Path, logits: bool = False) -> Network:
     """Read a network from an ONNX file.
 
@@ -26,7 +27,7 @@ def load_onnx(path: str | Path, logits: bool = False) -> Network:
     Returns
     -------
     Network
-        One member, in float64 if the weights are, else in float32.
+        One member, in float64 if the weights are or merged layers need it, else in float32.
 
     Raises
     ------
@@ -36,6 +37,7 @@ def load_onnx(path: str | Path, logits: bool = False) -> Network:
     return load_sparse(path, logits).to_network()
 
 
+@reader
 def load_sparse(path: str | Path, logits: bool = False, quantised_activations: bool = False) -> SparseNetwork:
     """Read a network of any size from an ONNX file, with sparse layers.
 
@@ -52,8 +54,6 @@ def load_sparse(path: str | Path, logits: bool = False, quantised_activations: b
     -------
     SparseNetwork
     """
-    try:
+    with budgeted():
         graph = read_onnx(Path(path), logits, quantised_activations)
         return SparseNetwork.of(graph.output, torch.float64 if graph.double else torch.float32)
-    except TutelageError as error:  # names in a file may hold anything
-        raise TutelageError(one_line(str(error))) from None

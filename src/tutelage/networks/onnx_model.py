@@ -17,6 +17,9 @@ OLDEST = 7
 """The oldest opset: before it, operators broadcast and normalise differently."""
 LARGEST = 1 << 31
 """The most bytes of weights."""
+MOST_NODES = 10_000
+"""The most operators of a file."""
+_FOLDED = 1 << 26, 16  # bytes that operators on constants may make: so many, and so many times those that are stored
 
 _INPUTS = {
     "Gemm": (2, 3), "MatMul": (2, 2), "Add": (2, 2), "Sub": (2, 2), "Relu": (1, 1), "LeakyRelu": (1, 1),
@@ -29,6 +32,11 @@ _INPUTS = {
     "Pad": (1, 4), "Gather": (2, 2), "ReduceMean": (1, 2), "ReduceSum": (1, 2), "ReduceMax": (1, 2),
 }  # fmt: skip
 _DYNAMIC = ("DynamicQuantizeLinear",)
+_SMOOTH = (
+    "LSTM", "GRU", "RNN", "Attention", "MultiHeadAttention", "Tanh", "Gelu", "Erf", "Exp", "Log", "Softplus",
+    "Softsign", "Elu", "Selu", "Celu", "Mish", "Swish", "HardSwish", "LayerNormalization", "GroupNormalization",
+    "InstanceNormalization", "RMSNormalization", "Pow", "Sqrt", "Sin", "Cos", "Reciprocal",
+)  # fmt: skip
 KNOWN = tuple(_INPUTS)
 """Operators that are understood."""
 _ATTRIBUTES = {
@@ -95,8 +103,21 @@ def read_model(path: Path) -> Any:
     return model
 
 
-def constants(graph: Any, folder: Path) -> dict[str, np.ndarray]:
-    """The constant arrays of a graph by name: initialisers and the outputs of Constant nodes."""
+def external_files(path: Path) -> list[Path]:
+    """The files beside an ONNX file that hold arrays of it, in the order of their names."""
+    from onnx import TensorProto
+
+    graph = read_model(path).graph
+    tensors = [*graph.initializer, *(node.attribute[0].t for node in graph.node if node.op_type == "Constant")]
+    held = [tensor for tensor in tensors if tensor.data_location == TensorProto.EXTERNAL]
+    return sorted({path.parent / entry.value for t in held for entry in t.external_data if entry.key == "location"})
+
+
+def constants(graph: Any, folder: Path) -> tuple[dict[str, np.ndarray], set[str]]:
+    """The constant arrays of a graph by name: initialisers, the outputs of Constant nodes and what is made of these.
+
+    Second, the names of quantised weights and what is made of them: float64 numbers that stand for float32 ones.
+    """
     tensors = {tensor.name: tensor for tensor in graph.initializer}
     arrays: dict[str, np.ndarray] = {}
     for node in graph.node:
@@ -110,15 +131,40 @@ def constants(graph: Any, folder: Path) -> dict[str, np.ndarray]:
     if sum(prod(t.dims) for t in tensors.values() if min(t.dims, default=1) > 0) * 4 > LARGEST:
         raise TutelageError(f"the weights of the ONNX file exceed {LARGEST >> 30} GiB: take a smaller model")
     arrays |= {name: _array(name, tensor, folder) for name, tensor in tensors.items()}
+    exact: set[str] = set()
+    least, times = _FOLDED
+    left = min(LARGEST, least + times * sum(a.nbytes for a in arrays.values()))
     for node in graph.node:
         given = [arrays.get(name) for name in node.input if name]
         if not given or any(a is None for a in given):
             continue
+        if node.op_type not in ("DequantizeLinear", *_FOLDING):
+            continue
+        left -= _bytes_of(node, given)  # type: ignore[arg-type]
+        if left < 0:
+            raise TutelageError(
+                f"{called(node)} makes constants far larger than what the file holds: export the model with its "
+                "constants folded"
+            )
         if node.op_type == "DequantizeLinear":
             arrays[node.output[0]] = _dequantised(node, given)
-        elif node.op_type in ("Identity", "Cast", "Unsqueeze", "Squeeze", "Concat", "Transpose", "Gather"):
+        else:
             arrays[node.output[0]] = _folded(node, given)
-    return arrays
+        if node.op_type == "DequantizeLinear" or (node.op_type != "Cast" and exact & set(node.input)):
+            exact.add(node.output[0])
+    return arrays, exact
+
+
+_FOLDING = ("Identity", "Cast", "Unsqueeze", "Squeeze", "Concat", "Transpose", "Gather")
+
+
+def _bytes_of(node: Any, given: list[np.ndarray]) -> int:
+    """How large what an operator makes of constants will be at most, in float64."""
+    if node.op_type == "Gather" and len(given) == 2 and given[0].ndim:
+        axis = attributes(node).get("axis", 0)
+        if -given[0].ndim <= axis < given[0].ndim:
+            return 8 * given[0].size // given[0].shape[axis] * given[1].size
+    return 8 * sum(a.size for a in given)
 
 
 def _folded(node: Any, given: list[np.ndarray | None]) -> np.ndarray:
@@ -132,7 +178,7 @@ def _folded(node: Any, given: list[np.ndarray | None]) -> np.ndarray:
 
 
 def _dequantised(node: Any, given: list[np.ndarray | None]) -> np.ndarray:
-    """Constant weights (q - zero point) scale, in float32 as the file is run."""
+    """Constant weights (q - zero point) scale, which float64 holds: 29 bits times the 24 of float32."""
     q, scale = given[0], given[1]
     assert q is not None
     assert scale is not None
@@ -147,7 +193,10 @@ def _dequantised(node: Any, given: list[np.ndarray | None]) -> np.ndarray:
         shape = [1] * q.ndim
         shape[axis] = -1
         scale, zero = scale.reshape(shape), zero.reshape(shape)
-    return ((q.astype(np.int64) - zero.astype(np.int64)).astype(scale.dtype) * scale).astype(scale.dtype)
+    whole = q.astype(np.int64) - zero.astype(np.int64)
+    if np.abs(whole).max(initial=0) > 1 << 29 or scale.dtype == np.float64:
+        raise TutelageError(f"{called(node)} has integers beyond 29 bits or scales in float64, whose products round")
+    return whole * scale.astype(np.float64)
 
 
 def called(node: Any) -> str:
@@ -160,12 +209,22 @@ def attributes(node: Any) -> dict[str, Any]:
     return {a.name: helper.get_attribute_value(a) for a in node.attribute}
 
 
+def not_linear(what: str) -> str:
+    """The sentence for what has no linear pieces, with what can be asked instead."""
+    return (
+        f"{what} is not piecewise linear: distil the model into students with relu units, or give the part of it "
+        "before this layer"
+    )
+
+
 def _check_model(model: Any, path: Path) -> None:
     if model.functions:
         raise TutelageError(
             f"{path} defines the local function {model.functions[0].name}: export the model with it inlined"
         )
     versions = [o.version for o in model.opset_import if o.domain in ("", "ai.onnx")]
+    if len(model.graph.node) > MOST_NODES:
+        raise TutelageError(f"{path} has {len(model.graph.node):,} operators, and at most {MOST_NODES:,} are allowed")
     if len(versions) != 1 or versions[0] < OLDEST:
         met = ", ".join(map(str, versions)) or "none"
         raise TutelageError(f"{path} must use one opset of ONNX, {OLDEST} or later, got {met}: export it again")
@@ -183,10 +242,12 @@ def _check_node(node: Any) -> None:
             f"{called(node)} chooses its scale from every input, which is no piecewise linear function: quantise the "
             "model statically, with QuantizeLinear and DequantizeLinear"
         )
+    if node.op_type in _SMOOTH:
+        raise TutelageError(not_linear(called(node)))
     if node.op_type not in KNOWN:
         raise TutelageError(
-            f"{called(node)} is not understood: only {', '.join(KNOWN)} are; write the model with these, or export "
-            "the part before this operator"
+            f"{called(node)} is not understood: export the part of the model before it, or write it with affine, "
+            "relu-like, pooling and shape operators"
         )
     least, most = _INPUTS[node.op_type]
     if not least <= len(node.input) <= most or not all(node.input[:least]):

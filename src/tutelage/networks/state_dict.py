@@ -4,6 +4,7 @@ Arrays do not tell how layers are joined. What they leave open is an error, neve
 """
 
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from itertools import groupby, pairwise
 
@@ -59,6 +60,7 @@ def network_of(arrays: Mapping[str, Tensor], activation: str, slope: float, orde
         raise TutelageError(_unlike(other, "is neither the weight nor the bias of a linear layer"))
     names = _in_order(given, sizes) if ordered else _by_names_or_sizes(given, sizes)
     _refuse_skips(names, sizes)
+    _warn_of_neighbours(names, activation)
     weights, biases = [], []
     for name in names:
         w = arrays[f"{name}.weight"]
@@ -66,6 +68,23 @@ def network_of(arrays: Mapping[str, Tensor], activation: str, slope: float, orde
         biases.append(arrays.get(f"{name}.bias", w.new_zeros(len(w))).unsqueeze(0))
     some = any(f"{name}.bias" in arrays for name in names)
     return Network(tuple(weights), tuple(biases) if some else None, activation, slope)
+
+
+def _warn_of_neighbours(names: Sequence[str], activation: str) -> None:
+    """Say what is assumed where some layers, not all, have consecutive numbers: a Sequential has nothing in between."""
+    parents, places = zip(*(name.rpartition(".")[::2] for name in names), strict=True)
+    if len(set(parents)) > 1 or not all(re.fullmatch(r"\d{1,9}", place) for place in places):
+        return
+    steps = [int(b) - int(a) for a, b in pairwise(places)]
+    close = [pair for pair, step in zip(pairwise(names), steps, strict=True) if step == 1]
+    if close and max(steps) == 2:
+        direct = " and ".join(f"{a}, {b}" for a, b in close[:3])
+        warnings.warn(
+            f"the layers {direct} have consecutive numbers, as in a Sequential without an activation in between; read "
+            f"with {activation} after each of {_listed(names[:-1])} and none after {names[-1]}: if that is not the "
+            "model, convert it with to_network or export it to ONNX",
+            stacklevel=4,
+        )
 
 
 Sizes = Mapping[str, tuple[int, int]]
@@ -121,7 +140,13 @@ def _numbered(names: Sequence[str]) -> Sequence[str] | None:
     """Names in the order of the numbers in them; None where they differ in more than numbers."""
     if len({re.sub(r"\d+", "#", name) for name in names}) > 1:
         return None
-    return sorted(names, key=lambda name: [int(n) for n in re.findall(r"\d+", name)])
+    return sorted(names, key=lambda name: [_number(n) for n in re.findall(r"\d+", name)])
+
+
+def _number(digits: str) -> tuple[int, str]:
+    """A key that sorts numbers of any length as numbers."""
+    short = digits.lstrip("0")
+    return len(short), short
 
 
 def _break(names: Sequence[str], sizes: Sizes) -> tuple[str, str] | None:

@@ -6,6 +6,7 @@ import pytest
 import torch
 from tests.functions.joining.test_channels import MAKERS, POINTS, ResNet, lenet, made
 from torch import nn
+from torch.nn import functional
 
 from tutelage.functions import prune_channels
 from tutelage.functions.joining._channel_groups import channel_groups
@@ -94,3 +95,24 @@ def test_one_channel_stays_where_all_could_go():
     assert found.module[3].out_channels == 1
     assert torch.allclose(found.module(POINTS.float()), module(POINTS.float()))
     assert before[3].out_channels == module[3].out_channels
+
+
+class PooledBy(nn.Module):
+    def __init__(self, pool):
+        super().__init__()
+        self.first, self.second, self.pool = nn.Conv2d(1, 4, 3), nn.Conv2d(4, 2, 2), pool
+
+    def forward(self, x):
+        return self.second(self.pool(torch.relu(self.first(x)), 2))
+
+
+@pytest.mark.parametrize("pool", [torch.max_pool2d, functional.max_pool2d, functional.adaptive_max_pool2d])
+def test_functions_that_pool_are_followed(pool):
+    net = PooledBy(pool)
+    with torch.no_grad():
+        net.first.weight[1].zero_()
+        net.first.bias[1].fill_(-0.5)
+    found = prune_channels(net)
+    assert found.removed == {"first": (1,)}
+    x = torch.randn(3, 1, 8, 8)
+    assert torch.allclose(found.module(x), net(x), atol=1e-6)

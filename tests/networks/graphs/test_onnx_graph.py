@@ -40,7 +40,7 @@ def agrees(path, nodes, arrays, shape, opset=17, atol=2e-5):
     (wanted,) = reference.run(None, {"x": x})
     network, points = load_onnx(path), torch.from_numpy(x).flatten(1)
     wanted = wanted.reshape(len(x), -1)
-    assert outputs(network, points)[0].numpy() == pytest.approx(wanted, abs=atol)
+    assert outputs(network, points.to(network.dtype))[0].numpy() == pytest.approx(wanted, abs=atol)
     assert load_sparse(path).at(points).numpy() == pytest.approx(wanted, abs=atol)
     return network
 
@@ -195,6 +195,28 @@ def test_what_is_not_piecewise_linear_or_mixes_samples_is_named(tmp_path):
     assert "not piecewise linear" in refused(tmp_path, nodes, w, (3,))
     said = refused(tmp_path, [("DynamicQuantizeLinear", ["x"], ["y", "s", "z"], {})], w, (3,))
     assert "quantise the model statically" in said
+
+
+@pytest.mark.parametrize("kind", ["Softmax", "LogSoftmax"])
+@pytest.mark.parametrize(("axis", "opset"), [(0, 17), (-2, 17), (0, 11), (-2, 11)])
+def test_a_softmax_over_samples_is_an_error(kind, axis, opset, tmp_path):
+    nodes = [("MatMul", ["x", "w"], "h", {}), (kind, ["h"], "y", {"axis": axis})]
+    written(tmp_path / "net.onnx", nodes, {"w": normal(3, 3)}, (3,), opset)
+    with pytest.raises(TutelageError, match="changes the axis of samples"):
+        load_onnx(tmp_path / "net.onnx", logits=True)
+
+
+def test_a_softmax_over_an_axis_of_length_one_is_no_logit(tmp_path):
+    def nodes(axis):
+        more = [("Unsqueeze", ["h", "one"], "u", {}), ("Softmax", ["u"], "y", {"axis": axis})]
+        return [("MatMul", ["x", "w"], "h", {}), *more]
+
+    arrays = {"w": normal(3, 3), "one": np.array([1])}
+    written(tmp_path / "net.onnx", nodes(1), arrays, (3,))
+    with pytest.raises(TutelageError, match="one axis of samples"):
+        load_onnx(tmp_path / "net.onnx", logits=True)
+    written(tmp_path / "net.onnx", nodes(2), arrays, (3,))
+    assert load_onnx(tmp_path / "net.onnx", logits=True).widths == (3, 3)
 
 
 def test_a_sigmoid_that_is_not_last_is_no_logit(tmp_path):

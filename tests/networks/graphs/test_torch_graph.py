@@ -68,7 +68,8 @@ def test_modules_are_the_same_functions_and_stay_in_training_mode(kind, shape):
     wanted = module(x).flatten(1).detach().double()
     network = SparseNetwork.of(graph.output, graph.dtype)
     assert torch.allclose(network.at(x.flatten(1)), wanted, atol=1e-5)
-    assert torch.allclose(outputs(network.to_network(), x.flatten(1))[0].double(), wanted, atol=5e-5)
+    dense = network.to_network()
+    assert torch.allclose(outputs(dense, x.flatten(1).to(dense.dtype))[0].double(), wanted, atol=5e-5)
 
 
 class Squared(nn.Linear):
@@ -101,6 +102,34 @@ def test_a_softmax_at_the_end_is_left_out_where_asked():
     x = torch.randn(4, 3)
     wanted = functional.linear(x, module.weight, module.bias).double()
     assert torch.allclose(SparseNetwork.of(graph.output, graph.dtype).at(x), wanted, atol=1e-6)
+
+
+class Across(nn.Linear):
+    """Something that mixes samples after a linear layer."""
+
+    def __init__(self, mixing):
+        super().__init__(3, 3)
+        self.mixing = mixing
+
+    def forward(self, x):
+        return self.mixing(super().forward(x))
+
+
+@pytest.mark.parametrize("mixing", [
+    lambda x: x.softmax(0), lambda x: x.log_softmax(0), lambda x: x - x.mean(0), lambda x: x - x.mean(),
+    lambda x: x - x.sum(), lambda x: x.amax(0, keepdim=True) + x, lambda x: x - x.amax(), lambda x: x.T.reshape(2, 3),
+    lambda x: x.reshape(1, -1), lambda x: torch.cat([x, x]), lambda x: x + x[0], lambda x: torch.stack([x[1], x[0]]),
+    lambda x: x.flip(0), lambda x: torch.eye(2) @ x, lambda x: x @ x.T, lambda x: x.argmax(0), lambda x: x.cumsum(0),
+])  # fmt: skip
+def test_what_mixes_samples_is_an_error(mixing):
+    with pytest.raises(TutelageError):
+        SparseNetwork.of(read_module(Across(mixing), None, "module", logits=True).output, torch.float32)
+
+
+def test_a_softmax_over_one_of_several_axes_is_no_logit():
+    with pytest.raises(TutelageError, match="one axis of samples of shape"):
+        read_module(Across(lambda x: x.unsqueeze(1).softmax(1)), None, "module", logits=True)
+    assert read_module(Across(lambda x: x.unsqueeze(1).softmax(2)), None, "module", logits=True).output.size == 3
 
 
 def test_a_softmax_of_a_module_is_told_to_be_left_out():

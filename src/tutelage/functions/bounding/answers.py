@@ -12,8 +12,8 @@ from tutelage.functions.bounding.closeness import BY_FORM, Closeness, closeness_
 from tutelage.functions.bounding.devices import chosen_device
 from tutelage.functions.bounding.division import MOST_INPUTS, Bounder, Dividing, compile_bounds
 from tutelage.functions.bounding.intervals import bounded_at_once, interval_bounds
-from tutelage.functions.bounding.pairs import fits, joined
-from tutelage.functions.bounding.questions import Hunt, Question
+from tutelage.functions.bounding.pairs import fits, joined, reading_errors
+from tutelage.functions.bounding.questions import Hunt, Question, Rooms
 from tutelage.functions.bounding.sparse import answers as sparse
 from tutelage.functions.bounding.sparse.search import SparseHunt
 from tutelage.functions.bounding.units import prove_by_units
@@ -25,8 +25,10 @@ from tutelage.functions.pieces.domain import Domain, Ends, as_domain
 from tutelage.functions.pruning.intervals import Box
 from tutelage.networks import Network, SparseNetwork
 from tutelage.networks.adapting import adapted
+from tutelage.networks.graphs.sparse import stored_precision
 
 OnClosing = Callable[[float, float, int], None]
+Read = tuple[Network | SparseNetwork, Network | SparseNetwork]
 _FOLLOW = 1.05  # times the largest difference found that a bound without a limit is brought down to
 _SEARCH = 0.3  # of the time of a question about networks with sparse layers
 _LEAST = 1e-12  # a difference that is not worth bounding any closer
@@ -88,7 +90,7 @@ def difference_bound(
     >>> difference_bound(a, b, (-1, 1), 0.51).verdict
     'holds'
     """
-    pair = _pair(first, second)
+    read, pair = _pair(first, second)
     enough = as_number(enough, "enough")
     if not 0 <= enough < torch.inf:
         raise TutelageError(f"enough must be a finite number of at least 0, got {enough}")
@@ -100,7 +102,7 @@ def difference_bound(
     else:
         question = Question(limits)
         words = f"{name} differs by at most {limits[limits < torch.inf].max().item():g}"
-    return _answer(pair, domain, question, words, seconds, seed, threads, device, keep, on_progress)
+    return _answer(read, pair, domain, question, words, seconds, seed, threads, device, keep, on_progress)
 
 
 def top_class_agreement(
@@ -151,13 +153,13 @@ def top_class_agreement(
     >>> top_class_agreement(a, a.map(lambda w: 2 * w), ((1, -1), (2, 0))).verdict
     'holds'
     """
-    pair = _pair(first, second)
+    read, pair = _pair(first, second)
     margin = as_number(margin, "margin")
     if not 0 <= margin < torch.inf:
         raise TutelageError(f"margin must be a finite number of at least 0, got {margin}")
     question = Question(torch.full((pair[0].outputs,), torch.inf, dtype=torch.float64), margin)
     words = "both have the same top class" + (f" wherever the first leads by {margin:g} or more" if margin else "")
-    return _answer(pair, domain, question, words, seconds, seed, threads, device, keep, on_progress)
+    return _answer(read, pair, domain, question, words, seconds, seed, threads, device, keep, on_progress)
 
 
 def difference_curve(
@@ -194,11 +196,12 @@ def difference_curve(
     return [difference_bound(first, second, end, seconds=seconds) for end in ends]
 
 
-def _pair(first: object, second: object) -> tuple[Network, Network] | sparse.Pair:
+def _pair(first: object, second: object) -> tuple[Read, tuple[Network, Network] | sparse.Pair]:
+    """Two networks as they were read, and in float64."""
     read = adapted(first, "first network"), adapted(second, "second network")
     large = sparse.sparse_pair(*read)
     if large is not None:
-        return large
+        return large, large
     pair = in_double(as_network(read[0], "first network")), in_double(as_network(read[1], "second network"))
     for name, network in zip(("first", "second"), pair, strict=True):
         if network.members != 1:
@@ -206,7 +209,7 @@ def _pair(first: object, second: object) -> tuple[Network, Network] | sparse.Pai
                 f"the {name} must be one network, got a stack of {network.members}: choose one, such as network[0]"
             )
     same_function_space(*pair)
-    return pair
+    return read, pair
 
 
 def _limits(outputs: int, epsilon: float | Sequence[float] | Tensor, output: int | None) -> Tensor:
@@ -224,6 +227,7 @@ def _limits(outputs: int, epsilon: float | Sequence[float] | Tensor, output: int
 
 
 def _answer(
+    read: Read,
     pair: tuple[Network, Network] | sparse.Pair,
     domain: Domain | Ends,
     question: Question,
@@ -246,10 +250,12 @@ def _answer(
         return _sparse_answer(pair, domain, question, words, Deadline(seconds), seed, on_progress)
     compile_bounds()
     deadline = Deadline(seconds)
+    question = question.with_rooms(reading_errors(*read, domain.low, domain.high))
     hunt = Hunt(*pair, domain, question)
+    hunt.precisions = tuple(stored_precision(n) for n in read if isinstance(n, Network))
     zero = torch.zeros(pair[0].outputs, dtype=torch.float64)
-    if equal_weights(*pair):
-        return Closeness("holds", words, "both have the same weights", in_words(domain), zero, zero, None, 0)
+    if equal_weights(*pair) and question.proved_by(zero) and question.room.isfinite().all():
+        return Closeness("holds", words, "both have the same weights", in_words(domain), question.room, zero, None, 0)
     hunt.begin(seed)
     if hunt.refuted:
         return _record(pair, hunt, words, _bounded_whole(pair, hunt), False, 1, None)
@@ -279,11 +285,16 @@ def _sparse_answer(
 
 def _bounded_whole(pair: tuple[Network, Network], hunt: Hunt) -> Tensor:
     """Bounds [C] on the differences over the whole domain, in one pass."""
-    joint, free = joined(*pair, hunt.reach), int((hunt.high > hunt.low).sum())
+    joint, free = joined(*pair, hunt.reach, _of_classes(hunt.question)), int((hunt.high > hunt.low).sum())
     if not fits(joint, free):
         return torch.from_numpy(interval_bounds(joint, hunt.low.numpy(), hunt.high.numpy()))
     sizes, _, _ = Bounder(joint, hunt.question, free, threads=1)(hunt.low.numpy()[None], hunt.high.numpy()[None])
     return torch.from_numpy(sizes[0])
+
+
+def _of_classes(question: Question) -> Rooms | None:
+    """What outputs may be off by, where the question has no limits that are smaller for it."""
+    return None if question.margin is None else question.rooms
 
 
 def decide(
@@ -302,7 +313,7 @@ def decide(
     forms: whether normal forms are compared as well, after a short time without a proof; never where boxes are kept.
     """
     question, free = hunt.question, int((hunt.high > hunt.low).sum())
-    joint, many = joined(*pair, hunt.reach), free > MOST_INPUTS
+    joint, many = joined(*pair, hunt.reach, _of_classes(question)), free > MOST_INPUTS
     known = torch.full((pair[0].outputs,), torch.inf, dtype=torch.float64)
     if question.margin is None and many:
         known = bounded_at_once(joint, question, hunt)
@@ -331,7 +342,8 @@ def _bound_by_form(pair: tuple[Network, Network], hunt: Hunt, deadline: Deadline
     Infinite where that does not explain it. Linear programs about the signs of units are solved only where numbers of
     units differ, as they do where some were removed.
     """
-    eps = tuple(torch.finfo(torch.float32 if _in_single(n) else torch.float64).eps for n in pair)
+    single = [_in_single(n) or kind == torch.float32 for n, kind in zip(pair, hunt.precisions, strict=True)]
+    eps = tuple(torch.finfo(torch.float32 if s else torch.float64).eps for s in single)
     solving = deadline.within(0.0 if pair[0].widths == pair[1].widths else _SOLVING)
     return normal_apart(pair, Box(hunt.low[None], hunt.high[None]), (eps[0], eps[1]), solving)[0]
 
@@ -352,7 +364,7 @@ def _record(
 ) -> Closeness:
     """The answer in words, after the bounds were held against the largest difference found."""
     _hold_against_search(pair, hunt, at_most)
-    return closeness_of(hunt, words, at_most, proved, parts, leaves)
+    return closeness_of(hunt, words, at_most + hunt.question.room, proved, parts, leaves)
 
 
 def equal_weights(first: Network, second: Network) -> bool:

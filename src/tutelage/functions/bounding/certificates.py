@@ -16,7 +16,7 @@ from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
 from tutelage.functions.bounding.closeness import Closeness
 from tutelage.functions.bounding.exact_forms import AffineForm, Both, Row, combined, ends, exact_layers, output_forms
-from tutelage.functions.bounding.pairs import joined
+from tutelage.functions.bounding.pairs import joined, reading_errors
 from tutelage.functions.checks import in_double
 from tutelage.networks import Network
 
@@ -104,7 +104,8 @@ def check_certificate(
         return False, f"{path} is about other numbers of inputs or outputs than these networks have"
     if not _cover(boxes, ends_[0], ends_[1]):
         return False, f"the {len(boxes):,} boxes of {path} do not cover the domain"
-    both = exact_layers(joined(*pair, torch.maximum(low.abs(), high.abs()).double().numpy()))
+    rooms = reading_errors(first, second, low, high)
+    both = exact_layers(joined(*pair, torch.maximum(low.abs(), high.abs()).double().numpy(), rooms))
     for number, (a, b) in enumerate(boxes):
         wrong = _unproved(both, asked, a, b, _HALVINGS)
         if wrong is not None:

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from tutelage.errors import TutelageError
 from tutelage.functions.bounding.answers import Closeness, OnClosing, difference_bound, top_class_agreement
+from tutelage.functions.bounding.pairs import reading_errors
 from tutelage.functions.bounding.questions import Hunt, Question
 from tutelage.functions.bounding.sparse.answers import parting_layer as sparse_parting_layer
 from tutelage.functions.bounding.sparse.answers import sparse_pair
@@ -116,6 +117,7 @@ def check_export(
     first, second = adapted(original, "original"), adapted(exported, "exported network")
     large = sparse_pair(first, second)
     first, second = large or (as_network(first, "original"), as_network(second, "exported network"))
+    read_first, read_second = first, second
     if isinstance(first, Network) and isinstance(second, Network):
         first, second = in_double(first), in_double(second)
     points = None if data is None else points_for(first, data)[0]
@@ -124,7 +126,9 @@ def check_export(
             raise TutelageError("a check needs inputs: give a domain such as (-1, 1), or data")
         domain = box(points.amin(0), points.amax(0), flat=True)
     domain = as_domain(domain, first.inputs, flat=True)
-    closeness = difference_bound(first, second, domain, enough=tolerance, seconds=seconds, on_progress=on_progress)
+    closeness = difference_bound(
+        read_first, read_second, domain, enough=tolerance, seconds=seconds, on_progress=on_progress
+    )
     worst, row, outside = closeness.witness, None, False
     on_data, agreement = None, None
     if points is not None:
@@ -135,12 +139,13 @@ def check_export(
             row = int(apart.amax(1).argmax())
             worst, outside = points[row], not domain.holds(points[row])
         agreement = (a.argmax(1) == b.argmax(1)).double().mean().item() if first.outputs > 1 else None
-    exceeded = _exceeded(first, second, domain, tolerance, closeness.witness) or (
-        row is not None and _exceeded(first, second, box(domain.low, domain.high, flat=True), tolerance, worst)
+    exceeded = _exceeded(read_first, read_second, domain, tolerance, closeness.witness) or (
+        row is not None
+        and _exceeded(read_first, read_second, box(domain.low, domain.high, flat=True), tolerance, worst)
     )
     same_class = None
     if first.outputs > 1:
-        same_class = top_class_agreement(first, second, domain, seconds=seconds, on_progress=on_progress)
+        same_class = top_class_agreement(read_first, read_second, domain, seconds=seconds, on_progress=on_progress)
     at = domain.centre if worst is None else worst
     if large is not None:
         layer = sparse_parting_layer(large, at, max(tolerance, 1e-9))
@@ -162,7 +167,8 @@ def _exceeded(
     question = Question(torch.full((first.outputs,), tolerance, dtype=torch.float64))
     if isinstance(first, SparseNetwork):
         return SparseHunt((first, second), domain, question).proved(at)  # type: ignore[arg-type]
-    return Hunt(first, second, domain, question).proved(at)  # type: ignore[arg-type]
+    question = question.with_rooms(reading_errors(first, second, at, at))
+    return Hunt(in_double(first), in_double(second), domain, question).proved(at)  # type: ignore[arg-type]
 
 
 def parting_layer(first: Network, second: Network, at: Tensor, tolerance: float) -> int | None:

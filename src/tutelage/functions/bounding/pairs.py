@@ -1,25 +1,43 @@
 """Two networks with the same widths and depth, as the compiled bounds take them."""
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from tutelage.functions.bounding._boxes import Pair
 from tutelage.functions.bounding.collapsing import Layer, collapsed
 from tutelage.functions.bounding.placing import side_by_side
+from tutelage.functions.bounding.questions import Rooms
+from tutelage.functions.bounding.sparse.pairs import equal_graphs
 from tutelage.functions.checks import bias, in_double
 from tutelage.functions.pruning.intervals import slopes
 from tutelage.networks import Network
+from tutelage.networks.graphs.sparse import MergedNetwork, reading_error
 
 MOST_BYTES = 1 << 32
 """The most memory of the zonotopes of one thread."""
 
 
-def joined(first: Network, second: Network, reach: np.ndarray | None = None) -> Pair:
+def reading_errors(first: object, second: object, low: Tensor, high: Tensor) -> Rooms:
+    """How far each output of two networks may be from the ones they were read from, on a box: [C] twice.
+
+    None where both are the same graph: the same rounding does not set them apart.
+    """
+    graphs = [network.source for network in (first, second) if isinstance(network, MergedNetwork)]
+    a, b = (reading_error(network, low, high) for network in (first, second))
+    if len(graphs) == 2 and None not in graphs and equal_graphs(graphs[0].graph, graphs[1].graph):  # type: ignore[union-attr]
+        return torch.zeros_like(a), torch.zeros_like(b)
+    return a, b
+
+
+def joined(first: Network, second: Network, reach: np.ndarray | None = None, rooms: Rooms | None = None) -> Pair:
     """Two networks of one member with units and layers added until their shapes agree; no function changes.
 
     Added units have no weights; added layers, below the top one, hand on what they are given. Hidden units of the
     second network are put beside those of the first that they resemble: a network that lost units, or whose units
     changed places, then differs from the first in few weights. With the largest sizes of the inputs, reach [d], they
     are also scaled and split, their fan-out with them; what rounding does to them is in the slack, for such inputs.
+    So are rooms, two [C] by which the outputs may be off.
 
     >>> import torch
     >>> a = Network((torch.ones(1, 2, 3), torch.ones(1, 3, 1)))
@@ -36,6 +54,9 @@ def joined(first: Network, second: Network, reach: np.ndarray | None = None) -> 
     bf, bg = (_flat([layer.b for layer in layers]) for layers in (f, g))
     left_f, left_g = (np.array([layer.left for layer in layers[:-1]]) for layers in (f, g))
     slack_f, slack_g = (_flat([layer.slack for layer in layers]) for layers in (f, g))
+    if rooms is not None:
+        slack_f[-first.outputs :] += rooms[0].numpy() * (1 + 2.0**-50)
+        slack_g[-first.outputs :] += rooms[1].numpy() * (1 + 2.0**-50)
     return Pair(np.array(widths), wf, wg, wf - wg, bf, bg, bf - bg, left_f, left_g, slack_f, slack_g)
 
 

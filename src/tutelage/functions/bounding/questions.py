@@ -1,6 +1,6 @@
 """What is asked about two networks on a box, and the search for an input that answers it with no."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -19,6 +19,9 @@ _CLIMBERS, _CLIMB = 64, 60  # points of a local ascent, and its steps
 _WORK = 1 << 30  # products of weights that the first points may take
 
 
+Rooms = tuple[Tensor, Tensor]
+
+
 @dataclass(frozen=True, eq=False)
 class Question:
     """limits: [C], the differences allowed, infinite for outputs that are not asked about; margin: of the top class.
@@ -26,11 +29,26 @@ class Question:
     follow: how many times the largest difference found the limits grow to, where the question is how far apart the
     networks are; 0 where the limits stay. With a margin the question is whether the second network has the top class
     of the first wherever that exceeds the other classes by the margin or more; the limits are then infinite.
+
+    rooms: two [C], how far either network may be from the one it was read from; limits that do not follow are smaller
+    by both.
     """
 
     limits: Tensor
     margin: float | None = None
     follow: float = 0.0
+    rooms: Rooms | None = None
+
+    def with_rooms(self, rooms: Rooms) -> "Question":
+        """The same question about the networks that were read."""
+        smaller = torch.where(self.limits < torch.inf, self.limits - (rooms[0] + rooms[1]), self.limits)
+        limits = self.limits if self.follow else smaller
+        return replace(self, limits=limits, rooms=rooms)
+
+    @property
+    def room(self) -> Tensor:
+        """How far the difference of the networks may be from that of those that were read: [C]."""
+        return torch.zeros_like(self.limits) if self.rooms is None else self.rooms[0] + self.rooms[1]
 
     def excess(self, first: Tensor, second: Tensor) -> Tensor:
         """How far outputs [N, C] are from a yes: [N]; above 0 the answer is no."""
@@ -43,17 +61,19 @@ class Question:
         """Whether bounds on the differences of outputs [C] answer with yes."""
         if self.margin is None:
             return bool((bounds <= self.limits).all())
-        return bool(bounds.topk(2).values.sum() * (1 + 1e-12) <= self.margin)
+        return bool((bounds + self.room).topk(2).values.sum() * (1 + 1e-12) <= self.margin)
 
     def refuted(self, first: list[Fraction], second: list[Fraction]) -> bool:
         """Whether exact outputs at one input answer with no."""
+        if not self.room.isfinite().all():
+            return False
         if self.margin is None:
-            limits = self.limits.tolist()
-            asked = [(a, b, t) for a, b, t in zip(first, second, limits, strict=True) if t < float("inf")]
-            return any(abs(a - b) > Fraction(t) for a, b, t in asked)
+            rows = zip(first, second, self.limits.tolist(), self.room.tolist(), strict=True)
+            return any(abs(a - b) > Fraction(t) + 2 * Fraction(r) for a, b, t, r in rows if t < float("inf"))
+        of_f, of_g = (0, 0) if self.rooms is None else (2 * Fraction(room.max().item()) for room in self.rooms)
         top = max(range(len(first)), key=lambda c: first[c])
         lead = first[top] - max(v for c, v in enumerate(first) if c != top)
-        return lead >= Fraction(self.margin) and max(second) > second[top]
+        return lead >= Fraction(self.margin) + of_f and max(second) > second[top] + of_g
 
 
 def _lead(outputs: Tensor) -> Tensor:
@@ -66,7 +86,8 @@ class Hunt:
     """The search for an input of a box at which the answer is no; the best so far is kept.
 
     best: largest excess; at: its input [d]; largest: [C], the largest differences met; refuted: whether ``at`` is a
-    proof, in exact arithmetic where the networks are small enough, else beyond a bound on the rounding.
+    proof, in exact arithmetic where the networks are small enough, else beyond a bound on the rounding; precisions: of
+    the weights as stored.
     """
 
     def __init__(self, first: Network, second: Network, domain: Domain, question: Question) -> None:
@@ -79,6 +100,7 @@ class Hunt:
         self.best, self.at = -torch.inf, domain.centre
         self.largest = torch.zeros(first.outputs, dtype=torch.float64)
         self.refuted = False
+        self.precisions: tuple[torch.dtype, ...] = (first.dtype, second.dtype)
         self.weights = self._weights()
 
     work = _WORK
@@ -140,6 +162,7 @@ class Hunt:
             return self.question.refuted(first, second)
         (first_value, e), (second_value, h) = ((v[0], r[0]) for v, r in (with_error(n, at[None]) for n in self.pair))
         room = 4 * (e + h).max() + 1e-12 * (first_value.abs().max() + second_value.abs().max())
+        room = room + 2 * self.question.room.max()
         return bool((self.question.excess(first_value, second_value) > room).all())
 
     def _inside(self, at: Tensor) -> bool:

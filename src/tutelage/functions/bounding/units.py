@@ -35,7 +35,7 @@ def prove_by_units(
 
     if question.margin is not None:
         proved, parts = _one_class(
-            pair, question.margin, hunt, deadline, device, lambda _, left: tell(float(at_most.max()), left)
+            pair, question, hunt, deadline, device, lambda _, left: tell(float(at_most.max()), left)
         )
         return proved, at_most, parts
     asked = (question.limits < torch.inf).nonzero().flatten()
@@ -62,7 +62,7 @@ def _alike(first: Network, second: Network) -> bool:
 
 def _one_class(
     pair: tuple[Network, Network],
-    margin: float,
+    question: Question,
     hunt: Hunt,
     deadline: Deadline,
     device: str,
@@ -74,7 +74,9 @@ def _one_class(
     eye = torch.eye(pair[0].outputs, dtype=torch.float64)
     others = torch.arange(pair[0].outputs) != top
     objectives, parts = (eye - eye[top])[others], 0
-    for network, limit in zip(pair, (margin, 0.0), strict=True):
+    assert question.margin is not None
+    rooms = (0.0, 0.0) if question.rooms is None else [2 * float(room.max()) for room in question.rooms]
+    for network, limit in zip(pair, (question.margin - rooms[0], -rooms[1]), strict=True):
         limits = torch.full((len(objectives),), limit, dtype=torch.float64)
         result = branch(network, hunt.low, hunt.high, objectives, limits, deadline, device=device, tell=tell)
         parts += result.parts

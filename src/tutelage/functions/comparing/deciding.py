@@ -10,6 +10,7 @@ from torch import Tensor
 
 from tutelage.errors import InternalError, TutelageError
 from tutelage.functions.bounding.answers import decide
+from tutelage.functions.bounding.pairs import reading_errors
 from tutelage.functions.bounding.questions import Hunt, Question
 from tutelage.functions.checks import Deadline, as_network, as_number, in_double, same_function_space
 from tutelage.functions.comparing.normal import Redundancy, normal_apart
@@ -25,6 +26,7 @@ from tutelage.functions.pruning.bounds import bounds, underflow
 from tutelage.functions.pruning.deviation import reach, rounding
 from tutelage.functions.pruning.intervals import TINY, Box, box_for, gamma
 from tutelage.networks import Network
+from tutelage.networks.graphs.sparse import stored_precision
 from tutelage.whole import positive
 
 _FINE_ENOUGH = 1e-9  # the relative error of a difference in float64 beyond which it is worked out exactly
@@ -63,6 +65,8 @@ class Deciding:
         self.domain, self.budget, self.seed, self.deadline = domain, budget, seed, deadline
         self.around = box_for(self.first, None) if domain is None else Box(domain.low[None], domain.high[None])
         self.tolerance = tolerance_for(*self.pair, tolerance)
+        ends = (-torch.ones(inputs), torch.ones(inputs)) if domain is None else (domain.low, domain.high)
+        self.room = sum(reading_errors(*self.pair, *ends), torch.zeros(self.pair[0].outputs, dtype=torch.float64))
         self.enough = self.tolerance.proof(0.0 if domain is None else _nearest(domain))
         self.relation: Relation | None = None
         self.redundancies: tuple[tuple[Redundancy, ...], tuple[Redundancy, ...]] = ((), ())
@@ -71,8 +75,8 @@ class Deciding:
         self.supremum: Supremum | None = None
 
     def _knows(self, each: Tensor) -> Tensor:
-        """Keep a bound on the difference of every output [C] with those known before."""
-        self.at_most = torch.minimum(self.at_most, each.nan_to_num(torch.inf, torch.inf))
+        """Keep a bound on the difference of every output [C] with those known before, reading them included."""
+        self.at_most = torch.minimum(self.at_most, (each + self.room).nan_to_num(torch.inf, torch.inf))
         return self.at_most
 
     def related(self) -> Comparison | None:
@@ -80,15 +84,14 @@ class Deciding:
         if self.first.widths != self.second.widths or kind(self.first) != kind(self.second):
             return None
         self.relation = match_parameters(*self.pair)
-        if _identical(self.first, self.second):
-            self._knows(torch.zeros_like(self.enough))
+        if _identical(self.first, self.second) and (self._knows(torch.zeros_like(self.enough)) <= self.enough).all():
             return self._same("same and related", "both have the same weights in the same order")
         if not self.relation.holds.all():
             return None
         everywhere = self._aligned_apart(box_for(self.first, None))
         here = everywhere if self.domain is None else self._aligned_apart(self.around)
         at_most = self._knows(here)
-        if not ((everywhere <= self.tolerance.related).all() or (at_most <= self.enough).all()):
+        if not ((everywhere + self.room <= self.tolerance.related).all() or (at_most <= self.enough).all()):
             return None
         if different := self.different_on_samples():
             return different
@@ -164,7 +167,7 @@ class Deciding:
     def _divided(self, deadline: Deadline) -> Comparison | None:
         if self.domain is None:
             return None
-        hunt = Hunt(self.first, self.second, self.domain, Question(self.enough.clone()))
+        hunt = Hunt(self.first, self.second, self.domain, Question(self.enough - self.room))
         at_most, _, parts, _ = decide((self.first, self.second), hunt, deadline, forms=False)
         if hunt.refuted:
             return self._different(Witness(hunt.largest.max().item(), hunt.at))
@@ -214,11 +217,11 @@ class Deciding:
         allowed = self.tolerance.at(at, self.domain is not None)
         size = 1.0 if self.domain is not None else max(1.0, at.abs().max().item())
         gap, error = (a[0, 0] for a in difference_with_error(self.first, self.second, at[None]))
-        if (gap - error > allowed * size * (1 + gamma(0))).any():
+        if (gap - error > (allowed + self.room) * size * (1 + gamma(0))).any():
             return allowed
-        if not (gap + error > allowed * size).any() or self._weights > EXACT_WEIGHTS:
+        if not (gap + error > (allowed + self.room) * size).any() or self._weights > EXACT_WEIGHTS:
             return None
-        pairs = zip(exact_difference(self.first, self.second, at), allowed.tolist(), strict=True)
+        pairs = zip(exact_difference(self.first, self.second, at), (allowed + self.room).tolist(), strict=True)
         return allowed if any(d > Fraction(t) * Fraction(size) for d, t in pairs) else None
 
     def _value(self, witness: Witness) -> float:
@@ -322,7 +325,7 @@ def _identical(first: Network, second: Network) -> bool:
 
 def _stored_eps(network: Network) -> float:
     """The rounding of weights that are meant to be equal: of float32 there, of float64 for all other precisions."""
-    return torch.finfo(torch.float32 if network.dtype == torch.float32 else torch.float64).eps
+    return torch.finfo(torch.float32 if stored_precision(network) == torch.float32 else torch.float64).eps
 
 
 def _top_scaled(network: Network, by: Tensor) -> Network:

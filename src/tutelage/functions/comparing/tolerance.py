@@ -24,6 +24,7 @@ from tutelage.functions.pruning.intervals import box_for, gamma
 from tutelage.networks import Network
 from tutelage.networks.activations import gate
 from tutelage.networks.forward import activate, linear
+from tutelage.networks.graphs.sparse import stored_precision
 
 _ROUNDINGS = 4  # roundings, in the precision of the file, that every weight may have gone through
 _SIZES = (1.0, 10.0, 100.0, 1e3, 1e4)  # half the widths of cubes on which the variation is measured
@@ -81,7 +82,7 @@ def tolerance_for(first: Network, second: Network, given: float | None = None) -
     floor = ceiling = torch.zeros(first.outputs, dtype=torch.float64)
     for network in (first, second):
         spread, size = variation(network)
-        low, high = _SHARES.get(network.dtype, _FINE) if given is None else _FINE
+        low, high = _SHARES.get(stored_precision(network), _FINE) if given is None else _FINE
         floor, ceiling = floor + low * spread + _VALUES * size, ceiling + high * spread + _VALUES * size
     return Tolerance((first, second), floor, ceiling, given)
 
@@ -136,5 +137,5 @@ def rounding_at(network: Network, at: Tensor) -> Tensor:
 def _relative(network: Network) -> float:
     """The relative error of a weight: of its storage in float32 or float64, and of the arithmetic in float64."""
     arithmetic = 4 * network.depth * max(ROUNDING, gamma(max(network.widths)))
-    stored = torch.finfo(torch.float32 if network.dtype == torch.float32 else torch.float64).eps
+    stored = torch.finfo(torch.float32 if stored_precision(network) == torch.float32 else torch.float64).eps
     return float(_ROUNDINGS * stored + arithmetic)

@@ -18,6 +18,7 @@ _EACH = (
 _EACH_FUNCTIONS = (
     torch.relu, functional.relu, functional.relu6, functional.leaky_relu, functional.gelu, functional.silu, torch.tanh,
     torch.sigmoid, functional.dropout, functional.max_pool2d, functional.avg_pool2d, functional.adaptive_avg_pool2d,
+    torch.max_pool2d, functional.adaptive_max_pool2d,
     torch.flatten,
 )  # fmt: skip
 _EACH_METHODS = ("relu", "relu_", "tanh", "sigmoid", "flatten", "view", "reshape", "contiguous")

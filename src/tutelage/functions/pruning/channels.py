@@ -22,7 +22,7 @@ from tutelage.printing import printed
 
 _KEPT_AT_ZERO = (torch.relu, functional.relu, functional.relu6, functional.leaky_relu, functional.gelu, functional.silu,
                  torch.tanh, "relu", "relu_", "tanh", torch.mean, "mean", functional.max_pool2d, functional.avg_pool2d,
-                 functional.adaptive_avg_pool2d)  # fmt: skip
+                 functional.adaptive_avg_pool2d, torch.max_pool2d, functional.adaptive_max_pool2d)  # fmt: skip
 _BELOW_ZERO = (torch.relu, functional.relu, functional.relu6, "relu", "relu_")
 _ROUNDING = 1e-5  # of a constant that a batch norm computes in float32
 _SAME = (functional.dropout, torch.flatten, "flatten", "view", "reshape", "contiguous")

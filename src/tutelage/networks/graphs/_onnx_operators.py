@@ -22,15 +22,20 @@ from tutelage.networks.graphs._onnx_shapes import (
 from tutelage.networks.graphs.axes import alike, stretched, times_matrix, widened
 from tutelage.networks.graphs.onnx_graph import UNQUANTISED, Given, Operator, Reading, constant, moving
 from tutelage.networks.graphs.values import (
+    EPS,
+    Rounded,
     Value,
     bent,
     clipped,
     larger,
     numbers,
     picked,
+    product,
     quantised,
+    quotient,
     reshaped,
     scaled,
+    shifted,
     smaller,
     total,
 )
@@ -47,10 +52,13 @@ def _gemm(state: Reading, node: Any, given: Given) -> Value:
         raise TutelageError(f"{called(node)} is not a sample times a constant matrix: only that is understood")
     if len(value.shape) > 1:
         raise TutelageError(f"{called(node)} multiplies an unflattened sample: put a Flatten before it")
-    w = how.get("alpha", 1.0) * (w.T if how.get("transB", 0) else w)
-    if b is not None:
-        b = how.get("beta", 1.0) * stretched(b, (w.shape[1],), called(node))
-    return _times(value, w, b, node)
+    made = _times(value, w.T if how.get("transB", 0) else w, None, node)
+    if (alpha := how.get("alpha", 1.0)) != 1:
+        made = scaled(made, np.full(made.size, alpha), None, called(node))
+    if b is None:
+        return made
+    shift, rounded = product(how.get("beta", 1.0), stretched(b, made.shape, called(node)))
+    return scaled(made, np.ones(made.size), shift, called(node), rounded)
 
 
 def _times(value: Value, w: np.ndarray, b: np.ndarray | None, node: Any) -> Value:
@@ -90,22 +98,22 @@ def transposed(value: Value) -> Value:
 def _sum(state: Reading, node: Any, given: Given) -> Value:
     """Add, Sub and Sum, of values and constants."""
     signs = [1.0, -1.0] if node.op_type == "Sub" else [1.0] * len(given)
-    shift: np.ndarray | None = None
+    shifts: list[np.ndarray] = []
     moved = [(s, v) for s, v in zip(signs, given, strict=True) if isinstance(v, Value)]
     values = [v for _, v in moved]
     for number, array in enumerate(given):
         if not isinstance(array, Value):
             values = [widened(v, state.weights(array, node)) for v in values]  # type: ignore[arg-type]
-            shift = _with(shift, signs[number] * state.weights(array, node))  # type: ignore[arg-type]
+            shifts.append(signs[number] * state.weights(array, node))  # type: ignore[arg-type]
     values = alike(values, called(node))
-    flat = None if shift is None else stretched(shift, values[0].shape, called(node))
+    flat = [stretched(shift, values[0].shape, called(node)) for shift in shifts]
+    first = flat[0] if flat else None
     if len(values) == 1 and moved[0][0] == -1:
-        return scaled(values[0], np.full(values[0].size, -1.0), flat, called(node))
-    return total([(s, v) for (s, _), v in zip(moved, values, strict=True)], flat, called(node))
-
-
-def _with(before: np.ndarray | None, more: np.ndarray) -> np.ndarray:
-    return more if before is None else before + more
+        return scaled(values[0], np.full(values[0].size, -1.0), first, called(node))
+    result = total([(s, v) for (s, _), v in zip(moved, values, strict=True)], first, called(node))
+    for more in flat[1:]:  # one at a time: their sum would be rounded
+        result = shifted(result, more)
+    return result
 
 
 def _scale(state: Reading, node: Any, given: Given) -> Value:
@@ -119,11 +127,12 @@ def _scale(state: Reading, node: Any, given: Given) -> Value:
     factors = state.weights(by, node)  # type: ignore[arg-type]
     value = widened(value, factors)
     flat = stretched(factors, value.shape, called(node))
-    if node.op_type == "Div":
-        if not flat.all():
-            raise TutelageError(f"{called(node)} divides by 0")
-        flat = 1 / flat
-    return scaled(value, flat, None, called(node))
+    if node.op_type == "Mul":
+        return scaled(value, flat, None, called(node))
+    if not flat.all():
+        raise TutelageError(f"{called(node)} divides by 0")
+    flat, rounded = quotient(np.ones(value.size), flat)
+    return scaled(value, flat, None, called(node), rounded)
 
 
 def _neg(state: Reading, node: Any, given: Given) -> Value:
@@ -143,14 +152,18 @@ def _batch_norm(state: Reading, node: Any, given: Given) -> Value:
 
 
 def normalised(value: Value, parts: list[np.ndarray], epsilon: float, name: str) -> Value:
-    """Batch norm by stored statistics: parts are scale, shift, mean and variance per channel."""
+    """Batch norm by stored statistics: parts are scale, shift, mean and variance per channel.
+
+    The mean is taken off first, so that only the scale is rounded: by the sum with epsilon, its root and the quotient.
+    """
     gamma, beta, mean, var = parts
-    var = var + epsilon
-    if not (var > 0).all():
+    if not (var + epsilon > 0).all():
         raise TutelageError(f"{name} has a variance below 0: the file is damaged")
-    scale = gamma / np.sqrt(var)
-    count = value.size // len(scale)
-    return scaled(value, np.repeat(scale, count), np.repeat(beta - mean * scale, count), name)
+    deviation = np.sqrt(var + epsilon)
+    count = value.size // len(gamma)
+    scale, shift = np.repeat(gamma / deviation, count), np.repeat(beta, count)
+    centred = shifted(value, np.repeat(-mean, count))
+    return scaled(centred, scale, shift, name, Rounded(2 * EPS, (gamma, var, np.asarray(epsilon))))
 
 
 def _relu(state: Reading, node: Any, given: Given) -> Value:

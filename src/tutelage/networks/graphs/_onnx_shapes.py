@@ -163,8 +163,9 @@ def pad(state: Reading, node: Any, given: Given) -> Value:
     if any(before[: state.ahead] + after[: state.ahead]):
         raise TutelageError(f"{called(node)} changes the axis of samples: only axes of a sample may change")
     shape = [n + a + b for n, a, b in zip(value.shape, before[state.ahead :], after[state.ahead :], strict=True)]
-    if min(shape) < 1 or prod(shape) > 1 << 26:
+    if min(shape) < 1:
         raise TutelageError(f"{called(node)} makes samples of shape {shape}, which cannot be computed")
+    fits(prod(shape), called(node))
     number = float(np.asarray(fill, np.float64).ravel()[0])
     if not np.isfinite(number):
         raise TutelageError(f"{called(node)} adds numbers that are not finite: only finite ones are understood")
@@ -178,7 +179,7 @@ def gather(state: Reading, node: Any, given: Given) -> Value:
     axis = state.axis(attributes(node).get("axis", 0), len(value.shape), node)
     if listed.size and not -value.shape[axis] <= listed.min() <= listed.max() < value.shape[axis]:
         raise TutelageError(f"{called(node)} takes numbers outside of an axis of {value.shape[axis]}")
-    fits(value.size * listed.size, called(node))
+    fits(value.size // value.shape[axis] * listed.size, called(node))
     return picked(value, numbers(value).take(listed % value.shape[axis], axis), called(node))
 
 

@@ -20,12 +20,15 @@ from tutelage.networks.graphs.axes import (
 from tutelage.networks.graphs.images import Window, as_image, averaged, convolved, pooled
 from tutelage.networks.graphs.torch_graph import array
 from tutelage.networks.graphs.values import (
+    Rounded,
     Value,
     bent,
     clipped,
     larger,
     numbers,
     picked,
+    product,
+    quotient,
     reshaped,
     scaled,
     smaller,
@@ -36,7 +39,8 @@ MONOTONE = ("_softmax", "_log_softmax", "sigmoid", "softmax", "log_softmax")
 """Operators at the end that keep the top class."""
 
 
-def _axis(axis: int, value: Value, name: str) -> int:
+def axis_of(axis: int, value: Value, name: str) -> int:
+    """An axis of a batch as an axis of a sample; an error for that of the samples."""
     sample_axis = axis % (len(value.shape) + 1) - 1
     if sample_axis < 0:
         raise TutelageError(f"{name} changes the axis of samples: only axes of a sample may change")
@@ -54,9 +58,9 @@ def _add(name: str, first: Any, second: Any, alpha: float = 1, sign: float = 1) 
         a, b = alike([first, second], name)
         return total([(1.0, a), (factor, b)], name=name)
     if isinstance(first, Value):
-        by = factor * array(second)
+        by, rounded = product(factor, array(second))
         first = widened(first, by)
-        return scaled(first, np.ones(first.size), stretched(by, first.shape, name), name)
+        return scaled(first, np.ones(first.size), stretched(by, first.shape, name), name, rounded)
     by = array(first)
     second = widened(second, by)
     return scaled(second, np.full(second.size, factor), stretched(by, second.shape, name), name)
@@ -74,14 +78,18 @@ def _mul(name: str, first: Any, second: Any) -> Value:
     if isinstance(first, Value) and isinstance(second, Value):
         raise TutelageError(f"{name} multiplies two layers: only products with constants are piecewise linear")
     value, by = (first, array(second)) if isinstance(first, Value) else (second, array(first))
+    return _times(name, value, by)
+
+
+def _times(name: str, value: Value, by: np.ndarray, rounded: Rounded | None = None) -> Value:
     value = widened(value, by)
-    return scaled(value, stretched(by, value.shape, name), None, name)
+    return scaled(value, stretched(by, value.shape, name), None, name, rounded)
 
 
 def _div(name: str, first: Any, second: Any) -> Value:
     if isinstance(second, Value) or not array(second).all():
         raise TutelageError(f"{name} divides by a layer or by 0: only division by constants is piecewise linear")
-    return _mul(name, first, 1 / array(second))
+    return _times(name, first, *quotient(np.ones(()), array(second)))
 
 
 def _neg(name: str, value: Value) -> Value:
@@ -89,11 +97,13 @@ def _neg(name: str, value: Value) -> Value:
 
 
 def _addmm(name: str, bias: Any, value: Any, w: Any, beta: float = 1, alpha: float = 1) -> Value:
-    product = _mm(name, value, w)
+    made = _mm(name, value, w)
     if isinstance(bias, Value):
-        return _add(name, scaled(product, np.full(product.size, float(alpha)), None), bias, beta)
-    by = stretched(beta * array(bias), product.shape, name)
-    return scaled(product, np.full(product.size, float(alpha)), by, name)
+        return _add(name, scaled(made, np.full(made.size, float(alpha)), None), bias, beta)
+    if alpha != 1:
+        made = scaled(made, np.full(made.size, float(alpha)), None)
+    by, rounded = product(beta, stretched(array(bias), made.shape, name))
+    return scaled(made, np.ones(made.size), by, name, rounded)
 
 
 def _mm(name: str, value: Any, w: Any) -> Value:
@@ -221,25 +231,25 @@ def _permute(name: str, value: Value, order: Sequence[int]) -> Value:
 def _cat(name: str, values: Sequence[Any], axis: int = 0) -> Value:
     if not all(isinstance(v, Value) for v in values):
         raise TutelageError(f"{name} joins a layer and a constant: only layers are understood")
-    return concatenated(values, _axis(axis, values[0], name), name)
+    return concatenated(values, axis_of(axis, values[0], name), name)
 
 
 def _slice(name: str, value: Value, axis: int = 0, first: int | None = None, last: int | None = None,
            step: int = 1) -> Value:  # fmt: skip
     if axis % (len(value.shape) + 1) == 0 and not first and (last is None or last > 1 << 40) and step == 1:
         return value
-    sample_axis = _axis(axis, value, name)
+    sample_axis = axis_of(axis, value, name)
     cut = [slice(None)] * len(value.shape)
     cut[sample_axis] = slice(first, last, step)
     return picked(value, numbers(value)[tuple(cut)], name)
 
 
 def _select(name: str, value: Value, axis: int, place: int) -> Value:
-    return picked(value, numbers(value).take(place, _axis(axis, value, name)), name)
+    return picked(value, numbers(value).take(place, axis_of(axis, value, name)), name)
 
 
 def _split(name: str, value: Value, sizes: Sequence[int], axis: int = 0) -> list[Value]:
-    cuts = np.split(numbers(value), np.cumsum(sizes)[:-1], _axis(axis, value, name))
+    cuts = np.split(numbers(value), np.cumsum(sizes)[:-1], axis_of(axis, value, name))
     return [picked(value, places, name) for places in cuts]
 
 
@@ -252,21 +262,21 @@ def _pad(name: str, value: Value, widths: Sequence[int], fill: float = 0.0) -> V
     return padded(value, before, after, float(fill), name)
 
 
-def _mean(name: str, value: Value, axes: Sequence[int], keep: bool = False, **_: Any) -> Value:
-    return summed(value, [_axis(a, value, name) for a in axes], True, keep, name)
+def _mean(name: str, value: Value, axes: Sequence[int] | None = None, keep: bool = False, **_: Any) -> Value:
+    return summed(value, [axis_of(a, value, name) for a in axes or (0,)], True, keep, name)
 
 
-def _sum(name: str, value: Value, axes: Sequence[int], keep: bool = False, **_: Any) -> Value:
-    return summed(value, [_axis(a, value, name) for a in axes], False, keep, name)
+def _sum(name: str, value: Value, axes: Sequence[int] | None = None, keep: bool = False, **_: Any) -> Value:
+    return summed(value, [axis_of(a, value, name) for a in axes or (0,)], False, keep, name)
 
 
 def _amax(name: str, value: Value, axes: Sequence[int] = (), keep: bool = False) -> Value:
-    return maximal(value, [_axis(a, value, name) for a in axes], keep, name)
+    return maximal(value, [axis_of(a, value, name) for a in axes or (0,)], keep, name)
 
 
 def _squeeze(name: str, value: Value, axes: Any) -> Value:
     listed = [axes] if isinstance(axes, int) else axes
-    sample_axes = [_axis(a, value, name) for a in listed]
+    sample_axes = [axis_of(a, value, name) for a in listed]
     return reshaped(value, [n for k, n in enumerate(value.shape) if k not in sample_axes or n != 1])
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from tutelage.errors import TutelageError
 from tutelage.networks.graphs.images import _rows, largest
-from tutelage.networks.graphs.values import Map, Value, fits, mapped, numbers, picked, total
+from tutelage.networks.graphs.values import EPS, Map, Rounded, Value, fits, mapped, numbers, picked, total
 
 
 def stretched(array: np.ndarray, shape: tuple[int, ...], name: str) -> np.ndarray:
@@ -47,6 +47,7 @@ def alike(values: Sequence[Value], name: str) -> list[Value]:
 def concatenated(values: Sequence[Value], axis: int, name: str) -> Value:
     """Values one after the other along an axis."""
     sizes = np.cumsum([0, *(v.size for v in values)])
+    fits(int(sizes[-1]) * len(values), name)
     try:
         places = np.concatenate([numbers(v) + first for v, first in zip(values, sizes, strict=False)], axis)
     except ValueError:
@@ -85,7 +86,7 @@ def summed(value: Value, axes: Sequence[int], mean: bool, keep: bool, name: str)
     flat = places.reshape(-1, count)
     data = np.full(flat.size, 1 / count if mean else 1.0)
     matrix = _rows(data, flat.ravel(), np.full(len(flat), count), value.size)
-    return mapped(value, matrix, _reduced(value, axes, keep), name=name)
+    return mapped(value, matrix, _reduced(value, axes, keep), name=name, rounded=Rounded(EPS) if mean else None)
 
 
 def maximal(value: Value, axes: Sequence[int], keep: bool, name: str) -> Value:

@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 
 from tutelage.errors import TutelageError
-from tutelage.networks.graphs.values import Map, Value, fits, larger, mapped, picked, reshaped
+from tutelage.networks.graphs.values import EPS, Map, Rounded, Value, fits, larger, mapped, picked, reshaped
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def averaged(value: Value, window: Window, counted: bool = False, name: str = ""
     share = np.broadcast_to((1 / count)[:, None], places.shape)[inside]
     cols = (np.arange(channels)[:, None] * (height * width) + places[inside][None]).ravel()
     matrix = _rows(np.tile(share, channels), cols, np.tile(inside.sum(1), channels), value.size)
-    return mapped(value, matrix, (channels, *out), name=name)
+    return mapped(value, matrix, (channels, *out), name=name, rounded=Rounded(EPS))
 
 
 def pooled(value: Value, window: Window, name: str = "") -> Value:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from tutelage.errors import TutelageError
-from tutelage.networks.graphs.values import Value, reshaped, start
-from tutelage.networks.onnx_model import called, constants, read_model
+from tutelage.networks.graphs.values import Value, allow, reshaped, start
+from tutelage.networks.onnx_model import attributes, called, constants, read_model
 
 MONOTONE = ("Softmax", "LogSoftmax", "Sigmoid")
 """Operators at the end that keep the top class."""
@@ -38,6 +38,10 @@ class Reading:
         Whether quantised activations are understood, as values rounded to steps.
     precisions
         Types of the weights that were used.
+    opset
+        Version of the operators.
+    exact
+        The ids of arrays of quantised weights, which float64 holds and their own type would round.
     """
 
     values: dict[str, Value]
@@ -46,6 +50,8 @@ class Reading:
     batch: int | None = None
     noise: bool = False
     precisions: set[str] = field(default_factory=set)
+    opset: int = 13
+    exact: frozenset[int] = frozenset()
 
     @property
     def ahead(self) -> int:
@@ -58,7 +64,7 @@ class Reading:
             raise TutelageError(
                 f"{called(node)} has weights of type {array.dtype.name}: float16 to float64 are understood"
             )
-        self.precisions.add(array.dtype.name)
+        self.precisions.add("float32" if id(array) in self.exact else array.dtype.name)
         with np.errstate(invalid="ignore"):
             wide = array.astype(np.float64)
         if not np.isfinite(wide).all():
@@ -124,11 +130,14 @@ def read_onnx(path: Path, logits: bool = False, noise: bool = False) -> OnnxGrap
 
     model = read_model(path)
     graph = model.graph
-    arrays = constants(graph, path.parent)
+    arrays, exact = constants(graph, path.parent)
+    allow(sum(array.size for array in arrays.values()))
     inputs = [i for i in graph.input if i.name not in arrays]
     if len(inputs) != 1 or len(graph.output) != 1:
         raise TutelageError(f"{path} must have one input and one output, got {len(inputs)} and {len(graph.output)}")
     state = _begin(inputs[0], graph, arrays, noise)
+    state.opset = next(o.version for o in model.opset_import if o.domain in ("", "ai.onnx"))
+    state.exact = frozenset(id(arrays[name]) for name in exact)
     ended: str | None = None
     for node in graph.node:
         if all(name in arrays for name in node.output if name):
@@ -170,8 +179,13 @@ def _monotone(state: Reading, node: Any, given: list, logits: bool) -> str:
     value = given[0]
     if not logits or not isinstance(value, Value):
         raise TutelageError(_not_linear(called(node)))
-    if node.op_type != "Sigmoid" and max(value.shape, default=1) != value.size:
-        raise TutelageError(f"{called(node)} is about one axis of samples of shape {list(value.shape)}: flatten them")
+    if node.op_type != "Sigmoid":
+        axis = state.axis(attributes(node).get("axis", -1 if state.opset >= 13 else 1), len(value.shape), node)
+        over = value.shape[axis] if state.opset >= 13 else prod(value.shape[axis:])  # all axes from it on, before
+        if over != value.size:
+            raise TutelageError(
+                f"{called(node)} is about one axis of samples of shape {list(value.shape)}: flatten them"
+            )
     state.values[node.output[0]] = value
     return called(node)
 
@@ -210,8 +224,6 @@ def _begin(value: Any, graph: Any, arrays: dict[str, np.ndarray], noise: bool) -
 
 def _taken_by_first(name: str, graph: Any, arrays: dict[str, np.ndarray]) -> int | None:
     """How many numbers the matrix that is applied to the input takes, where the file does not state its shape."""
-    from tutelage.networks.onnx_model import attributes
-
     for node in graph.node:
         if node.op_type in ("Gemm", "MatMul") and node.input[0] == name and node.input[1] in arrays:
             w = arrays[node.input[1]]

@@ -1,14 +1,17 @@
 """Networks whose layers are sparse matrices: convolutions that would be too large as dense ones."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from tutelage.errors import TutelageError
+from tutelage.networks.activations import SLOPE
 from tutelage.networks.graphs.axes import times_matrix
 from tutelage.networks.graphs.lowering import Lowered, SparseLayer, lowered
+from tutelage.networks.graphs.merging import merging_error
 from tutelage.networks.graphs.values import Value, bent, in_order, start
 from tutelage.networks.network import Network
 
@@ -31,6 +34,8 @@ class SparseNetwork:
         Precision of the stored weights.
     graph
         The output value of the graph that it was made from.
+    exact
+        Whether its layers are those of the graph without rounding.
 
     Examples
     --------
@@ -43,6 +48,7 @@ class SparseNetwork:
     left: float
     dtype: torch.dtype
     graph: Value
+    exact: bool
 
     @classmethod
     def of(cls, graph: Value, dtype: torch.dtype) -> "SparseNetwork":
@@ -50,11 +56,13 @@ class SparseNetwork:
         low: Lowered = lowered(graph)
         if not all(np.isfinite(a).all() for layer in low.layers for a in (layer.w.data, layer.b, layer.slack)):
             raise TutelageError("the layers of the model multiply to numbers that are not finite: scale its weights")
-        return cls(low.layers, low.left, dtype, graph)
+        return cls(low.layers, low.left, dtype, graph, low.exact)
 
     @classmethod
     def of_network(cls, network: Network) -> "SparseNetwork":
         """A network of one member with dense layers and relu, leaky, abs or linear units."""
+        if isinstance(network, MergedNetwork) and network.source is not None:
+            return network.source
         kinds = {"relu": 0.0, "abs": -1.0, "linear": 1.0, "leaky": network.slope}
         if network.activation not in kinds or network.members != 1:
             raise TutelageError(
@@ -108,10 +116,20 @@ class SparseNetwork:
     @property
     def dense(self) -> bool:
         """Whether it can be written as a :class:`Network`."""
-        return not self.quantised and all(layer.w.shape[0] * layer.w.shape[1] <= DENSE for layer in self.layers)
+        sizes = [layer.w.shape[0] * layer.w.shape[1] for layer in self.layers]
+        return not self.quantised and max(sizes) <= DENSE and sum(sizes) <= 8 * DENSE
+
+    def error(self, low: Tensor, high: Tensor) -> Tensor:
+        """How far merging its layers may have moved each output [C] anywhere on a box with ends [d]."""
+        if self.exact:
+            return torch.zeros(self.outputs, dtype=torch.float64)
+        return torch.from_numpy(merging_error(self.graph, low.double().numpy(), high.double().numpy()))
 
     def to_network(self) -> Network:
-        """The same network with dense layers, in the precision of its weights."""
+        """The same network with dense layers, in the precision of its weights where that holds them, else in float64.
+
+        Layers that were merged in float64 may be rounded: what proves something about the network counts that.
+        """
         if self.quantised:
             raise TutelageError(
                 "the network rounds values to steps between its layers: compare and check bound such networks, "
@@ -123,18 +141,19 @@ class SparseNetwork:
                 f"a layer of the network written out as a matrix has {size:,} weights, and at most {DENSE:,} are "
                 "allowed: take a model of smaller images; compare and check need no such matrices"
             )
-        weights = tuple(torch.from_numpy(layer.w.toarray().T.copy()).to(self.dtype)[None] for layer in self.layers)
-        biases = tuple(torch.from_numpy(layer.b).to(self.dtype)[None] for layer in self.layers)
-        if not all(bool(a.isfinite().all()) for a in (*weights, *biases)):
+        weights = tuple(torch.from_numpy(layer.w.toarray().T.copy())[None] for layer in self.layers)
+        biases = tuple(torch.from_numpy(layer.b)[None] for layer in self.layers)
+        if not all(bool(a.to(self.dtype).isfinite().all()) for a in (*weights, *biases)):
             raise TutelageError(
                 f"the layers of the model multiply to numbers beyond {self.dtype}: scale its weights down"
             )
         kinds = {0.0: "relu", -1.0: "abs", 1.0: "linear"}
-        if len(weights) == 1:
-            return Network(weights, biases, "linear")
-        if self.left in kinds:
-            return Network(weights, biases, kinds[self.left])
-        return Network(weights, biases, "leaky", self.left)
+        kind = "linear" if len(weights) == 1 else kinds.get(self.left, "leaky")
+        slope = self.left if kind == "leaky" else SLOPE
+        if self.exact and all(torch.equal(a.to(self.dtype).double(), a) for a in (*weights, *biases)):
+            stored = Network(weights, biases, kind, slope)
+            return stored.to(dtype=self.dtype)
+        return MergedNetwork(weights, biases, kind, slope, self, (*weights, *biases))
 
     def at(self, points: Tensor) -> Tensor:
         """Outputs [N, C] in float64 at points [N, d]; values are rounded to steps where the network does so."""
@@ -147,6 +166,52 @@ class SparseNetwork:
                 if last[id(source)] == number:
                     values.pop(id(source), None)
         return torch.from_numpy(np.ascontiguousarray(values[id(self.graph)].T))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MergedNetwork(Network):
+    """A network whose layers are those of a graph merged in float64: it may be off by their rounding.
+
+    Parameters
+    ----------
+    weights, biases, activation, slope
+        As of any network.
+    merged
+        The network with sparse layers that it was made from.
+    of
+        The arrays that were made from it; a network with other arrays is an exact function of its own numbers.
+    """
+
+    merged: SparseNetwork | None = field(default=None, repr=False)
+    of: tuple[Tensor, ...] = field(default=(), repr=False)
+
+    def __getitem__(self, members: int | slice | Sequence[int] | Tensor) -> Network:
+        chosen = super().__getitem__(members)
+        return self if chosen.members == 1 else chosen  # its only member
+
+    @property
+    def source(self) -> SparseNetwork | None:
+        """The network that it stands for, as long as its arrays are those that were made from it."""
+        same = len(self.of) == len(self.parameters) and all(
+            a is b for a, b in zip(self.parameters, self.of, strict=True)
+        )
+        return self.merged if same else None
+
+
+def stored_precision(network: Network) -> torch.dtype:
+    """The precision of the weights as they are stored, which those of merged layers are not."""
+    source = network.source if isinstance(network, MergedNetwork) else None
+    return network.dtype if source is None else source.dtype
+
+
+def reading_error(network: object, low: Tensor, high: Tensor) -> Tensor:
+    """How far a network may be from the one it was read from, for each output [C] anywhere on a box with ends [d]."""
+    if isinstance(network, MergedNetwork) and network.source is not None:
+        network = network.source
+    if isinstance(network, SparseNetwork):
+        return network.error(low, high)
+    assert isinstance(network, Network)
+    return torch.zeros(network.outputs, dtype=torch.float64)
 
 
 def _computed(value: Value, values: dict[int, np.ndarray], points: Tensor) -> np.ndarray:

@@ -11,7 +11,7 @@ from pydantic import Field, PositiveInt
 from tutelage.errors import TutelageError
 from tutelage.networks import BlackBox, Network, read_network
 from tutelage.networks.activations import ActivationName
-from tutelage.networks.importing import tells_activation
+from tutelage.networks.importing import files_of, tells_activation
 from tutelage.training.inputs import Distribution
 from tutelage.training.teachers.teacher import Teacher
 
@@ -32,7 +32,7 @@ class FromFile(Teacher):
     """Slope of leaky units for negative inputs, for files that do not say."""
 
     def reads(self) -> tuple[Path, ...]:
-        return (self.path,)
+        return files_of(self.path) if self.path.is_file() else (self.path,)
 
     def widths(self) -> tuple[int, ...]:
         return self._network().widths
@@ -53,7 +53,7 @@ class FromFile(Teacher):
 
     def _network(self) -> Network:
         try:
-            stamp = self.path.stat().st_mtime_ns
+            stamp = tuple(path.stat().st_mtime_ns for path in files_of(self.path))
         except OSError as error:
             raise TutelageError(f"{self.path} cannot be read ({error.strerror})") from None
         given = self.model_fields_set
@@ -62,7 +62,7 @@ class FromFile(Teacher):
 
 
 @lru_cache(maxsize=4)
-def _read(path: Path, stamp: int, activation: str | None, slope: float | None) -> Network:
+def _read(path: Path, stamp: tuple[int, ...], activation: str | None, slope: float | None) -> Network:
     return read_network(path, "relu" if activation is None and not tells_activation(path) else activation, slope)
 
 

@@ -2,6 +2,7 @@
 
 import heapq
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -60,6 +61,9 @@ def decide_sparse(
 
     best: list[Tensor] = []
     layers = joined(*pair)
+    rooms = [n.error(hunt.low, hunt.high).numpy() for n in pair]
+    top_layer = layers[-1]
+    layers[-1] = replace(top_layer, slack_f=top_layer.slack_f + rooms[0], slack_g=top_layer.slack_g + rooms[1])
     low, high = hunt.low.numpy(), hunt.high.numpy()
     few = int((high > low).sum()) <= MOST_INPUTS
     whole = Deadline(0.0) if few else deadline

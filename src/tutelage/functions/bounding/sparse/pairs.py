@@ -82,6 +82,9 @@ def _equal(first: Value, second: Value, places: list[dict[int, int]]) -> bool:
     arrays = zip((first.shift, first.left, first.step), (second.shift, second.left, second.step), strict=True)
     if not all(_same(a, b) for a, b in arrays):
         return False
+    of_first, of_second = (() if v.rounded is None else v.rounded.of for v in (first, second))
+    if len(of_first) != len(of_second) or not all(map(_same, of_first, of_second)):
+        return False
     return all(
         places[0][id(v)] == places[1][id(w)] and _same_map(x, y)
         for (v, x), (w, y) in zip(first.terms, second.terms, strict=True)

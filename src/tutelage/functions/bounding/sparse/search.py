@@ -23,8 +23,8 @@ def with_error(network: SparseNetwork, point: Tensor) -> tuple[Tensor, Tensor]:
         if number < len(network.layers) - 1:
             f = np.where(f > 0, f, network.left * f)
             error = error + gamma(0) * np.abs(f)
-    # The graph adds in another order than the layers: both are within this of the exact value.
-    return value, torch.from_numpy(np.where(np.isfinite(error), 2 * error, np.inf))
+    # The graph adds in another order than the layers: both are within this of the exact value of the layers.
+    return value, torch.from_numpy(np.where(np.isfinite(error), 2 * error, np.inf)) + 2 * network.error(point, point)
 
 
 class SparseHunt(Hunt):
