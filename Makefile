@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 INSTALL ?= # further options of pip
 
-.PHONY: demo test suite docs attack mutants bench lint types layers hooks clean help
+.PHONY: demo test suite docs attack record mutants bench lint types layers hooks clean help
 
 help: ## list the targets of this file
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /make \1\t/' | expand -t 14
@@ -26,6 +26,9 @@ docs: $(READY) ## the documentation site, in build/docs; the tests build it too
 
 attack: $(READY) ## fuzz and fault suite with fresh seeds, some minutes
 	TUTELAGE_ATTACK=$${TUTELAGE_ATTACK:-40} $(BIN)/python -m pytest tests/attack -n 2
+
+record: $(READY) ## measure the claims of all studies at smoke scale anew, and print what differs from the record
+	$(BIN)/python tests/studies/record.py
 
 mutants: $(READY) ## small mistakes in files that decide: do their tests notice? some minutes
 	$(BIN)/python tests/mutants.py
