@@ -5,7 +5,7 @@ import sys
 
 import pytest
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 
 from tutelage.cli import main
 from tutelage.networks import Network, load, outputs, save
@@ -59,3 +59,11 @@ def test_bad_input_is_one_sentence(capsys, monkeypatch, files):
         code, out = run(capsys, monkeypatch, *words)
         assert code == 2
         assert said in out.err
+
+
+def test_torch_loads_the_matched_network(capsys, monkeypatch, files):
+    words = "--data", files / "data.safetensors", "--out", files / "c.safetensors", "--format", "torch"
+    assert run(capsys, monkeypatch, files / "a.safetensors", files / "b.safetensors", *words)[0] == 0
+    model = torch.nn.Sequential(torch.nn.Linear(3, 5, bias=False), torch.nn.ReLU(), torch.nn.Linear(5, 2, bias=False))
+    model.load_state_dict(load_file(files / "c.safetensors"))
+    torch.testing.assert_close(model[0].weight.T, load(files / "a.safetensors").weights[0][0])

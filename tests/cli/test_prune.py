@@ -5,7 +5,7 @@ import sys
 
 import pytest
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 
 from tutelage.cli import main
 from tutelage.networks import Network, load, outputs, read_network, save
@@ -138,3 +138,37 @@ def test_a_network_without_hidden_units_has_none_to_remove(capsys, monkeypatch, 
     code, said = run(capsys, monkeypatch, tmp_path / "linear.safetensors")
     assert code == 0
     assert "hidden units: the network has none, so there are none to remove" in said.out
+
+
+def test_torch_loads_the_smaller_network_under_its_own_names(capsys, monkeypatch, tmp_path):
+    class Own(torch.nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.first, self.last = torch.nn.Linear(3, width), torch.nn.Linear(width, 2)
+
+        def forward(self, x):
+            return self.last(self.first(x).relu())
+
+    model = Own(6)
+    with torch.no_grad():
+        model.last.weight[:, 2:] = 0
+    save_file(model.state_dict(), tmp_path / "model.safetensors")
+    small = tmp_path / "small.safetensors"
+    words = tmp_path / "model.safetensors", "--activation", "relu", "--out", small, "--format"
+    assert run(capsys, monkeypatch, *words, "torch")[0] == 0
+    smaller = Own(2)
+    smaller.load_state_dict(load_file(small))
+    x = torch.randn(20, 3)
+    torch.testing.assert_close(smaller(x), model(x))
+    code, said = run(capsys, monkeypatch, *words, "pickle")
+    assert code == 2
+    assert "must be 'tutelage' or 'torch', got 'pickle'" in " ".join(said.err.split())
+    code, said = run(capsys, monkeypatch, *words[:-3], "--out", tmp_path / "a.onnx", "--format", "torch")
+    assert code == 2
+    assert "written to a .safetensors file" in " ".join(said.err.split())
+
+
+def test_several_members_do_not_fit_into_a_state_dict(capsys, monkeypatch, file, tmp_path):
+    code, said = run(capsys, monkeypatch, file, "--out", tmp_path / "s.safetensors", "--format", "torch")
+    assert code == 2
+    assert "holds one member" in " ".join(said.err.split())

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from tutelage.errors import TutelageError
-from tutelage.networks import from_module, from_state_dict, outputs
+from tutelage.networks import Network, from_module, from_state_dict, outputs, to_state_dict
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -109,3 +109,21 @@ def test_layers_with_consecutive_numbers_among_others_are_named():
         from_state_dict(arrays)
     for numbers in ((0, 2, 4), (0, 1, 2), (0, 3, 7), (1, 2, 10)):  # gaps of two, a list of layers, dropout, anything
         from_state_dict({f"{n}.weight": torch.eye(3) for n in numbers})
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_torch_loads_what_is_written(bias):
+    model = nn.Sequential(nn.Linear(3, 5, bias=bias), nn.ReLU(), nn.Linear(5, 2, bias=bias))
+    arrays = to_state_dict(from_module(model))
+    assert list(arrays) == list(model.state_dict())
+    copy = nn.Sequential(nn.Linear(3, 5, bias=bias), nn.ReLU(), nn.Linear(5, 2, bias=bias))
+    copy.load_state_dict(arrays)
+    assert all(torch.equal(a, b) for a, b in zip(copy.parameters(), model.parameters(), strict=True))
+
+
+def test_what_a_state_dict_cannot_hold_is_an_error():
+    several = Network((torch.ones(2, 3, 4), torch.ones(2, 4, 1)))
+    with pytest.raises(TutelageError, match="holds one member, got 2"):
+        to_state_dict(several)
+    with pytest.raises(TutelageError, match="one per layer, got 1 for 2 layers"):
+        to_state_dict(several[0], ["only"])

@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.table import Table
 
 from tutelage.cli.labels import read_samples
-from tutelage.cli.options import Activation, Json, Slope, read_networks
+from tutelage.cli.options import Activation, Json, Layout, Slope, names_to_keep, read_networks
 from tutelage.errors import TutelageError
 from tutelage.functions import Barrier, barrier
-from tutelage.networks import Network, read_network, save
+from tutelage.networks import Network, read_network, save_network
 
 _WAYS = ("best", "weights", "activations", "both")
 
@@ -33,6 +33,7 @@ def match(
     ] = False,
     steps: Annotated[int, typer.Option(help="Number of places on the line less one.")] = 20,
     out: Annotated[Path | None, typer.Option(help="File to save B to, its units in the order of A's.")] = None,
+    layout: Layout = "tutelage",
     figure: Annotated[Path | None, typer.Option(help="File to draw the loss along the line to.")] = None,
     activation: Activation = None,
     slope: Slope = None,
@@ -45,11 +46,12 @@ def match(
     if by not in _WAYS:
         raise TutelageError(f"--by must be one of {', '.join(_WAYS)}, got '{by}'")
     network, other = read_networks(read_network, (first, second), activation, slope)
+    names = names_to_keep(second, out, layout, other.members)
     points, labels = read_samples(data, network)
     result = barrier(network, other, points, labels, by=by, repair=repair, steps=steps)  # type: ignore[arg-type]
     if out is not None:
         assert isinstance(result.second, Network)
-        save(result.second, out)
+        save_network(result.second, out, layout, names)  # type: ignore[arg-type]
     if figure is not None:
         _draw(result, figure)
     if as_json:

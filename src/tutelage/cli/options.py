@@ -7,6 +7,8 @@ from typing import Annotated, TypeVar
 import typer
 from rich.console import Console
 
+from tutelage.errors import TutelageError
+
 N = TypeVar("N")
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Device = Annotated[str, typer.Option(help="Device: auto, cpu or cuda.")]
@@ -19,6 +21,14 @@ Activation = Annotated[
     ),
 ]
 Slope = Annotated[float | None, typer.Option(help="Slope of the leaky units of such files; default: 0.01.")]
+Layout = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        help="Layout of a .safetensors file: tutelage, or torch for a state dict, with the names of the layers of the "
+        "network that was read where it came from one.",
+    ),
+]
 With = Annotated[
     list[Path] | None,
     typer.Option(
@@ -64,3 +74,21 @@ def read_networks(
         for path in dict.fromkeys(silent):
             console.print(f"{path} does not say its activation: read as relu (change with --activation)")
     return networks
+
+
+def names_to_keep(path: Path, out: Path | None, layout: str, members: int) -> Sequence[str] | None:
+    """Names of the layers for a state dict that is written, those of the file that the network was read from.
+
+    What the layout cannot hold is an error before any work is done.
+    """
+    from tutelage.networks.exporting import check_layout
+    from tutelage.networks.importing import torch_names
+
+    if out is None:
+        return None
+    check_layout(out, layout)
+    if layout != "torch":
+        return None
+    if members != 1:
+        raise TutelageError(f"a torch state dict holds one member, {path} has {members}: give a file with one")
+    return torch_names(path)

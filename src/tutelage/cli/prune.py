@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from tutelage.cli.options import Activation, Json, Slope, read_networks
+from tutelage.cli.options import Activation, Json, Layout, Slope, names_to_keep, read_networks
 from tutelage.cli.points import read_points
 from tutelage.cli.progress import share_shown
 from tutelage.errors import TutelageError
@@ -30,6 +30,7 @@ def prune(
     out: Annotated[
         Path | None, typer.Option(help="File to save the smaller network to: .safetensors or .onnx.")
     ] = None,
+    layout: Layout = "tutelage",
     box: Annotated[
         tuple[float, float] | None,
         typer.Option(metavar="LOW HIGH", help="Lower and upper bound for every input; default: unbounded."),
@@ -72,6 +73,7 @@ def prune(
         raise TutelageError("--data stands for --box and --points: give --data alone, or the other two")
     if out is not None and out.suffix.lower() not in (".safetensors", ".onnx"):
         raise TutelageError(f"--out must end in .safetensors or .onnx, got {out}")
+    names = names_to_keep(network, out, layout, net.members)
     shown = points or data
     with share_shown("prune", as_json) as tell:
         pruning = carry_out(
@@ -85,7 +87,8 @@ def prune(
             on_progress=tell,
         )
     if out is not None:
-        save_network(pruning.network, out)
+        kept = names if names is None or len(names) == pruning.network.depth else None  # layers may have been joined
+        save_network(pruning.network, out, layout, kept)  # type: ignore[arg-type]
     saved = savings(net, pruning.network)
     if as_json:
         print(json.dumps(_data(net.widths, pruning, saved, out)))

@@ -93,6 +93,11 @@ def distil(
     -------
     Distilled
         The trained copy and how the training went.
+
+    Notes
+    -----
+    Soft labels help where the teacher knows more than the labels do: from other data, or as an ensemble. One that was
+    fitted to the same labels gives these back. ``Softening(hard_share=1)`` learns from labels alone, to compare with.
     """
     how = softening or Softening()
     settings = given(settings, training, epochs=10, batch=128, learning_rate=1e-3, optimiser=Adam())

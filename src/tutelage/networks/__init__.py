@@ -13,7 +13,7 @@ from tutelage.networks.modules import from_module, to_module
 from tutelage.networks.network import Network, concatenate
 from tutelage.networks.nnet_files import load_nnet
 from tutelage.networks.onnx_files import load_onnx
-from tutelage.networks.state_dict import from_state_dict
+from tutelage.networks.state_dict import from_state_dict, to_state_dict
 
 __all__ = [
     "ACTIVATIONS",
@@ -44,4 +44,5 @@ __all__ = [
     "to_module",
     "to_network",
     "to_sparse_network",
+    "to_state_dict",
 ]

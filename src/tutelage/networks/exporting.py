@@ -1,12 +1,16 @@
 """Networks written for other programs: ONNX files with one Gemm per layer."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+from safetensors.torch import save as serialised
 
 from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
 from tutelage.networks.files import save
 from tutelage.networks.network import Network
+from tutelage.networks.state_dict import to_state_dict
 
 _OPSET, _IR = 17, 8  # read by every runtime of the last years
 _NODES = {"relu": "Relu", "leaky": "LeakyRelu", "abs": "Abs", "tanh": "Tanh"}
@@ -37,23 +41,43 @@ def save_onnx(network: Network, path: str | Path, member: int | None = None) -> 
     write_atomically(Path(path), model.SerializeToString())
 
 
-def save_network(network: Network, path: str | Path) -> None:
-    """Write a network as its file name says: ``.onnx``, or a safetensors file of all members.
+def save_network(
+    network: Network,
+    path: str | Path,
+    layout: Literal["tutelage", "torch"] = "tutelage",
+    names: Sequence[str] | None = None,
+) -> None:
+    """Write a network as its file name says: ``.onnx``, or a safetensors file.
 
     Parameters
     ----------
     network
-        S members; one for ONNX.
+        S members; one for ONNX and for torch.
     path
         A file name that ends in ``.onnx`` or ``.safetensors``.
+    layout
+        Of a safetensors file: "tutelage", all members and their activation, or "torch", a state dict.
+    names
+        Of the layers of a state dict, as in :func:`to_state_dict`.
     """
     suffix = Path(path).suffix.lower()
+    check_layout(path, layout)
     if suffix == ".onnx":
         save_onnx(network, path)
+    elif suffix == ".safetensors" and layout == "torch":
+        write_atomically(Path(path), serialised(to_state_dict(network, names), metadata={"format": "pt"}))
     elif suffix == ".safetensors":
         save(network, path)
     else:
         raise TutelageError(f"a network is written to a .safetensors or .onnx file, got '{path}'")
+
+
+def check_layout(path: str | Path, layout: str) -> None:
+    """Reject a layout that does not exist, or that the file has no room for."""
+    if layout not in ("tutelage", "torch"):
+        raise TutelageError(f"layout must be 'tutelage' or 'torch', got '{layout}'")
+    if layout == "torch" and Path(path).suffix.lower() != ".safetensors":
+        raise TutelageError(f"a torch state dict is written to a .safetensors file, got '{path}'")
 
 
 def _model(network: Network, onnx: Any) -> Any:

@@ -1,9 +1,11 @@
 """A network from a file of any kind that is understood; nothing is ever unpickled."""
 
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
+from torch import Tensor
 
 from tutelage.errors import TutelageError
 from tutelage.networks.activations import SLOPE
@@ -14,7 +16,7 @@ from tutelage.networks.network import Network
 from tutelage.networks.nnet_files import load_nnet
 from tutelage.networks.onnx_files import load_onnx, load_sparse
 from tutelage.networks.onnx_model import external_files
-from tutelage.networks.state_dict import network_of
+from tutelage.networks.state_dict import layer_names, network_of
 from tutelage.settings import one_line
 
 PICKLES = (".pt", ".pth", ".bin", ".ckpt", ".pkl")
@@ -54,10 +56,8 @@ def read_network(
     if not path.is_file():
         raise TutelageError(f"there is no file {path}")
     try:
-        with safe_open(path, framework="pt") as file:
-            if "tutelage" in (file.metadata() or {}):
-                return _as_told(load(path), path, activation, slope)
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        if (arrays := _state_dict(path)) is None:
+            return _as_told(load(path), path, activation, slope)
     except (SafetensorError, OSError) as error:
         if isinstance(error, SafetensorError) and _looks_like_onnx(path):
             raise TutelageError(f"{path} looks like an ONNX file: rename it so that it ends in .onnx") from None
@@ -74,6 +74,21 @@ def read_network(
             stacklevel=3,
         )
     return network
+
+
+def _state_dict(path: Path) -> dict[str, Tensor] | None:
+    """The arrays of a safetensors file that is no file of tutelage."""
+    with safe_open(path, framework="pt") as file:
+        if "tutelage" in (file.metadata() or {}):
+            return None
+        return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+
+
+@reader
+def torch_names(path: str | Path) -> Sequence[str] | None:
+    """Names of the layers, in their order, of a file that is a torch state dict; None for files of other kinds."""
+    arrays = _state_dict(Path(path)) if Path(path).suffix.lower() == ".safetensors" else None
+    return None if arrays is None else layer_names(arrays, ordered=False)
 
 
 @reader

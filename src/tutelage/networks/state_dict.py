@@ -51,6 +51,19 @@ def from_state_dict(arrays: Mapping[str, Tensor], activation: str = "relu", slop
 
 def network_of(arrays: Mapping[str, Tensor], activation: str, slope: float, ordered: bool) -> Network:
     """As :func:`from_state_dict`; ordered: whether the order of the arrays means anything, which files do not keep."""
+    names = layer_names(arrays, ordered)
+    _warn_of_neighbours(names, activation)
+    weights, biases = [], []
+    for name in names:
+        w = arrays[f"{name}.weight"]
+        weights.append(w.T.contiguous().unsqueeze(0))
+        biases.append(arrays.get(f"{name}.bias", w.new_zeros(len(w))).unsqueeze(0))
+    some = any(f"{name}.bias" in arrays for name in names)
+    return Network(tuple(weights), tuple(biases) if some else None, activation, slope)
+
+
+def layer_names(arrays: Mapping[str, Tensor], ordered: bool) -> Sequence[str]:
+    """NAME of every layer, from the first to the last; ordered: as in :func:`network_of`."""
     given = [n.removesuffix(".weight") for n in arrays if n.endswith(".weight")]
     if not given:
         raise TutelageError("there is no array called NAME.weight: these are not the arrays of a torch model")
@@ -60,14 +73,45 @@ def network_of(arrays: Mapping[str, Tensor], activation: str, slope: float, orde
         raise TutelageError(_unlike(other, "is neither the weight nor the bias of a linear layer"))
     names = _in_order(given, sizes) if ordered else _by_names_or_sizes(given, sizes)
     _refuse_skips(names, sizes)
-    _warn_of_neighbours(names, activation)
-    weights, biases = [], []
-    for name in names:
-        w = arrays[f"{name}.weight"]
-        weights.append(w.T.contiguous().unsqueeze(0))
-        biases.append(arrays.get(f"{name}.bias", w.new_zeros(len(w))).unsqueeze(0))
-    some = any(f"{name}.bias" in arrays for name in names)
-    return Network(tuple(weights), tuple(biases) if some else None, activation, slope)
+    return names
+
+
+def to_state_dict(network: Network, names: Sequence[str] | None = None) -> dict[str, Tensor]:
+    """The arrays of a torch model of linear layers, for its ``load_state_dict``.
+
+    Parameters
+    ----------
+    network
+        One member.
+    names
+        NAME of every layer; default: those of a ``Sequential`` of linear layers with activations in between.
+
+    Returns
+    -------
+    dict
+        NAME.weight [out, in] and NAME.bias [out], in the order of the layers.
+
+    Raises
+    ------
+    TutelageError
+        If there are several members, or not as many names as layers.
+
+    Examples
+    --------
+    >>> import torch
+    >>> arrays = {"0.weight": torch.ones(4, 3), "0.bias": torch.ones(4), "2.weight": torch.ones(1, 4)}
+    >>> sorted(to_state_dict(from_state_dict(arrays), ["first", "last"]))
+    ['first.bias', 'first.weight', 'last.bias', 'last.weight']
+    """
+    if network.members != 1:
+        raise TutelageError(f"a torch model holds one member, got {network.members}: choose one")
+    names = [str(2 * layer) for layer in range(network.depth)] if names is None else names
+    if len(names) != network.depth:
+        raise TutelageError(f"names must be one per layer, got {len(names)} for {network.depth} layers")
+    arrays = {f"{name}.weight": w[0].T.contiguous() for name, w in zip(names, network.weights, strict=True)}
+    for name, b in zip(names, network.biases or (), strict=network.biases is not None):
+        arrays[f"{name}.bias"] = b[0].clone()
+    return {key: arrays[key] for name in names for key in (f"{name}.weight", f"{name}.bias") if key in arrays}
 
 
 def _warn_of_neighbours(names: Sequence[str], activation: str) -> None:
