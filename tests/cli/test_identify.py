@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from tutelage.cli import main
+from tutelage.deadline import Deadline
 from tutelage.functions import match
-from tutelage.functions.checks import Deadline
 from tutelage.functions.querying.account import missing_units
 from tutelage.networks import Network, load, save
 

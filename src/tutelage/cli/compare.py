@@ -15,6 +15,7 @@ from torch import Tensor
 from tutelage.cli.options import Activation, Device, Json, Slope, read_networks
 from tutelage.cli.progress import share_shown
 from tutelage.cli.questions import Asked, ask, from_property
+from tutelage.deadline import Deadline
 from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
 from tutelage.functions import Comparison, Domain, polytope, same_function
@@ -139,7 +140,8 @@ def compare(
     domain = _domain(first.inputs, box, on)
     if question is not None:
         domain, epsilon = from_property(question, domain, epsilon, first)
-    asked = Asked(epsilon, output, top_1, margin, around, radius, bound, seconds, device)
+    limit = Deadline.of_command(seconds)
+    asked = Asked(epsilon, output, top_1, margin, around, radius, bound, limit, device)
     if asked.anything:
         without_question = {"--tolerance": tolerance, "--budget": budget, "--slice": picture, "--report": page}
         asked.refuse([option for option, given in without_question.items() if given is not None])
@@ -152,7 +154,7 @@ def compare(
             domain,
             tolerance=tolerance,
             budget=BUDGET if budget is None else budget,
-            seconds=seconds,
+            seconds=limit,
             on_progress=tell,
         )
     dense = (first, second) if isinstance(first, Network) and isinstance(second, Network) else None

@@ -13,9 +13,10 @@ from rich.console import Console
 from tutelage import draws
 from tutelage.cli.options import Activation, Json, Slope, read_networks
 from tutelage.cli.progress import share_shown
+from tutelage.deadline import Deadline
 from tutelage.errors import TutelageError
 from tutelage.functions import match, same_function
-from tutelage.functions.checks import Deadline, bias, in_double
+from tutelage.functions.checks import bias, in_double
 from tutelage.functions.querying.account import DETERMINED, UNCHECKED, MissingUnits, missing_units
 from tutelage.functions.querying.reconstruction import Reconstruction
 from tutelage.functions.querying.reconstruction import identify as carry_out

@@ -12,6 +12,7 @@ from rich.table import Table
 from tutelage.cli.options import Activation, Json, Slope, read_networks
 from tutelage.cli.points import read_points
 from tutelage.cli.progress import share_shown
+from tutelage.deadline import Deadline
 from tutelage.errors import TutelageError
 from tutelage.functions import Pruning, Savings, savings
 from tutelage.functions import prune as carry_out
@@ -81,7 +82,7 @@ def prune(
             tolerance,
             within=within,
             on_samples=on_samples,
-            seconds=seconds,
+            seconds=Deadline.of_command(seconds),
             on_progress=tell,
         )
     if out is not None:

@@ -18,6 +18,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.sparse.csgraph import connected_components
 
+from tutelage.deadline import NEVER, Deadline
 from tutelage.functions.bounding.collapsing import Layer
 
 _ALIKE = 0.25  # squared share of the weights up to which two layers are taken for the same layer, in the same order
@@ -43,18 +44,20 @@ class Places(NamedTuple):
     q: np.ndarray
 
 
-def side_by_side(f: list[Layer], g: list[Layer], reach: np.ndarray | None = None) -> tuple[list[Layer], list[Layer]]:
+def side_by_side(
+    f: list[Layer], g: list[Layer], reach: np.ndarray | None = None, deadline: Deadline = NEVER
+) -> tuple[list[Layer], list[Layer]]:
     """Both networks of one depth with their hidden units, and empty places between them, side by side.
 
     reach: [d], the largest sizes of the inputs. Without them units are neither scaled nor grouped; nor are they where
     that brings the weights no closer.
     """
-    plain = _placed(f, g, None)
+    plain = _placed(f, g, None, deadline)
     apart = _apart(*plain)
     same_widths = [len(layer.b) for layer in f] == [len(layer.b) for layer in g]
     if reach is None or (same_widths and apart <= _ALIKE):
         return plain
-    scaled = _placed(f, g, reach)
+    scaled = _placed(f, g, reach, deadline)
     return scaled if _apart(*scaled) < _CLOSER * apart else plain
 
 
@@ -68,18 +71,21 @@ def _apart(f: list[Layer], g: list[Layer]) -> float:
     return float(total)
 
 
-def _placed(f: list[Layer], g: list[Layer], reach: np.ndarray | None) -> tuple[list[Layer], list[Layer]]:
+def _placed(
+    f: list[Layer], g: list[Layer], reach: np.ndarray | None, deadline: Deadline
+) -> tuple[list[Layer], list[Layer]]:
     """Layer by layer: the units that resemble each other, given the places below, and the weights between places."""
     below = _one_by_one(f[0].w.shape[1], g[0].w.shape[1])
     sizes = None if reach is None else (reach, reach)
     new_f, new_g = list[Layer](), list[Layer]()
     for number, (a, b) in enumerate(zip(f, g, strict=True), 1):
+        deadline.check()
         here = _matched(a, b, below, reach is not None) if number < len(f) else _one_by_one(len(a.b), len(b.b))
         layer_f, layer_g = _between(a, b, below, here, sizes)
         if sizes is not None:
             sizes = _size(layer_f, sizes[0]), _size(layer_g, sizes[1])
             if not all(np.isfinite(size).all() for size in sizes):
-                return _placed(f, g, None)
+                return _placed(f, g, None, deadline)
         new_f.append(layer_f)
         new_g.append(layer_g)
         below = here

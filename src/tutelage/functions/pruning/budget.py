@@ -8,8 +8,9 @@ together, so the difference of the two networks is bounded as a whole now and th
 import torch
 from torch import Tensor
 
+from tutelage.deadline import Deadline
 from tutelage.functions.bounding.branching import branch
-from tutelage.functions.checks import Deadline, bias, rounded_up
+from tutelage.functions.checks import bias, rounded_up
 from tutelage.functions.comparing.supremum import apart
 from tutelage.functions.pruning.intervals import activated, gamma
 from tutelage.functions.pruning.redundancy import Work

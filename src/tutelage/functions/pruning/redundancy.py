@@ -12,7 +12,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from tutelage.functions.checks import Deadline, bias
+from tutelage.deadline import Deadline
+from tutelage.functions.checks import bias
 from tutelage.functions.pruning.bounds import bounds
 from tutelage.functions.pruning.deviation import gains, reach
 from tutelage.functions.pruning.intervals import TINY, Box, Interval, box_for, gamma, slopes

@@ -12,8 +12,9 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from tutelage.deadline import Deadline
 from tutelage.errors import TutelageError
-from tutelage.functions.checks import Deadline, as_network, bias, in_double, points_for
+from tutelage.functions.checks import as_network, bias, in_double, points_for
 from tutelage.functions.evaluation import with_error
 from tutelage.functions.pruning.bounds import underflow
 from tutelage.functions.pruning.budget import spend
@@ -39,7 +40,7 @@ def prune(
     *,
     within: float = 0.0,
     on_samples: bool = False,
-    seconds: float | None = None,
+    seconds: float | Deadline | None = None,
     on_progress: Callable[[float], None] | None = None,
 ) -> Pruning:
     """Remove units without changing the function, with a proof.
@@ -85,7 +86,7 @@ def prune(
     ((2, 1, 1), [(2, 'removed', 'no fan-out'), (0, 'merged', 'co-linear with unit 1')])
     """
     _check(points, box, tolerance, within, on_samples)
-    deadline = Deadline(seconds)
+    deadline = Deadline.of(seconds)
     network = as_network(network)
     double = in_double(network)
     if double.biases is None:

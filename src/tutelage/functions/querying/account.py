@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tutelage.functions.checks import Deadline
+from tutelage.deadline import Deadline
 from tutelage.functions.querying.known import Layer
 from tutelage.functions.querying.lines import sample
 from tutelage.functions.querying.polish import effects, parameters

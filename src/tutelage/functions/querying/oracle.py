@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from tutelage.deadline import Deadline
 from tutelage.errors import TutelageError
-from tutelage.functions.checks import Deadline, as_number
+from tutelage.functions.checks import as_number
 
 ROUNDING = 1e-14
 """What double precision leaves open of a network's value, as a share of the largest value met."""

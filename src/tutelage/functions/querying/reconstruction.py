@@ -12,8 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from tutelage import draws
+from tutelage.deadline import Deadline
 from tutelage.errors import TutelageError
-from tutelage.functions.checks import Deadline, as_network, in_double
+from tutelage.functions.checks import as_network, in_double
 from tutelage.functions.querying.account import IN_PART, UnitAccount, accounts
 from tutelage.functions.querying.known import Layer
 from tutelage.functions.querying.lines import sample
