@@ -83,10 +83,12 @@ def check(
 
 def _words(result: ExportCheck) -> list[str]:
     close, most = result.closeness, result.closeness.at_most.max().item()
-    bound = f"at most {rounded_up(most, 4)}" if math.isfinite(most) else "without a bound"
+    bound = f"at most {rounded_up(most, 4)}"
     lines = [
         f"{result.verdict}: tolerance {result.tolerance:g}, on {close.domain}",
-        f"every output differs by {bound}, whatever the input in the box: proved, rounding included",
+        f"every output differs by {bound}, whatever the input in the box: proved, rounding included"
+        if math.isfinite(most)
+        else "no bound on the difference is proved",
         f"largest difference found in the box: {close.largest.max().item():.4g}",
     ]
     if close.untried:

@@ -127,7 +127,7 @@ def _words(before: tuple[int, ...], pruning: Pruning, of_data: bool) -> list[str
     change = f"{hidden} before, {now} now" if hidden else "the network has none, so there are none to remove"
     lines = [
         f"hidden units: {change}",
-        f"proof: {pruning.proof}",
+        f"proof: {pruning.proof}{pruning.limit}",
         f"largest difference found by search: {pruning.deviation.value[worst]:.2g}",
     ]
     lines += [_decided(pruning)] if pruning.decided else []
@@ -170,6 +170,7 @@ def _data(before: tuple[int, ...], pruning: Pruning, saved: Savings, out: Path |
         "hidden_now": pruning.widths.tolist(),
         "steps": [asdict(s) for s in pruning.steps],
         "seen": [asdict(s) for s in pruning.seen],
+        "time_limit_reached": pruning.cut_short is not None,
         "decided": [asdict(d) for d in pruning.decided],
         "proof": {
             "domain": pruning.proof.domain,

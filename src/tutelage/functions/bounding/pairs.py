@@ -13,6 +13,7 @@ from tutelage.functions.pruning.intervals import slopes
 from tutelage.networks import Network
 
 _LEAST_BYTES, _MOST_BYTES = 1 << 28, 1 << 32  # for zonotopes; what is free does not count files the system keeps
+_JOINING = 3e-8  # seconds per weight that it takes to put two networks side by side, roughly
 _SPEED = 2e9  # products per second and thread of the compiled bounds, roughly
 
 
@@ -30,7 +31,10 @@ def joined(first: Network, second: Network, reach: np.ndarray | None = None, dea
     >>> joined(a, b).widths.tolist()
     [2, 4, 3, 1]
     """
+    weights = sum(w.numel() for n in (first, second) for w in n.weights)
+    deadline.check(weights * _JOINING)
     f, g = (collapsed(layers_from(in_double(n))) for n in (first, second))
+    deadline.check(weights * _JOINING / 2)
     depth = max(len(f), len(g))
     f, g = (_deepened(layers, depth) for layers in (f, g))
     f, g = side_by_side(f, g, reach, deadline)
@@ -75,7 +79,7 @@ def layers_from(network: Network) -> list[Layer]:
     layers = []
     for number, w in enumerate(network.weights):
         b = bias(network, number)[0].numpy()
-        layers.append(Layer(np.ascontiguousarray(w[0].numpy().T), b, left, np.zeros_like(b)))
+        layers.append(Layer(w[0].T.contiguous().numpy(), b, left, np.zeros_like(b)))
     return layers
 
 
