@@ -64,7 +64,7 @@ class Deadline:
 
     def check(self, needed: float = 0.0) -> None:
         """Raise OutOfTime where the limit has passed, or will before so many seconds are over."""
-        if self.left <= needed:
+        if self.passed or self.left < needed:
             raise OutOfTime
 
     def within(self, seconds: float) -> "Deadline":

@@ -22,13 +22,10 @@ from tutelage.functions import Comparison, Domain, polytope, same_function
 from tutelage.functions import box as make_box
 from tutelage.functions.bounding.devices import chosen_device
 from tutelage.functions.checks import rounded_up
-from tutelage.functions.drawing import draw_comparison
 from tutelage.functions.evaluation import values
 from tutelage.functions.pieces.regions import BUDGET
 from tutelage.functions.report import comparison_page
-from tutelage.lab.yaml_file import read_table
 from tutelage.networks import Network, SparseNetwork, read_any_network
-from tutelage.studies.figures import house_style
 
 AnyNetwork = Network | SparseNetwork
 SAME, DIFFERENT, NOT_DECIDED = 0, 1, 3
@@ -182,6 +179,9 @@ def _draw(path: Path, first: Network, second: Network, domain: Domain | None, wi
 
 def _slice(kind: str, first: Network, second: Network, domain: Domain | None, witness: Tensor | None) -> bytes:
     """The picture as the bytes of a file."""
+    from tutelage.functions.drawing import draw_comparison
+    from tutelage.studies.figures import house_style
+
     buffer = io.BytesIO()
     with house_style():
         draw_comparison(first, second, domain, witness).savefig(buffer, format=kind)
@@ -211,6 +211,8 @@ def _domain(inputs: int, ends: tuple[float, float] | None, path: Path | None) ->
         return make_box(*ends, dimension=inputs, flat=True)
     if path is None:
         return None
+    from tutelage.lab.yaml_file import read_table
+
     try:
         given = read_table(path, "normals and offsets, or low and high", largest=_DOMAIN)
         if set(given) == {"normals", "offsets"}:
