@@ -99,7 +99,7 @@ def largest_deviation(
     if points is not None:
         tried = torch.cat([tried, points_for(first, points)], dim=1)
     rows = max(_STARTS, rows_at_a_time(sum(w.numel() for w in first.weights)))
-    parts = []
+    parts: list[Tensor] = []
     for part in tried.split(rows, dim=1):
         if parts and deadline.passed:
             break

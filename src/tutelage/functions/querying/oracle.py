@@ -77,7 +77,8 @@ class Oracle:
         return self._asked(points)[1]
 
     def _asked(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        parts, begin = [], 0
+        parts: list[tuple[np.ndarray, np.ndarray]] = []
+        begin = 0
         while not parts or begin < len(points):
             rows = max(1, min(_ROWS, int(min(self.speed * _CALL, 1e9)))) if self.queries else _TRIAL
             parts.append(self._once(points[begin : begin + rows]))
