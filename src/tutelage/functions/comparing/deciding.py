@@ -22,6 +22,7 @@ from tutelage.functions.comparing.verdict import Comparison, Verdict
 from tutelage.functions.comparing.witness import SAMPLES, Witness, difference_at, sampled, searched
 from tutelage.functions.comparing.wording import explained, in_words
 from tutelage.functions.evaluation import EXACT_WEIGHTS, difference_with_error, exact_difference
+from tutelage.functions.interruptible import interruptible
 from tutelage.functions.pieces.domain import Domain, Ends, as_domain
 from tutelage.functions.pruning.bounds import bounds, underflow
 from tutelage.functions.pruning.deviation import reach, rounding
@@ -266,7 +267,7 @@ class Deciding:
             (best, allowed) if allowed is not None else (Witness(there, witness.at), self._shown(witness.at))
         )
         assert allowed is not None
-        with suppress(OutOfTime):
+        with suppress(OutOfTime), interruptible(self.deadline, self.weights):
             self._knows(upper_bound(self.first, self.second, self.domain))
         best = self.witness = Witness(self._value(best), best.at)
         words = f"they differ at the witness; {reason or 'no input of the domain has a larger difference'}"
@@ -277,7 +278,10 @@ class Deciding:
     def _largest(self, witness: Witness) -> tuple[Witness, str | None]:
         """The largest difference and where; a sentence where it is only the largest found."""
         try:
-            more = searched(self.first, self.second, self.domain, self.seed, boundaries=False, deadline=self.deadline)
+            with interruptible(self.deadline, self.weights):
+                more = searched(
+                    self.first, self.second, self.domain, self.seed, boundaries=False, deadline=self.deadline
+                )
         except OutOfTime:
             more = witness
         best = more if more.value > witness.value and self._shown(more.at) is not None else witness
@@ -285,7 +289,8 @@ class Deciding:
             return best, "over all inputs the largest difference found is given"
         try:
             limit = self.deadline.within(_LARGEST_DIFFERENCE)
-            largest = self.supremum or supremum(self.first, self.second, self.domain, self.budget, deadline=limit)
+            with interruptible(self.deadline, self.weights):
+                largest = self.supremum or supremum(self.first, self.second, self.domain, self.budget, deadline=limit)
         except OutOfTime:
             return best, "the largest difference found is given, and not the largest there is: the time was over"
         except TutelageError as error:
