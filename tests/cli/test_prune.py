@@ -100,8 +100,12 @@ def test_a_time_limit_ends_the_steps(capsys, monkeypatch, file):
     code, said = run(capsys, monkeypatch, file, "--seconds", "0", "--json")
     assert code == 0
     assert json.loads(said.out)["steps"] == []
+    assert json.loads(said.out)["time_limit_reached"]
     code, said = run(capsys, monkeypatch, file, "--seconds", "600", "--json")
     assert json.loads(said.out)["steps"]
+    assert not json.loads(said.out)["time_limit_reached"]
+    code, said = run(capsys, monkeypatch, file, "--seconds", "0")
+    assert "the time limit of 0 seconds ended the search" in " ".join(said.out.split())
 
 
 def test_data_set_the_box_and_what_is_said_of_them(capsys, monkeypatch, file, tmp_path):

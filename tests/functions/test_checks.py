@@ -5,7 +5,8 @@ import torch
 from torch import nn
 
 import tutelage as tt
-from tutelage.functions.checks import Deadline, as_network, bias, in_double, points_for, same_function_space
+from tutelage.deadline import Deadline
+from tutelage.functions.checks import as_network, bias, in_double, points_for, same_function_space
 from tutelage.networks import Network
 
 

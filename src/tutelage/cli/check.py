@@ -15,6 +15,7 @@ from tutelage import __version__
 from tutelage.cli.options import Activation, Json, Slope, read_networks
 from tutelage.cli.points import read_points
 from tutelage.cli.progress import closing_shown
+from tutelage.deadline import Deadline
 from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
 from tutelage.functions import ExportCheck, check_export
@@ -38,7 +39,7 @@ def check(
         typer.Option(metavar="LOW HIGH", help="Lower and upper bound for every input; default: the range of the data."),
     ] = None,
     tolerance: Annotated[float, typer.Option(help="Largest difference of an output that is allowed.")] = 1e-4,
-    seconds: Annotated[float, typer.Option(help="Time limit of each proof in seconds.")] = 60.0,
+    seconds: Annotated[float, typer.Option(help="Time limit in seconds; what is known by then is printed.")] = 60.0,
     quantised: Annotated[
         bool,
         typer.Option(
@@ -64,11 +65,12 @@ def check(
     """
     if report is not None and report.suffix not in (".json", ".html"):
         raise TutelageError(f"--report must end in .json or .html, got {report.name}")
+    limit = Deadline.of_command(seconds)
     read = partial(read_any_network, logits=logits, quantised_activations=quantised)
     first, second = read_networks(read, (original, exported), activation, slope)
     points = None if data is None else read_points(data)
     with closing_shown(as_json) as tell:
-        result = check_export(first, second, box, points, tolerance=tolerance, seconds=seconds, on_progress=tell)
+        result = check_export(first, second, box, points, tolerance=tolerance, seconds=limit, on_progress=tell)
     record = _data(result, {"original": (original, first), "exported": (exported, second)})
     if report is not None:
         page = json.dumps(record, indent=1) if report.suffix == ".json" else check_page(record, _words(result))
@@ -85,12 +87,16 @@ def check(
 
 def _words(result: ExportCheck) -> list[str]:
     close, most = result.closeness, result.closeness.at_most.max().item()
-    bound = f"at most {rounded_up(most, 4)}" if math.isfinite(most) else "without a bound"
+    bound = f"at most {rounded_up(most, 4)}"
     lines = [
         f"{result.verdict}: tolerance {result.tolerance:g}, on {close.domain}",
-        f"every output differs by {bound}, whatever the input in the box: proved, rounding included",
+        f"every output differs by {bound}, whatever the input in the box: proved, rounding included"
+        if math.isfinite(most)
+        else "no bound on the difference is proved",
         f"largest difference found in the box: {close.largest.max().item():.4g}",
     ]
+    if close.untried:
+        lines.append(f"not tried in the search, for want of time: {', '.join(close.untried)}")
     if result.outside and close.witness is not None and close.largest.max() > result.tolerance:
         lines.append(f"worst input found in the box: {_shown(close.witness)}")
     if result.worst_input is not None:
@@ -99,6 +105,8 @@ def _words(result: ExportCheck) -> list[str]:
         lines.append(f"layer {result.parting_layer} is the first whose values differ by more than the tolerance there")
     if result.on_data is not None:
         lines.append(f"largest difference on the data: {result.on_data.max().item():.4g}")
+    if result.left_out:
+        lines.append(f"data: the last {result.left_out:,} rows were not compared, for want of time")
     if result.agreement is not None:
         lines.append(f"same top class on {100 * result.agreement:.4g} % of the data")
     if result.same_class is not None:
@@ -146,10 +154,15 @@ def _data(result: ExportCheck, read: dict[str, tuple[Path, Network | SparseNetwo
         "worst_row": result.worst_row,
         "worst_input_outside": result.outside,
         "worst_input_in_box": None if close.witness is None else close.witness.tolist(),
+        "not_tried": list(close.untried),
         "parting_layer": result.parting_layer,
         "data": None
         if result.on_data is None
-        else {"max_difference_per_output": result.on_data.tolist(), "same_top_class": result.agreement},
+        else {
+            "max_difference_per_output": result.on_data.tolist(),
+            "same_top_class": result.agreement,
+            "rows_not_compared": result.left_out,
+        },
         "top_class": None
         if same is None
         else {"verdict": same.verdict, "witness": None if same.witness is None else same.witness.tolist()},

@@ -15,19 +15,17 @@ from torch import Tensor
 from tutelage.cli.options import Activation, Device, Json, Slope, read_networks
 from tutelage.cli.progress import share_shown
 from tutelage.cli.questions import Asked, ask, from_property
+from tutelage.deadline import Deadline
 from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
 from tutelage.functions import Comparison, Domain, polytope, same_function
 from tutelage.functions import box as make_box
 from tutelage.functions.bounding.devices import chosen_device
 from tutelage.functions.checks import rounded_up
-from tutelage.functions.drawing import draw_comparison
 from tutelage.functions.evaluation import values
 from tutelage.functions.pieces.regions import BUDGET
 from tutelage.functions.report import comparison_page
-from tutelage.lab.yaml_file import read_table
 from tutelage.networks import Network, SparseNetwork, read_any_network
-from tutelage.studies.figures import house_style
 
 AnyNetwork = Network | SparseNetwork
 SAME, DIFFERENT, NOT_DECIDED = 0, 1, 3
@@ -139,7 +137,8 @@ def compare(
     domain = _domain(first.inputs, box, on)
     if question is not None:
         domain, epsilon = from_property(question, domain, epsilon, first)
-    asked = Asked(epsilon, output, top_1, margin, around, radius, bound, seconds, device)
+    limit = Deadline.of_command(seconds)
+    asked = Asked(epsilon, output, top_1, margin, around, radius, bound, limit, device)
     if asked.anything:
         without_question = {"--tolerance": tolerance, "--budget": budget, "--slice": picture, "--report": page}
         asked.refuse([option for option, given in without_question.items() if given is not None])
@@ -152,7 +151,7 @@ def compare(
             domain,
             tolerance=tolerance,
             budget=BUDGET if budget is None else budget,
-            seconds=seconds,
+            seconds=limit,
             on_progress=tell,
         )
     dense = (first, second) if isinstance(first, Network) and isinstance(second, Network) else None
@@ -180,6 +179,9 @@ def _draw(path: Path, first: Network, second: Network, domain: Domain | None, wi
 
 def _slice(kind: str, first: Network, second: Network, domain: Domain | None, witness: Tensor | None) -> bytes:
     """The picture as the bytes of a file."""
+    from tutelage.functions.drawing import draw_comparison
+    from tutelage.studies.figures import house_style
+
     buffer = io.BytesIO()
     with house_style():
         draw_comparison(first, second, domain, witness).savefig(buffer, format=kind)
@@ -209,6 +211,8 @@ def _domain(inputs: int, ends: tuple[float, float] | None, path: Path | None) ->
         return make_box(*ends, dimension=inputs, flat=True)
     if path is None:
         return None
+    from tutelage.lab.yaml_file import read_table
+
     try:
         given = read_table(path, "normals and offsets, or low and high", largest=_DOMAIN)
         if set(given) == {"normals", "offsets"}:

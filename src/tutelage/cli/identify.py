@@ -13,16 +13,17 @@ from rich.console import Console
 from tutelage import draws
 from tutelage.cli.options import Activation, Json, Slope, read_networks
 from tutelage.cli.progress import share_shown
+from tutelage.deadline import Deadline
 from tutelage.errors import TutelageError
 from tutelage.functions import match, same_function
-from tutelage.functions.checks import Deadline, bias, in_double
+from tutelage.functions.checks import bias, in_double
 from tutelage.functions.querying.account import DETERMINED, UNCHECKED, MissingUnits, missing_units
 from tutelage.functions.querying.reconstruction import Reconstruction
 from tutelage.functions.querying.reconstruction import identify as carry_out
 from tutelage.networks import Network, outputs, read_network, save
 
 NOT_DECIDED = 3
-_GRACE = 1.0  # seconds after the time limit in which missing units are looked for
+_GRACE = 0.3  # seconds after the time limit in which missing units are looked for
 
 
 def identify(
@@ -64,7 +65,7 @@ def identify(
         raise TutelageError(f"{network} has activation {net.activation}: only ReLU networks can be identified")
     truth = in_double(net[member], str(network))
     ask = _answers(truth, noise, gradients, single, seed)
-    begin = time.perf_counter()
+    begin, limit = time.perf_counter(), Deadline.of_command(seconds)
     with share_shown("identify", as_json) as tell:
         reconstruction = carry_out(
             ask,
@@ -76,14 +77,13 @@ def identify(
             seed=seed,
             checkpoint=checkpoint,
             progress=tell,
-            seconds=seconds,
+            seconds=limit,
             queries=queries,
         )
     took = time.perf_counter() - begin
     if out is not None:
         save(reconstruction.network, out)
-    limit = Deadline(None if seconds is None else max(0.0, seconds - took) + _GRACE)
-    missing = missing_units(truth, reconstruction.network, box, deadline=limit)
+    missing = missing_units(truth, reconstruction.network, box, deadline=limit.at_least(_GRACE))
     report = _data(truth, reconstruction, missing, out) | {"seconds": took}
     if certify:
         report |= _certified(truth, reconstruction, box, seconds)

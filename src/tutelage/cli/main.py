@@ -15,6 +15,7 @@ import typer
 
 from tutelage import __version__
 from tutelage.cli.lazy import lazy_group
+from tutelage.deadline import begin_command
 from tutelage.errors import TutelageError
 
 COMMANDS = {
@@ -82,6 +83,7 @@ def _interrupt(number: int, frame: object) -> None:
 
 def main() -> None:
     """Run a command; say what went wrong in one sentence, without a traceback."""
+    begin_command()
     with suppress(ValueError):  # outside the main thread there are no signals to handle
         signal.signal(signal.SIGTERM, _interrupt)
     try:

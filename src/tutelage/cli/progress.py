@@ -2,15 +2,15 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, Group
 from rich.live import Live
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from tutelage.studies.claims import VERDICTS
-from tutelage.studies.live import Landing, Standing
+if TYPE_CHECKING:  # importing the studies takes seconds, and most commands need none
+    from tutelage.studies.live import Landing, Standing
 
 OnProgress = Callable[[float], None]
 OnLanded = Callable[[Any], None]
@@ -18,7 +18,7 @@ OnLanded = Callable[[Any], None]
 
 @contextmanager
 def shown(
-    label: str, total: float, quiet: bool, landing: Landing | None = None
+    label: str, total: float, quiet: bool, landing: "Landing | None" = None
 ) -> Iterator[tuple[OnProgress, OnLanded]]:
     """Functions to call with work done, and with results as they are stored.
 
@@ -69,8 +69,10 @@ def closing_shown(quiet: bool) -> Iterator[Callable[[float, float, int], None] |
         )
 
 
-def standings_table(standings: list[Standing]) -> Table:
+def standings_table(standings: "list[Standing]") -> Table:
     """Results stored and verdicts so far, one row per study."""
+    from tutelage.studies.claims import VERDICTS
+
     table = Table("study", "experiments", *VERDICTS, "checks passed", "waiting")
     for s in standings:
         counts = [str(s.verdicts[name]) for name in (*VERDICTS, "passes")]

@@ -12,6 +12,7 @@ from rich.table import Table
 from tutelage.cli.options import Activation, Json, Layout, Slope, names_to_keep, read_networks
 from tutelage.cli.points import read_points
 from tutelage.cli.progress import share_shown
+from tutelage.deadline import Deadline
 from tutelage.errors import TutelageError
 from tutelage.functions import Pruning, Savings, savings
 from tutelage.functions import prune as carry_out
@@ -83,7 +84,7 @@ def prune(
             tolerance,
             within=within,
             on_samples=on_samples,
-            seconds=seconds,
+            seconds=Deadline.of_command(seconds),
             on_progress=tell,
         )
     if out is not None:
@@ -129,7 +130,7 @@ def _words(before: tuple[int, ...], pruning: Pruning, of_data: bool) -> list[str
     change = f"{hidden} before, {now} now" if hidden else "the network has none, so there are none to remove"
     lines = [
         f"hidden units: {change}",
-        f"proof: {pruning.proof}",
+        f"proof: {pruning.proof}{pruning.limit}",
         f"largest difference found by search: {pruning.deviation.value[worst]:.2g}",
     ]
     lines += [_decided(pruning)] if pruning.decided else []
@@ -172,6 +173,7 @@ def _data(before: tuple[int, ...], pruning: Pruning, saved: Savings, out: Path |
         "hidden_now": pruning.widths.tolist(),
         "steps": [asdict(s) for s in pruning.steps],
         "seen": [asdict(s) for s in pruning.seen],
+        "time_limit_reached": pruning.cut_short is not None,
         "decided": [asdict(d) for d in pruning.decided],
         "proof": {
             "domain": pruning.proof.domain,

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from tutelage.cli.points import read_points
 from tutelage.cli.progress import closing_shown
+from tutelage.deadline import NEVER, Deadline
 from tutelage.errors import TutelageError
 from tutelage.functions import Closeness, Domain, difference_bound, top_class_agreement
 from tutelage.functions import box as make_box
@@ -38,7 +39,7 @@ class Asked:
     around: Path | None = None
     radius: str | None = None
     bound: bool = False
-    seconds: float | None = None
+    limit: Deadline = NEVER
     device: str = "cpu"
 
     @property
@@ -141,10 +142,12 @@ def ask(first: AnyNetwork, second: AnyNetwork, asked: Asked, domain: Domain | No
     """Answer on every domain, print it and end with the exit code of the worst answer."""
     asked.check()
     answers, console = [], Console()
-    for label, where in domains(asked, first.inputs, domain):
+    asked_of = domains(asked, first.inputs, domain)
+    for number, (label, where) in enumerate(asked_of):
         begin = time.monotonic()
         with closing_shown(as_json) as tell:
-            closeness = _answered(first, second, asked, where, tell)
+            limit = asked.limit.share(1 / (len(asked_of) - number))  # what one domain leaves over, the next ones get
+            closeness = _answered(first, second, asked, where, limit, tell)
         answers.append(closeness)
         if as_json:
             print(json.dumps({"label": label.strip(" :"), **_data(first, second, closeness, time.monotonic() - begin)}))
@@ -156,8 +159,10 @@ def ask(first: AnyNetwork, second: AnyNetwork, asked: Asked, domain: Domain | No
     raise typer.Exit(code)
 
 
-def _answered(first: AnyNetwork, second: AnyNetwork, asked: Asked, domain: Domain, tell: Any) -> Closeness:
-    common: dict[str, Any] = {"seconds": asked.seconds, "on_progress": tell, "device": asked.device}
+def _answered(
+    first: AnyNetwork, second: AnyNetwork, asked: Asked, domain: Domain, limit: Deadline, tell: Any
+) -> Closeness:
+    common: dict[str, Any] = {"seconds": limit, "on_progress": tell, "device": asked.device}
     if asked.top_1:
         return top_class_agreement(first, second, domain, asked.margin or 0.0, **common)
     if asked.epsilon is None:
@@ -198,4 +203,5 @@ def _data(first: AnyNetwork, second: AnyNetwork, closeness: Closeness, seconds: 
         "boxes": closeness.boxes,
         "seconds": round(seconds, 3),
         "reason": closeness.reason,
+        "not_tried": list(closeness.untried),
     }

@@ -1,7 +1,6 @@
 """What every operation on networks asks of its arguments; geometry is worked out in float64."""
 
 import math
-import time
 from decimal import ROUND_CEILING, Context, Decimal
 from typing import Any
 
@@ -35,30 +34,6 @@ def as_number(value: Any, name: str) -> float:
         return float(value)
     except (TypeError, ValueError, RuntimeError, OverflowError):
         raise TutelageError(f"{name} must be a number, got {value!r}") from None
-
-
-class Deadline:
-    """A time limit in seconds from now; None for no limit."""
-
-    def __init__(self, seconds: float | None) -> None:
-        seconds = None if seconds is None else as_number(seconds, "seconds")
-        if seconds is not None and not seconds >= 0:
-            raise TutelageError(f"seconds must be at least 0, got {seconds}")
-        self.seconds = seconds
-        self._end = None if seconds is None else time.monotonic() + seconds
-
-    @property
-    def left(self) -> float:
-        """Seconds left, infinite without a limit."""
-        return float("inf") if self._end is None else self._end - time.monotonic()
-
-    @property
-    def passed(self) -> bool:
-        return self._end is not None and time.monotonic() >= self._end
-
-    def within(self, seconds: float) -> "Deadline":
-        """A time limit of so many seconds from now that ends no later than this one; at once where this one passed."""
-        return Deadline(max(0.0, min(seconds, self.left)))
 
 
 def as_network(network: object, name: str = "network") -> Network:

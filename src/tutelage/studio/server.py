@@ -52,6 +52,8 @@ class _Headers:
         self.extra = [(name.lower().encode(), value.encode()) for name, value in headers(ancestors).items()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        started = False
+
         async def with_headers(message: Any) -> None:
             nonlocal started
             if message["type"] == "http.response.start":
@@ -59,7 +61,6 @@ class _Headers:
                 message = message | {"headers": [*message["headers"], *self.extra]}
             await send(message)
 
-        started = False
         try:
             await self.app(scope, receive, with_headers)
         except Exception as error:

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import torch
 
+from tutelage.deadline import Deadline
 from tutelage.functions.bounding.backward import hidden_ranges, improved, layers_of, whole
 from tutelage.functions.bounding.branching import branch
-from tutelage.functions.checks import Deadline
 from tutelage.functions.comparing.supremum import apart, supremum
 from tutelage.functions.evaluation import exact_outputs
 from tutelage.functions.pieces.domain import box

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tutelage.errors import TutelageError
-from tutelage.functions import box, check_export, difference_bound, polytope
+from tutelage.functions import box, check_export, difference_bound, polytope, same_function
 from tutelage.networks import Network, outputs
 
 
@@ -102,3 +102,55 @@ def test_domains_hold_their_boundary():
     triangle = polytope(torch.tensor([[-1.0, 0.0], [0.0, -1.0], [1.0, 1.0]]), torch.tensor([0.0, 0.0, 1.0]))
     assert triangle.holds(torch.tensor([0.3, 0.7]))
     assert not triangle.holds(torch.tensor([0.3, 0.701]))
+
+
+def corner_pair(d=40):
+    """Two networks that differ by one unit, which is active near one corner of the box from -1 to 1 alone."""
+    draw = torch.Generator().manual_seed(3)
+    w, v = (torch.randn(1, *shape, generator=draw, dtype=torch.float64) for shape in ((d, 8), (8, 1)))
+    b = torch.randn(1, 8, generator=draw, dtype=torch.float64)
+    zero = torch.zeros(1, 1, dtype=torch.float64)
+    more = (
+        torch.cat([w, torch.ones(1, d, 1, dtype=torch.float64)], dim=2),
+        torch.cat([v, 5 + zero.view(1, 1, 1)], dim=1),
+    )
+    return Network((w, v), (b, zero)), Network(more, (torch.cat([b, 1 - d + zero], dim=1), zero))
+
+
+def test_the_search_of_a_check_looks_at_corners_of_units():
+    first, second = corner_pair()
+    found = check_export(first, second, (-1, 1), seconds=20.0)
+    assert found.verdict == "fails"
+    assert found.closeness.largest.max() == pytest.approx(5.0)
+
+
+def wide(seed, change=0.0):
+    """784-512-512-10, changed at random by a share."""
+    draw = torch.Generator().manual_seed(seed)
+    widths = (784, 512, 512, 10)
+    weights = tuple(torch.randn(1, a, b, generator=draw) * (2 / a) ** 0.5 for a, b in pairwise(widths))
+    draw = torch.Generator().manual_seed(seed + 1)
+    return Network(tuple(w * (1 + change * torch.randn(w.shape, generator=draw)) for w in weights))
+
+
+def test_a_check_without_time_still_looks_at_points_and_says_what_it_left_out():
+    first, second = wide(0), wide(0, 0.1)
+    data = torch.rand(3000, 784, generator=torch.Generator().manual_seed(5))
+    found = check_export(first, second, (0, 1), data, seconds=0.0)
+    assert found.verdict == "fails"
+    assert found.on_data.max() > 0.01
+    assert found.closeness.largest.max() > 0.01
+    alike = check_export(first, wide(0, 1e-6), (0, 1), data, seconds=0.0)
+    assert alike.verdict == "not decided"
+    assert 0 < alike.left_out < 3000
+    assert alike.closeness.untried[:2] == ("given points", "random points")
+    assert "the search had no time for given points, random points, corners" in alike.closeness.reason
+
+
+def test_a_comparison_without_time_still_looks_at_points():
+    first, second = wide(0), wide(0, 0.1)
+    for domain in ((-1, 1), None):
+        assert same_function(first, second, domain, seconds=0.0).verdict == "different"
+    alike = same_function(first, wide(0, 1e-6), (-1, 1), seconds=0.0)
+    assert alike.verdict == "not decided"
+    assert "looked at: 64 random points, corners, boundaries of units and an ascent not tried" in alike.reason

@@ -7,7 +7,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutelage.functions.checks import Deadline, bias
+from tutelage.deadline import Deadline
+from tutelage.functions.checks import bias
 from tutelage.functions.pruning.bounds import bounds, box_for
 from tutelage.functions.pruning.intervals import activated, affine
 from tutelage.networks import Network

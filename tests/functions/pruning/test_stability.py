@@ -7,8 +7,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tutelage.deadline import Deadline
 from tutelage.functions import bounds, prune
-from tutelage.functions.checks import Deadline
 from tutelage.functions.pruning import stability
 from tutelage.functions.pruning.intervals import box_for
 from tutelage.functions.pruning.redundancy import Work, colinear

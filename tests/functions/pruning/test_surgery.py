@@ -393,7 +393,11 @@ def test_a_time_limit_ends_the_steps():
     draw = torch.Generator().manual_seed(4)
     builder = Builder(random_network(draw, (3, 5, 2)), draw)
     builder.idle(0)
-    assert not prune(builder.network, seconds=0).steps
+    late = prune(builder.network, seconds=0)
+    assert not late.steps
+    assert late.cut_short == 0
+    assert "the time limit of 0 seconds ended the search" in str(late)
+    assert prune(builder.network).cut_short is None
     told = []
     assert prune(builder.network, seconds=600, on_progress=told.append).steps
     assert told == [1 / 6]

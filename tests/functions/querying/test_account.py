@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from tutelage.deadline import Deadline
 from tutelage.functions.querying import account
 from tutelage.functions.querying.account import (
     ADDED,
@@ -65,10 +66,11 @@ def test_layers_that_are_not_there_are_missing():
     assert [(one.layer, one.status) for one in missing_units(truth, found, (-2.0, 2.0)).units] == [(2, UNSEEN)]
 
 
-class Looks:
+class Looks(Deadline):
     """A deadline that passes after so many looks at the clock."""
 
     def __init__(self, looks):
+        super().__init__(None)
         self.looks = looks
 
     @property

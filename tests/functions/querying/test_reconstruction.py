@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 
+from tutelage.deadline import Deadline
 from tutelage.errors import TutelageError
 from tutelage.functions import match
 from tutelage.functions.identifying.construction import construct
@@ -176,16 +177,17 @@ def test_what_cannot_be_done_is_refused_in_one_sentence(call, said):
         call()
 
 
-class Countdown:
+class Countdown(Deadline):
     """A deadline that passes when it was asked for so many times."""
 
     def __init__(self, seconds):
-        self.left = float("inf") if seconds is None else seconds
+        super().__init__(seconds)
+        self.checks = float("inf") if seconds is None else seconds
 
     @property
     def passed(self):
-        self.left -= 1
-        return self.left < 0
+        self.checks -= 1
+        return self.checks < 0
 
 
 @pytest.mark.parametrize("checks", [0, 1, 3, 10, 30, 60, 100])

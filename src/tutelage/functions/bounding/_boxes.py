@@ -60,8 +60,8 @@ def enter(w, b, centre, radius, free, form):
 
 
 @njit(**PART)
-def forms_on(pair, low, high, inputs, forms, shares, plan):
-    """Zonotopes of the outputs of f and of f - g on one box: the number of columns, -1 on overflow.
+def forms_on(pair, low, high, inputs, forms, shares, plan, stop):
+    """Zonotopes of the outputs of f and of f - g on one box: the number of columns, -1 on overflow or once stopped.
 
     forms: two for f and two for d; the outputs are in the second of each where the depth is odd, else the first.
     """
@@ -93,16 +93,18 @@ def forms_on(pair, low, high, inputs, forms, shares, plan):
             enter(wf, bf, centre, radius, free, f)
             enter(wd, bd, centre, radius, free, d)
         else:
-            affine(wf, wg, wd, bf, bd, forms[1 - odd], forms[3 - odd], columns, f, d)
+            affine(wf, wg, wd, bf, bd, forms[1 - odd], forms[3 - odd], columns, f, d, stop)
         for i in range(n):
             if slack_f[i] > 0.0 or slack_g[i] > 0.0:
                 f.error[i] = up(f.error[i] + slack_f[i])
                 d.error[i] = up(d.error[i] + up(slack_f[i] + slack_g[i]))
         if layer < widths.shape[0] - 2:
             left_f, left_g = pair.left_f[layer], pair.left_g[layer]
-            columns = activate(f, d, n, columns, left_f, left_g, count if inputs else 0, shares, plan)
+            columns = activate(f, d, n, columns, left_f, left_g, count if inputs else 0, shares, plan, stop)
             if columns < 0:
                 return -1, free
+        if stop[0]:  # the loops of this layer were left
+            return -1, free
     return columns, free
 
 
@@ -177,11 +179,12 @@ def disagreement(f, d, classes, margin, columns, free, shares, score, row):
 
 def _bounded(stamp):
     @compiled
-    def bounded(pair, lows, highs, limits, margin, columns, bounds, values, scores):
+    def bounded(pair, lows, highs, limits, margin, columns, bounds, values, scores, stop):
         """Bounds [B, C, 2] of f - g on boxes [B, d], what is missing for a proof [B], and scores [B, d] to split by.
 
         Without a margin (NaN) what is missing is the largest excess of a bound over its limit [C]; with one, it is
         the disagreement of the top classes. A box is proved where that is 0 or less. scores: empty to leave them out.
+        stop: int8 [1] that another thread sets to 1 to end this soon; boxes not done by then have infinite bounds.
         """
         assert stamp >= 0
         widest, split = pair.widths.max(), scores.shape[1] > 0
@@ -198,7 +201,7 @@ def _bounded(stamp):
         shares, plan = np.zeros((columns if split else 1, max(inputs, 1))), np.empty((widest, 8))
         row = np.empty(wide)
         for n in range(lows.shape[0]):
-            used, free = forms_on(pair, lows[n], highs[n], inputs, forms, shares, plan)
+            used, free = forms_on(pair, lows[n], highs[n], inputs, forms, shares, plan, stop)
             if used < 0:
                 bounds[n, :, 0], bounds[n, :, 1], values[n] = -np.inf, np.inf, np.inf
                 for j in range(scores.shape[1]):

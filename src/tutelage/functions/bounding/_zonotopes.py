@@ -104,12 +104,14 @@ def spread_error(w, form, rounding):
 
 
 @njit(**OPTIONS)
-def affine(wf, wg, wd, bf, bd, f, d, columns, above_f, above_d):
-    """One affine layer: f' = Wf f + bf and d' = Wg d + (Wf - Wg) f + (bf - bg)."""
+def affine(wf, wg, wd, bf, bd, f, d, columns, above_f, above_d, stop):
+    """One affine layer: f' = Wf f + bf and d' = Wg d + (Wf - Wg) f + (bf - bg); unfinished once stop[0] is set."""
     n, wide = wf.shape[0], filled(columns)
     rounding = (2 * wf.shape[1] + 16) * EPS
     inflate, least = 1 + 2 * rounding, (2 * wf.shape[1] + 16) * columns * TINY
     for i in range(n):
+        if stop[0]:
+            return
         above_f.z[i, :wide] = 0.0
         above_d.z[i, :wide] = 0.0
         add_products(wf[i], wd[i], f.active, f.used[0], f.z, wide, above_f.z[i], above_d.z[i])
@@ -120,6 +122,8 @@ def affine(wf, wg, wd, bf, bd, f, d, columns, above_f, above_d):
         error = spread_error(wd[i], f, rounding) + spread_error(wg[i], d, rounding) + rounding * abs(bd[i])
         above_d.error[i] = error * inflate + least
     for i in range(0, n - 1, 2):
+        if stop[0]:
+            return
         add_products(wg[i], wg[i + 1], d.active, d.used[0], d.z, wide, above_d.z[i], above_d.z[i + 1])
     if n % 2:
         add_products(wg[n - 1], wg[n - 1], d.active, d.used[0], d.z, wide, above_d.z[n - 1], above_f.z[n])
@@ -228,13 +232,15 @@ def share_inputs(shares, column, inputs, x, columns):
 
 
 @njit(**PART)
-def activate(f, d, n, columns, left_f, left_g, inputs, shares, plan):
-    """sigma(f) and sigma(f) - sigma(g), in place: the number of columns afterwards, -1 on overflow.
+def activate(f, d, n, columns, left_f, left_g, inputs, shares, plan, stop):
+    """sigma(f) and sigma(f) - sigma(g), in place: the number of columns afterwards, -1 on overflow or once stopped.
 
     plan [n, 8]: scratch; shares [columns, inputs]: written for every new generator where inputs > 0.
     """
     after = columns
     for i in range(n):
+        if stop[0]:
+            return -1
         lf, uf = range_of(f, i, columns)
         lg, ug = range_of_other(f, d, i, columns)
         ld, ud = range_of(d, i, columns)
@@ -257,6 +263,8 @@ def activate(f, d, n, columns, left_f, left_g, inputs, shares, plan):
         d.z[i, columns:wide] = 0.0
     at = columns
     for i in range(n):
+        if stop[0]:
+            return -1
         at = bend(f, d, i, columns, at, plan[i], inputs, shares)
     listed(f, n, after)
     listed(d, n, after)

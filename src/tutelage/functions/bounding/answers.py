@@ -7,22 +7,25 @@ import torch
 from torch import Tensor
 
 from tutelage.arrays import doubles
+from tutelage.deadline import Deadline, OutOfTime
 from tutelage.errors import InternalError, TutelageError
 from tutelage.functions.bounding.closeness import BY_FORM, Closeness, closeness_of
 from tutelage.functions.bounding.devices import chosen_device
 from tutelage.functions.bounding.division import MOST_INPUTS, Bounder, Dividing, compile_bounds
 from tutelage.functions.bounding.intervals import bounded_at_once, interval_bounds
 from tutelage.functions.bounding.pairs import fits, joined, reading_errors
-from tutelage.functions.bounding.questions import Hunt, Question, Rooms
+from tutelage.functions.bounding.questions import Question, Rooms
 from tutelage.functions.bounding.sparse import answers as sparse
 from tutelage.functions.bounding.sparse.search import SparseHunt
 from tutelage.functions.bounding.units import prove_by_units
-from tutelage.functions.checks import Deadline, as_network, as_number, in_double, rounded_up, same_function_space
+from tutelage.functions.checks import as_network, as_number, in_double, points_for, rounded_up, same_function_space
 from tutelage.functions.comparing.normal import normal_apart
 from tutelage.functions.comparing.wording import in_words
 from tutelage.functions.evaluation import difference_with_error
+from tutelage.functions.interruptible import interruptible
 from tutelage.functions.pieces.domain import Domain, Ends, as_domain
 from tutelage.functions.pruning.intervals import Box
+from tutelage.functions.search import Hunt
 from tutelage.networks import Network, SparseNetwork
 from tutelage.networks.adapting import adapted
 from tutelage.networks.graphs.sparse import stored_precision
@@ -31,6 +34,7 @@ OnClosing = Callable[[float, float, int], None]
 Read = tuple[Network | SparseNetwork, Network | SparseNetwork]
 _FOLLOW = 1.05  # times the largest difference found that a bound without a limit is brought down to
 _SEARCH = 0.3  # of the time of a question about networks with sparse layers
+_GRACE = 0.2  # seconds in which small networks are bounded within any limit
 _LEAST = 1e-12  # a difference that is not worth bounding any closer
 _BRIEFLY, _SOLVING = 0.5, 2.0  # seconds of division before normal forms are compared, and of linear programs for them
 _LARGE = 300_000  # weights beyond which normal forms take too long
@@ -44,11 +48,12 @@ def difference_bound(
     *,
     output: int | None = None,
     enough: float = _LEAST,
-    seconds: float | None = 60.0,
+    seconds: float | Deadline | None = 60.0,
     seed: int = 0,
     threads: int | None = None,
     device: str = "auto",
     keep: bool = False,
+    points: Tensor | None = None,
     on_progress: OnClosing | None = None,
 ) -> Closeness:
     """Bound how far two networks are apart on a bounded domain, or decide whether they stay within epsilon.
@@ -75,6 +80,8 @@ def difference_bound(
         "cpu", "cuda" or "auto", which takes a GPU where there is one.
     keep
         Keep the boxes that the proof consists of.
+    points
+        Inputs [N, d] that the search for a witness looks at first; those outside the domain are left out.
     on_progress
         Called with the bound, the largest difference found and the number of open boxes.
 
@@ -102,7 +109,7 @@ def difference_bound(
     else:
         question = Question(limits)
         words = f"{name} differs by at most {limits[limits < torch.inf].max().item():g}"
-    return _answer(read, pair, domain, question, words, seconds, seed, threads, device, keep, on_progress)
+    return _answer(read, pair, domain, question, words, seconds, seed, threads, device, keep, points, on_progress)
 
 
 def top_class_agreement(
@@ -111,11 +118,12 @@ def top_class_agreement(
     domain: Domain | Ends,
     margin: float = 0.0,
     *,
-    seconds: float | None = 60.0,
+    seconds: float | Deadline | None = 60.0,
     seed: int = 0,
     threads: int | None = None,
     device: str = "auto",
     keep: bool = False,
+    points: Tensor | None = None,
     on_progress: OnClosing | None = None,
 ) -> Closeness:
     """Decide whether two classifiers have the same top class everywhere on a bounded domain.
@@ -138,6 +146,8 @@ def top_class_agreement(
         "cpu", "cuda" or "auto", which takes a GPU where there is one.
     keep
         Keep the boxes that the proof consists of.
+    points
+        Inputs [N, d] that the search for a witness looks at first; those outside the domain are left out.
     on_progress
         Called with the bound, the largest difference found and the number of open boxes.
 
@@ -159,7 +169,7 @@ def top_class_agreement(
         raise TutelageError(f"margin must be a finite number of at least 0, got {margin}")
     question = Question(torch.full((pair[0].outputs,), torch.inf, dtype=torch.float64), margin)
     words = "both have the same top class" + (f" wherever the first leads by {margin:g} or more" if margin else "")
-    return _answer(read, pair, domain, question, words, seconds, seed, threads, device, keep, on_progress)
+    return _answer(read, pair, domain, question, words, seconds, seed, threads, device, keep, points, on_progress)
 
 
 def difference_curve(
@@ -232,11 +242,12 @@ def _answer(
     domain: Domain | Ends,
     question: Question,
     words: str,
-    seconds: float | None,
+    seconds: float | Deadline | None,
     seed: int,
     threads: int | None,
     device: str,
     keep: bool,
+    points: Tensor | None,
     on_progress: OnClosing | None,
 ) -> Closeness:
     """Cheap answers first: equal weights, an input that refutes the claim, then branch and bound."""
@@ -246,19 +257,20 @@ def _answer(
         raise TutelageError(
             f"the domain must have {inputs} dimensions, as many as the networks have inputs, got {domain.dimension}"
         )
+    data = None if points is None else points_for(pair[0], points)[0]
     if isinstance(pair[0], SparseNetwork):
-        return _sparse_answer(pair, domain, question, words, Deadline(seconds), seed, on_progress)
+        return _sparse_answer(pair, domain, question, words, Deadline.of(seconds), seed, data, on_progress)
     compile_bounds()
-    deadline = Deadline(seconds)
+    deadline = Deadline.of(seconds)
     question = question.with_rooms(reading_errors(*read, domain.low, domain.high))
     hunt = Hunt(*pair, domain, question)
     hunt.precisions = tuple(stored_precision(n) for n in read if isinstance(n, Network))
     zero = torch.zeros(pair[0].outputs, dtype=torch.float64)
     if equal_weights(*pair) and question.proved_by(zero) and question.room.isfinite().all():
         return Closeness("holds", words, "both have the same weights", in_words(domain), question.room, zero, None, 0)
-    hunt.begin(seed)
+    hunt.begin(seed, deadline.share(_SEARCH), data)
     if hunt.refuted:
-        return _record(pair, hunt, words, _bounded_whole(pair, hunt), False, 1, None)
+        return _record(pair, hunt, words, _bounded_whole(pair, hunt, deadline), False, 1, None)
     decided = decide(pair, hunt, deadline, threads=threads, device=device, keep=keep, on_progress=on_progress)
     return _record(pair, hunt, words, *decided)
 
@@ -270,6 +282,7 @@ def _sparse_answer(
     words: str,
     deadline: Deadline,
     seed: int,
+    data: Tensor | None,
     on_progress: OnClosing | None,
 ) -> Closeness:
     """The same order for networks with sparse layers: equal numbers, a search, bounds on the whole domain."""
@@ -277,19 +290,24 @@ def _sparse_answer(
     zero = torch.zeros(pair[0].outputs, dtype=torch.float64)
     if sparse.equal(pair):
         return Closeness("holds", words, "both have the same weights", in_words(domain), zero, zero, None, 0)
-    hunt.begin(seed, Deadline(None if deadline.seconds is None else _SEARCH * max(0.0, deadline.left)))
+    hunt.begin(seed, deadline.share(_SEARCH), data)
     if hunt.refuted:
         return closeness_of(hunt, words, torch.full_like(zero, torch.inf), False, 1, None)
     return closeness_of(hunt, words, *sparse.decide_sparse(pair, hunt, deadline, on_progress), None)
 
 
-def _bounded_whole(pair: tuple[Network, Network], hunt: Hunt) -> Tensor:
+def _bounded_whole(pair: tuple[Network, Network], hunt: Hunt, deadline: Deadline) -> Tensor:
     """Bounds [C] on the differences over the whole domain, in one pass."""
-    joint, free = joined(*pair, hunt.reach, _of_classes(hunt.question)), int((hunt.high > hunt.low).sum())
-    if not fits(joint, free):
-        return torch.from_numpy(interval_bounds(joint, hunt.low.numpy(), hunt.high.numpy()))
-    sizes, _, _ = Bounder(joint, hunt.question, free, threads=1)(hunt.low.numpy()[None], hunt.high.numpy()[None])
-    return torch.from_numpy(sizes[0])
+    deadline = deadline.at_least(_GRACE)
+    try:
+        joint = joined(*pair, hunt.reach, deadline, _of_classes(hunt.question))
+        free = int((hunt.high > hunt.low).sum())
+        if not fits(joint, free, deadline):
+            return torch.from_numpy(interval_bounds(joint, hunt.low.numpy(), hunt.high.numpy(), deadline=deadline))
+    except OutOfTime:
+        return torch.full_like(hunt.largest, torch.inf)
+    bound = Bounder(joint, hunt.question, free, threads=1)
+    return torch.from_numpy(bound(hunt.low.numpy()[None], hunt.high.numpy()[None], deadline)[0][0])
 
 
 def _of_classes(question: Question) -> Rooms | None:
@@ -307,21 +325,29 @@ def decide(
     keep: bool = False,
     on_progress: OnClosing | None = None,
     forms: bool = True,
+    limit: Deadline | None = None,
 ) -> tuple[Tensor, bool, int, tuple[np.ndarray, np.ndarray] | None]:
     """Branch and bound on inputs, and on units where inputs are many: bounds [C], whether proved, parts, leaves.
 
     forms: whether normal forms are compared as well, after a short time without a proof; never where boxes are kept.
+    limit: when to leave a bound of the whole domain that is under way, where that may take longer than the deadline.
     """
-    question, free = hunt.question, int((hunt.high > hunt.low).sum())
-    joint, many = joined(*pair, hunt.reach, _of_classes(question)), free > MOST_INPUTS
+    question, free, limit = hunt.question, int((hunt.high > hunt.low).sum()), (limit or deadline).at_least(_GRACE)
     known = torch.full((pair[0].outputs,), torch.inf, dtype=torch.float64)
-    if question.margin is None and many:
-        known = bounded_at_once(joint, question, hunt)
-        if (known <= question.limits).all():
-            return known, True, 1, None
-    if not fits(joint, free):
-        return known, False, 1, None
-    dividing = Dividing(joint, question, hunt, threads=threads, device=device, keep=keep, on_progress=on_progress)
+    many = free > MOST_INPUTS
+    try:
+        joint = joined(*pair, hunt.reach, limit, _of_classes(question))
+        if question.margin is None and (many or not fits(joint, free, limit)):
+            known = bounded_at_once(joint, question, hunt, limit)
+            if (known <= question.limits).all():
+                return known, True, 1, None
+    except OutOfTime:
+        return known, False, 0, None
+    if not fits(joint, free, limit):
+        return _by_units(pair, hunt, known, deadline, device, on_progress)
+    dividing = Dividing(
+        joint, question, hunt, threads=threads, device=device, keep=keep, on_progress=on_progress, limit=limit
+    )
     if forms and not keep and hunt.weights <= _LARGE:
         division = dividing.until(deadline.within(_BRIEFLY))
         if not (division.proved or hunt.refuted or deadline.passed):
@@ -330,10 +356,29 @@ def decide(
                 return torch.minimum(division.at_most, known), True, BY_FORM, None
     division = dividing.until(deadline)
     proved, at_most, parts = division.proved, torch.minimum(division.at_most, known), division.boxes
-    if not (proved or hunt.refuted or deadline.passed) and many and hunt.domain.is_box:
-        proved, at_most, more = prove_by_units(pair, question, hunt, at_most, deadline, device, on_progress)
+    if not (proved or hunt.refuted or deadline.passed) and many:
+        at_most, proved, more, _ = _by_units(pair, hunt, at_most, deadline, device, on_progress)
         parts += more
     return at_most, proved, parts, division.leaves
+
+
+def _by_units(
+    pair: tuple[Network, Network],
+    hunt: Hunt,
+    at_most: Tensor,
+    deadline: Deadline,
+    device: str,
+    on_progress: OnClosing | None,
+) -> tuple[Tensor, bool, int, None]:
+    """Branch and bound on units, for boxes alone: bounds [C], no worse than those known, whether proved, parts."""
+    if not hunt.domain.is_box:
+        return at_most, False, 1, None
+    try:
+        with interruptible(deadline, hunt.weights):
+            proved, at_most, parts = prove_by_units(pair, hunt.question, hunt, at_most, deadline, device, on_progress)
+    except OutOfTime:
+        return at_most, False, 1, None
+    return at_most, proved, parts, None
 
 
 def _bound_by_form(pair: tuple[Network, Network], hunt: Hunt, deadline: Deadline) -> Tensor:
@@ -345,7 +390,12 @@ def _bound_by_form(pair: tuple[Network, Network], hunt: Hunt, deadline: Deadline
     single = [_in_single(n) or kind == torch.float32 for n, kind in zip(pair, hunt.precisions, strict=True)]
     eps = tuple(torch.finfo(torch.float32 if s else torch.float64).eps for s in single)
     solving = deadline.within(0.0 if pair[0].widths == pair[1].widths else _SOLVING)
-    return normal_apart(pair, Box(hunt.low[None], hunt.high[None]), (eps[0], eps[1]), solving)[0]
+    box = Box(hunt.low[None], hunt.high[None])
+    try:
+        with interruptible(deadline, hunt.weights):
+            return normal_apart(pair, box, (eps[0], eps[1]), solving)[0]
+    except OutOfTime:
+        return torch.full_like(hunt.largest, torch.inf)
 
 
 def _in_single(network: Network) -> bool:
@@ -376,6 +426,8 @@ def equal_weights(first: Network, second: Network) -> bool:
 
 def _hold_against_search(pair: tuple[Network, Network], hunt: Hunt, at_most: Tensor) -> None:
     """Raise an internal error where a difference found exceeds what was proved."""
+    if at_most.isinf().all():
+        return
     gap, error = (a[0, 0] for a in difference_with_error(*pair, hunt.at[None]))
     if (gap - error > at_most).any():
         worst = int((gap - error - at_most).argmax())

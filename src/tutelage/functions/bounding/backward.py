@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tutelage.functions.checks import Deadline, bias, in_double
+from tutelage.deadline import Deadline
+from tutelage.functions.checks import bias, in_double
 from tutelage.functions.pruning.intervals import slopes
 from tutelage.networks import Network
 

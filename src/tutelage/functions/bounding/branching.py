@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from tutelage.deadline import Deadline
 from tutelage.functions.bounding.backward import Parts, given_ranges, hidden_ranges, improved, layers_of, whole
-from tutelage.functions.checks import Deadline
 from tutelage.networks import Network
 
 _BATCH = 256  # parts at a time

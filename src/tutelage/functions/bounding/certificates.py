@@ -105,7 +105,7 @@ def check_certificate(
     if not _cover(boxes, ends_[0], ends_[1]):
         return False, f"the {len(boxes):,} boxes of {path} do not cover the domain"
     rooms = reading_errors(first, second, low, high)
-    both = exact_layers(joined(*pair, torch.maximum(low.abs(), high.abs()).double().numpy(), rooms))
+    both = exact_layers(joined(*pair, torch.maximum(low.abs(), high.abs()).double().numpy(), rooms=rooms))
     for number, (a, b) in enumerate(boxes):
         wrong = _unproved(both, asked, a, b, _HALVINGS)
         if wrong is not None:

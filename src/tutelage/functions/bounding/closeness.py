@@ -7,8 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tutelage.functions.bounding.questions import Hunt
 from tutelage.functions.comparing.wording import in_words
+from tutelage.functions.search import Hunt
 from tutelage.printing import printed
 
 Verdict = Literal["holds", "violated", "not decided"]
@@ -42,6 +42,8 @@ class Closeness:
         Number of boxes, or of parts with some units on one side of their kinks, that were bounded.
     leaves
         (low, high), each [N, d]: the boxes that the proof consists of, where they were kept.
+    untried
+        What the search for a witness had no time for: "random points", "corners", "boundaries of units", "an ascent".
     """
 
     verdict: Verdict
@@ -53,6 +55,7 @@ class Closeness:
     witness: Tensor | None
     boxes: int
     leaves: tuple[np.ndarray, np.ndarray] | None = field(default=None, repr=False)
+    untried: tuple[str, ...] = ()
 
     def _title(self) -> str:
         return f"{self.question}: {self.verdict}"
@@ -73,7 +76,7 @@ def closeness_of(
     """The answer in words, from what a search and bounds [C] came to."""
     verdict: Verdict = "violated" if hunt.refuted else "holds" if proved else "not decided"
     reason = {
-        "violated": "an input was found that violates it, checked without rounding",
+        "violated": "an input was found that violates it, beyond any rounding",
         "holds": "one is the other with units moved, scaled, removed or merged, up to rounding"
         if parts == BY_FORM
         else f"proved on {parts:,} parts"
@@ -81,8 +84,14 @@ def closeness_of(
         else "proved by bounds on the whole domain",
         "not decided": f"{parts:,} parts were bounded, and some are left: more time or a smaller domain may help"
         if parts > 1
-        else "bounds on the whole domain leave it open: more time or a smaller domain may help",
+        else "bounds on the whole domain leave it open: more time or a smaller domain may help"
+        if parts
+        else "the time did not suffice for a bound: more time may help",
     }[verdict]
+    if hunt.untried and verdict == "not decided":
+        reason += f"; the search had no time for {', '.join(hunt.untried)}"
     witness = hunt.at if hunt.refuted or hunt.question.follow else None
     largest = torch.minimum(hunt.largest, at_most)  # what a search finds above the bound is rounding
-    return Closeness(verdict, words, reason, in_words(hunt.domain), at_most, largest, witness, parts, leaves)
+    return Closeness(
+        verdict, words, reason, in_words(hunt.domain), at_most, largest, witness, parts, leaves, tuple(hunt.untried)
+    )

@@ -1,21 +1,23 @@
 """Branch and bound on the inputs: a box is cut in two until every part is proved, or an input refutes the claim."""
 
 import os
+import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 import torch
 
+from tutelage.deadline import NEVER, Deadline
 from tutelage.functions.bounding._boxes import Pair, bounded
 from tutelage.functions.bounding._device_boxes import DeviceBounds
 from tutelage.functions.bounding.frontier import Frontier
-from tutelage.functions.bounding.pairs import columns_for, joined
-from tutelage.functions.bounding.questions import Hunt, Question
-from tutelage.functions.checks import Deadline
+from tutelage.functions.bounding.pairs import bytes_of_forms, columns_for, joined, memory_for_forms
+from tutelage.functions.bounding.questions import Question
 from tutelage.functions.pieces.domain import Domain
+from tutelage.functions.search import Hunt
 from tutelage.networks import Network
 from tutelage.whole import positive
 
@@ -23,6 +25,7 @@ MOST_INPUTS = 24
 """The most inputs that are not flat for which cutting boxes can get anywhere."""
 _FIRST, _MOST = 16, 512  # boxes per thread in a batch
 _ON_DEVICE = 4096  # boxes in a batch on a GPU
+_BATCH = 1.0  # seconds that a batch may take, by those before it
 _OPEN = 4_000_000  # boxes that may wait
 _FLOOR = 2.0  # times the rounding in a bound that it need not be brought below
 
@@ -69,39 +72,47 @@ class Bounder:
         self.pair, self.columns = pair, columns_for(pair, free)
         self.limits = question.limits.numpy()
         self.margin = np.nan if question.margin is None else float(question.margin)
-        self.threads = positive(threads, "threads") if threads else len(os.sched_getaffinity(0))
+        threads = positive(threads, "threads") if threads else len(os.sched_getaffinity(0))
+        self.threads = max(1, min(threads, memory_for_forms() // bytes_of_forms(pair, free)))
         self.split = free <= MOST_INPUTS
         self._device = None
         if device != "cpu" and self.split:
             self._device = DeviceBounds(pair, self.limits, self.margin, device)
-        self._pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
+        self._pool = ThreadPoolExecutor(self.threads)
 
-    def __call__(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Bounds [B, C], what is missing for a proof [B], scores [B, d]."""
+    def __call__(
+        self, low: np.ndarray, high: np.ndarray, deadline: Deadline = NEVER
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Bounds [B, C], what is missing for a proof [B], scores [B, d]; boxes that a deadline leaves out have infinite
+        bounds."""
         if self._device is not None:
             return self._device(low, high)
         count, d = low.shape
         both, values = np.empty((count, self.pair.widths[-1], 2)), np.empty(count)
-        scores = np.empty((count, d if self.split else 0))
+        scores, stop = np.empty((count, d if self.split else 0)), np.zeros(1, np.int8)
 
         def part(rows: slice) -> None:
             bounded(
                 self.pair, low[rows], high[rows], self.limits, self.margin, self.columns, both[rows], values[rows],
-                scores[rows],
+                scores[rows], stop,
             )  # fmt: skip
 
         parts = min(self.threads, count)
-        slices = [slice(i * count // parts, (i + 1) * count // parts) for i in range(parts)]
-        if self._pool is None or parts == 1:
-            for rows in slices:
-                part(rows)
-        else:
-            list(self._pool.map(part, slices))
+        running = [self._pool.submit(part, slice(i * count // parts, (i + 1) * count // parts)) for i in range(parts)]
+        try:  # this thread only waits, so that it can end the others at the deadline, or when it is interrupted
+            wait(running, None if deadline.seconds is None else max(0.0, deadline.left))
+        finally:
+            stop[0] = 1
+        for done in running:
+            done.result()
         return np.maximum(-both[:, :, 0], both[:, :, 1]), values, scores
 
 
 class Dividing:
-    """The proof of a claim about two networks on a domain, box by box; it can be stopped and gone on with."""
+    """The proof of a claim about two networks on a domain, box by box; it can be stopped and gone on with.
+
+    limit: when even a batch under way ends; ``until`` may stop it earlier, between two batches.
+    """
 
     def __init__(
         self,
@@ -113,8 +124,9 @@ class Dividing:
         device: str = "cpu",
         keep: bool = False,
         on_progress: Tell | None = None,
+        limit: Deadline = NEVER,
     ) -> None:
-        self.hunt, self.keep, self.tell = hunt, keep, on_progress
+        self.hunt, self.keep, self.tell, self.limit = hunt, keep, on_progress, limit
         low, high = hunt.low.numpy(), hunt.high.numpy()
         outputs = int(pair.widths[-1])
         self.bound = Bounder(pair, question, int((high > low).sum()), threads, device)
@@ -130,7 +142,7 @@ class Dividing:
     def _rounding_at(self, point: torch.Tensor) -> torch.Tensor:
         """By how much bounds [C] at a single input [1, d] exceed the differences there."""
         first, second = self.hunt.values(point)
-        sizes = torch.from_numpy(self.bound(point.numpy(), point.numpy())[0])
+        sizes = torch.from_numpy(self.bound(point.numpy(), point.numpy(), self.limit)[0])
         return (sizes - (first - second).abs())[0].clamp_min(0)
 
     def until(self, deadline: Deadline) -> Division:
@@ -149,8 +161,10 @@ class Dividing:
         """Bound some of the open boxes, and cut those that are not proved."""
         hunt, frontier = self.hunt, self.frontier
         lows, highs, above = frontier.take(self.batch)
-        sizes, values, scores = self.bound(lows, highs)
-        self.boxes, self.batch = self.boxes + len(lows), min(2 * self.batch, self.most)
+        begin = time.monotonic()
+        sizes, values, scores = self.bound(lows, highs, self.limit)
+        speed = len(lows) / max(time.monotonic() - begin, 1e-6)
+        self.boxes, self.batch = self.boxes + len(lows), max(1, min(2 * self.batch, self.most, int(speed * _BATCH)))
         sizes = np.minimum(sizes, above)
         done = values <= 0
         if not hunt.domain.is_box:

@@ -5,9 +5,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from tutelage.deadline import NEVER, Deadline, OutOfTime
 from tutelage.functions.bounding._boxes import Pair
 from tutelage.functions.bounding.backward import Layers, hidden_ranges
-from tutelage.functions.bounding.questions import Hunt, Question
+from tutelage.functions.bounding.questions import Question
+from tutelage.functions.interruptible import interruptible
+from tutelage.functions.search import Hunt
 
 EPS, TINY = 2.0**-52, 1e-300
 
@@ -33,7 +36,9 @@ def backward_ranges(pair: Pair, low: np.ndarray, high: np.ndarray) -> Ranges | N
     return [(a.numpy(), b.numpy()) for a, b in zip(lows, highs, strict=True)]
 
 
-def interval_bounds(pair: Pair, low: np.ndarray, high: np.ndarray, ranges: Ranges | None = None) -> np.ndarray:
+def interval_bounds(
+    pair: Pair, low: np.ndarray, high: np.ndarray, ranges: Ranges | None = None, deadline: Deadline = NEVER
+) -> np.ndarray:
     """Bounds [C] on the difference of every output over a box [d], rounded outwards; infinite on overflow.
 
     ranges: of f, where better ones than intervals are known.
@@ -42,6 +47,7 @@ def interval_bounds(pair: Pair, low: np.ndarray, high: np.ndarray, ranges: Range
     d = np.zeros_like(low), np.zeros_like(low)
     w_at, b_at, widths = 0, 0, pair.widths
     for layer in range(len(widths) - 1):
+        deadline.check()
         n, m = widths[layer + 1], widths[layer]
         wf, wg, wd = (w[w_at : w_at + n * m].reshape(n, m) for w in (pair.wf, pair.wg, pair.wd))
         bf, bd, slack_f, slack_g = (b[b_at : b_at + n] for b in (pair.bf, pair.bd, pair.slack_f, pair.slack_g))
@@ -60,16 +66,24 @@ def interval_bounds(pair: Pair, low: np.ndarray, high: np.ndarray, ranges: Range
 _UNITS = 4096  # the most hidden units whose ranges are bounded backwards
 
 
-def bounded_at_once(pair: Pair, question: Question, hunt: Hunt) -> torch.Tensor:
-    """Bounds [C] on the difference over the whole box: by intervals, then with better ranges of f where these help."""
+def bounded_at_once(pair: Pair, question: Question, hunt: Hunt, deadline: Deadline = NEVER) -> torch.Tensor:
+    """Bounds [C] on the difference over the whole box: by intervals, then with better ranges of f where these help.
+
+    A deadline that passes before the intervals are done raises OutOfTime; later it leaves out the better ranges.
+    """
     low, high = hunt.low.numpy(), hunt.high.numpy()
-    bounds = torch.from_numpy(interval_bounds(pair, low, high))
+    bounds = torch.from_numpy(interval_bounds(pair, low, high, deadline=deadline))
     if (bounds <= question.limits).all() or pair.widths[1:-1].sum() > _UNITS:
         return bounds
-    ranges = backward_ranges(pair, low, high)
-    return (
-        bounds if ranges is None else torch.minimum(bounds, torch.from_numpy(interval_bounds(pair, low, high, ranges)))
-    )
+    try:
+        with interruptible(deadline, len(pair.wf)):
+            ranges = backward_ranges(pair, low, high)
+        if ranges is not None:
+            better = interval_bounds(pair, low, high, ranges, deadline)
+            bounds = torch.minimum(bounds, torch.from_numpy(better))
+    except OutOfTime:
+        pass
+    return bounds
 
 
 Middle = tuple[np.ndarray, np.ndarray]

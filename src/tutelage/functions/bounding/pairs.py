@@ -1,9 +1,12 @@
 """Two networks with the same widths and depth, as the compiled bounds take them."""
 
+import os
+
 import numpy as np
 import torch
 from torch import Tensor
 
+from tutelage.deadline import NEVER, Deadline
 from tutelage.functions.bounding._boxes import Pair
 from tutelage.functions.bounding.collapsing import Layer, collapsed
 from tutelage.functions.bounding.placing import side_by_side
@@ -14,8 +17,9 @@ from tutelage.functions.pruning.intervals import slopes
 from tutelage.networks import Network
 from tutelage.networks.graphs.sparse import MergedNetwork, reading_error
 
-MOST_BYTES = 1 << 32
-"""The most memory of the zonotopes of one thread."""
+_LEAST_BYTES, _MOST_BYTES = 1 << 28, 1 << 32  # for zonotopes; what is free does not count files the system keeps
+_JOINING = 3e-8  # seconds per weight that it takes to put two networks side by side, roughly
+_SPEED = 2e9  # products per second and thread of the compiled bounds, roughly
 
 
 def reading_errors(first: object, second: object, low: Tensor, high: Tensor) -> Rooms:
@@ -30,7 +34,13 @@ def reading_errors(first: object, second: object, low: Tensor, high: Tensor) -> 
     return a, b
 
 
-def joined(first: Network, second: Network, reach: np.ndarray | None = None, rooms: Rooms | None = None) -> Pair:
+def joined(
+    first: Network,
+    second: Network,
+    reach: np.ndarray | None = None,
+    deadline: Deadline = NEVER,
+    rooms: Rooms | None = None,
+) -> Pair:
     """Two networks of one member with units and layers added until their shapes agree; no function changes.
 
     Added units have no weights; added layers, below the top one, hand on what they are given. Hidden units of the
@@ -45,10 +55,13 @@ def joined(first: Network, second: Network, reach: np.ndarray | None = None, roo
     >>> joined(a, b).widths.tolist()
     [2, 4, 3, 1]
     """
+    weights = sum(w.numel() for n in (first, second) for w in n.weights)
+    deadline.check(weights * _JOINING)
     f, g = (collapsed(layers_from(in_double(n))) for n in (first, second))
+    deadline.check(weights * _JOINING / 2)
     depth = max(len(f), len(g))
     f, g = (_deepened(layers, depth) for layers in (f, g))
-    f, g = side_by_side(f, g, reach)
+    f, g = side_by_side(f, g, reach, deadline)
     widths = [first.inputs, *(len(layer.b) for layer in f)]
     wf, wg = (_flat([layer.w for layer in layers]) for layers in (f, g))
     bf, bg = (_flat([layer.b for layer in layers]) for layers in (f, g))
@@ -65,9 +78,26 @@ def columns_for(pair: Pair, free: int) -> int:
     return 1 + free + 2 * int(pair.widths[1:-1].sum())
 
 
-def fits(pair: Pair, free: int) -> bool:
-    """Whether zonotopes on a box with so many sides that are not flat fit into the memory set aside for them."""
-    return 32 * (int(pair.widths.max()) + 1) * (columns_for(pair, free) + 8) <= MOST_BYTES
+def bytes_of_forms(pair: Pair, free: int) -> int:
+    """The memory of the zonotopes of one thread."""
+    return 32 * (int(pair.widths.max()) + 1) * (columns_for(pair, free) + 8)
+
+
+def memory_for_forms() -> int:
+    """The most memory that zonotopes may take: 4 GiB, or half of what is free if that is less."""
+    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else _MOST_BYTES
+    return min(_MOST_BYTES, max(_LEAST_BYTES, free // 2))
+
+
+def fits(pair: Pair, free: int, deadline: Deadline = NEVER) -> bool:
+    """Whether zonotopes on a box with so many sides that are not flat fit into memory, and one box into the time left.
+
+    The time is a guess: half of the units that may bend are taken to do so.
+    """
+    widths = pair.widths.tolist()
+    columns = [1 + free + sum(widths[1 : layer + 1]) for layer in range(len(widths) - 1)]
+    products = sum(3.0 * m * n * c for m, n, c in zip(widths[1:], widths[2:], columns[1:], strict=False))
+    return bytes_of_forms(pair, free) <= memory_for_forms() and products / _SPEED <= deadline.left
 
 
 def layers_from(network: Network) -> list[Layer]:
@@ -76,7 +106,7 @@ def layers_from(network: Network) -> list[Layer]:
     layers = []
     for number, w in enumerate(network.weights):
         b = bias(network, number)[0].numpy()
-        layers.append(Layer(np.ascontiguousarray(w[0].numpy().T), b, left, np.zeros_like(b)))
+        layers.append(Layer(w[0].T.contiguous().numpy(), b, left, np.zeros_like(b)))
     return layers
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.sparse.csgraph import connected_components
 
+from tutelage.deadline import NEVER, Deadline
 from tutelage.functions.bounding.collapsing import Layer
 
 _ALIKE = 0.25  # squared share of the weights up to which two layers are taken for the same layer, in the same order
@@ -43,18 +44,20 @@ class Places(NamedTuple):
     q: np.ndarray
 
 
-def side_by_side(f: list[Layer], g: list[Layer], reach: np.ndarray | None = None) -> tuple[list[Layer], list[Layer]]:
+def side_by_side(
+    f: list[Layer], g: list[Layer], reach: np.ndarray | None = None, deadline: Deadline = NEVER
+) -> tuple[list[Layer], list[Layer]]:
     """Both networks of one depth with their hidden units, and empty places between them, side by side.
 
     reach: [d], the largest sizes of the inputs. Without them units are neither scaled nor grouped; nor are they where
     that brings the weights no closer.
     """
-    plain = _placed(f, g, None)
+    plain = _placed(f, g, None, deadline)
     apart = _apart(*plain)
     same_widths = [len(layer.b) for layer in f] == [len(layer.b) for layer in g]
     if reach is None or (same_widths and apart <= _ALIKE):
         return plain
-    scaled = _placed(f, g, reach)
+    scaled = _placed(f, g, reach, deadline)
     return scaled if _apart(*scaled) < _CLOSER * apart else plain
 
 
@@ -68,18 +71,21 @@ def _apart(f: list[Layer], g: list[Layer]) -> float:
     return float(total)
 
 
-def _placed(f: list[Layer], g: list[Layer], reach: np.ndarray | None) -> tuple[list[Layer], list[Layer]]:
+def _placed(
+    f: list[Layer], g: list[Layer], reach: np.ndarray | None, deadline: Deadline
+) -> tuple[list[Layer], list[Layer]]:
     """Layer by layer: the units that resemble each other, given the places below, and the weights between places."""
     below = _one_by_one(f[0].w.shape[1], g[0].w.shape[1])
     sizes = None if reach is None else (reach, reach)
     new_f, new_g = list[Layer](), list[Layer]()
     for number, (a, b) in enumerate(zip(f, g, strict=True), 1):
+        deadline.check()
         here = _matched(a, b, below, reach is not None) if number < len(f) else _one_by_one(len(a.b), len(b.b))
         layer_f, layer_g = _between(a, b, below, here, sizes)
         if sizes is not None:
             sizes = _size(layer_f, sizes[0]), _size(layer_g, sizes[1])
             if not all(np.isfinite(size).all() for size in sizes):
-                return _placed(f, g, None)
+                return _placed(f, g, None, deadline)
         new_f.append(layer_f)
         new_g.append(layer_g)
         below = here
@@ -107,10 +113,12 @@ def _in_pairs(partners: dict[int, tuple[int, float]], units_f: Iterable[int], un
 
 def _matched(a: Layer, b: Layer, below: Places, scaling: bool) -> Places:
     """The places of a hidden layer: groups of copies, then pairs of other units that resemble each other most."""
+    if max(len(a.b), len(b.b)) > _MOST_UNITS:
+        return _one_by_one(len(a.b), len(b.b))
     f = np.c_[_by_group(a.w, below.f, below.scale_f, below.q, below.group), a.b]
     g = np.c_[_by_group(b.w, below.g, below.scale_g, below.p, below.group), b.b]
     largest = max(np.abs(f).max(initial=0.0), np.abs(g).max(initial=0.0))
-    if not 0 < largest < np.inf or max(len(f), len(g)) > _MOST_UNITS:
+    if not 0 < largest < np.inf:
         return _one_by_one(len(f), len(g))
     f, g = f / largest, g / largest
     if len(f) == len(g) and np.square(f - g).sum() <= _ALIKE * np.square(f).sum():
@@ -191,6 +199,8 @@ def _between(
     a: Layer, b: Layer, below: Places, here: Places, sizes: tuple[np.ndarray, np.ndarray] | None
 ) -> tuple[Layer, Layer]:
     """The weights of f and of g between the places below and those of a layer; sizes: of the places below."""
+    if _unmoved(below) and _unmoved(here):
+        return a, b
     f = here.scale_f[:, None] * _taken(a.w, here.f, below.f) / below.scale_f / below.q
     g = here.scale_g[:, None] * _taken(b.w, here.g, below.g) / below.scale_g / below.p
     paired = (here.f >= 0) & (here.g >= 0)
@@ -202,6 +212,13 @@ def _between(
         _layer(a, x, room_x, here.f, here.scale_f, sizes[0] if sizes and changed_f else None),
         _layer(b, y, room_y, here.g, here.scale_g, sizes[1] if sizes and changed_g else None),
     )
+
+
+def _unmoved(places: Places) -> bool:
+    """Whether unit k of f stands beside unit k of g throughout, each alone and as it is."""
+    order = np.arange(len(places.f))
+    beside = np.array_equal(places.f, order) and np.array_equal(places.g, order)
+    return beside and all((x == 1).all() for x in (places.scale_f, places.scale_g, places.p, places.q))
 
 
 def _shared(w: np.ndarray, other: np.ndarray, below: Places, where: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

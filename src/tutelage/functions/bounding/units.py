@@ -5,10 +5,12 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from tutelage.deadline import Deadline
 from tutelage.functions.bounding.branching import branch
-from tutelage.functions.bounding.questions import Hunt, Question
-from tutelage.functions.checks import Deadline, bias
+from tutelage.functions.bounding.questions import Question
+from tutelage.functions.checks import bias
 from tutelage.functions.comparing.supremum import apart
+from tutelage.functions.search import Hunt
 from tutelage.networks import Network, outputs
 
 _EPS = 2.0**-52

@@ -1,6 +1,7 @@
 """The ways to decide whether two networks are the same function, each of which may leave it open."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
@@ -8,23 +9,26 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from tutelage.deadline import Deadline, OutOfTime, rows_at_a_time
 from tutelage.errors import InternalError, TutelageError
 from tutelage.functions.bounding.answers import decide
 from tutelage.functions.bounding.pairs import reading_errors
-from tutelage.functions.bounding.questions import Hunt, Question
-from tutelage.functions.checks import Deadline, as_network, as_number, in_double, same_function_space
+from tutelage.functions.bounding.questions import Question
+from tutelage.functions.checks import as_network, as_number, in_double, same_function_space
 from tutelage.functions.comparing.normal import Redundancy, normal_apart
 from tutelage.functions.comparing.relation import Relation, kind, match_parameters
 from tutelage.functions.comparing.supremum import Supremum, supremum, upper_bound
 from tutelage.functions.comparing.tolerance import tolerance_for
 from tutelage.functions.comparing.verdict import Comparison, Verdict
-from tutelage.functions.comparing.witness import Witness, difference_at, sampled, searched
+from tutelage.functions.comparing.witness import SAMPLES, Witness, difference_at, sampled, searched
 from tutelage.functions.comparing.wording import explained, in_words
 from tutelage.functions.evaluation import EXACT_WEIGHTS, difference_with_error, exact_difference
+from tutelage.functions.interruptible import interruptible
 from tutelage.functions.pieces.domain import Domain, Ends, as_domain
 from tutelage.functions.pruning.bounds import bounds, underflow
 from tutelage.functions.pruning.deviation import reach, rounding
 from tutelage.functions.pruning.intervals import TINY, Box, box_for, gamma
+from tutelage.functions.search import Hunt
 from tutelage.networks import Network
 from tutelage.networks.graphs.sparse import stored_precision
 from tutelage.whole import positive
@@ -32,6 +36,8 @@ from tutelage.whole import positive
 _FINE_ENOUGH = 1e-9  # the relative error of a difference in float64 beyond which it is worked out exactly
 _LARGEST = torch.finfo(torch.float64).max
 _LARGE = 300_000  # weights
+_FEW = 64  # points that are looked at within any limit
+_SEARCH = 0.3  # of the time left that a search may take
 _DIVIDING, _BRIEFLY = 60.0, 1.0  # seconds of branch and bound with a tolerance, and for what rounding explains
 _LARGEST_DIFFERENCE = 2.0  # seconds for the largest difference of networks that are known to differ
 
@@ -73,11 +79,19 @@ class Deciding:
         self.witness: Witness | None = None
         self.at_most = torch.full_like(self.enough, torch.inf)
         self.supremum: Supremum | None = None
+        self._tried = "nothing"
+        self._untried: tuple[str, ...] = "corners", "boundaries of units", "an ascent"
 
     def _knows(self, each: Tensor) -> Tensor:
         """Keep a bound on the difference of every output [C] with those known before, reading them included."""
         self.at_most = torch.minimum(self.at_most, (each + self.room).nan_to_num(torch.inf, torch.inf))
         return self.at_most
+
+    def first_look(self) -> Comparison | None:
+        """Different at one of a few points, which are looked at within any limit."""
+        few = min(_FEW, max(4, rows_at_a_time(self.weights)))
+        self._tried = f"{few} random points"
+        return self._different(sampled(self.first, self.second, self.domain, self.seed, few))
 
     def related(self) -> Comparison | None:
         """Same by permutation and scaling: a proof over all inputs, whatever the domain."""
@@ -126,7 +140,9 @@ class Deciding:
 
     def different_on_samples(self) -> Comparison | None:
         """Different on random points."""
-        return self._different(sampled(*self._scaled, self.domain, self.seed))
+        witness = sampled(*self._scaled, self.domain, self.seed)
+        self._tried = f"{SAMPLES:,} random points"
+        return self._different(witness)
 
     @cached_property
     def _scaled(self) -> tuple[Network, Network]:
@@ -148,27 +164,31 @@ class Deciding:
 
     def different_by_search(self) -> Comparison | None:
         """Different at a point that a search finds."""
-        return self._different(searched(*self._scaled, self.domain, self.seed))
+        untried: list[str] = []
+        limit = self.deadline.share(_SEARCH)
+        witness = searched(*self._scaled, self.domain, self.seed, deadline=limit, untried=untried)
+        self._tried, self._untried = f"{SAMPLES:,} random points", tuple(untried)
+        return self._different(witness)
 
     @property
     def cheap(self) -> tuple[Callable[[], Comparison | None], ...]:
         """The normal form first, which explains; bounds first where the networks are large, since forms take long."""
-        large = self._weights > _LARGE
+        large = self.weights > _LARGE
         return (self.bounded_at_once, self.normal) if large else (self.normal, self.bounded_at_once)
 
     def bounded_at_once(self) -> Comparison | None:
         """Same because bounds on the difference over the whole domain say so."""
-        return self._divided(Deadline(0.0))
+        return self._divided(Deadline(0.0), self.deadline)
 
     def divided(self) -> Comparison | None:
         """Same because bounds on parts of the domain say so; different where one of them has a witness inside."""
         return self._divided(self.deadline.within(_DIVIDING if self.tolerance.told else _BRIEFLY))
 
-    def _divided(self, deadline: Deadline) -> Comparison | None:
+    def _divided(self, deadline: Deadline, limit: Deadline | None = None) -> Comparison | None:
         if self.domain is None:
             return None
         hunt = Hunt(self.first, self.second, self.domain, Question(self.enough - self.room))
-        at_most, _, parts, _ = decide((self.first, self.second), hunt, deadline, forms=False)
+        at_most, _, parts, _ = decide((self.first, self.second), hunt, deadline, forms=False, limit=limit)
         if hunt.refuted:
             return self._different(Witness(hunt.largest.max().item(), hunt.at))
         if (self._knows(at_most) > self.enough).any():
@@ -219,7 +239,7 @@ class Deciding:
         gap, error = (a[0, 0] for a in difference_with_error(self.first, self.second, at[None]))
         if (gap - error > (allowed + self.room) * size * (1 + gamma(0))).any():
             return allowed
-        if not (gap + error > (allowed + self.room) * size).any() or self._weights > EXACT_WEIGHTS:
+        if not (gap + error > (allowed + self.room) * size).any() or self.weights > EXACT_WEIGHTS:
             return None
         pairs = zip(exact_difference(self.first, self.second, at), (allowed + self.room).tolist(), strict=True)
         return allowed if any(d > Fraction(t) * Fraction(size) for d, t in pairs) else None
@@ -227,14 +247,14 @@ class Deciding:
     def _value(self, witness: Witness) -> float:
         """The largest difference at a witness, without rounding where float64 is too coarse for it."""
         gap, error = (a[0, 0] for a in difference_with_error(self.first, self.second, witness.at[None]))
-        if error.max() <= _FINE_ENOUGH * gap.max() or self._weights > EXACT_WEIGHTS:
+        if error.max() <= _FINE_ENOUGH * gap.max() or self.weights > EXACT_WEIGHTS:
             return witness.value
         size = 1.0 if self.domain is not None else max(1.0, witness.at.abs().max().item())
         exact = max(exact_difference(self.first, self.second, witness.at)) / Fraction(size)
         return float(exact) if exact < Fraction(_LARGEST) else _LARGEST
 
     @property
-    def _weights(self) -> int:
+    def weights(self) -> int:
         return sum(a.numel() for n in (self.first, self.second) for a in n.parameters)
 
     def _different(self, witness: Witness) -> Comparison | None:
@@ -250,7 +270,8 @@ class Deciding:
             (best, allowed) if allowed is not None else (Witness(there, witness.at), self._shown(witness.at))
         )
         assert allowed is not None
-        self._knows(upper_bound(self.first, self.second, self.domain))
+        with suppress(OutOfTime), interruptible(self.deadline, self.weights):
+            self._knows(upper_bound(self.first, self.second, self.domain))
         best = self.witness = Witness(self._value(best), best.at)
         words = f"they differ at the witness; {reason or 'no input of the domain has a larger difference'}"
         gap = difference_with_error(self.first, self.second, best.at[None])[0][0, 0]
@@ -259,13 +280,22 @@ class Deciding:
 
     def _largest(self, witness: Witness) -> tuple[Witness, str | None]:
         """The largest difference and where; a sentence where it is only the largest found."""
-        more = searched(self.first, self.second, self.domain, self.seed, boundaries=False)
+        try:
+            with interruptible(self.deadline, self.weights):
+                more = searched(
+                    self.first, self.second, self.domain, self.seed, boundaries=False, deadline=self.deadline
+                )
+        except OutOfTime:
+            more = witness
         best = more if more.value > witness.value and self._shown(more.at) is not None else witness
         if self.domain is None:
             return best, "over all inputs the largest difference found is given"
         try:
             limit = self.deadline.within(_LARGEST_DIFFERENCE)
-            largest = self.supremum or supremum(self.first, self.second, self.domain, self.budget, deadline=limit)
+            with interruptible(self.deadline, self.weights):
+                largest = self.supremum or supremum(self.first, self.second, self.domain, self.budget, deadline=limit)
+        except OutOfTime:
+            return best, "the largest difference found is given, and not the largest there is: the time was over"
         except TutelageError as error:
             return best, f"the largest difference found is given, and not the largest there is: {error}"
         self._knows(largest.each)
@@ -276,10 +306,17 @@ class Deciding:
     def out_of_time(self) -> Comparison:
         return self._undecided(f"the time limit of {self.deadline.seconds:g} seconds was reached")
 
+    @property
+    def _looked_at(self) -> str:
+        """Where differences were looked for, and where a limit left no time to."""
+        left = f", {_listed(self._untried)} not tried for want of time" if self._untried else ""
+        return f"{self._tried}{left}"
+
     def _undecided(self, why: str) -> Comparison:
         value = self.witness.value if self.witness else 0.0
         reason = (
-            f"the largest difference found, {value:.2g}, is within the tolerance, but equality was not proved: {why}; "
+            f"the largest difference found, {value:.2g}, is within the tolerance (looked at: {self._looked_at}), but "
+            f"equality was not proved: {why}; "
             "possible are a smaller domain, a slice of few dimensions, a larger budget, time limit or tolerance"
         )
         return self._record("not decided", reason, self.enough.max().item(), value, False, None)
@@ -314,6 +351,16 @@ class Deciding:
                 f"comparing proved that no output differs by more than {self.at_most.max().item():.3g}, "
                 f"but a search found a difference of {self.witness.value:.3g}"
             )
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    """Names as the subject of a sentence.
+
+    >>> _listed(("corners",)), _listed(("corners", "boundaries", "an ascent"))
+    ('corners', 'corners, boundaries and an ascent')
+    """
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _identical(first: Network, second: Network) -> bool:

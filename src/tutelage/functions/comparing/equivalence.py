@@ -1,13 +1,15 @@
 """Whether two networks are the same function: cheap proofs first, then a search for a witness, then exact means."""
 
 from collections.abc import Callable
+from contextlib import suppress
 
+from tutelage.deadline import Deadline, OutOfTime
 from tutelage.functions.bounding.division import compile_bounds
 from tutelage.functions.bounding.sparse.answers import sparse_pair
-from tutelage.functions.checks import Deadline
 from tutelage.functions.comparing.deciding import Deciding
 from tutelage.functions.comparing.large import same_large
 from tutelage.functions.comparing.verdict import Comparison
+from tutelage.functions.interruptible import interruptible
 from tutelage.functions.pieces.domain import Domain, Ends
 from tutelage.functions.pieces.regions import BUDGET
 from tutelage.networks.adapting import adapted
@@ -21,7 +23,7 @@ def same_function(
     tolerance: float | None = None,
     budget: int = BUDGET,
     seed: int = 0,
-    seconds: float | None = None,
+    seconds: float | Deadline | None = None,
     on_progress: Callable[[float], None] | None = None,
 ) -> Comparison:
     """Decide whether two networks are the same function, whatever their widths and depths (Phuong 2021, section 2).
@@ -58,23 +60,26 @@ def same_function(
     >>> same_function(a, b).verdict
     'same and related'
     """
+    deadline = Deadline.of(seconds)
     first, second = adapted(first, "first network"), adapted(second, "second network")
     large = sparse_pair(first, second)
     if large is not None:
-        return same_large(large, domain, tolerance, seed, Deadline(seconds))
+        return same_large(large, domain, tolerance, seed, deadline)
     if domain is not None:
-        compile_bounds()  # before the time limit begins
-    question = Deciding(first, second, domain, tolerance, budget, seed, Deadline(seconds))
-    methods = (
+        compile_bounds()
+    question = Deciding(first, second, domain, tolerance, budget, seed, deadline)
+    comparison = question.first_look()
+    methods = () if comparison else (
         question.related, question.different_on_samples, *question.cheap, question.different_by_search,
         question.bounded_by, question.divided, question.exact,
     )  # fmt: skip
     for number, method in enumerate(methods, start=1):
-        if question.deadline.passed:
+        if deadline.passed:
             break
-        comparison = method()
+        with suppress(OutOfTime), interruptible(deadline, question.weights):
+            comparison = method()
         if on_progress:
             on_progress(1.0 if comparison else number / len(methods))
         if comparison:
-            return comparison
-    return question.out_of_time()
+            break
+    return comparison or question.out_of_time()

@@ -4,11 +4,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from tutelage.deadline import Deadline
 from tutelage.errors import TutelageError
 from tutelage.functions.bounding.questions import Question
 from tutelage.functions.bounding.sparse.answers import Pair, decide_sparse, equal
 from tutelage.functions.bounding.sparse.search import SparseHunt, with_error
-from tutelage.functions.checks import Deadline
 from tutelage.functions.comparing.verdict import Comparison, Verdict
 from tutelage.functions.comparing.wording import in_words
 from tutelage.functions.pieces.domain import Domain, Ends, as_domain, box

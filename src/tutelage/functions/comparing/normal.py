@@ -13,7 +13,8 @@ import torch
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
-from tutelage.functions.checks import Deadline, in_double
+from tutelage.deadline import Deadline
+from tutelage.functions.checks import in_double
 from tutelage.functions.comparing.forms import (
     Form,
     cost,

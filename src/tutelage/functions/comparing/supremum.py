@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from tutelage.deadline import Deadline
 from tutelage.errors import TutelageError
-from tutelage.functions.checks import Deadline, bias, in_double
+from tutelage.functions.checks import bias, in_double
 from tutelage.functions.pieces.difference import extreme_values, side_by_side
 from tutelage.functions.pieces.domain import ROUNDING, Domain, box
 from tutelage.functions.pieces.regions import BUDGET, Regions, enumerate_regions

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from tutelage import draws
+from tutelage.deadline import rows_at_a_time
 from tutelage.functions.checks import bias, in_double
 from tutelage.functions.evaluation import with_error
 from tutelage.functions.pieces.domain import ROUNDING
@@ -28,7 +29,7 @@ from tutelage.networks.graphs.sparse import stored_precision
 
 _ROUNDINGS = 4  # roundings, in the precision of the file, that every weight may have gone through
 _SIZES = (1.0, 10.0, 100.0, 1e3, 1e4)  # half the widths of cubes on which the variation is measured
-_SAMPLES = 256  # points per cube
+_SAMPLES = 256  # points per cube, fewer for networks of more than a million weights
 _VALUES = 256 * torch.finfo(torch.float64).eps  # of an output's value that float64 cannot be asked for
 _SHARES = {torch.float32: (2.0**-20, 2.0**-10)}  # floor and ceiling, as shares of the variation
 _FINE = (2.0**-34, 2.0**-30)  # the same for float64, and for half precision, which float64 holds exactly
@@ -95,7 +96,8 @@ def variation(network: Network) -> tuple[Tensor, Tensor]:
     too small for float64 to be sure of counts with its upper bound, where that is smaller.
     """
     network = in_double(network)
-    unit = 2 * draws.uniforms(draws.keys([0], "variation"), _SAMPLES * network.inputs).view(1, _SAMPLES, -1) - 1
+    samples = max(8, min(_SAMPLES, rows_at_a_time(sum(w.numel() for w in network.weights))))
+    unit = 2 * draws.uniforms(draws.keys([0], "variation"), samples * network.inputs).view(1, samples, -1) - 1
     spreads, limits, sizes = [], [], []
     for size in _SIZES:
         value, error = (a[0] for a in with_error(network, size * unit))

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from tutelage.deadline import Deadline
 from tutelage.errors import TutelageError
-from tutelage.functions.checks import Deadline, as_network, bias
+from tutelage.functions.checks import as_network, bias
 from tutelage.functions.pruning import programs
 from tutelage.functions.pruning.intervals import Box, Interval, activated, affine, box_for, gamma, lines
 from tutelage.networks import Network

@@ -8,8 +8,9 @@ together, so the difference of the two networks is bounded as a whole now and th
 import torch
 from torch import Tensor
 
+from tutelage.deadline import Deadline
 from tutelage.functions.bounding.branching import branch
-from tutelage.functions.checks import Deadline, bias, rounded_up
+from tutelage.functions.checks import bias, rounded_up
 from tutelage.functions.comparing.supremum import apart
 from tutelage.functions.pruning.intervals import activated, gamma
 from tutelage.functions.pruning.redundancy import Work
@@ -23,11 +24,19 @@ def spend(original: Network, work: Work, within: float, deadline: Deadline) -> N
     """Remove units as long as no output provably moves by more than ``within`` on the box."""
     for _ in range(_ROUNDS):
         before = len(work.steps)
-        while not deadline.passed and any(_remove(work, layer, within) for layer in _cheapest(work, within)):
+        while not deadline.passed and work.attempt(
+            lambda: any(_remove(work, layer, within) for layer in _cheapest(work, within))
+        ):
             pass
         if len(work.steps) == before or deadline.passed:
             return
-        work.moved = torch.minimum(work.moved, _as_a_whole(original, work, deadline))
+        work.attempt(lambda: _bound_anew(original, work, deadline))
+
+
+def _bound_anew(original: Network, work: Work, deadline: Deadline) -> bool:
+    """Bound the difference as a whole, which makes room for more."""
+    work.moved = torch.minimum(work.moved, _as_a_whole(original, work, deadline))
+    return True
 
 
 def _costs(work: Work, layer: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from tutelage.deadline import NEVER, Deadline, rows_at_a_time
 from tutelage.functions.checks import bias, points_for
 from tutelage.functions.pruning.intervals import Box, Interval, activated, gamma
 from tutelage.networks import Network, outputs
@@ -73,7 +74,9 @@ def rounding(before: Network, after: Network, sizes: Sequence[Tensor]) -> Tensor
     return total
 
 
-def largest_deviation(first: Network, second: Network, box: Box, points: Tensor | None = None) -> Deviation:
+def largest_deviation(
+    first: Network, second: Network, box: Box, points: Tensor | None = None, deadline: Deadline = NEVER
+) -> Deviation:
     """Search for the largest difference of two networks: samples of a box and given points, then local ascent.
 
     Parameters
@@ -84,6 +87,8 @@ def largest_deviation(first: Network, second: Network, box: Box, points: Tensor 
         Inputs; unbounded sides are sampled near 0.
     points
         Further starting points [S, N, d] or [N, d].
+    deadline
+        When to end; a first few points are looked at within any.
 
     Returns
     -------
@@ -93,10 +98,17 @@ def largest_deviation(first: Network, second: Network, box: Box, points: Tensor 
     tried = box.sample(1024)
     if points is not None:
         tried = torch.cat([tried, points_for(first, points)], dim=1)
-    difference = _difference(first, second, tried)
+    rows = max(_STARTS, rows_at_a_time(sum(w.numel() for w in first.weights)))
+    parts: list[Tensor] = []
+    for part in tried.split(rows, dim=1):
+        if parts and deadline.passed:
+            break
+        parts.append(_difference(first, second, part))
+    difference = torch.cat(parts, dim=1)
+    tried = tried[:, : difference.shape[1]]
     best = difference.topk(min(_STARTS, tried.shape[1]), dim=1)
     x = tried.gather(1, best.indices.unsqueeze(2).expand(-1, -1, tried.shape[2]))
-    value, x = _climb(first, second, box, x, best.values)
+    value, x = _climb(first, second, box, x, best.values, deadline)
     top = value.argmax(1, keepdim=True)
     at = x.gather(1, top.unsqueeze(2).expand(-1, -1, x.shape[2]))
     return Deviation(value.gather(1, top).squeeze(1), at.squeeze(1))
@@ -106,11 +118,15 @@ def _difference(first: Network, second: Network, x: Tensor) -> Tensor:
     return (outputs(first, x) - outputs(second, x)).abs().nan_to_num(0.0).amax(2)  # 0 where both overflow
 
 
-def _climb(first: Network, second: Network, box: Box, x: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+def _climb(
+    first: Network, second: Network, box: Box, x: Tensor, value: Tensor, deadline: Deadline
+) -> tuple[Tensor, Tensor]:
     """Steps along the sign of the gradient, kept where they gain and halved where they do not."""
     low, high = box.low.unsqueeze(1), box.high.unsqueeze(1)
     step = (high - low).expand_as(x) / 4
     for _ in range(_CLIMB):
+        if deadline.passed:
+            break
         at = x.detach().requires_grad_()
         with torch.enable_grad():
             (slope,) = torch.autograd.grad(_difference(first, second, at).sum(), at)

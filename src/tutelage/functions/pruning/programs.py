@@ -13,7 +13,8 @@ import torch
 from scipy.optimize import linprog
 from torch import Tensor
 
-from tutelage.functions.checks import Deadline, bias
+from tutelage.deadline import Deadline
+from tutelage.functions.checks import bias
 from tutelage.functions.pruning.intervals import TINY, Box, Interval, activated, gamma, lines, slopes
 from tutelage.networks import Network
 

@@ -4,7 +4,7 @@ A unit that goes leaves zeros behind, so that indices stay those of the original
 how much it can move the pre-activations above it; :class:`Work` carries that to the outputs and adds it up.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
@@ -12,7 +12,9 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from tutelage.functions.checks import Deadline, bias
+from tutelage.deadline import NEVER, Deadline, OutOfTime
+from tutelage.functions.checks import bias
+from tutelage.functions.interruptible import interruptible
 from tutelage.functions.pruning.bounds import bounds
 from tutelage.functions.pruning.deviation import gains, reach
 from tutelage.functions.pruning.intervals import TINY, Box, Interval, box_for, gamma, slopes
@@ -118,6 +120,16 @@ class Work:
         self.alive = [torch.ones_like(w[:, 0], dtype=torch.bool) for w in self.network.weights[:-1]]
         self.moved = torch.zeros(self.network.members, self.network.outputs, dtype=torch.float64)
         self.view = View(self.network, self.box, self.points, None, self.deadline)
+
+    def attempt(self, step: Callable[[], bool]) -> bool:
+        """Whether a step found something; one that runs out of time in its middle is undone, and found nothing."""
+        before = {**self.__dict__, "alive": list(self.alive), "steps": list(self.steps)}
+        try:
+            with interruptible(self.deadline or NEVER, sum(w.numel() for w in self.network.weights)):
+                return step()
+        except OutOfTime:
+            self.__dict__.update(before)
+            return False
 
     def arrays(self, layer: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Incoming weights and bias of a hidden layer (from 1), its fan-out, the bias above: copies to work on."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from tutelage.deadline import NEVER
 from tutelage.errors import InternalError
 from tutelage.functions.checks import rounded_up
 from tutelage.functions.evaluation import difference_with_error
@@ -106,6 +107,8 @@ class Pruning:
         How both networks agree on the points, where points were given.
     decided
         How the units of every member and hidden layer were decided on the box; empty without a box.
+    cut_short
+        The time limit in seconds, where it ended the search for units to remove; None where nothing was left to try.
     """
 
     network: Network
@@ -118,9 +121,17 @@ class Pruning:
     layers: tuple[Tensor, ...] = ()
     samples: Samples | None = None
     decided: tuple[Decided, ...] = ()
+    cut_short: float | None = None
 
     def _title(self) -> str:
-        return f"{len(self.steps)} units removed or merged; {self.proof}"
+        return f"{len(self.steps)} units removed or merged; {self.proof}{self.limit}"
+
+    @property
+    def limit(self) -> str:
+        """What a time limit left open, as the end of a sentence; nothing where it left nothing."""
+        if self.cut_short is None:
+            return ""
+        return f"; the time limit of {self.cut_short:g} seconds ended the search, so that more units may be redundant"
 
 
 def finished(
@@ -143,7 +154,7 @@ def finished(
         work.box.bounded,
     )
     inside = None if work.points is None else _into(work.box, work.points)
-    deviation = largest_deviation(double, small, searched(work.box, inside), inside)
+    deviation = largest_deviation(double, small, searched(work.box, inside), inside, work.deadline or NEVER)
     _hold_against(proof, double, small, deviation)
     widths, kept, layers = _origins(small, origins, numbers)
     steps = joined + [replace(s, layer=numbers[s.layer - 1]) for s in work.steps]

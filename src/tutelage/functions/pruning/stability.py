@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from tutelage.deadline import Deadline
 from tutelage.functions.bounding.branching import branch
-from tutelage.functions.checks import Deadline, bias
+from tutelage.functions.checks import bias
 from tutelage.functions.pruning.intervals import Box, Interval
 from tutelage.networks import Network
 from tutelage.networks.forward import activate, linear

@@ -12,8 +12,9 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from tutelage.deadline import Deadline, rows_at_a_time
 from tutelage.errors import TutelageError
-from tutelage.functions.checks import Deadline, as_network, bias, in_double, points_for
+from tutelage.functions.checks import as_network, bias, in_double, points_for
 from tutelage.functions.evaluation import with_error
 from tutelage.functions.pruning.bounds import underflow
 from tutelage.functions.pruning.budget import spend
@@ -28,7 +29,7 @@ from tutelage.networks import Network
 _EPS = 16 * torch.finfo(torch.float64).eps
 """Two weights count as equal, and a sum as cancelled, up to this share; stored weights of any precision are exact."""
 _SMALLEST_SHARE, _LARGEST_SHARE = 1e-9, 2.0**-10  # of an output's variation that may be called rounding
-_SAMPLES = 256  # points on which the variation is measured
+_SAMPLES = 256  # points on which the variation is measured, fewer for networks of more than a million weights
 
 
 def prune(
@@ -39,7 +40,7 @@ def prune(
     *,
     within: float = 0.0,
     on_samples: bool = False,
-    seconds: float | None = None,
+    seconds: float | Deadline | None = None,
     on_progress: Callable[[float], None] | None = None,
 ) -> Pruning:
     """Remove units without changing the function, with a proof.
@@ -85,7 +86,7 @@ def prune(
     ((2, 1, 1), [(2, 'removed', 'no fan-out'), (0, 'merged', 'co-linear with unit 1')])
     """
     _check(points, box, tolerance, within, on_samples)
-    deadline = Deadline(seconds)
+    deadline = Deadline.of(seconds)
     network = as_network(network)
     double = in_double(network)
     if double.biases is None:
@@ -99,16 +100,35 @@ def prune(
     slack = 4 * underflow(double, around)
     work = Work(start, around, shown, tolerance, _EPS, on_samples, network.dtype, allowed, slack, deadline)
     work.moved = work.moved + moved
-    decided = _settle(work, deadline)
+    decided: tuple[Decided, ...] = ()
+    fresh = later = None
+
+    def settle() -> bool:
+        nonlocal decided
+        decided = _settle(work, deadline)
+        return True
+
+    def build(early: bool) -> bool:
+        nonlocal fresh, later
+        if early:
+            fresh = normalised(work)
+        else:
+            later = normalised(work)
+        return True
+
     lossy = bool(tolerance or within or on_samples)
-    fresh = None if deadline.passed or lossy else normalised(work)
+    work.attempt(settle)
+    if not (deadline.passed or lossy):
+        work.attempt(lambda: build(early=True))
     _take_out(work, deadline, on_progress)
     if within:
         spend(double, work, within - 2 * allowed.max().item(), deadline)
         _take_out(work, deadline, on_progress)
-    later = normalised(work) if not deadline.passed and (work.steps or lossy) else None
+    if not deadline.passed and (work.steps or lossy):
+        work.attempt(lambda: build(early=False))
+    late = deadline.seconds if deadline.passed else None
     result = finished(network, double, work, numbers, moved, _smallest(work, moved, fresh, later))
-    return replace(result, decided=tuple(replace(d, layer=numbers[d.layer - 1]) for d in decided))
+    return replace(result, decided=tuple(replace(d, layer=numbers[d.layer - 1]) for d in decided), cut_short=late)
 
 
 def _check(points: Tensor | None, box: object, tolerance: float, within: float, on_samples: bool) -> None:
@@ -135,7 +155,7 @@ def _box(network: Network, box: tuple | Box | str | None, points: Tensor | None)
 def _take_out(work: Work, deadline: Deadline, on_progress: Callable[[float], None] | None) -> None:
     """Single steps until none finds anything."""
     total = max(1, sum(work.network.widths[1:-1]) * work.network.members)
-    while not deadline.passed and _pass(work):
+    while not deadline.passed and work.attempt(lambda: _pass(work)):
         if on_progress:
             on_progress(min(1.0, len(work.steps) / total))
 
@@ -177,7 +197,8 @@ def _allowed(network: Network, box: Box, dtype: torch.dtype) -> Tensor:
     roundings of its value in float64.
     """
     share = min(_LARGEST_SHARE, max(_SMALLEST_SHARE, 2.0**10 * torch.finfo(dtype).eps))
-    value, error = with_error(network, box.sample(_SAMPLES))
+    samples = min(_SAMPLES, max(8, rows_at_a_time(sum(w.numel() for w in network.weights))))
+    value, error = with_error(network, box.sample(samples))
     spread = ((value - error).amax(1) - (value + error).amin(1)).clamp_min(0)
     size = (value.abs() - error).amax(1).clamp_min(0)
     return share * spread + 32 * _EPS * size

@@ -6,7 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tutelage.functions.checks import Deadline
+from tutelage.deadline import NEVER, Deadline, OutOfTime
+from tutelage.functions.interruptible import interruptible
 from tutelage.functions.querying.known import Layer
 from tutelage.functions.querying.lines import sample
 from tutelage.functions.querying.polish import effects, parameters
@@ -70,7 +71,7 @@ class MissingUnits:
 
 
 def missing_units(
-    truth: Network, reconstructed: Network, box: tuple[float, float], seed: int = 0, deadline: Deadline | None = None
+    truth: Network, reconstructed: Network, box: tuple[float, float], seed: int = 0, deadline: Deadline = NEVER
 ) -> MissingUnits:
     """The hidden units of a network that a reconstruction does not have, each with the reason.
 
@@ -83,8 +84,9 @@ def missing_units(
     while layers and done < _POINTS:
         part = torch.from_numpy(sample(low, high, _PART, seed, "missing", start=done))
         try:
-            looks = _looks(truth, reconstructed, part, deadline or Deadline(None))
-        except _Late:
+            with interruptible(deadline, sum(w.numel() for w in truth.weights)):
+                looks = _looks(truth, reconstructed, part, deadline)
+        except OutOfTime:
             break
         for layer, look in zip(layers, looks, strict=True):
             layer.add(*look)
@@ -93,10 +95,6 @@ def missing_units(
         return MissingUnits((), 0)
     units = tuple(UnitAccount(k + 1, j, reason) for k, layer in enumerate(layers) for j, reason in layer.missing())
     return MissingUnits(units, done if layers else _POINTS)
-
-
-class _Late(Exception):
-    """The time is over."""
 
 
 class _Seen:
@@ -151,7 +149,7 @@ def _units(network: Network, points: Tensor, deadline: Deadline) -> list[Tensor]
     """Pre-activations [N, width] of the hidden layers of a network with one member."""
     out, z = [], points
     for k, weight in enumerate(network.weights[:-1]):
-        _on_time(deadline)
+        deadline.check()
         out.append(z @ weight[0] + (0 if network.biases is None else network.biases[k][0]))
         z = out[-1].clamp(min=0)
     return out
@@ -162,13 +160,8 @@ def _moves(network: Network, units: list[Tensor], deadline: Deadline) -> list[Te
     out: list[Tensor] = []
     back = network.weights[-1][0].abs().sum(1).expand(len(units[0]), -1)
     for k in reversed(range(len(units))):
-        _on_time(deadline)
+        deadline.check()
         out.append(back > 0)
         if k:
             back = (back * (units[k] > 0)) @ network.weights[k][0].abs().T
     return out[::-1]
-
-
-def _on_time(deadline: Deadline) -> None:
-    if deadline.passed:
-        raise _Late

@@ -1,18 +1,22 @@
 """A black box asked for values (and gradients, where it gives them): checked, counted, in double precision."""
 
+import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 
+from tutelage.deadline import Deadline
 from tutelage.errors import TutelageError
-from tutelage.functions.checks import Deadline, as_number
+from tutelage.functions.checks import as_number
 
 ROUNDING = 1e-14
 """What double precision leaves open of a network's value, as a share of the largest value met."""
 
 _ROWS = 1 << 17  # points sent in one call
+_CALL = 0.5  # seconds that a call may take, by the speed of the last one
+_TRIAL, _FEW = 256, 64  # points of the first call, and the fewest that tell the speed
 _PROBES = 64  # segments on which the precision of values is measured
 
 
@@ -51,7 +55,8 @@ class Oracle:
         self.largest = 0.0
         self.deadline = Deadline(None)
         self.most: int | None = None
-        self.refused = False
+        self.refused = self.late = False
+        self.speed = float("inf")  # points per second, of the last calls
 
     @property
     def spent(self) -> bool:
@@ -72,8 +77,19 @@ class Oracle:
         return self._asked(points)[1]
 
     def _asked(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        parts = [self._once(points[i : i + _ROWS]) for i in range(0, max(1, len(points)), _ROWS)]
+        parts: list[tuple[np.ndarray, np.ndarray]] = []
+        begin = 0
+        while not parts or begin < len(points):
+            rows = max(1, min(_ROWS, int(min(self.speed * _CALL, 1e9)))) if self.queries else _TRIAL
+            parts.append(self._once(points[begin : begin + rows]))
+            begin += rows
         return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
+
+    def affordable(self, count: int) -> int:
+        """As many points as wanted; once a time limit was reached those that half a second answers, but a few."""
+        if not self.late:
+            return count
+        return min(count, max(_FEW, int(self.speed * _CALL) if self.speed < float("inf") else 0))
 
     def _once(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         if self.most is not None and self.queries + len(points) > self.most:
@@ -81,8 +97,11 @@ class Oracle:
             raise Spent
         if self.deadline.passed:
             raise Spent
+        begin = time.monotonic()
         answer = self.ask(torch.from_numpy(np.ascontiguousarray(points, dtype=np.float64)))
         self.queries += len(points)
+        if len(points) >= _FEW:  # fewer tell what a call costs, and not what a point does
+            self.speed = len(points) / max(time.monotonic() - begin, 1e-9)
         n, d, c = len(points), self.inputs, self.outputs
         if not self.gradients:
             values, gradients = _array(answer, (n, c), "values"), np.zeros((0, c, d))

@@ -106,7 +106,7 @@ def peel(
     better: called with every reconstruction that explains more than those before.
     """
     memory = Memory() if memory is None else memory
-    points = sample(setting.low, setting.high, _FITTED, seed, "fit")
+    points = sample(setting.low, setting.high, oracle.affordable(_FITTED), seed, "fit")
     values = oracle.values(points)
     known, state, free = Known(), Peeled(()), lines.bend
     first = memory.unexplained(lines, setting) if memory.rounds else np.zeros(len(free), bool)

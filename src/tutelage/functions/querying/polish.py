@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from scipy.linalg import cho_factor, cho_solve
 
-from tutelage.functions.checks import Deadline
+from tutelage.deadline import Deadline
 from tutelage.functions.querying.known import Layer
 
 _STEPS = 25

@@ -12,8 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from tutelage import draws
+from tutelage.deadline import Deadline
 from tutelage.errors import TutelageError
-from tutelage.functions.checks import Deadline, as_network, in_double
+from tutelage.functions.checks import as_network, in_double
 from tutelage.functions.querying.account import IN_PART, UnitAccount, accounts
 from tutelage.functions.querying.known import Layer
 from tutelage.functions.querying.lines import sample
@@ -108,7 +109,7 @@ def identify(
     seed: int = 0,
     checkpoint: str | Path | None = None,
     progress: Callable[[float], None] | None = None,
-    seconds: float | None = None,
+    seconds: float | Deadline | None = None,
     queries: int | None = None,
 ) -> Reconstruction:
     """Reconstruct a deep ReLU network from its values at chosen inputs (Phuong 2021, Theorem 2.1 made constructive).
@@ -164,7 +165,7 @@ def identify(
         raise TutelageError(f"queries must be a whole number of at least {_FEWEST}, got {queries!r}")
     lines = positive(lines, "lines")
     (seed,) = draws.as_seeds([seed])
-    asked.deadline = Deadline(seconds)
+    asked.deadline = Deadline.of(seconds)
     asked.most = None if queries is None else queries - _RESERVED
     single = _measured(asked, low, high, seed)
     about = {"inputs": asked.inputs, "outputs": asked.outputs, "low": low.tolist(), "high": high.tolist()}
@@ -172,10 +173,10 @@ def identify(
     search = SearchRounds(asked, low, high, most, seed, checkpoint, about)
     search.run(lines, widths, progress)
     deadline, late, out = asked.deadline, asked.deadline.passed, asked.refused
-    asked.deadline, asked.most, asked.refused = Deadline(None), None, False
+    asked.deadline, asked.most, asked.refused, asked.late = Deadline(None), None, False, late
     result = replace(_finished(search, widths, deadline, queries), noise=asked.noise, single_precision=single)
     if (late or out) and result.unexplained > 10 * enough(asked):
-        limit = f"time limit of {seconds:g} seconds" if late else f"limit of {queries:,} queries"
+        limit = f"time limit of {deadline.seconds:g} seconds" if late else f"limit of {queries:,} queries"
         note = f"undecided: the {limit} was reached before the search ended"
         result = replace(result, notes=(note, *result.notes), undecided=True)
     if progress:
@@ -278,7 +279,8 @@ def _finished(
     asked, low, high, seed, peeled = search.asked, search.low, search.high, search.seed, search.result()
     size = sum(w.size + b.size for w, b in peeled.layers)
     left = 20_000 if queries is None else max(queries - asked.queries, 1)
-    points = sample(low, high, min(left, max(1_000, 4 * size // asked.outputs + 100), 20_000), seed, "polish")
+    count = min(left, max(1_000, 4 * size // asked.outputs + 100), 20_000)
+    points = sample(low, high, asked.affordable(count), seed, "polish")
     half = max(1, len(points) // 5)
     values = asked.values(points)
     layers = peeled.layers

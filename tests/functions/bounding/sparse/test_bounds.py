@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import torch
 
+from tutelage.deadline import Deadline
 from tutelage.functions.bounding.sparse.bounds import BoxBounds
 from tutelage.functions.bounding.sparse.pairs import joined
-from tutelage.functions.checks import Deadline
 from tutelage.functions.evaluation import exact_difference, exact_outputs
 from tutelage.networks import Network, SparseNetwork, outputs
 from tutelage.networks.activations import slope_of

@@ -8,13 +8,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from tutelage.deadline import Deadline
 from tutelage.errors import InternalError, TutelageError
 from tutelage.functions.bounding.division import MOST_INPUTS
 from tutelage.functions.bounding.questions import Question
 from tutelage.functions.bounding.sparse.bounds import BoxBounds, bounded
 from tutelage.functions.bounding.sparse.pairs import LayerPair, equal_graphs, joined
 from tutelage.functions.bounding.sparse.search import SparseHunt, with_error
-from tutelage.functions.checks import Deadline, rounded_up
+from tutelage.functions.checks import rounded_up
 from tutelage.functions.pieces.domain import Domain
 from tutelage.networks import Network, SparseNetwork
 

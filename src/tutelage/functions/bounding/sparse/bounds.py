@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tutelage.deadline import Deadline
 from tutelage.functions.bounding.intervals import Middle, around
 from tutelage.functions.bounding.sparse.backward import Rows, chosen, combined, upper_bounds
 from tutelage.functions.bounding.sparse.pairs import LayerPair
 from tutelage.functions.bounding.sparse.ranges import Ends, LinesAround, Ranges, after, by_intervals, lines
-from tutelage.functions.checks import Deadline
 
 _CHUNK = 2_000_000  # entries of the coefficients that are substituted at a time
 _SHARE = 0.85  # of the time for the ranges of hidden units

@@ -1,12 +1,15 @@
 """The search for an input that answers a question about two networks with sparse layers with no."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import torch
 from torch import Tensor
 
-from tutelage.functions.bounding.questions import Hunt, Question
+from tutelage.functions.bounding.questions import Question
 from tutelage.functions.pieces.domain import Domain
 from tutelage.functions.pruning.intervals import TINY, gamma
+from tutelage.functions.search import Hunt
 from tutelage.networks import SparseNetwork
 
 
@@ -43,6 +46,15 @@ class SparseHunt(Hunt):
     def values(self, points: Tensor) -> tuple[Tensor, Tensor]:
         first, second = (n.at(points) for n in self.sparse)
         return first, second
+
+    def unit_corners(self, most: int) -> Tensor:
+        """Corners at which units of the first layers are largest or smallest."""
+        w = torch.from_numpy(np.concatenate([n.layers[0].w[:most].toarray() for n in self.sparse]))
+        return torch.cat([torch.where(side * w > 0, self.high, self.low) for side in (1, -1)])
+
+    def unit_boundaries(self, points: Tensor, most: int) -> Iterator[Tensor]:
+        """None: nothing follows the gradients of single units through sparse layers."""
+        return iter(())
 
     def slope(self, points: Tensor) -> Tensor:
         """The gradient [N, d] of the excess; steps of quantised values are passed as if they were not there."""
