@@ -17,6 +17,7 @@ from tutelage.cli.options import Json, Results
 from tutelage.cli.rows import print_rows
 from tutelage.errors import TutelageError
 from tutelage.lab import archive, store_tools
+from tutelage.lab.query import MEMORY, SECONDS
 from tutelage.lab.query import query as answer
 
 Hashes = Annotated[list[str] | None, typer.Argument(metavar="HASH", help="Hashes of experiments; default: all.")]
@@ -134,6 +135,8 @@ def query(
     out: Results = Path("results"),
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")] = False,
+    seconds: Annotated[float, typer.Option(help="Time limit, in seconds.", min=0)] = SECONDS,
+    memory: Annotated[float, typer.Option(help="Memory limit, in GiB.", min=0, max=2**20)] = MEMORY,
 ) -> None:
     """Query the results with SQL: views experiments, members, layers, teachers, units, pairs, and one per other kind.
 
@@ -141,7 +144,7 @@ def query(
     """
     if as_json and as_csv:
         raise TutelageError("--json and --csv exclude each other: give one of them")
-    table = answer(out, sql)
+    table = answer(out, sql, seconds, memory)
     if as_csv:
         _print_csv(table)
     elif as_json:

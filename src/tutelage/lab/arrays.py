@@ -13,6 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tutelage.errors import TutelageError
+from tutelage.lab.database import COLUMN
 from tutelage.lab.experiment import Shared
 
 VALUES, SHARED = "values.parquet", "shared.parquet"
@@ -24,6 +26,8 @@ def to_files(results: Mapping[str, Any], members: int, seeds: Any = None) -> dic
     per_member: dict[str, np.ndarray] = {}
     shared: dict[str, np.ndarray] = {}
     for name, value in results.items():
+        if not COLUMN.fullmatch(name):
+            raise TutelageError(f"an array of results is called {name[:60]!r}: use letters, digits and underscores")
         array = np.asarray(value.value if isinstance(value, Shared) else value)
         if isinstance(value, Shared):
             shared[name] = array[None]

@@ -16,11 +16,15 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import yaml
 
 import tutelage
 from tutelage.errors import TutelageError
+from tutelage.lab.database import COLUMN, SETTING
 from tutelage.lab.experiment import Experiment, canonical, digest, flat, per_member_settings
+from tutelage.settings import one_line
 from tutelage.version import commit
 
 MANIFEST, SETTINGS = "manifest.json", "settings.yaml"
@@ -96,7 +100,7 @@ def read(folder: Path, name: str | None = None) -> Manifest:
         good = good and all(type(size) is int for size in sizes.values()) and _is_as_composed(content)
         good = good and isinstance(about["kind"], str) and isinstance(about["settings"], dict)
         good = good and isinstance(values["settings"], dict) and type(values["members"]) is int
-        good = good and all(isinstance(name, str) for name in values["per_member"])
+        good = good and all(SETTING.fullmatch(name) for name in (*values["settings"], *values["per_member"]))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         good = False
     if not good:
@@ -114,6 +118,8 @@ def damage(folder: Path, manifest: Manifest, checksums: bool = True) -> Iterator
             size = regular(folder, name)
             if checksums and checksum(folder / name) != wanted:
                 yield Damage(folder, name, "does not match its checksum")
+            elif checksums and (bad := bad_table(folder / name)):
+                yield Damage(folder, name, bad)
             elif size != manifest.bytes.get(name, size):
                 yield Damage(folder, name, f"has {size} bytes instead of {manifest.bytes[name]}")
         except Damage as found:
@@ -150,6 +156,19 @@ def checksum(file: Path) -> str:
     """SHA-256 of a file, as 64 hexadecimal digits."""
     with open_own(file) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def bad_table(file: Path) -> str:
+    """What is wrong with a table although its bytes are those that were written; empty for other files."""
+    if file.suffix != ".parquet":
+        return ""
+    try:
+        with open_own(file) as stream:
+            names = pq.read_schema(stream).names
+    except (pa.ArrowException, OSError):
+        return "is not a Parquet table"
+    bad = next((name for name in names if not COLUMN.fullmatch(name)), None)
+    return "" if bad is None else one_line(f"has a column with the name {bad[:60]!r}, which is not letters and digits")
 
 
 def open_own(file: Path) -> BufferedReader:
