@@ -145,7 +145,7 @@ def _copy(root: Path, axis: str, held: pa.Array, fresh: pa.Table, old: Path | No
         return None
     part = folder / f".{axis}.{secrets.token_hex(4)}.part"
     tables = Source(None, _in_place(root, axis, fresh))
-    read = [*tables.files, *([] if old is None else [old])]
+    read: list[str | Path] = [*tables.files, *([] if old is None else [old])]
     try:
         folder.mkdir(exist_ok=True)
         with opened([*read, part]) as connection:
