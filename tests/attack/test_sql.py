@@ -355,3 +355,29 @@ def test_random_names_run_nothing(hostile, attack, names_checked):
         (first / file).write_bytes(content)
     assert every_file(root.parent) == secret_files
     assert answered
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"members": 10**30},
+        {"members": -1},
+        {"settings": {"training.steps": float("inf")}},
+        {"settings": {"training.steps": "\ud800"}},
+        {"settings": {"": 1}},
+        {"per_member": [1]},
+        {"per_member": ["a b"]},
+        {"description": None},
+    ],
+    ids=str,
+)
+def test_a_manifest_of_any_values_is_damage_and_spoils_no_other(hostile, change):
+    root, _ = hostile
+    first, second = sorted(root.glob("[!.]*"))
+    resealed(first, lambda values: values.update(change))
+    for sql in VIEWS:
+        rows = query(root, sql).to_pylist()
+        assert {row["experiment"] for row in rows} == {second.name}
+    ((name, (problem,)),) = [found for found in store_tools.check(root) if found[1]]
+    assert (name, problem.what) == (first.name, "is not readable")
+    assert len(str(store_tools.list_results(root)[0]["damage"])) < 200

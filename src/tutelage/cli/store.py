@@ -19,6 +19,7 @@ from tutelage.errors import TutelageError
 from tutelage.lab import archive, store_tools
 from tutelage.lab.query import MEMORY, SECONDS
 from tutelage.lab.query import query as answer
+from tutelage.printing import printable
 
 Hashes = Annotated[list[str] | None, typer.Argument(metavar="HASH", help="Hashes of experiments; default: all.")]
 
@@ -165,7 +166,8 @@ def _print_csv(table: pa.Table) -> None:
     ]
     buffer = pa.BufferOutputStream()
     csv.write_csv(pa.table(simple, names=table.column_names), buffer)
-    sys.stdout.write(buffer.getvalue().to_pybytes().decode())
+    text = buffer.getvalue().to_pybytes().decode()
+    sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
 
 
 def _plain(value: Any) -> Any:

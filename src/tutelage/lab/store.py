@@ -14,7 +14,17 @@ from tutelage.discover import import_from_subjects
 from tutelage.errors import TutelageError
 from tutelage.files import sync_folder, write_atomically
 from tutelage.lab.experiment import Experiment, complete, find
-from tutelage.lab.manifest import MANIFEST, SETTINGS, Damage, Manifest, check_settings, compose, is_result, verify
+from tutelage.lab.manifest import (
+    MANIFEST,
+    SETTINGS,
+    Damage,
+    Manifest,
+    check_settings,
+    compose,
+    is_result,
+    readable,
+    verify,
+)
 from tutelage.plugins import describe, used_by
 
 
@@ -105,7 +115,9 @@ def load_result(folder: Path) -> Any:
     """
     manifest = verify(folder)
     check_settings(folder, manifest)
-    return experiment_of(manifest).decode(folder)
+    with readable(folder, MANIFEST):
+        experiment = experiment_of(manifest)
+    return experiment.decode(folder)
 
 
 def experiment_of(manifest: Manifest) -> Experiment:
