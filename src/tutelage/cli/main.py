@@ -169,7 +169,8 @@ def _failed(error: BaseException | None) -> int:
     if isinstance(error, TutelageError):
         return _say(str(error), ERROR)
     if isinstance(error, ClickException):
-        return _say(error.format_message(), error.exit_code)
+        wrong: Any = error
+        return _say(wrong.format_message(), wrong.exit_code)
     if isinstance(error, OSError):
         if error.errno == errno.EPIPE:
             return UNREAD

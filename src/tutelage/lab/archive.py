@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from tutelage.errors import TutelageError
-from tutelage.files import sync_folder
+from tutelage.files import at_work, sync_folder
 from tutelage.lab.manifest import MANIFEST, Damage, Manifest, check_settings, is_result, open_own, read, regular, verify
 from tutelage.lab.store import Store, land, set_aside
 from tutelage.lab.store_tools import select
@@ -70,13 +70,18 @@ def import_results(root: Path, file: Path) -> Imported:
     """Take in the experiments of a tar file: all of them, or none if anything in it is not as it should be."""
     store = Store(root)
     staging = store.root / f".import.{secrets.token_hex(4)}.part"
+    store.check_writable()
     try:
-        staging.mkdir()
-        names = _extract(file, staging)
-        for name in names:
-            _check(file, staging / name)
-        new = {name for name in names if _landed(staging / name, store.root / name)}
-    except OSError as error:
+        with at_work(staging):
+            names = _extract(file, staging)
+            for name in names:
+                _check(file, staging / name)
+            new = {name for name in names if _landed(staging / name, store.root / name)}
+    except (OSError, TutelageError) as error:
+        if not staging.exists():  # and not the archive is to blame
+            raise TutelageError(f"{staging} was removed while {file} was imported into it: import it again") from None
+        if isinstance(error, TutelageError):
+            raise
         raise TutelageError(
             f"{file} cannot be imported ({error.strerror}): check that both paths exist and are writable"
         ) from None
