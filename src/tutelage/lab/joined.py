@@ -37,7 +37,7 @@ FEW = 1000
 
 
 @dataclass(frozen=True)
-class Source:
+class AxisTables:
     """The tables of an axis: a copy of many, and sets of tables with the same columns (place, path and key of each)."""
 
     copy: Path | None
@@ -65,17 +65,17 @@ class Source:
         return " UNION ALL BY NAME ".join(parts)
 
 
-def source(root: Path, axis: str, table: pa.Table, copied: bool = True) -> Source:
+def source(root: Path, axis: str, table: pa.Table, copied: bool = True) -> AxisTables:
     """The tables of an axis of all experiments; copied: whether small ones may be read from a copy."""
     table = table.filter(table[f"{axis}_key"].is_valid())
     if not copied:
-        return Source(None, _in_place(root, axis, table))
+        return AxisTables(None, _in_place(root, axis, table))
     copy, held = _newest(root, axis, table)
     loose = table.filter(pc.invert(pc.is_in(table[f"{axis}_key"], held)))
     small = loose.filter(pc.less_equal(loose[f"{axis}_bytes"], SMALL))
     if len(small) > FEW + len(held) // 8 and (made := _copy(root, axis, held, small, copy)):
         copy, loose = made, loose.filter(pc.greater(loose[f"{axis}_bytes"], SMALL))
-    return Source(copy, _in_place(root, axis, loose))
+    return AxisTables(copy, _in_place(root, axis, loose))
 
 
 def _in_place(root: Path, axis: str, table: pa.Table) -> list[pa.Table]:
@@ -144,7 +144,7 @@ def _copy(root: Path, axis: str, held: pa.Array, fresh: pa.Table, old: Path | No
     if (folder := index_folder(root)) is None:
         return None
     part = folder / f".{axis}.{secrets.token_hex(4)}.part"
-    tables = Source(None, _in_place(root, axis, fresh))
+    tables = AxisTables(None, _in_place(root, axis, fresh))
     read: list[str | Path] = [*tables.files, *([] if old is None else [old])]
     try:
         folder.mkdir(exist_ok=True)

@@ -27,7 +27,7 @@ from tutelage.errors import TutelageError
 from tutelage.lab.columns import selected, settings_columns
 from tutelage.lab.database import identifier, literal, module, opened
 from tutelage.lab.index import ABOUT, experiments
-from tutelage.lab.joined import LEFT_OUT, Source, forget, source
+from tutelage.lab.joined import LEFT_OUT, AxisTables, forget, source
 from tutelage.lab.manifest import Damage, damage, read
 from tutelage.lab.memory import limited
 from tutelage.lab.read_only import check_read_only
@@ -133,7 +133,7 @@ def _prepare(connection: Any, table: pa.Table, sql: str) -> None:
     connection.execute(f"CREATE VIEW {EXPERIMENTS} AS SELECT {', '.join(columns)} FROM known")
 
 
-def _view(connection: Any, axis: str, tables: Source, sql: str) -> None:
+def _view(connection: Any, axis: str, tables: AxisTables, sql: str) -> None:
     """Create the view of an axis of trained students."""
     if not (read := tables.select(connection)):
         return
@@ -149,7 +149,7 @@ def _view(connection: Any, axis: str, tables: Source, sql: str) -> None:
     )
 
 
-def _kind_view(connection: Any, kind: str, tables: Source, sql: str) -> None:
+def _kind_view(connection: Any, kind: str, tables: AxisTables, sql: str) -> None:
     """Create the view of a kind of experiment, with its arrays as columns."""
     if not (read := tables.select(connection)):
         return
@@ -163,7 +163,7 @@ def _kind_view(connection: Any, kind: str, tables: Source, sql: str) -> None:
     )
 
 
-def _of_kind(root: Path, kind: str, table: pa.Table) -> Source:
+def _of_kind(root: Path, kind: str, table: pa.Table) -> AxisTables:
     """The arrays of all experiments of a kind."""
     return source(root, "values", table.filter(pc.equal(table["kind"], kind)), copied=False)
 
