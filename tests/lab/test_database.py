@@ -29,7 +29,6 @@ def test_a_connection_reads_its_files_and_no_other(tables):
 @pytest.mark.parametrize(
     "change",
     ["enable_external_access = true", "allowed_paths = ['/']", "memory_limit = '1TB'", "temp_directory = '/tmp'"],
-    ["enable_external_access = true", "allowed_paths = ['/']", "memory_limit = '1TB'", "temp_directory = '/tmp'"],
 )
 def test_its_settings_cannot_be_changed(change):
     with opened(memory=1 << 28) as connection, pytest.raises(module().Error, match="lock"):
