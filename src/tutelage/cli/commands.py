@@ -18,6 +18,8 @@ from tutelage.cli.progress import shown
 from tutelage.errors import unknown
 from tutelage.lab import Store, TrainedStudents, schedule, split
 from tutelage.lab.grid import size
+from tutelage.lab.manifest import readable
+from tutelage.printing import printable
 from tutelage.studies import SCALES, STUDIES, Reproduction
 from tutelage.studies import report as html
 from tutelage.studies.live import Landing
@@ -153,9 +155,10 @@ def run(
 
 def _engine_of(folder: Path) -> str:
     """Which engine trained the students of a result, and why it was chosen."""
-    log = json.loads((folder / "log.jsonl").read_text().splitlines()[0])
+    with readable(folder, "log.jsonl"):
+        log = dict(json.loads((folder / "log.jsonl").read_text().splitlines()[0]))
     why = f" ({log['why']})" if log.get("why") else ""
-    return f"engine: {log.get('engine', 'unknown')} on {log.get('device', 'unknown')}{why}"
+    return printable(f"engine: {log.get('engine', 'unknown')} on {log.get('device', 'unknown')}{why}")
 
 
 def report(

@@ -14,6 +14,7 @@ from tutelage.lab.grid import LIMIT, read_experiment, size
 from tutelage.lab.loads import split
 from tutelage.lab.schema import schema as experiment_schema
 from tutelage.lab.teacher_student import TeacherStudent, plain
+from tutelage.printing import printable
 
 Limit = Annotated[int, typer.Option(min=1, help="Largest number of experiments that the file may describe.")]
 Experiment = Annotated[
@@ -115,4 +116,4 @@ def _row(experiment: TeacherStudent, varied: list[str]) -> dict[str, Any]:
 
 
 def _say(text: str) -> None:
-    Console(soft_wrap=True, highlight=False, markup=False).print(text)
+    Console(soft_wrap=True, highlight=False, markup=False).print(printable(text))

@@ -17,7 +17,9 @@ from tutelage.cli.options import Json, Results
 from tutelage.cli.rows import print_rows
 from tutelage.errors import TutelageError
 from tutelage.lab import archive, store_tools
+from tutelage.lab.query import MEMORY, SECONDS
 from tutelage.lab.query import query as answer
+from tutelage.printing import printable
 
 Hashes = Annotated[list[str] | None, typer.Argument(metavar="HASH", help="Hashes of experiments; default: all.")]
 
@@ -134,6 +136,8 @@ def query(
     out: Results = Path("results"),
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")] = False,
+    seconds: Annotated[float, typer.Option(help="Time limit, in seconds.", min=0)] = SECONDS,
+    memory: Annotated[float, typer.Option(help="Memory limit, in GiB.", min=0, max=2**20)] = MEMORY,
 ) -> None:
     """Query the results with SQL: views experiments, members, layers, teachers, units, pairs, and one per other kind.
 
@@ -141,7 +145,7 @@ def query(
     """
     if as_json and as_csv:
         raise TutelageError("--json and --csv exclude each other: give one of them")
-    table = answer(out, sql)
+    table = answer(out, sql, seconds, memory)
     if as_csv:
         _print_csv(table)
     elif as_json:
@@ -162,7 +166,8 @@ def _print_csv(table: pa.Table) -> None:
     ]
     buffer = pa.BufferOutputStream()
     csv.write_csv(pa.table(simple, names=table.column_names), buffer)
-    sys.stdout.write(buffer.getvalue().to_pybytes().decode())
+    text = buffer.getvalue().to_pybytes().decode()
+    sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
 
 
 def _plain(value: Any) -> Any:
