@@ -9,7 +9,6 @@ from rich.table import Table
 from rich.text import Text
 
 from tutelage.printing import printable
-from tutelage.studies.report import short
 
 
 def print_rows(names: Sequence[str], rows: Sequence[Sequence[Any]], note: str = "", drop: Sequence[str] = ()) -> None:
@@ -43,6 +42,8 @@ def print_rows(names: Sequence[str], rows: Sequence[Sequence[Any]], note: str = 
 
 
 def _cell(value: Any) -> str:
+    from tutelage.studies.report import short
+
     if value is None:
         return ""
     return short(value) if isinstance(value, float) else printable(str(value))
