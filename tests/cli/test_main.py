@@ -154,6 +154,8 @@ def twice():
         if next(times, None) is None:
             signal.setitimer(signal.ITIMER_REAL, 0)
 
+    import atexit
+    atexit.register(signal.setitimer, signal.ITIMER_REAL, 0)  # its handler is gone when the interpreter is taken apart
     signal.signal(signal.SIGALRM, kill)
     signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
     for _ in range(10**9):

@@ -38,9 +38,10 @@ def with_error(network: Network, points: Tensor) -> tuple[Tensor, Tensor]:
     f = stacked_points(network, points)
     error = torch.zeros_like(f)
     for layer, w in enumerate(network.weights):
-        size = torch.bmm(f.abs(), w.abs()) + bias(network, layer).abs().unsqueeze(1)
+        absolute = w.abs()  # of a large layer this takes as long as a product
+        size = torch.bmm(f.abs(), absolute) + bias(network, layer).abs().unsqueeze(1)
         step = gamma(w.shape[1]) * size + (w.shape[1] + 1) * TINY
-        error = (torch.bmm(error, w.abs()) + step) * (1 + 4 * gamma(w.shape[1]))
+        error = (torch.bmm(error, absolute) + step) * (1 + 4 * gamma(w.shape[1]))
         f = linear(network, layer, f)
         if layer < network.depth - 1:
             below = (f + error < 0) & (slopes(network)[0] >= 0)  # surely: the error shrinks with the slope there
