@@ -1,5 +1,6 @@
 """Time limits of commands on networks that are too large for them: kept, whatever the sizes."""
 
+import itertools
 import json
 import time
 
@@ -16,7 +17,7 @@ def drawn(draw):
     """Two networks of some million weights, equal but for a little, and a box."""
     widths = [int(draw.choice([5, 50, 500])), *draw.choice([1000, 2000, 3000], size=int(draw.integers(1, 3))), 10]
     generator = torch.Generator().manual_seed(int(draw.integers(2**31)))
-    shapes = [(1, int(a), int(b)) for a, b in zip(widths, widths[1:], strict=False)]
+    shapes = [(1, int(a), int(b)) for a, b in itertools.pairwise(widths)]
     weights = [torch.randn(s, generator=generator) / s[1] ** 0.5 for s in shapes]
     biases = tuple(torch.randn(1, s[2], generator=generator) / 10 for s in shapes)
     moved = [w + 1e-4 * torch.randn(w.shape, generator=generator) for w in weights]
