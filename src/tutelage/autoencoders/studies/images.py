@@ -18,7 +18,6 @@ from tutelage.autoencoders.studies.image_codes import (
     ImageCode,
     ImageCodes,
     image_codes,
-    table,
 )
 from tutelage.studies.claims import DIRECTION, Claim, Measured
 from tutelage.studies.figures import PALETTE
@@ -65,7 +64,7 @@ def images(scale: Scale) -> Plan:
         any_information, not_chosen, nearly_empty, of_use, probe_grows, reconstruction_grows, same_probe,
         same_reconstruction, held_estimate,
     ]  # fmt: skip
-    return Plan(autoencoders(scale), draw, claims, table, view=image_codes)
+    return Plan(autoencoders(scale), draw, claims, view=image_codes)
 
 
 def autoencoders(scale: Scale) -> list[ImageAutoencoder]:

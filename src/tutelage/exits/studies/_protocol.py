@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from tutelage.exits.inference import best_exits
 from tutelage.exits.studies.exit_network import TRACE, ExitNetwork, Teaching
@@ -120,26 +119,3 @@ def accuracies(results: Results, methods: Sequence[Method] = THREE) -> MethodAcc
                 runs.setdefault((labelled, method.name), []).append(network)
     about = next(iter(results)).experiment
     return MethodAccuracies(about.images, about.held, about.total, about.drops, about.top, runs)
-
-
-def table(by_method: MethodAccuracies) -> pa.Table:
-    """One row per exit, repeat, method and number of labelled images; accuracies in percent."""
-    return pa.Table.from_pylist(
-        [
-            {
-                "images": by_method.images,
-                "top": by_method.top,
-                "labelled": labelled,
-                "method": method,
-                "member": member,
-                "exit": m + 1,
-                "single": 100 * run.single[m],
-                "budget": 100 * run.budget[m],
-                "ensemble": 100 * run.ensemble[m],
-                "held": 100 * run.held[m],
-            }
-            for (labelled, method), runs in by_method.runs.items()
-            for member, run in enumerate(runs)
-            for m in range(len(run.single))
-        ]
-    )

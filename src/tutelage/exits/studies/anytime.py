@@ -14,7 +14,6 @@ from tutelage.exits.studies._protocol import (
     MethodAccuracies,
     accuracies,
     networks,
-    table,
 )
 from tutelage.exits.studies._thesis import ANYTIME
 from tutelage.studies.claims import DIRECTION, Claim
@@ -32,7 +31,7 @@ def exits_anytime(scale: Scale) -> Plan:
     """Accuracy of networks with exits at any time."""
     claims = [two_exits, first_ones, all_exits, more_is_better]
     experiments = networks(SETTINGS[scale], LABELLED[scale], THREE, REPEATS[scale])
-    return Plan(experiments, draw, claims, table, view=accuracies)
+    return Plan(experiments, draw, claims, view=accuracies)
 
 
 def draw(by_method: MethodAccuracies) -> Figure:

@@ -17,7 +17,6 @@ from tutelage.exits.studies._protocol import (
     MethodAccuracies,
     accuracies,
     networks,
-    table,
 )
 from tutelage.exits.studies._thesis import BUDGET
 from tutelage.studies.claims import DIRECTION, Claim
@@ -36,7 +35,7 @@ def exits_budget(scale: Scale) -> Plan:
     """Accuracy of networks with exits within a budget."""
     claims = [first_exit, least_data, smallest_budget, whole_budget, unlabelled_help]
     experiments = networks(SETTINGS[scale], LABELLED[scale], THREE, REPEATS[scale])
-    return Plan(experiments, draw, claims, table, view=accuracies)
+    return Plan(experiments, draw, claims, view=accuracies)
 
 
 def draw(by_method: MethodAccuracies) -> Figure:

@@ -8,7 +8,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from tutelage.exits.studies._drawing import two_modes
-from tutelage.exits.studies._protocol import REPEATS, SETTINGS, THREE, MethodAccuracies, accuracies, networks, table
+from tutelage.exits.studies._protocol import REPEATS, SETTINGS, THREE, MethodAccuracies, accuracies, networks
 from tutelage.exits.studies._thesis import IMAGENET_ANYTIME, IMAGENET_BUDGET
 from tutelage.exits.studies.anytime import more_is_better, two_exits
 from tutelage.exits.studies.budget import first_exit, smallest_budget
@@ -43,7 +43,7 @@ def exits_imagenet(scale: Scale) -> Plan:
     smallest = replace(smallest_budget, published=f"{gains[0] - gains[1]:+.1f} for {place}")
     claims = [first, smallest, two_exits, more_is_better]
     experiments = networks(OURS[scale], [LABELLED[scale]], THREE, REPEATS[scale])
-    return Plan(experiments, draw, claims, table, view=accuracies)
+    return Plan(experiments, draw, claims, view=accuracies)
 
 
 def draw(by_method: MethodAccuracies) -> Figure:

@@ -13,7 +13,6 @@ from tutelage.exits.studies._protocol import (
     MethodAccuracies,
     accuracies,
     networks,
-    table,
 )
 from tutelage.exits.studies._thesis import ANYTIME, BUDGET
 from tutelage.exits.studies.anytime import all_exits, more_is_better, two_exits
@@ -44,7 +43,7 @@ def smallest(scale: Scale) -> list[ExitNetwork]:
 def exits_images(scale: Scale) -> Plan:
     """Networks with exits on 150 images per class."""
     claims = [first_exit, smallest_budget, whole_budget, unlabelled_help, two_exits, all_exits, more_is_better]
-    return Plan(smallest(scale), draw, claims, table, view=accuracies)
+    return Plan(smallest(scale), draw, claims, view=accuracies)
 
 
 def draw(by_method: MethodAccuracies) -> Figure:

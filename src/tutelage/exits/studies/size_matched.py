@@ -19,7 +19,6 @@ from tutelage.exits.studies._protocol import (
     MethodAccuracies,
     accuracies,
     networks,
-    table,
 )
 from tutelage.exits.studies._thesis import ANYTIME, BUDGET
 from tutelage.exits.studies.anytime import all_exits, more_is_better, two_exits
@@ -46,7 +45,7 @@ def exits_size_matched(scale: Scale) -> Plan:
     """Networks with exits on as many images of CIFAR-10 as the paper has of CIFAR-100."""
     claims = [first_exit, smallest_budget, whole_budget, two_exits, all_exits, more_is_better]
     experiments = networks(OURS[scale], [LABELLED[scale]], TWO, REPEATS[scale])
-    return Plan(experiments, draw, claims, table, view=accuracies)
+    return Plan(experiments, draw, claims, view=accuracies)
 
 
 def draw(by_method: MethodAccuracies) -> Figure:

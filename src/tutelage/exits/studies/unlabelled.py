@@ -14,7 +14,6 @@ from tutelage.exits.studies._protocol import (
     MethodAccuracies,
     accuracies,
     networks,
-    table,
 )
 from tutelage.exits.studies._thesis import ANYTIME, BUDGET
 from tutelage.exits.studies.anytime import more_is_better
@@ -35,7 +34,7 @@ TWO = (DISTILLED, WITH_UNLABELLED)
 def exits_unlabelled(scale: Scale) -> Plan:
     """Networks with exits on labelled and unlabelled images of CIFAR-10, as many as the paper has of CIFAR-100."""
     experiments = networks(OURS[scale], [LABELLED[scale]], TWO, REPEATS[scale])
-    return Plan(experiments, draw, [unlabelled_help, more_is_better], table, view=accuracies)
+    return Plan(experiments, draw, [unlabelled_help, more_is_better], view=accuracies)
 
 
 def draw(by_method: MethodAccuracies) -> Figure:

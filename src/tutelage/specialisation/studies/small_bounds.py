@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 from matplotlib.figure import Figure
 
 from tutelage.lab import Record, Results, TeacherStudent
@@ -53,7 +52,7 @@ def small_bounds(scale: Scale) -> Plan:
         for units, factor in SHAPES
         for samples in SAMPLES[scale]
     ]
-    return Plan(experiments, draw, [promises, kept], table, view=outcomes)
+    return Plan(experiments, draw, [promises, kept], view=outcomes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,16 +81,6 @@ def outcomes(results: Results) -> list[SmallBound]:
         ends = (course[0].distance.max(1), course[-1].distance.max(1))
         out.append(SmallBound(units, samples, *ends, promised(samples, DIMENSION, units, aware=False)))
     return out
-
-
-def table(bounds: list[SmallBound]) -> pa.Table:
-    return pa.Table.from_pylist(
-        [
-            {"units": b.units, "samples": b.samples, "member": s, "distance": float(d), "bound": b.bound}
-            for b in bounds
-            for s, d in enumerate(b.distance)
-        ]
-    )
 
 
 def draw(bounds: list[SmallBound]) -> Figure:
