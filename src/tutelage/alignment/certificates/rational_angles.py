@@ -11,15 +11,13 @@ import torch
 from torch import Tensor
 
 from tutelage.alignment.certificates.standing_still import ROUNDING, _gradients
-from tutelage.certificates.records import Certificate, Part, check
+from tutelage.certificates.records import Finding, Part, check
 from tutelage.errors import TutelageError
-
-STATEMENT = "With all polar angles rational multiples of pi the gradient is zero only where all students are aligned."
 
 Rational = Fraction | int | str
 
 
-def rational_angles(angles: Sequence[Sequence[Rational]], lengths: Tensor, teacher: float = 1.0) -> list[Certificate]:
+def rational_angles(angles: Sequence[Sequence[Rational]], lengths: Tensor, teacher: float = 1.0) -> list[Finding]:
     """Hold students at ``angles`` times pi from the teacher, [S][m], with ``lengths`` [S, m] against Theorem 4.4.
 
     teacher: its length. The conclusion is looked up in the exact gradient of the population loss (Zhu et al. 2021, eq.
@@ -46,11 +44,11 @@ def rational_angles(angles: Sequence[Sequence[Rational]], lengths: Tensor, teach
     out = []
     for s, row in enumerate(turns):
         moves = check("largest gradient of a student", float(gradients[s]), ">", ROUNDING * float(size[s]))
-        out.append(_signed(s, row, Part("all students", (), moves)))
+        out.append(_finding(row, Part("all students", (), moves)))
     return out
 
 
-def _signed(member: int, turns: list[Fraction], part: Part) -> Certificate:
+def _finding(turns: list[Fraction], part: Part) -> Finding:
     widest = max(range(len(turns)), key=lambda i: min(turns[i], 2 - turns[i]))
     finest = max(range(len(turns)), key=lambda i: turns[i].denominator)
     turned = float(min(turns[widest], 2 - turns[widest]))
@@ -59,9 +57,7 @@ def _signed(member: int, turns: list[Fraction], part: Part) -> Certificate:
         check("largest angle with the teacher, over pi", turned, ">", 0.0, f"student {widest}"),
     )
     settings = {"rounding": ROUNDING}
-    return Certificate(
-        "standing still 4.4", "Zhu et al. 2021, Theorem 4.4", STATEMENT, member, conditions, (part,), settings
-    )
+    return Finding((part,), conditions, settings)
 
 
 def _fraction(angle: Rational, member: int, student: int) -> Fraction:

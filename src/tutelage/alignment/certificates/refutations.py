@@ -8,16 +8,16 @@ from tutelage.alignment.certificates.plane import PlaneScene, _certificate
 from tutelage.alignment.counterexamples import RATIO, SIXTHS, against_5_5, against_5_8
 from tutelage.alignment.determinants import DEGENERATE, checked, separation, signs
 from tutelage.alignment.relu_theorem import covariance_bounds
-from tutelage.certificates.records import Certificate, Condition, Part, check, unknown
+from tutelage.certificates.records import Condition, Finding, Part, check, unknown
 
 
 @_certificate("non-positive-determinants", "Conjecture 5.5")
-def non_positive_determinants(scene: PlaneScene, *, kernel: str = "relu") -> list[Certificate]:
+def non_positive_determinants(scene: PlaneScene, *, kernel: str = "relu") -> list[Finding]:
     """Conjectured: for three students or more some det M_i of an angular distance function is at most 0."""
     return determinant_signs(scene.angles, named(kernel))
 
 
-def determinant_signs(angles: np.ndarray, kernel: AngularKernel | None = None) -> list[Certificate]:
+def determinant_signs(angles: np.ndarray, kernel: AngularKernel | None = None) -> list[Finding]:
     """Check Conjecture 5.5 for a kernel on angle sets.
 
     Parameters
@@ -29,7 +29,7 @@ def determinant_signs(angles: np.ndarray, kernel: AngularKernel | None = None) -
 
     Returns
     -------
-    list of Certificate
+    list of Finding
         One per angle set.
 
     Examples
@@ -50,16 +50,14 @@ def determinant_signs(angles: np.ndarray, kernel: AngularKernel | None = None) -
             check("students", len(row), ">=", 3),
             check("least angle of two units", float(apart[s]), ">", DEGENERATE),
         )
-        statement = "For an AD function and three students or more some det M_i is at most 0."
-        source = "Zhu et al. 2021, Conjecture 5.5"
         part = Part("all students", (), conclusion)
         settings = {"kernel": kernel.name}
-        out.append(Certificate("non-positive determinants", source, statement, s, conditions, (part,), settings))
+        out.append(Finding((part,), conditions, settings))
     return out
 
 
 @_certificate("a-negative-determinant", "Conjecture 5.5 for relu, proved here")
-def a_negative_determinant(scene: PlaneScene) -> list[Certificate]:
+def a_negative_determinant(scene: PlaneScene) -> list[Finding]:
     """For relu and three students or more some det M_i is negative where det M is positive."""
     angles = checked(scene.angles)
     apart, proved = separation(angles)[0], signs(angles)
@@ -77,14 +75,12 @@ def a_negative_determinant(scene: PlaneScene) -> list[Certificate]:
             settled, where = bool(proved.nonpositive[s]), f"student {proved.ratio[s].argmin()}"
             ratio = check("smallest det M_i / det M", least, "<", 0.0, where, decided=settled)
             parts = (Part("students beyond the neighbours", (), given), Part("all students", (), ratio))
-        statement = "For relu, with three students or more of different directions, some det M_i is negative."
-        source = "proved here: Zhu et al. 2021, Conjecture 5.5 for relu"
-        out.append(Certificate("a negative determinant", source, statement, s, conditions, parts, {}))
+        out.append(Finding(parts, conditions))
     return out
 
 
 @_certificate("conjecture-5-5-is-false", "Conjecture 5.5")
-def conjecture_5_5_is_false(scene: PlaneScene) -> list[Certificate]:
+def conjecture_5_5_is_false(scene: PlaneScene) -> list[Finding]:
     """An angular distance function and three students with all det M_i positive, in exact fractions."""
     determinants = against_5_5()
     names = ("det M", *(f"det M_{i + 1}" for i in range(len(determinants.each))))
@@ -95,16 +91,11 @@ def conjecture_5_5_is_false(scene: PlaneScene) -> list[Certificate]:
     positive = Condition(
         "Fourier coefficients of the Poisson kernel", 0.0, ">=", 0.0, True, f"c_n = ({RATIO})^n, positive for every n"
     )
-    statement = (
-        "The AD function f(theta) = 0.75 / (1.25 - cos theta) has all det M_i > 0 for students at pi/2, pi and "
-        "3 pi/2, so that Conjecture 5.5 is false for general AD functions; for relu it is true."
-    )
-    source = "against Zhu et al. 2021, Conjecture 5.5"
-    return [Certificate("Conjecture 5.5 is false", source, statement, 0, (positive,), tuple(parts), {})]
+    return [Finding(parts, (positive,))]
 
 
 @_certificate("conjecture-5-8-is-false", "Conjecture 5.8")
-def conjecture_5_8_is_false(scene: PlaneScene) -> list[Certificate]:
+def conjecture_5_8_is_false(scene: PlaneScene) -> list[Finding]:
     """Angular distance functions that meet the criterion and have singular matrices, in exact fractions."""
     parts = tuple(
         Part(name, (), Condition(f"det M of {name}", float(m.full), "<=", 0.0, m.full <= 0, f"exactly {m.full}"))
@@ -121,9 +112,4 @@ def conjecture_5_8_is_false(scene: PlaneScene) -> list[Certificate]:
         ),
         check("least distance from antipodal, over pi", float(apart), ">", 0.0),
     )  # fmt: skip
-    statement = (
-        "cos theta and 1 + cos theta are strictly decreasing AD functions with f(alpha) f(beta) > f(alpha + beta) "
-        "f(0), and their matrices have rank 2 and 3: Conjecture 5.8 is false."
-    )
-    source = "against Zhu et al. 2021, Conjecture 5.8"
-    return [Certificate("Conjecture 5.8 is false", source, statement, 0, conditions, parts, {})]
+    return [Finding(parts, conditions)]

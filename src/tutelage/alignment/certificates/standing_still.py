@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from tutelage.alignment.determinants import Signs, of_vectors, signs
-from tutelage.certificates.records import Certificate, Condition, Part, check, unknown
+from tutelage.certificates.records import Condition, Finding, Part, check, unknown
 from tutelage.errors import TutelageError
 from tutelage.population.expectations import Units, first_layer_gradient
 
@@ -21,14 +21,8 @@ ANGLE = 1e-9
 ROUNDING = 1e-13
 """Of the lengths of all units: what is left of a gradient that is zero."""
 
-STATEMENTS = {
-    "3.1": "With at most two students the gradient is zero only where all are aligned with the teacher.",
-    "4.1": "With all students strictly on one side of the teacher's line the gradient is not zero.",
-    "5.1": "Where det M > 0 and some det M_i <= 0, no lengths of students in these directions make the gradient zero.",
-}
 
-
-def standing_still(teacher: Tensor, students: Tensor) -> dict[str, list[Certificate]]:
+def standing_still(teacher: Tensor, students: Tensor) -> dict[str, list[Finding]]:
     """Hold students [S, m, 2] with fan-outs 1 against the theorems, one certificate per member each: teacher [2].
 
     The conclusion is looked up in the exact gradient of the population loss (Zhu et al. 2021, eq. 1).
@@ -46,15 +40,14 @@ def standing_still(teacher: Tensor, students: Tensor) -> dict[str, list[Certific
     angles = of_vectors(teacher.double().numpy(), students.double().numpy())
     proved = signs(angles)
     gradients, size = _gradients(teacher, students)
-    out: dict[str, list[Certificate]] = {name: [] for name in STATEMENTS}
+    out: dict[str, list[Finding]] = {name: [] for name in ("3.1", "4.1", "5.1")}
     for s in range(len(angles)):
         moves = check("largest gradient of a student", float(gradients[s]), ">", ROUNDING * float(size[s]))
         conditions = {"3.1": _few(angles[s]), "4.1": _one_side(angles[s]), "5.1": _determinants(proved, s)}
         for name, required in conditions.items():
             part = Part("all students", (), moves)
             settings = {"aligned within": ANGLE, "rounding": ROUNDING}
-            source, statement = f"Zhu et al. 2021, Theorem {name}", STATEMENTS[name]
-            out[name].append(Certificate(f"standing still {name}", source, statement, s, required, (part,), settings))
+            out[name].append(Finding((part,), required, settings))
     return out
 
 
