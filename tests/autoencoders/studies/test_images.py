@@ -10,7 +10,15 @@ import torch
 from tutelage.autoencoders import Bounds, Information
 from tutelage.autoencoders.studies import image_codes as codes
 from tutelage.autoencoders.studies import images as study
-from tutelage.autoencoders.studies.image_codes import BITS, GREY, ImageAutoencoder, ImageCode, ImageCodes, pixels, probe
+from tutelage.autoencoders.studies._image_codes import (
+    BITS,
+    GREY,
+    ImageAutoencoder,
+    ImageCode,
+    ImageCodes,
+    pixels,
+    probe,
+)
 from tutelage.autoencoders.studies.images import (
     BETAS,
     TARGETS,

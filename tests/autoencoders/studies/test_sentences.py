@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tutelage.autoencoders.studies.sentence_codes import SentenceAutoencoders, SentenceCodes
+from tutelage.autoencoders.studies._sentence_codes import SentenceAutoencoders, SentenceCodes
 from tutelage.autoencoders.studies.sentences import (
     SETTINGS,
     TARGETS,

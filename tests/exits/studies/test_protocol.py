@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from tutelage.exits.studies import _thesis, exit_network
+from tutelage.exits.studies import _exit_network as exit_network
+from tutelage.exits.studies import _protocol as _thesis
 from tutelage.exits.studies._protocol import (
     DISTILLED,
     EXIT_WISE,

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from tutelage.margins.studies._practice import SeparableNetworks
 from tutelage.margins.studies.orthogonal_residual import LAYERS, beyond_the_sum, draw, high, rank_two
-from tutelage.margins.studies.practice import SeparableNetworks
 
 
 def built() -> SeparableNetworks:

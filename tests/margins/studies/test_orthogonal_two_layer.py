@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from tutelage.margins.studies._practice import SeparableNetworks
 from tutelage.margins.studies.orthogonal_two_layer import as_in_the_paper, draw, most_are_high, still_turning
-from tutelage.margins.studies.practice import SeparableNetworks
 
 
 def after(epochs: int, cosine: float) -> SeparableNetworks:

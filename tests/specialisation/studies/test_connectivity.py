@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from tutelage.lab import Context, Results, Store, schedule
+from tutelage.specialisation.studies._two_layer import sweep
 from tutelage.specialisation.studies.connectivity import (
     OTHER,
     ROADS,
@@ -16,7 +17,6 @@ from tutelage.specialisation.studies.connectivity import (
     low_on_the_path,
     second_students,
 )
-from tutelage.specialisation.studies.two_layer import sweep
 from tutelage.studies.claims import judge
 
 

@@ -10,8 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tutelage.autoencoders.studies._toys import off_target
-from tutelage.autoencoders.studies.image_codes import (
+from tutelage.autoencoders.studies._image_codes import (
     BITS,
     GREY,
     ImageAutoencoder,
@@ -19,6 +18,7 @@ from tutelage.autoencoders.studies.image_codes import (
     ImageCodes,
     image_codes,
 )
+from tutelage.autoencoders.studies._toys import off_target
 from tutelage.studies.claims import DIRECTION, Claim, Measured
 from tutelage.studies.figures import PALETTE
 from tutelage.studies.study import Plan, Scale, fresh_seeds, study

@@ -11,8 +11,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from tutelage.autoencoders.studies._sentence_codes import SentenceAutoencoders, SentenceCodes, sentence_codes
 from tutelage.autoencoders.studies._toys import name, off_target
-from tutelage.autoencoders.studies.sentence_codes import SentenceAutoencoders, SentenceCodes, sentence_codes
 from tutelage.studies.claims import DIRECTION, MOST, SHARE, SIGNED, Claim, Measured
 from tutelage.studies.figures import PALETTE
 from tutelage.studies.statistics import rank_correlations

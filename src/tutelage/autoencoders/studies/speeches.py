@@ -7,7 +7,7 @@ The paper used film reviews, which are not at hand.
 from pathlib import Path
 from typing import Any
 
-from tutelage.autoencoders.studies.sentence_codes import SentenceAutoencoders, sentence_codes
+from tutelage.autoencoders.studies._sentence_codes import SentenceAutoencoders, sentence_codes
 from tutelage.autoencoders.studies.sentences import (
     any_information,
     collapse,

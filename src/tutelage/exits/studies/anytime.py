@@ -3,8 +3,8 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from tutelage.exits.studies._drawing import beside_the_paper
 from tutelage.exits.studies._protocol import (
+    ANYTIME,
     DISTILLED,
     EXIT_WISE,
     LABELLED,
@@ -13,9 +13,9 @@ from tutelage.exits.studies._protocol import (
     THREE,
     MethodAccuracies,
     accuracies,
+    beside_the_paper,
     networks,
 )
-from tutelage.exits.studies._thesis import ANYTIME
 from tutelage.studies.claims import DIRECTION, Claim
 from tutelage.studies.study import Plan, Scale, study
 

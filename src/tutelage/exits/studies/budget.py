@@ -4,8 +4,8 @@
 
 from matplotlib.figure import Figure
 
-from tutelage.exits.studies._drawing import beside_the_paper
 from tutelage.exits.studies._protocol import (
+    BUDGET,
     DISTILLED,
     EXIT_WISE,
     LABELLED,
@@ -16,9 +16,9 @@ from tutelage.exits.studies._protocol import (
     Method,
     MethodAccuracies,
     accuracies,
+    beside_the_paper,
     networks,
 )
-from tutelage.exits.studies._thesis import BUDGET
 from tutelage.studies.claims import DIRECTION, Claim
 from tutelage.studies.study import Plan, Scale, study
 

@@ -3,7 +3,6 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from tutelage.exits.studies._drawing import both_modes
 from tutelage.exits.studies._protocol import (
     DISTILLED,
     EXIT_WISE,
@@ -14,6 +13,7 @@ from tutelage.exits.studies._protocol import (
     WITH_UNLABELLED,
     MethodAccuracies,
     accuracies,
+    both_modes,
     networks,
 )
 from tutelage.studies.claims import DIRECTION, Claim

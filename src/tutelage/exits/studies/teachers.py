@@ -4,7 +4,6 @@ from functools import partial
 
 from matplotlib.figure import Figure
 
-from tutelage.exits.studies._drawing import both_modes
 from tutelage.exits.studies._protocol import (
     DISTILLED,
     EXIT_WISE,
@@ -14,6 +13,7 @@ from tutelage.exits.studies._protocol import (
     Method,
     MethodAccuracies,
     accuracies,
+    both_modes,
     networks,
 )
 from tutelage.studies.claims import DIRECTION, Claim

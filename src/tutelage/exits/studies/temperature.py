@@ -6,7 +6,6 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from tutelage.exits.objective import Annealing
-from tutelage.exits.studies._drawing import curves
 from tutelage.exits.studies._protocol import (
     DISTILLED,
     LABELLED,
@@ -14,6 +13,7 @@ from tutelage.exits.studies._protocol import (
     Method,
     MethodAccuracies,
     accuracies,
+    curves,
     networks,
 )
 from tutelage.studies.claims import DIRECTION, SIGNED, Claim

@@ -19,7 +19,7 @@ from tutelage.data import Images, load_images
 from tutelage.data.blobs import blobs
 from tutelage.lab import Context, Experiment, Results, Shared
 from tutelage.lab.experiment import Arrays
-from tutelage.margins.studies.pairs import pair_histogram, pair_shares
+from tutelage.margins.studies._pairs import pair_histogram, pair_shares
 from tutelage.networks.layered import Architecture, Conv, Dense, Layered
 from tutelage.settings import Seeds
 from tutelage.studies.claims import SHARE, SIGNED, STRONG, Claim

@@ -3,8 +3,8 @@
 import numpy as np
 from matplotlib.figure import Figure
 
+from tutelage.margins.studies._practice import SeparableNetworks, SeparableTraining, trained_networks
 from tutelage.margins.studies.orthogonal_two_layer import histograms
-from tutelage.margins.studies.practice import SeparableNetworks, SeparableTraining, trained_networks
 from tutelage.studies.claims import DIRECTION, MOST, SHARE, Claim
 from tutelage.studies.figures import PALETTE
 from tutelage.studies.study import Plan, Scale, fresh_seeds, study

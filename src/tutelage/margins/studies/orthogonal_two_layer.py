@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from tutelage.margins.studies.practice import HIGH, SeparableNetworks, SeparableTraining, trained_networks
+from tutelage.margins.studies._practice import HIGH, SeparableNetworks, SeparableTraining, trained_networks
 from tutelage.studies.claims import DIRECTION, MOST, SHARE, Claim
 from tutelage.studies.figures import PALETTE
 from tutelage.studies.figures.panels import band

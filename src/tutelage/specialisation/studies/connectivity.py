@@ -11,7 +11,7 @@ from tutelage.lab import Context, Experiment, Results, TeacherStudent, TrainedSt
 from tutelage.lab.build import build
 from tutelage.lab.experiment import Arrays
 from tutelage.networks import Network, outputs
-from tutelage.specialisation.studies.two_layer import sweep
+from tutelage.specialisation.studies._two_layer import sweep
 from tutelage.studies.claims import DIRECTION, Claim
 from tutelage.studies.figures import PALETTE, panel_grid
 from tutelage.studies.study import Plan, Scale, study

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from tutelage.lab import Record, Results, TeacherStudent, TrainedStudents
-from tutelage.specialisation.studies.nearness import BoundaryDistances, Nearness, nearness_course, spread
+from tutelage.specialisation.studies._nearness import BoundaryDistances, Nearness, nearness_course, spread
 from tutelage.studies.claims import MODERATE, SIGNED, Claim
 from tutelage.studies.figures import panel_grid, strength_bar, strength_colours
 from tutelage.studies.statistics import rank_correlations

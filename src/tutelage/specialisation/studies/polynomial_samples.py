@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from tutelage.lab import Record, Results, TeacherStudent
-from tutelage.specialisation.studies.nearness import BoundaryDistances, nearness_course
+from tutelage.specialisation.studies._nearness import BoundaryDistances, nearness_course
 from tutelage.studies.claims import DIRECTION, Claim, Measured
 from tutelage.studies.figures import PALETTE, panel_grid
 from tutelage.studies.study import Plan, Scale, study

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from tutelage.lab import Record, Results, TeacherStudent
-from tutelage.specialisation.studies.nearness import BoundaryDistances, nearness_course
+from tutelage.specialisation.studies._nearness import BoundaryDistances, nearness_course
 from tutelage.specialisation.studies.polynomial_samples import STD, promised
 from tutelage.studies.claims import Check, Claim, Measured
 from tutelage.studies.figures import PALETTE, panel_grid

@@ -12,7 +12,7 @@ from tutelage.measures import RECOVERED
 from tutelage.population.expectations import Units, units_of
 from tutelage.population.flow import flow
 from tutelage.population.kernels import kernel
-from tutelage.specialisation.studies.nearness import spread
+from tutelage.specialisation.studies._nearness import spread
 from tutelage.studies.claims import SIGNED, STRONG, Claim
 from tutelage.studies.figures import panel_grid, strength_bar, strength_colours
 from tutelage.studies.statistics import rank_correlations

@@ -13,7 +13,7 @@ from tutelage.lab.experiment import Arrays
 from tutelage.measures import RECOVERED, correlations, second_moments, similarity
 from tutelage.measures.similarity import kept_directions
 from tutelage.networks import Network, forward
-from tutelage.specialisation.studies.two_layer import MEASURES, sweep
+from tutelage.specialisation.studies._two_layer import MEASURES, sweep
 from tutelage.studies.claims import DIRECTION, SHARE, SIGNED, Claim, Measured
 from tutelage.studies.figures import PALETTE, band, panel_grid
 from tutelage.studies.study import Plan, Scale, study

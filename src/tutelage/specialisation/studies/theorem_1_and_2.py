@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from tutelage.certificates import Certificate, certify
 from tutelage.lab import Context, Experiment, Record, Results, TeacherStudent, TrainedStudents, build
 from tutelage.lab.experiment import Arrays
-from tutelage.specialisation.studies.nearness import BoundaryDistances, Nearness, nearness_course, spread
+from tutelage.specialisation.studies._nearness import BoundaryDistances, Nearness, nearness_course, spread
 from tutelage.studies.claims import MOST, SHARE, SIGNED, STRONG, Claim
 from tutelage.studies.figures import PALETTE, panel_grid
 from tutelage.studies.statistics import rank_correlations
