@@ -6,7 +6,6 @@ from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
-import pyarrow as pa
 import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -193,24 +192,6 @@ class TrainedAutoencoders:
 
 def name(target: float | None) -> str:
     return "VAE" if target is None else f"M = {target:.4g}"
-
-
-def table(toys: TrainedAutoencoders) -> pa.Table:
-    """One row per member."""
-    return pa.Table.from_pylist(
-        [
-            {
-                "target": target,
-                "seed": seed,
-                "estimate": float(toys.estimate[row]),
-                "collapsed": bool(toys.exact.collapsed[row]),
-                **{key: float(getattr(toys.exact, key)[row]) for key in toys.exact.__dataclass_fields__},
-            }
-            for i, target in enumerate(toys.targets)
-            for s, seed in enumerate(toys.seeds)
-            for row in [i * len(toys.seeds) + s]
-        ]
-    )
 
 
 def rows_and_one(rows: int) -> tuple[Figure, list[Axes], Axes]:

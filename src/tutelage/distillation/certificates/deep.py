@@ -6,8 +6,7 @@ from collections.abc import Sequence
 import torch
 
 from tutelage.certificates.records import Condition, Finding, Part, check, unknown
-from tutelage.distillation.certificates.registry import distillation_certificate
-from tutelage.distillation.certificates.scene import DistillationScene
+from tutelage.distillation.certificates.scene import DistillationScene, distillation_certificate
 from tutelage.distillation.convexity import distance_to_sublevel
 from tutelage.distillation.deep import guaranteed, imbalance, limit, norm_cap
 from tutelage.distillation.flows import induced_flow

@@ -9,8 +9,7 @@ import torch
 
 from tutelage.certificates.records import Finding, Part, check, unknown
 from tutelage.distillation.bounds import miss
-from tutelage.distillation.certificates.registry import distillation_certificate
-from tutelage.distillation.certificates.scene import DistillationScene
+from tutelage.distillation.certificates.scene import DistillationScene, distillation_certificate
 from tutelage.distillation.learned import angle, learned, unsigned_angle
 
 

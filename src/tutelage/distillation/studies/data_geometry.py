@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import pyarrow as pa
 import torch
 from matplotlib.figure import Figure
 from scipy import stats
@@ -52,7 +51,7 @@ def data_geometry(scale: Scale) -> Plan:
     claims += [not_above, not_below]
     sizes = {"dimension": DIMENSION[scale], "held_out": HELD_OUT[scale], "seeds": SETS[scale]}
     experiments = [DistilledDegree(kappa=kappa, **sizes) for kappa in KAPPAS]
-    return Plan(experiments, draw, claims, table, view=degrees)
+    return Plan(experiments, draw, claims, view=degrees)
 
 
 class DistilledDegree(Experiment, kind="distilled-degree", numerics=2):
@@ -131,15 +130,6 @@ def _counted(w: Tensor, teacher: Tensor, inputs: Tensor) -> Tensor:
     """Share of the students w [S, d] that class an input differently from the teacher, for each of [N, d]: [N]."""
     students, correct = inputs @ w.mT >= 0, (inputs @ teacher >= 0).unsqueeze(1)
     return (students != correct).to(torch.float64).mean(1)
-
-
-def table(degrees: list[Degree]) -> pa.Table:
-    rows = [
-        {"kappa": d.kappa, "member": s, "angle": d.angle[s], "risk": d.risk[s], "trained": d.trained[s]}
-        for d in degrees
-        for s in range(len(d.risk))
-    ]
-    return pa.Table.from_pylist(rows)
 
 
 def draw(degrees: list[Degree]) -> Figure:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-import pyarrow as pa
 import torch
 from matplotlib.figure import Figure
 from torch import Tensor
@@ -54,7 +53,7 @@ def convergence_rates(scale: Scale) -> Plan:
                       seeds=SEEDS[scale])
         for name in NAMES
     ]  # fmt: skip
-    return Plan(experiments, draw, claims, table, view=courses)
+    return Plan(experiments, draw, claims, view=courses)
 
 
 class RateOfDescent(Experiment, kind="rate-of-descent", numerics=1):
@@ -138,16 +137,6 @@ def _turned(angle: Tensor, length: Tensor) -> Tensor:
 def _across(length: Tensor) -> Tensor:
     """Exactly at right angles to the teacher, where symmetry keeps it."""
     return torch.stack([torch.zeros_like(length), length], 1).unsqueeze(1)
-
-
-def table(courses: Sequence[DescentCourse]) -> pa.Table:
-    rows = [
-        {"setting": c.name, "seed": s, "step": int(step), "loss": c.losses[t, s], "gradient": c.gradients[t, s]}
-        for c in courses
-        for t, step in enumerate(c.steps)
-        for s in range(c.losses.shape[1])
-    ]
-    return pa.Table.from_pylist(rows)
 
 
 def draw(courses: Sequence[DescentCourse]) -> Figure:

@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 
 from tutelage.lab import Results, TrainedStudents
 from tutelage.measures import RECOVERED
-from tutelage.specialisation.studies.two_layer import WIDTH_FACTORS, sweep
+from tutelage.specialisation.studies._two_layer import WIDTH_FACTORS, sweep
 from tutelage.studies.claims import DIRECTION, MODERATE, SIGNED, Claim, Measured, compared
 from tutelage.studies.figures import panel_grid
 from tutelage.studies.statistics import at_step, mean_where, rank_correlations, recovered_share

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from tutelage.lab import Record, Results, TeacherStudent, TrainedStudents
 from tutelage.measures import RECOVERED
-from tutelage.specialisation.studies.two_layer import MEASURES, SIZES
+from tutelage.specialisation.studies._two_layer import MEASURES, SIZES
 from tutelage.studies.claims import MODERATE, SHARE, SIGNED, STRONG, Claim, Measured
 from tutelage.studies.figures import panel_grid
 from tutelage.studies.statistics import at_step, rank_correlations, recovered_share

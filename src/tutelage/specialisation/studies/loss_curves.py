@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from tutelage.lab import Results, TrainedStudents
-from tutelage.specialisation.studies.two_layer import WIDTH_FACTORS, sweep
+from tutelage.specialisation.studies._two_layer import WIDTH_FACTORS, sweep
 from tutelage.studies.claims import DIRECTION, Claim
 from tutelage.studies.figures import PALETTE, band, panel_grid
 from tutelage.studies.statistics import at_step

@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from tutelage.lab import Record, Results, TeacherStudent, TrainedStudents
-from tutelage.specialisation.studies.two_layer import SIZES
+from tutelage.specialisation.studies._two_layer import SIZES
 from tutelage.studies.claims import Claim
 from tutelage.studies.figures import PALETTE, panel_grid
 from tutelage.studies.statistics import at_step

@@ -5,8 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutelage.certificates import theorems
-from tutelage.local.certificates.local_convergence import local_convergence
+from tutelage.certificates import certify_all, theorems
 from tutelage.local.setting import LocalSetting
 from tutelage.local.starts import local_students, separated_teachers, split_students
 
@@ -16,14 +15,14 @@ def test_no_statement_is_refuted_on_random_students(seed, r, more, exponent):
     seeds = range(seed, seed + 4)
     teachers = separated_teachers(r, 4, seeds, separation=0.5, lengths=(0.7, 1.4))
     setting = LocalSetting(teachers, local_students(teachers, r + more, seeds, spread=10**exponent))
-    for name, found in local_convergence(setting).items():
+    for name, found in certify_all(setting).items():
         assert [c.member for c in found] == list(range(4))
         assert not any("fails" in c.verdicts for c in found), name
 
 
 def test_every_certificate_prints_and_names_what_is_empirical():
     teachers = separated_teachers(2, 3, [0])
-    found = local_convergence(LocalSetting(teachers, local_students(teachers, 3, [0], spread=0.1)))
+    found = certify_all(LocalSetting(teachers, local_students(teachers, 3, [0], spread=0.1)))
     assert found.keys() == {n for n, t in theorems().items() if t.subject.name == "local" and not t.needs}
     for name, [certificate] in found.items():
         assert certificate.source.startswith("Zhou et al. 2021")
@@ -39,7 +38,7 @@ def test_every_certificate_prints_and_names_what_is_empirical():
 def test_a_perfect_student(m):
     teachers = separated_teachers(2, 3, [0, 1])
     shares = [[1.0], [1.0]] if m == 2 else [[0.5, 0.5], [0.1, 0.2, 0.7]]
-    found = local_convergence(LocalSetting(teachers, split_students(teachers, shares)))
+    found = certify_all(LocalSetting(teachers, split_students(teachers, shares)))
     assert {c.verdict for c in found["zero-loss"]} == {"holds"}
     for name, certificates in found.items():
         wanted = {"holds"} if name != "polyak" or m == 2 else {"not applicable"}
@@ -48,5 +47,5 @@ def test_a_perfect_student(m):
 
 def test_plain_data():
     teachers = torch.eye(2, dtype=torch.float64)
-    for certificates in local_convergence(LocalSetting(teachers, teachers)).values():
+    for certificates in certify_all(LocalSetting(teachers, teachers)).values():
         assert certificates[0].plain()["verdict"] == certificates[0].verdict

@@ -6,7 +6,6 @@ from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
-import pyarrow as pa
 import torch
 from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 from torch import Tensor
@@ -191,26 +190,3 @@ def _code(result: Any) -> ImageCode:
     active = int(measures.pop("active"))
     information = Information(about.target, bounds, active=active, latent=about.latent, **measures)
     return ImageCode(about.decoder, about.target, about.beta, about.seed, information, *probes)
-
-
-def table(codes: ImageCodes) -> pa.Table:
-    """One row per model and seed."""
-    rows = []
-    for model in codes.models:
-        about = asdict(model.information)
-        bounds = about.pop("bounds")
-        rows.append(
-            {
-                "images": codes.images,
-                "decoder": model.decoder,
-                "model": model.name,
-                "beta": model.beta,
-                "seed": model.seed,
-                **bounds,
-                **about,
-                "collapsed": model.information.collapsed,
-                "probe": model.probe,
-                "mean_probe": model.mean_probe,
-            }
-        )
-    return pa.Table.from_pylist(rows)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from pydantic import NonNegativeFloat, PositiveInt, model_validator
 from torch import Tensor
 
@@ -198,17 +197,6 @@ def sentence_codes(results: Results) -> SentenceCodes:
     about = float(first["unrelated"]), float(first["entropy"])
     seeds = [result.setting("seeds")[0] for result in results]
     return SentenceCodes(targets, seeds, *about, numbers, str(first["said"]), answers, first["way"][-1].tolist())
-
-
-def table(spoken: SentenceCodes) -> pa.Table:
-    """One row per model."""
-    return pa.Table.from_pylist(
-        [
-            {"target": target, "seed": seed, **{key: _plain(value[i, s]) for key, value in spoken.numbers.items()}}
-            for i, target in enumerate(spoken.targets)
-            for s, seed in enumerate(spoken.seeds)
-        ]
-    )
 
 
 def _plain(value: np.generic) -> float | bool | None:
