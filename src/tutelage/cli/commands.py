@@ -84,7 +84,7 @@ def reproduce(
     with shown(f"{len(experiments)} experiments", sum(e.cost for e in experiments), as_json, landing) as (done, landed):
         outcomes = carry_out(
             planned,
-            scale,
+            scale,  # type: ignore[arg-type]  # checked with the plans
             out,
             results=results,
             on=on,
