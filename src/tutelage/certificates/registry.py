@@ -246,7 +246,7 @@ def _check_option(name: str, value: Any, default: Any) -> None:
         if type(value) is not int or not 1 <= value < 2**31:
             raise TutelageError(f"the option {name} must be a whole number of at least 1, got {value}")
     elif type(default) is float or default is None:
-        if value is not None and not (isinstance(value, int | float) and float(value) >= 0):
+        if not ((value is None and default is None) or (isinstance(value, int | float) and float(value) >= 0)):
             raise TutelageError(f"the option {name} must be a number of at least 0, got {value}")
     elif type(value) is not type(default):
         raise TutelageError(f"the option {name} must be of the type of {default!r}, got {value!r}")
