@@ -20,11 +20,10 @@ from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
 from tutelage.functions import Comparison, Domain, polytope, same_function
 from tutelage.functions import box as make_box
-from tutelage.functions.bounding.devices import chosen_device
-from tutelage.functions.checks import rounded_up
-from tutelage.functions.evaluation import values
+from tutelage.functions.checks import chosen_device, rounded_up
 from tutelage.functions.pieces.regions import BUDGET
 from tutelage.functions.report import comparison_page
+from tutelage.functions.rounding import values
 from tutelage.networks import Network, SparseNetwork, read_any_network
 
 AnyNetwork = Network | SparseNetwork

@@ -14,8 +14,8 @@ from tutelage.cli.options import Activation, Json, Slope, read_networks
 from tutelage.errors import TutelageError
 from tutelage.functions import connect as build
 from tutelage.functions import straight, straight_after_matching
-from tutelage.functions.joining.bends import STEPS
-from tutelage.functions.joining.paths import judged_along
+from tutelage.functions.matching.bends import STEPS
+from tutelage.functions.matching.paths import judged_along
 from tutelage.networks import read_network
 
 Lines = dict[str, tuple[Tensor, Tensor, Tensor | None]]

@@ -18,9 +18,9 @@ from tutelage.deadline import NEVER, Deadline
 from tutelage.errors import TutelageError
 from tutelage.functions import Closeness, Domain, difference_bound, top_class_agreement
 from tutelage.functions import box as make_box
-from tutelage.functions.bounding.vnnlib import read_property
 from tutelage.functions.checks import rounded_up
-from tutelage.functions.evaluation import values
+from tutelage.functions.comparing.vnnlib import read_property
+from tutelage.functions.rounding import values
 from tutelage.networks import Network, SparseNetwork
 
 AnyNetwork = Network | SparseNetwork

@@ -7,13 +7,14 @@ from torch import Tensor
 
 from tutelage.deadline import NEVER
 from tutelage.errors import InternalError
+from tutelage.functions.answers import Deviation
 from tutelage.functions.checks import rounded_up
-from tutelage.functions.evaluation import difference_with_error
-from tutelage.functions.pruning.deviation import Deviation, largest_deviation
-from tutelage.functions.pruning.intervals import Box, gamma
+from tutelage.functions.domain import Box
 from tutelage.functions.pruning.normalising import Names, Normalised
 from tutelage.functions.pruning.redundancy import VALID, Step, Valid, Work
 from tutelage.functions.pruning.stability import Decided
+from tutelage.functions.rounding import difference_with_error, gamma
+from tutelage.functions.search.stacks import largest_deviation
 from tutelage.networks import Network, outputs
 from tutelage.printing import printed
 

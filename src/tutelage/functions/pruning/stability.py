@@ -1,7 +1,7 @@
 """Which units are on one side of their kink over a whole box: a search for the others, then branch and bound.
 
 A point on either side shows that a unit bends, which most units do; no program is solved for these. For the rest, upper
-bounds of u (or -u) are proved by branch and bound on the units below (:mod:`tutelage.functions.bounding.branching`),
+bounds of u (or -u) are proved by branch and bound on the units below (:mod:`tutelage.functions.bounds.branch_units`),
 with rounding counted in. A unit that is not decided within its time is kept.
 """
 
@@ -12,9 +12,10 @@ import torch
 from torch import Tensor
 
 from tutelage.deadline import Deadline
-from tutelage.functions.bounding.branching import branch
+from tutelage.functions.bounds.branch_units import branch
 from tutelage.functions.checks import bias
-from tutelage.functions.pruning.intervals import Box, Interval
+from tutelage.functions.domain import Box
+from tutelage.functions.relaxations import Interval
 from tutelage.networks import Network
 from tutelage.networks.forward import activate, linear
 from tutelage.printing import printed

@@ -14,16 +14,16 @@ from torch import Tensor
 
 from tutelage.deadline import Deadline, rows_at_a_time
 from tutelage.errors import TutelageError
+from tutelage.functions.bounds.ranges import underflow
 from tutelage.functions.checks import as_network, bias, in_double, points_for
-from tutelage.functions.evaluation import with_error
-from tutelage.functions.pruning.bounds import underflow
+from tutelage.functions.domain import Box, box_for
 from tutelage.functions.pruning.budget import spend
 from tutelage.functions.pruning.folding import folded
-from tutelage.functions.pruning.intervals import Box, box_for
 from tutelage.functions.pruning.normalising import Normalised, normalised, unsplit
 from tutelage.functions.pruning.redundancy import Work, colinear, constant, idle
 from tutelage.functions.pruning.results import Pruning, finished, searched
 from tutelage.functions.pruning.stability import Decided, settled
+from tutelage.functions.rounding import with_error
 from tutelage.networks import Network
 
 _EPS = 16 * torch.finfo(torch.float64).eps

@@ -14,7 +14,7 @@ from torch import Tensor
 from tutelage import draws
 from tutelage.errors import TutelageError
 from tutelage.functions import Box, canonical, enumerate_regions, orbit_size, polygons, segments
-from tutelage.functions.comparing.normal import WORDS, normal_form
+from tutelage.functions.bounds.normal import WORDS, normal_form
 from tutelage.networks import Network, outputs
 from tutelage.settings import Settings
 from tutelage.studio.scenes.scene import Look, Preset, StudioScene, scene
