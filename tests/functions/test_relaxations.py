@@ -1,5 +1,9 @@
 """Ends of intervals hold every value in between, rounding included, and lines hold every activation."""
 
+import random
+from fractions import Fraction
+
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -9,7 +13,16 @@ import tutelage as tt
 from tutelage.functions.bounds.ranges import affine
 from tutelage.functions.checks import slopes
 from tutelage.functions.domain import Box, box_for
-from tutelage.functions.relaxations import activated, lines
+from tutelage.functions.relaxations import (
+    activated,
+    difference_image,
+    difference_line,
+    exact_line,
+    image,
+    line,
+    lines,
+    mean_slope,
+)
 from tutelage.networks import Network
 from tutelage.networks.activations import slope_of
 from tutelage.networks.forward import activate
@@ -55,7 +68,7 @@ def test_lines_and_ends_hold_the_activation(activation, low, width):
     ends = activated(net, u)
     assert (ends[0] <= f + 1e-12).all()
     assert (ends[1] >= f - 1e-12).all()
-    under, chord, offset = lines(net, u)
+    chord, offset, under, _ = lines(*u, slopes(net)[0])
     assert (under * x <= f + 1e-14).all()
     assert (chord * x + offset >= f - 1e-14).all()
     edge = activate(net, torch.stack(u).clone())
@@ -84,3 +97,57 @@ def test_a_box_is_read_from_numbers_and_arrays():
     assert torch.equal(x[:, :10], Box(box.low, box.high).sample(10))
     with pytest.raises(tt.TutelageError, match="a low above its high"):
         box_for(net, (1, 0))
+
+
+def slope_below(seed):
+    return (0.0, 0.2, -1.0, 1.0, -0.5)[seed % 5]
+
+
+def exact_activation(u, left):
+    return u if u >= 0 else left * u
+
+
+def whole(low, high, seed):
+    """Fractions of an interval, its ends and its kink."""
+    draw = random.Random(seed)
+    inner = [low + (high - low) * Fraction(draw.randrange(1001), 1000) for _ in range(20)]
+    return [low, high, *inner] + ([Fraction(0)] if low <= 0 <= high else [])
+
+
+@given(seed=st.integers(0, 10_000), low=st.floats(-1e3, 1e3), width=st.floats(0, 1e3))
+def test_every_form_holds_the_definition_in_fractions(seed, low, width):
+    left, high = slope_below(seed), low + width
+    of, ends = Fraction(left), (Fraction(low), Fraction(high))
+    points = whole(*ends, seed)
+    values = [exact_activation(u, of) for u in points]
+    slope, offset = exact_line(*ends, of)
+    assert all(slope * u <= v <= slope * u + offset for u, v in zip(points, values, strict=True))
+    written = [tuple(Fraction(float(v)) for v in line(low, high, left))]
+    for make in (np.array, lambda numbers: torch.tensor(numbers, dtype=torch.float64)):
+        array = make([low]), make([high])
+        least, most = (Fraction(end.item()) for end in image(*array, left))
+        assert all(least <= v <= most for v in values)
+        above, room, below, bends = (part.item() for part in lines(*array, left))
+        assert bends == (low < 0 < high and left != 1.0)
+        assert all(Fraction(below) * u <= v for u, v in zip(points, values, strict=True))
+        written.append((Fraction(above), Fraction(room)))
+    for s, o in written:
+        assert all(s * u <= v <= s * u + o for u, v in zip(points, values, strict=True))
+        assert float(o) <= float(offset) * (1 + 1e-9) + 1e-9  # and no wider than the definition
+
+
+@given(seed=st.integers(0, 10_000), f=st.tuples(*[st.floats(-50, 50)] * 2), d=st.tuples(*[st.floats(-5, 5)] * 2))
+def test_what_becomes_of_a_difference_holds_in_fractions(seed, f, d):
+    left_f, left_g = slope_below(seed), slope_below(seed // 5)
+    (low_f, high_f), (low_d, high_d) = sorted(f), sorted(d)
+    arrays = [np.array([end]) for end in (low_f, high_f, low_d, high_d)]
+    low, high = (Fraction(end.item()) for end in difference_image(arrays[:2], arrays[2:], left_f, left_g))
+    middle, noise = (Fraction(v) for v in mean_slope(max(high_d, -low_d), left_f))
+    above, below = ([Fraction(v.item()) for v in difference_line(*arrays[2:], left_f, side)] for side in (True, False))
+    for u in whole(Fraction(low_f), Fraction(high_f), seed):
+        for e in whole(Fraction(low_d), Fraction(high_d), seed + 1):
+            gap = exact_activation(u, Fraction(left_f)) - exact_activation(u - e, Fraction(left_g))
+            assert low <= gap <= high
+            if left_f == left_g:
+                assert middle * e - noise <= gap <= middle * e + noise
+                assert below[0] * e + below[1] <= gap <= above[0] * e + above[1]

@@ -119,12 +119,20 @@ def bias(network: Network, layer: int) -> Tensor:
 
 
 def slopes(network: Network) -> tuple[float, float]:
-    """The gates below and above the kink.
+    """The slopes of a network's units below and above their kink, as the gate of the activation gives them.
 
     >>> slopes(Network((torch.ones(1, 1, 1),), activation="abs"))
     (-1.0, 1.0)
     """
-    return {"relu": 0.0, "leaky": network.slope, "abs": -1.0, "linear": 1.0}[network.activation], 1.0
+    gate = find(network.activation).gate
+    assert gate is not None  # as_network let it in
+    left, right = gate(torch.tensor([-1.0, 1.0], dtype=torch.float64), network.slope).tolist()
+    if not -1 <= left <= right == 1:
+        raise TutelageError(
+            f"a piecewise linear activation must have the slope 1 above 0 and one from -1 to 1 below, got {right:g} "
+            f"and {left:g} for '{network.activation}'"
+        )
+    return left, right
 
 
 DEVICES = ("auto", "cpu", "cuda")

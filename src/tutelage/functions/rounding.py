@@ -1,9 +1,13 @@
-"""Outputs of a network with a bound on their rounding error, and outputs without any error, in rational arithmetic.
+"""What rounding can do: in a sum, in the outputs of a network, and to what is left of terms that cancel.
 
-Proofs are held against values: a difference that is found above a proven bound is an error of this library.
+The one place for it. A sum of n products in float64, in any order and fused or not, is within :func:`gamma` (n) times
+the sum of their sizes of the exact one (Higham 2002, section 3.1; 8 more terms are room for the additions around a sum,
+so that no caller counts them), and each product that underflows adds :data:`TINY`. Proofs are held against values: a
+difference that is found above a proven bound is an error of this library.
 """
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,8 +17,30 @@ from tutelage.functions.checks import bias, slopes
 from tutelage.networks import Network, SparseNetwork, outputs
 from tutelage.networks.forward import activate, linear, stacked_points
 
+EPS = 2.0**-52
+TINY = torch.finfo(torch.float64).tiny
+"""The smallest normal float64: no product that underflows is further than this from its value."""
+UNDERFLOW = 1e-300
+"""More than any sum of products loses by underflow, however many: for loops that do not count them."""
+ROUNDING = 64 * EPS
+"""Relative rounding error of a vertex: each is a mean of two others, and no chain of means is longer than 64 by far."""
 EXACT_WEIGHTS = 200_000
 """The most weights of a network that is evaluated in rational arithmetic; a second or two for this many."""
+
+
+def gamma(terms: int) -> float:
+    """What rounding can do, relatively, to a sum of so many products."""
+    return (terms + 8) * EPS
+
+
+def up(x: Any) -> Any:
+    """A number, tensor or array that was rounded twice at most, rounded upwards."""
+    return x + (abs(x) * 2 * EPS + UNDERFLOW)
+
+
+def down(x: Any) -> Any:
+    """The same downwards."""
+    return x - (abs(x) * 2 * EPS + UNDERFLOW)
 
 
 def values(network: Network | SparseNetwork, points: Tensor) -> Tensor:
@@ -34,7 +60,7 @@ def with_error(network: Network, points: Tensor) -> tuple[Tensor, Tensor]:
     >>> abs(value.item() - 0.3) <= error.item() < 1e-14
     True
     """
-    f = stacked_points(network, points)
+    f, left = stacked_points(network, points), slopes(network)[0]
     error = torch.zeros_like(f)
     for layer, w in enumerate(network.weights):
         size = torch.bmm(f.abs(), w.abs()) + bias(network, layer).abs().unsqueeze(1)
@@ -42,10 +68,10 @@ def with_error(network: Network, points: Tensor) -> tuple[Tensor, Tensor]:
         error = (torch.bmm(error, w.abs()) + step) * (1 + 4 * gamma(w.shape[1]))
         f = linear(network, layer, f)
         if layer < network.depth - 1:
-            below = (f + error < 0) & (slopes(network)[0] >= 0)  # surely: the error shrinks with the slope there
-            error = torch.where(below, slopes(network)[0] * error * (1 + gamma(0)), error)
+            below = (f + error < 0) & (left >= 0)  # surely: the error shrinks with the slope there
+            error = torch.where(below, left * error * (1 + gamma(0)), error)
             f = activate(network, f)
-            if network.activation == "leaky":
+            if abs(left) not in (0.0, 1.0):  # the product with the slope was rounded
                 error = error + gamma(0) * f.abs() + TINY
     unknown = ~(f.isfinite() & error.isfinite())
     return torch.where(unknown, 0, f), torch.where(unknown, torch.inf, error)
@@ -65,7 +91,7 @@ def exact_outputs(network: Network, point: Tensor) -> list[Fraction]:
     >>> exact_outputs(net, torch.tensor([0.25]))
     [Fraction(3, 8)]
     """
-    slope = Fraction(network.slope)
+    left = Fraction(slopes(network)[0])
     f, power = _whole(point.detach().to("cpu", torch.float64).numpy())
     for layer, weights in enumerate(network.weights):
         w, power_w = _whole(weights[0].detach().to("cpu", torch.float64).numpy())
@@ -74,7 +100,7 @@ def exact_outputs(network: Network, point: Tensor) -> list[Fraction]:
         lowest = min(power, power_b)
         f, power = f * (1 << (power - lowest)) + b * (1 << (power_b - lowest)), lowest
         if layer < network.depth - 1:
-            f, power = _activated(f, power, network.activation, slope)
+            f, power = _activated(f, power, left)
     scale = Fraction(2) ** power
     return [int(v) * scale for v in f]
 
@@ -89,38 +115,17 @@ def _whole(numbers: np.ndarray) -> tuple[np.ndarray, int]:
     return whole * np.power(np.full(numbers.shape, 2, dtype=object), shift), lowest - 53
 
 
-def _activated(f: np.ndarray, power: int, activation: str, slope: Fraction) -> tuple[np.ndarray, int]:
+def _activated(f: np.ndarray, power: int, left: Fraction) -> tuple[np.ndarray, int]:
     """The activation of whole numbers times a power of two."""
-    if activation == "linear":
-        return f, power
     positive = np.array([v > 0 for v in f], dtype=bool)
-    if activation == "relu":
-        return np.where(positive, f, 0), power
-    if activation == "abs":
-        return np.where(positive, f, -f), power
-    bits = slope.denominator.bit_length() - 1  # a float's denominator is a power of two
-    return np.where(positive, f * slope.denominator, f * slope.numerator), power - bits
+    bits = left.denominator.bit_length() - 1  # a float's denominator is a power of two
+    return np.where(positive, f * left.denominator, f * left.numerator), power - bits
 
 
 def exact_difference(first: Network, second: Network, point: Tensor) -> list[Fraction]:
     """|first - second| of every output at one input [d], without rounding."""
     pairs = zip(exact_outputs(first, point), exact_outputs(second, point), strict=True)
     return [abs(a - b) for a, b in pairs]
-
-
-ROUNDING = 64 * np.finfo(np.float64).eps
-"""Relative rounding error of a vertex: each is a mean of two others, and no chain of means is longer than 64 by far."""
-
-EPS = torch.finfo(torch.float64).eps
-
-
-TINY = torch.finfo(torch.float64).tiny
-"""The smallest normal float64: no product that underflows is further than this from its value."""
-
-
-def gamma(terms: int) -> float:
-    """What rounding can do, relatively, to a sum of so many products."""
-    return (terms + 8) * EPS
 
 
 def cancelled(summed: Tensor, terms: Tensor, eps: float) -> tuple[Tensor, Tensor]:

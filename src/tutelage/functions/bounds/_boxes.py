@@ -4,21 +4,12 @@ import numpy as np
 from numba import njit
 
 from tutelage.compiling import OPTIONS, PART, compiled, stamp_of
+from tutelage.functions import relaxations, rounding
 from tutelage.functions.bounds import _zonotopes
-from tutelage.functions.bounds._zonotopes import (
-    EPS,
-    TINY,
-    activate,
-    affine,
-    down,
-    filled,
-    mixed_size,
-    new_form,
-    range_of,
-    up,
-)
+from tutelage.functions.bounds._zonotopes import activate, affine, down, filled, mixed_size, new_form, range_of, up
+from tutelage.functions.rounding import EPS, UNDERFLOW
 
-_FILES = (_zonotopes.__file__,)
+_FILES = (_zonotopes.__file__, relaxations.__file__, rounding.__file__)
 
 
 @njit(**OPTIONS)
@@ -34,7 +25,7 @@ def enter(w, b, centre, radius, free, form):
         form.z[i, 0] = value
         for k in range(free.shape[0]):
             form.z[i, 1 + k] = w[i, free[k]] * radius[free[k]]
-        form.error[i] = rounding * size * (1 + 2 * rounding) + 2 * (n + 16) * TINY
+        form.error[i] = rounding * size * (1 + 2 * rounding) + 2 * (n + 16) * UNDERFLOW
 
 
 @njit(**PART)
@@ -145,7 +136,7 @@ def disagreement(f, d, classes, margin, columns, free, shares, score, row):
         for j in range(classes):
             if j != c:
                 bound = min(most_of_other(f, d, j, c, columns, row), up(most(d, c, j, columns) - margin))
-                value = bound if not (bound <= 0.0) else min(bound, -TINY)
+                value = bound if not (bound <= 0.0) else min(bound, -UNDERFLOW)
                 if not value <= worst:
                     worst, at_c, at_j, at_k = value, c, j, other
     if shares.shape[0] > 1:

@@ -10,9 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from tutelage.functions.bounds._zonotopes import LARGEST
 from tutelage.functions.layers.pairs import Pair
-
-EPS, TINY, LARGEST = 2.0**-52, 1e-300, 1e150
+from tutelage.functions.relaxations import lines, mean_slope
+from tutelage.functions.rounding import EPS, UNDERFLOW, down, up
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,14 +35,6 @@ class Zonotopes:
     def ends(self) -> tuple[Tensor, Tensor]:
         reach = up(self.reach + self.error)
         return down(self.z[:, :, 0] - reach), up(self.z[:, :, 0] + reach)
-
-
-def up(x: Tensor) -> Tensor:
-    return x + (x.abs() * 2 * EPS + TINY)
-
-
-def down(x: Tensor) -> Tensor:
-    return x - (x.abs() * 2 * EPS + TINY)
 
 
 class DeviceBounds:
@@ -106,7 +99,7 @@ class DeviceBounds:
         diagonal = torch.eye(count, dtype=torch.bool, device=self.device)
         best, _ = torch.where(diagonal, torch.inf, sure).min(2)  # [B, c]: what f may be sure of c by
         missing = torch.minimum(other.mT, up(apart - self.margin))  # [B, c, j]: g_j - g_c, and (d_c - d_j) - margin
-        missing = torch.where(diagonal, -torch.inf, torch.where(missing <= 0, missing.clamp_max(-TINY), missing))
+        missing = torch.where(diagonal, -torch.inf, torch.where(missing <= 0, missing.clamp_max(-UNDERFLOW), missing))
         per_class = torch.where(best < self.margin, best - self.margin, missing.amax(2))
         rows = (f.z.abs() + (f.z - d.z).abs())[:, :, 1:].sum(1)
         return per_class.amax(1), rows
@@ -127,7 +120,7 @@ def _entered(w: Tensor, b: Tensor, centre: Tensor, radius: Tensor) -> Zonotopes:
     rounding = (w.shape[1] + 16) * EPS
     z = torch.cat([(centre @ w.T + b).unsqueeze(2), w.unsqueeze(0) * radius.unsqueeze(1)], dim=2)
     size = (centre.abs() + radius) @ w.abs().T + b.abs()
-    return Zonotopes(z, rounding * size * (1 + 2 * rounding) + 2 * (w.shape[1] + 16) * TINY)
+    return Zonotopes(z, rounding * size * (1 + 2 * rounding) + 2 * (w.shape[1] + 16) * UNDERFLOW)
 
 
 def _affine(
@@ -140,21 +133,11 @@ def _affine(
     above_f[:, :, 0] += bf
     above_d[:, :, 0] += bd
     rounding = (2 * wf.shape[1] + 16) * EPS
-    inflate, least = 1 + 2 * rounding, (2 * wf.shape[1] + 16) * columns * TINY
+    inflate, least = 1 + 2 * rounding, (2 * wf.shape[1] + 16) * columns * UNDERFLOW
     spread_f, spread_d = f.error + rounding * f.size, d.error + rounding * d.size
     error_f = (spread_f @ wf.abs().T + rounding * bf.abs()) * inflate + least
     error_d = (spread_f @ wd.abs().T + spread_d @ wg.abs().T + rounding * bd.abs()) * inflate + least
     return Zonotopes(above_f, error_f), Zonotopes(above_d, error_d)
-
-
-def _relaxed(low: Tensor, high: Tensor, left: float) -> tuple[Tensor, Tensor]:
-    """sigma(x) = s x + h +- h on [low, high]: (s, h), h = 0 where linear."""
-    on = (low >= 0) | torch.full_like(low, left).eq(1.0)
-    bends = ~on & (high > 0)
-    slope = ((high - left * low) / torch.where(bends, high - low, 1.0)).clamp(left, 1.0)
-    half = 0.5 * torch.maximum((left - slope) * low, (1 - slope) * high) * (1 + 8 * EPS) + TINY
-    fixed = torch.where(on, torch.ones_like(low), torch.full_like(low, left))
-    return torch.where(bends, slope, fixed), torch.where(bends, half, 0.0)
 
 
 def _activated(
@@ -172,14 +155,15 @@ def _activated(
     uf, lf = torch.minimum(uf, up(ug + ud)), torch.maximum(lf, down(lg + ld))
     ug, lg = torch.minimum(ug, up(uf - ld)), torch.maximum(lg, down(lf - ud))
     ud, ld = torch.minimum(ud, up(uf - lg)), torch.maximum(ld, down(lf - ug))
-    (sf, hf), (sg, hg) = _relaxed(lf, uf, left_f), _relaxed(lg, ug, left_g)
+    (sf, hf, *_), (sg, hg, *_) = lines(lf, uf, left_f), lines(lg, ug, left_g)
+    hf, hg = 0.5 * hf, 0.5 * hg  # sigma(u) is s u + h +- h
     on = ((lf >= 0) | (left_f == 1.0)) & ((lg >= 0) | (left_g == 1.0))
     off = (uf <= 0) & (ug <= 0) & (left_f == left_g) & ~on
     direct = (sg.unsqueeze(2) * d.z + (sf - sg).unsqueeze(2) * f.z)[:, :, 1:].abs().sum(2) + hf + hg
     halved, noise = torch.zeros_like(on), torch.zeros_like(hf)
-    centre = 0.5 * (1 + left_f)
+    centre, noise_d = mean_slope(torch.maximum(ud, -ld), left_f)
     if left_f == left_g:
-        noise = max(1 - centre, centre - left_f) * torch.maximum(ud, -ld) * (1 + 8 * EPS) + TINY
+        noise = noise_d
         halved = ~on & ~off & (abs(centre) * d.z[:, :, 1:].abs().sum(2) + noise < direct)
     straight = ~(on | off | halved)
     ones = torch.ones_like(sf)
@@ -190,14 +174,14 @@ def _activated(
     size = p.abs() * d.size + q.abs() * f.size
     zd = p.unsqueeze(2) * d.z + q.unsqueeze(2) * f.z
     changed = ~on & ~((p == 0) & (q == 0))
-    error_d = (p.abs() * d.error + q.abs() * f.error + 8 * EPS * size) * (1 + 8 * EPS) + columns * TINY
+    error_d = (p.abs() * d.error + q.abs() * f.error + 8 * EPS * size) * (1 + 8 * EPS) + columns * UNDERFLOW
     error_d = torch.where(on, d.error, torch.where(changed, error_d, 0.0))
     moved = (with_f != 0) | (with_g != 0)
     extra = up(error_d + 4 * EPS * (zd[:, :, 0].abs() + with_f.abs() + with_g.abs()))
     error_d = torch.where(moved, extra, error_d)
     zd[:, :, 0] += with_f + with_g
     zf = sf.unsqueeze(2) * f.z
-    error_f = (sf.abs() * f.error + 4 * EPS * (sf.abs() * f.size + hf)) * (1 + 8 * EPS) + columns * TINY
+    error_f = (sf.abs() * f.error + 4 * EPS * (sf.abs() * f.size + hf)) * (1 + 8 * EPS) + columns * UNDERFLOW
     error_f = torch.where(sf == 1.0, f.error, torch.where(sf == 0.0, 0.0, error_f))
     zf[:, :, 0] += hf
     (zf, zd), units = _widened((zf, zd), ((hf, with_f), (None, own_noise), (None, with_g)))
@@ -226,4 +210,4 @@ def _widened(
 def _shares(z: Tensor, units: Tensor, shares: Tensor) -> Tensor:
     """How much each input has to do with the noise of units, directly or through others: [B, new, d]."""
     sizes = z[:, units, 1:].abs()
-    return torch.bmm(sizes, shares) / (sizes.sum(2, keepdim=True) + TINY)
+    return torch.bmm(sizes, shares) / (sizes.sum(2, keepdim=True) + UNDERFLOW)

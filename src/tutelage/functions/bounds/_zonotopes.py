@@ -5,7 +5,7 @@ zonotopes, and some \|r\| <= error. There is one for f and one for d; g is their
 keeps bounds tight where both networks are nearly equal, and where they are not, d is taken from f and g.
 
 Rounding goes into the error: a sum of n products in floating point, in any order and fused or not, is within
-(n + 16) EPS times the sum of their sizes of the exact one, and n TINY for underflow.
+(n + 16) EPS times the sum of their sizes of the exact one, and n UNDERFLOW for underflow.
 """
 
 from typing import NamedTuple
@@ -14,9 +14,10 @@ import numpy as np
 from numba import njit
 
 from tutelage.compiling import OPTIONS, PART
+from tutelage.functions import relaxations, rounding
+from tutelage.functions.relaxations import line
+from tutelage.functions.rounding import EPS, UNDERFLOW
 
-EPS = 2.0**-52
-TINY = 1e-300
 LARGEST = 1e150
 LANES = 8
 """Columns are filled up with zeros to a multiple of this, the numbers of a vector register."""
@@ -43,14 +44,7 @@ def filled(columns):
     return (columns + LANES - 1) // LANES * LANES
 
 
-@njit(**OPTIONS)
-def down(x):
-    return x - (abs(x) * 2 * EPS + TINY)
-
-
-@njit(**OPTIONS)
-def up(x):
-    return x + (abs(x) * 2 * EPS + TINY)
+up, down, mean_slope = (njit(**OPTIONS)(part) for part in (rounding.up, rounding.down, relaxations.mean_slope))
 
 
 @njit(**FAST)
@@ -108,7 +102,7 @@ def affine(wf, wg, wd, bf, bd, f, d, columns, above_f, above_d, stop):
     """One affine layer: f' = Wf f + bf and d' = Wg d + (Wf - Wg) f + (bf - bg); unfinished once stop[0] is set."""
     n, wide = wf.shape[0], filled(columns)
     rounding = (2 * wf.shape[1] + 16) * EPS
-    inflate, least = 1 + 2 * rounding, (2 * wf.shape[1] + 16) * columns * TINY
+    inflate, least = 1 + 2 * rounding, (2 * wf.shape[1] + 16) * columns * UNDERFLOW
     for i in range(n):
         if stop[0]:
             return
@@ -157,18 +151,6 @@ def tightened(lf, uf, lg, ug, ld, ud):
 
 
 @njit(**OPTIONS)
-def relaxed(low, high, left):
-    """sigma(x) = s x + h +- h on [low, high] for the slopes left below 0 and 1 above: (s, h), h = 0 where linear."""
-    if low >= 0 or left == 1.0:
-        return 1.0, 0.0
-    if high <= 0:
-        return left, 0.0
-    slope = min(1.0, max(left, (high - left * low) / (high - low)))
-    most = max((left - slope) * low, (1 - slope) * high)
-    return slope, 0.5 * most * (1 + 8 * EPS) + TINY
-
-
-@njit(**OPTIONS)
 def choose(f, d, columns, ld, ud, on_f, on_g, off, sf, hf, sg, hg, left_f, left_g):
     """The form of sigma(f) - sigma(g) with the smallest radius: (p, q, with_f, with_g, own_noise).
 
@@ -182,8 +164,7 @@ def choose(f, d, columns, ld, ud, on_f, on_g, off, sf, hf, sg, hg, left_f, left_
     best = mixed_size(sg, d, sf - sg, f, columns) + hf + hg
     p, q, with_f, with_g, own_noise = sg, sf - sg, 1.0, -1.0, 0.0
     if left_f == left_g:  # a slope between left and 1, times d
-        middle = 0.5 * (1 + left_f)
-        noise = max(1 - middle, middle - left_f) * max(ud, -ld) * (1 + 8 * EPS) + TINY
+        middle, noise = mean_slope(max(ud, -ld), left_f)
         if abs(middle) * mixed_size(1.0, d, 0.0, f, columns) + noise < best:
             p, q, with_f, with_g, own_noise = middle, 0.0, 0.0, 0.0, noise
     return p, q, with_f, with_g, own_noise
@@ -217,7 +198,7 @@ def listed(form, n, columns):
 @njit(**OPTIONS)
 def share_inputs(shares, column, inputs, x, columns):
     """How much each input has to do with a new generator, directly or through others: shares that add up to 1."""
-    total = TINY
+    total = UNDERFLOW
     for k in range(inputs):
         shares[column, k] = abs(x[1 + k])
         total += abs(x[1 + k])
@@ -247,8 +228,9 @@ def activate(f, d, n, columns, left_f, left_g, inputs, shares, plan, stop):
         if not (uf - lf < LARGEST and ug - lg < LARGEST and ud - ld < LARGEST):
             return -1
         lf, uf, lg, ug, ld, ud = tightened(lf, uf, lg, ug, ld, ud)
-        sf, hf = relaxed(lf, uf, left_f)
-        sg, hg = relaxed(lg, ug, left_g)
+        sf, hf = line(lf, uf, left_f)
+        sg, hg = line(lg, ug, left_g)
+        hf, hg = 0.5 * hf, 0.5 * hg  # sigma(u) is s u + h +- h
         on_f, on_g = lf >= 0 or left_f == 1.0, lg >= 0 or left_g == 1.0
         off = uf <= 0 and ug <= 0 and left_f == left_g
         p, q, with_f, with_g, own_noise = choose(
@@ -284,7 +266,7 @@ def bend(f, d, i, columns, at, plan, inputs, shares):
             size += abs(q) * (size_of(f.z[i], columns) + abs(f.z[i, 0]))
             mix_rows(p, d.z[i], q, f.z[i], columns)
             error = abs(p) * d.error[i] + abs(q) * f.error[i] + 8 * EPS * size
-            d.error[i] = error * (1 + 8 * EPS) + columns * TINY
+            d.error[i] = error * (1 + 8 * EPS) + columns * UNDERFLOW
     if with_f != 0.0 or with_g != 0.0:
         d.error[i] = up(d.error[i] + 4 * EPS * (abs(d.z[i, 0]) + abs(with_f) + abs(with_g)))
         d.z[i, 0] += with_f + with_g
@@ -311,6 +293,6 @@ def bend(f, d, i, columns, at, plan, inputs, shares):
     elif sf != 1.0 or hf > 0.0:  # a slope may round to 1 where the unit still bends
         size = size_of(f.z[i], columns) + abs(f.z[i, 0])
         scale_row(f.z[i], sf, columns)
-        f.error[i] = (abs(sf) * f.error[i] + 4 * EPS * (abs(sf) * size + hf)) * (1 + 8 * EPS) + columns * TINY
+        f.error[i] = (abs(sf) * f.error[i] + 4 * EPS * (abs(sf) * size + hf)) * (1 + 8 * EPS) + columns * UNDERFLOW
         f.z[i, 0] += hf
     return at

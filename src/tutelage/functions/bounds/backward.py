@@ -15,9 +15,10 @@ from torch import Tensor
 
 from tutelage.deadline import Deadline
 from tutelage.functions.checks import bias, in_double, slopes
+from tutelage.functions.relaxations import lines
+from tutelage.functions.rounding import EPS, UNDERFLOW
 from tutelage.networks import Network
 
-EPS, TINY = 2.0**-52, 1e-300
 _RATE = 0.25  # of the gradient steps
 _SHARE = 0.2  # of the time left that a round of gradient steps may take
 
@@ -47,7 +48,7 @@ def layers_of(network: Network, low: Tensor, high: Tensor, device: str = "cpu") 
     biases = tuple(bias(network, layer)[0].to(device) for layer in range(network.depth))
     centre = 0.5 * low + 0.5 * high
     radius = torch.maximum(high - centre, centre - low)
-    radius = torch.where(radius > 0, radius * (1 + 4 * EPS) + TINY, 0)
+    radius = torch.where(radius > 0, radius * (1 + 4 * EPS) + UNDERFLOW, 0)
     return Layers(weights, biases, slopes(network)[0], centre.to(device), radius.to(device))
 
 
@@ -89,17 +90,6 @@ def _parts(arrays: list[Tensor], hidden: int) -> Parts:
     return Parts(arrays[0], *split)
 
 
-def chord(low: Tensor, high: Tensor, left: float) -> tuple[Tensor, Tensor, Tensor]:
-    """Slope and offset of a line above the activation on [low, high], and whether the unit bends there."""
-    bends = (low < 0) & (high > 0) & (left != 1.0)
-    width = torch.where(bends, high - low, 1.0)
-    slope = ((high - left * low) / width).clamp(left, 1.0)
-    offset = torch.maximum((left - slope) * low, (1 - slope) * high) * (1 + 8 * EPS) + TINY
-    # Tensors on both sides: two Python numbers would give a slope rounded to float32.
-    fixed = torch.where((low >= 0) | (left == 1.0), torch.ones_like(low), torch.full_like(low, left))
-    return torch.where(bends, slope, fixed), torch.where(bends, offset, 0.0), bends
-
-
 def upper(layers: Layers, parts: Parts, sizes: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
     """An upper bound of objective . f for every part [B], and per hidden layer what each chord adds to it [B, n].
 
@@ -117,7 +107,7 @@ def upper(layers: Layers, parts: Parts, sizes: list[Tensor]) -> tuple[Tensor, li
         if layer == 0:
             break
         low, high = parts.low[layer - 1], parts.high[layer - 1]
-        slope, offset, bends = chord(low, high, layers.left)
+        slope, offset, _, bends = lines(low, high, layers.left)
         below = torch.where(bends, parts.below[layer - 1].clamp(layers.left, 1.0), slope)
         plus, minus = coefficients.clamp_min(0), coefficients.clamp_max(0)
         more = parts.multiples[layer - 1].clamp_min(0) * parts.sides[layer - 1]
@@ -132,7 +122,7 @@ def upper(layers: Layers, parts: Parts, sizes: list[Tensor]) -> tuple[Tensor, li
     value = constant + coefficients @ layers.centre + reach
     error = error + (len(layers.centre) + 16) * EPS * (coefficients.abs() @ (layers.centre.abs() + layers.radius))
     error = error + 16 * EPS * value.abs()
-    return (value + error * (1 + 64 * EPS) + TINY).nan_to_num(torch.inf, torch.inf), adds
+    return (value + error * (1 + 64 * EPS) + UNDERFLOW).nan_to_num(torch.inf, torch.inf), adds
 
 
 def improved(
@@ -238,4 +228,4 @@ def given_ranges(
 def _feature_sizes(layers: Layers, low: Tensor, high: Tensor) -> Tensor:
     """The largest sizes of features with pre-activations in a range: [n]."""
     inner = high.clamp_min(0) if layers.left == 0.0 else torch.maximum(low.abs(), high.abs())
-    return inner * (1 + 8 * EPS) + TINY
+    return inner * (1 + 8 * EPS) + UNDERFLOW

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tutelage.functions.bounds._sparse_ranges import LinesAround
-from tutelage.functions.bounds.intervals import EPS, TINY, around
+from tutelage.functions.bounds.intervals import around
 from tutelage.functions.layers.sparse import LayerPair
+from tutelage.functions.rounding import EPS, UNDERFLOW
 from tutelage.networks.graphs.values import Map
 
 _FULL = 0.08  # share of entries above which rows are multiplied as dense ones
@@ -36,7 +37,7 @@ class Rows:
         met = abs(self.d) @ size_d + abs(self.f) @ size_f
         slack = abs(self.d) @ (layer.slack_f + layer.slack_g) + abs(self.f) @ layer.slack_f
         self.constant = self.constant + (self.d @ layer.bd + self.f @ layer.bf)
-        self.error = self.error + terms * EPS * (met + slack + np.abs(self.constant)) + slack + terms * TINY
+        self.error = self.error + terms * EPS * (met + slack + np.abs(self.constant)) + slack + terms * UNDERFLOW
         self.f = Map(_product(self.d, layer.wd) + _product(self.f, layer.wf))
         self.d = _product(self.d, layer.wg)
 
@@ -53,7 +54,7 @@ class Rows:
         _, added_f = _mixed(self.f, lines.o, np.zeros_like(lines.o))
         terms = _longest(self.d) + _longest(self.f) + 16
         self.constant = self.constant + added_d + added_f
-        self.error = self.error + reach + terms * EPS * (added_d + added_f + np.abs(self.constant)) + TINY
+        self.error = self.error + reach + terms * EPS * (added_d + added_f + np.abs(self.constant)) + UNDERFLOW
         self.d, self.f = new_d, Map(new_f + more_f)
         self.d.eliminate_zeros()
         self.f.eliminate_zeros()
@@ -65,7 +66,7 @@ class Rows:
         value = self.constant + self.f @ centre + abs(self.f) @ radius
         terms = _longest(self.f) + 32
         error = (self.error + terms * EPS * (size + np.abs(value) + np.abs(self.constant))) * (1 + 64 * EPS)
-        bound = value + error * (1 + 64 * EPS) + TINY
+        bound = value + error * (1 + 64 * EPS) + UNDERFLOW
         return np.where(np.isfinite(bound), bound, np.inf)
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from tutelage.deadline import Deadline
 from tutelage.functions.answers import OnClosing, Question
 from tutelage.functions.bounds.backward import Parts, given_ranges, hidden_ranges, improved, layers_of, whole
-from tutelage.functions.checks import bias
+from tutelage.functions.checks import bias, slopes
 from tutelage.functions.layers.joint import apart
 from tutelage.functions.search.hunt import Hunt
 from tutelage.networks import Network, outputs
@@ -160,8 +160,9 @@ def prove_by_units(
         return proved, at_most, parts
     asked = (question.limits < torch.inf).nonzero().flatten()
     asked = asked[at_most[asked] > question.limits[asked]]
-    if "leaky" in (pair[0].activation, pair[1].activation) and not _alike(*pair):
-        return False, at_most, 0  # relu units in place of leaky ones have rounded weights
+    rounds = any(slopes(network)[0] not in (-1.0, 0.0, 1.0) for network in pair)
+    if rounds and (slopes(pair[0]) != slopes(pair[1]) or pair[0].depth != pair[1].depth):
+        return False, at_most, 0  # relu units in place of others have rounded weights
     rounded = _EPS * (bias(pair[0], pair[0].depth - 1)[0].abs() + bias(pair[1], pair[1].depth - 1)[0].abs())
     eye = torch.eye(pair[0].outputs, dtype=torch.float64)[asked]
     limits = (question.limits - rounded)[asked]
@@ -174,10 +175,6 @@ def prove_by_units(
     at_most = at_most.clone()
     at_most[asked] = torch.minimum(at_most[asked], both.clamp_min(0) * (1 + 4 * _EPS))
     return result.proved, at_most, result.parts
-
-
-def _alike(first: Network, second: Network) -> bool:
-    return first.activation == second.activation and first.slope == second.slope and first.depth == second.depth
 
 
 def _one_class(

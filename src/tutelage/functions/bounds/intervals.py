@@ -10,10 +10,9 @@ from tutelage.functions.answers import Question
 from tutelage.functions.bounds.backward import Layers, hidden_ranges
 from tutelage.functions.interruptible import interruptible
 from tutelage.functions.layers.pairs import Pair
+from tutelage.functions.relaxations import Ends, difference_image, image
+from tutelage.functions.rounding import EPS, UNDERFLOW
 from tutelage.functions.search.hunt import Hunt
-
-EPS, TINY = 2.0**-52, 1e-300
-
 
 Ranges = list[tuple[np.ndarray, np.ndarray]]
 """Lower and upper bounds [n] of the pre-activations of f in every hidden layer."""
@@ -58,7 +57,7 @@ def interval_bounds(
             range_f = ends(f)
             if ranges is not None:
                 range_f = np.maximum(range_f[0], ranges[layer][0]), np.minimum(range_f[1], ranges[layer][1])
-            f, d = activated(range_f, d, pair.left_f[layer], pair.left_g[layer])
+            f, d = after(range_f, ends(d), pair.left_f[layer], pair.left_g[layer])
     size = d[1] + np.abs(d[0])
     return np.where(np.isfinite(size), size * (1 + 4 * EPS), np.inf)
 
@@ -95,7 +94,7 @@ def around(low: np.ndarray, high: np.ndarray) -> Middle:
     with np.errstate(invalid="ignore", over="ignore"):
         centre = 0.5 * low + 0.5 * high
         reach = np.maximum(high - centre, centre - low)
-    return centre, np.where(reach > 0, reach * (1 + 4 * EPS) + TINY, reach)
+    return centre, np.where(reach > 0, reach * (1 + 4 * EPS) + UNDERFLOW, reach)
 
 
 def times(w: Any, x: Middle, size: Any = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -106,39 +105,15 @@ def times(w: Any, x: Middle, size: Any = None) -> tuple[np.ndarray, np.ndarray, 
 
 def plus(x, y, b: np.ndarray, slack: np.ndarray, terms: int) -> Middle:
     rounding = (2 * terms + 32) * EPS
-    radius = (x[1] + y[1] + slack + rounding * (x[2] + y[2] + np.abs(b))) * (1 + rounding) + 4 * terms * TINY
+    radius = (x[1] + y[1] + slack + rounding * (x[2] + y[2] + np.abs(b))) * (1 + rounding) + 4 * terms * UNDERFLOW
     return x[0] + y[0] + b, radius
 
 
 def ends(x: Middle) -> tuple[np.ndarray, np.ndarray]:
-    room = 2 * EPS * (np.abs(x[0]) + x[1]) + TINY
+    room = 2 * EPS * (np.abs(x[0]) + x[1]) + UNDERFLOW
     return x[0] - x[1] - room, x[0] + x[1] + room
 
 
-def activated(ends_f: Middle, d: Middle, left_f: float, left_g: float) -> tuple[Middle, Middle]:
-    (low_f, high_f), (low_d, high_d) = ends_f, ends(d)
-    room = 2 * EPS * (np.abs(low_f) + np.abs(high_f) + np.abs(low_d) + np.abs(high_d)) + TINY
-    low_g, high_g = low_f - high_d - room, high_f - low_d + room
-    new_f, new_g = _bent(low_f, high_f, left_f), _bent(low_g, high_g, left_g)
-    apart = new_f[0] - new_g[1], new_f[1] - new_g[0]
-    room = 2 * EPS * (np.abs(apart[0]) + np.abs(apart[1])) + TINY
-    low, high = apart[0] - room, apart[1] + room
-    if left_f == left_g:  # a slope between left and 1, times d
-        products = [t * e for t in (left_f, 1.0) for e in (low_d, high_d)]
-        between = np.minimum.reduce(products), np.maximum.reduce(products)
-        room = 2 * EPS * np.maximum(np.abs(between[0]), np.abs(between[1])) + TINY
-        low, high = np.maximum(low, between[0] - room), np.minimum(high, between[1] + room)
-        off = (high_f <= 0) & (high_g <= 0) & (left_f == 0.0)
-        low, high = np.where(off, 0.0, low), np.where(off, 0.0, high)
-    on = (low_f >= 0) & (low_g >= 0)
-    low, high = np.where(on, np.maximum(low, low_d), low), np.where(on, np.minimum(high, high_d), high)
-    return around(*new_f), around(np.minimum(low, high), np.maximum(low, high))
-
-
-def _bent(low: np.ndarray, high: np.ndarray, left: float) -> Middle:
-    """Range of the activation on intervals."""
-    values = [np.where(e > 0, e, left * e) for e in (low, high)]
-    least, most = np.minimum(*values), np.maximum(*values)
-    least = np.where((low < 0) & (high > 0), np.minimum(least, 0.0), least)
-    room = 0.0 if left in (0.0, 1.0, -1.0) else 2 * EPS * np.maximum(np.abs(least), np.abs(most)) + TINY
-    return least - room, most + room
+def after(range_f: Ends, range_d: Ends, left_f: float, left_g: float) -> tuple[Middle, Middle]:
+    """Centre and radius of the features of f and of their difference, from the ranges of the pre-activations."""
+    return around(*image(*range_f, left_f)), around(*difference_image(range_f, range_d, left_f, left_g))

@@ -66,7 +66,7 @@ class Program:
         rows, right, ends = [], [], [(box.low[member], box.high[member])]
         for below in range(layer):
             u = known[below]
-            under, chord, offset = (a.numpy() for a in lines(network, u))
+            chord, offset, under, _ = (a.numpy() for a in lines(*u, slopes(network)[0]))
             decided = ((u[0] >= 0) | (u[1] <= 0)).numpy()
             w, b = network.weights[below][0].numpy().T, bias(network, below)[0].numpy()
             branches = [(-1, np.where(decided, under, branch), np.zeros_like(offset)) for branch in slopes(network)]

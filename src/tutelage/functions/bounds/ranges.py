@@ -14,7 +14,7 @@ from torch import Tensor
 from tutelage.deadline import Deadline
 from tutelage.errors import TutelageError
 from tutelage.functions.bounds import programs
-from tutelage.functions.checks import as_network, bias
+from tutelage.functions.checks import as_network, bias, slopes
 from tutelage.functions.domain import Box, box_for
 from tutelage.functions.relaxations import Interval, activated, lines
 from tutelage.functions.rounding import TINY, gamma
@@ -81,7 +81,7 @@ def _by_lines(network: Network, known: Sequence[Interval], box: Box, layer: int)
     lower = upper = network.weights[layer].mT  # [S, out, n] over the features below
     start = stop = bias(network, layer)
     for below in reversed(range(layer)):
-        under, chord, offset = lines(network, known[below])
+        chord, offset, under, _ = lines(*known[below], slopes(network)[0])
         start = start + torch.einsum("soi,si->so", lower.clamp_max(0), offset)
         stop = stop + torch.einsum("soi,si->so", upper.clamp_min(0), offset)
         lower = lower.clamp_min(0) * under.unsqueeze(1) + lower.clamp_max(0) * chord.unsqueeze(1)
@@ -119,7 +119,7 @@ def _size(network: Network, known: Sequence[Interval], box: Box, layer: int) -> 
     for below in range(layer + 1):
         size = torch.einsum("si,sio->so", size, network.weights[below].abs()) + bias(network, below).abs()
         if below < layer:
-            size = size + lines(network, known[below])[2].abs()
+            size = size + lines(*known[below], slopes(network)[0]).offset
     return size
 
 

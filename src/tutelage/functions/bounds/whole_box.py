@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tutelage.deadline import Deadline
-from tutelage.functions.bounds._sparse_ranges import Ends, LinesAround, Ranges, after, by_intervals, lines
+from tutelage.functions.bounds._sparse_ranges import LinesAround, Ranges, by_intervals, lines_around
 from tutelage.functions.bounds.backward_pairs import Rows, chosen, combined, upper_bounds
-from tutelage.functions.bounds.intervals import Middle, around
+from tutelage.functions.bounds.intervals import Middle, after, around
 from tutelage.functions.layers.sparse import LayerPair
+from tutelage.functions.relaxations import Ends
 
 _CHUNK = 2_000_000  # entries of the coefficients that are substituted at a time
 _SHARE = 0.85  # of the time for the ranges of hidden units
@@ -42,8 +43,8 @@ class BoxBounds:
                 ranges = self._better(number, ranges, deadline)
             self.ranges.append(ranges)
             if number < len(self.layers) - 1:
-                self._lines.append(lines(layer, ranges))
-                below = after(layer, ranges)
+                self._lines.append(lines_around(layer, ranges))
+                below = after(ranges.f, ranges.d, layer.left_f, layer.left_g)
 
     def _better(self, number: int, ranges: Ranges, deadline: Deadline) -> Ranges:
         """Ranges with those of units that may bend made narrower: first of f, then of d where f still bends."""

@@ -20,6 +20,7 @@ from tutelage.functions.checks import (
     points_for,
     rounded_up,
     same_function_space,
+    slopes,
 )
 from tutelage.functions.domain import Domain, Ends, as_domain, in_words
 from tutelage.functions.layers.pairs import reading_errors
@@ -310,8 +311,7 @@ def _record(
 def equal_weights(first: Network, second: Network) -> bool:
     """Whether two networks have the same numbers in the same places, and the same activation."""
     alike = first.widths == second.widths and (first.biases is None) == (second.biases is None)
-    same_kind = first.activation == second.activation and (first.slope == second.slope or first.activation != "leaky")
-    return alike and same_kind and all(map(torch.equal, first.parameters, second.parameters))
+    return alike and slopes(first) == slopes(second) and all(map(torch.equal, first.parameters, second.parameters))
 
 
 def _hold_against_search(pair: tuple[Network, Network], hunt: Hunt, at_most: Tensor) -> None:

@@ -51,8 +51,9 @@ def side_by_side(first: Network, second: Network, difference: bool = True) -> Ne
 def deepen(network: Network, depth: int) -> Network:
     """The same function with more layers: the highest hidden features, or the inputs, pass through the new ones.
 
-    Features that are never negative pass relu and abs unchanged. Others need two units each, since for relu (slope 0)
-    and leaky x = (sigma(x) - sigma(-x)) / (1 + slope); abs forgets their sign, and raises an error.
+    Features that are never negative, those of units with a slope of at most 0 below their kink, pass such units
+    unchanged. Others need two units each, since x = (sigma(x) - sigma(-x)) / (1 + slope); abs forgets their sign, and
+    raises an error.
 
     >>> net = Network((torch.ones(1, 2, 3), torch.ones(1, 3, 1)))
     >>> deepen(net, 4).widths
@@ -65,15 +66,16 @@ def deepen(network: Network, depth: int) -> Network:
         return network
     below, top = network.weights[:-1], network.weights[-1]
     eye = torch.eye(top.shape[1], dtype=top.dtype, device=top.device).expand(network.members, -1, -1)
-    if network.activation == "linear" or (below and network.activation in ("relu", "abs")):
+    left, _ = slopes(network)
+    if left == 1 or (below and left <= 0):
         into, back = eye, eye
-    elif network.activation == "abs":
+    elif left == -1:
         raise TutelageError(
-            "abs forgets the sign of its inputs: an abs network without hidden layers cannot be deepened"
+            f"{network.activation} forgets the sign of its inputs: such a network without hidden layers cannot be "
+            "deepened"
         )
     else:
-        slope = network.slope if network.activation == "leaky" else 0.0
-        into, back = torch.cat([eye, -eye], 2), torch.cat([eye, -eye], 1) / (1 + slope)
+        into, back = torch.cat([eye, -eye], 2), torch.cat([eye, -eye], 1) / (1 + left)
     weights = (*below, into, *[back @ into] * (missing - 1), back @ top)
     if network.biases is None:
         return replace(network, weights=weights)
@@ -90,7 +92,7 @@ def _check_pair(first: Network, second: Network, difference: bool) -> None:
     ):
         if a != b:
             raise TutelageError(f"the networks have {a} and {b} {what}: give two networks with the same number")
-    if first.activation != second.activation or (first.activation == "leaky" and first.slope != second.slope):
+    if slopes(first) != slopes(second):
         kinds = " and ".join(f"{n.activation} (slope {n.slope})" for n in (first, second))
         raise TutelageError(f"the networks must have the same activation, got {kinds}")
 
@@ -128,8 +130,7 @@ def as_relu(network: Network) -> Network:
 
 def apart(first: Network, second: Network) -> Network:
     """The difference of two networks as one, whatever their activations and depths."""
-    alike = first.activation == second.activation and first.slope == second.slope and first.depth == second.depth
-    if not alike or first.activation == "linear":
+    if slopes(first) != slopes(second) or first.depth != second.depth or first.activation == "linear":
         first, second = as_relu(first), as_relu(second)
     return side_by_side(first, second)
 

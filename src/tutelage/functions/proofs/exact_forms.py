@@ -8,6 +8,7 @@ from itertools import count, pairwise
 import numpy as np
 
 from tutelage.functions.layers.pairs import Pair
+from tutelage.functions.relaxations import exact_line
 
 Row = list[Fraction]
 AffineForm = tuple[Fraction, dict[int, Fraction]]
@@ -97,17 +98,6 @@ def ends(form: AffineForm) -> tuple[Fraction, Fraction]:
     return form[0] - reach, form[0] + reach
 
 
-def _line(low: Fraction, high: Fraction, left: Fraction) -> tuple[Fraction, Fraction]:
-    """An activation with slopes ``left`` and 1 lies between s u and s u + 2 h on [low, high]: (s, h)."""
-    if low >= 0 or left == 1:
-        return Fraction(1), Fraction(0)
-    if high <= 0:
-        return left, Fraction(0)
-    slope = Fraction(float((high - left * low) / (high - low)))  # any slope will do: one of 53 bits keeps numbers short
-    slope = min(max(slope, left), Fraction(1))
-    return slope, max((left - slope) * low, (1 - slope) * high) / 2
-
-
 def _bent(
     f: AffineForm, d: AffineForm, left_f: Fraction, left_g: Fraction, names: Iterator[int]
 ) -> tuple[AffineForm, AffineForm]:
@@ -118,7 +108,8 @@ def _bent(
     high, low = min(high, high_g + high_d), max(low, low_g + low_d)
     high_g, low_g = min(high_g, high - low_d), max(low_g, low - high_d)
     high_d, low_d = min(high_d, high - low_g), max(low_d, low - high_g)
-    (s, h), (t, k) = _line(low, high, left_f), _line(low_g, high_g, left_g)
+    (s, h), (t, k) = exact_line(low, high, left_f), exact_line(low_g, high_g, left_g)
+    h, k = h / 2, k / 2  # sigma(u) is s u + h +- h
     new_f = combined([(s, f)], h)
     noise = next(names)
     if h:

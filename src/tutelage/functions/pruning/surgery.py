@@ -15,7 +15,7 @@ from torch import Tensor
 from tutelage.deadline import Deadline, rows_at_a_time
 from tutelage.errors import TutelageError
 from tutelage.functions.bounds.ranges import underflow
-from tutelage.functions.checks import as_network, bias, in_double, points_for
+from tutelage.functions.checks import as_network, bias, in_double, points_for, slopes
 from tutelage.functions.domain import Box, box_for
 from tutelage.functions.pruning.budget import spend
 from tutelage.functions.pruning.folding import folded
@@ -162,7 +162,7 @@ def _take_out(work: Work, deadline: Deadline, on_progress: Callable[[float], Non
 
 def _settle(work: Work, deadline: Deadline) -> tuple[Decided, ...]:
     """Prove as many units as possible to be on one side of their kink over the box; how each layer was decided."""
-    if not work.box.bounded or work.network.activation not in ("relu", "leaky") or deadline.passed:
+    if not work.box.bounded or not 0 <= slopes(work.network)[0] < 1 or deadline.passed:
         return ()
     tight, decided = settled(work.network, work.box, work.view.known, work.points, deadline)
     work.prove(tight)
