@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import tutelage as tt
 from tutelage.functions.bounds.ranges import affine
 from tutelage.functions.checks import slopes
-from tutelage.functions.domain import Box, box_for
+from tutelage.functions.domain import Domain, box_for
 from tutelage.functions.relaxations import (
     activated,
     difference_image,
@@ -94,7 +94,7 @@ def test_a_box_is_read_from_numbers_and_arrays():
     assert box_for(net, box) is box
     x = box.sample(100)
     assert ((x >= box.low) & (x <= box.high)).all()
-    assert torch.equal(x[:, :10], Box(box.low, box.high).sample(10))
+    assert torch.equal(x[:, :10], Domain(box.low, box.high).sample(10))
     with pytest.raises(tt.TutelageError, match="a low above its high"):
         box_for(net, (1, 0))
 

@@ -15,7 +15,7 @@ from tutelage.functions.comparing.equivalence import same_function
 from tutelage.functions.comparing.exports import ExportCheck, check_export
 from tutelage.functions.comparing.gallery import Exhibit, exhibit
 from tutelage.functions.comparing.relation import Relation, match_parameters
-from tutelage.functions.domain import Box, Domain, box, polytope
+from tutelage.functions.domain import Domain, box, polytope
 from tutelage.functions.identifying.construction import construct
 from tutelage.functions.identifying.dependency import Graph, dependency_graph
 from tutelage.functions.identifying.folds import FoldSet, fold_set
@@ -59,12 +59,11 @@ __all__ = [
     "accuracy_along",
     "barrier",
     "weight_matched",
-    "Box",
+    "Domain",
     "Closeness",
     "Comparison",
     "Decided",
     "Deviation",
-    "Domain",
     "Estimate",
     "Exhibit",
     "ExportCheck",

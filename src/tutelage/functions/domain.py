@@ -22,39 +22,77 @@ Ends = tuple[float | Tensor, float | Tensor]
 @printed
 @dataclass(frozen=True, eq=False)
 class Domain:
-    """Polytope of inputs x with A x <= b, made by :func:`box` or :func:`polytope`.
+    """Inputs low <= x <= high, or those of them with A x <= b: made by :func:`box`, :func:`polytope` or in a stack.
 
     Attributes
     ----------
-    normals, offsets
-        A [m, d] and b [m].
     low, high
-        Ends of the smallest box around it, [d].
-    centre
-        A point well inside, [d].
-    is_box
-        Whether it is a box.
+        Ends [d] of the smallest box around it, or one box per member of a stack of networks, [S, d]; infinite where
+        there is none.
+    constraints
+        A [m, d] and b [m] of a polytope; None for a box.
+    inner
+        A point well inside a polytope, [d].
     """
 
-    normals: Tensor
-    offsets: Tensor
     low: Tensor
     high: Tensor
-    centre: Tensor
-    is_box: bool
+    constraints: tuple[Tensor, Tensor] | None = None
+    inner: Tensor | None = None
+
+    @classmethod
+    def everywhere(cls, dimension: int) -> "Domain":
+        """All inputs."""
+        high = torch.full((dimension,), torch.inf, dtype=torch.float64)
+        return cls(-high, high)
+
+    def stacked(self, members: int = 1) -> "Domain":
+        """The box around it once per member, [S, d]."""
+        return self if self.low.ndim == 2 else Domain(*(end.expand(members, -1) for end in (self.low, self.high)))
+
+    @property
+    def is_box(self) -> bool:
+        return self.constraints is None
+
+    @property
+    def bounded(self) -> bool:
+        return bool(self.low.isfinite().all() and self.high.isfinite().all())
+
+    @property
+    def normals(self) -> Tensor:
+        """A of the constraints A x <= b, those of the sides of a box included: [m, d]."""
+        if self.constraints is not None:
+            return self.constraints[0]
+        eye = torch.eye(self.dimension, dtype=torch.float64)
+        return torch.cat([-eye, eye])
+
+    @property
+    def offsets(self) -> Tensor:
+        """b of the constraints: [m]."""
+        return torch.cat([-self.low, self.high]) if self.constraints is None else self.constraints[1]
+
+    @property
+    def centre(self) -> Tensor:
+        """A point well inside, [d]."""
+        return (self.low + self.high) / 2 if self.inner is None else self.inner
 
     @property
     def dimension(self) -> int:
-        return self.normals.shape[1]
+        return self.low.shape[-1]
 
     @property
     def facets(self) -> int:
-        return self.normals.shape[0]
+        return 2 * self.dimension if self.constraints is None else len(self.constraints[1])
 
     @property
     def is_flat(self) -> bool:
         """Whether some side of the box around it has no length, or none that rounding leaves."""
         return not bool(_long(self.low, self.high).all())
+
+    def sample(self, count: int, seed: int = 0) -> Tensor:
+        """Points drawn uniformly from the bounded boxes of a stack: [S, count, d]."""
+        unit = draws.uniforms(draws.keys([seed], "box"), count * self.dimension).view(1, count, -1)
+        return self.low.unsqueeze(1) + unit * (self.high - self.low).unsqueeze(1)
 
     def holds(self, point: Tensor) -> bool:
         """Whether a point [d] lies in it, on its boundary included; up to rounding unless it is a box.
@@ -123,8 +161,7 @@ def box(low: float | Tensor, high: float | Tensor, dimension: int | None = None,
             f"every high of a box must lie above its low, got {lower[k]:g} to {upper[k]:g} for input {k}: swap "
             "them, or take a slice for a flat box"
         )
-    eye = torch.eye(d, dtype=torch.float64)
-    return Domain(torch.cat([-eye, eye]), torch.cat([-lower, upper]), lower, upper, (lower + upper) / 2, is_box=True)
+    return Domain(lower, upper)
 
 
 def as_domain(domain: Domain | Ends, dimension: int, flat: bool = False) -> Domain:
@@ -173,7 +210,7 @@ def polytope(normals: Tensor, offsets: Tensor) -> Domain:
     eye = torch.eye(a.shape[1], dtype=torch.float64)
     low = torch.stack([-_support(a, b, -axis) for axis in eye])
     high = torch.stack([_support(a, b, axis) for axis in eye])
-    return Domain(a, b, low, high, _deepest(a, b, at_most=None)[0], is_box=False)
+    return Domain(low, high, (a, b), _deepest(a, b, at_most=None)[0])
 
 
 def _deepest(normals: Tensor, offsets: Tensor, at_most: float | None) -> tuple[Tensor, float]:
@@ -194,31 +231,6 @@ def _support(normals: Tensor, offsets: Tensor, direction: Tensor) -> Tensor:
     return torch.from_numpy(solution.x) @ direction
 
 
-@printed
-@dataclass(frozen=True, eq=False)
-class Box:
-    """Inputs with low <= x <= high in every coordinate.
-
-    Attributes
-    ----------
-    low, high
-        Ends, float64 [S, d]; infinite where there is none.
-    """
-
-    low: Tensor
-    high: Tensor
-
-    @property
-    def bounded(self) -> bool:
-        return bool(self.low.isfinite().all() and self.high.isfinite().all())
-
-    def sample(self, count: int, seed: int = 0) -> Tensor:
-        """Points drawn uniformly from a bounded box: [S, count, d]."""
-        key = draws.keys([seed], "box")
-        unit = draws.uniforms(key, count * self.low.shape[1]).view(1, count, -1)
-        return self.low.unsqueeze(1) + unit * (self.high - self.low).unsqueeze(1)
-
-
 def pair_of_ends(box: object) -> tuple[Tensor, Tensor]:
     """Lower and upper bounds as float64 tensors; an error for what is no pair of numbers or arrays."""
     try:
@@ -228,16 +240,18 @@ def pair_of_ends(box: object) -> tuple[Tensor, Tensor]:
     return low, high
 
 
-def box_for(network: Network, box: tuple | Box | None) -> Box:
-    """The box of a network's inputs: None for all inputs, or (low, high), each a number, [d] or [S, d].
+def box_for(network: Network, given: "tuple | Domain | None") -> Domain:
+    """A box per member of a stack: None for all inputs, a domain, or (low, high), each a number, [d] or [S, d].
 
     >>> box_for(Network((torch.ones(1, 2, 1),)), (0, 1)).high.tolist()
     [[1.0, 1.0]]
     """
-    if isinstance(box, Box):
-        return box
+    if given is None:
+        return Domain.everywhere(network.inputs).stacked(network.members)
+    if isinstance(given, Domain):
+        return given.stacked(network.members)
     ends = []
-    for end in pair_of_ends((-torch.inf, torch.inf) if box is None else box):
+    for end in pair_of_ends(given):
         if end.ndim > 2 or (end.ndim and end.shape[-1] != network.inputs):
             raise TutelageError(
                 f"low and high of the box must be numbers or have shape [{network.inputs}], got {list(end.shape)}"
@@ -247,15 +261,15 @@ def box_for(network: Network, box: tuple | Box | None) -> Box:
         ends.append(end.expand(network.members, network.inputs))
     if (ends[0] > ends[1]).any():
         raise TutelageError("the box must be (low, high) with low <= high, got a low above its high: swap them")
-    if box is not None and not (ends[0].isfinite().all() and ends[1].isfinite().all()):
+    domain = Domain(*ends)
+    if not domain.bounded:
         raise TutelageError("low and high of the box must be finite: give numbers, or no box for all inputs")
-    return Box(ends[0], ends[1])
+    return domain
 
 
 def in_words(domain: Domain | None) -> str:
-    """What a domain is.
+    """What a domain is; None stands for all inputs.
 
-    >>> from tutelage.functions.domain import box
     >>> in_words(box(-1, 1, dimension=3))
     'the box from -1 to 1 in 3 dimensions'
     """

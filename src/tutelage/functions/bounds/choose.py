@@ -16,7 +16,7 @@ from tutelage.functions.bounds.intervals import bounded_at_once, interval_bounds
 from tutelage.functions.bounds.normal import normal_apart
 from tutelage.functions.bounds.whole_box import BoxBounds, bounded
 from tutelage.functions.checks import rounded_up
-from tutelage.functions.domain import Box, Domain
+from tutelage.functions.domain import Domain
 from tutelage.functions.interruptible import interruptible
 from tutelage.functions.layers.pairs import fits, joined
 from tutelage.functions.layers.sparse import LayerPair, SparsePair
@@ -231,7 +231,7 @@ def _bound_by_form(pair: tuple[Network, Network], hunt: Hunt, deadline: Deadline
     single = [_in_single(n) or kind == torch.float32 for n, kind in zip(pair, hunt.precisions, strict=True)]
     eps = tuple(torch.finfo(torch.float32 if s else torch.float64).eps for s in single)
     solving = deadline.within(0.0 if pair[0].widths == pair[1].widths else _SOLVING)
-    box = Box(hunt.low[None], hunt.high[None])
+    box = hunt.domain.stacked()
     try:
         with interruptible(deadline, hunt.weights):
             return normal_apart(pair, box, (eps[0], eps[1]), solving)[0]

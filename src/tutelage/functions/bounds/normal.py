@@ -28,7 +28,7 @@ from tutelage.functions.bounds.forms import (
 )
 from tutelage.functions.bounds.ranges import bounds, underflow
 from tutelage.functions.checks import in_double, slopes
-from tutelage.functions.domain import Box
+from tutelage.functions.domain import Domain
 from tutelage.functions.relaxations import Interval
 from tutelage.functions.rounding import cancelled, gamma
 from tutelage.networks import Network
@@ -73,7 +73,7 @@ class Redundancy:
 
 def normal_form(
     network: Network,
-    box: Box,
+    box: Domain,
     eps: float,
     known: Sequence[Interval] | None = None,
     deadline: Deadline | None = None,
@@ -240,7 +240,7 @@ def _duplicates(form: Form, layer: int) -> tuple[Form, list[Redundancy]]:
 
 
 def normal_apart(
-    pair: tuple[Network, Network], box: Box, eps: tuple[float, float], deadline: Deadline | None = None
+    pair: tuple[Network, Network], box: Domain, eps: tuple[float, float], deadline: Deadline | None = None
 ) -> tuple[Tensor, tuple[Redundancy, ...], tuple[Redundancy, ...]]:
     """By how much two networks in float64 can differ at most on a box [C], and what their normal forms do without.
 

@@ -18,7 +18,7 @@ from tutelage.functions.answers import Supremum
 from tutelage.functions.bounds.ranges import bounds, underflow
 from tutelage.functions.bounds.sensitivity import gains, reach, rounding
 from tutelage.functions.checks import bias
-from tutelage.functions.domain import Box, Domain, box
+from tutelage.functions.domain import Domain, box
 from tutelage.functions.layers.joint import apart, homogeneous
 from tutelage.functions.pieces.extremes import extreme_values
 from tutelage.functions.pieces.regions import BUDGET, Regions, enumerate_regions
@@ -37,9 +37,9 @@ def upper_bound(first: Network, second: Network, domain: Domain | None) -> Tenso
     if domain is None:
         both, low = homogeneous(both), torch.full((1, first.inputs + 1), -1.0, dtype=torch.float64)
         low[:, -1] = 0
-        around = Box(low, torch.ones_like(low))
+        around = Domain(low, torch.ones_like(low))
     else:
-        around = Box(domain.low.unsqueeze(0), domain.high.unsqueeze(0))
+        around = domain.stacked()
     known = bounds(both, around)
     low, high = known[-1]
     # The weights of the difference are rounded where activations or depths were made alike.
@@ -183,7 +183,7 @@ def _room(both: Network, domain: Domain, relative: float) -> Tensor:
     On a region whose unit is at least -e at all corners the unit is at least -e throughout, so that the affine map of
     the region is off by no more than e times the gain, there and at the corners.
     """
-    around = Box(domain.low.unsqueeze(0), domain.high.unsqueeze(0))
+    around = domain.stacked()
     sizes = reach(both, around, bounds(both, around))
     error = relative * sizes[0]
     total = torch.zeros(1, both.outputs, dtype=torch.float64)

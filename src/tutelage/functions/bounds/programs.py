@@ -15,7 +15,7 @@ from torch import Tensor
 
 from tutelage.deadline import Deadline
 from tutelage.functions.checks import bias, slopes
-from tutelage.functions.domain import Box
+from tutelage.functions.domain import Domain
 from tutelage.functions.relaxations import Interval, activated, lines
 from tutelage.functions.rounding import TINY, gamma
 from tutelage.networks import Network
@@ -29,7 +29,7 @@ COUNT = 400
 def tightened(
     network: Network,
     known: Sequence[Interval],
-    box: Box,
+    box: Domain,
     layer: int,
     u: Interval,
     tried: Tensor,
@@ -60,7 +60,7 @@ def tightened(
 class Program:
     """The inputs and features below one layer of one network: rows z <= right, low <= z <= high."""
 
-    def __init__(self, network: Network, known: Sequence[Interval], box: Box, layer: int, member: int) -> None:
+    def __init__(self, network: Network, known: Sequence[Interval], box: Domain, layer: int, member: int) -> None:
         widths = network.widths[: layer + 1]
         begin = [0, *accumulate(widths)]
         rows, right, ends = [], [], [(box.low[member], box.high[member])]

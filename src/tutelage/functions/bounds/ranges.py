@@ -15,18 +15,20 @@ from tutelage.deadline import Deadline
 from tutelage.errors import TutelageError
 from tutelage.functions.bounds import programs
 from tutelage.functions.checks import as_network, bias, slopes
-from tutelage.functions.domain import Box, box_for
+from tutelage.functions.domain import Domain, box_for
 from tutelage.functions.relaxations import Interval, activated, lines
 from tutelage.functions.rounding import TINY, gamma
 from tutelage.networks import Network
 from tutelage.networks.forward import activate, linear
 
-__all__ = ["Box", "bounds", "box_for"]
+__all__ = ["Domain", "bounds", "box_for"]
 
 _SAMPLES = 512  # points of the box that are tried before a linear program is asked
 
 
-def bounds(network: Network, box: Box, solve: bool = False, deadline: Deadline | None = None) -> tuple[Interval, ...]:
+def bounds(
+    network: Network, box: Domain, solve: bool = False, deadline: Deadline | None = None
+) -> tuple[Interval, ...]:
     """Bounds on the pre-activations of every layer over a box.
 
     Parameters
@@ -52,9 +54,9 @@ def bounds(network: Network, box: Box, solve: bool = False, deadline: Deadline |
     [[-1.0, 1.0]]
     """
     network = as_network(network)
-    if not isinstance(box, Box) or box.low.shape != (network.members, network.inputs):
-        shape = list(box.low.shape) if isinstance(box, Box) else type(box).__name__
-        raise TutelageError(f"box must be a Box with ends [{network.members}, {network.inputs}], got {shape}")
+    if not isinstance(box, Domain) or box.low.shape != (network.members, network.inputs):
+        shape = list(box.low.shape) if isinstance(box, Domain) else type(box).__name__
+        raise TutelageError(f"box must be a domain with ends [{network.members}, {network.inputs}], got {shape}")
     known: list[Interval] = []
     f = (box.low, box.high)
     tried = box.sample(_SAMPLES) if solve and box.bounded else None
@@ -76,7 +78,7 @@ def _tighter(first: Interval, second: Interval) -> Interval:
     return torch.maximum(first[0], second[0]), torch.minimum(first[1], second[1])
 
 
-def _by_lines(network: Network, known: Sequence[Interval], box: Box, layer: int) -> Interval:
+def _by_lines(network: Network, known: Sequence[Interval], box: Domain, layer: int) -> Interval:
     """Bounds of one layer with every lower activation between two lines, carried back to the inputs."""
     lower = upper = network.weights[layer].mT  # [S, out, n] over the features below
     start = stop = bias(network, layer)
@@ -96,7 +98,7 @@ def _by_lines(network: Network, known: Sequence[Interval], box: Box, layer: int)
     return low.nan_to_num(-torch.inf, torch.inf, -torch.inf), high.nan_to_num(torch.inf, torch.inf, -torch.inf)
 
 
-def underflow(network: Network, box: Box) -> float:
+def underflow(network: Network, box: Domain) -> float:
     """What all products along a network that underflow can move an output by: a number, infinite beyond float64.
 
     Each is off by at most the smallest normal number, times the largest factor that anything after it multiplies by.
@@ -113,7 +115,7 @@ def underflow(network: Network, box: Box) -> float:
     return 2.0**power if power < 1023 else math.inf
 
 
-def _size(network: Network, known: Sequence[Interval], box: Box, layer: int) -> Tensor:
+def _size(network: Network, known: Sequence[Interval], box: Domain, layer: int) -> Tensor:
     """Sum of the absolute values of all terms that :func:`_by_lines` adds up: [S, out]."""
     size = torch.maximum(box.low.abs(), box.high.abs())
     for below in range(layer + 1):

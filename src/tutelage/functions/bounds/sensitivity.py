@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from tutelage.functions.checks import bias
-from tutelage.functions.domain import Box
+from tutelage.functions.domain import Domain
 from tutelage.functions.relaxations import Interval, activated
 from tutelage.functions.rounding import gamma
 from tutelage.networks import Network
@@ -24,7 +24,7 @@ def gains(network: Network) -> list[Tensor]:
     return upwards[::-1]
 
 
-def reach(network: Network, box: Box, known: Sequence[Interval]) -> list[Tensor]:
+def reach(network: Network, box: Domain, known: Sequence[Interval]) -> list[Tensor]:
     r"""Largest size of the inputs and of every hidden feature: [S, n_l] for l = 0 .. L-1.
 
     Over a bounded box from the bounds of its layers. Over all inputs the sizes for :math:`|x|_\infty \le 1`: features

@@ -21,7 +21,7 @@ from tutelage.functions.checks import as_network, as_number, in_double, same_fun
 from tutelage.functions.comparing.relation import Relation, kind, match_parameters
 from tutelage.functions.comparing.tolerance import tolerance_for
 from tutelage.functions.comparing.wording import explained
-from tutelage.functions.domain import Box, Domain, Ends, as_domain, box_for, in_words
+from tutelage.functions.domain import Domain, Ends, as_domain, box_for, in_words
 from tutelage.functions.interruptible import interruptible
 from tutelage.functions.layers.pairs import reading_errors
 from tutelage.functions.rounding import EXACT_WEIGHTS, TINY, difference_with_error, exact_difference, gamma
@@ -67,7 +67,7 @@ class Deciding:
             raise TutelageError(f"tolerance must be a finite number of at least 0, got {tolerance}")
         self.first, self.second = in_double(self.pair[0], "first network"), in_double(self.pair[1], "second network")
         self.domain, self.budget, self.seed, self.deadline = domain, budget, seed, deadline
-        self.around = box_for(self.first, None) if domain is None else Box(domain.low[None], domain.high[None])
+        self.around = box_for(self.first, None) if domain is None else domain.stacked()
         self.tolerance = tolerance_for(*self.pair, tolerance)
         ends = (-torch.ones(inputs), torch.ones(inputs)) if domain is None else (domain.low, domain.high)
         self.room = sum(reading_errors(*self.pair, *ends), torch.zeros(self.pair[0].outputs, dtype=torch.float64))
@@ -118,7 +118,7 @@ class Deciding:
             1.0 if self.domain is None else max(1.0, *self.domain.low.abs().tolist(), *self.domain.high.abs().tolist())
         )
 
-    def _aligned_apart(self, around: Box) -> Tensor:
+    def _aligned_apart(self, around: Domain) -> Tensor:
         """A bound on the difference from the weights of aligned units: [C]."""
         assert self.relation is not None
         aligned = self.relation.aligned

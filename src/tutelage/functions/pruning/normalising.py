@@ -14,7 +14,7 @@ from tutelage.functions.bounds.normal import WORDS, Redundancy, normal_form
 from tutelage.functions.bounds.ranges import bounds, underflow
 from tutelage.functions.bounds.sensitivity import gains, reach, rounding
 from tutelage.functions.checks import bias
-from tutelage.functions.domain import Box
+from tutelage.functions.domain import Domain
 from tutelage.functions.layers.collapsing import collapsed
 from tutelage.functions.layers.pairs import layers_from
 from tutelage.functions.pruning.rebuilding import Rebuilt, layered
@@ -49,7 +49,7 @@ class Normalised:
         return sum(len(layer) for member in self.names for layer in member), weight_count(self.network)
 
 
-def unsplit(network: Network, box: Box, dtype: torch.dtype) -> tuple[Network, tuple[int, ...], Tensor]:
+def unsplit(network: Network, box: Domain, dtype: torch.dtype) -> tuple[Network, tuple[int, ...], Tensor]:
     """A network of one member without layers that put together what the layer below took apart.
 
     Returns the network in weights that the precision stores, the layer (from 1) that each of its hidden layers was, and
@@ -88,7 +88,7 @@ def normalised(work: Work) -> Normalised | None:
     built, smaller = [], False
     for member in range(network.members):
         alive, names = _alive(work, member)
-        box = Box(work.box.low[member : member + 1], work.box.high[member : member + 1])
+        box = Domain(work.box.low[member : member + 1], work.box.high[member : member + 1])
         form, redundant = normal_form(alive, box, _stored_eps(work.dtype), _known(work, member, names))
         new = layered(form, (box.low[0], box.high[0]) if box.bounded else None, work.dtype)
         if new is None or not _no_larger(new, alive) or not _within(work, member, new, alive):

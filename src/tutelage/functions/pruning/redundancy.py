@@ -17,7 +17,7 @@ from tutelage.functions.bounds.forms import distances
 from tutelage.functions.bounds.ranges import bounds
 from tutelage.functions.bounds.sensitivity import gains, reach
 from tutelage.functions.checks import bias, slopes
-from tutelage.functions.domain import Box, box_for
+from tutelage.functions.domain import Domain, box_for
 from tutelage.functions.interruptible import interruptible
 from tutelage.functions.relaxations import Interval
 from tutelage.functions.rounding import TINY, cancelled, gamma
@@ -57,7 +57,7 @@ class View:
     """What is known of a network at one moment of the surgery, worked out when first asked for."""
 
     network: Network
-    box: Box
+    box: Domain
     points: Tensor | None
     proved: tuple[Interval, ...] | None = None
     deadline: Deadline | None = None
@@ -106,7 +106,7 @@ class Work:
     """
 
     network: Network
-    box: Box
+    box: Domain
     points: Tensor | None
     tolerance: float
     eps: float

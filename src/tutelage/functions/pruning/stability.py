@@ -14,7 +14,7 @@ from torch import Tensor
 from tutelage.deadline import Deadline
 from tutelage.functions.bounds.branch_units import branch
 from tutelage.functions.checks import bias
-from tutelage.functions.domain import Box
+from tutelage.functions.domain import Domain
 from tutelage.functions.relaxations import Interval
 from tutelage.networks import Network
 from tutelage.networks.forward import activate, linear
@@ -57,7 +57,7 @@ class Decided:
 
 
 def settled(
-    network: Network, box: Box, known: Sequence[Interval], points: Tensor | None, deadline: Deadline
+    network: Network, box: Domain, known: Sequence[Interval], points: Tensor | None, deadline: Deadline
 ) -> tuple[list[Interval], tuple[Decided, ...]]:
     """Bounds of all pre-activations, tightened for units that bounds leave open, and how units were decided.
 
@@ -93,7 +93,7 @@ def settled(
 def _search(network: Network, layer: int, ends: Interval, open_: Tensor, start: Tensor | None) -> tuple[Tensor, Tensor]:
     """Units with a point on either side of their kink, and units whose points lie above it: bool [n] twice."""
     low, high = ends
-    tried = Box(low[None], high[None]).sample(512)[0]
+    tried = Domain(low[None], high[None]).sample(512)[0]
     tried = tried if start is None else torch.cat([tried, start])
     u = _values(network, layer, tried)
     most, least = u.amax(0), u.amin(0)

@@ -6,7 +6,7 @@ from torch import Tensor
 from tutelage.deadline import NEVER, Deadline, rows_at_a_time
 from tutelage.functions.answers import Deviation
 from tutelage.functions.checks import points_for
-from tutelage.functions.domain import Box
+from tutelage.functions.domain import Domain
 from tutelage.networks import Network, outputs
 
 _STARTS = 16  # points a member's ascent starts from
@@ -16,7 +16,7 @@ _CLIMB = 40  # steps of an ascent
 
 
 def largest_deviation(
-    first: Network, second: Network, box: Box, points: Tensor | None = None, deadline: Deadline = NEVER
+    first: Network, second: Network, box: Domain, points: Tensor | None = None, deadline: Deadline = NEVER
 ) -> Deviation:
     """Search for the largest difference of two networks: samples of a box and given points, then local ascent.
 
@@ -60,7 +60,7 @@ def _difference(first: Network, second: Network, x: Tensor) -> Tensor:
 
 
 def _climb(
-    first: Network, second: Network, box: Box, x: Tensor, value: Tensor, deadline: Deadline
+    first: Network, second: Network, box: Domain, x: Tensor, value: Tensor, deadline: Deadline
 ) -> tuple[Tensor, Tensor]:
     """Steps along the sign of the gradient, kept where they gain and halved where they do not."""
     low, high = box.low.unsqueeze(1), box.high.unsqueeze(1)
