@@ -48,7 +48,9 @@ class Domain:
 
     def stacked(self, members: int = 1) -> "Domain":
         """The box around it once per member, [S, d]."""
-        return self if self.low.ndim == 2 else Domain(*(end.expand(members, -1) for end in (self.low, self.high)))
+        if self.low.ndim == 2:
+            return self
+        return Domain(self.low.expand(members, -1), self.high.expand(members, -1))
 
     @property
     def is_box(self) -> bool:
@@ -261,7 +263,7 @@ def box_for(network: Network, given: "tuple | Domain | None") -> Domain:
         ends.append(end.expand(network.members, network.inputs))
     if (ends[0] > ends[1]).any():
         raise TutelageError("the box must be (low, high) with low <= high, got a low above its high: swap them")
-    domain = Domain(*ends)
+    domain = Domain(ends[0], ends[1])
     if not domain.bounded:
         raise TutelageError("low and high of the box must be finite: give numbers, or no box for all inputs")
     return domain
