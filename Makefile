@@ -48,11 +48,14 @@ types: $(READY) ## mypy
 layers: $(READY) ## import-linter: which package may import which
 	$(BIN)/lint-imports --no-cache
 
-# torch goes first and pinned, so that no other package pulls in a different build of it
-$(READY): pyproject.toml constraints.txt
+# Everything comes as wheels with known hashes, but for torch, whose builds share one version, and what torch alone
+# needs (CUDA libraries). No other package may pull in a build of it, so what has hashes is installed without dependencies.
+$(READY): pyproject.toml constraints.txt hashes.txt
 	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet $(INSTALL) --require-hashes --no-deps --only-binary :all: --requirement hashes.txt
 	$(BIN)/python -m pip install --quiet $(INSTALL) --constraint constraints.txt "$$(grep '^torch==' constraints.txt)"
-	$(BIN)/python -m pip install --quiet $(INSTALL) --constraint constraints.txt --editable ".[dev]"
+	$(BIN)/python -m pip install --quiet $(INSTALL) --no-deps --no-build-isolation --editable .
+	$(BIN)/python -m pip check
 	touch $(READY)
 
 hooks: $(READY) ## run lint, types and layers before every commit (needs pre-commit)

@@ -77,6 +77,16 @@ def problem():
     return Problem
 
 
+@pytest.fixture(autouse=True)
+def signals_are_handled_as_before():
+    """A command that a test runs in this process leaves signals as the end of a process needs them."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in before.items():
+        if signal.getsignal(number) != handler:
+            signal.signal(number, handler)
+
+
 class Prepared:
     """Runs commands of ``tutelage`` in forks of one process that has imported the package (tests/prepared.py)."""
 

@@ -16,11 +16,16 @@ import signal
 import sys
 from collections.abc import Callable
 
+WORK = ("certificates", "distillation", "functions", "lab.query", "lab.store_tools", "measures", "studies.report")
+"""What commands import when they begin to work."""
+
 
 def main() -> None:
     command_line = importlib.import_module("tutelage.cli.main")
     for place, _ in command_line.COMMANDS.values():
         importlib.import_module(f"tutelage.cli.{place.partition(':')[0]}")
+    for package in WORK:
+        importlib.import_module(f"tutelage.{package}")
     gc.freeze()  # what is imported stays shared: no collection of a fork goes through it
     for line in sys.stdin:
         number = os.fork()

@@ -285,3 +285,41 @@ def test_the_hosted_checks_run_the_same_two_commands_on_every_python():
     assert versions == ["3.11", "3.12", "3.13"]
     wanted = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"]
     assert wanted == f">={versions[0]}"
+
+
+def test_every_pinned_version_but_torch_has_hashes():
+    pins = re.findall(r"^([\w.-]+==\S+)$", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
+    hashed = re.findall(
+        r"^([\w.-]+==\S+) \\\n    --hash=sha256:[0-9a-f]{64}", (ROOT / "hashes.txt").read_text(), re.MULTILINE
+    )
+    assert hashed == [pin for pin in pins if not pin.startswith("torch==")]
+    assert len(hashed) > 100
+
+
+def test_actions_are_pinned_by_commit_and_may_only_read():
+    for file in (ROOT / ".github/workflows").iterdir():
+        workflow = yaml.safe_load(file.read_text())
+        assert workflow["permissions"] == {"contents": "read"}
+        used = [step["uses"] for job in workflow["jobs"].values() for step in job["steps"] if "uses" in step]
+        assert used
+        assert all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", action) for action in used)
+
+
+def test_lower_bounds_admit_the_pinned_versions():
+    from packaging.requirements import Requirement
+
+    pins = dict(re.findall(r"^([\w.-]+)==(\S+)$", (ROOT / "constraints.txt").read_text().lower(), re.MULTILINE))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = [*project["dependencies"], *(r for extra in project["optional-dependencies"].values() for r in extra)]
+    known = [r for r in map(Requirement, wanted) if r.name.lower() in pins]
+    assert len(known) > 30
+    assert [str(r) for r in known if pins[r.name.lower()] not in r.specifier] == []
+
+
+def test_the_licence_of_what_is_vendored_lies_beside_it():
+    static = ROOT / "src/tutelage/studio/static"
+    foreign = {file.stem for file in static.glob("*.js") if file.read_text().startswith("/*! http")}
+    assert foreign == {"uplot"}
+    for name in foreign:
+        text = (static / f"{name}.LICENSE.txt").read_text()
+        assert "Permission is hereby granted" in text

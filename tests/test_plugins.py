@@ -255,3 +255,19 @@ def test_a_function_without_a_file_is_trained_but_not_stored(tmp_path):
     student = EXPERIMENT["student"] | {"activation": lambda u: u.sin()}
     with pytest.raises(TutelageError, match="comes from no plugin file"):
         TeacherStudent(**EXPERIMENT | {"student": student}).hash  # noqa: B018
+
+
+def test_a_mistake_in_a_plugin_is_found_behind_what_it_calls(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "from tutelage.measures import measure_of\n"
+        "@measure_of('member')\n"
+        "def mistaken(snapshot):\n"
+        "    return snapshot.nothing\n"
+    )
+    plugin = plugins.load_plugin(tmp_path / "mine.py")
+    assert plugins.plugin_failure(KeyError("of the package")) is None
+    with pytest.raises(AttributeError) as met:
+        MEASURES["mistaken"].function(object())
+    failure = plugins.plugin_failure(met.value)
+    assert "mine.py fails at line 4 (AttributeError" in str(failure)
+    assert plugin.names == ("measure mistaken",)

@@ -1,11 +1,12 @@
 """Files and folders are complete or absent: written under a temporary name, synced, then renamed."""
 
 import ctypes
+import fcntl
 import os
 import secrets
 import shutil
-from collections.abc import Collection
-from contextlib import suppress
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tutelage.errors import TutelageError
@@ -18,10 +19,12 @@ def write_atomically(path: Path, content: bytes | str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with open(temporary, "wb") as file:
+            with suppress(OSError):
+                fcntl.flock(file, fcntl.LOCK_EX)
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)
+            os.replace(temporary, path)
     except OSError as error:
         _discard(temporary)
         raise TutelageError(
@@ -30,6 +33,38 @@ def write_atomically(path: Path, content: bytes | str) -> None:
     except BaseException:
         _discard(temporary)
         raise
+
+
+@contextmanager
+def at_work(folder: Path) -> Iterator[None]:
+    """Make a folder, and hold a lock on it as long as it is written, so that nobody takes it for a leftover."""
+    folder.mkdir()
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(
+            OSError
+        ):  # some disks know no locks: there the age of a folder alone says whether it is left over
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def is_at_work(path: Path) -> bool:
+    """Whether somebody holds a lock on a file or folder (:func:`at_work`)."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+    return False
 
 
 def sync_folder(folder: Path) -> None:

@@ -121,11 +121,15 @@ def blamed() -> Iterator[None]:
     except TutelageError:
         raise
     except Exception as error:
-        met = {frame.filename for frame in traceback.extract_tb(error.__traceback__)}
-        for plugin in PLUGINS.values():
-            if str(plugin.path) in met:
-                raise _failure(plugin.path, error) from None
+        if (failure := plugin_failure(error)) is not None:
+            raise failure from None
         raise
+
+
+def plugin_failure(error: BaseException) -> TutelageError | None:
+    """The sentence for an error that came through a line of a plugin, None where none did."""
+    met = {frame.filename for frame in traceback.extract_tb(error.__traceback__)}
+    return next((_failure(p.path, error) for p in PLUGINS.values() if str(p.path) in met), None)
 
 
 def _failure(path: Path, error: BaseException) -> TutelageError:

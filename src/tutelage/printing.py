@@ -72,6 +72,15 @@ def html(result: Any) -> str:
     return f"<div>{head}<table>{cells}</table></div>"
 
 
+def printable(text: str) -> str:
+    r"""Text without what a terminal would obey: all but letters, ends of lines and tabs is escaped.
+
+    >>> print(printable("a\x1b[2Jb\u202ec"))
+    a\x1b[2Jb\u202ec
+    """
+    return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text)
+
+
 def _shown(result: Any) -> list[tuple[str, Any]]:
     """Name and value of every public field that is shown."""
     return [(f.name, getattr(result, f.name)) for f in fields(result) if f.repr and not f.name.startswith("_")]

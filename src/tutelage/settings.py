@@ -17,6 +17,7 @@ from pydantic import (
 )
 
 from tutelage.errors import TutelageError, unknown
+from tutelage.printing import printable
 from tutelage.settings_help import Documented, signature, with_parameters
 
 _EACH = "one value per member"  # marks the type of settings that may be a list with one entry per member
@@ -265,13 +266,13 @@ def _sentence(error: ValidationError, title: str) -> str:
     return one_line(f"'{where}' in the {title}: {text[0].lower()}{text[1:]}, not {_shown(first['input'])}")
 
 
-def one_line(text: str) -> str:
+def one_line(text: str, most: int = _LONGEST) -> str:
     r"""Text as one line of letters that can be printed, not too long: what a user gave may hold anything.
 
     >>> print(one_line("two\nlines"))
     two\nlines
     """
-    return _cut("".join(c if c.isprintable() else repr(c)[1:-1] for c in text), _LONGEST)
+    return _cut(printable(text).replace("\n", "\\n").replace("\t", "\\t"), most)
 
 
 def _shown(value: Any) -> str:

@@ -1,12 +1,18 @@
 """SQL that tries to write a result, to read another file, or to change how the query runs: none of it may succeed."""
 
 import hashlib
+import json
 import os
+import re
+import shutil
+import tarfile
 
+import pyarrow.parquet as pq
 import pytest
+import yaml
 
 from tutelage import TutelageError
-from tutelage.lab import Store, TeacherStudent, execute
+from tutelage.lab import Store, TeacherStudent, archive, execute, manifest, store_tools
 from tutelage.lab.query import query
 
 SECRET = "the-secret-of-another-file"
@@ -195,3 +201,183 @@ def test_statements_inside_others_change_nothing_and_tell_nothing(results, attac
             said = str(error)
         assert SECRET not in said, sql
         assert every_file(folder) == before, sql
+
+
+def resealed(folder, change):
+    """Change what a manifest says and make it whole again: sizes and checksums of all files, then its own."""
+    values = json.loads((folder / "manifest.json").read_text())
+    del values["checksum"]
+    change(values)
+    for name in values["files"]:
+        content = (folder / name).read_bytes()
+        values["files"][name], values["bytes"][name] = hashlib.sha256(content).hexdigest(), len(content)
+    text = json.dumps(values, indent=1)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    (folder / "manifest.json").write_text(f'{text[:-2]},\n "checksum": "{digest}"\n}}')
+
+
+def with_column(folder, name, file="member.parquet"):
+    table = pq.read_table(folder / file)
+    names = [name if old == "step" else old for old in table.column_names]
+    pq.write_table(table.rename_columns(names), folder / file)
+    resealed(folder, lambda values: None)
+
+
+def with_setting(folder, name, value):
+    resealed(folder, lambda values: values["settings"].update({name: value}))
+
+
+BY_COLUMN = (
+    "step\" FROM known, (SELECT 1 AS step) t; COPY (SELECT content FROM read_text('{secret}')) TO '{target}'; "
+    'SELECT 1 AS "step'
+)
+BY_SETTING = "a.x\" FROM known; COPY (SELECT content FROM read_text('{secret}')) TO '{target}'; SELECT 1 AS \"x"
+VIEWS = ["SELECT * FROM members", "SELECT * FROM experiments", "SELECT * FROM members, experiments"]
+
+
+@pytest.fixture
+def hostile(results, tmp_path):
+    """A store of two experiments that may be changed, and the names in attacks on it."""
+    root, names = tmp_path / "results", results[1]
+    shutil.copytree(names["root"], root, ignore=shutil.ignore_patterns(".index"))
+    (first,) = root.glob("[!.]*")
+    values = yaml.safe_load((first / "settings.yaml").read_text())
+    more = TeacherStudent(**{name: value for name, value in values.items() if name != "kind"} | {"seeds": [2, 3]})
+    execute([more], Store(root))
+    return root, {"secret": names["secret"], "target": str(tmp_path / "target.txt")}
+
+
+@pytest.fixture(params=["names are checked", "names are not checked"])
+def names_checked(request, monkeypatch):
+    """Quoting and the lock hold on their own, should a name ever pass the check."""
+    if request.param == "names are checked":
+        return True
+    for word in ("COLUMN", "SETTING"):
+        monkeypatch.setattr(manifest, word, re.compile(r".*", re.DOTALL))
+    return False
+
+
+def answers(root, sql):
+    try:
+        return query(root, sql).to_pylist()
+    except TutelageError as error:
+        said = str(error)
+    assert "\n" not in said
+    return said
+
+
+def test_names_of_columns_run_nothing(hostile, names_checked):
+    root, names = hostile
+    for folder in root.glob("[!.]*"):
+        with_column(folder, BY_COLUMN.format(**names))
+    for sql in VIEWS:
+        assert SECRET not in str(answers(root, sql))
+    assert not os.path.exists(names["target"])
+    problems = [problem for _, found in store_tools.check(root) for problem in found]
+    assert len(problems) == (2 if names_checked else 0)
+
+
+def test_names_of_settings_run_nothing(hostile, names_checked):
+    root, names = hostile
+    for number, folder in enumerate(root.glob("[!.]*")):
+        with_setting(folder, BY_SETTING.format(**names), number)
+    for sql in VIEWS:
+        assert SECRET not in str(answers(root, sql))
+    assert not os.path.exists(names["target"])
+    problems = [problem for _, found in store_tools.check(root) for problem in found]
+    assert len(problems) == (2 if names_checked else 0)
+
+
+@pytest.mark.parametrize("where", ["column", "setting"])
+def test_experiments_with_such_names_are_not_imported(hostile, tmp_path, where):
+    root, names = hostile
+    for number, folder in enumerate(root.glob("[!.]*")):
+        if where == "column":
+            with_column(folder, BY_COLUMN.format(**names))
+        else:
+            with_setting(folder, BY_SETTING.format(**names), number)
+    with tarfile.open(tmp_path / "archive.tar", "w") as tar:
+        for file in root.glob("[!.]*/*"):
+            tar.add(file, file.relative_to(root))
+    with pytest.raises(TutelageError, match="nothing was imported"):
+        archive.import_results(tmp_path / "other", tmp_path / "archive.tar")
+    assert not list((tmp_path / "other").glob("[!.]*"))
+
+
+PIECES = [
+    *("'", '"', "''", '""', ";", "--", "/*", "*/", "\\", "$$", "$", "`", "(", ")", "[", "]", "{", "}", ",", ".", " "),
+    *(
+        "\n",
+        "\0",
+        "\x1b[2J",
+        "\u202e",
+        "é",
+        "\U0001f600",
+        "%",
+        "?",
+        "$1",
+        ":a",
+        "@",
+        "#",
+        "*",
+        "known",
+        "t",
+        "step",
+        "key",
+    ),
+    *(" FROM known", "SELECT 1", "UNION ALL", "COPY (SELECT 1) TO '{target}'", "read_text('{secret}')", "AS", "member"),
+    *("SET enable_external_access = true", "getvariable('a')", "experiment", "recovered", "seed", "a" * 300),
+]
+
+
+def test_random_names_run_nothing(hostile, attack, names_checked):
+    """Names of columns and settings made of pieces of SQL: an answer or one sentence, and no file is written."""
+    root, names = hostile
+    chance, first = attack.generator(7), sorted(root.glob("[!.]*"))[0]
+    before, answered = {file.name: file.read_bytes() for file in first.iterdir()}, 0
+    secret_files = every_file(root.parent)
+    for _ in attack.rounds(12):
+        name = "".join(str(piece) for piece in chance.choice(PIECES, chance.integers(1, 7)))
+        for word, path in names.items():
+            name = name.replace(f"{{{word}}}", path)
+        for file, content in before.items():
+            (first / file).write_bytes(content)
+        if chance.random() < 0.5:
+            with_column(first, name)
+        else:
+            with_setting(first, name, int(chance.integers(5)))
+        for sql in VIEWS:
+            said = answers(root, sql)
+            answered += isinstance(said, list)
+            assert SECRET not in str(said), name
+        assert not os.path.exists(names["target"]), name
+    for file, content in before.items():
+        (first / file).write_bytes(content)
+    assert every_file(root.parent) == secret_files
+    assert answered
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"members": 10**30},
+        {"members": -1},
+        {"settings": {"training.steps": float("inf")}},
+        {"settings": {"training.steps": "\ud800"}},
+        {"settings": {"": 1}},
+        {"per_member": [1]},
+        {"per_member": ["a b"]},
+        {"description": None},
+    ],
+    ids=str,
+)
+def test_a_manifest_of_any_values_is_damage_and_spoils_no_other(hostile, change):
+    root, _ = hostile
+    first, second = sorted(root.glob("[!.]*"))
+    resealed(first, lambda values: values.update(change))
+    for sql in VIEWS:
+        rows = query(root, sql).to_pylist()
+        assert {row["experiment"] for row in rows} == {second.name}
+    ((name, (problem,)),) = [found for found in store_tools.check(root) if found[1]]
+    assert (name, problem.what) == (first.name, "is not readable")
+    assert len(str(store_tools.list_results(root)[0]["damage"])) < 200

@@ -66,10 +66,9 @@ def test_studies_lists_all_with_their_sizes(tutelage):
 @pytest.mark.parametrize(("scale", "code"), [("smoke", 0), ("quick", 1), ("paper", 1)])
 def test_a_failed_claim_is_a_verdict_unless_the_scale_is_smoke(tutelage, tmp_path, monkeypatch, scale, code):
     one = Verdict("c", "s", "t", "> 0", -1.0, 0.1, 3, "fails")
-    commands = sys.modules["tutelage.cli.commands"]
     outcome = Reproduction(find("l-shape"), scale, tmp_path, [one])
-    monkeypatch.setattr(commands, "carry_out", lambda *names, **how: [outcome])
-    monkeypatch.setattr(commands.html, "write_reports", lambda out: out / "report.html")
+    monkeypatch.setattr(sys.modules["tutelage.studies.reproduce"], "reproduce", lambda *names, **how: [outcome])
+    monkeypatch.setattr("tutelage.studies.report.write_reports", lambda out: out / "report.html")
     done = tutelage("reproduce", "l-shape", "--scale", scale, "--out", tmp_path, "--json")
     assert done.returncode == code
     assert ("it proves nothing about the papers" in " ".join(done.stderr.split())) == (scale == "smoke")

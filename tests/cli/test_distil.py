@@ -129,7 +129,7 @@ def test_bounds_that_say_nothing_are_not_shown(capsys, monkeypatch, files):
     for bound, shown in ((1.0, False), (0.9, True)):
         found = Outlook(5, 9, 5, True, False, (Line(**line), Line(**line | {"tighter": bound})))
         monkeypatch.setattr(
-            importlib.import_module("tutelage.cli.distil"), "outlook", lambda *given, found=found: found
+            importlib.import_module("tutelage.distillation"), "outlook", lambda *given, found=found: found
         )
         code, said = run(capsys, monkeypatch, *asked(files, "--points", files / "few.safetensors", "--epochs", 1))
         assert code == 0
@@ -160,7 +160,7 @@ def test_the_student_is_written_before_theory_is_asked(capsys, monkeypatch, file
     def interrupted(*given):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(importlib.import_module("tutelage.cli.distil"), "outlook", interrupted)
+    monkeypatch.setattr(importlib.import_module("tutelage.distillation"), "outlook", interrupted)
     new = files / "new.safetensors"
     code, _ = run(
         capsys, monkeypatch, *asked(files, "--points", files / "few.safetensors", "--epochs", 1, "--out", new)

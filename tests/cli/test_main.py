@@ -1,6 +1,8 @@
 """The entry point lists its commands, and its exit codes mean what they say."""
 
+import json
 import os
+import signal
 import subprocess
 import sys
 
@@ -76,6 +78,106 @@ def test_exit_codes(monkeypatch, capsys, error, code, words):
     assert met == code
     assert words in said
     assert "Traceback" not in said
+
+
+def test_errors_are_json_with_json(command, tmp_path):
+    for words, part in [
+        (("query", "SELECT 1", "--results", tmp_path / "none", "--json"), "cannot be read"),
+        (("query", "--json"), "Missing argument 'SQL'"),
+        (("query", "SELECT 1", "--jso", "--json"), "No such option"),
+        (("nothing", "--json"), "No such command"),
+        (("engines", "--json", "--wrong"), "No such option"),
+    ]:
+        done = command(*words)
+        said = json.loads(done.err)
+        assert (done.code, said["exit"], done.out) == (2, 2, "")
+        assert part in said["error"]
+
+
+def test_an_internal_error_is_json_with_json(monkeypatch, capsys):
+    monkeypatch.setattr(module, "_JSON", "fail")  # stands for --json among the words
+    code, said = ended(monkeypatch, capsys, KeyError("x"))
+    assert (code, json.loads(said)["exit"]) == (70, 70)
+
+
+def test_verdicts_stay_verdicts_with_json(monkeypatch, capsys):
+    monkeypatch.setattr(module, "_JSON", "fail")
+    assert ended(monkeypatch, capsys, typer.Exit(1)) == (1, "")
+    assert ended(monkeypatch, capsys, KeyboardInterrupt())[0] == 130
+
+
+def test_what_a_terminal_would_obey_is_escaped(monkeypatch, capsys):
+    _, said = ended(monkeypatch, capsys, TutelageError("a\x1b[2J\u202eb"))
+    assert said == "tutelage: a\\x1b[2J\\u202eb\n"
+
+
+LOST = """
+import os, signal, sys
+import typer
+import tutelage.cli
+module = sys.modules["tutelage.cli.main"]
+
+class Destroyed:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        sum(range(1000))
+
+app = typer.Typer(pretty_exceptions_enable=False)
+app.callback()(lambda: None)
+
+@app.command()
+def swallow():
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+        sum(range(1000))
+    except BaseException:
+        pass
+
+@app.command()
+def destroy():
+    thing = Destroyed()
+    del thing
+    for _ in range(10**9):
+        pass
+
+@app.command()
+def leave():
+    import atexit
+    atexit.register(lambda: (os.kill(os.getpid(), signal.SIGTERM), sum(range(1000))))
+
+@app.command()
+def twice():
+    times = iter(range(20))
+
+    def kill(number, frame):
+        os.kill(os.getpid(), signal.SIGINT)
+        if next(times, None) is None:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
+    import atexit
+    atexit.register(signal.setitimer, signal.ITIMER_REAL, 0)  # its handler is gone when the interpreter is taken apart
+    signal.signal(signal.SIGALRM, kill)
+    signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+    for _ in range(10**9):
+        pass
+
+module.app = app
+module.main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["swallow"], 130, "tutelage: interrupted\n"),
+        (["destroy"], 130, "tutelage: interrupted\n"),
+        (["twice"], 130, "tutelage: interrupted\n"),
+        (["leave"], -signal.SIGTERM, ""),
+    ],
+)
+def test_no_interrupt_is_lost_and_none_ends_in_a_traceback(words, code, said):
+    done = subprocess.run([sys.executable, "-c", LOST, *words], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (code, said)
 
 
 @pytest.mark.parametrize(

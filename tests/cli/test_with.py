@@ -29,7 +29,7 @@ class Coins(Experiment, kind="own-coins", numerics=1):
 
 
 heads = Claim(
-    "heads come up", "heads", "> 1e-3", "none", lambda results: {"all": results.one()["heads"]}, "more than none"
+    "heads come up", "heads", "> 1e-3", lambda results: {"all": results.one()["heads"]}, "more than none"
 )
 
 

@@ -189,3 +189,17 @@ def test_a_crash_while_taking_in_leaves_what_gc_removes(results, tmp_path, monke
     for removal in store_tools.garbage(tmp_path / "there", -1):
         store_tools.remove(removal)
     assert [name for name in names(tmp_path / "there") if name != ".index"] == []
+
+
+@pytest.mark.parametrize("header", [{"size": "x"}, {"path": "a\0b"}, {"mtime": "9" * 5000}, {"GNU.sparse.map": "1,x"}])
+def test_any_header_of_a_tar_file_is_a_sentence(results, tmp_path, header):
+    root, _ = results
+    archive.export(root, tmp_path / "all.tar")
+    with tarfile.open(tmp_path / "odd.tar", "w", format=tarfile.PAX_FORMAT) as tar:
+        entry = tarfile.TarInfo("0123456789abcdef/manifest.json")
+        entry.pax_headers = header
+        tar.addfile(entry, io.BytesIO(b""))
+    with pytest.raises(TutelageError) as error:
+        archive.import_results(tmp_path / "there", tmp_path / "odd.tar")
+    assert len(str(error.value)) < 200 + len(str(tmp_path)) + 200
+    assert "\n" not in str(error.value)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import save
 
 from tutelage.lab import Context, Experiment, Shared, Store, plain
 from tutelage.lab.execute import execute, levels, with_needs
@@ -172,6 +173,61 @@ def test_a_damaged_checkpoint_is_computed_again(tmp_path, caplog):
     assert (tmp_path / "first").read_text() == "xx"
     assert "damaged" in caplog.text
     assert result["both"].tolist() == [2.0]
+
+
+class Parts(Experiment, kind="test-parts", numerics=1):
+    """Three parts of arrays of several types, whose order is none that a file would choose; one may stop the run."""
+
+    where: str
+    seeds: Seeds = (3, 1, 2)
+
+    def run(self, context):
+        out = {}
+        for number in range(3):
+            if (Path(self.where) / f"stop-{number}").exists():
+                raise RuntimeError("stopped")
+            part = context.part(f"part {number}", lambda n=number: self._part(n))
+            out |= {f"{name}_{number}": array for name, array in part.items()}
+        return out
+
+    def _part(self, number):
+        seeds = np.array(self.seeds)
+        return {
+            "zeta": (seeds + number).astype(np.int8),
+            "mean": np.sqrt(seeds + number),
+            "alpha": np.outer(seeds, seeds).astype(np.float32).T,
+            "last": seeds > number,
+            "empty": np.zeros((3, 0)),
+        }
+
+
+@pytest.mark.parametrize("stops", [(1,), (2,), (1, 2)])
+def test_a_resumed_experiment_has_the_bytes_of_one_that_was_not_interrupted(tmp_path, stops):
+    experiment = Parts(where=str(tmp_path))
+    (whole,) = execute([experiment], Store(tmp_path / "whole"), device="cpu")
+    for stop in stops:
+        (tmp_path / f"stop-{stop}").touch()
+        with pytest.raises(RuntimeError, match="stopped"):
+            execute([experiment], Store(tmp_path / "resumed"), device="cpu")
+        (tmp_path / f"stop-{stop}").unlink()
+    (resumed,) = execute([experiment], Store(tmp_path / "resumed"), device="cpu")
+    for name in ("values.parquet", "settings.yaml"):
+        assert (resumed.folder / name).read_bytes() == (whole.folder / name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    "about", ["[" * 5000, "null", "[]", '{"part": "first"}', '{"part": "first", "names": 3}', "1e999"]
+)
+def test_a_checkpoint_with_any_description_is_computed_again(tmp_path, caplog, about):
+    store, experiment = Store(tmp_path / "store"), Fails(where=str(tmp_path))
+    with pytest.raises(RuntimeError):
+        execute([experiment], store, device="cpu")
+    (file,) = (store.scratch() / experiment.hash).iterdir()
+    file.write_bytes(save({"value": np.array(1.0)}, metadata={"checkpoint": about}))
+    (tmp_path / "pass").touch()
+    execute([experiment], store, device="cpu")
+    assert (tmp_path / "first").read_text() == "xx"
+    assert "damaged" in caplog.text
 
 
 def test_what_a_file_contains_enters_the_hash(tmp_path):

@@ -96,9 +96,8 @@ def test_how_many_must_be_a_whole_number(rest):
 DRIVER = """
 import json, os, signal, sys
 from pathlib import Path
-from tutelage.cli.main import _interrupt
 from tutelage.lab import Store, TeacherStudent, jobs, schedule
-signal.signal(signal.SIGTERM, _interrupt)
+signal.signal(signal.SIGTERM, signal.default_int_handler)
 execute = jobs.execute
 
 def execute_and_tell(*experiments, **options):

@@ -1,6 +1,7 @@
 """SQL over experiments, and nothing but experiments."""
 
 import json
+import resource
 import subprocess
 import sys
 import time
@@ -114,6 +115,28 @@ def test_a_query_in_progress_is_interrupted(results):
     assert process.returncode == 130
     assert said.startswith("tutelage: interrupted")
     assert "Traceback" not in said
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT repeat('x', 3000000000)",
+        "SELECT list_sum(range(300000000))",
+        "SELECT repeat('x', 100000) FROM range(40000)",
+        "SELECT count(*) FROM (SELECT DISTINCT range FROM range(300000000))",
+    ],
+)
+def test_memory_has_a_limit_that_is_gone_afterwards(results, sql):
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    with pytest.raises(TutelageError, match=r"takes more memory than 0\.5 GiB: .* raise memory"):
+        query(results[0], sql, memory=0.5)
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
+
+
+def test_time_has_a_limit(results):
+    endless = "SELECT count(*) FROM range(1000000000) a, range(1000000000) b WHERE (a.range * b.range) % 7 = 3"
+    with pytest.raises(TutelageError, match=r"takes longer than 0\.2 seconds: .* raise seconds"):
+        query(results[0], endless, seconds=0.2)
 
 
 def test_python_variables_are_not_tables(results):

@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -97,6 +98,20 @@ def test_a_folder_that_cannot_be_written_is_refused(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(TutelageError, match=r"cannot be written .*--results"):
         Store(tmp_path / "file" / "results")
+
+
+def test_a_store_that_cannot_be_written_is_read_and_refused_before_work(finished, values, monkeypatch):
+    experiment, store, _ = finished
+
+    def read_only(self, *_, **__):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(Path, "touch", read_only)
+    (result,) = execute([experiment], Store(store.root))
+    assert result.experiment == experiment
+    monkeypatch.setattr(TeacherStudent, "run_all", None)  # nothing is computed
+    with pytest.raises(TutelageError, match=r"cannot be written \(Read-only file system\).*--results"):
+        execute([TeacherStudent(**values(seeds=[77]))], Store(store.root))
 
 
 def test_weights_that_were_not_kept_are_refused(finished):

@@ -4,12 +4,15 @@ import json
 import os
 import random
 import shutil
+import sys
 import time
 
 import pytest
+import yaml
 
 from tutelage import TutelageError
-from tutelage.lab import Store, TeacherStudent, archive, execute, store_tools
+from tutelage.files import at_work
+from tutelage.lab import Store, TeacherStudent, archive, execute, manifest, store_tools
 from tutelage.lab.query import query
 
 FUZZED = int(os.environ.get("TUTELAGE_DAMAGED_FOLDERS", "200"))
@@ -296,3 +299,42 @@ def look_at_everything(results, experiment, name, label, elsewhere):
         store_tools.remove(removal)
     assert not os.path.lexists(results / name), label
     assert all(not several for _, several in store_tools.check(results)), label
+
+
+def test_what_somebody_writes_is_no_garbage_at_any_age(results):
+    root, _ = results
+    with at_work(root / ".import.12345678.part"):
+        assert store_tools.garbage(root, -1) == []
+    (removal,) = store_tools.garbage(root, -1)
+    assert removal.path.name == ".import.12345678.part"
+
+
+def test_a_result_is_no_garbage_while_it_is_written(results, monkeypatch):
+    """`gc --older 0` between any two files of a result that is being stored."""
+    root, (name, _) = results
+    values = yaml.safe_load((root / name / "settings.yaml").read_text()) | {"seeds": [9]}
+    del values["kind"]
+    seen = []
+
+    def compose(*given):
+        seen.extend(store_tools.leftovers(root))
+        assert store_tools.garbage(root, -1) == []
+        return manifest.compose(*given)
+
+    monkeypatch.setattr(sys.modules["tutelage.lab.store"], "compose", compose)
+    execute([TeacherStudent(**values)], Store(root))
+    assert [left.path.suffix for left in seen] == [".part"]
+
+
+def test_an_import_whose_folder_is_removed_does_not_blame_the_archive(results, tmp_path, monkeypatch):
+    root, _ = results
+    archive.export(root, tmp_path / "all.tar")
+
+    def removed(file, folder):
+        shutil.rmtree(folder.parent)
+        check(file, folder)
+
+    check = archive._check
+    monkeypatch.setattr(archive, "_check", removed)
+    with pytest.raises(TutelageError, match=r"part was removed while .*all\.tar was imported into it: import it again"):
+        archive.import_results(tmp_path / "there", tmp_path / "all.tar")

@@ -1,12 +1,13 @@
 """`tutelage certify`: check the theorems of the papers on trained networks."""
 
+from __future__ import annotations
+
 import json
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import torch
 import typer
 from rich import box
 from rich.console import Console, Group
@@ -14,19 +15,16 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
-from torch import Tensor
 
-from tutelage.certificates import Certificate, Subject, find, subjects, theorems
-from tutelage.certificates import certify as carry_out
-from tutelage.certificates.wording import headline, measured
 from tutelage.cli.options import Json, With, load_plugins
 from tutelage.cli.points import read_points
 from tutelage.errors import TutelageError, unknown
-from tutelage.lab import build
-from tutelage.lab.manifest import MANIFEST, is_result
-from tutelage.lab.trained_students import load_students
-from tutelage.networks import Network, load
-from tutelage.training.inputs import Distribution
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from tutelage.certificates import Certificate, Subject
+    from tutelage.networks import Network
 
 COLOURS = {"holds": "green", "fails": "red", "not applicable": "yellow", "not decided": "yellow", "vacuous": "yellow"}
 FAILED = 1
@@ -66,6 +64,9 @@ def certify(
 
     For example: tutelage certify alignment teacher.safetensors student.safetensors --distribution gaussian --std 1.5
     """
+    from tutelage.certificates import certify as carry_out
+    from tutelage.certificates import find, subjects
+
     load_plugins(plugins)
     if theorem == "list":
         _print_theorems(as_json)
@@ -111,6 +112,8 @@ def _print_certificates(certificates: list[Certificate], as_json: bool, brief: b
 
 def _overview(certificates: list[Certificate]) -> Group:
     """One paragraph per theorem and verdict: how many members, and the reason with its worst numbers."""
+    from tutelage.certificates.wording import headline
+
     groups: dict[tuple[str, str], list[Certificate]] = {}
     for c in certificates:
         groups.setdefault((c.theorem, c.verdict), []).append(c)
@@ -137,6 +140,11 @@ class _Found:
 
 def _networks(teacher: Path | None, student: Path | None, seed: int | None, member: int | None) -> _Found:
     """Teacher and students from files or from an experiment; members that diverged are left out."""
+    from tutelage.lab import build
+    from tutelage.lab.manifest import MANIFEST, is_result
+    from tutelage.lab.trained_students import load_students
+    from tutelage.networks import load
+
     if teacher is None:
         raise TutelageError(
             "give a teacher and a student, or an experiment: tutelage certify THEOREM TEACHER STUDENT --points FILE"
@@ -178,6 +186,11 @@ def _points(
     students: Network, file: Path | None, distribution: str | None, std: float | None, samples: int, seed: int
 ) -> Tensor:
     """Samples from a file, or drawn from a distribution, the same for all members."""
+    import torch
+
+    from tutelage.networks import Network
+    from tutelage.training.inputs import Distribution
+
     if (file is None) == (distribution is None):
         raise TutelageError(
             "samples must come from a file or from a distribution: give one of --points and --distribution"
@@ -207,6 +220,8 @@ def _options(words: list[str]) -> dict[str, float | int]:
 
 
 def _table(certificates: list[Certificate]) -> Table:
+    from tutelage.certificates.wording import measured
+
     table = Table(title="Certificates", title_justify="left", box=box.SIMPLE_HEAD)
     seeds = any(c.seed is not None for c in certificates)
     for column in ("theorem", "seed" if seeds else "member", "verdict", "conditions not met"):
@@ -220,6 +235,8 @@ def _table(certificates: list[Certificate]) -> Table:
 
 
 def _print_theorems(as_json: bool) -> None:
+    from tutelage.certificates import subjects, theorems
+
     rows = [
         {
             "theorem": t.name,

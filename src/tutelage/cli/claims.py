@@ -1,9 +1,12 @@
 """The verdicts of a study on a terminal: one entry per claim, with its worst setting."""
 
+from __future__ import annotations
+
 import re
 from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from rich.console import Console, Group, RenderableType
 from rich.markup import escape
@@ -11,9 +14,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from tutelage.studies import Reproduction, Verdict
-from tutelage.studies.report import short, span
-from tutelage.studies.study import source
+if TYPE_CHECKING:
+    from tutelage.studies import Reproduction, Verdict
 
 GOOD, BAD = ("holds", "passes"), ("fails", "does not pass")
 _GREEN, _RED, _YELLOW = "green", "red", "yellow"
@@ -41,6 +43,8 @@ def claims_summary(outcome: Reproduction) -> Group:
 
 def claims_details(outcome: Reproduction) -> Group:
     """Every claim, what was measured, and a table of its settings."""
+    from tutelage.studies.report import short, span
+
     rows: list[RenderableType] = [Text(title(outcome), style="bold")]
     numbers = ("expected", "measured", "95 % interval", "n")
     for _, group in groupby(outcome.verdicts, key=lambda v: v.claim):
@@ -61,6 +65,8 @@ def _indented(text: RenderableType, columns: int) -> Padding:
 
 
 def title(outcome: Reproduction) -> str:
+    from tutelage.studies.study import source
+
     study = outcome.study
     return f"{study.name} ({source(study.paper, study.figure)}; scale {outcome.scale})"
 
@@ -84,6 +90,8 @@ def _counts(verdicts: Sequence[Verdict]) -> Text:
 
 
 def _worst_line(verdicts: Sequence[Verdict]) -> str:
+    from tutelage.studies.report import short
+
     v = worst(verdicts)
     where = f"{'worst: ' if len(verdicts) > 1 else ''}{v.setting}: " if v.setting else ""
     error = f" ± {short(v.stderr)}" if v.stderr is not None else ""

@@ -1,29 +1,29 @@
 """What each command does; the work itself lies in the packages below."""
 
+from __future__ import annotations
+
 import json
 import logging
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.logging import RichHandler
 
 from tutelage.cli import claims, tables
-from tutelage.cli.experiments import LIMIT, Limit, read
+from tutelage.cli.experiments import Limit, read
 from tutelage.cli.options import Device, Json, Results, With, load_plugins
 from tutelage.cli.progress import shown
 from tutelage.errors import unknown
-from tutelage.lab import Store, TrainedStudents, schedule, split
-from tutelage.lab.grid import size
-from tutelage.studies import SCALES, STUDIES, Reproduction
-from tutelage.studies import report as html
-from tutelage.studies.live import Landing
-from tutelage.studies.reproduce import distinct_experiments, plans
-from tutelage.studies.reproduce import reproduce as carry_out
-from tutelage.studies.tracking import Tracker, open_tracker
+from tutelage.printing import printable
+
+if TYPE_CHECKING:
+    from tutelage.lab import TrainedStudents
+    from tutelage.studies import Reproduction
+    from tutelage.studies.tracking import Tracker
 
 On = Annotated[
     str, typer.Option(help=r"Where to compute: local, processes\[:N], ray\[://HOST:PORT] or slurm\[:PARTITION].")
@@ -68,6 +68,14 @@ def reproduce(
     verbose: Verbose = False,
 ) -> None:
     """Reproduce figures of the papers and judge their claims; exit code 1 when a claim fails, except at scale smoke."""
+    from tutelage.lab import TrainedStudents
+    from tutelage.studies import SCALES, STUDIES
+    from tutelage.studies import report as html
+    from tutelage.studies.live import Landing
+    from tutelage.studies.reproduce import distinct_experiments, plans
+    from tutelage.studies.reproduce import reproduce as carry_out
+    from tutelage.studies.tracking import open_tracker
+
     _log_to_terminal(verbose)
     load_plugins(plugins)
     chosen = list(STUDIES) if names == ["all"] else list(dict.fromkeys(names))
@@ -112,7 +120,7 @@ def run(
     device: Device = "auto",
     engine: Engine = "auto",
     results: Results = Path("results"),
-    limit: Limit = LIMIT,
+    limit: Limit = 10_000,
     track: Track = None,
     as_json: Json = False,
     verbose: Verbose = False,
@@ -121,6 +129,10 @@ def run(
 
     With --json one line per experiment is printed.
     """
+    from tutelage.lab import Store, schedule, split
+    from tutelage.lab.grid import size
+    from tutelage.studies.tracking import open_tracker
+
     _log_to_terminal(verbose)
     experiments = [part for whole in read(file, plugins, limit) for part in split(whole)]
     tracker = open_tracker(track) if track else None
@@ -153,9 +165,12 @@ def run(
 
 def _engine_of(folder: Path) -> str:
     """Which engine trained the students of a result, and why it was chosen."""
-    log = json.loads((folder / "log.jsonl").read_text().splitlines()[0])
+    from tutelage.lab.manifest import readable
+
+    with readable(folder, "log.jsonl"):
+        log = dict(json.loads((folder / "log.jsonl").read_text().splitlines()[0]))
     why = f" ({log['why']})" if log.get("why") else ""
-    return f"engine: {log.get('engine', 'unknown')} on {log.get('device', 'unknown')}{why}"
+    return printable(f"engine: {log.get('engine', 'unknown')} on {log.get('device', 'unknown')}{why}")
 
 
 def report(
@@ -164,6 +179,8 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Write the report of reproduced studies again, as HTML and, with --latex, as LaTeX for a paper."""
+    from tutelage.studies import report as html
+
     written = {"report": html.write_reports(folder)}
     if latex:
         written["latex"] = html.write_latex(folder)
@@ -179,6 +196,8 @@ def ledger(
     as_json: Json = False,
 ) -> None:
     """Write ledger.md: every claim of every study stored below a folder, with its verdict."""
+    from tutelage.studies import report as html
+
     path = html.write_ledger(folder)
     print(json.dumps({"ledger": str(path)}) if as_json else f"ledger: {path}")
 

@@ -1,24 +1,23 @@
 """`tutelage connect`: a path of low loss between two networks, and what lies on it."""
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
-from torch import Tensor
 
 from tutelage.cli.labels import read_samples
 from tutelage.cli.options import Activation, Json, Slope, read_networks
 from tutelage.errors import TutelageError
-from tutelage.functions import connect as build
-from tutelage.functions import straight, straight_after_matching
-from tutelage.functions.matching.bends import STEPS
-from tutelage.functions.matching.paths import judged_along
-from tutelage.networks import read_network
 
-Lines = dict[str, tuple[Tensor, Tensor, Tensor | None]]
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    Lines = dict[str, tuple[Tensor, Tensor, Tensor | None]]
 
 
 def connect(
@@ -34,7 +33,7 @@ def connect(
     excess: Annotated[
         float, typer.Option(help="Share by which the loss of two-layer students may grow to free a unit.")
     ] = 0.0,
-    bend_steps: Annotated[int, typer.Option(help="Gradient steps for the bend of deeper networks.")] = STEPS,
+    bend_steps: Annotated[int, typer.Option(help="Gradient steps for the bend of deeper networks.")] = 300,
     steps: Annotated[int, typer.Option(help="Places per piece of a path.")] = 10,
     figure: Annotated[Path | None, typer.Option(help="File to draw the loss along the paths to.")] = None,
     activation: Activation = None,
@@ -45,6 +44,11 @@ def connect(
 
     The loss is the cross-entropy for classes and half the squared error for numbers. Exit code 0: done; 2: bad input.
     """
+    from tutelage.functions import connect as build
+    from tutelage.functions import straight, straight_after_matching
+    from tutelage.functions.matching.paths import judged_along
+    from tutelage.networks import read_network
+
     if steps < 1:
         raise TutelageError(f"--steps must be at least 1, got {steps}")
     student, second_student = read_networks(read_network, (first, second), activation, slope)

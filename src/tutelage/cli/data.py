@@ -10,10 +10,6 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColum
 from rich.table import Table
 
 from tutelage.cli.options import Json
-from tutelage.data.cache import at_hand, cache_folder, load_images, path_of
-from tutelage.data.fetch import fetch as bring
-from tutelage.data.sets import DATASETS
-from tutelage.data.texts import TEXTS, fetch_text, load_text
 from tutelage.errors import TutelageError, unknown
 
 Folder = Annotated[
@@ -30,6 +26,9 @@ app = typer.Typer(name="data", help="Fetch, list and check data sets.", no_args_
 
 def known(name: str) -> None:
     """Raise an error unless there is a data set or text of that name."""
+    from tutelage.data.sets import DATASETS
+    from tutelage.data.texts import TEXTS
+
     if name not in DATASETS and name not in TEXTS:
         raise unknown("dataset", name, [*DATASETS, *TEXTS])
 
@@ -47,6 +46,9 @@ def fetch(
     as_json: Json = False,
 ) -> None:
     """Fetch data sets; a broken download continues where it stopped, and every array is checked."""
+    from tutelage.data.fetch import fetch as bring
+    from tutelage.data.texts import TEXTS, fetch_text
+
     for name in names:
         known(name)
     paths = {}
@@ -73,6 +75,10 @@ def fetch(
 @app.command("list")
 def list_(data: Folder = None, as_json: Json = False) -> None:
     """List the data sets, and which of them are on this machine."""
+    from tutelage.data.cache import cache_folder, path_of
+    from tutelage.data.sets import DATASETS
+    from tutelage.data.texts import TEXTS
+
     root = cache_folder(data)
     rows = [
         {
@@ -106,6 +112,10 @@ def list_(data: Folder = None, as_json: Json = False) -> None:
 @app.command()
 def check(names: Names = None, data: Folder = None, as_json: Json = False) -> None:
     """Compare every array of the data sets on this machine with its recorded digest; exit code 1 for damage."""
+    from tutelage.data.cache import at_hand, cache_folder, load_images, path_of
+    from tutelage.data.sets import DATASETS
+    from tutelage.data.texts import TEXTS, load_text
+
     root = cache_folder(data)
     here = [name for name, each in DATASETS.items() if path_of(each, root).exists()]
     chosen = names or here + [name for name in TEXTS if (root / f"{name}.txt").exists()]

@@ -1,5 +1,7 @@
 """`tutelage distil`: teach one stored network by another, and say what theory expects of such data."""
 
+from __future__ import annotations
+
 import json
 import math
 import time
@@ -7,23 +9,23 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
-from safetensors import SafetensorError
-from safetensors.torch import load_file
-from torch import Tensor, nn
 
 from tutelage.cli.options import Activation, Json, Slope, read_networks
 from tutelage.cli.points import read_points, real_points
-from tutelage.distillation import Outlook, Softening, outlook
-from tutelage.distillation import distil as carry_out
-from tutelage.distillation.modules import Distilled
 from tutelage.errors import TutelageError
-from tutelage.networks import Network, from_module, read_network, save, to_module
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from tutelage.distillation import Outlook
+    from tutelage.distillation.modules import Distilled
+    from tutelage.networks import Network
 
 
 def distil(
@@ -62,6 +64,12 @@ def distil(
 
     For example: tutelage distil teacher.safetensors student.safetensors --points x.safetensors --out new.safetensors
     """
+    from torch import nn
+
+    from tutelage.distillation import Softening, outlook
+    from tutelage.distillation import distil as carry_out
+    from tutelage.networks import from_module, read_network, save, to_module
+
     began, how = time.monotonic(), Softening(temperature, hard_share)
     if seconds is not None and not 0 < seconds < math.inf:
         raise TutelageError(f"seconds must be positive, got {seconds:g}")
@@ -149,6 +157,9 @@ def _samples(path: Path, labels: bool, teacher: Network) -> tuple[Tensor, Tensor
 
 
 def _arrays(path: Path) -> tuple[Tensor, Tensor]:
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
     if not path.is_file():
         raise TutelageError(f"there is no file {path}")
     try:

@@ -1,18 +1,21 @@
 """`tutelage engines`: which engines there are, what each supports, and how fast they are here."""
 
+from __future__ import annotations
+
 import json
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import torch
 import typer
 from rich.console import Console
 from rich.table import Table
 
 from tutelage.cli.options import Device, Json
-from tutelage.lab.execute import pick_device
-from tutelage.training import ENGINES
-from tutelage.training.speed import Speed, engine_speed, gemm_gflops
+
+if TYPE_CHECKING:
+    import torch
+
+    from tutelage.training.speed import Speed
 
 HIDDEN = (52, 100)
 MEMBERS = {"cpu": 32, "cuda": 2304}
@@ -27,6 +30,9 @@ def engines(
     as_json: Json = False,
 ) -> None:
     """List the training engines, fastest first, with what they support and whether they are available."""
+    from tutelage.lab.execute import pick_device
+    from tutelage.training import ENGINES
+
     where = pick_device(device)
     rows = [
         {"engine": e.name, "available": e.missing() is None, "missing": e.missing(), "supports": e.supports}
@@ -44,6 +50,11 @@ def engines(
 
 def _measured(device: torch.device) -> tuple[list[Speed], dict[str, float]]:
     """Every usable engine at every size in both precisions, beside a large matrix product, in one go."""
+    import torch
+
+    from tutelage.training import ENGINES
+    from tutelage.training.speed import engine_speed, gemm_gflops
+
     speeds, gemm = [], {}
     for dtype in (torch.float32, torch.float64):
         gemm[str(dtype).removeprefix("torch.")] = gemm_gflops(dtype, device)

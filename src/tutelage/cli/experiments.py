@@ -1,19 +1,20 @@
 """`tutelage experiment`: look at an experiment before it is run."""
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
 from tutelage.cli.options import Json, With, load_plugins
 from tutelage.cli.rows import print_rows
-from tutelage.lab.explanation import difference, explain_experiment, facts, flat, variations
-from tutelage.lab.grid import LIMIT, read_experiment, size
-from tutelage.lab.loads import split
-from tutelage.lab.schema import schema as experiment_schema
-from tutelage.lab.teacher_student import TeacherStudent, plain
+from tutelage.printing import printable
+
+if TYPE_CHECKING:
+    from tutelage.lab.teacher_student import TeacherStudent
 
 Limit = Annotated[int, typer.Option(min=1, help="Largest number of experiments that the file may describe.")]
 Experiment = Annotated[
@@ -31,6 +32,8 @@ app = typer.Typer(
 
 def read(path: Path, plugins: list[Path] | None, limit: int) -> list[TeacherStudent]:
     """The experiments of a file, after the plugins that it may need are loaded."""
+    from tutelage.lab.grid import read_experiment
+
     load_plugins(plugins)
     return read_experiment(path, limit)
 
@@ -38,13 +41,19 @@ def read(path: Path, plugins: list[Path] | None, limit: int) -> list[TeacherStud
 @app.command()
 def schema(plugins: With = None, as_json: Json = False) -> None:
     """Print the JSON schema of experiment files, for editors; with --json on one line."""
+    from tutelage.lab.schema import schema as experiment_schema
+
     load_plugins(plugins)
     print(json.dumps(experiment_schema(), indent=None if as_json else 1))
 
 
 @app.command()
-def explain(file: Experiment, plugins: With = None, limit: Limit = LIMIT, as_json: Json = False) -> None:
+def explain(file: Experiment, plugins: With = None, limit: Limit = 10_000, as_json: Json = False) -> None:
     """Explain what an experiment does and what it costs."""
+    from tutelage.lab.explanation import explain_experiment, facts, variations
+    from tutelage.lab.grid import size
+    from tutelage.lab.teacher_student import plain
+
     experiments = read(file, plugins, limit)
     if as_json:
         first = {"settings": plain(experiments[0]), **facts(experiments[0])}
@@ -54,8 +63,12 @@ def explain(file: Experiment, plugins: With = None, limit: Limit = LIMIT, as_jso
 
 
 @app.command(name="list")
-def list_results(file: Experiment, plugins: With = None, limit: Limit = LIMIT, as_json: Json = False) -> None:
+def list_results(file: Experiment, plugins: With = None, limit: Limit = 10_000, as_json: Json = False) -> None:
     """List the experiments of a file with their hashes and sizes."""
+    from tutelage.lab.explanation import variations
+    from tutelage.lab.grid import size
+    from tutelage.lab.loads import split
+
     experiments = [result for experiment in read(file, plugins, limit) for result in split(experiment)]
     varied = list(variations(experiments))
     rows = [_row(experiment, varied) for experiment in experiments]
@@ -78,10 +91,12 @@ def diff(
     a: Annotated[Path, typer.Argument(metavar="A", help="YAML file with an experiment, or with a grid of them.")],
     b: Annotated[Path, typer.Argument(metavar="B", help="The file to compare it with.")],
     plugins: With = None,
-    limit: Limit = LIMIT,
+    limit: Limit = 10_000,
     as_json: Json = False,
 ) -> None:
     """Compare two files: the settings that differ or, for grids, the experiments that differ."""
+    from tutelage.lab.explanation import difference
+
     old, new = read(a, plugins, limit), read(b, plugins, limit)
     if len(old) == len(new) == 1:
         changes = difference(old[0], new[0])
@@ -108,6 +123,8 @@ def diff(
 
 
 def _row(experiment: TeacherStudent, varied: list[str]) -> dict[str, Any]:
+    from tutelage.lab.explanation import facts, flat
+
     known, values = facts(experiment), flat(experiment)
     counts = {name: known[name] for name in ("student_steps", "multiplications", "data_bytes", "result_bytes")}
     settings = {name: values[name] for name in varied if name in values}
@@ -115,4 +132,4 @@ def _row(experiment: TeacherStudent, varied: list[str]) -> dict[str, Any]:
 
 
 def _say(text: str) -> None:
-    Console(soft_wrap=True, highlight=False, markup=False).print(text)
+    Console(soft_wrap=True, highlight=False, markup=False).print(printable(text))

@@ -1,9 +1,11 @@
 """`tutelage explain`: what the students of stored experiments did not learn, and why."""
 
+from __future__ import annotations
+
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -11,11 +13,10 @@ from rich.table import Table
 
 from tutelage.cli.options import Json, With, load_plugins
 from tutelage.errors import TutelageError
-from tutelage.lab import TrainedStudents, build
-from tutelage.lab.manifest import MANIFEST, is_result
-from tutelage.lab.trained_students import load_students
-from tutelage.measures.diagnosis import Diagnosis, diagnose, summary
-from tutelage.training.inputs import Inputs
+
+if TYPE_CHECKING:
+    from tutelage.lab import TrainedStudents
+    from tutelage.measures.diagnosis import Diagnosis
 
 _SHOWN = 20  # units told of one by one, unless all are asked for
 
@@ -31,6 +32,8 @@ def explain(
     as_json: Json = False,
 ) -> None:
     """Explain why teacher units were not recovered: unobserved, starved, weak or not yet reached."""
+    from tutelage.measures.diagnosis import summary
+
     load_plugins(plugins)
     result = _result(run)
     chosen = _members(result, seed)
@@ -59,6 +62,8 @@ def explain(
 
 def _result(run: Path) -> TrainedStudents:
     """The experiment at a path, or the only one in a folder of results."""
+    from tutelage.lab.trained_students import load_students
+
     folders = [run] if _is_result(run) else sorted(filter(_is_result, run.glob("*"))) if run.is_dir() else []
     if len(folders) != 1:
         what = f"holds {len(folders)} experiments" if folders else "is no experiment and holds none"
@@ -67,6 +72,8 @@ def _result(run: Path) -> TrainedStudents:
 
 
 def _is_result(folder: Path) -> bool:
+    from tutelage.lab.manifest import MANIFEST, is_result
+
     return is_result(folder) and (folder / MANIFEST).is_file()
 
 
@@ -92,6 +99,10 @@ def _members(result: TrainedStudents, seed: int | None) -> list[int]:
 
 
 def _diagnose(result: TrainedStudents, chosen: list[int]) -> list[Diagnosis]:
+    from tutelage.lab import build
+    from tutelage.measures.diagnosis import diagnose
+    from tutelage.training.inputs import Inputs
+
     inputs = build(result.experiment)[2]
     chosen_inputs = Inputs(
         inputs.train[chosen], inputs.evaluate[chosen], tuple(result.experiment.seeds[i] for i in chosen)
@@ -102,6 +113,8 @@ def _diagnose(result: TrainedStudents, chosen: list[int]) -> list[Diagnosis]:
 
 
 def _counts(diagnoses: list[Diagnosis]) -> Table:
+    from tutelage.measures.diagnosis import summary
+
     table = Table("reason", "units")
     for reason, count in summary(diagnoses).items():
         table.add_row(reason, str(count))

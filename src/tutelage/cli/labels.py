@@ -1,18 +1,26 @@
 """Samples with labels that a user keeps in a file."""
 
-from pathlib import Path
+from __future__ import annotations
 
-from safetensors import SafetensorError, safe_open
-from torch import Tensor
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tutelage.cli.points import real_points
 from tutelage.errors import TutelageError
-from tutelage.networks import Network, outputs
-from tutelage.networks.forward import stacked_points
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from tutelage.networks import Network
 
 
 def read_samples(path: Path, labeller: Network) -> tuple[Tensor, Tensor]:
     """The arrays points and labels of a safetensors file; without labels, those that the network gives."""
+    from safetensors import SafetensorError, safe_open
+
+    from tutelage.networks import outputs
+    from tutelage.networks.forward import stacked_points
+
     if not path.is_file():
         raise TutelageError(f"there is no file {path}")
     try:

@@ -3,13 +3,17 @@
 Exit codes: 0 yes, 1 a negative verdict, 2 bad input, 70 an internal error, 130 interrupted, 141 nobody reads on.
 """
 
+import _thread
 import errno
+import json
 import os
 import signal
 import sys
 import traceback
+from collections.abc import Iterable
 from contextlib import suppress
-from typing import Annotated
+from threading import Timer
+from typing import Annotated, Any
 
 import typer
 
@@ -17,6 +21,7 @@ from tutelage import __version__
 from tutelage.cli.lazy import lazy_group
 from tutelage.deadline import begin_command
 from tutelage.errors import TutelageError
+from tutelage.printing import printable
 
 COMMANDS = {
     "studies": ("commands:studies", "List the studies: paper, figure, title and rough time at each scale."),
@@ -43,6 +48,8 @@ COMMANDS = {
     "data": ("data:app", "Fetch, list and check data sets."),
 }
 """Every command: where it is, and its line in the help. Modules are imported when their command is used."""
+
+ClickException = typer.BadParameter.__mro__[2]  # what is wrong with the words of a command; typer does not export it
 
 app = typer.Typer(
     name="tutelage",
@@ -76,67 +83,115 @@ TRACEBACK = "TUTELAGE_TRACEBACK"
 """Set to 1, this variable shows the traceback of an internal error."""
 
 
-def _interrupt(number: int, frame: object) -> None:
-    """A polite kill ends a command as Ctrl-C does."""
-    raise KeyboardInterrupt
+_SIGNALS = signal.SIGINT, signal.SIGTERM
+_JSON = "--json"
 
 
 def main() -> None:
-    """Run a command; say what went wrong in one sentence, without a traceback."""
+    """Run a command; say what went wrong in one sentence, without a traceback.
+
+    Ctrl-C and a polite kill end it with code 130, whenever they come.
+    """
     begin_command()
-    with suppress(ValueError):  # outside the main thread there are no signals to handle
-        signal.signal(signal.SIGTERM, _interrupt)
+    heeded = [number for number in _SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
+    interrupts: list[int] = []
+
+    def interrupt(number: int, frame: object) -> None:
+        interrupts.append(number)
+        raise KeyboardInterrupt
+
+    hook, sys.unraisablehook = sys.unraisablehook, _again
     try:
-        app()
+        _handle(heeded, interrupt)
+        code = _run()
+        if interrupts and code != INTERRUPTED:  # something on the way took the interrupt for an error of its own
+            code = _interrupted()
     except KeyboardInterrupt:
-        sys.exit(_interrupted())
+        code = _interrupted()
+    finally:
+        with suppress(OSError, ValueError):
+            sys.stdout.flush()
+        # a signal from here on finds an interpreter that is being taken apart: it ends the process without a word
+        _handle(heeded, signal.SIG_DFL)
+        sys.unraisablehook = hook
+    sys.exit(code)
+
+
+def _handle(numbers: Iterable[int], handler: Any) -> None:
+    with suppress(ValueError):  # outside the main thread there are no signals to handle
+        for number in numbers:
+            signal.signal(number, handler)
+
+
+def _again(lost: Any) -> None:
+    """Repeat an interrupt that came while Python destroyed an object, where exceptions are printed and forgotten."""
+    if issubclass(lost.exc_type, KeyboardInterrupt):
+        Timer(0.01, _thread.interrupt_main).start()  # at once it would be raised, and lost, in here
+    else:
+        sys.__unraisablehook__(lost)
+
+
+def _run() -> int | None:
+    """Run a command; its exit code."""
+    try:
+        if _JSON not in sys.argv:
+            app()
+        code = app(standalone_mode=False)  # raises what is wrong with the options, to be printed as JSON too
+        return _interrupted() if code == INTERRUPTED else code if isinstance(code, int) else 0
     except SystemExit as end:
         if end.code == INTERRUPTED:  # typer turns Ctrl-C into an exit with this code
-            sys.exit(_interrupted())
+            return _interrupted()
         if end.code == VERDICT and not isinstance(end.__context__, typer.Exit):  # no command said so: typer gave up
             why = end.__context__
-            sys.exit(_failed(why.__cause__ if why is not None and why.__cause__ is not None else why))
-        raise
+            return _failed(why.__cause__ if why is not None and why.__cause__ is not None else why)
+        return end.code if isinstance(end.code, int) else 0
+    except typer.Abort as error:
+        return _failed(error.__cause__)
     except Exception as error:
-        sys.exit(_failed(error))
+        return _failed(error)
 
 
 def _interrupted() -> int:
-    """Say what is left of a command that was interrupted."""
+    """Say what is left of a command that was interrupted; further signals change nothing."""
+    _handle(_SIGNALS, signal.SIG_IGN)
     command = sys.argv[1] if len(sys.argv) > 1 else ""
     if command in _STORING:
-        _say("interrupted; finished experiments are stored, and the same command continues from there")
+        what = "interrupted; finished experiments are stored, and the same command continues from there"
     elif command in _LIMITED:
-        _say("interrupted without a result; with --seconds N the best result so far is printed after N seconds")
+        what = "interrupted without a result; with --seconds N the best result so far is printed after N seconds"
     else:
-        _say("interrupted")
-    return INTERRUPTED
+        what = "interrupted"
+    return _say(what, INTERRUPTED)
 
 
 def _failed(error: BaseException | None) -> int:
     """Say what went wrong, and give the exit code."""
+    if (plugins := sys.modules.get("tutelage.plugins")) is not None and not isinstance(error, TutelageError):
+        error = plugins.plugin_failure(error) or error
     if isinstance(error, TutelageError):
-        _say(str(error))
-        return ERROR
+        return _say(str(error), ERROR)
+    if isinstance(error, ClickException):
+        wrong: Any = error
+        return _say(wrong.format_message(), wrong.exit_code)
     if isinstance(error, OSError):
         if error.errno == errno.EPIPE:
             return UNREAD
         if error.errno is not None:  # a full disk, a folder that may not be written: the machine's word
-            _say(f"{error.strerror}{f': {error.filename}' if error.filename is not None else ''}")
-            return ERROR
+            return _say(f"{error.strerror}{f': {error.filename}' if error.filename is not None else ''}", ERROR)
     if isinstance(error, MemoryError) or "allocate memory" in str(error) or "out of memory" in str(error):
-        _say("not enough memory: use fewer members, samples or units")
-        return ERROR
+        return _say("not enough memory: use fewer members, samples or units", ERROR)
     if os.environ.get(TRACEBACK) == "1":
         traceback.print_exception(error)
     from tutelage.settings import one_line
 
     what = one_line(f"{type(error).__name__}: {error}")
-    _say(f"internal error: {what}; please report it, with the traceback that {TRACEBACK}=1 shows")
-    return INTERNAL
+    return _say(f"internal error: {what}; please report it, with the traceback that {TRACEBACK}=1 shows", INTERNAL)
 
 
-def _say(sentence: str) -> None:
+def _say(sentence: str, code: int) -> int:
+    """Print a sentence on stderr, with --json as JSON; the exit code that goes with it."""
     from rich.console import Console
 
-    Console(stderr=True, soft_wrap=True, highlight=False, markup=False).print(f"tutelage: {sentence}")
+    text = json.dumps({"error": sentence, "exit": code}) if _JSON in sys.argv else f"tutelage: {printable(sentence)}"
+    Console(stderr=True, soft_wrap=True, highlight=False, markup=False).print(text)
+    return code

@@ -1,8 +1,10 @@
 """`tutelage match`: the units of two networks matched, and what lies between the networks."""
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -11,8 +13,9 @@ from rich.table import Table
 from tutelage.cli.labels import read_samples
 from tutelage.cli.options import Activation, Json, Layout, Slope, names_to_keep, read_networks
 from tutelage.errors import TutelageError
-from tutelage.functions import Barrier, barrier
-from tutelage.networks import Network, read_network, save_network
+
+if TYPE_CHECKING:
+    from tutelage.functions import Barrier
 
 _WAYS = ("best", "weights", "activations", "both")
 
@@ -43,6 +46,9 @@ def match(
 
     Exit code 0: done; 2: bad input.
     """
+    from tutelage.functions import barrier
+    from tutelage.networks import Network, read_network, save_network
+
     if by not in _WAYS:
         raise TutelageError(f"--by must be one of {', '.join(_WAYS)}, got '{by}'")
     network, other = read_networks(read_network, (first, second), activation, slope)

@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 
 from tutelage.errors import TutelageError
+from tutelage.printing import printable
 
 N = TypeVar("N")
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
@@ -72,7 +73,8 @@ def read_networks(
     if activation is None:
         console = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
         for path in dict.fromkeys(silent):
-            console.print(f"{path} does not say its activation: read as relu (change with --activation)")
+            name = printable(str(path))
+            console.print(f"{name} does not say its activation: read as relu (change with --activation)")
     return networks
 
 

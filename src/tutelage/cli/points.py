@@ -1,17 +1,20 @@
 """Samples that a user keeps in a file."""
 
-from pathlib import Path
+from __future__ import annotations
 
-import torch
-from safetensors import SafetensorError, safe_open
-from torch import Tensor
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tutelage.errors import TutelageError
-from tutelage.networks.network import PRECISIONS
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 def read_points(path: Path) -> Tensor:
     """The only array of a safetensors file, or the one called points."""
+    from safetensors import SafetensorError, safe_open
+
     if not path.is_file():
         raise TutelageError(f"there is no file {path}")
     try:
@@ -28,6 +31,10 @@ def read_points(path: Path) -> Tensor:
 
 def real_points(points: Tensor, path: Path) -> Tensor:
     """Samples as floating-point numbers; whole numbers become them."""
+    import torch
+
+    from tutelage.networks.network import PRECISIONS
+
     if points.dtype in PRECISIONS:
         return points
     if points.is_floating_point() or points.is_complex() or points.dtype == torch.bool:

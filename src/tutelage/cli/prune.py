@@ -1,9 +1,11 @@
 """`tutelage prune`: a smaller network of the same function, and what went and why."""
 
+from __future__ import annotations
+
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -14,10 +16,9 @@ from tutelage.cli.points import read_points
 from tutelage.cli.progress import share_shown
 from tutelage.deadline import Deadline
 from tutelage.errors import TutelageError
-from tutelage.functions import Pruning, Savings, savings
-from tutelage.functions import prune as carry_out
-from tutelage.functions.checks import rounded_up
-from tutelage.networks import read_network, save_network
+
+if TYPE_CHECKING:
+    from tutelage.functions import Pruning, Savings
 
 _WRITTEN_OUT = (
     "note: the file is smaller than the network as it was read, since its layers share weights; convolutions are "
@@ -65,6 +66,10 @@ def prune(
 
     Exit code 0: done, with the bound that is printed; 2: bad input; 70: an internal error.
     """
+    from tutelage.functions import prune as carry_out
+    from tutelage.functions import savings
+    from tutelage.networks import read_network, save_network
+
     (net,) = read_networks(read_network, (network,), activation, slope)
     if member is not None:
         if not 0 <= member < net.members:
@@ -105,6 +110,8 @@ def prune(
 
 
 def _table(pruning: Pruning) -> Table:
+    from tutelage.functions.checks import rounded_up
+
     rows = [*pruning.steps, *pruning.seen]
     title = (
         "Units removed or merged"

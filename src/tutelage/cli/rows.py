@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from tutelage.studies.report import short
+from tutelage.printing import printable
 
 
 def print_rows(names: Sequence[str], rows: Sequence[Sequence[Any]], note: str = "", drop: Sequence[str] = ()) -> None:
@@ -17,7 +17,8 @@ def print_rows(names: Sequence[str], rows: Sequence[Sequence[Any]], note: str = 
     drop: columns to leave out first where the terminal is narrow.
     """
     console = Console(highlight=False)
-    cells = [["" if v is None else short(v) if isinstance(v, float) else str(v) for v in row] for row in rows]
+    names = [printable(name) for name in names]
+    cells = [[_cell(value) for value in row] for row in rows]
     widths = {name: max([len(name), *(len(row[i]) for row in cells)]) for i, name in enumerate(names)}
     kept, left_out = list(names), []
     for name in drop:
@@ -28,7 +29,7 @@ def print_rows(names: Sequence[str], rows: Sequence[Sequence[Any]], note: str = 
     if sum(widths[name] + 2 for name in kept) <= console.width or len(kept) == 1:
         table = Table(box=None, padding=(0, 2, 0, 0))
         for name in kept:
-            table.add_column(name, overflow="fold")
+            table.add_column(escape(name), overflow="fold")
         for row in cells:
             table.add_row(*(escape(row[i]) for i in chosen))
         console.print(table)
@@ -38,6 +39,14 @@ def print_rows(names: Sequence[str], rows: Sequence[Sequence[Any]], note: str = 
         console.print(f"columns that do not fit: {', '.join(left_out)}; --json prints all")
     if note:
         console.print(note)
+
+
+def _cell(value: Any) -> str:
+    from tutelage.studies.report import short
+
+    if value is None:
+        return ""
+    return short(value) if isinstance(value, float) else printable(str(value))
 
 
 def _print_records(console: Console, names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

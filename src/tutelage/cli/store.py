@@ -1,23 +1,25 @@
 """`tutelage store` and `tutelage query`: care of a results folder, and questions to it."""
 
+from __future__ import annotations
+
 import json
 import math
 import sys
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import pyarrow as pa
 import typer
-from pyarrow import csv
 from rich.console import Console
 from rich.progress import track
 
 from tutelage.cli.options import Json, Results
 from tutelage.cli.rows import print_rows
 from tutelage.errors import TutelageError
-from tutelage.lab import archive, store_tools
-from tutelage.lab.query import query as answer
+from tutelage.printing import printable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Hashes = Annotated[list[str] | None, typer.Argument(metavar="HASH", help="Hashes of experiments; default: all.")]
 
@@ -33,6 +35,8 @@ app = typer.Typer(name="store", help="Maintain a results folder.", no_args_is_he
 @app.command("list")
 def list_(out: Results = Path("results"), as_json: Json = False) -> None:
     """List stored experiments with kind, date, members, engine, device, time, size and state."""
+    from tutelage.lab import store_tools
+
     rows = store_tools.list_results(out)
     if as_json:
         print(json.dumps(rows))
@@ -50,6 +54,8 @@ def list_(out: Results = Path("results"), as_json: Json = False) -> None:
 @app.command()
 def check(hashes: Hashes = None, out: Results = Path("results"), as_json: Json = False) -> None:
     """Read every byte of stored experiments and report damage and leftovers; exit code 1 for damage."""
+    from tutelage.lab import store_tools
+
     chosen = store_tools.select(out, hashes or ())
     console = Console(stderr=True)
     quiet = as_json or not console.is_terminal
@@ -87,6 +93,8 @@ def gc(
     as_json: Json = False,
 ) -> None:
     """Remove old leftovers, the experiments that are named and, with --damaged, damaged experiments."""
+    from tutelage.lab import store_tools
+
     removals = store_tools.garbage(out, older * 3600, damaged, hashes or ())
     for removal in removals if not dry_run else ():
         store_tools.remove(removal)
@@ -107,6 +115,8 @@ def export(
     as_json: Json = False,
 ) -> None:
     """Write experiments to one tar file, for 'store import' elsewhere."""
+    from tutelage.lab import archive
+
     names = archive.export(out, file, hashes or ())
     print(
         json.dumps({"file": str(file), "experiments": names})
@@ -122,6 +132,8 @@ def import_(
     as_json: Json = False,
 ) -> None:
     """Import the experiments of a tar file: all of them, or none if anything in it is damaged."""
+    from tutelage.lab import archive
+
     taken = archive.import_results(out, file)
     if as_json:
         print(json.dumps({"new": taken.new, "known": taken.known}))
@@ -134,14 +146,18 @@ def query(
     out: Results = Path("results"),
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")] = False,
+    seconds: Annotated[float, typer.Option(help="Time limit, in seconds.", min=0)] = 300.0,
+    memory: Annotated[float, typer.Option(help="Memory limit, in GiB.", min=0, max=2**20)] = 2.0,
 ) -> None:
     """Query the results with SQL: views experiments, members, layers, teachers, units, pairs, and one per other kind.
 
     For example: SELECT polarity, width_factor, avg(recovered) FROM units WHERE step = steps GROUP BY ALL
     """
+    from tutelage.lab.query import query as answer
+
     if as_json and as_csv:
         raise TutelageError("--json and --csv exclude each other: give one of them")
-    table = answer(out, sql)
+    table = answer(out, sql, seconds, memory)
     if as_csv:
         _print_csv(table)
     elif as_json:
@@ -154,6 +170,9 @@ def query(
 
 def _print_csv(table: pa.Table) -> None:
     """Comma-separated values; what a cell cannot hold, such as a list, as text."""
+    import pyarrow as pa
+    from pyarrow import csv
+
     simple = [
         column
         if not pa.types.is_nested(column.type)
@@ -162,7 +181,8 @@ def _print_csv(table: pa.Table) -> None:
     ]
     buffer = pa.BufferOutputStream()
     csv.write_csv(pa.table(simple, names=table.column_names), buffer)
-    sys.stdout.write(buffer.getvalue().to_pybytes().decode())
+    text = buffer.getvalue().to_pybytes().decode()
+    sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
 
 
 def _plain(value: Any) -> Any:

@@ -1,6 +1,7 @@
 """`tutelage studio`: the live page, in the browser."""
 
 import os
+import signal
 import socket
 from contextlib import suppress
 from importlib.util import find_spec
@@ -45,5 +46,7 @@ def studio(
             console.print(f"From other machines: {there} (or the address of this machine)", markup=False)
         console.print("Press Ctrl-C to stop.", markup=False)
 
-    with suppress(KeyboardInterrupt):  # the usual way to stop a server
+    for number in (signal.SIGINT, signal.SIGTERM):  # the usual ways to stop a server, which is no interrupted command
+        signal.signal(number, signal.default_int_handler)
+    with suppress(KeyboardInterrupt):
         serve(host, port, results, browser=browser, fragment=link, on_ready=ready)

@@ -1,19 +1,20 @@
 """What the commands print."""
 
-from typing import Any
+from __future__ import annotations
 
-import numpy as np
+from typing import TYPE_CHECKING, Any
+
 from rich.table import Table
 
-from tutelage.lab import TrainedStudents
-from tutelage.studies import SCALES, STUDIES
-from tutelage.studies.report import short
-from tutelage.studies.reproduce import distinct_experiments
-from tutelage.studies.study import source
+if TYPE_CHECKING:
+    from tutelage.lab import TrainedStudents
 
 
 def study_rows() -> list[dict[str, Any]]:
     """Every study with its source and, at each scale, its experiments and roughly the seconds of one core."""
+    from tutelage.studies import SCALES, STUDIES
+    from tutelage.studies.reproduce import distinct_experiments
+
     rows = []
     for study in STUDIES.values():
         sizes = {}
@@ -31,6 +32,9 @@ def study_rows() -> list[dict[str, Any]]:
 
 def study_table(width: int) -> Table:
     """Every study with its title and the time it takes at each scale, on a terminal of so many columns."""
+    from tutelage.studies import SCALES
+    from tutelage.studies.study import source
+
     title = "Studies, and roughly the time of one core of the reference machine at each scale"
     table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
     figure = 20 if width < _WIDE else 34
@@ -62,6 +66,8 @@ def duration(seconds: float) -> str:
 
 def summary(result: TrainedStudents) -> dict[str, dict[str, float | int | None]]:
     """Mean and standard error over members of every measure at the last step, units averaged first."""
+    import numpy as np
+
     out = {}
     for name, values in result.report.values.items():
         last = values[-1].astype(float)
@@ -75,6 +81,8 @@ def summary(result: TrainedStudents) -> dict[str, dict[str, float | int | None]]
 
 
 def summary_table(result: TrainedStudents) -> Table:
+    from tutelage.studies.report import short
+
     table = Table(
         title=f"{result.experiment.hash}: at step {result.report.steps[-1]}, over members", title_justify="left"
     )

@@ -63,9 +63,10 @@ def with_error(network: Network, points: Tensor) -> tuple[Tensor, Tensor]:
     f, left = stacked_points(network, points), slopes(network)[0]
     error = torch.zeros_like(f)
     for layer, w in enumerate(network.weights):
-        size = torch.bmm(f.abs(), w.abs()) + bias(network, layer).abs().unsqueeze(1)
+        absolute = w.abs()  # of a large layer this takes as long as a product
+        size = torch.bmm(f.abs(), absolute) + bias(network, layer).abs().unsqueeze(1)
         step = gamma(w.shape[1]) * size + (w.shape[1] + 1) * TINY
-        error = (torch.bmm(error, w.abs()) + step) * (1 + 4 * gamma(w.shape[1]))
+        error = (torch.bmm(error, absolute) + step) * (1 + 4 * gamma(w.shape[1]))
         f = linear(network, layer, f)
         if layer < network.depth - 1:
             below = (f + error < 0) & (left >= 0)  # surely: the error shrinks with the slope there

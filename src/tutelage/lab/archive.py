@@ -17,15 +17,17 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from tutelage.errors import TutelageError
-from tutelage.files import sync_folder
+from tutelage.files import at_work, sync_folder
 from tutelage.lab.manifest import MANIFEST, Damage, Manifest, check_settings, is_result, open_own, read, regular, verify
 from tutelage.lab.store import Store, land, set_aside
 from tutelage.lab.store_tools import select
+from tutelage.settings import one_line
 
 log = logging.getLogger(__name__)
 
 _MEMBER = re.compile(r"([0-9a-f]{16})/([A-Za-z0-9_][A-Za-z0-9_.-]*)")
 _CHUNK = 1 << 20
+_SHOWN = 200  # letters of what the reader of tar files says
 
 
 def export(root: Path, file: Path, chosen: Sequence[str] = ()) -> list[str]:
@@ -68,13 +70,18 @@ def import_results(root: Path, file: Path) -> Imported:
     """Take in the experiments of a tar file: all of them, or none if anything in it is not as it should be."""
     store = Store(root)
     staging = store.root / f".import.{secrets.token_hex(4)}.part"
+    store.check_writable()
     try:
-        staging.mkdir()
-        names = _extract(file, staging)
-        for name in names:
-            _check(file, staging / name)
-        new = {name for name in names if _landed(staging / name, store.root / name)}
-    except OSError as error:
+        with at_work(staging):
+            names = _extract(file, staging)
+            for name in names:
+                _check(file, staging / name)
+            new = {name for name in names if _landed(staging / name, store.root / name)}
+    except (OSError, TutelageError) as error:
+        if not staging.exists():  # and not the archive is to blame
+            raise TutelageError(f"{staging} was removed while {file} was imported into it: import it again") from None
+        if isinstance(error, TutelageError):
+            raise
         raise TutelageError(
             f"{file} cannot be imported ({error.strerror}): check that both paths exist and are writable"
         ) from None
@@ -140,15 +147,19 @@ def _extract(file: Path, staging: Path) -> list[str]:
             for entry in tar:
                 place = _MEMBER.fullmatch(entry.name)
                 if place is None or entry.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or entry.issparse():
+                    name = one_line(entry.name, 80)
                     raise TutelageError(
-                        f"{file} holds '{entry.name[:80]}', which is not a file of an experiment: nothing was imported"
+                        f"{file} holds '{name}', which is not a file of an experiment: nothing was imported"
                     )
                 folder = staging / place[1]
                 folder.mkdir(exist_ok=True)
                 names[place[1]] = None
                 _write(tar, entry, folder / place[2], file)
-    except (tarfile.TarError, EOFError, OverflowError) as error:
-        raise TutelageError(f"{file} is not a complete tar file ({error}): export it again") from None
+    except (TutelageError, OSError, MemoryError):
+        raise
+    except Exception as error:  # what a tar file may hold is various, and so is what its reader raises
+        why = one_line(f"{error or type(error).__name__}", _SHOWN)
+        raise TutelageError(f"{file} is not a complete tar file ({why}): export it again") from None
     if not names:
         raise TutelageError(f"{file} holds no experiments")
     return list(names)

@@ -13,7 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tutelage.errors import TutelageError
+from tutelage.lab.database import COLUMN
 from tutelage.lab.experiment import Shared
+from tutelage.lab.manifest import readable
 
 VALUES, SHARED = "values.parquet", "shared.parquet"
 """Arrays with a member axis, one row per member; arrays without one, a single row."""
@@ -24,6 +27,8 @@ def to_files(results: Mapping[str, Any], members: int, seeds: Any = None) -> dic
     per_member: dict[str, np.ndarray] = {}
     shared: dict[str, np.ndarray] = {}
     for name, value in results.items():
+        if not COLUMN.fullmatch(name):
+            raise TutelageError(f"an array of results is called {name[:60]!r}: use letters, digits and underscores")
         array = np.asarray(value.value if isinstance(value, Shared) else value)
         if isinstance(value, Shared):
             shared[name] = array[None]
@@ -55,7 +60,11 @@ def table_bytes(arrays: Mapping[str, np.ndarray]) -> bytes:
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
     """The arrays that :func:`table_bytes` wrote, with their shapes and types."""
-    table = pq.read_table(path)
+    with readable(path.parent, path.name, "is not a table of arrays"):
+        return _arrays(pq.read_table(path))
+
+
+def _arrays(table: pa.Table) -> dict[str, np.ndarray]:
     out = {}
     for field, column in zip(table.schema, table.columns, strict=True):
         shape, dtype = json.loads(field.metadata[b"shape"]), np.dtype(field.metadata[b"dtype"].decode())

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
-from tutelage.lab.manifest import checksum
+from tutelage.lab.manifest import bad_table, checksum
 
 _SCHEMA = pa.schema({"file": pa.string(), "key": pa.uint64(), "stamp": pa.string()})
 _READERS, _AT_A_TIME = 4, 200
@@ -33,7 +33,9 @@ def content_key(result: str, digest: str) -> int:
 
 
 def matching(root: Path, memory: Path | None, wanted: Mapping[str, int]) -> set[str]:
-    """Those of the files ``FOLDER/FILE`` below ``root`` whose content has the key (:func:`content_key`) it should have.
+    """Those of the tables ``FOLDER/FILE`` below ``root`` whose content has its key (:func:`content_key`).
+
+    A table whose columns have names that no experiment writes is not among them.
 
     memory: the file in which checks are remembered, None for nowhere.
     """
@@ -64,7 +66,7 @@ def _compared(root: Path, files: Mapping[str, int]) -> Iterator[str]:
 
 def _has_key(root: Path, file: str, key: int) -> bool:
     try:
-        return content_key(file.rpartition("/")[0], checksum(root / file)) == key
+        return content_key(file.rpartition("/")[0], checksum(root / file)) == key and not bad_table(root / file)
     except OSError:
         return False
 

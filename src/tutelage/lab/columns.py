@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from tutelage.lab.database import identifier, literal
+
 
 @dataclass(frozen=True)
 class SettingColumn:
@@ -23,7 +25,8 @@ class SettingColumn:
 
     @property
     def path(self) -> str:
-        return "'$.\"" + self.dotted.replace('"', '\\"').replace("'", "''") + "\"'"
+        escaped = self.dotted.replace("\\", "\\\\").replace('"', '\\"')
+        return literal(f'$."{escaped}"')
 
     def value(self, table: str) -> str:
         """The value for all members, from the settings of a table."""
@@ -74,7 +77,7 @@ def settings_columns(connection: Any, where: str, sql: str, taken: Iterable[str]
 def selected(settings: Iterable[SettingColumn], table: str, member: str | None) -> list[str]:
     """The columns of a SELECT: every setting under all its names."""
     return [
-        f'{setting.of_member(table, member) if member else setting.value(table)} AS "{name}"'
+        f"{setting.of_member(table, member) if member else setting.value(table)} AS {identifier(name)}"
         for setting in settings
         for name in setting.names
     ]

@@ -12,16 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from safetensors.numpy import save
 
 from tutelage.files import write_atomically
 from tutelage.printing import printed
+from tutelage.settings import one_line
 
 if TYPE_CHECKING:
     from tutelage.lab.experiment import Experiment
 
 log = logging.getLogger(__name__)
+
+_SHOWN = 200  # letters of what is wrong with a checkpoint
 
 
 def _no_results(experiment: "Experiment") -> Any:
@@ -77,7 +80,7 @@ class Context:
             return stored
         arrays = {key: np.asarray(value, order="C") for key, value in work().items()}
         if path is not None:
-            about = {"part": name, "sha256": _checksum(arrays)}
+            about = {"part": name, "names": list(arrays), "sha256": _checksum(arrays)}
             write_atomically(path, save(arrays, metadata={"checkpoint": json.dumps(about)}))
         return arrays
 
@@ -102,16 +105,20 @@ def _checksum(arrays: Mapping[str, np.ndarray]) -> str:
 
 
 def _read(path: Path, name: str) -> dict[str, np.ndarray] | None:
-    """The arrays of a checkpoint, None where it is missing or damaged."""
+    """The arrays of a checkpoint in the order in which they were computed, None where it is missing or damaged.
+
+    A file has an order of its own, and the order of arrays is that of the columns of the stored results.
+    """
     if not path.is_file():
         return None
     try:
         with safe_open(path, "numpy") as file:
-            arrays = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
             about = json.loads(file.metadata()["checkpoint"])
+            arrays = {key: file.get_tensor(key) for key in about["names"]}
         if about["part"] == name and about["sha256"] == _checksum(arrays):
             return arrays
-    except (SafetensorError, OSError, KeyError, TypeError, ValueError):
-        pass
-    log.warning("the checkpoint %s is damaged and is computed again", path)
+        why = "it holds something else"
+    except Exception as error:  # a file may hold anything, and what readers raise of it is as various
+        why = one_line(f"{type(error).__name__}: {error}")[:_SHOWN]
+    log.warning("the checkpoint %s is damaged and is computed again (%s)", path, why)
     return None

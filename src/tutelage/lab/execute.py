@@ -71,6 +71,8 @@ def execute(
     tell = on_progress or (lambda done: None)
     show = on_landed or (lambda result: None)
     results, pending = sort_out(experiments, store, tell, show)
+    if pending:
+        store.check_writable()
     for level in levels(pending):
         _compute(level, store, results, pick_device(device), engine, tell, show)
     return [results[experiment.hash] for experiment in experiments]

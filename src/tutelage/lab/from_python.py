@@ -13,7 +13,7 @@ from tutelage.errors import unknown
 from tutelage.lab.experiment import Experiment, plain
 from tutelage.lab.grid import LIMIT, experiments_of
 from tutelage.lab.jobs import schedule
-from tutelage.lab.query import EXPERIMENTS, VIEWS
+from tutelage.lab.query import EXPERIMENTS, MEMORY, SECONDS, VIEWS
 from tutelage.lab.query import query as query_folder
 from tutelage.lab.store import Store
 from tutelage.lab.teacher_student import TeacherStudent
@@ -132,7 +132,7 @@ def results(folder: str | Path = "results", view: str = "members") -> pa.Table:
     return query_folder(folder, f"SELECT * FROM {view}")
 
 
-def query(sql: str, results: str | Path = "results") -> pa.Table:
+def query(sql: str, results: str | Path = "results", *, seconds: float = SECONDS, memory: float = MEMORY) -> pa.Table:
     """Answer one SELECT over all results in a folder; nothing can be written.
 
     Parameters
@@ -141,13 +141,15 @@ def query(sql: str, results: str | Path = "results") -> pa.Table:
         A query over the views of :func:`results`, and one view per other kind of experiment.
     results
         Folder of the results.
+    seconds, memory
+        Limits: time, and GiB of memory.
 
     Returns
     -------
     pyarrow.Table
         ``.to_pandas()`` gives a data frame.
     """
-    return query_folder(results, sql)
+    return query_folder(results, sql, seconds, memory)
 
 
 @contextmanager

@@ -129,6 +129,8 @@ def schedule(
     show = on_landed or (lambda result: None)
     folder = str(Path(store.root).resolve())
     results, pending = sort_out(experiments, store, tell, show)
+    if pending:
+        store.check_writable()
     waiting = {experiment.hash: experiment for experiment in pending}
 
     def landed(name: str) -> None:

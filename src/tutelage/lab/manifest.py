@@ -10,17 +10,21 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import yaml
 
 import tutelage
 from tutelage.errors import TutelageError
+from tutelage.lab.database import COLUMN, SETTING
 from tutelage.lab.experiment import Experiment, canonical, digest, flat, per_member_settings
+from tutelage.settings import one_line
 from tutelage.version import commit
 
 MANIFEST, SETTINGS = "manifest.json", "settings.yaml"
@@ -88,19 +92,18 @@ def read(folder: Path, name: str | None = None) -> Manifest:
     name: the hash that the experiment should have (default: the name of its folder).
     """
     content = _content(folder, MANIFEST)
-    try:
+    with readable(folder, MANIFEST):
         values = json.loads(content)
         files, sizes, about = values["files"], values["bytes"], values["description"]
         good = all(_NAME.fullmatch(name) and _CHECKSUM.fullmatch(wanted) for name, wanted in files.items())
         good = good and SETTINGS in files and sizes.keys() == files.keys()
-        good = good and all(type(size) is int for size in sizes.values()) and _is_as_composed(content)
-        good = good and isinstance(about["kind"], str) and isinstance(about["settings"], dict)
-        good = good and isinstance(values["settings"], dict) and type(values["members"]) is int
-        good = good and all(isinstance(name, str) for name in values["per_member"])
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        good = False
-    if not good:
-        raise Damage(folder, MANIFEST, "is not readable")
+        good = good and all(map(_is_count, sizes.values())) and _is_as_composed(content)
+        good = good and about["kind"].isprintable() and isinstance(about["settings"], dict)
+        good = good and isinstance(values["settings"], dict) and _is_count(values["members"])
+        json.dumps(values["settings"], ensure_ascii=False, allow_nan=False).encode()
+        good = good and all(SETTING.fullmatch(name) for name in (*values["settings"], *values["per_member"]))
+        if not good:
+            raise ValueError("an entry is missing or is not what it should be")
     if digest(text := canonical(about)) != (name or folder.name):
         raise Damage(folder, MANIFEST, "belongs to another experiment")
     origin = {name: values.get(name) for name in _ABOUT if name in values}
@@ -114,6 +117,8 @@ def damage(folder: Path, manifest: Manifest, checksums: bool = True) -> Iterator
             size = regular(folder, name)
             if checksums and checksum(folder / name) != wanted:
                 yield Damage(folder, name, "does not match its checksum")
+            elif checksums and (bad := bad_table(folder / name)):
+                yield Damage(folder, name, bad)
             elif size != manifest.bytes.get(name, size):
                 yield Damage(folder, name, f"has {size} bytes instead of {manifest.bytes[name]}")
         except Damage as found:
@@ -135,13 +140,11 @@ def verify(folder: Path, name: str | None = None) -> Manifest:
 def check_settings(folder: Path, manifest: Manifest) -> None:
     """Raise an error unless the settings, read as YAML, are those of the manifest, of which the hash is taken."""
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    try:
+    with readable(folder, SETTINGS):
         text = _content(folder, SETTINGS).decode()
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=loader)):
-            raise ValueError  # settings are written without references, which can be made to grow without end
+            raise ValueError("it holds references")  # which can be made to grow without end, and are never written
         stored = canonical(yaml.load(text, Loader=loader))
-    except (yaml.YAMLError, ValueError, TypeError, RecursionError):
-        raise Damage(folder, SETTINGS, "is not readable") from None
     if stored != canonical({"kind": manifest.settings["kind"], **manifest.settings["settings"]}):
         raise Damage(folder, SETTINGS, "belongs to another experiment")
 
@@ -150,6 +153,38 @@ def checksum(file: Path) -> str:
     """SHA-256 of a file, as 64 hexadecimal digits."""
     with open_own(file) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def bad_table(file: Path) -> str:
+    """What is wrong with a table although its bytes are those that were written; empty for other files."""
+    if file.suffix != ".parquet":
+        return ""
+    try:
+        with readable(file.parent, file.name, "is not a Parquet table"), open_own(file) as stream:
+            names = pq.read_schema(stream).names
+    except Damage as damage:
+        return damage.what
+    bad = next((name for name in names if not COLUMN.fullmatch(name)), None)
+    return "" if bad is None else one_line(f"has a column with the name {bad[:60]!r}, which is not letters and digits")
+
+
+@contextmanager
+def readable(folder: Path, file: str, what: str = "is not readable") -> Iterator[None]:
+    """Whatever is raised while a file of an experiment is parsed means that the file is damaged.
+
+    Files may come from anybody, and parsers raise what they like: an error of ours is the only one that leaves here.
+    """
+    try:
+        yield
+    except (TutelageError, MemoryError):
+        raise
+    except Exception:
+        raise Damage(folder, file, what) from None
+
+
+def _is_count(value: Any) -> bool:
+    """Whether a value is a count that a table can hold."""
+    return type(value) is int and 0 <= value < 2**63
 
 
 def open_own(file: Path) -> BufferedReader:

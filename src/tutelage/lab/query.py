@@ -18,7 +18,6 @@ import re
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
@@ -26,9 +25,11 @@ import pyarrow.compute as pc
 
 from tutelage.errors import TutelageError
 from tutelage.lab.columns import selected, settings_columns
+from tutelage.lab.database import identifier, literal, module, opened
 from tutelage.lab.index import ABOUT, experiments
-from tutelage.lab.joined import LEFT_OUT, forget, quoted, source
+from tutelage.lab.joined import LEFT_OUT, AxisTables, forget, source
 from tutelage.lab.manifest import Damage, damage, read
+from tutelage.lab.memory import limited
 from tutelage.lab.read_only import check_read_only
 from tutelage.lab.tables import INDEX
 from tutelage.measures.correlation import RECOVERED
@@ -38,27 +39,36 @@ log = logging.getLogger(__name__)
 EXPERIMENTS = "experiments"
 VIEWS = {axis: f"{axis}s" for axis in INDEX}
 _DERIVED = {"teacher": "best_correlation", "unit": "specialisation"}  # what "recovered" follows from
-_MISTAKES = ("Parser", "Binder", "Catalog", "Permission", "Conversion", "OutOfRange", "NotImplemented", "Interrupt")
+SECONDS, MEMORY = 300.0, 2.0
+"""Limits of a query: seconds, and GiB beyond what the process has taken before."""
+
+_MISTAKES = {"Parser", "Binder", "Catalog", "Permission", "Conversion", "OutOfRange", "NotImplemented", "Interrupt"}
+_MISTAKES |= {"OutOfMemory"}
 
 
-def query(root: str | Path, sql: str) -> pa.Table:
+def query(root: str | Path, sql: str, seconds: float = SECONDS, memory: float = MEMORY) -> pa.Table:
     """The answer to one SELECT over the results in a folder; nothing can be written, no other file read.
 
     Tables are compared with the SHA-256 in their manifest when they are first read and whenever their inode, size or
-    times have changed since (:mod:`.checked`); a table that does not match is left out, with a warning.
+    times have changed since (:mod:`.checked`); a table that does not match is left out, with a warning. A query that
+    takes longer than ``seconds``, or more than ``memory`` GiB, is an error.
     """
-    duckdb, root = _duckdb(), Path(root).resolve()
+    duckdb, root = module(), Path(root).resolve()
     if set("*?[") & set(str(root)):
         raise TutelageError(f"{root} cannot be queried because its name holds one of * ? [: rename the folder")
     table = _whole_results(root)
     try:
         check_read_only(duckdb, sql)
         try:
-            return _answer(duckdb, root, table, sql)
+            return _answer(root, table, sql, seconds, memory)
         except duckdb.Error as error:
             if _is_mistake(error) or not forget(root):
                 raise
-            return _answer(duckdb, root, table, sql)  # a copy of the tables was damaged, perhaps
+            return _answer(root, table, sql, seconds, memory)  # a copy of the tables was damaged, perhaps
+    except (duckdb.OutOfMemoryException, MemoryError):
+        raise TutelageError(
+            f"the query takes more memory than {memory:g} GiB: select fewer rows or columns, or raise memory"
+        ) from None
     except duckdb.Error as error:
         raise _refusal(error, root, table, _axes(sql)) from None
 
@@ -78,42 +88,42 @@ def _whole_results(root: Path) -> pa.Table:
     raise TutelageError(f"there are no whole results in {root}{first}")
 
 
-def _answer(duckdb: ModuleType, root: Path, table: pa.Table, sql: str) -> pa.Table:
-    with duckdb.connect(":memory:") as connection:
+def _answer(root: Path, table: pa.Table, sql: str, seconds: float, memory: float) -> pa.Table:
+    axes = {axis: source(root, axis, table) for axis in _axes(sql)}
+    kinds = {kind: _of_kind(root, kind, table) for kind in _kinds(table, sql)}
+    files = [file for tables in (*axes.values(), *kinds.values()) for file in tables.files]
+    most = int(memory * 2**30)
+    with limited(most), opened(files, most) as connection:
         _prepare(connection, table, sql)
-        files = [file for axis in _axes(sql) for file in _view(connection, root, axis, table, sql)]
-        files += [file for kind in _kinds(table, sql) for file in _kind_view(connection, root, kind, table, sql)]
-        _lock(connection, files)
-        return _interruptible(connection, sql)
+        for axis, tables in axes.items():
+            _view(connection, axis, tables, sql)
+        for kind, tables in kinds.items():
+            _kind_view(connection, kind, tables, sql)
+        return _interruptible(connection, sql, seconds)
 
 
-def _interruptible(connection: Any, sql: str) -> pa.Table:
-    """The answer to a statement, from a thread beside this one, so that a signal to this one ends the work.
+def _interruptible(connection: Any, sql: str, seconds: float) -> pa.Table:
+    """The answer to a statement, from a thread beside this one, so that a signal to this one, or time, ends the work.
 
     DuckDB looks at no signals while it computes: Python would handle them only when the answer is there.
     """
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="query") as worker:
         answer = worker.submit(lambda: connection.sql(sql).to_arrow_table())
         try:
-            return answer.result()
-        except BaseException:
+            return answer.result(seconds)
+        except BaseException as end:
             while not answer.done():  # an interrupt that comes before the work has begun would be lost
                 connection.interrupt()
                 wait([answer], timeout=0.05)
+            if isinstance(end, TimeoutError):
+                raise TutelageError(
+                    f"the query takes longer than {seconds:g} seconds: select fewer rows, or raise seconds"
+                ) from None
             raise
-
-
-def _duckdb() -> ModuleType:
-    try:
-        import duckdb
-    except ImportError:
-        raise TutelageError("queries need DuckDB, which is not installed: pip install duckdb") from None
-    return duckdb
 
 
 def _prepare(connection: Any, table: pa.Table, sql: str) -> None:
     """The table of what is known of all experiments, and the view ``experiments``."""
-    connection.execute("SET temp_directory = ''")
     connection.register("arrow", table)
     connection.execute("CREATE TABLE known AS SELECT * FROM arrow")
     connection.unregister("arrow")
@@ -123,13 +133,12 @@ def _prepare(connection: Any, table: pa.Table, sql: str) -> None:
     connection.execute(f"CREATE VIEW {EXPERIMENTS} AS SELECT {', '.join(columns)} FROM known")
 
 
-def _view(connection: Any, root: Path, axis: str, table: pa.Table, sql: str) -> list[str]:
-    """Create the view of an axis of trained students; the files it reads."""
-    read, files = source(connection, root, axis, table)
-    if not read:
-        return []
-    names = [name for name, *_ in connection.execute(f"DESCRIBE {read}").fetchall() if name != "key"]
-    columns = ["known.experiment", *(f't."{name}"' for name in names if name != "recovered")]
+def _view(connection: Any, axis: str, tables: AxisTables, sql: str) -> None:
+    """Create the view of an axis of trained students."""
+    if not (read := tables.select(connection)):
+        return
+    names = _columns(connection, read)
+    columns = ["known.experiment", *(f"t.{identifier(name)}" for name in names if name != "recovered")]
     columns += _recovered(axis, names)
     taken = {"experiment", "recovered", *names}
     settings = settings_columns(connection, f"{axis}_key IS NOT NULL", sql, taken)
@@ -138,24 +147,30 @@ def _view(connection: Any, root: Path, axis: str, table: pa.Table, sql: str) -> 
         f"CREATE VIEW {VIEWS[axis]} AS SELECT {', '.join(columns)} FROM ({read}) t "
         f"JOIN known ON known.{axis}_key = t.key"
     )
-    return files
 
 
-def _kind_view(connection: Any, root: Path, kind: str, table: pa.Table, sql: str) -> list[str]:
-    """Create the view of a kind of experiment, with its arrays as columns; the files it reads."""
-    alike = table.filter(pc.equal(table["kind"], kind))
-    read, files = source(connection, root, "values", alike, copied=False)
-    if not read:
-        return []
-    names = [name for name, *_ in connection.execute(f"DESCRIBE {read}").fetchall() if name != "key"]
-    columns = ["known.experiment", *(f't."{name}"' for name in names)]
-    settings = settings_columns(connection, f"kind = {quoted(kind)}", sql, {"experiment", *names})
+def _kind_view(connection: Any, kind: str, tables: AxisTables, sql: str) -> None:
+    """Create the view of a kind of experiment, with its arrays as columns."""
+    if not (read := tables.select(connection)):
+        return
+    names = _columns(connection, read)
+    columns = ["known.experiment", *(f"t.{identifier(name)}" for name in names)]
+    settings = settings_columns(connection, f"kind = {literal(kind)}", sql, {"experiment", *names})
     columns += selected(settings, "known", "t.member")
     connection.execute(
-        f'CREATE VIEW "{view_name(kind)}" AS SELECT {", ".join(columns)} FROM ({read}) t '
+        f"CREATE VIEW {identifier(view_name(kind))} AS SELECT {', '.join(columns)} FROM ({read}) t "
         "JOIN known ON known.values_key = t.key"
     )
-    return files
+
+
+def _of_kind(root: Path, kind: str, table: pa.Table) -> AxisTables:
+    """The arrays of all experiments of a kind."""
+    return source(root, "values", table.filter(pc.equal(table["kind"], kind)), copied=False)
+
+
+def _columns(connection: Any, read: str) -> list[str]:
+    """The columns of tables, their key apart."""
+    return [name for name, *_ in connection.execute(f"DESCRIBE {read}").fetchall() if name != "key"]
 
 
 def view_name(kind: str) -> str:
@@ -180,14 +195,6 @@ def _recovered(axis: str, names: list[str]) -> list[str]:
     if axis in _DERIVED and _DERIVED[axis] in names:
         ways.append(f"CAST(t.{_DERIVED[axis]} > CAST({RECOVERED} AS DOUBLE) AS TINYINT)")
     return [f"coalesce({', '.join(ways)}) AS recovered"] if ways else []
-
-
-def _lock(connection: Any, files: list[str]) -> None:
-    """From here on the connection reads these files and no other, writes none, and cannot be told otherwise."""
-    listed = ", ".join(quoted(file) for file in files)
-    connection.execute(f"SET allowed_paths = [{listed}]")
-    connection.execute("SET enable_external_access = false")
-    connection.execute("SET lock_configuration = true")
 
 
 def _is_mistake(error: Exception) -> bool:

@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from tutelage.errors import TutelageError
+from tutelage.lab.database import opened
 
 _NODES = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
 _SOURCES = {"BASE_TABLE", "SUBQUERY", "JOIN", "EMPTY", "EXPRESSION_LIST", "PIVOT", "SHOW_REF", "TABLE_FUNCTION"}
@@ -25,7 +26,7 @@ def check_read_only(duckdb: ModuleType, sql: str) -> None:
     statements = duckdb.extract_statements(sql)
     if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
         raise TutelageError("a query must be one SELECT: results are read, never changed")
-    with duckdb.connect(":memory:") as connection:
+    with opened() as connection:
         ((text,),) = connection.execute("SELECT json_serialize_sql($sql::VARCHAR)", {"sql": sql}).fetchall()
     tree = json.loads(text)
     if tree["error"]:

@@ -7,8 +7,10 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from tutelage.errors import TutelageError, unknown
 from tutelage.lab.arrays import SHARED, VALUES, read_arrays
-from tutelage.lab.experiment import Experiment, setting
+from tutelage.lab.experiment import Experiment, flat, setting
+from tutelage.printing import describe
 
 E = TypeVar("E", bound=Experiment)
 
@@ -46,7 +48,7 @@ class Result(Generic[E]):
 
     def setting(self, name: str) -> Any:
         """A setting by name, wherever it stands in the experiment's settings."""
-        return setting(self.experiment, name)
+        return _setting(self.experiment, name)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.experiment.kind} {self.folder.name}, {self.experiment.members} members)"
@@ -79,23 +81,43 @@ class Results:
         return Results(r for r in self if isinstance(r.experiment, kinds))
 
     def where(self, **settings: Any) -> "Results":
-        """The results whose experiments have these settings."""
+        """The results whose experiments have these settings; a name that none of them has is an error."""
+        for name in settings:
+            if self._results and not any(_names(r.experiment, name) for r in self):
+                raise _unknown(name, (r.experiment for r in self))
         return Results(r for r in self if all(_has(r, name, value) for name, value in settings.items()))
 
     def one(self, **settings: Any) -> Any:
         """The single result whose experiment has these settings."""
         chosen = list(self.where(**settings))
         if len(chosen) != 1:
-            raise KeyError(f"{len(chosen)} results have the settings {settings}, expected one")
+            shown = ", ".join(f"{name} = {describe(value)}" for name, value in settings.items())
+            raise TutelageError(f"{len(chosen)} of {len(self)} results have {shown or 'any settings'}, expected one")
         return chosen[0]
 
     def values(self, name: str) -> list[Any]:
         """The different values of a setting, in order."""
-        return sorted({setting(r.experiment, name) for r in self})
+        return sorted({_setting(r.experiment, name) for r in self})
 
 
 def _has(result: Any, name: str, value: Any) -> bool:
+    return _names(result.experiment, name) and bool(setting(result.experiment, name) == value)
+
+
+def _names(experiment: Experiment, name: str) -> bool:
+    """Whether an experiment has a setting of this name."""
     try:
-        return bool(setting(result.experiment, name) == value)
+        setting(experiment, name)
     except KeyError:
         return False
+    return True
+
+
+def _setting(experiment: Experiment, name: str) -> Any:
+    if not _names(experiment, name):
+        raise _unknown(name, [experiment])
+    return setting(experiment, name)
+
+
+def _unknown(name: str, experiments: Iterable[Experiment]) -> TutelageError:
+    return unknown("setting", name, {known.rpartition(".")[2] for e in experiments for known in flat(e)})

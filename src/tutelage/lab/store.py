@@ -4,7 +4,8 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,19 @@ import yaml
 
 from tutelage.discover import import_from_subjects
 from tutelage.errors import TutelageError
-from tutelage.files import sync_folder, write_atomically
+from tutelage.files import at_work, sync_folder, write_atomically
 from tutelage.lab.experiment import Experiment, complete, find
-from tutelage.lab.manifest import MANIFEST, SETTINGS, Damage, Manifest, check_settings, compose, is_result, verify
+from tutelage.lab.manifest import (
+    MANIFEST,
+    SETTINGS,
+    Damage,
+    Manifest,
+    check_settings,
+    compose,
+    is_result,
+    readable,
+    verify,
+)
 from tutelage.plugins import describe, used_by
 
 
@@ -31,11 +42,20 @@ class Store:
 
     def __init__(self, root: str | Path) -> None:
         self.root = Path(root)
-        try:
+        with self._writing():
             self.root.mkdir(parents=True, exist_ok=True)
+
+    def check_writable(self) -> None:
+        """Raise an error where nothing can be stored, before hours are spent on what would be."""
+        with self._writing():
             probe = self.root / f".probe-{secrets.token_hex(4)}"
             probe.touch()
             probe.unlink()
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
         except OSError as error:
             raise TutelageError(
                 f"{self.root} cannot be written ({error.strerror}): choose another folder with --results"
@@ -56,13 +76,13 @@ class Store:
         final = self.folder(experiment)
         part = self.root / f".{experiment.hash}.{secrets.token_hex(4)}.part"
         try:
-            part.mkdir()
-            write_atomically(part / SETTINGS, to_yaml(experiment))
-            write_atomically(part / "log.jsonl", json.dumps(log) + "\n")
-            for name, content in files.items():
-                write_atomically(part / name, content)
-            write_atomically(part / MANIFEST, compose(experiment, part, log))
-            land(part, final)
+            with at_work(part):
+                write_atomically(part / SETTINGS, to_yaml(experiment))
+                write_atomically(part / "log.jsonl", json.dumps(log) + "\n")
+                for name, content in files.items():
+                    write_atomically(part / name, content)
+                write_atomically(part / MANIFEST, compose(experiment, part, log))
+                land(part, final)
         except OSError as error:
             shutil.rmtree(part, ignore_errors=True)
             raise TutelageError(
@@ -105,7 +125,9 @@ def load_result(folder: Path) -> Any:
     """
     manifest = verify(folder)
     check_settings(folder, manifest)
-    return experiment_of(manifest).decode(folder)
+    with readable(folder, MANIFEST):
+        experiment = experiment_of(manifest)
+    return experiment.decode(folder)
 
 
 def experiment_of(manifest: Manifest) -> Experiment:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tutelage.errors import TutelageError
+from tutelage.files import is_at_work
 from tutelage.lab.index import experiments, hashes
 from tutelage.lab.manifest import SETTINGS, Damage, check_settings, damage, is_result, read
 
@@ -62,14 +63,15 @@ class Removal:
 
 
 def garbage(root: Path, older_than: float, damaged: bool = False, chosen: Sequence[str] = ()) -> list[Removal]:
-    """What may go: leftovers older than so many seconds, damaged experiments if asked, and experiments chosen by
-    name.
+    """What may go: leftovers older than so many seconds, damaged experiments if asked, and experiments chosen by name.
+
+    What somebody is writing is no leftover, however old it is.
     """
     named = set(select(root, chosen)) if chosen else set()
     out = [
         Removal(left.path, f"left over, unchanged for {left.age / 3600:.1f} hours")
         for left in leftovers(root)
-        if left.age > older_than
+        if left.age > older_than and not is_at_work(left.path)
     ]
     out += [Removal(root / name, "chosen by name") for name in sorted(named)]
     if damaged:

@@ -4,13 +4,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 from torch import Tensor
 
 from tutelage import networks
 from tutelage.errors import TutelageError
-from tutelage.lab.manifest import MANIFEST, Damage
+from tutelage.lab.manifest import MANIFEST, Damage, readable
 from tutelage.lab.results import Result
 from tutelage.lab.store import load_result
 from tutelage.lab.tables import INDEX, parquet_bytes, to_report, to_tables
@@ -120,11 +119,7 @@ def read_trained(experiment: TeacherStudent, folder: Path) -> TrainedStudents:
     teacher, tables = experiment.teacher.widths(), {}
     for axis in INDEX:
         if (file := folder / f"{axis}.parquet").is_file():
-            try:
+            with readable(folder, file.name, "is not a Parquet table"):
                 tables[axis] = pq.read_table(file)
-            except (pa.ArrowException, OSError):
-                raise Damage(folder, file.name, "is not a Parquet table") from None
-    try:
+    with readable(folder, MANIFEST, "belongs to tables of another shape"):
         return TrainedStudents(experiment, to_report(tables, teacher, experiment.student.widths(teacher)), folder)
-    except (KeyError, ValueError):
-        raise Damage(folder, MANIFEST, "belongs to tables of another shape") from None

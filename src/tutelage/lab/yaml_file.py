@@ -21,6 +21,7 @@ LARGEST = 1 << 20
 _DEEPEST = 16  # tables and lists inside each other
 _VALUES = 10_000  # of a short file with its aliases unfolded; a long one may have as many as it has letters
 _MOST = 1 << 24  # of any file
+_DIGITS = 300  # of a whole number: what has more is none that a float can hold
 _MISREAD = re.compile(r"[-+]?(0[0-9_]+|[0-9_]+(:[0-5]?[0-9])+(\.[0-9_]*)?)")  # octal or to base 60 in YAML 1.1
 _PLAIN = {f"tag:yaml.org,2002:{kind}" for kind in ("str", "int", "float", "bool", "null", "seq", "map")}
 _MERGE = "tag:yaml.org,2002:merge"
@@ -125,6 +126,8 @@ def _measure(node: Node, known: dict[int, tuple[int, int] | None], path: Sequenc
         raise TutelageError(f"is not valid YAML{where}: values are {kinds}")
     if isinstance(node, ScalarNode):
         _whole_characters(node, where)
+        if node.tag == "tag:yaml.org,2002:int" and len(node.value) > _DIGITS:
+            raise TutelageError(f"has a number of {len(node.value)} digits{where}: at most {_DIGITS} are allowed")
         if node.style is None and _MISREAD.fullmatch(node.value):
             plain = "a number with a leading zero or a colon is read in several ways"
             raise TutelageError(
