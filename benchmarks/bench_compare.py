@@ -21,7 +21,7 @@ from torch import nn
 from provenance import provenance
 from tutelage.functions import same_function
 from tutelage.functions.comparing.canonical import reordered, scaled
-from tutelage.functions.comparing.supremum import as_relu
+from tutelage.functions.layers.joint import as_relu
 from tutelage.networks import Network, from_module
 
 REPEATS = 5

@@ -22,7 +22,7 @@ from torch import nn
 from provenance import provenance
 from tutelage.data.cache import load_images
 from tutelage.functions import barrier, connect, loss_along, straight
-from tutelage.functions.joining.aligning import aligned
+from tutelage.functions.matching.aligning import aligned
 from tutelage.networks import Network, from_module, read_network, save
 
 POINTS = 2000

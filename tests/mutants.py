@@ -34,13 +34,13 @@ OPERATORS = {
 }  # fmt: skip
 
 FILES = {
-    "functions/evaluation.py": ["functions/test_evaluation.py"],
-    "functions/bounding/intervals.py": ["functions/bounding/test_intervals.py"],
-    "functions/bounding/backward.py": ["functions/bounding"],
+    "functions/rounding.py": ["functions/test_rounding.py"],
+    "functions/bounds/intervals.py": ["functions/bounds/test_intervals.py"],
+    "functions/bounds/backward.py": ["functions/bounds"],
     "functions/comparing/tolerance.py": ["functions/comparing/test_tolerance.py"],
-    "functions/pieces/domain.py": ["functions/pieces/test_domain.py"],
-    "functions/pruning/bounds.py": ["functions/pruning/test_bounds.py"],
-    "functions/pruning/intervals.py": ["functions/pruning/test_intervals.py"],
+    "functions/domain.py": ["functions/test_domain.py"],
+    "functions/bounds/ranges.py": ["functions/bounds/test_ranges.py"],
+    "functions/relaxations.py": ["functions/test_relaxations.py"],
     "certificates/registry.py": ["certificates"],
     "studies/intervals.py": ["studies/test_intervals.py"],
     "studies/claims.py": ["studies/test_claims.py"],

@@ -11,7 +11,7 @@ import torch
 
 from tutelage.errors import TutelageError
 from tutelage.functions import box, difference_bound, supremum, top_class_agreement
-from tutelage.functions.evaluation import exact_difference, exact_outputs
+from tutelage.functions.rounding import exact_difference, exact_outputs
 from tutelage.networks import Network
 
 TRICKS = ("tiny cell", "ill scaled", "duplicates", "dead units", "far away")

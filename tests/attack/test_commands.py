@@ -54,7 +54,7 @@ COMMANDS = {
             "--labels",
         ],
     ),
-    "compare": (["NETWORK", "NETWORK", "--budget", "20"], ["--on", "--tolerance", "--seed", "--activation"]),
+    "compare": (["NETWORK", "NETWORK", "--seconds", "2"], ["--on", "--tolerance", "--seed", "--activation"]),
     "experiment explain": (["SPEC"], ["--limit"]),
     "report": (["STUDIES"], []),
     "ledger": (["STUDIES"], []),

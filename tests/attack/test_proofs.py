@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from tutelage.functions import prune, same_function
-from tutelage.functions.evaluation import exact_difference, exact_outputs
+from tutelage.functions.rounding import exact_difference, exact_outputs
 from tutelage.networks import Network
 from tutelage.networks.activations import slope_of
 

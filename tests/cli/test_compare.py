@@ -2,11 +2,13 @@
 
 import json
 import sys
+from functools import partial
 
 import pytest
 import torch
 from safetensors.torch import save_file
 
+from tutelage import functions, networks
 from tutelage.cli import main
 from tutelage.errors import InternalError
 from tutelage.functions import exhibit
@@ -127,7 +129,8 @@ def test_not_decided_is_code_3(capsys, monkeypatch, tmp_path):
     top = torch.cat([first[2], torch.tensor([[[1.0], [-1.0]]], dtype=torch.float64)], 1)
     save(Network(tuple(first)), tmp_path / "a.safetensors")
     save(Network((*more, top), tuple(biases)), tmp_path / "b.safetensors")
-    words = (tmp_path / "a.safetensors", tmp_path / "b.safetensors", "--box", "-1", "1", "--budget", "20")
+    words = (tmp_path / "a.safetensors", tmp_path / "b.safetensors", "--box", "-1", "1")
+    monkeypatch.setattr(functions, "same_function", partial(functions.same_function, budget=20))
     code, said = run(capsys, monkeypatch, *words, "--tolerance", "1e-10", "--seconds", "5")
     assert code == 3
     assert "not decided" in said.out
@@ -185,7 +188,6 @@ def test_bad_input_is_one_sentence_and_code_2(capsys, monkeypatch, files, tmp_pa
     ("words", "sentence"),
     [
         (["--member-b", "7"], "has one network: leave --member-b out, got 7"),
-        (["--budget", "9"], "leave --budget out"),
         (["--slice", "s.png"], "leave --slice out"),
     ],
 )
@@ -193,7 +195,7 @@ def test_sparse_networks_refuse_what_has_no_effect_on_them(capsys, monkeypatch, 
     def sparse(path, *_, **__):
         return SparseNetwork.of_network(load(path))
 
-    monkeypatch.setattr(sys.modules["tutelage.cli.compare"], "read_any_network", sparse)
+    monkeypatch.setattr(networks, "read_any_network", sparse)
     code, said = run(capsys, monkeypatch, files["a"], files["copy"], "--box", "0", "1", *words)
     assert code == 2
     assert sentence in said.err
@@ -251,7 +253,7 @@ def test_a_time_limit_is_code_3_and_an_internal_error_code_70(capsys, monkeypatc
     def fails(*_, **__):
         raise InternalError("two results contradict each other")
 
-    monkeypatch.setattr(sys.modules["tutelage.cli.compare"], "same_function", fails)
+    monkeypatch.setattr(functions, "same_function", fails)
     code, said = run(capsys, monkeypatch, files["a"], files["wide"])
     assert code == 70
     assert "please report" in said.err

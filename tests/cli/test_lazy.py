@@ -8,12 +8,12 @@ import pytest
 
 from tutelage.cli import commands, connect, experiments, store
 from tutelage.cli.main import COMMANDS
-from tutelage.functions.joining import bends
+from tutelage.functions.matching import bends
 from tutelage.lab import grid, query
 
 HEAVY = ("torch", "numpy", "numba", "scipy", "matplotlib", "pyarrow", "duckdb")
 APPS = {"store": ("list", "check", "gc"), "experiment": ("explain", "list", "diff"), "data": ("list", "fetch")}
-LATER = ("compare", "check", "identify")
+LATER = ("identify",)
 HELPED = [(name, *sub) for name in COMMANDS if name not in LATER for sub in [(), *((s,) for s in APPS.get(name, ()))]]
 
 

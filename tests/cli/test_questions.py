@@ -62,7 +62,7 @@ def test_a_property_file_gives_box_and_epsilon(capsys, monkeypatch, files, tmp_p
     limits = "(or (> (- Y[1] V[1]) EPS) (> (- V[1] Y[1]) EPS))"
     for epsilon, code in (("0.3", 0), ("0.2", 1)):
         path.write_text(f"{networks}{box}(assert {limits.replace('EPS', epsilon)})")
-        assert run(capsys, monkeypatch, files["a"], files["b"], "--property", path)[0] == code
+        assert run(capsys, monkeypatch, files["a"], files["b"], "--on", path)[0] == code
 
 
 def test_top_classes(capsys, monkeypatch, files):
@@ -92,8 +92,6 @@ def test_a_curve_around_a_point(capsys, monkeypatch, files):
         (["--radius", "1"], "--radius is without effect where no question is asked"),
         (["--around", "p.npy", "--radius", "1"], "--around and --radius are without effect where no question"),
         (["--device", "abacus"], "abacus"),
-        (["--budget", "-5"], "--budget must be at least 1, got -5"),
-        (["--bound", "--box", "0", "1", "--budget", "0"], "--budget must be at least 1, got 0"),
         (["--top-1", "--output", "1", "--box", "0", "1"], "give one of both"),
         (["--bound", "--box", "0", "1", "--device", "abacus"], "abacus"),
     ],
@@ -112,7 +110,7 @@ def test_bad_questions_are_one_sentence_with_code_2(capsys, monkeypatch, files, 
         (["--slice", "s.png"], "--slice is without effect on the question"),
         (["--report", "r.html"], "--report is without effect on the question"),
         (["--tolerance", "1"], "--tolerance is without effect on the question"),
-        (["--budget", "9", "--report", "r.html"], "--budget and --report are without effect on the question"),
+        (["--tolerance", "9", "--report", "r.html"], "--tolerance and --report are without effect on the question"),
     ],
 )
 def test_options_without_effect_on_a_question_are_refused(capsys, monkeypatch, files, tmp_path, question, words, why):

@@ -128,7 +128,7 @@ def regions():
 
 def square(members, inputs):
     ones = torch.ones(members, inputs, dtype=torch.float64)
-    return tt.functions.Box(-ones, ones)
+    return tt.functions.domain.Domain(-ones, ones)
 
 
 def other():
@@ -160,8 +160,8 @@ def huge():
         (lambda: tt.functions.transparency(net(), (-1, 1), budget=None), "budget must be a whole number of at least"),
         (lambda: tt.functions.fold_set(regions(), 1, -1), "unit must be from 0 to 2 for this layer, got -1"),
         (lambda: tt.functions.fold_set(regions(), 1.5), r"layer must be from 1 to 2 for this network, got 1\.5"),
-        (lambda: tt.functions.bounds(net(), (-1, 1)), r"box must be a Box with ends \[1, 2\], got tuple"),
-        (lambda: tt.functions.bounds(net(), square(1, 3)), r"box must be a Box with ends \[1, 2\], got \[1, 3\]"),
+        (lambda: tt.functions.bounds(net(), (-1, 1)), r"box must be a domain with ends \[1, 2\], got tuple"),
+        (lambda: tt.functions.bounds(net(), square(1, 3)), r"box must be a domain with ends \[1, 2\], got \[1, 3\]"),
         (lambda: tt.functions.check_export(net(), net(), (-1, 1), tolerance="x"), "tolerance must be a number"),
         (lambda: tt.functions.difference_bound(net(), net(), (-1, 1), "x"), "epsilon must be a tensor or an array"),
         (lambda: tt.functions.difference_bound(net(), other(), (-1, 1), threads=-1), "threads must be a whole number"),

@@ -1,28 +1,42 @@
 """`tutelage check`: whether an exported network still is the original, for continuous integration."""
 
+from __future__ import annotations
+
 import hashlib
 import json
 import math
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from torch import Tensor
 
 from tutelage import __version__
-from tutelage.cli.options import Activation, Json, Slope, read_networks
+from tutelage.cli.options import (
+    DOMAIN,
+    OUTPUT,
+    QUESTION,
+    Activation,
+    Box,
+    Json,
+    Logits,
+    Quantised,
+    Seconds,
+    Slope,
+    read_networks,
+)
 from tutelage.cli.points import read_points
 from tutelage.cli.progress import closing_shown
 from tutelage.deadline import Deadline
 from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
-from tutelage.functions import ExportCheck, check_export
-from tutelage.functions.checks import rounded_up
-from tutelage.functions.report import check_page
-from tutelage.networks import Network, SparseNetwork, read_any_network
-from tutelage.networks.importing import files_of
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from tutelage.functions import ExportCheck
+    from tutelage.networks import Network, SparseNetwork
 
 PASSES, FAILS, NOT_DECIDED = 0, 1, 3
 _FILE = "a .safetensors, .onnx or .nnet file."
@@ -31,31 +45,27 @@ _FILE = "a .safetensors, .onnx or .nnet file."
 def check(
     original: Annotated[Path, typer.Argument(metavar="ORIGINAL", help=f"Original network: {_FILE}")],
     exported: Annotated[Path, typer.Argument(metavar="EXPORTED", help=f"Network made from it: {_FILE}")],
-    data: Annotated[
-        Path | None, typer.Option(metavar="POINTS.safetensors", help=r"Inputs \[N, d] to compare both on.")
-    ] = None,
-    box: Annotated[
-        tuple[float, float] | None,
-        typer.Option(metavar="LOW HIGH", help="Lower and upper bound for every input; default: the range of the data."),
-    ] = None,
-    tolerance: Annotated[float, typer.Option(help="Largest difference of an output that is allowed.")] = 1e-4,
-    seconds: Annotated[float, typer.Option(help="Time limit in seconds; what is known by then is printed.")] = 60.0,
-    quantised: Annotated[
-        bool,
-        typer.Option(
-            "--quantised-activations",
-            help="Read QuantizeLinear between layers: values rounded to steps, bounded by half a step and saturation.",
-        ),
-    ] = False,
-    logits: Annotated[
-        bool, typer.Option("--logits", help="Check what goes into a Softmax or Sigmoid at the end.")
-    ] = False,
-    report: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write a certificate with hashes of both files: .json or .html."),
-    ] = None,
     activation: Activation = None,
     slope: Slope = None,
+    logits: Logits = False,
+    quantised: Quantised = False,
+    tolerance: Annotated[
+        float, typer.Option(help="Largest difference of an output that is allowed.", rich_help_panel=QUESTION)
+    ] = 1e-4,
+    box: Box = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(metavar="POINTS.safetensors", help=r"Inputs \[N, d] to compare both on.", rich_help_panel=DOMAIN),
+    ] = None,
+    seconds: Seconds = 60.0,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Certificate with hashes of both files: .json or .html.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Check an exported, quantised, fused or pruned network against the original.
@@ -63,6 +73,10 @@ def check(
     Exit code 0: no output differs by more than the tolerance anywhere in the box, proved, or in the data; 1: one does,
     at the input that is printed; 3: not decided; 2: bad input; 70: an internal error.
     """
+    from tutelage.functions import check_export
+    from tutelage.functions.report import check_page
+    from tutelage.networks import read_any_network
+
     if report is not None and report.suffix not in (".json", ".html"):
         raise TutelageError(f"--report must end in .json or .html, got {report.name}")
     limit = Deadline.of_command(seconds)
@@ -86,6 +100,8 @@ def check(
 
 
 def _words(result: ExportCheck) -> list[str]:
+    from tutelage.functions.checks import rounded_up
+
     close, most = result.closeness, result.closeness.at_most.max().item()
     bound = f"at most {rounded_up(most, 4)}"
     lines = [
@@ -121,6 +137,8 @@ def _shown(point: Tensor) -> str:
 
 def _units(network: Network | SparseNetwork) -> str:
     """The activation that a file was read with, which the arrays of a torch model do not tell."""
+    from tutelage.networks import SparseNetwork
+
     slope = network.left if isinstance(network, SparseNetwork) else network.slope
     return f"leaky, slope {slope:g}" if network.activation == "leaky" else network.activation
 
@@ -134,6 +152,8 @@ def _row(result: ExportCheck) -> str:
 
 def _file(path: Path, network: Network | SparseNetwork) -> dict[str, Any]:
     """Name, digest and units of a file; with the digests of the files beside it that hold its weights, if any."""
+    from tutelage.networks.importing import files_of
+
     digests = {
         p.relative_to(path.parent).as_posix(): hashlib.sha256(p.read_bytes()).hexdigest() for p in files_of(path)
     }

@@ -1,33 +1,46 @@
 """`tutelage compare`: whether two networks are the same function, and where they differ."""
 
+from __future__ import annotations
+
 import io
 import json
 import math
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import torch
 import typer
 from rich.console import Console
-from torch import Tensor
 
-from tutelage.cli.options import Activation, Device, Json, Slope, read_networks
+from tutelage.cli.options import (
+    DOMAIN,
+    FILES,
+    OUTPUT,
+    QUESTION,
+    Activation,
+    Box,
+    Device,
+    Json,
+    Logits,
+    Quantised,
+    Seconds,
+    Slope,
+    read_networks,
+)
 from tutelage.cli.progress import share_shown
 from tutelage.cli.questions import Asked, ask, from_property
 from tutelage.deadline import Deadline
 from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
-from tutelage.functions import Comparison, Domain, polytope, same_function
-from tutelage.functions import box as make_box
-from tutelage.functions.bounding.devices import chosen_device
-from tutelage.functions.checks import rounded_up
-from tutelage.functions.evaluation import values
-from tutelage.functions.pieces.regions import BUDGET
-from tutelage.functions.report import comparison_page
-from tutelage.networks import Network, SparseNetwork, read_any_network
 
-AnyNetwork = Network | SparseNetwork
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from tutelage.functions import Comparison, Domain
+    from tutelage.networks import Network, SparseNetwork
+
+    AnyNetwork = Network | SparseNetwork
+
 SAME, DIFFERENT, NOT_DECIDED = 0, 1, 3
 _DOMAIN = 1 << 24  # bytes of a domain file
 
@@ -37,83 +50,87 @@ _FILE = "Network: saved by tutelage, a torch state dict as safetensors, an ONNX 
 def compare(
     a: Annotated[Path, typer.Argument(metavar="A", help=_FILE)],
     b: Annotated[Path, typer.Argument(metavar="B", help="Network to compare it with, in any of these formats.")],
-    box: Annotated[
-        tuple[float, float] | None,
-        typer.Option(metavar="LOW HIGH", help="Lower and upper bound for every input; default: unbounded."),
-    ] = None,
-    on: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DOMAIN.yaml",
-            help="File with the domain: normals and offsets of a polytope, or low and high of a box.",
-        ),
-    ] = None,
+    activation: Activation = None,
+    slope: Slope = None,
     member_a: Annotated[
-        int | None, typer.Option(help="Member of A, counted from 0; needed where A has several.")
+        int | None, typer.Option(help="Member of A, counted from 0; needed where A has several.", rich_help_panel=FILES)
     ] = None,
     member_b: Annotated[
-        int | None, typer.Option(help="Member of B, counted from 0; needed where B has several.")
+        int | None, typer.Option(help="Member of B, counted from 0; needed where B has several.", rich_help_panel=FILES)
     ] = None,
+    logits: Logits = False,
+    quantised: Quantised = False,
     tolerance: Annotated[
         float | None,
-        typer.Option(help="Differences up to this value count as equal; default: the rounding error of the weights."),
-    ] = None,
-    budget: Annotated[
-        int | None,
-        typer.Option(help=f"Largest number of regions of an exact comparison, at least 1; default: {BUDGET:,}."),
-    ] = None,
-    seconds: Annotated[
-        float | None, typer.Option(help="Time limit in seconds; the best bound so far is then printed.")
+        typer.Option(
+            help="Differences up to this value count as equal; default: the rounding error of the weights.",
+            rich_help_panel=QUESTION,
+        ),
     ] = None,
     epsilon: Annotated[
         str | None,
         typer.Option(
             metavar="E[,E...]",
             help="Ask whether outputs differ by at most this on the domain; one number, or one per output.",
+            rich_help_panel=QUESTION,
         ),
-    ] = None,
-    output: Annotated[
-        int | None, typer.Option(help="Ask --epsilon or --bound about this output alone, counted from 0.")
-    ] = None,
-    top_1: Annotated[bool, typer.Option("--top-1", help="Ask whether both have the same top class.")] = False,
-    margin: Annotated[
-        float | None, typer.Option(help="Ask --top-1 only where the first network leads by this or more.")
     ] = None,
     bound: Annotated[
-        bool, typer.Option("--bound", help="Find how far apart both are on the domain, per output.")
-    ] = False,
-    around: Annotated[
-        Path | None, typer.Option(metavar="POINT.safetensors", help="Ask on boxes around this input.")
-    ] = None,
-    radius: Annotated[
-        str | None, typer.Option(metavar="R[,R...]", help="Half the side of the boxes of --around; several: a curve.")
-    ] = None,
-    question: Annotated[
-        Path | None,
-        typer.Option(
-            "--property", metavar="FILE.vnnlib", help="VNN-LIB file with the box, and the epsilon for two networks."
-        ),
-    ] = None,
-    logits: Annotated[
-        bool, typer.Option("--logits", help="Compare what goes into a Softmax or Sigmoid at the end; --top-1 does so.")
-    ] = False,
-    quantised: Annotated[
         bool,
         typer.Option(
-            "--quantised-activations",
-            help="Read QuantizeLinear between layers: values rounded to steps, bounded by half a step and saturation.",
+            "--bound", help="Find how far apart both are on the domain, per output.", rich_help_panel=QUESTION
         ),
     ] = False,
+    output: Annotated[
+        int | None,
+        typer.Option(help="Ask --epsilon or --bound about this output, counted from 0.", rich_help_panel=QUESTION),
+    ] = None,
+    top_1: Annotated[
+        bool, typer.Option("--top-1", help="Ask whether both have the same top class.", rich_help_panel=QUESTION)
+    ] = False,
+    margin: Annotated[
+        float | None,
+        typer.Option(help="Ask --top-1 only where the first network leads by this or more.", rich_help_panel=QUESTION),
+    ] = None,
+    box: Box = None,
+    on: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="File with the domain: YAML with normals and offsets of a polytope, or low and high of a box; or "
+            "VNN-LIB with the box, and the epsilon for two networks.",
+            rich_help_panel=DOMAIN,
+        ),
+    ] = None,
+    around: Annotated[
+        Path | None,
+        typer.Option(metavar="POINT.safetensors", help="Ask on boxes around this input.", rich_help_panel=DOMAIN),
+    ] = None,
+    radius: Annotated[
+        str | None,
+        typer.Option(
+            metavar="R[,R...]", help="Half the side of the boxes of --around; several: a curve.", rich_help_panel=DOMAIN
+        ),
+    ] = None,
+    seconds: Seconds = None,
     device: Device = "auto",
-    activation: Activation = None,
-    slope: Slope = None,
     picture: Annotated[
         Path | None,
-        typer.Option("--slice", metavar="FILE.png", help="Draw both networks on a plane through the witness."),
+        typer.Option(
+            "--slice",
+            metavar="FILE.png",
+            help="Draw both networks on a plane through the witness.",
+            rich_help_panel=OUTPUT,
+        ),
     ] = None,
     page: Annotated[
         Path | None,
-        typer.Option("--report", metavar="FILE.html", help="Write an HTML page with the verdict and the slice."),
+        typer.Option(
+            "--report",
+            metavar="FILE.html",
+            help="Write an HTML page with the verdict and the slice.",
+            rich_help_panel=OUTPUT,
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -122,9 +139,12 @@ def compare(
     With --epsilon, --top-1 or --bound: decide whether they stay close, or agree, on a bounded domain. Exit code 0: the
     same, or it holds; 1: different, or violated; 3: not decided; 2: bad input; 70: an internal error.
     """
+    from tutelage.functions import same_function
+    from tutelage.functions.checks import chosen_device
+    from tutelage.functions.report import comparison_page
+    from tutelage.networks import Network, SparseNetwork, read_any_network
+
     chosen_device(device)
-    if budget is not None and budget < 1:
-        raise TutelageError(f"--budget must be at least 1, got {budget}")
     read = partial(read_any_network, logits=logits or top_1, quantised_activations=quantised)
     networks = read_networks(read, (a, b), activation, slope)
     first = _member(networks[0], a, member_a, "--member-a")
@@ -132,15 +152,14 @@ def compare(
     sparse = isinstance(first, SparseNetwork) or isinstance(second, SparseNetwork)
     if picture is not None and sparse:
         raise TutelageError("networks with sparse layers cannot be drawn: leave --slice out")
-    if budget is not None and sparse:
-        raise TutelageError("networks with sparse layers are not compared region by region: leave --budget out")
-    domain = _domain(first.inputs, box, on)
-    if question is not None:
-        domain, epsilon = from_property(question, domain, epsilon, first)
+    if on is not None and on.suffix == ".vnnlib":
+        domain, epsilon = from_property(on, _domain(first.inputs, box, None), epsilon, first)
+    else:
+        domain = _domain(first.inputs, box, on)
     limit = Deadline.of_command(seconds)
     asked = Asked(epsilon, output, top_1, margin, around, radius, bound, limit, device)
     if asked.anything:
-        without_question = {"--tolerance": tolerance, "--budget": budget, "--slice": picture, "--report": page}
+        without_question = {"--tolerance": tolerance, "--slice": picture, "--report": page}
         asked.refuse([option for option, given in without_question.items() if given is not None])
         ask(first, second, asked, domain, as_json)
     asked.check_unasked()
@@ -150,7 +169,6 @@ def compare(
             second,
             domain,
             tolerance=tolerance,
-            budget=BUDGET if budget is None else budget,
             seconds=limit,
             on_progress=tell,
         )
@@ -189,6 +207,8 @@ def _slice(kind: str, first: Network, second: Network, domain: Domain | None, wi
 
 
 def _member(network: AnyNetwork, path: Path, member: int | None, option: str) -> AnyNetwork:
+    from tutelage.networks import SparseNetwork
+
     if isinstance(network, SparseNetwork):
         if member:
             raise TutelageError(f"{path} has one network: leave {option} out, got {member}")
@@ -205,10 +225,12 @@ def _member(network: AnyNetwork, path: Path, member: int | None, option: str) ->
 
 
 def _domain(inputs: int, ends: tuple[float, float] | None, path: Path | None) -> Domain | None:
+    from tutelage.functions import box, polytope
+
     if ends is not None and path is not None:
         raise TutelageError("--box and --on each give a domain: choose one of them")
     if ends is not None:
-        return make_box(*ends, dimension=inputs, flat=True)
+        return box(*ends, dimension=inputs, flat=True)
     if path is None:
         return None
     from tutelage.lab.yaml_file import read_table
@@ -218,7 +240,7 @@ def _domain(inputs: int, ends: tuple[float, float] | None, path: Path | None) ->
         if set(given) == {"normals", "offsets"}:
             return polytope(*(_array(given[name]) for name in ("normals", "offsets")))
         if set(given) == {"low", "high"}:
-            return make_box(_array(given["low"]), _array(given["high"]), dimension=inputs, flat=True)
+            return box(_array(given["low"]), _array(given["high"]), dimension=inputs, flat=True)
     except (TypeError, ValueError) as error:
         if isinstance(error, TutelageError):
             raise
@@ -229,16 +251,22 @@ def _domain(inputs: int, ends: tuple[float, float] | None, path: Path | None) ->
 
 
 def _array(numbers: Any) -> Tensor:
+    import torch
+
     return torch.tensor(numbers, dtype=torch.float64)
 
 
 def _both(first: AnyNetwork, second: AnyNetwork, at: Tensor) -> tuple[list[float], list[float]]:
     """Outputs of both networks at an input, in float64."""
+    from tutelage.functions.rounding import values
+
     a, b = (values(n, at[None])[0].tolist() for n in (first, second))
     return a, b
 
 
 def _words(comparison: Comparison, picture: Path | None = None, page: Path | None = None) -> list[str]:
+    from tutelage.functions.checks import rounded_up
+
     over = "" if comparison.bounded else " times max(1, |x|)"
     lines = [f"{comparison.verdict} on {comparison.domain}", f"why: {comparison.reason}"]
     if comparison.witness is not None:

@@ -46,7 +46,7 @@ def connect(
     """
     from tutelage.functions import connect as build
     from tutelage.functions import straight, straight_after_matching
-    from tutelage.functions.joining.paths import judged_along
+    from tutelage.functions.matching.paths import judged_along
     from tutelage.networks import read_network
 
     if steps < 1:

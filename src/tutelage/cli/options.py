@@ -11,17 +11,50 @@ from tutelage.errors import TutelageError
 from tutelage.printing import printable
 
 N = TypeVar("N")
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
-Device = Annotated[str, typer.Option(help="Device: auto, cpu or cuda.")]
+FILES, QUESTION, DOMAIN, LIMITS, OUTPUT = "Files", "Question", "Domain", "Limits", "Output"
+"""Panels of the help of commands with many options, in the order in which they are shown."""
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.", rich_help_panel=OUTPUT)]
+Device = Annotated[str, typer.Option(help="Device: auto, cpu or cuda.", rich_help_panel=LIMITS)]
 Results = Annotated[Path, typer.Option("--results", help="Folder with the results of experiments.")]
 Activation = Annotated[
     str | None,
     typer.Option(
         help="Activation of networks whose file does not say it (a torch state dict): relu, leaky, abs, linear, tanh "
-        "or another one; default: relu."
+        "or another one; default: relu.",
+        rich_help_panel=FILES,
     ),
 ]
-Slope = Annotated[float | None, typer.Option(help="Slope of the leaky units of such files; default: 0.01.")]
+Slope = Annotated[
+    float | None, typer.Option(help="Slope of the leaky units of such files; default: 0.01.", rich_help_panel=FILES)
+]
+Box = Annotated[
+    tuple[float, float] | None,
+    typer.Option(
+        metavar="LOW HIGH",
+        help="Lower and upper bound for every input; default: unbounded, or the range of the data given.",
+        rich_help_panel=DOMAIN,
+    ),
+]
+Seconds = Annotated[
+    float | None,
+    typer.Option(help="Time limit in seconds; what is known by then is printed.", rich_help_panel=LIMITS),
+]
+Logits = Annotated[
+    bool,
+    typer.Option(
+        "--logits",
+        help="Compare what goes into a Softmax or Sigmoid at the end; --top-1 does so.",
+        rich_help_panel=FILES,
+    ),
+]
+Quantised = Annotated[
+    bool,
+    typer.Option(
+        "--quantised-activations",
+        help="Read QuantizeLinear between layers: values rounded to steps, bounded by half a step and saturation.",
+        rich_help_panel=FILES,
+    ),
+]
 Layout = Annotated[
     str,
     typer.Option(

@@ -1,29 +1,28 @@
 """The questions of `tutelage compare` about a bounded domain: epsilon, top class, and how far apart around a point."""
 
+from __future__ import annotations
+
 import json
 import math
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-import torch
 import typer
 from rich.console import Console
-from torch import Tensor
 
 from tutelage.cli.points import read_points
 from tutelage.cli.progress import closing_shown
 from tutelage.deadline import NEVER, Deadline
 from tutelage.errors import TutelageError
-from tutelage.functions import Closeness, Domain, difference_bound, top_class_agreement
-from tutelage.functions import box as make_box
-from tutelage.functions.bounding.vnnlib import read_property
-from tutelage.functions.checks import rounded_up
-from tutelage.functions.evaluation import values
-from tutelage.networks import Network, SparseNetwork
 
-AnyNetwork = Network | SparseNetwork
+if TYPE_CHECKING:
+    from tutelage.functions import Closeness, Domain
+    from tutelage.networks import Network, SparseNetwork
+
+    AnyNetwork = Network | SparseNetwork
+
 HOLDS, VIOLATED, NOT_DECIDED = 0, 1, 3
 _SHOWN = 8  # numbers of a witness that are printed
 
@@ -100,33 +99,38 @@ def numbers(text: str, option: str) -> list[float]:
 
 def domains(asked: Asked, inputs: int, domain: Domain | None) -> list[tuple[str, Domain]]:
     """The domains to ask about, with a label each: one, or one per radius."""
+    from tutelage.functions import box
+
     if asked.around is None or asked.radius is None:
         if domain is None:
-            raise TutelageError("this question needs a bounded domain: give --box, --on, --property or --around")
+            raise TutelageError("this question needs a bounded domain: give --box, --on or --around")
         return [("", domain)]
     if domain is not None:
-        raise TutelageError("--around gives a domain as --box, --on and --property do: choose one of them")
+        raise TutelageError("--around gives a domain as --box and --on do: choose one of them")
     centre = read_points(asked.around).double().flatten()
     if len(centre) != inputs:
         raise TutelageError(f"--around must have {inputs} numbers, one per input, got {len(centre)} in {asked.around}")
     radii = numbers(asked.radius, "--radius")
     if not all(0 <= r < math.inf for r in radii):
         raise TutelageError(f"--radius must be finite and at least 0, got {asked.radius}")
-    return [(f"radius {r:g}: ", make_box(centre - r, centre + r, flat=True)) for r in radii]
+    return [(f"radius {r:g}: ", box(centre - r, centre + r, flat=True)) for r in radii]
 
 
 def from_property(
     path: Path, domain: Domain | None, epsilon: str | None, network: AnyNetwork
 ) -> tuple[Domain, str | None]:
     """The domain of a VNN-LIB file, and its epsilon as the option would give it."""
+    from tutelage.functions import box
+    from tutelage.functions.comparing.vnnlib import read_property
+
     if domain is not None:
-        raise TutelageError("--property gives a domain as --box and --on do: choose one of them")
+        raise TutelageError("--on and --box each give a domain: choose one of them")
     prop = read_property(path)
     if len(prop.low) != network.inputs:
         raise TutelageError(
             f"{path} must declare {network.inputs} inputs, as many as the networks have, got {len(prop.low)}"
         )
-    where = make_box(prop.low, prop.high, flat=True)
+    where = box(prop.low, prop.high, flat=True)
     if prop.epsilon is None:
         return where, epsilon
     if epsilon is not None:
@@ -162,17 +166,23 @@ def ask(first: AnyNetwork, second: AnyNetwork, asked: Asked, domain: Domain | No
 def _answered(
     first: AnyNetwork, second: AnyNetwork, asked: Asked, domain: Domain, limit: Deadline, tell: Any
 ) -> Closeness:
+    import torch
+
+    from tutelage.functions import difference_bound, top_class_agreement
+
     common: dict[str, Any] = {"seconds": limit, "on_progress": tell, "device": asked.device}
     if asked.top_1:
         return top_class_agreement(first, second, domain, asked.margin or 0.0, **common)
     if asked.epsilon is None:
         return difference_bound(first, second, domain, None, output=asked.output, **common)
     given = numbers(asked.epsilon, "--epsilon")
-    epsilon: float | Tensor = given[0] if len(given) == 1 else torch.tensor(given, dtype=torch.float64)
+    epsilon = given[0] if len(given) == 1 else torch.tensor(given, dtype=torch.float64)
     return difference_bound(first, second, domain, epsilon, output=asked.output, **common)
 
 
 def _words(label: str, closeness: Closeness, top_1: bool) -> list[str]:
+    from tutelage.functions.checks import rounded_up
+
     lines = [f"{label}{closeness.verdict}: {closeness.question} on {closeness.domain}", f"why: {closeness.reason}"]
     if closeness.witness is not None:
         shown = ", ".join(f"{v:.6g}" for v in closeness.witness[:_SHOWN].tolist())
@@ -185,6 +195,8 @@ def _words(label: str, closeness: Closeness, top_1: bool) -> list[str]:
 
 
 def _data(first: AnyNetwork, second: AnyNetwork, closeness: Closeness, seconds: float) -> dict[str, Any]:
+    from tutelage.functions.rounding import values
+
     witness, at_witness = closeness.witness, None
     if witness is not None:
         a, b = (values(n, witness[None])[0].tolist() for n in (first, second))

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tutelage.errors import TutelageError
+from tutelage.errors import TutelageError, unknown
 from tutelage.networks import Network, SparseNetwork, to_network
 from tutelage.networks.activations import find, piecewise_linear
 from tutelage.networks.forward import stacked_points
@@ -116,3 +116,36 @@ def same_function_space(first: Network, second: Network) -> None:
 def bias(network: Network, layer: int) -> Tensor:
     """b of one layer (counted from 0), zeros where the network has none: [S, out]."""
     return torch.zeros_like(network.weights[layer][:, 0]) if network.biases is None else network.biases[layer]
+
+
+def slopes(network: Network) -> tuple[float, float]:
+    """The slopes of a network's units below and above their kink, as the gate of the activation gives them.
+
+    >>> slopes(Network((torch.ones(1, 1, 1),), activation="abs"))
+    (-1.0, 1.0)
+    """
+    gate = find(network.activation).gate
+    assert gate is not None  # as_network let it in
+    left, right = gate(torch.tensor([-1.0, 1.0], dtype=torch.float64), network.slope).tolist()
+    if not -1 <= left <= right == 1:
+        raise TutelageError(
+            f"a piecewise linear activation must have the slope 1 above 0 and one from -1 to 1 below, got {right:g} "
+            f"and {left:g} for '{network.activation}'"
+        )
+    return left, right
+
+
+DEVICES = ("auto", "cpu", "cuda")
+
+
+def chosen_device(name: str) -> str:
+    """The device "cpu" or "cuda" for a name of a device; "auto" takes a GPU where there is one.
+
+    >>> chosen_device("cpu")
+    'cpu'
+    """
+    if name not in DEVICES:
+        raise unknown("device", name, DEVICES)
+    if name == "cuda" and not torch.cuda.is_available():
+        raise TutelageError("device cuda was asked for, but torch finds no GPU: use cpu or auto")
+    return "cuda" if name != "cpu" and torch.cuda.is_available() else "cpu"

@@ -9,8 +9,11 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from tutelage.errors import TutelageError
-from tutelage.functions import Domain, box, enumerate_regions, polygons, polytope, segments, slice_network
-from tutelage.functions.comparing.supremum import as_relu
+from tutelage.functions.domain import Domain, box, polytope
+from tutelage.functions.layers.joint import as_relu
+from tutelage.functions.pieces.faces import polygons, segments
+from tutelage.functions.pieces.regions import enumerate_regions
+from tutelage.functions.pieces.slices import slice_network
 from tutelage.networks import Network, outputs
 from tutelage.studies.figures.style import PALETTE
 

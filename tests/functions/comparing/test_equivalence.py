@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from torch import nn
 
 from tutelage.errors import TutelageError
+from tutelage.functions.bounds.pieces import supremum
 from tutelage.functions.comparing.canonical import reordered, scaled
 from tutelage.functions.comparing.equivalence import same_function
 from tutelage.functions.comparing.gallery import exhibit, names
-from tutelage.functions.comparing.supremum import supremum
-from tutelage.functions.pieces.difference import deepen
-from tutelage.functions.pieces.domain import box, polytope
+from tutelage.functions.domain import box, polytope
+from tutelage.functions.layers.joint import deepen
 from tutelage.networks import Network, outputs
 
 ACTIVATIONS = ["relu", "leaky", "abs", "linear"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tutelage.functions.comparing.verdict import Comparison
+from tutelage.functions.answers import Comparison
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 import torch
 
-from tutelage.functions.comparing.wording import explained, in_words
-from tutelage.functions.pieces.domain import box
+from tutelage.functions.comparing.wording import explained
+from tutelage.functions.domain import box, in_words
 from tutelage.networks import Network
 
 

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from tutelage.errors import TutelageError
 from tutelage.functions.comparing.canonical import canonical
+from tutelage.functions.domain import polytope
 from tutelage.functions.identifying.construction import construct
 from tutelage.functions.identifying.identifiability import identifiability
-from tutelage.functions.pieces.domain import polytope
 
 WIDTHS = [(2, 2, 1), (2, 2, 2, 1), (3, 2, 2, 1), (3, 3, 2, 1), (3, 3, 3, 1), (2, 2, 2, 2, 1), (3, 3, 2, 2, 1),
           (4, 3, 3, 2, 1), (4, 4, 1)]  # fmt: skip

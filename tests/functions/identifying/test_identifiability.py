@@ -6,11 +6,11 @@ import pytest
 import torch
 
 from tutelage.errors import TutelageError
+from tutelage.functions.domain import box
 from tutelage.functions.identifying.conditions import below
 from tutelage.functions.identifying.construction import construct
 from tutelage.functions.identifying.identifiability import SPAN, _cells, folds_name, identifiability, layer_folds
 from tutelage.functions.identifying.transparency import transparency
-from tutelage.functions.pieces.domain import box
 from tutelage.functions.pieces.regions import enumerate_regions
 from tutelage.networks import outputs
 

@@ -5,11 +5,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tutelage.functions.comparing.canonical import canonical
+from tutelage.functions.domain import polytope
 from tutelage.functions.identifying.conditions import below
 from tutelage.functions.identifying.dependency import dependency_graph
 from tutelage.functions.identifying.surfaces import canonical_surface
-from tutelage.functions.pieces.difference import side_by_side
-from tutelage.functions.pieces.domain import polytope
+from tutelage.functions.layers.joint import side_by_side
 from tutelage.functions.pieces.faces import facets
 from tutelage.functions.pieces.regions import enumerate_regions
 from tutelage.networks import Network

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tutelage.errors import TutelageError
+from tutelage.functions.domain import polytope
 from tutelage.functions.identifying.generality import generality
 from tutelage.functions.identifying.transparency import sample, transparency
-from tutelage.functions.pieces.domain import polytope
 from tutelage.functions.pieces.regions import enumerate_regions
 from tutelage.networks import Network
 

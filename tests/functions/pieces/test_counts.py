@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tutelage.errors import TutelageError
+from tutelage.functions.domain import box, polytope
 from tutelage.functions.pieces.counts import at_most, chords, estimate, zaslavsky
-from tutelage.functions.pieces.domain import box, polytope
 from tutelage.functions.pieces.regions import enumerate_regions
 from tutelage.networks import Network
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from tutelage.errors import TutelageError
+from tutelage.functions.domain import box, polytope
 from tutelage.functions.pieces.counts import zaslavsky
-from tutelage.functions.pieces.domain import box, polytope
 from tutelage.functions.pieces.faces import volumes
 from tutelage.functions.pieces.regions import enumerate_regions, local_maps
 from tutelage.networks import Network, outputs

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tutelage.errors import TutelageError
-from tutelage.functions.pieces.domain import box
+from tutelage.functions.domain import box
 from tutelage.functions.pieces.faces import facets, volumes
 from tutelage.functions.pieces.regions import enumerate_regions
 from tutelage.functions.pieces.subdivision import BeyondBudget, subdivide

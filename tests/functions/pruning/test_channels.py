@@ -4,12 +4,12 @@ import copy
 
 import pytest
 import torch
-from tests.functions.joining.test_channels import MAKERS, POINTS, ResNet, lenet, made
+from tests.functions.matching.test_channels import MAKERS, POINTS, ResNet, lenet, made
 from torch import nn
 from torch.nn import functional
 
 from tutelage.functions import prune_channels
-from tutelage.functions.joining._channel_groups import channel_groups
+from tutelage.functions.matching._channel_groups import channel_groups
 
 
 def without(module, group, channels):

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
+from tutelage.functions.domain import box_for
 from tutelage.functions.pruning.folding import folded
-from tutelage.functions.pruning.intervals import box_for
 from tutelage.functions.pruning.redundancy import Work
 from tutelage.networks import Network, outputs
 from tutelage.networks.activations import slope_of

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from tutelage.functions import prune, same_function
-from tutelage.functions.pruning.intervals import box_for
+from tutelage.functions.domain import box_for
 from tutelage.functions.pruning.normalising import unsplit
 from tutelage.networks import Network, outputs
 

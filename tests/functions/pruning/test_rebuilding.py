@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutelage.functions.comparing.forms import Form, evaluate
+from tutelage.functions.bounds.forms import Form, evaluate
 from tutelage.functions.pruning.rebuilding import layered
 from tutelage.networks import Network, outputs
 

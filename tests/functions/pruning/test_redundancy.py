@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import torch
 
-from tutelage.functions.pruning.intervals import box_for
-from tutelage.functions.pruning.redundancy import Work, cancelled, colinear, constant, idle
+from tutelage.functions.domain import box_for
+from tutelage.functions.pruning.redundancy import Work, colinear, constant, idle
+from tutelage.functions.rounding import cancelled
 from tutelage.networks import Network, outputs
 from tutelage.networks.activations import slope_of
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from tutelage.deadline import Deadline
 from tutelage.functions import bounds, prune
+from tutelage.functions.domain import box_for
 from tutelage.functions.pruning import stability
-from tutelage.functions.pruning.intervals import box_for
 from tutelage.functions.pruning.redundancy import Work, colinear
 from tutelage.functions.pruning.stability import settled
 from tutelage.networks import Network, outputs

@@ -3,6 +3,7 @@
 import numpy as np
 import torch
 
+from tutelage.functions.domain import box
 from tutelage.functions.identifying.conditions import all_of
 from tutelage.functions.identifying.construction import construct
 from tutelage.functions.identifying.dependency import dependency_graph
@@ -10,7 +11,6 @@ from tutelage.functions.identifying.generality import generality
 from tutelage.functions.identifying.identifiability import folds_name, identifiability
 from tutelage.functions.identifying.surfaces import canonical_surface
 from tutelage.functions.identifying.transparency import transparency
-from tutelage.functions.pieces.domain import box
 from tutelage.functions.pieces.regions import enumerate_regions
 from tutelage.functions.studies._random_relu import random_relu, with_transparency
 from tutelage.functions.studies.fold_shares import FoldExamples, FoldShares, measured

@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import nn
 
-from tutelage.functions.bounding.answers import difference_bound, top_class_agreement
+from tutelage.functions.comparing.difference import difference_bound, top_class_agreement
 from tutelage.functions.comparing.equivalence import same_function
-from tutelage.functions.evaluation import exact_outputs
+from tutelage.functions.rounding import exact_outputs
 from tutelage.networks import SparseNetwork, to_network, to_sparse_network
 from tutelage.networks.graphs.sparse import MergedNetwork, reading_error, stored_precision
 

@@ -11,24 +11,22 @@ from torch import Tensor
 
 from tutelage.deadline import Deadline, OutOfTime, rows_at_a_time
 from tutelage.errors import InternalError, TutelageError
-from tutelage.functions.bounding.answers import decide
-from tutelage.functions.bounding.pairs import reading_errors
-from tutelage.functions.bounding.questions import Question
+from tutelage.functions.answers import Comparison, Question, Sameness, Supremum
+from tutelage.functions.bounds.choose import decide
+from tutelage.functions.bounds.normal import Redundancy, normal_apart
+from tutelage.functions.bounds.pieces import supremum, upper_bound
+from tutelage.functions.bounds.ranges import bounds, underflow
+from tutelage.functions.bounds.sensitivity import reach, rounding
 from tutelage.functions.checks import as_network, as_number, in_double, same_function_space
-from tutelage.functions.comparing.normal import Redundancy, normal_apart
 from tutelage.functions.comparing.relation import Relation, kind, match_parameters
-from tutelage.functions.comparing.supremum import Supremum, supremum, upper_bound
 from tutelage.functions.comparing.tolerance import tolerance_for
-from tutelage.functions.comparing.verdict import Comparison, Verdict
-from tutelage.functions.comparing.witness import SAMPLES, Witness, difference_at, sampled, searched
-from tutelage.functions.comparing.wording import explained, in_words
-from tutelage.functions.evaluation import EXACT_WEIGHTS, difference_with_error, exact_difference
+from tutelage.functions.comparing.wording import explained
+from tutelage.functions.domain import Domain, Ends, as_domain, box_for, in_words
 from tutelage.functions.interruptible import interruptible
-from tutelage.functions.pieces.domain import Domain, Ends, as_domain
-from tutelage.functions.pruning.bounds import bounds, underflow
-from tutelage.functions.pruning.deviation import reach, rounding
-from tutelage.functions.pruning.intervals import TINY, Box, box_for, gamma
-from tutelage.functions.search import Hunt
+from tutelage.functions.layers.pairs import reading_errors
+from tutelage.functions.rounding import EXACT_WEIGHTS, TINY, difference_with_error, exact_difference, gamma
+from tutelage.functions.search.anywhere import SAMPLES, Witness, difference_at, sampled, searched
+from tutelage.functions.search.hunt import Hunt
 from tutelage.networks import Network
 from tutelage.networks.graphs.sparse import stored_precision
 from tutelage.whole import positive
@@ -69,7 +67,7 @@ class Deciding:
             raise TutelageError(f"tolerance must be a finite number of at least 0, got {tolerance}")
         self.first, self.second = in_double(self.pair[0], "first network"), in_double(self.pair[1], "second network")
         self.domain, self.budget, self.seed, self.deadline = domain, budget, seed, deadline
-        self.around = box_for(self.first, None) if domain is None else Box(domain.low[None], domain.high[None])
+        self.around = box_for(self.first, None) if domain is None else domain.stacked()
         self.tolerance = tolerance_for(*self.pair, tolerance)
         ends = (-torch.ones(inputs), torch.ones(inputs)) if domain is None else (domain.low, domain.high)
         self.room = sum(reading_errors(*self.pair, *ends), torch.zeros(self.pair[0].outputs, dtype=torch.float64))
@@ -120,7 +118,7 @@ class Deciding:
             1.0 if self.domain is None else max(1.0, *self.domain.low.abs().tolist(), *self.domain.high.abs().tolist())
         )
 
-    def _aligned_apart(self, around: Box) -> Tensor:
+    def _aligned_apart(self, around: Domain) -> Tensor:
         """A bound on the difference from the weights of aligned units: [C]."""
         assert self.relation is not None
         aligned = self.relation.aligned
@@ -226,7 +224,7 @@ class Deciding:
             largest.value,
         )
 
-    def _same(self, verdict: Verdict, reason: str, value: float = 0.0, allowed: Tensor | None = None) -> Comparison:
+    def _same(self, verdict: Sameness, reason: str, value: float = 0.0, allowed: Tensor | None = None) -> Comparison:
         largest = max(value, self.witness.value if self.witness else 0.0)
         relation = self.relation if verdict == "same and related" else None
         tolerance = (self.enough if allowed is None else allowed).max().item()
@@ -323,7 +321,7 @@ class Deciding:
 
     def _record(
         self,
-        verdict: Verdict,
+        verdict: Sameness,
         reason: str,
         tolerance: float,
         difference: float,

@@ -4,13 +4,13 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from tutelage.deadline import Deadline, OutOfTime
-from tutelage.functions.bounding.division import compile_bounds
-from tutelage.functions.bounding.sparse.answers import sparse_pair
+from tutelage.functions.answers import Comparison
+from tutelage.functions.bounds.branch_inputs import compile_bounds
 from tutelage.functions.comparing.deciding import Deciding
 from tutelage.functions.comparing.large import same_large
-from tutelage.functions.comparing.verdict import Comparison
+from tutelage.functions.domain import Domain, Ends
 from tutelage.functions.interruptible import interruptible
-from tutelage.functions.pieces.domain import Domain, Ends
+from tutelage.functions.layers.sparse import sparse_pair
 from tutelage.functions.pieces.regions import BUDGET
 from tutelage.networks.adapting import adapted
 

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from tutelage import draws
 from tutelage.errors import unknown
-from tutelage.functions.comparing.supremum import as_relu
-from tutelage.functions.pieces.domain import Domain, box
+from tutelage.functions.domain import Domain, box
+from tutelage.functions.layers.joint import as_relu
 from tutelage.networks import Network
 from tutelage.printing import printed
 

@@ -6,19 +6,18 @@ from torch import Tensor
 
 from tutelage.deadline import Deadline
 from tutelage.errors import TutelageError
-from tutelage.functions.bounding.questions import Question
-from tutelage.functions.bounding.sparse.answers import Pair, decide_sparse, equal
-from tutelage.functions.bounding.sparse.search import SparseHunt, with_error
-from tutelage.functions.comparing.verdict import Comparison, Verdict
-from tutelage.functions.comparing.wording import in_words
-from tutelage.functions.pieces.domain import Domain, Ends, as_domain, box
+from tutelage.functions.answers import Comparison, Question, Sameness
+from tutelage.functions.bounds.choose import decide_sparse
+from tutelage.functions.domain import Domain, Ends, as_domain, box, in_words
+from tutelage.functions.layers.sparse import SparsePair, equal
+from tutelage.functions.search.sparse import SparseHunt, with_error
 from tutelage.networks import SparseNetwork
 
 _SEARCH = 0.3  # of the time
 
 
 def same_large(
-    pair: Pair, domain: Domain | Ends | None, tolerance: float | None, seed: int, deadline: Deadline
+    pair: SparsePair, domain: Domain | Ends | None, tolerance: float | None, seed: int, deadline: Deadline
 ) -> Comparison:
     """Decide whether two networks are the same function, as far as bounds on the whole domain tell."""
     inputs = pair[0].inputs
@@ -44,7 +43,12 @@ def same_large(
 
 
 def _bounded(
-    pair: Pair, where: Domain | None, tolerance: float | None, hunt: SparseHunt, allowed: Tensor, deadline: Deadline
+    pair: SparsePair,
+    where: Domain | None,
+    tolerance: float | None,
+    hunt: SparseHunt,
+    allowed: Tensor,
+    deadline: Deadline,
 ) -> Comparison:
     """Same where bounds stay within a tolerance that was given."""
     largest = hunt.largest.max().item()
@@ -64,7 +68,7 @@ def _bounded(
     return _record("not decided", words, where, allowed.max().item(), largest, most, None)
 
 
-def rounding_at(pair: Pair, at: Tensor) -> Tensor:
+def rounding_at(pair: SparsePair, at: Tensor) -> Tensor:
     """How far rounding all stored weights may move the outputs of both networks at an input, to first order: [C]."""
     return sum((_rounding(n, at) for n in pair), torch.zeros(pair[0].outputs, dtype=torch.float64))
 
@@ -83,7 +87,7 @@ def _rounding(network: SparseNetwork, at: Tensor) -> Tensor:
 
 
 def _record(
-    verdict: Verdict, reason: str, where: Domain | None, tolerance: float, difference: float, at_most: float | None,
+    verdict: Sameness, reason: str, where: Domain | None, tolerance: float, difference: float, at_most: float | None,
     witness: Tensor | None,
 ) -> Comparison:  # fmt: skip
     bound = None if at_most is None or at_most == np.inf else at_most

@@ -17,11 +17,10 @@ from torch import Tensor
 
 from tutelage import draws
 from tutelage.deadline import rows_at_a_time
+from tutelage.functions.bounds.sensitivity import reach, rounding
 from tutelage.functions.checks import bias, in_double
-from tutelage.functions.evaluation import with_error
-from tutelage.functions.pieces.domain import ROUNDING
-from tutelage.functions.pruning.deviation import reach, rounding
-from tutelage.functions.pruning.intervals import box_for, gamma
+from tutelage.functions.domain import box_for
+from tutelage.functions.rounding import ROUNDING, gamma, with_error
 from tutelage.networks import Network
 from tutelage.networks.activations import gate
 from tutelage.networks.forward import activate, linear

@@ -1,27 +1,8 @@
 """Domains and the reasons of a verdict in words."""
 
-from tutelage.functions.comparing.normal import WORDS, Redundancy
+from tutelage.functions.bounds.normal import WORDS, Redundancy
 from tutelage.functions.comparing.relation import kind
-from tutelage.functions.pieces.domain import Domain
 from tutelage.networks import Network
-
-
-def in_words(domain: Domain | None) -> str:
-    """What a domain is.
-
-    >>> from tutelage.functions.pieces.domain import box
-    >>> in_words(box(-1, 1, dimension=3))
-    'the box from -1 to 1 in 3 dimensions'
-    """
-    if domain is None:
-        return "all inputs"
-    if not domain.is_box:
-        return f"a polytope of {domain.facets} constraints in {domain.dimension} dimensions"
-    ends = [
-        f"{end.unique().item():g}" if len(end.unique()) == 1 else "several ends" for end in (domain.low, domain.high)
-    ]
-    return f"the box from {ends[0]} to {ends[1]} in {domain.dimension} dimensions"
-
 
 _NAMED = 4  # units of a kind that are named one by one in a sentence
 

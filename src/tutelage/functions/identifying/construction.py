@@ -9,8 +9,9 @@ from torch import Tensor
 
 from tutelage import draws
 from tutelage.errors import TutelageError
+from tutelage.functions.domain import Domain, Ends, as_domain
 from tutelage.functions.identifying.identifiability import identifiability
-from tutelage.functions.pieces.domain import Domain, Ends, as_domain, skeleton
+from tutelage.functions.pieces.first_cell import skeleton
 from tutelage.functions.pieces.regions import BUDGET, enumerate_regions, local_maps
 from tutelage.networks import Network
 

@@ -11,9 +11,9 @@ from torch import Tensor
 
 from tutelage import draws
 from tutelage.errors import TutelageError, unknown
+from tutelage.functions.domain import Domain, Ends
 from tutelage.functions.identifying.conditions import EXACT, Requirement, below, one_relu_network, tolerance, undecided
 from tutelage.functions.identifying.optima import touches_zero
-from tutelage.functions.pieces.domain import Domain, Ends
 from tutelage.functions.pieces.regions import BUDGET, Regions, enumerate_regions, local_maps
 from tutelage.networks import Network
 from tutelage.whole import positive

@@ -13,12 +13,12 @@ from torch import Tensor
 
 from tutelage.errors import TutelageError
 from tutelage.functions.checks import bias
+from tutelage.functions.domain import Domain, Ends, as_domain, polytope
 from tutelage.functions.identifying.conditions import Requirement, all_of, below, one_relu_network, undecided
 from tutelage.functions.identifying.dependency import dependency_graph
 from tutelage.functions.identifying.generality import PATTERNS, generality
 from tutelage.functions.identifying.surfaces import canonical_surface
 from tutelage.functions.identifying.transparency import transparency
-from tutelage.functions.pieces.domain import Domain, Ends, as_domain, polytope
 from tutelage.functions.pieces.regions import BUDGET, Regions, enumerate_regions, local_maps
 from tutelage.networks import Network
 from tutelage.printing import printed

@@ -12,9 +12,10 @@ import torch
 from torch import Tensor
 
 from tutelage.errors import TutelageError
+from tutelage.functions.domain import Domain, Ends
 from tutelage.functions.identifying.conditions import Requirement, below
-from tutelage.functions.pieces.domain import ROUNDING, Domain, Ends
 from tutelage.functions.pieces.regions import BUDGET, Regions, enumerate_regions
+from tutelage.functions.rounding import ROUNDING
 from tutelage.networks import Network
 
 FACES = 4096

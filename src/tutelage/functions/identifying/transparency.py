@@ -8,11 +8,11 @@ from torch import Tensor
 
 from tutelage import draws
 from tutelage.errors import TutelageError
+from tutelage.functions.bounds.ranges import bounds
+from tutelage.functions.domain import Domain, Ends, as_domain, box_for
 from tutelage.functions.identifying.conditions import Requirement, one_relu_network
 from tutelage.functions.pieces.counts import chords
-from tutelage.functions.pieces.domain import Domain, Ends, as_domain
 from tutelage.functions.pieces.regions import BUDGET, Regions, enumerate_regions
-from tutelage.functions.pruning.bounds import bounds, box_for
 from tutelage.networks import Network, forward
 from tutelage.printing import printed
 from tutelage.whole import positive, whole

@@ -8,8 +8,8 @@ from torch import Tensor
 
 from tutelage import draws
 from tutelage.errors import TutelageError
+from tutelage.functions.domain import Domain, Ends, box
 from tutelage.functions.pieces._skeleton import SIDES_A_CELL
-from tutelage.functions.pieces.domain import Domain, Ends, box
 from tutelage.functions.pieces.slices import slice_network
 from tutelage.functions.pieces.subdivision import checked, subdivide
 from tutelage.networks import Network

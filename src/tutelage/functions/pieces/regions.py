@@ -9,10 +9,11 @@ from torch import Tensor
 
 from tutelage.errors import TutelageError
 from tutelage.functions.checks import bias
+from tutelage.functions.domain import Domain, Ends
 from tutelage.functions.pieces._skeleton import Complex
 from tutelage.functions.pieces.counts import reject_beyond, too_many
-from tutelage.functions.pieces.domain import ROUNDING, Domain, Ends
 from tutelage.functions.pieces.subdivision import BeyondBudget, checked, subdivide
+from tutelage.functions.rounding import ROUNDING
 from tutelage.networks import Network
 from tutelage.networks.activations import gate
 from tutelage.printing import printed

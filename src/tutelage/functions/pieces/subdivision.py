@@ -12,9 +12,11 @@ from torch import Tensor
 
 from tutelage.errors import TutelageError
 from tutelage.functions.checks import bias, in_double, only_networks
+from tutelage.functions.domain import Domain, Ends, as_domain
 from tutelage.functions.pieces._cutting import cut_layer
 from tutelage.functions.pieces._skeleton import TOO_CLOSE, TOO_MANY, Complex
-from tutelage.functions.pieces.domain import ROUNDING, Domain, Ends, as_domain, skeleton
+from tutelage.functions.pieces.first_cell import skeleton
+from tutelage.functions.rounding import ROUNDING
 from tutelage.networks import Network
 from tutelage.networks.forward import activate
 

@@ -9,11 +9,12 @@ import torch
 from torch import Tensor
 
 from tutelage.deadline import Deadline
-from tutelage.functions.bounding.branching import branch
+from tutelage.functions.bounds.branch_units import branch
 from tutelage.functions.checks import bias, rounded_up
-from tutelage.functions.comparing.supremum import apart
-from tutelage.functions.pruning.intervals import activated, gamma
+from tutelage.functions.layers.joint import apart
 from tutelage.functions.pruning.redundancy import Work
+from tutelage.functions.relaxations import activated
+from tutelage.functions.rounding import gamma
 from tutelage.networks import Network
 
 _ROUNDS = 6  # of removing units and bounding the difference as a whole

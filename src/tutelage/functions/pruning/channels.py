@@ -2,8 +2,8 @@
 
 A channel is constant where everything it takes is 0, as training with penalties on filters or on the factors of batch
 norms leaves it. One that hands on 0, or that nothing above listens to, can go without any change of the function. The
-traced graph (:mod:`tutelage.functions.joining._channel_groups`) says which axes of which parameters go with it, through
-skip connections too.
+traced graph (:mod:`tutelage.functions.matching._channel_groups`) says which axes of which parameters go with it,
+through skip connections too.
 """
 
 import copy
@@ -17,7 +17,7 @@ from torch import Tensor, fx, nn
 from torch.nn import functional
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from tutelage.functions.joining._channel_groups import ChannelGroup, channel_groups
+from tutelage.functions.matching._channel_groups import ChannelGroup, channel_groups
 from tutelage.printing import printed
 
 _KEPT_AT_ZERO = (torch.relu, functional.relu, functional.relu6, functional.leaky_relu, functional.gelu, functional.silu,

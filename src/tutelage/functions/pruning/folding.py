@@ -8,8 +8,11 @@ import torch
 from scipy import linalg
 from torch import Tensor
 
-from tutelage.functions.pruning.intervals import activated, affine, gamma, slopes
-from tutelage.functions.pruning.redundancy import VALID, Step, Work, cancelled
+from tutelage.functions.bounds.ranges import affine
+from tutelage.functions.checks import slopes
+from tutelage.functions.pruning.redundancy import VALID, Step, Work
+from tutelage.functions.relaxations import activated
+from tutelage.functions.rounding import cancelled, gamma
 
 _LARGEST = 1e140  # and its inverse: lengths whose squares float64 can hold
 _MARGIN = 1e-9  # by how much of its range a new unit is kept away from its kink

@@ -1,6 +1,6 @@
 """Networks built again from their normal form, where that has fewer units or layers than taking units out one by one.
 
-The normal form (:mod:`tutelage.functions.comparing.normal`) turns units round, adds up what they have in common and
+The normal form (:mod:`tutelage.functions.bounds.normal`) turns units round, adds up what they have in common and
 moves units to the layer they belong to. That undoes units that were split into two with opposite signs and put together
 by a layer of their own, which no step on one layer can see.
 """
@@ -10,15 +10,17 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from tutelage.functions.bounding.collapsing import collapsed
-from tutelage.functions.bounding.pairs import layers_from
+from tutelage.functions.bounds.normal import WORDS, Redundancy, normal_form
+from tutelage.functions.bounds.ranges import bounds, underflow
+from tutelage.functions.bounds.sensitivity import gains, reach, rounding
 from tutelage.functions.checks import bias
-from tutelage.functions.comparing.normal import WORDS, Redundancy, normal_form
-from tutelage.functions.pruning.bounds import bounds, underflow
-from tutelage.functions.pruning.deviation import gains, reach, rounding
-from tutelage.functions.pruning.intervals import Box, Interval, gamma
+from tutelage.functions.domain import Domain
+from tutelage.functions.layers.collapsing import collapsed
+from tutelage.functions.layers.pairs import layers_from
 from tutelage.functions.pruning.rebuilding import Rebuilt, layered
 from tutelage.functions.pruning.redundancy import Step, Work
+from tutelage.functions.relaxations import Interval
+from tutelage.functions.rounding import gamma
 from tutelage.networks import Network
 
 LARGEST = 1 << 22
@@ -47,7 +49,7 @@ class Normalised:
         return sum(len(layer) for member in self.names for layer in member), weight_count(self.network)
 
 
-def unsplit(network: Network, box: Box, dtype: torch.dtype) -> tuple[Network, tuple[int, ...], Tensor]:
+def unsplit(network: Network, box: Domain, dtype: torch.dtype) -> tuple[Network, tuple[int, ...], Tensor]:
     """A network of one member without layers that put together what the layer below took apart.
 
     Returns the network in weights that the precision stores, the layer (from 1) that each of its hidden layers was, and
@@ -86,7 +88,7 @@ def normalised(work: Work) -> Normalised | None:
     built, smaller = [], False
     for member in range(network.members):
         alive, names = _alive(work, member)
-        box = Box(work.box.low[member : member + 1], work.box.high[member : member + 1])
+        box = Domain(work.box.low[member : member + 1], work.box.high[member : member + 1])
         form, redundant = normal_form(alive, box, _stored_eps(work.dtype), _known(work, member, names))
         new = layered(form, (box.low[0], box.high[0]) if box.bounded else None, work.dtype)
         if new is None or not _no_larger(new, alive) or not _within(work, member, new, alive):

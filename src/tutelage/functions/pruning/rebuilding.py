@@ -1,6 +1,6 @@
 r"""A network in layers from a normal form, whose units may look at everything below them.
 
-What units of a :class:`~tutelage.functions.comparing.forms.Form` take from further below than the next layer has to
+What units of a :class:`~tutelage.functions.bounds.forms.Form` take from further below than the next layer has to
 pass through the layers between. A feature is at least 0 and passes through a relu as it is. A linear map of rank r
 passes through r units on a box, shifted so that they stay on, and through pairs max(0, t), max(0, -t) over all inputs,
 of which a unit of the layer itself may be one. Weights are rounded to the stored precision as they are made, and every
@@ -14,8 +14,10 @@ import torch
 from scipy.optimize import linprog
 from torch import Tensor
 
-from tutelage.functions.comparing.forms import Form, gains
-from tutelage.functions.pruning.intervals import Interval, affine, gamma
+from tutelage.functions.bounds.forms import Form, gains
+from tutelage.functions.bounds.ranges import affine
+from tutelage.functions.relaxations import Interval
+from tutelage.functions.rounding import gamma
 
 _MARGIN = 1e-9  # by how much of its range a unit is kept away from its kink
 

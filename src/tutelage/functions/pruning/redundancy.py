@@ -13,11 +13,14 @@ import torch
 from torch import Tensor
 
 from tutelage.deadline import NEVER, Deadline, OutOfTime
-from tutelage.functions.checks import bias
+from tutelage.functions.bounds.forms import distances
+from tutelage.functions.bounds.ranges import bounds
+from tutelage.functions.bounds.sensitivity import gains, reach
+from tutelage.functions.checks import bias, slopes
+from tutelage.functions.domain import Domain, box_for
 from tutelage.functions.interruptible import interruptible
-from tutelage.functions.pruning.bounds import bounds
-from tutelage.functions.pruning.deviation import gains, reach
-from tutelage.functions.pruning.intervals import TINY, Box, Interval, box_for, gamma, slopes
+from tutelage.functions.relaxations import Interval
+from tutelage.functions.rounding import TINY, cancelled, gamma
 from tutelage.networks import Network, forward
 from tutelage.networks.forward import activate, linear
 from tutelage.printing import printed
@@ -25,8 +28,6 @@ from tutelage.printing import printed
 Valid = Literal["all inputs", "the box", "the points"]
 VALID: tuple[Valid, ...] = ("all inputs", "the box", "the points")
 """Where a step holds; the codes 0, 1, 2 stand for them."""
-
-_PAIRS = 1 << 14  # pairs of units compared at a time
 
 
 @printed
@@ -56,7 +57,7 @@ class View:
     """What is known of a network at one moment of the surgery, worked out when first asked for."""
 
     network: Network
-    box: Box
+    box: Domain
     points: Tensor | None
     proved: tuple[Interval, ...] | None = None
     deadline: Deadline | None = None
@@ -105,7 +106,7 @@ class Work:
     """
 
     network: Network
-    box: Box
+    box: Domain
     points: Tensor | None
     tolerance: float
     eps: float
@@ -280,29 +281,6 @@ def idle(work: Work, layer: int) -> bool:
 def _summed(delta: Tensor, gone: Tensor) -> Tensor:
     """How far pre-activations above move when each unit that goes moves them by delta [S, n, n_above]: [S, n_above]."""
     return delta.masked_fill(~gone.unsqueeze(2), 0).sum(1)
-
-
-def cancelled(summed: Tensor, terms: Tensor, eps: float) -> tuple[Tensor, Tensor]:
-    """A sum with what rounding has left of cancelled terms put to 0, and what was lost by that.
-
-    >>> cancelled(torch.tensor([1e-17, 0.5]), torch.tensor([2.0, 0.5]), 1e-15)[0]
-    tensor([0.0000, 0.5000])
-    """
-    noise = summed.abs() <= eps * terms
-    return torch.where(noise, 0, summed), torch.where(noise, summed.abs(), 0)
-
-
-def distances(first: Tensor, second: Tensor, most: float) -> Tensor:
-    """Distances of pairs of unit vectors that are at most so far apart, infinite for others: [S, n, d] -> [S, n, n].
-
-    Products tell which pairs are worth a look, and are too coarse for more than that.
-    """
-    cosine = torch.bmm(first, second.mT)
-    distance = torch.full_like(cosine, torch.inf)
-    for pairs in (cosine >= 1 - most**2 / 2 - 1e-9).nonzero().split(_PAIRS):
-        s, i, j = pairs.unbind(1)
-        distance[s, i, j] = (first[s, i] - second[s, j]).norm(dim=1)
-    return distance
 
 
 def colinear(work: Work, layer: int) -> bool:

@@ -7,13 +7,14 @@ from torch import Tensor
 
 from tutelage.deadline import NEVER
 from tutelage.errors import InternalError
+from tutelage.functions.answers import Deviation
 from tutelage.functions.checks import rounded_up
-from tutelage.functions.evaluation import difference_with_error
-from tutelage.functions.pruning.deviation import Deviation, largest_deviation
-from tutelage.functions.pruning.intervals import Box, gamma
+from tutelage.functions.domain import Domain
 from tutelage.functions.pruning.normalising import Names, Normalised
 from tutelage.functions.pruning.redundancy import VALID, Step, Valid, Work
 from tutelage.functions.pruning.stability import Decided
+from tutelage.functions.rounding import difference_with_error, gamma
+from tutelage.functions.search.stacks import largest_deviation
 from tutelage.networks import Network, outputs
 from tutelage.printing import printed
 
@@ -173,7 +174,7 @@ def finished(
     )
 
 
-def _into(box: Box, points: Tensor) -> Tensor:
+def _into(box: Domain, points: Tensor) -> Tensor:
     """Points moved to the nearest ones of the box, outside of which nothing is proved."""
     return torch.minimum(torch.maximum(points, box.low.unsqueeze(1)), box.high.unsqueeze(1))
 
@@ -244,13 +245,13 @@ def _origins(
     return widths, tuple(kept), tuple(layers)
 
 
-def searched(box: Box, points: Tensor | None) -> Box:
+def searched(box: Domain, points: Tensor | None) -> Domain:
     """Where deviations are looked for: the box, or around the points, or -1 to 1."""
     if box.bounded:
         return box
     if points is not None:
-        return Box(points.amin(1), points.amax(1))
-    return Box(-torch.ones_like(box.low), torch.ones_like(box.low))
+        return Domain(points.amin(1), points.amax(1))
+    return Domain(-torch.ones_like(box.low), torch.ones_like(box.low))
 
 
 def _seen(work: Work) -> tuple[Step, ...]:

@@ -1,7 +1,7 @@
 """Which units are on one side of their kink over a whole box: a search for the others, then branch and bound.
 
 A point on either side shows that a unit bends, which most units do; no program is solved for these. For the rest, upper
-bounds of u (or -u) are proved by branch and bound on the units below (:mod:`tutelage.functions.bounding.branching`),
+bounds of u (or -u) are proved by branch and bound on the units below (:mod:`tutelage.functions.bounds.branch_units`),
 with rounding counted in. A unit that is not decided within its time is kept.
 """
 
@@ -12,9 +12,10 @@ import torch
 from torch import Tensor
 
 from tutelage.deadline import Deadline
-from tutelage.functions.bounding.branching import branch
+from tutelage.functions.bounds.branch_units import branch
 from tutelage.functions.checks import bias
-from tutelage.functions.pruning.intervals import Box, Interval
+from tutelage.functions.domain import Domain
+from tutelage.functions.relaxations import Interval
 from tutelage.networks import Network
 from tutelage.networks.forward import activate, linear
 from tutelage.printing import printed
@@ -56,7 +57,7 @@ class Decided:
 
 
 def settled(
-    network: Network, box: Box, known: Sequence[Interval], points: Tensor | None, deadline: Deadline
+    network: Network, box: Domain, known: Sequence[Interval], points: Tensor | None, deadline: Deadline
 ) -> tuple[list[Interval], tuple[Decided, ...]]:
     """Bounds of all pre-activations, tightened for units that bounds leave open, and how units were decided.
 
@@ -92,7 +93,7 @@ def settled(
 def _search(network: Network, layer: int, ends: Interval, open_: Tensor, start: Tensor | None) -> tuple[Tensor, Tensor]:
     """Units with a point on either side of their kink, and units whose points lie above it: bool [n] twice."""
     low, high = ends
-    tried = Box(low[None], high[None]).sample(512)[0]
+    tried = Domain(low[None], high[None]).sample(512)[0]
     tried = tried if start is None else torch.cat([tried, start])
     u = _values(network, layer, tried)
     most, least = u.amax(0), u.amin(0)

@@ -14,16 +14,16 @@ from torch import Tensor
 
 from tutelage.deadline import Deadline, rows_at_a_time
 from tutelage.errors import TutelageError
-from tutelage.functions.checks import as_network, bias, in_double, points_for
-from tutelage.functions.evaluation import with_error
-from tutelage.functions.pruning.bounds import underflow
+from tutelage.functions.bounds.ranges import underflow
+from tutelage.functions.checks import as_network, bias, in_double, points_for, slopes
+from tutelage.functions.domain import Domain, box_for
 from tutelage.functions.pruning.budget import spend
 from tutelage.functions.pruning.folding import folded
-from tutelage.functions.pruning.intervals import Box, box_for
 from tutelage.functions.pruning.normalising import Normalised, normalised, unsplit
 from tutelage.functions.pruning.redundancy import Work, colinear, constant, idle
 from tutelage.functions.pruning.results import Pruning, finished, searched
 from tutelage.functions.pruning.stability import Decided, settled
+from tutelage.functions.rounding import with_error
 from tutelage.networks import Network
 
 _EPS = 16 * torch.finfo(torch.float64).eps
@@ -35,7 +35,7 @@ _SAMPLES = 256  # points on which the variation is measured, fewer for networks 
 def prune(
     network: Network,
     points: Tensor | None = None,
-    box: tuple | Box | Literal["points"] | None = None,
+    box: tuple | Domain | Literal["points"] | None = None,
     tolerance: float = 0.0,
     *,
     within: float = 0.0,
@@ -144,11 +144,11 @@ def _check(points: Tensor | None, box: object, tolerance: float, within: float, 
         raise TutelageError(f"within={within!r} needs a box, since constants differ from units far away: pass box")
 
 
-def _box(network: Network, box: tuple | Box | str | None, points: Tensor | None) -> Box:
+def _box(network: Network, box: tuple | Domain | str | None, points: Tensor | None) -> Domain:
     """The box that was asked for; the smallest one around the points for "points"."""
     if isinstance(box, str):
         assert points is not None
-        return Box(points.amin(1), points.amax(1))
+        return Domain(points.amin(1), points.amax(1))
     return box_for(network, box)
 
 
@@ -162,7 +162,7 @@ def _take_out(work: Work, deadline: Deadline, on_progress: Callable[[float], Non
 
 def _settle(work: Work, deadline: Deadline) -> tuple[Decided, ...]:
     """Prove as many units as possible to be on one side of their kink over the box; how each layer was decided."""
-    if not work.box.bounded or work.network.activation not in ("relu", "leaky") or deadline.passed:
+    if not work.box.bounded or not 0 <= slopes(work.network)[0] < 1 or deadline.passed:
         return ()
     tight, decided = settled(work.network, work.box, work.view.known, work.points, deadline)
     work.prove(tight)
@@ -190,7 +190,7 @@ def _size(work: Work) -> tuple[int, int]:
     return sum(int(alive.sum()) for alive in work.alive), sum(a * b for a, b in pairwise(widths))
 
 
-def _allowed(network: Network, box: Box, dtype: torch.dtype) -> Tensor:
+def _allowed(network: Network, box: Domain, dtype: torch.dtype) -> Tensor:
     """How far outputs may move and the function still count as equal up to rounding: [S, C].
 
     A share of how much an output varies over the box, which is small even where the precision is coarse, and some

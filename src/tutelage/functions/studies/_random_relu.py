@@ -6,8 +6,8 @@ from itertools import pairwise
 import torch
 
 from tutelage import draws
+from tutelage.functions.domain import Domain
 from tutelage.functions.identifying.transparency import sample, transparency
-from tutelage.functions.pieces.domain import Domain
 from tutelage.networks import Network, forward
 
 ATTEMPTS = 512

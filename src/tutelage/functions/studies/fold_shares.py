@@ -5,11 +5,11 @@ from typing import Literal
 import numpy as np
 import torch
 
+from tutelage.functions.domain import box
 from tutelage.functions.identifying.construction import construct
 from tutelage.functions.identifying.dependency import dependency_graph
 from tutelage.functions.identifying.identifiability import layer_folds
 from tutelage.functions.identifying.surfaces import Surface, canonical_surface
-from tutelage.functions.pieces.domain import box
 from tutelage.functions.pieces.faces import facets, segments
 from tutelage.functions.pieces.regions import Regions, enumerate_regions
 from tutelage.functions.studies._random_relu import with_transparency

@@ -11,8 +11,8 @@ import torch
 from matplotlib.figure import Figure
 
 from tutelage import draws
-from tutelage.functions import match
 from tutelage.functions.identifying.construction import construct
+from tutelage.functions.matching.matching import match
 from tutelage.functions.querying.reconstruction import identify
 from tutelage.functions.studies._random_relu import random_relu
 from tutelage.lab import Context, Experiment, Results

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from tutelage.certificates.records import Condition, check
 from tutelage.errors import TutelageError
-from tutelage.functions.pieces.domain import box
+from tutelage.functions.domain import box
 from tutelage.functions.pieces.regions import enumerate_regions, local_maps
 from tutelage.networks import Network, alpha, fan_out, forward
 from tutelage.specialisation.certificates.eta_mu import eta_along, mu_along

@@ -13,8 +13,9 @@ from torch import Tensor
 
 from tutelage import draws
 from tutelage.errors import TutelageError
-from tutelage.functions import Box, canonical, enumerate_regions, orbit_size, polygons, segments
-from tutelage.functions.comparing.normal import WORDS, normal_form
+from tutelage.functions import canonical, enumerate_regions, orbit_size, polygons, segments
+from tutelage.functions.bounds.normal import WORDS, normal_form
+from tutelage.functions.domain import box
 from tutelage.networks import Network, outputs
 from tutelage.settings import Settings
 from tutelage.studio.scenes.scene import Look, Preset, StudioScene, scene
@@ -225,8 +226,8 @@ def _values(network: Network) -> Tensor:
 
 def redundant(network: Network) -> tuple[list[int], list[str]]:
     """For every hidden unit its kind of redundancy on the window, -1 for none, and sentences."""
-    box = Box(torch.full((1, 2), -REACH, dtype=torch.float64), torch.full((1, 2), REACH, dtype=torch.float64))
-    _, redundancies = normal_form(network, box, 2.0**-52)
+    square = box(-REACH, REACH, dimension=2).stacked()
+    _, redundancies = normal_form(network, square, 2.0**-52)
     first = [0, *np.cumsum(network.widths[1:-1]).tolist()]
     kinds = [-1] * first[-1]
     for r in redundancies:

@@ -1,0 +1,1 @@
+"""Bounds that hold for all inputs of a domain."""

@@ -1,0 +1,359 @@
+"""Questions about two networks on a bounded domain: how far apart they are, and whether their top classes agree."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tutelage.arrays import doubles
+from tutelage.deadline import Deadline
+from tutelage.errors import InternalError, TutelageError
+from tutelage.functions.answers import BY_FORM, Closeness, OnClosing, Question, Verdict
+from tutelage.functions.bounds.branch_inputs import compile_bounds
+from tutelage.functions.bounds.choose import _bounded_whole, decide, decide_sparse
+from tutelage.functions.checks import (
+    as_network,
+    as_number,
+    chosen_device,
+    in_double,
+    points_for,
+    rounded_up,
+    same_function_space,
+    slopes,
+)
+from tutelage.functions.domain import Domain, Ends, as_domain, in_words
+from tutelage.functions.layers.pairs import reading_errors
+from tutelage.functions.layers.sparse import SparsePair, equal, sparse_pair
+from tutelage.functions.rounding import difference_with_error
+from tutelage.functions.search.hunt import Hunt
+from tutelage.functions.search.sparse import SparseHunt
+from tutelage.networks import Network, SparseNetwork
+from tutelage.networks.adapting import adapted
+from tutelage.networks.graphs.sparse import stored_precision
+
+Read = tuple[Network | SparseNetwork, Network | SparseNetwork]
+_FOLLOW = 1.05  # times the largest difference found that a bound without a limit is brought down to
+_SEARCH = 0.3  # of the time of a question about networks with sparse layers
+_LEAST = 1e-12  # a difference that is not worth bounding any closer
+
+
+def difference_bound(
+    first: object,
+    second: object,
+    domain: Domain | Ends,
+    epsilon: float | Sequence[float] | Tensor | None = None,
+    *,
+    output: int | None = None,
+    enough: float = _LEAST,
+    seconds: float | Deadline | None = 60.0,
+    seed: int = 0,
+    threads: int | None = None,
+    device: str = "auto",
+    keep: bool = False,
+    points: Tensor | None = None,
+    on_progress: OnClosing | None = None,
+) -> Closeness:
+    """Bound how far two networks are apart on a bounded domain, or decide whether they stay within epsilon.
+
+    Parameters
+    ----------
+    first, second
+        Networks with one member each, torch modules, MLPs of scikit-learn or paths of files; of any widths and depths.
+    domain
+        From :func:`box` or :func:`polytope`, or (low, high); sides of length 0 are allowed.
+    epsilon
+        Largest difference allowed, one for all outputs or one per output; default: find the smallest bound.
+    output
+        The only output that the question is about, counted from 0; default: all.
+    enough
+        Without an epsilon: a bound that need not be made any smaller.
+    seconds
+        Time limit; the best bound and the largest difference so far are then returned. None for no limit.
+    seed
+        Of the search for a witness.
+    threads
+        Threads to compute on; default: as many as the process may use.
+    device
+        "cpu", "cuda" or "auto", which takes a GPU where there is one.
+    keep
+        Keep the boxes that the proof consists of.
+    points
+        Inputs [N, d] that the search for a witness looks at first; those outside the domain are left out.
+    on_progress
+        Called with the bound, the largest difference found and the number of open boxes.
+
+    Returns
+    -------
+    Closeness
+        Bounds hold in exact arithmetic of the stored weights: rounding is accounted for.
+
+    Examples
+    --------
+    >>> a = Network((torch.eye(2).unsqueeze(0), torch.ones(1, 2, 1)))
+    >>> b = Network((torch.eye(2).unsqueeze(0), torch.tensor([[[1.0], [1.5]]])))
+    >>> difference_bound(a, b, (-1, 1), 0.51).verdict
+    'holds'
+    """
+    read, pair = _pair(first, second)
+    enough = as_number(enough, "enough")
+    if not 0 <= enough < torch.inf:
+        raise TutelageError(f"enough must be a finite number of at least 0, got {enough}")
+    limits = _limits(pair[0].outputs, max(enough, _LEAST) if epsilon is None else epsilon, output)
+    name = "every output" if output is None else f"output {output}"
+    if epsilon is None:
+        question = Question(limits, follow=_FOLLOW)
+        words = f"{name} differs by how much at most"
+    else:
+        question = Question(limits)
+        words = f"{name} differs by at most {limits[limits < torch.inf].max().item():g}"
+    return _answer(read, pair, domain, question, words, seconds, seed, threads, device, keep, points, on_progress)
+
+
+def top_class_agreement(
+    first: object,
+    second: object,
+    domain: Domain | Ends,
+    margin: float = 0.0,
+    *,
+    seconds: float | Deadline | None = 60.0,
+    seed: int = 0,
+    threads: int | None = None,
+    device: str = "auto",
+    keep: bool = False,
+    points: Tensor | None = None,
+    on_progress: OnClosing | None = None,
+) -> Closeness:
+    """Decide whether two classifiers have the same top class everywhere on a bounded domain.
+
+    Parameters
+    ----------
+    first, second
+        Networks with one member each and two outputs or more, or what :func:`difference_bound` takes.
+    domain
+        From :func:`box` or :func:`polytope`, or (low, high); sides of length 0 are allowed.
+    margin
+        Ask only where the top output of the first network exceeds its others by this or more.
+    seconds
+        Time limit. None for no limit.
+    seed
+        Of the search for a witness.
+    threads
+        Threads to compute on; default: as many as the process may use.
+    device
+        "cpu", "cuda" or "auto", which takes a GPU where there is one.
+    keep
+        Keep the boxes that the proof consists of.
+    points
+        Inputs [N, d] that the search for a witness looks at first; those outside the domain are left out.
+    on_progress
+        Called with the bound, the largest difference found and the number of open boxes.
+
+    Returns
+    -------
+    Closeness
+        It holds where no output of the second network exceeds its output for the top class of the first; a tie counts
+        as agreement.
+
+    Examples
+    --------
+    >>> a = Network((torch.eye(2).unsqueeze(0),))
+    >>> top_class_agreement(a, a.map(lambda w: 2 * w), ((1, -1), (2, 0))).verdict
+    'holds'
+    """
+    read, pair = _pair(first, second)
+    margin = as_number(margin, "margin")
+    if not 0 <= margin < torch.inf:
+        raise TutelageError(f"margin must be a finite number of at least 0, got {margin}")
+    question = Question(torch.full((pair[0].outputs,), torch.inf, dtype=torch.float64), margin)
+    words = "both have the same top class" + (f" wherever the first leads by {margin:g} or more" if margin else "")
+    return _answer(read, pair, domain, question, words, seconds, seed, threads, device, keep, points, on_progress)
+
+
+def difference_curve(
+    first: object,
+    second: object,
+    centre: Tensor,
+    radii: Sequence[float],
+    *,
+    seconds: float = 10.0,
+) -> list[Closeness]:
+    """How far two networks are apart in boxes of growing size around an input.
+
+    Parameters
+    ----------
+    first, second
+        Networks with one member each, or what :func:`difference_bound` takes.
+    centre
+        Input [d].
+    radii
+        Half the side of each box.
+    seconds
+        Time limit per box.
+
+    Returns
+    -------
+    list of Closeness
+        One bound per radius.
+    """
+    centre = doubles(centre, "centre").detach().cpu()
+    sizes = doubles(radii, "radii").detach().cpu()
+    if sizes.ndim != 1:
+        raise TutelageError(f"radii must be a list of numbers, got {radii!r}")
+    ends = [(centre - r, centre + r) for r in sizes.tolist()]
+    return [difference_bound(first, second, end, seconds=seconds) for end in ends]
+
+
+def _pair(first: object, second: object) -> tuple[Read, tuple[Network, Network] | SparsePair]:
+    """Two networks as they were read, and in float64."""
+    read = adapted(first, "first network"), adapted(second, "second network")
+    large = sparse_pair(*read)
+    if large is not None:
+        return large, large
+    pair = in_double(as_network(read[0], "first network")), in_double(as_network(read[1], "second network"))
+    for name, network in zip(("first", "second"), pair, strict=True):
+        if network.members != 1:
+            raise TutelageError(
+                f"the {name} must be one network, got a stack of {network.members}: choose one, such as network[0]"
+            )
+    same_function_space(*pair)
+    return read, pair
+
+
+def _limits(outputs: int, epsilon: float | Sequence[float] | Tensor, output: int | None) -> Tensor:
+    given = doubles(epsilon, "epsilon")
+    if given.ndim > 1 or (given.ndim and len(given) != outputs):
+        raise TutelageError(f"epsilon must be a number or {outputs} numbers, one per output, got {list(given.shape)}")
+    if not (given >= 0).all() or given.isinf().all():
+        raise TutelageError(f"epsilon must be at least 0, and finite for some output, got {given.tolist()}")
+    limits = given.expand(outputs).clone()
+    if output is None:
+        return limits
+    if not 0 <= output < outputs:
+        raise TutelageError(f"output must be from 0 to {outputs - 1}, got {output}")
+    return torch.where(torch.arange(outputs) == output, limits, torch.inf)
+
+
+def _answer(
+    read: Read,
+    pair: tuple[Network, Network] | SparsePair,
+    domain: Domain | Ends,
+    question: Question,
+    words: str,
+    seconds: float | Deadline | None,
+    seed: int,
+    threads: int | None,
+    device: str,
+    keep: bool,
+    points: Tensor | None,
+    on_progress: OnClosing | None,
+) -> Closeness:
+    """Cheap answers first: equal weights, an input that refutes the claim, then branch and bound."""
+    inputs, device = pair[0].inputs, chosen_device(device)
+    domain = as_domain(domain, inputs, flat=True)
+    if domain.dimension != inputs:
+        raise TutelageError(
+            f"the domain must have {inputs} dimensions, as many as the networks have inputs, got {domain.dimension}"
+        )
+    data = None if points is None else points_for(pair[0], points)[0]
+    if isinstance(pair[0], SparseNetwork):
+        return _sparse_answer(pair, domain, question, words, Deadline.of(seconds), seed, data, on_progress)
+    compile_bounds()
+    deadline = Deadline.of(seconds)
+    question = question.with_rooms(reading_errors(*read, domain.low, domain.high))
+    hunt = Hunt(*pair, domain, question)
+    hunt.precisions = tuple(stored_precision(n) for n in read if isinstance(n, Network))
+    zero = torch.zeros(pair[0].outputs, dtype=torch.float64)
+    if equal_weights(*pair) and question.proved_by(zero) and question.room.isfinite().all():
+        return Closeness("holds", words, "both have the same weights", in_words(domain), question.room, zero, None, 0)
+    hunt.begin(seed, deadline.share(_SEARCH), data)
+    if hunt.refuted:
+        return _record(pair, hunt, words, _bounded_whole(pair, hunt, deadline), False, 1, None)
+    decided = decide(pair, hunt, deadline, threads=threads, device=device, keep=keep, on_progress=on_progress)
+    return _record(pair, hunt, words, *decided)
+
+
+def _sparse_answer(
+    pair: SparsePair,
+    domain: Domain,
+    question: Question,
+    words: str,
+    deadline: Deadline,
+    seed: int,
+    data: Tensor | None,
+    on_progress: OnClosing | None,
+) -> Closeness:
+    """The same order for networks with sparse layers: equal numbers, a search, bounds on the whole domain."""
+    hunt = SparseHunt(pair, domain, question)
+    zero = torch.zeros(pair[0].outputs, dtype=torch.float64)
+    if equal(pair):
+        return Closeness("holds", words, "both have the same weights", in_words(domain), zero, zero, None, 0)
+    hunt.begin(seed, deadline.share(_SEARCH), data)
+    if hunt.refuted:
+        return closeness_of(hunt, words, torch.full_like(zero, torch.inf), False, 1, None)
+    return closeness_of(hunt, words, *decide_sparse(pair, hunt, deadline, on_progress), None)
+
+
+def _record(
+    pair: tuple[Network, Network],
+    hunt: Hunt,
+    words: str,
+    at_most: Tensor,
+    proved: bool,
+    parts: int,
+    leaves: tuple[np.ndarray, np.ndarray] | None,
+) -> Closeness:
+    """The answer in words, after the bounds were held against the largest difference found."""
+    _hold_against_search(pair, hunt, at_most)
+    return closeness_of(hunt, words, at_most + hunt.question.room, proved, parts, leaves)
+
+
+def equal_weights(first: Network, second: Network) -> bool:
+    """Whether two networks have the same numbers in the same places, and the same activation."""
+    alike = first.widths == second.widths and (first.biases is None) == (second.biases is None)
+    return alike and slopes(first) == slopes(second) and all(map(torch.equal, first.parameters, second.parameters))
+
+
+def _hold_against_search(pair: tuple[Network, Network], hunt: Hunt, at_most: Tensor) -> None:
+    """Raise an internal error where a difference found exceeds what was proved."""
+    if at_most.isinf().all():
+        return
+    gap, error = (a[0, 0] for a in difference_with_error(*pair, hunt.at[None]))
+    if (gap - error > at_most).any():
+        worst = int((gap - error - at_most).argmax())
+        raise InternalError(
+            f"output {worst} was proved to differ by at most {rounded_up(at_most[worst].item())}, "
+            f"and a search found {gap[worst].item():.3g}"
+        )
+
+
+def closeness_of(
+    hunt: Hunt,
+    words: str,
+    at_most: Tensor,
+    proved: bool,
+    parts: int,
+    leaves: tuple[np.ndarray, np.ndarray] | None,
+) -> Closeness:
+    """The answer in words, from what a search and bounds [C] came to."""
+    verdict: Verdict = "violated" if hunt.refuted else "holds" if proved else "not decided"
+    reason = {
+        "violated": "an input was found that violates it, beyond any rounding",
+        "holds": "one is the other with units moved, scaled, removed or merged, up to rounding"
+        if parts == BY_FORM
+        else f"proved on {parts:,} parts"
+        if parts > 1
+        else "proved by bounds on the whole domain",
+        "not decided": f"{parts:,} parts were bounded, and some are left: more time or a smaller domain may help"
+        if parts > 1
+        else "bounds on the whole domain leave it open: more time or a smaller domain may help"
+        if parts
+        else "the time did not suffice for a bound: more time may help",
+    }[verdict]
+    if hunt.untried and verdict == "not decided":
+        reason += f"; the search had no time for {', '.join(hunt.untried)}"
+    witness = hunt.at if hunt.refuted or hunt.question.follow else None
+    largest = torch.minimum(hunt.largest, at_most)  # what a search finds above the bound is rounding
+    return Closeness(
+        verdict, words, reason, in_words(hunt.domain), at_most, largest, witness, parts, leaves, tuple(hunt.untried)
+    )

@@ -1,0 +1,1 @@
+"""Layers of pairs of networks, made to correspond."""

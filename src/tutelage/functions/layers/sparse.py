@@ -1,0 +1,124 @@
+"""Two networks with sparse layers, made to have the same widths and depth."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tutelage.errors import TutelageError
+from tutelage.networks import Network, SparseNetwork
+from tutelage.networks.graphs.lowering import SparseLayer
+from tutelage.networks.graphs.values import Map, Value, in_order
+
+SparsePair = tuple[SparseNetwork, SparseNetwork]
+
+
+@dataclass(frozen=True, eq=False)
+class LayerPair:
+    """One layer of f and g: weights [out, in], wd = wf - wg and bd = bf - bg rounded, and their sizes.
+
+    left_f, left_g: the slope of its activation below 0, 1 for none; slack_f, slack_g: [out], by how much a
+    pre-activation may be off; positive_f, positive_g: [out], whether it is known to be at least 0;
+    terms: the most products in a sum.
+    """
+
+    wf: Map
+    wg: Map
+    wd: Map
+    bf: np.ndarray
+    bd: np.ndarray
+    slack_f: np.ndarray
+    slack_g: np.ndarray
+    left_f: float
+    left_g: float
+    sizes: tuple[Map, Map, Map]
+    positive_f: np.ndarray
+    positive_g: np.ndarray
+    terms: int
+
+
+def joined(first: SparseNetwork, second: SparseNetwork) -> list[LayerPair]:
+    """Both networks with units and layers added until their shapes agree; no function changes."""
+    depth = max(len(first.layers), len(second.layers))
+    f, g = _deepened(first, depth), _deepened(second, depth)
+    layers, below = [], first.inputs
+    for (a, left_f), (b, left_g) in zip(f, g, strict=True):
+        n = max(len(a.b), len(b.b))
+        wf, wg = _widened(a.w, n, below), _widened(b.w, n, below)
+        bf, bg, slack_f, slack_g = (np.pad(x, (0, n - len(x))) for x in (a.b, b.b, a.slack, b.slack))
+        wd = Map(wf - wg)
+        wd.eliminate_zeros()
+        terms = sum(int(np.diff(w.indptr).max(initial=0)) for w in (wf, wg, wd))
+        positive_f, positive_g = (np.pad(x.positive, (0, n - len(x.b)), constant_values=True) for x in (a, b))
+        sizes = abs(wf), abs(wg), abs(wd)
+        layers.append(
+            LayerPair(wf, wg, wd, bf, bf - bg, slack_f, slack_g, left_f, left_g, sizes, positive_f, positive_g, terms)
+        )
+        below = n
+    return layers
+
+
+def _deepened(network: SparseNetwork, depth: int) -> list[tuple[SparseLayer, float]]:
+    layers = [(layer, network.left) for layer in network.layers]
+    n = network.layers[-1].w.shape[1]
+    eye = Map((np.ones(n), np.arange(n), np.arange(n + 1)), shape=(n, n))
+    through = [(SparseLayer(eye, np.zeros(n), np.zeros(n), np.zeros(n, bool)), 1.0)] * (depth - len(layers))
+    return [*layers[:-1], *through, layers[-1]]
+
+
+def _widened(w: Map, n: int, m: int) -> Map:
+    if w.shape == (n, m):
+        return w
+    ends = np.pad(w.indptr, (0, n - w.shape[0]), mode="edge")
+    return Map((w.data, w.indices, ends), shape=(n, m))
+
+
+def equal_graphs(first: Value, second: Value) -> bool:
+    """Whether two graphs have the same operators with the same numbers in the same places."""
+    a, b = in_order(first), in_order(second)
+    places = [{id(v): k for k, v in enumerate(order)} for order in (a, b)]
+    return len(a) == len(b) and all(_equal(v, w, places) for v, w in zip(a, b, strict=True))
+
+
+def _equal(first: Value, second: Value, places: list[dict[int, int]]) -> bool:
+    if first.shape != second.shape or len(first.terms) != len(second.terms):
+        return False
+    arrays = zip((first.shift, first.left, first.step), (second.shift, second.left, second.step), strict=True)
+    if not all(_same(a, b) for a, b in arrays):
+        return False
+    of_first, of_second = (() if v.rounded is None else v.rounded.of for v in (first, second))
+    if len(of_first) != len(of_second) or not all(map(_same, of_first, of_second)):
+        return False
+    return all(
+        places[0][id(v)] == places[1][id(w)] and _same_map(x, y)
+        for (v, x), (w, y) in zip(first.terms, second.terms, strict=True)
+    )
+
+
+def _same(a: np.ndarray | None, b: np.ndarray | None) -> bool:
+    return a is b or (a is not None and b is not None and np.array_equal(a, b))
+
+
+def _same_map(a: Map | None, b: Map | None) -> bool:
+    if a is None or b is None:
+        return a is b
+    parts = ((a.data, b.data), (a.indices, b.indices), (a.indptr, b.indptr))
+    return a.shape == b.shape and all(np.array_equal(x, y) for x, y in parts)
+
+
+def sparse_pair(first: Network | SparseNetwork, second: Network | SparseNetwork) -> SparsePair | None:
+    """Both networks with sparse layers where one of them has such, else None; an error where they do not fit."""
+    if isinstance(first, Network) and isinstance(second, Network):
+        return None
+    pair = tuple(n if isinstance(n, SparseNetwork) else SparseNetwork.of_network(n) for n in (first, second))
+    for what, a, b in (
+        ("inputs", pair[0].inputs, pair[1].inputs),
+        ("outputs", pair[0].outputs, pair[1].outputs),
+    ):
+        if a != b:
+            raise TutelageError(f"the networks have {a} and {b} {what}: give two networks with the same number")
+    return pair  # type: ignore[return-value]
+
+
+def equal(pair: SparsePair) -> bool:
+    """Whether two networks compute the same operators with the same numbers."""
+    return equal_graphs(pair[0].graph, pair[1].graph)

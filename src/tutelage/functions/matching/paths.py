@@ -1,0 +1,230 @@
+"""Paths of low loss between two students of one teacher (Tian 2020, App. E and Fig. 13).
+
+Every piece of a path changes either weights of units that have no fan-out, which changes nothing, or fan-outs alone,
+in which the loss is convex. So the loss along a path is never above its largest value at a knot.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from tutelage.errors import TutelageError
+from tutelage.functions.checks import as_number, in_double, points_for, same_function_space
+from tutelage.functions.matching.aligning import aligned
+from tutelage.functions.matching.bends import STEPS, bend
+from tutelage.functions.matching.judging import judged, labels_for
+from tutelage.functions.matching.matching import By, match
+from tutelage.functions.matching.routes import route
+from tutelage.networks import Network, concatenate, outputs
+from tutelage.printing import printed
+from tutelage.whole import positive
+
+
+@printed
+@dataclass(frozen=True, eq=False)
+class Path:
+    """Networks joined by straight lines in weight space.
+
+    Attributes
+    ----------
+    knots
+        Stacks of all members; the path goes straight from each to the next.
+    pieces
+        [S]: number of pieces that each member needs; it stays at its last knot afterwards.
+    what
+        A few words on every piece, per member.
+    """
+
+    knots: tuple[Network, ...]
+    pieces: Tensor
+    what: tuple[tuple[str, ...], ...] = ()
+
+    def at(self, place: float) -> Network:
+        """The networks at a place from 0 (the first knot) to the number of knots - 1.
+
+        >>> a, b = (Network((torch.full((1, 1, 1), x),)) for x in (0.0, 4.0))
+        >>> Path((a, b), torch.tensor([1])).at(0.25).weights[0].item()
+        1.0
+        """
+        begin = min(int(place), len(self.knots) - 2)
+        t = place - begin
+        there = iter(self.knots[begin + 1].parameters)
+        return self.knots[begin].map(lambda a: (1 - t) * a + t * next(there))
+
+
+def straight(first: Network, second: Network) -> Path:
+    """Straight line in weight space between two stacks of one architecture.
+
+    Parameters
+    ----------
+    first, second
+        Networks with S members each.
+
+    Returns
+    -------
+    Path
+    """
+    same_architecture(first, second)
+    ones = torch.ones(first.members, dtype=torch.int64)
+    return Path((in_double(first), in_double(second)), ones, (("straight",),) * first.members)
+
+
+def straight_after_matching(first: Network, second: Network, points: Tensor | None = None) -> Path:
+    """Straight line to the second student after its units were matched one to one to the first's.
+
+    Parameters
+    ----------
+    first, second
+        Networks with S members each and the same architecture.
+    points
+        Inputs for matching by activations; default: by weights.
+
+    Returns
+    -------
+    Path
+    """
+    same_architecture(first, second)
+    by: By = "weights" if points is None else "activations"
+    return straight(first, match(first, second, points, by, one_to_one=True).reorder(second))
+
+
+def loss_along(path: Path, points: Tensor, labels: Tensor, steps: int = 10) -> tuple[Tensor, Tensor]:
+    """Loss along a path: squared error, or cross-entropy for classes.
+
+    Parameters
+    ----------
+    path
+        The networks.
+    points, labels
+        [S, N, d], and numbers [S, N, C] or classes [S, N].
+    steps
+        Places per piece of the path.
+
+    Returns
+    -------
+    share, loss
+        Share of the member's path [T, S], and J = 1/2 E|f* - f|^2 (Tian 2020, eq. 2) or the cross-entropy [T, S].
+    """
+    share, loss, _ = judged_along(path, points, labels, steps)
+    return share, loss
+
+
+def accuracy_along(path: Path, points: Tensor, labels: Tensor, steps: int = 10) -> tuple[Tensor, Tensor]:
+    """Share of points with the right class along a path.
+
+    Parameters
+    ----------
+    path
+        The networks.
+    points, labels
+        [S, N, d] and classes [S, N] or [N].
+    steps
+        Places per piece of the path.
+
+    Returns
+    -------
+    share, accuracy
+        Share of the member's path [T, S], and of points with the right class [T, S].
+    """
+    share, _, accuracy = judged_along(path, points, labels, steps)
+    if accuracy is None:
+        raise TutelageError("accuracy needs classes, whole numbers [N], as labels; numbers have a squared error alone")
+    return share, accuracy
+
+
+def judged_along(path: Path, points: Tensor, labels: Tensor, steps: int) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Share of the path, loss and, for classes, accuracy at every place: [T, S] each."""
+    x, steps = points_for(path.knots[0], points), positive(steps, "steps")
+    wanted = labels_for(labels, x, path.knots[0].outputs)
+    places = torch.arange((len(path.knots) - 1) * steps + 1, dtype=torch.float64) / steps
+    loss, accuracy = judged((path.at(place) for place in places.tolist()), x, wanted)
+    return (places.unsqueeze(1) / path.pieces).clamp_max(1), loss, accuracy
+
+
+def connect(
+    first: Network,
+    second: Network,
+    points: Tensor,
+    teacher: Network | None = None,
+    *,
+    labels: Tensor | None = None,
+    excess: float | None = 0.0,
+    bend_steps: int = STEPS,
+) -> Path:
+    """Path of low loss between two networks of one architecture.
+
+    Two-layer students of one teacher with labels that are numbers are joined by a construction (Tian 2020, App. E):
+    each is first reduced to as few units as keep its loss, idle units and duplicates pass on their fan-out, and the
+    fan-outs of the rest are fitted to the labels. Units of the second are then blended into free units of the first,
+    take over the fan-out, and leave the old ones free, as many at a time as there are free units.
+
+    Other networks, of any depth, are joined by two straight pieces with a bend between them that is found by gradient
+    steps (Garipov et al. 2018). The path then ends at the second network with its units matched to the first's: the
+    same function as the second network.
+
+    Parameters
+    ----------
+    first, second
+        Networks with S members each.
+    points
+        Inputs [S, N, d] or [N, d].
+    teacher
+        Labels the points; without one and without labels, the mean of both networks does.
+    labels
+        Numbers [N, C] or [S, N, C] for the squared error, or classes [N] or [S, N] for the cross-entropy.
+    excess
+        Share by which the loss may grow to free a unit, or None for as much as it takes; two-layer students alone.
+    bend_steps
+        Gradient steps for the bend.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    TutelageError
+        If a two-layer student needs all its units at its own loss.
+    """
+    same_architecture(first, second)
+    if first.activation == "linear":
+        raise TutelageError("units of linear networks are not determined by the function: there is no path to build")
+    if teacher is not None and labels is not None:
+        raise TutelageError("teacher and labels both say what is right: give one of them")
+    first, second = in_double(first, "first student"), in_double(second, "second student")
+    x, excess = points_for(first, points), None if excess is None else as_number(excess, "excess")
+    if labels is not None:
+        wanted = labels_for(labels, x, first.outputs)
+    elif teacher is None:
+        wanted = (outputs(first, x) + outputs(second, x)) / 2
+    else:
+        same_function_space(teacher, first)
+        wanted = outputs(in_double(teacher, "teacher"), x)
+    if not wanted.isfinite().all():
+        raise TutelageError("outputs at the points overflow: scale the points or the weights down")
+    if first.depth != 2 or wanted.ndim == 2:
+        return _bent(first, second, x, wanted, bend_steps)
+    routes = [route(first[s], second[s], x[s], wanted[s], excess, s) for s in range(first.members)]
+    longest = max(len(knots) for knots, _ in routes)
+    stacks = [concatenate([knots[min(i, len(knots) - 1)] for knots, _ in routes]) for i in range(longest)]
+    pieces = torch.tensor([len(knots) - 1 for knots, _ in routes])
+    return Path(tuple(stacks), pieces, tuple(tuple(words) for _, words in routes))
+
+
+def _bent(first: Network, second: Network, x: Tensor, wanted: Tensor, steps: int) -> Path:
+    """Two straight pieces to the second network with its units matched, by whatever leaves the least loss half-way."""
+    if steps < 0:
+        raise TutelageError(f"bend_steps must be at least 0, got {steps}")
+    chosen, _ = aligned(first, second, x, wanted, "best")
+    middle = bend(first, chosen, x, wanted, steps)
+    words = "straight to the bend", "straight to the second network, its units matched"
+    return Path((first, middle, chosen), torch.full((first.members,), 2), (words,) * first.members)
+
+
+def same_architecture(first: Network, second: Network) -> None:
+    """Raise an error unless two stacks have the same widths, activation, biases and members."""
+    same_function_space(first, second)
+    kinds = [(n.widths, n.activation, n.slope, n.biases is None) for n in (first, second)]
+    if kinds[0] != kinds[1]:
+        raise TutelageError("a path joins networks of one architecture: the two differ in widths, activation or biases")

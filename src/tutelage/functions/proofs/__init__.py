@@ -1,0 +1,1 @@
+"""Stored proofs and their checker."""

@@ -1,0 +1,169 @@
+r"""What a unit can do on an interval: its range, lines above and below it, and what becomes of a difference.
+
+The definition. A unit has one kink, at 0: :math:`\sigma(u) = u` for u >= 0 and :math:`\ell u` below, with a slope
+:math:`-1 \le \ell \le 1` that :func:`.checks.slopes` reads from the table of activations. So it is convex and no
+steeper than 1, and on [low, high] with the kink inside
+
+- above lies the line s u + o with :math:`s = (high - \ell\, low) / (high - low)` and
+  :math:`o = \max((\ell - s)\, low, (1 - s)\, high)`. A convex function minus a line is largest at an end, so *any* s
+  with its own o is a line above; the chord is the lowest. Rounding of s costs nothing but tightness.
+- below lies any line t u with t between the slopes (Zhang et al. 2018; the steeper or the flatter of the two, whichever
+  leaves the smaller area).
+- :math:`\sigma(f) - \sigma(g) = z\,(f - g)` for some z in :math:`[\ell, 1]`, which is what keeps bounds on two nearly
+  equal networks tight.
+
+Written three times, and nowhere else: for arrays of numpy and torch, for one number in compiled loops, and in fractions
+for the checker of stored proofs. A test holds the first two to the third.
+"""
+
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numba import njit
+from torch import Tensor
+
+from tutelage.compiling import OPTIONS
+from tutelage.functions.checks import slopes
+from tutelage.functions.rounding import EPS, TINY, UNDERFLOW
+from tutelage.networks import Network
+
+Interval = tuple[Tensor, Tensor]
+"""Lower and upper bounds."""
+Ends = tuple[Any, Any]
+"""The same in numpy or torch."""
+_ROOM = 1 + 8 * EPS  # for the rounding of an offset: two products, a difference each, and their maximum
+
+
+class Lines(NamedTuple):
+    """above u + offset >= sigma(u) >= below u on an interval; bends: whether its kink is inside."""
+
+    above: Any
+    offset: Any
+    below: Any
+    bends: Any
+
+
+def activated(network: Network, u: Interval) -> Interval:
+    """Lower and upper bound of the activation for pre-activations between theirs, rounded outwards."""
+    return image(*u, slopes(network)[0])
+
+
+def image(low: Any, high: Any, left: float) -> Ends:
+    """The range of a unit on intervals, rounded outwards: arrays of numpy or torch, any shape; ends may be infinite."""
+    xp = _library(low)
+    if left == 0.0:  # 0 times an infinite end is no number
+        return xp.clip(low, 0, None), xp.clip(high, 0, None)
+    (low_low, low_high), (high_low, high_high) = _end(xp, low, left), _end(xp, high, left)
+    if left > 0:
+        return low_low, high_high
+    least = xp.minimum(low_low, high_low)
+    return xp.where((low < 0) & (high > 0), xp.zeros_like(least), least), xp.maximum(low_high, high_high)
+
+
+def _end(xp: Any, end: Any, left: float) -> Ends:
+    """sigma at an end, from below and above; exact but for the product with a slope that is no sign."""
+    value = xp.where(end < 0, left * end, end)
+    if abs(left) == 1.0:
+        return value, value
+    rounded = (end < 0) & ~xp.isinf(value)
+    room = xp.where(rounded, 2 * EPS * abs(value) + TINY, xp.zeros_like(value))
+    below, above = value - room, value + room
+    if left > 0:
+        return below, xp.where(rounded, xp.clip(above, None, 0), above)
+    return xp.where(rounded, xp.clip(below, 0, None), below), above
+
+
+def lines(low: Any, high: Any, left: float) -> Lines:
+    """Lines around a unit on finite intervals: arrays of numpy or torch, any shape."""
+    xp = _library(low)
+    on = (low >= 0) | (left == 1.0)
+    bends = ~(on | (high <= 0))
+    # Arrays on both sides of every `where`: two Python numbers would give torch a float32 slope.
+    one, slant = xp.ones_like(low), xp.full_like(low, left)
+    with np.errstate(over="ignore", invalid="ignore"):
+        slope = xp.clip((high - left * low) / xp.where(bends, high - low, one), left, 1.0)
+        slope = xp.where(xp.isfinite(slope), slope, one)  # after an overflow any slope will do
+        offset = xp.maximum((left - slope) * low, (1 - slope) * high) * _ROOM + UNDERFLOW
+    fixed = xp.where(on, one, slant)
+    below = xp.where(high > -low, one, slant)
+    return Lines(
+        xp.where(bends, slope, fixed),
+        xp.where(bends, offset, xp.zeros_like(low)),
+        xp.where(bends, below, fixed),
+        bends,
+    )
+
+
+@njit(**OPTIONS)
+def line(low: float, high: float, left: float) -> tuple[float, float]:
+    """The line above, compiled: slope and offset of one unit; s u is a line below for the same slope."""
+    if low >= 0 or left == 1.0:
+        return 1.0, 0.0
+    if high <= 0:
+        return left, 0.0
+    slope = min(1.0, max(left, (high - left * low) / (high - low)))
+    return slope, max((left - slope) * low, (1 - slope) * high) * _ROOM + UNDERFLOW
+
+
+def exact_line(low: Fraction, high: Fraction, left: Fraction) -> tuple[Fraction, Fraction]:
+    """The line above without rounding; its slope has 53 bits, which keeps numbers short and is as good as any."""
+    if low >= 0 or left == 1:
+        return Fraction(1), Fraction(0)
+    if high <= 0:
+        return left, Fraction(0)
+    slope = min(max(Fraction(float((high - left * low) / (high - low))), left), Fraction(1))
+    return slope, max((left - slope) * low, (1 - slope) * high)
+
+
+def difference_image(f: Ends, d: Ends, left_f: float, left_g: float) -> Ends:
+    """The range of sigma(f) - sigma(f - d) for f and d in intervals, rounded outwards: arrays of numpy.
+
+    From the ranges of both, and for units of one kind from z d with z between the slopes; the smaller of the two ends
+    holds.
+    """
+    (low_f, high_f), (low_d, high_d) = f, d
+    low_g, high_g = apart(f, d)
+    new_f, new_g = image(low_f, high_f, left_f), image(low_g, high_g, left_g)
+    low, high = apart(new_f, new_g)
+    if left_f == left_g:
+        products = [t * e for t in (left_f, 1.0) for e in (low_d, high_d)]
+        between = np.minimum.reduce(products), np.maximum.reduce(products)
+        room = 2 * EPS * np.maximum(np.abs(between[0]), np.abs(between[1])) + UNDERFLOW
+        low, high = np.maximum(low, between[0] - room), np.minimum(high, between[1] + room)
+        off = (high_f <= 0) & (high_g <= 0) & (left_f == 0.0)
+        low, high = np.where(off, 0.0, low), np.where(off, 0.0, high)
+    on = (low_f >= 0) & (low_g >= 0)
+    low, high = np.where(on, np.maximum(low, low_d), low), np.where(on, np.minimum(high, high_d), high)
+    return np.minimum(low, high), np.maximum(low, high)
+
+
+def apart(f: Ends, d: Ends) -> Ends:
+    """The range of f - d, rounded outwards: arrays of numpy."""
+    room = 2 * EPS * sum(np.abs(end) for end in (*f, *d)) + UNDERFLOW
+    return f[0] - d[1] - room, f[1] - d[0] + room
+
+
+def difference_line(low: Any, high: Any, left: float, above: bool) -> Ends:
+    """Slope and offset of a line above or below z d for d in [low, high] and any z in [left, 1]: arrays of numpy."""
+    pick = np.maximum if above else np.minimum
+    at_low, at_high = pick(left * low, low), pick(left * high, high)
+    width = np.where(high > low, high - low, 1.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        slope = np.clip((at_high - at_low) / width, left, 1.0)
+        slope = np.where(np.isfinite(slope), slope, 1.0)
+        rest = pick(at_low - slope * low, at_high - slope * high)
+    room = 8 * EPS * np.maximum(np.abs(low), np.abs(high)) + UNDERFLOW
+    return slope, np.maximum(rest, 0.0) + room if above else np.minimum(rest, 0.0) - room
+
+
+def mean_slope(most: Any, left: Any) -> tuple[Any, Any]:
+    """m and the noise such that z d is within m d +- noise for z in [left, 1] and a size of d of at most ``most``."""
+    middle = 0.5 * (1 + left)
+    return middle, max(1 - middle, middle - left) * most * _ROOM + UNDERFLOW
+
+
+def _library(array: Any) -> Any:
+    """numpy or torch, whichever the array is of: they share the names that are used here."""
+    return torch if isinstance(array, Tensor) else np

@@ -1,0 +1,1 @@
+"""Searches for an input at which two networks differ."""

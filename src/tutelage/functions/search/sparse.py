@@ -1,0 +1,98 @@
+"""The search for an input that answers a question about two networks with sparse layers with no."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tutelage.functions.answers import Question
+from tutelage.functions.domain import Domain
+from tutelage.functions.rounding import TINY, gamma
+from tutelage.functions.search.hunt import Hunt
+from tutelage.networks import SparseNetwork
+
+
+def with_error(network: SparseNetwork, point: Tensor) -> tuple[Tensor, Tensor]:
+    """Outputs [C] in float64 at one input [d] and how far each can be from its exact value; for quantised networks,
+    of the function with values rounded as float64 rounds them."""
+    value = network.at(point[None])[0]
+    f, error = point.double().numpy(), np.zeros(len(point))
+    for number, layer in enumerate(network.layers):
+        size, terms = abs(layer.w), int(np.diff(layer.w.indptr).max(initial=0)) + 2
+        met = size @ np.abs(f) + np.abs(layer.b)
+        error = (size @ error + gamma(terms) * met + terms * TINY) * (1 + 4 * gamma(terms))
+        f = layer.w @ f + layer.b
+        if number < len(network.layers) - 1:
+            f = np.where(f > 0, f, network.left * f)
+            error = error + gamma(0) * np.abs(f)
+    # The graph adds in another order than the layers: both are within this of the exact value of the layers.
+    return value, torch.from_numpy(np.where(np.isfinite(error), 2 * error, np.inf)) + 2 * network.error(point, point)
+
+
+class SparseHunt(Hunt):
+    """A search for networks with sparse layers; a witness must exceed a bound on the rounding of float64."""
+
+    def __init__(self, pair: tuple[SparseNetwork, SparseNetwork], domain: Domain, question: Question) -> None:
+        super().__init__(*pair, domain, question)  # type: ignore[arg-type]
+        self.sparse = pair
+        self.widths = torch.where(self.high > self.low, self.high - self.low, torch.inf).numpy()
+
+    work = 1 << 26  # sparse products take many times as long as dense ones
+
+    def _weights(self) -> int:
+        return sum(n.weights for n in self.pair)  # type: ignore[misc]
+
+    def values(self, points: Tensor) -> tuple[Tensor, Tensor]:
+        first, second = (n.at(points) for n in self.sparse)
+        return first, second
+
+    def unit_corners(self, most: int) -> Tensor:
+        """Corners at which units of the first layers are largest or smallest."""
+        w = torch.from_numpy(np.concatenate([n.layers[0].w[:most].toarray() for n in self.sparse]))
+        return torch.cat([torch.where(side * w > 0, self.high, self.low) for side in (1, -1)])
+
+    def unit_boundaries(self, points: Tensor, most: int) -> Iterator[Tensor]:
+        """None: nothing follows the gradients of single units through sparse layers."""
+        return iter(())
+
+    def slope(self, points: Tensor) -> Tensor:
+        """The gradient [N, d] of the excess; steps of quantised values are passed as if they were not there."""
+        passes = [_forward(n, points) for n in self.sparse]
+        tops = [torch.from_numpy(top).requires_grad_() for top, _ in passes]
+        with torch.enable_grad():
+            grads = torch.autograd.grad(self.question.excess(*tops).sum(), tops, allow_unused=True)
+        parts = [
+            _backward(n, gates, grad.numpy())
+            for n, (_, gates), grad in zip(self.sparse, passes, grads, strict=True)
+            if grad is not None
+        ]
+        return torch.from_numpy(sum(parts, np.zeros(points.shape)))
+
+    def proved(self, at: Tensor) -> bool:
+        if not self.domain.is_box and not self._inside(at):
+            return False
+        (a, e), (b, h) = (with_error(n, at) for n in self.sparse)
+        room = 4 * (e + h).max() + 1e-12 * (a.abs().max() + b.abs().max())
+        return bool((self.question.excess(a[None], b[None]) > room).all())
+
+
+def _forward(network: SparseNetwork, points: Tensor) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Outputs [N, C], and the slopes of all hidden units [n, N]."""
+    f, gates = np.ascontiguousarray(points.double().numpy().T), []
+    for number, layer in enumerate(network.layers):
+        f = layer.w @ f + layer.b[:, None]
+        if number < len(network.layers) - 1:
+            gates.append(np.where(f > 0, 1.0, network.left))
+            f = gates[-1] * f
+    return np.ascontiguousarray(f.T), gates
+
+
+def _backward(network: SparseNetwork, gates: list[np.ndarray], grad: np.ndarray) -> np.ndarray:
+    """The gradient [N, d] from that of the outputs [N, C]."""
+    g = np.ascontiguousarray(grad.T)
+    for number in reversed(range(len(network.layers))):
+        g = network.layers[number].w.T @ g
+        if number:
+            g = gates[number - 1] * g
+    return g.T

@@ -1,0 +1,130 @@
+"""Two networks as one: the same function, and a largest distance that no point exceeds and some point reaches."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tutelage.errors import TutelageError
+from tutelage.functions.layers.joint import deepen, side_by_side
+from tutelage.functions.pieces.extremes import exact_deviation, extreme_values
+from tutelage.functions.pieces.regions import enumerate_regions
+from tutelage.networks import Network, outputs
+
+ACTIVATIONS = ["relu", "leaky", "abs", "linear"]
+
+
+def points(members, dimension, count=200):
+    draw = torch.Generator().manual_seed(9)
+    return 2 * torch.rand(members, count, dimension, generator=draw, dtype=torch.float64) - 1
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("bias", [0.0, 0.3])
+@pytest.mark.parametrize("hidden", [((5,), (4,)), ((5, 3), (4,)), ((), (4, 3, 2)), ((), ())])
+def test_side_by_side_is_both(random_net, activation, bias, hidden):
+    a, b = (
+        random_net((3, *between, 2), seed=seed, bias=bias, activation=activation, members=2)
+        for seed, between in enumerate(hidden)
+    )
+    if activation == "abs" and hidden == ((), (4, 3, 2)):
+        with pytest.raises(TutelageError, match="forgets the sign"):
+            side_by_side(a, b)
+        return
+    x = points(2, 3)
+    ya, yb = outputs(a, x), outputs(b, x)
+    assert torch.allclose(outputs(side_by_side(a, b), x), ya - yb, atol=1e-12)
+    assert torch.allclose(outputs(side_by_side(a, b, difference=False), x), torch.cat([ya, yb], 2), atol=1e-12)
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("hidden", [(), (4,), (4, 3)])
+def test_a_deepened_network_is_the_same_function(random_net, activation, hidden):
+    network = random_net((3, *hidden, 2), activation=activation, members=2)
+    if activation == "abs" and not hidden:
+        with pytest.raises(TutelageError, match="forgets the sign"):
+            deepen(network, 3)
+        return
+    x = points(2, 3)
+    for more in (0, 1, 3):
+        deeper = deepen(network, network.depth + more)
+        assert deeper.depth == network.depth + more
+        assert torch.allclose(outputs(deeper, x), outputs(network, x), atol=1e-12)
+
+
+@given(st.integers(0, 10**6), st.integers(1, 3), st.sampled_from(["relu", "leaky", "abs"]))
+def test_extremes_are_reached_and_never_exceeded(random_net, seed, dimension, activation):
+    network = random_net((dimension, 6, 4, 2), seed, activation=activation)
+    found = extreme_values(enumerate_regions(network, (-1, 1)))
+    values = outputs(network, points(1, dimension, 4000))[0]
+    assert (values <= found.high + 1e-12).all()
+    assert (values >= found.low - 1e-12).all()
+    assert torch.allclose(outputs(network, found.at_high)[0].diagonal(), found.high)
+    assert torch.allclose(outputs(network, found.at_low)[0].diagonal(), found.low)
+
+
+def test_extremes_of_a_functional_are_those_of_a_network_that_computes_it(random_net):
+    network = random_net((2, 6, 3))
+    functional = torch.tensor([[1.0, 0.5], [-1.0, 0.0], [0.0, 2.0]], dtype=torch.float64)
+    composed = replace(
+        network,
+        weights=(network.weights[0], network.weights[1] @ functional),
+        biases=(network.biases[0], network.biases[1] @ functional),
+    )
+    one = extreme_values(enumerate_regions(network, (-1, 1)), functional)
+    other = extreme_values(enumerate_regions(composed, (-1, 1)))
+    assert torch.allclose(one.high, other.high)
+    assert torch.allclose(one.low, other.low)
+    with pytest.raises(TutelageError, match=r"shape \[3, k\]"):
+        extreme_values(enumerate_regions(network, (-1, 1)), functional.T)
+
+
+@pytest.mark.parametrize("widths", [((2, 7, 1), (2, 5, 4, 1)), ((2, 4, 3), (2, 4, 3)), ((3, 4, 1), (3, 3, 1))])
+def test_the_deviation_of_two_networks_is_reached_and_never_exceeded(random_net, widths):
+    a, b = (random_net(w, seed=seed, members=2) for seed, w in enumerate(widths))
+    found = exact_deviation(a, b, (-1, 1))
+    x = points(2, a.inputs, 5000)
+    assert ((outputs(a, x) - outputs(b, x)).abs().amax((1, 2)) <= found.value + 1e-12).all()
+    at = found.at[:, None]
+    assert torch.allclose((outputs(a, at) - outputs(b, at)).abs().amax((1, 2)), found.value)
+
+
+@pytest.mark.parametrize("bias", [0.0, 0.3])
+def test_networks_that_differ_by_order_and_scale_of_units_do_not_deviate(random_net, bias):
+    """All boundaries of the two coincide up to rounding (Phuong 2021, eqs. 2.1 to 2.4)."""
+    a = random_net((2, 6, 5, 1), bias=bias)
+    draw = torch.Generator().manual_seed(1)
+    weights, biases = list(a.weights), list(a.biases or ())
+    for layer, n in ((0, 6), (1, 5)):
+        scale, order = torch.rand(n, generator=draw, dtype=torch.float64) + 0.5, torch.randperm(n, generator=draw)
+        weights[layer] = (weights[layer] * scale)[:, :, order]
+        weights[layer + 1] = (weights[layer + 1] / scale[None, :, None])[:, order]
+        if biases:
+            biases[layer] = (biases[layer] * scale)[:, order]
+    b = Network(tuple(weights), tuple(biases) or None)
+    assert exact_deviation(a, b, (-1, 1)).value.item() < 1e-14
+    joined = enumerate_regions(side_by_side(a, b), (-1, 1))
+    assert len(joined) == len(enumerate_regions(a, (-1, 1)))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"widths": (3, 4, 1)}, "inputs"),
+        ({"widths": (2, 4, 2)}, "outputs"),
+        ({"members": 2}, "members"),
+        ({"activation": "abs"}, "same activation"),
+        ({"activation": "leaky"}, "same activation"),
+        ({"activation": "linear"}, "same activation"),
+    ],
+)
+def test_networks_that_cannot_be_compared_are_refused(random_net, change, message):
+    with pytest.raises(TutelageError, match=message):
+        side_by_side(random_net((2, 4, 1)), random_net(**{"widths": (2, 4, 1), **change}))
+
+
+def test_a_network_is_not_made_shallower(random_net):
+    with pytest.raises(TutelageError, match="more layers"):
+        deepen(random_net((2, 4, 4, 1)), 2)
