@@ -153,6 +153,7 @@ def compare(
     if picture is not None and sparse:
         raise TutelageError("networks with sparse layers cannot be drawn: leave --slice out")
     if on is not None and on.suffix == ".vnnlib":
+        domain: Domain | None
         domain, epsilon = from_property(on, _domain(first.inputs, box, None), epsilon, first)
     else:
         domain = _domain(first.inputs, box, on)
