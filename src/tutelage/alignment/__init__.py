@@ -6,8 +6,6 @@ the angle (:mod:`.angular`), the determinants whose signs decide whether student
 (:mod:`.conjecture_search`), and a proof on boxes with a checker. Theorems: ``certificates``; figures: ``studies``.
 """
 
-from tutelage.alignment.angular import AngularKernel, named
-from tutelage.alignment.conjecture_search import climb, random_search
-from tutelage.alignment.determinants import Signs, determinants, signs
+from tutelage.alignment.determinants import determinants
 
-__all__ = ["AngularKernel", "Signs", "climb", "determinants", "named", "random_search", "signs"]
+__all__ = ["determinants"]

@@ -9,38 +9,25 @@ sure. Figures: ``studies``.
 
 from tutelage.exits.attached_exits import with_exits
 from tutelage.exits.inference import (
-    EarlyAnswer,
-    ExitAccuracy,
-    ExitTimes,
-    best_exits,
     early_exit,
     exit_accuracy,
     exit_times,
     exit_within,
-    running_ensemble,
     save_exit,
 )
-from tutelage.exits.msdnet import CIFAR, IMAGENET, MSDNet
-from tutelage.exits.multi_exit import MultiExit, initialised, multi_exit_conv, multi_exit_mlp, pooled_head
-from tutelage.exits.objective import UNLABELLED, Annealing, constant
-from tutelage.exits.settings import ExitObjective
-from tutelage.exits.training import ExitTask, TrainedExits, train_exits, train_side_by_side
+from tutelage.exits.msdnet import CIFAR, MSDNet
+from tutelage.exits.multi_exit import MultiExit, initialised, multi_exit_conv, multi_exit_mlp
+from tutelage.exits.objective import Annealing
+from tutelage.exits.tasks import ExitObjective
+from tutelage.exits.training import TrainedExits, train_exits
 
 __all__ = [
     "Annealing",
     "CIFAR",
-    "EarlyAnswer",
-    "ExitAccuracy",
-    "ExitTask",
-    "ExitTimes",
     "ExitObjective",
-    "IMAGENET",
     "MSDNet",
     "MultiExit",
     "TrainedExits",
-    "UNLABELLED",
-    "best_exits",
-    "constant",
     "early_exit",
     "exit_accuracy",
     "exit_times",
@@ -48,10 +35,7 @@ __all__ = [
     "initialised",
     "multi_exit_conv",
     "multi_exit_mlp",
-    "pooled_head",
-    "running_ensemble",
     "save_exit",
     "train_exits",
-    "train_side_by_side",
     "with_exits",
 ]

@@ -5,23 +5,19 @@ Data sets (:mod:`.datasets`), the exact projected gradient flow to t = 1e300 (:m
 ``studies``.
 """
 
-from tutelage.margins.datasets import LabelledPoints, clashing, cones, half_spaces, orthants
+from tutelage.margins.datasets import LabelledPoints, cones, orthants
 from tutelage.margins.flow import MarginFlow, balanced_start, flow
-from tutelage.margins.limits import fit, limits
+from tutelage.margins.limits import limits
 from tutelage.margins.max_margin import MaxMargins, max_margins
-from tutelage.margins.orthogonal import Separability, separability
+from tutelage.margins.orthogonal import separability
 
 __all__ = [
     "LabelledPoints",
     "MarginFlow",
     "MaxMargins",
-    "Separability",
     "balanced_start",
-    "clashing",
     "cones",
-    "fit",
     "flow",
-    "half_spaces",
     "limits",
     "max_margins",
     "orthants",

@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 
 from tutelage.measures.correlation import RECOVERED, best_correlation
-from tutelage.measures.fan_out import strength
-from tutelage.measures.observers import observed
+from tutelage.measures.overlaps import observed, strength
 from tutelage.measures.report import Report
 from tutelage.measures.snapshot import Snapshot, slices
 from tutelage.networks import Network

@@ -12,10 +12,9 @@ from collections.abc import Callable
 import numpy as np
 
 from tutelage.alignment.angular import AngularKernel, angularity, named, relu_shape
-from tutelage.alignment.angular_shape import STEPS, ShapeFinding, falls, log_concave
+from tutelage.alignment.angular_shape import STEPS, ShapeFinding, falls, least_eigenvalues, log_concave
 from tutelage.alignment.certificates.plane import PlaneScene, certificate
 from tutelage.alignment.counterexamples import RATIO, SIXTHS, against_5_5, against_5_8
-from tutelage.alignment.definite import least_eigenvalues
 from tutelage.alignment.determinants import (
     _EXACT,
     DEGENERATE,
