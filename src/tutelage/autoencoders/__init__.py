@@ -1,4 +1,12 @@
-"""Representations with the information that was asked for (Phuong 2021, chapter 4)."""
+"""Can a code be trained to carry the information that was asked for (Phuong 2021, chapter 4)?
+
+Start with :class:`MutualAutoencoder` (around any torch encoder and decoder), :func:`train_sentences` and
+:class:`Exact` (what a model with one or two latent dimensions is, by quadrature).
+
+To read, in this order: :mod:`.objective` (what is climbed), :mod:`.exact`, :mod:`.closed_forms`, :mod:`.steps` and
+:mod:`.training` (Algorithm 4.1), :mod:`.bounds` (information where the latent is large), :mod:`.modules`, then
+:mod:`.sequences` for sentences and :mod:`.rows` for images.
+"""
 
 from tutelage.autoencoders.closed_forms import best_elbo, infomax_of_table, normal_optimum
 from tutelage.autoencoders.convolutions import conv_decoder, conv_encoder

@@ -15,9 +15,10 @@ from tutelage.cli import claims, tables
 from tutelage.cli.experiments import LIMIT, Limit, read
 from tutelage.cli.options import Device, Json, Results, With, load_plugins
 from tutelage.cli.progress import shown
+from tutelage.errors import unknown
 from tutelage.lab import Store, TrainedStudents, schedule, split
 from tutelage.lab.grid import size
-from tutelage.studies import STUDIES, Reproduction
+from tutelage.studies import SCALES, STUDIES, Reproduction
 from tutelage.studies import report as html
 from tutelage.studies.live import Landing
 from tutelage.studies.reproduce import distinct_experiments, plans
@@ -69,6 +70,8 @@ def reproduce(
     """Reproduce figures of the papers and judge their claims; exit code 1 when a claim fails, except at scale smoke."""
     _log_to_terminal(verbose)
     load_plugins(plugins)
+    if scale not in SCALES:
+        raise unknown("scale", scale, SCALES)
     planned = plans(STUDIES if names == ["all"] else dict.fromkeys(names), scale)
     experiments = distinct_experiments(planned)
     tracker = open_tracker(track) if track else None

@@ -1,4 +1,12 @@
-"""Why distillation works: what a linear student learns from soft labels, and how fast (Phuong 2021, chapter 5)."""
+"""Why does distillation work: what does a linear student learn from soft labels, and how fast (Phuong 2021, chapter 5)?
+
+Start with :class:`Polynomial` (a task), :func:`flow` (gradient flow of deep linear students, exact) and :func:`distil`
+(any torch module into any other).
+
+To read, in this order: :mod:`.transfer` and :mod:`.tasks` (inputs and teachers), :mod:`.cross_entropy`, :mod:`.flows`,
+:mod:`.deep` (where students end), :mod:`.risk` and :mod:`.bounds`, :mod:`.learners`, :mod:`.modules` and
+:mod:`.outlook` (distillation of one's own networks).
+"""
 
 from tutelage.distillation.bounds import best_bound
 from tutelage.distillation.deep import balanced_start, guaranteed, limit

@@ -24,7 +24,7 @@ Its other settings: for CIFAR-100 batch 64, rate 0.5, 300 epochs with drops afte
 90 epochs with drops after 30 and 60, and a limit of 0.1 in :class:`.Annealing`.
 """
 
-SUPPORTED = Supported(
+_SUPPORTED = Supported(
     "train_exits", "epochs", "epochs", losses=("cross-entropy",), optimisers=("sgd",), mixed_precision=True
 )
 
@@ -169,7 +169,7 @@ class ExitTask:
     held: tuple[Samples, Tensor] | None = None
 
     def __post_init__(self) -> None:
-        SUPPORTED.check(self.settings)
+        _SUPPORTED.check(self.settings)
 
     @property
     def epochs(self) -> int:

@@ -1,5 +1,12 @@
-"""Local convergence of mildly over-parameterised students (Zhou et al. 2021): exact losses, bounds, starts and
-descent.
+"""Does an over-parameterised student near its teacher converge, and how fast (Zhou et al. 2021)?
+
+Everything is exact under x ~ N(0, I), with small relative errors down to losses of 1e-25. Start with
+:class:`LocalSetting` (teachers and students), :func:`descend` and
+``tutelage.certify("lojasiewicz", setting)``.
+
+To read, in this order: :mod:`.setting`, :mod:`.exact` (loss and gradient), :mod:`.grouping` and :mod:`.residuals` (what
+students of a teacher amount to), :mod:`.slab` and :mod:`.hermite` (test functions), :mod:`.directions`, :mod:`.bounds`,
+:mod:`.descent`, :mod:`.starts` and :mod:`.initialise`, :mod:`.adversary` (searches for what would break the theory).
 """
 
 from tutelage.local.adversary import basin_edge, flattest, slowest

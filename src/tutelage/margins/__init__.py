@@ -1,7 +1,10 @@
-"""Which network training picks on orthogonally separable data (Phuong 2021, chapter 3).
+"""Which network does training pick on orthogonally separable data (Phuong 2021, chapter 3)?
 
-Data sets (:mod:`.datasets`), the exact projected gradient flow to t = 1e300 (:mod:`.flow`), max-margin vectors
-(:mod:`.max_margin`) and the limits that Theorem 3.1 promises (:mod:`.limits`). Theorems: ``certificates``; figures:
+Start with :func:`cones` (data), :func:`flow` (the exact projected gradient flow to t = 1e300) and :func:`limits` (what
+Theorem 3.1 promises of its end).
+
+To read, in this order: :mod:`.datasets`, :mod:`.losses`, :mod:`.flow` and its loop ``_flow_loops``, :mod:`.sectors`
+(where units go first), :mod:`.max_margin`, :mod:`.limits`, :mod:`.orthogonal`. Theorems: ``certificates``; figures:
 ``studies``.
 """
 

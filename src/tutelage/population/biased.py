@@ -26,7 +26,7 @@ _PARALLEL = 1e-12
 _CLOSE = 0.99
 """Above this correlation, up to sign, its sine is taken from differences of unit vectors."""
 
-SLOPES = {"relu": 0.0, "abs": -1.0, "linear": 1.0}
+_SLOPES = {"relu": 0.0, "abs": -1.0, "linear": 1.0}
 
 
 def product(w: Tensor, b: Tensor, v: Tensor, c: Tensor, activation: str = "relu", slope: float = 0.01) -> Tensor:
@@ -151,7 +151,7 @@ def _leak(activation: str, slope: float) -> float:
         raise TutelageError(
             f"there is no closed form with biases for '{activation}': choose relu, leaky, abs or linear"
         )
-    return slope if activation == "leaky" else SLOPES[activation]
+    return slope if activation == "leaky" else _SLOPES[activation]
 
 
 def _units(network: Network, sign: float) -> tuple[Tensor, Tensor, Tensor]:
