@@ -17,6 +17,7 @@ from tutelage.cli import claims, tables
 from tutelage.cli.experiments import Limit, read
 from tutelage.cli.options import Device, Json, Results, With, load_plugins
 from tutelage.cli.progress import shown
+from tutelage.errors import unknown
 from tutelage.printing import printable
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def reproduce(
 ) -> None:
     """Reproduce figures of the papers and judge their claims; exit code 1 when a claim fails, except at scale smoke."""
     from tutelage.lab import TrainedStudents
-    from tutelage.studies import STUDIES
+    from tutelage.studies import SCALES, STUDIES
     from tutelage.studies import report as html
     from tutelage.studies.live import Landing
     from tutelage.studies.reproduce import distinct_experiments, plans
@@ -77,6 +78,8 @@ def reproduce(
 
     _log_to_terminal(verbose)
     load_plugins(plugins)
+    if scale not in SCALES:
+        raise unknown("scale", scale, SCALES)
     planned = plans(STUDIES if names == ["all"] else dict.fromkeys(names), scale)
     experiments = distinct_experiments(planned)
     tracker = open_tracker(track) if track else None
@@ -84,7 +87,7 @@ def reproduce(
     with shown(f"{len(experiments)} experiments", sum(e.cost for e in experiments), as_json, landing) as (done, landed):
         outcomes = carry_out(
             planned,
-            scale,  # type: ignore[arg-type]  # checked with the plans
+            scale,
             out,
             results=results,
             on=on,

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from tutelage import TutelageError
 from tutelage.alignment.angular import from_formula, from_samples, named, relu_shape
+from tutelage.alignment.angular_shape import least_eigenvalues
 from tutelage.alignment.certificates.angular_lemmas import kernel_lemmas, positive_matrices
-from tutelage.alignment.definite import least_eigenvalues
 from tutelage.alignment.determinants import matrices
 
 THREE = np.array([[0.5, 2.0, 4.0]])

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from tutelage.autoencoders import Bounds, Information
-from tutelage.autoencoders.studies import image_codes as codes
+from tutelage.autoencoders import Information
+from tutelage.autoencoders.bounds import Bounds
+from tutelage.autoencoders.studies import _image_codes as codes
 from tutelage.autoencoders.studies import images as study
 from tutelage.autoencoders.studies._image_codes import (
     BITS,

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from tutelage.autoencoders import Exact, categorical_models
+from tutelage.autoencoders import Exact
+from tutelage.autoencoders.parts import categorical_models
 from tutelage.autoencoders.studies._toys import TrainedAutoencoders
 from tutelage.autoencoders.studies.splitting_the_categorical import STEPS, certainty, splitting_the_categorical
 from tutelage.lab import Results, Store, execute

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from tutelage.autoencoders import Exact, normal_models
+from tutelage.autoencoders import Exact
+from tutelage.autoencoders.parts import normal_models
 from tutelage.autoencoders.studies._toys import TrainedAutoencoders
 from tutelage.autoencoders.studies.splitting_the_normal import STEPS, deviations, splitting_the_normal
 from tutelage.lab import Results, Store, execute

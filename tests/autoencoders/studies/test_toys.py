@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from tutelage.autoencoders import Exact, evaluate, normal_models
+from tutelage.autoencoders import Exact
+from tutelage.autoencoders.exact import evaluate
+from tutelage.autoencoders.parts import normal_models
 from tutelage.autoencoders.studies._toys import (
     MutualAutoencoders,
     TrainedAutoencoders,

@@ -7,7 +7,7 @@ from tutelage.certificates import certify, theorems
 from tutelage.distillation.certificates.scene import DistillationScene
 from tutelage.distillation.deep import balanced_start
 from tutelage.distillation.flows import induced_flow
-from tutelage.distillation.learned import learned
+from tutelage.distillation.learners import learned
 from tutelage.distillation.tasks import Isotropic
 from tutelage.errors import TutelageError
 

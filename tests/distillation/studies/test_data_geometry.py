@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from tutelage.distillation import Polynomial, disagreement, learned
+from tutelage.distillation import Polynomial, learned
+from tutelage.distillation.risk import disagreement
 from tutelage.distillation.studies.data_geometry import (
     LAW,
     TRANSFER,

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from tutelage.distillation import Isotropic, LargeMargin, Polynomial, learned, margin_bound, polynomial_bound
+from tutelage.distillation import Isotropic, LargeMargin, Polynomial, learned
+from tutelage.distillation.bounds import margin_bound, polynomial_bound
 from tutelage.distillation.studies.risk_against_samples import (
     BEYOND,
     SHARE,

@@ -12,10 +12,9 @@ from collections.abc import Callable
 import numpy as np
 
 from tutelage.alignment.angular import AngularKernel, angularity, named, relu_shape
-from tutelage.alignment.angular_shape import STEPS, ShapeFinding, falls, log_concave
+from tutelage.alignment.angular_shape import STEPS, ShapeFinding, falls, least_eigenvalues, log_concave
 from tutelage.alignment.certificates.plane import PlaneScene, certificate
 from tutelage.alignment.counterexamples import RATIO, SIXTHS, against_5_5, against_5_8
-from tutelage.alignment.definite import least_eigenvalues
 from tutelage.alignment.determinants import (
     _EXACT,
     DEGENERATE,
@@ -81,12 +80,12 @@ def kernel_lemmas(kernel: AngularKernel | None = None) -> dict[str, Finding]:
             Part("f(0) = pi", (), check("|f(0) - pi|", abs(float(ends[0]) - math.pi), "<=", kernel.error)),
             Part("f(pi) = 0", (), check("|f(pi)|", abs(float(ends[1])), "<=", kernel.error)),
         ),
-        "4.3": (Part("all pairs", (), _shaped(PRODUCTS, log_concave(kernel))),),
+        "4.3": (Part("all pairs", (), _shaped(_PRODUCTS, log_concave(kernel))),),
     }
     return {name: Finding(each, (same,), {"kernel": kernel.name}) for name, each in parts.items()}
 
 
-PRODUCTS = "least f(alpha) f(beta) - f(alpha + beta) f(0)"
+_PRODUCTS = "least f(alpha) f(beta) - f(alpha + beta) f(0)"
 
 
 def _shaped(name: str, finding: ShapeFinding) -> Condition:
@@ -112,7 +111,7 @@ def positive_matrices(angles: np.ndarray, kernel: AngularKernel | None = None) -
     criterion = (
         _angular(kernel),
         _shaped("least fall over a step", falls(kernel)),
-        _shaped(PRODUCTS, log_concave(kernel)),
+        _shaped(_PRODUCTS, log_concave(kernel)),
     )
     arcs, definite = (_definite(angles, k) for k in (named("arc"), kernel))
     out: dict[str, list[Finding]] = {name: [] for name in ("4.5", "5.4", "5.8")}

@@ -20,7 +20,7 @@ from tutelage.certificates.records import Condition, Finding, Part, check, unkno
 from tutelage.errors import TutelageError
 from tutelage.population.expectations import Units, first_layer_gradient
 
-ANGLE = 1e-9
+_ANGLE = 1e-9
 """Radians within which a student counts as aligned, or as lying on the teacher's line."""
 ROUNDING = 1e-13
 """Of the lengths of all units: what is left of a gradient that is zero."""
@@ -79,7 +79,7 @@ def standing_still(teacher: Tensor, students: Tensor) -> dict[str, list[Finding]
         conditions = {"3.1": _few(angles[s]), "4.1": _one_side(angles[s]), "5.1": _determinants(proved, s)}
         for name, required in conditions.items():
             part = Part("all students", (), moves)
-            settings = {"aligned within": ANGLE, "rounding": ROUNDING}
+            settings = {"aligned within": _ANGLE, "rounding": ROUNDING}
             out[name].append(Finding((part,), required, settings))
     return out
 
@@ -98,7 +98,7 @@ def _few(angles: np.ndarray) -> tuple[Condition, ...]:
     widest = int(turned.argmax())
     return (
         check("students", len(angles), "<=", 2),
-        check("largest angle with the teacher", float(turned[widest]), ">", ANGLE, f"student {widest}"),
+        check("largest angle with the teacher", float(turned[widest]), ">", _ANGLE, f"student {widest}"),
     )
 
 
@@ -107,7 +107,7 @@ def _one_side(angles: np.ndarray) -> tuple[Condition, ...]:
     heights = np.sin(angles)
     heights = heights if heights.min() >= (-heights).min() else -heights
     lowest = int(heights.argmin())
-    return (check("least sine of an angle with the teacher", float(heights[lowest]), ">", ANGLE, f"student {lowest}"),)
+    return (check("least sine of an angle with the teacher", float(heights[lowest]), ">", _ANGLE, f"student {lowest}"),)
 
 
 def _determinants(proved: Signs, s: int) -> tuple[Condition, ...]:

@@ -11,17 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt, model_validator
 
-from tutelage.autoencoders import (
-    Exact,
-    InformationObjective,
-    Model,
-    categorical_models,
-    evaluate,
-    normal_models,
-    settled_adam,
-    train_models,
-)
-from tutelage.autoencoders.training import normal_data, uniform_symbols
+from tutelage.autoencoders import Exact, InformationObjective, Model, settled_adam
+from tutelage.autoencoders.exact import evaluate
+from tutelage.autoencoders.parts import categorical_models, normal_models
+from tutelage.autoencoders.training import normal_data, train_models, uniform_symbols
 from tutelage.errors import TutelageError
 from tutelage.lab import Context, Experiment, Results
 from tutelage.lab.experiment import Arrays

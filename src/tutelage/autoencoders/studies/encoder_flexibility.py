@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from matplotlib.figure import Figure
 
-from tutelage.autoencoders import code, divergence, posterior
+from tutelage.autoencoders.exact import code, divergence, posterior
 from tutelage.autoencoders.studies._toys import SEEDS, SYMBOLS, MutualAutoencoders, every_target, trained_models
 from tutelage.lab import Results
 from tutelage.studies.claims import DIRECTION, Claim

@@ -15,7 +15,7 @@ from tutelage.autoencoders.studies._sentence_codes import SentenceAutoencoders, 
 from tutelage.autoencoders.studies._toys import name, off_target
 from tutelage.studies.claims import DIRECTION, MOST, SHARE, SIGNED, Claim, Measured
 from tutelage.studies.figures import PALETTE
-from tutelage.studies.statistics import rank_correlations
+from tutelage.studies.intervals import rank_correlations
 from tutelage.studies.study import Plan, Scale, fresh_seeds, study
 
 TARGETS = (None, 2.5, 5.0, 10.0)

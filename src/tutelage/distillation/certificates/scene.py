@@ -14,7 +14,7 @@ from tutelage.certificates.registry import Subject, Theorem
 from tutelage.distillation.convexity import log_strong_convexity
 from tutelage.distillation.deep import balanced_start, imbalance
 from tutelage.distillation.flows import StudentFlow, flow
-from tutelage.distillation.learned import learned
+from tutelage.distillation.learners import learned
 from tutelage.distillation.tasks import DistillationTask, Polynomial
 from tutelage.distillation.transfer import TransferSet
 from tutelage.errors import TutelageError

@@ -11,7 +11,8 @@ import numpy as np
 import torch
 from matplotlib.figure import Figure
 
-from tutelage.distillation import Distillation, LargeMargin, Polynomial, outcome, unsigned_angle
+from tutelage.distillation import Distillation, LargeMargin, Polynomial, outcome
+from tutelage.distillation.learners import unsigned_angle
 from tutelage.lab import Context, Experiment, Results, Shared
 from tutelage.lab.experiment import Arrays
 from tutelage.settings import Seeds

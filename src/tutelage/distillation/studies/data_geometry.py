@@ -10,15 +10,9 @@ from matplotlib.figure import Figure
 from scipy import stats
 from torch import Tensor
 
-from tutelage.distillation import (
-    Polynomial,
-    TransferSet,
-    best_bound,
-    learned,
-    newton,
-    polynomial_bound,
-    unsigned_angle,
-)
+from tutelage.distillation import Polynomial, TransferSet, best_bound, learned, newton
+from tutelage.distillation.bounds import polynomial_bound
+from tutelage.distillation.learners import unsigned_angle
 from tutelage.lab import Context, Experiment, Results, Shared
 from tutelage.lab.experiment import Arrays
 from tutelage.settings import Seeds

@@ -9,7 +9,8 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from tutelage.distillation import Isotropic, TransferSet, balanced_start, guaranteed, learned, limit, settle
+from tutelage.distillation import Isotropic, TransferSet, balanced_start, guaranteed, learned, limit
+from tutelage.distillation.flows import settle
 from tutelage.lab import Context, Experiment, Results
 from tutelage.lab.experiment import Arrays
 from tutelage.settings import Seeds

@@ -13,7 +13,7 @@ from torch import Tensor
 from tutelage import draws
 from tutelage.data import load_images
 from tutelage.distillation import Empirical, Weakened, best_bound
-from tutelage.distillation.teachers import logistic_teacher
+from tutelage.distillation.targets import logistic_teacher
 from tutelage.lab import Context, Experiment, Results, Shared
 from tutelage.lab.experiment import Arrays
 from tutelage.settings import Seeds

@@ -10,20 +10,10 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from tutelage import draws
-from tutelage.distillation import (
-    Isotropic,
-    LargeMargin,
-    Polynomial,
-    TransferSet,
-    best_bound,
-    learned,
-    limit,
-    margin_bound,
-    polynomial_bound,
-    unsigned_angle,
-)
-from tutelage.distillation.bounds import miss
+from tutelage.distillation import Isotropic, LargeMargin, Polynomial, TransferSet, best_bound, learned, limit
+from tutelage.distillation.bounds import margin_bound, miss, polynomial_bound
 from tutelage.distillation.deep import largest_start
+from tutelage.distillation.learners import unsigned_angle
 from tutelage.lab import Context, Experiment, Results, Shared
 from tutelage.lab.experiment import Arrays
 from tutelage.settings import Seeds

@@ -10,16 +10,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tutelage.distillation import (
-    Distillation,
-    HardTarget,
-    Learner,
-    Polynomial,
-    Weakened,
-    monotonicity,
-    outcome,
-)
-from tutelage.distillation.outcomes import Reading
+from tutelage.distillation import Distillation, HardTarget, Polynomial, Weakened, monotonicity, outcome
+from tutelage.distillation.learners import Learner
+from tutelage.distillation.outlook import Reading
 from tutelage.lab import Context, Experiment, Results
 from tutelage.lab.experiment import Arrays
 from tutelage.settings import Seeds

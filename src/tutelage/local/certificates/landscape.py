@@ -13,14 +13,14 @@ from tutelage.local.grouping import groups
 from tutelage.local.residuals import least_eigenvalue
 from tutelage.local.setting import LocalSetting
 
-ZERO = 1e-26
+_ZERO = 1e-26
 """Of the squared size of all units: a loss that counts as zero."""
-ENERGY = 1e-12
+_ENERGY = 1e-12
 """Of the size of all units: sum |w_j|^2 delta_j^2 that counts as zero."""
 
 
 @certificate("zero-loss", "Theorem 2")
-def zero_loss(setting: LocalSetting, *, zero_below: float = ZERO, energy: float = ENERGY) -> list[Finding]:
+def zero_loss(setting: LocalSetting, *, zero_below: float = _ZERO, energy: float = _ENERGY) -> list[Finding]:
     """Where the loss is zero, every student points along a teacher, up to sign.
 
     Theorem 2: a loss of zero leaves no mass off the lines of teachers; zero students have no mass.

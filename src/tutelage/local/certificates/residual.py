@@ -24,12 +24,12 @@ from tutelage.local.residuals import least_eigenvalue
 from tutelage.local.setting import LocalSetting
 from tutelage.local.slab import lower_bound as slab_lower_bound
 
-SLAB = 2.0
+_SLAB = 2.0
 """Of Lemma 8, empirical: the paper gives none."""
 
 
 @certificate("slab-bound", "Lemma 8")
-def slab_bound(setting: LocalSetting, *, threshold: float = THRESHOLD, constant: float = SLAB) -> list[Finding]:
+def slab_bound(setting: LocalSetting, *, threshold: float = THRESHOLD, constant: float = _SLAB) -> list[Finding]:
     """The loss is at least what a slab around a teacher's hyperplane sees.
 
     L >= <h, R>^2 / (2 ||h||^2) for every teacher; half of each teacher's mass lies within the angle of Lemma 8.
@@ -79,12 +79,12 @@ def hermite_bound(setting: LocalSetting) -> list[Finding]:
     return findings(setting, parts, rounding=ROUNDING)
 
 
-MATRIX = 0.02
+_MATRIX = 0.02
 """Of lambda_min(M) >= C Delta^3 / r^3, empirical: the proof's own is about 1e-5 of the truth."""
 
 
 @certificate("teacher-matrix", "Lemmas 9, 10, 11")
-def teacher_matrix(setting: LocalSetting, *, separation: float = 0.0, constant: float = MATRIX) -> list[Finding]:
+def teacher_matrix(setting: LocalSetting, *, separation: float = 0.0, constant: float = _MATRIX) -> list[Finding]:
     """Average errors are seen by the loss as far as teachers are separated.
 
     lambda_min(M) lies above the proved bound and above C Delta^3 / r^3; |v| and ||R2|| are bounded as they say.
@@ -111,12 +111,12 @@ def teacher_matrix(setting: LocalSetting, *, separation: float = 0.0, constant: 
     return findings(setting, parts, conditions, **settings)
 
 
-REMAINDER = 3.0
+_REMAINDER = 3.0
 """Of Lemma 12, empirical: the paper gives none."""
 
 
 @certificate("smoothness", "Lemmas 12, 13, C.3")
-def smoothness(setting: LocalSetting, step: Tensor | None = None, *, constant: float = REMAINDER) -> list[Finding]:
+def smoothness(setting: LocalSetting, step: Tensor | None = None, *, constant: float = _REMAINDER) -> list[Finding]:
     """The loss stays near its tangent, and mass and gradient are bounded by the loss and the teachers.
 
     Lemma 12 for a step U [S, m, d] (one of gradient descent by default), Lemma 13 and the mass of Lemma C.3.

@@ -18,7 +18,7 @@ from tutelage.local import (
     separated_teachers,
     slowest,
 )
-from tutelage.local.studies._starts import attached_students
+from tutelage.local.studies._curves import attached_students
 from tutelage.settings import Seeds
 from tutelage.studies.claims import SHARE, Check, Claim
 from tutelage.studies.figures import PALETTE

@@ -12,7 +12,7 @@ from tutelage.lab import Context, Experiment, Results, Shared
 from tutelage.lab.experiment import Arrays
 from tutelage.local import LocalSetting, descend, descend_on_samples, gradient, local_students, separated_teachers
 from tutelage.local.descent import stochastic_gradient
-from tutelage.local.studies._slopes import geometric_steps, powers
+from tutelage.local.studies._curves import geometric_steps, powers
 from tutelage.settings import Seeds
 from tutelage.studies.claims import SHARE, Claim
 from tutelage.studies.figures import PALETTE, band

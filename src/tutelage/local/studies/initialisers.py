@@ -14,7 +14,7 @@ from tutelage.lab import Context, Experiment, Results
 from tutelage.lab.experiment import Arrays
 from tutelage.local import LocalSetting, descend, loss, random_start, separated_teachers, subspace_start
 from tutelage.local.initialise import random_directions
-from tutelage.local.studies._slopes import powers
+from tutelage.local.studies._curves import powers
 from tutelage.population.kernels import pairs
 from tutelage.settings import Seeds
 from tutelage.studies.claims import SHARE, Claim, Measured

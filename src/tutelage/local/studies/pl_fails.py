@@ -16,7 +16,7 @@ from tutelage.local import LocalSetting, loss_and_gradient, separated_teachers
 from tutelage.local.bounds import KAPPA
 from tutelage.local.setting import ineffective
 from tutelage.local.starts import opposite_pair
-from tutelage.local.studies._slopes import powers
+from tutelage.local.studies._curves import powers
 from tutelage.settings import Seeds
 from tutelage.studies.claims import Check, Claim
 from tutelage.studies.figures import PALETTE

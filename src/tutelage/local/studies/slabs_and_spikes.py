@@ -10,10 +10,11 @@ from matplotlib.figure import Figure
 
 from tutelage.lab import Context, Experiment, Results, Shared
 from tutelage.lab.experiment import Arrays
-from tutelage.local import LocalSetting, groups, hermite, local_students, loss, separated_teachers, slab, split
+from tutelage.local import LocalSetting, groups, hermite, local_students, loss, separated_teachers, slab
+from tutelage.local.residuals import split
 from tutelage.local.setting import effective
 from tutelage.local.starts import opposite_pair, plane_teachers
-from tutelage.local.studies._slopes import PLANE
+from tutelage.local.studies._curves import PLANE
 from tutelage.settings import Seeds
 from tutelage.studies.claims import SHARE, Check, Claim
 from tutelage.studies.figures import PALETTE

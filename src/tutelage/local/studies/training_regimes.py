@@ -10,9 +10,9 @@ from torch import Tensor
 
 from tutelage.lab import Context, Experiment, Results, Shared
 from tutelage.lab.experiment import Arrays
-from tutelage.local import LocalSetting, descend, groups, local_students, normal_students
-from tutelage.local.starts import lazy_students, plane_teachers
-from tutelage.local.studies._slopes import PLANE, geometric_steps
+from tutelage.local import LocalSetting, descend, groups, local_students
+from tutelage.local.starts import lazy_students, normal_students, plane_teachers
+from tutelage.local.studies._curves import PLANE, geometric_steps
 from tutelage.settings import Seeds
 from tutelage.studies.claims import Claim
 from tutelage.studies.figures import PALETTE

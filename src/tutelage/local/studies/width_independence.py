@@ -17,8 +17,7 @@ from tutelage.lab.experiment import Arrays
 from tutelage.local import LocalSetting, descend, flattest, separated_teachers
 from tutelage.local.bounds import KAPPA
 from tutelage.local.starts import plane_teachers
-from tutelage.local.studies._slopes import PLANE, geometric_steps, powers, steps_to
-from tutelage.local.studies._starts import attached_students
+from tutelage.local.studies._curves import PLANE, attached_students, geometric_steps, powers, steps_to
 from tutelage.settings import Seeds
 from tutelage.studies.claims import SHARE, Claim
 from tutelage.studies.figures import PALETTE

@@ -15,7 +15,7 @@ from tutelage.specialisation.certificates.eta_mu import eta_along, mu_along
 from tutelage.specialisation.certificates.scene import Scene
 
 SAMPLES = "samples in the band"
-BOUNDARIES = "all boundaries are known"
+_BOUNDARIES = "all boundaries are known"
 REGULAR = "the unit has weights"
 
 
@@ -158,7 +158,7 @@ def _exact(scene: Scene, member: int, margin: float, budget: int) -> Surrounding
         begin += scene.teacher.widths[upper] + scene.students.widths[upper]
     every = torch.cat(planes)
     text = f"{len(regions)} regions on the box of the samples, enumerated"
-    known = check(BOUNDARIES, len(every), ">=", 1, text, regions=len(regions))
+    known = check(_BOUNDARIES, len(every), ">=", 1, text, regions=len(regions))
     return Surroundings(every, torch.cat(index), _alpha(scene, member, regions.interior), len(every), known)
 
 
@@ -176,7 +176,7 @@ def _on_samples(scene: Scene, member: int) -> Surroundings:
     regular = (~scene.flat[member]).nonzero().flatten()
     count = len(regular) + certain
     text = "met on the samples; there may be more, so nothing is proved"
-    known = check(BOUNDARIES, count, ">=", 1, text, decided=False)
+    known = check(_BOUNDARIES, count, ">=", 1, text, decided=False)
     some = scene.points[member][:: max(1, scene.samples // _SOME)]
     return Surroundings(hyperplanes(scene)[member][regular], regular, _alpha(scene, member, some), count, known)
 

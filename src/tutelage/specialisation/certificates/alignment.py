@@ -58,7 +58,7 @@ def deep_alignment(
 GRADIENT = "gradient is zero"
 APART = "teacher units are not co-linear"
 REGULAR = "the unit has weights"
-VISIBLE = "boundary is visible in the data"
+_VISIBLE = "boundary is visible in the data"
 OBSERVED = "observed by a student unit"
 ALPHA = "alpha is not zero"
 RESOLVED = "the gradient is too small to hide the unit"
@@ -186,7 +186,7 @@ def _findings(scene: Scene, view: Look) -> list[Finding]:
         for j in range(scene.m):
             conditions = (
                 check(REGULAR, float(not scene.flat[s, j]), ">=", 1, "" if not scene.flat[s, j] else "all are 0"),
-                check(VISIBLE, rarer[s][j], ">=", 1, "samples on its rarer side"),
+                check(_VISIBLE, rarer[s][j], ">=", 1, "samples on its rarer side"),
                 observed[s][j],
                 alpha_condition(scene, view, s, j),
                 _resolved(view, s, j),

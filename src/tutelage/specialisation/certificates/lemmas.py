@@ -20,11 +20,11 @@ from tutelage.specialisation.certificates.evidence import evidence
 from tutelage.specialisation.certificates.hyperplanes import distances, rounding
 from tutelage.specialisation.certificates.scene import Scene, certificate, unit_name
 
-ALL_REGULAR = "every unit has weights"
+_ALL_REGULAR = "every unit has weights"
 APART = "no two units have the same boundary"
-CROSSING = "boundaries cross the data"
-MET = "crossing boundaries with three points that straddle no other"
-TALK = "second difference of another unit over that of its own"
+_CROSSING = "boundaries cross the data"
+_MET = "crossing boundaries with three points that straddle no other"
+_TALK = "second difference of another unit over that of its own"
 
 
 @certificate("relu-independence", source="Tian 2020, Lemmas 3 and 4; Tian 2019, Lemmas 2 and 3", layers="any")
@@ -49,12 +49,12 @@ def relu_independence(scene: Scene) -> Sequence[Finding]:
     for s in range(scene.members):
         units, flat = [unit_name(scene, i) for i in divmod(int(pair[s]), scene.units)], int(scene.flat[s].sum())
         conditions = (
-            check(ALL_REGULAR, flat, "<=", 0, "units whose weights are all 0"),
+            check(_ALL_REGULAR, flat, "<=", 0, "units whose weights are all 0"),
             check(APART, float(nearest[s]), ">", float(near[s]), " and ".join(units)),
-            check(CROSSING, crossing[s], ">=", 1, f"of {scene.units} units"),
-            check(MET, int(met[s]), ">=", crossing[s], decided=int(met[s]) >= crossing[s]),
+            check(_CROSSING, crossing[s], ">=", 1, f"of {scene.units} units"),
+            check(_MET, int(met[s]), ">=", crossing[s], decided=int(met[s]) >= crossing[s]),
         )
-        conclusion = check(TALK, float(worst[s]), "<=", float(bound[s]), unit_name(scene, int(who[s])))
+        conclusion = check(_TALK, float(worst[s]), "<=", float(bound[s]), unit_name(scene, int(who[s])))
         out.append(Finding([Part(f"{crossing[s]} units whose boundary crosses the data", conditions, conclusion)]))
     return out
 
@@ -77,8 +77,8 @@ def _cross_talk(scene: Scene, same: Tensor) -> tuple[Tensor, Tensor, Tensor, Ten
     return met.sum(1), worst, who, 64 * torch.finfo(u.dtype).eps * size / smallest
 
 
-NEARER = "a sample is nearer to this boundary than to any other"
-NONZERO = "the unit's coefficient is not zero"
+_NEARER = "a sample is nearer to this boundary than to any other"
+_NONZERO = "the unit's coefficient is not zero"
 LARGE = "largest |h| at the three points"
 _SHORT = 1 - 1e-9  # eps_h stays below the distance of every other boundary
 
@@ -109,8 +109,10 @@ def three_points(scene: Scene) -> Sequence[Finding]:
             k, i, c, g = int(observer[s, j]), int(sample[s, j]), float(coefficient[s, j]), float(gap[s, j])
             conditions = (
                 check(REGULAR, float(not scene.flat[s, j]), ">=", 1),
-                check(NEARER, g, ">", float(resolution[s, j]), f"sample {i}: eps_h - eps_l, beyond rounding", sample=i),
-                check(NONZERO, c, ">", float(least[s]), f"student unit {k}", student=k),
+                check(
+                    _NEARER, g, ">", float(resolution[s, j]), f"sample {i}: eps_h - eps_l, beyond rounding", sample=i
+                ),
+                check(_NONZERO, c, ">", float(least[s]), f"student unit {k}", student=k),
             )
             bound = c * (1 - scene.leak) * max(g, 0.0) / 5
             conclusion = check(LARGE, float(value[s, j]), ">", bound, f"around sample {i}, student unit {k}")
@@ -148,7 +150,7 @@ def _largest(scene: Scene, sample: Tensor, high: Tensor, observer: Tensor) -> Te
 
 SPREAD = "at most d + 1 samples of the band lie on one hyperplane"
 UNALIGNED = "no other unit is aligned by (M_1 eps, M_2 eps)"
-FREE = "samples in the band and outside every other"
+_FREE = "samples in the band and outside every other"
 
 
 @certificate("free-point", source="Tian 2020, Lemma 6")
@@ -179,7 +181,7 @@ def free_point(scene: Scene, *, epsilon: float = 0.1, gamma: float = 2.0) -> Seq
             enough = regular and count[s][j] >= least
             conditions += _spread_and_unaligned(scene, s, j, band[s, :, j], epsilon, gamma) if enough else _unknown()
             where = f"sample {first[s][j]}" if number[s][j] else ""
-            conclusion = check(FREE, number[s][j], ">=", 1, where, **({"sample": first[s][j]} if where else {}))
+            conclusion = check(_FREE, number[s][j], ">=", 1, where, **({"sample": first[s][j]} if where else {}))
             parts.append(Part(f"teacher unit {j}", tuple(conditions), conclusion))
         out.append(Finding(parts, (), {"epsilon": epsilon, "gamma": gamma, "units": scene.units}))
     return out

@@ -13,9 +13,9 @@ from tutelage.specialisation.certificates.hyperplanes import Distances, aligned_
 from tutelage.specialisation.certificates.scene import Scene, certificate
 
 UNALIGNED = "a student unit is unaligned"
-OBSERVERS = "independent observers"
+_OBSERVERS = "independent observers"
 RESOLVED = "the gradient is too small to hide a fan-out"
-FAN_OUT = "net fan-out of the units with this boundary"
+_FAN_OUT = "net fan-out of the units with this boundary"
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +110,7 @@ def pruning(scene: Scene, *, tolerance: float | None = None, alignment: float | 
         for k in grouping.unaligned[s].nonzero().flatten().tolist():
             others = [u for u in grouping.same[s, scene.m + k, scene.m :].nonzero().flatten().tolist() if u != k]
             about = f"student unit {k}" + (f" (with {', '.join(map(str, others))})" if others else "")
-            conclusion = check(FAN_OUT, net[s][k], "<=", bound[s][k], units=[k, *others])
+            conclusion = check(_FAN_OUT, net[s][k], "<=", bound[s][k], units=[k, *others])
             parts.append(Part(about, (observers[s][k], resolved(bound[s][k], strongest[s])), conclusion))
         settings = {"tolerance": float(allowed[s]), "alignment": float(near[s].max())}
         out.append(Finding(parts or [_nothing()], (gradient[s], apart[s]), settings))
@@ -120,7 +120,7 @@ def pruning(scene: Scene, *, tolerance: float | None = None, alignment: float | 
 def _nothing() -> Part:
     """The part of a member none of whose students is unaligned."""
     none = check(UNALIGNED, 0, ">=", 1, "every one has the boundary of a teacher unit, or none at all")
-    return Part("no student unit", (none,), check(FAN_OUT, 0, "<=", 0))
+    return Part("no student unit", (none,), check(_FAN_OUT, 0, "<=", 0))
 
 
 def observer_conditions(scene: Scene, grouping: BoundaryGroups) -> list[dict[int, Condition]]:
@@ -133,7 +133,7 @@ def observer_conditions(scene: Scene, grouping: BoundaryGroups) -> list[dict[int
     for s in range(scene.members):
         row = {}
         for k in grouping.unaligned[s].nonzero().flatten().tolist():
-            row[k] = check(OBSERVERS, rank[s][k], ">=", outputs, f"{number[s][k]} observers met")
+            row[k] = check(_OBSERVERS, rank[s][k], ">=", outputs, f"{number[s][k]} observers met")
         out.append(row)
     short = grouping.unaligned & (grouping.rank < outputs)
     for k in short.any(0).nonzero().flatten().tolist():
@@ -143,13 +143,13 @@ def observer_conditions(scene: Scene, grouping: BoundaryGroups) -> list[dict[int
         for s in short[:, k].nonzero().flatten().tolist():
             if int(ranks[s]) >= outputs:
                 text = f"{int(sees[s].sum())} observers, not all of them met on a segment that was tried"
-                out[s][k] = check(OBSERVERS, rank[s][k], ">=", outputs, text, decided=False)
+                out[s][k] = check(_OBSERVERS, rank[s][k], ">=", outputs, text, decided=False)
     return out
 
 
-TURNED = "no unaligned unit is turned over"
-FLAT = "every student unit has weights"
-CONTRIBUTION = "contribution of the unaligned units to the output"
+_TURNED = "no unaligned unit is turned over"
+_FLAT = "every student unit has weights"
+_CONTRIBUTION = "contribution of the unaligned units to the output"
 
 
 @certificate("prunable-part", source="Tian 2020, Corollary 1; Tian 2019, Corollary 2")
@@ -184,16 +184,16 @@ def prunable_part(scene: Scene, *, tolerance: float | None = None, alignment: fl
         who = f"student units {pairs[0][0]} and {pairs[0][1]}" if pairs else ""
         constant = flat[s].nonzero().flatten().tolist()
         outputs = scene.students.outputs
-        nothing = check(OBSERVERS, outputs, ">=", outputs, "nothing is unaligned")
+        nothing = check(_OBSERVERS, outputs, ">=", outputs, "nothing is unaligned")
         conditions = (
             min(observers[s].values(), key=_least_met, default=nothing),
             resolved(float(loosest[s]), float(strongest[s])),
-            check(TURNED, len(pairs), "<=", 0, who, pairs=pairs),
-            check(FLAT, len(constant), "<=", 0, f"student units {constant}" if constant else "", units=constant),
+            check(_TURNED, len(pairs), "<=", 0, who, pairs=pairs),
+            check(_FLAT, len(constant), "<=", 0, f"student units {constant}" if constant else "", units=constant),
         )
         units = member[s].nonzero().flatten().tolist()
         conclusion = check(
-            CONTRIBUTION, float(value[s]), "<=", float(bound[s]), f"sample {int(sample[s])}", units=units
+            _CONTRIBUTION, float(value[s]), "<=", float(bound[s]), f"sample {int(sample[s])}", units=units
         )
         settings = {"tolerance": float(allowed[s]), "alignment": float(near[s].max())}
         part = Part(f"{len(units)} student units", conditions, conclusion)

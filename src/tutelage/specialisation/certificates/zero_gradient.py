@@ -14,7 +14,7 @@ from tutelage.specialisation.certificates.scene import Scene, certificate
 
 BATCHES = "there are more samples than a batch holds"
 BATCH = "largest gradient of any batch"
-SAMPLE = "largest |g_l| |f_{l-1}| at one sample"
+_SAMPLE = "largest |g_l| |f_{l-1}| at one sample"
 _ELEMENTS = 1 << 18  # products of a gradient and an activation formed at once
 
 
@@ -52,7 +52,7 @@ def zero_gradient(
             value, bound = float(worst[s]), (2 * size - 1) * float(worst[s])
             condition = check(BATCH, value, "<=", float(allowed[s]), f"mean over {size} samples", vacuous=nothing[s])
             slack = 8 * scene.students.depth * torch.finfo(torch.float64).eps * float(each[s])
-            conclusion = check(SAMPLE, float(each[s]), "<=", bound + slack, f"sample {int(at[s])}", sample=int(at[s]))
+            conclusion = check(_SAMPLE, float(each[s]), "<=", bound + slack, f"sample {int(at[s])}", sample=int(at[s]))
             parts.append(Part(f"layer {layer}", (condition,), conclusion))
         many = check(BATCHES, rows, ">", batch)
         out.append(Finding(parts, (many,), {"batch": batch, "samples": rows, "tolerance": float(allowed[s])}))
@@ -75,7 +75,7 @@ def _worst_batch(g: Tensor, f: Tensor, batch: int) -> Tensor:
     return worst
 
 
-AGREES = "difference from back-propagation, relative to its terms"
+_AGREES = "difference from back-propagation, relative to its terms"
 _RELATIVE = 1e-10
 
 
@@ -102,7 +102,7 @@ def lemma_1(scene: Scene, *, samples: int = 256) -> Sequence[Finding]:
         for layer, (difference, at) in enumerate(layers, start=1):
             row, unit = divmod(int(at[s]), scene.students.widths[layer])
             value = float(difference[s] / scene.size[s].clamp_min(torch.finfo(torch.float64).tiny))
-            conclusion = check(AGREES, value, "<=", _RELATIVE, f"sample {row}, unit {unit}")
+            conclusion = check(_AGREES, value, "<=", _RELATIVE, f"sample {row}, unit {unit}")
             parts.append(Part(f"layer {layer}", (), conclusion))
         out.append(Finding(parts, (), {"samples": some.stop}))
     return out

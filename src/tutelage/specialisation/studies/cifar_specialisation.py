@@ -20,7 +20,7 @@ from tutelage.networks.layered import Architecture, Conv, Layered, Norm, folded
 from tutelage.settings import Seeds
 from tutelage.studies.claims import DIRECTION, SIGNED, Claim
 from tutelage.studies.figures import PALETTE, panel_grid
-from tutelage.studies.statistics import above_chance
+from tutelage.studies.intervals import above_chance
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.training import Adam, Cosine, Sgd, Training
 from tutelage.training.layered import accuracy, fit

@@ -17,7 +17,7 @@ from tutelage.networks import Network, forward, outputs
 from tutelage.settings import Seeds
 from tutelage.studies.claims import DIRECTION, MOST, SHARE, Claim, Measured
 from tutelage.studies.figures import PALETTE, panel_grid
-from tutelage.studies.statistics import above_chance
+from tutelage.studies.intervals import above_chance
 from tutelage.studies.study import Plan, Scale, fresh_seeds, study
 from tutelage.studies.training import train_in
 from tutelage.training import Adam, Cosine, Training

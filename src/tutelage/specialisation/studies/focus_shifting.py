@@ -8,7 +8,7 @@ from tutelage.measures import RECOVERED
 from tutelage.specialisation.studies._two_layer import SIZES
 from tutelage.studies.claims import MOST, SHARE, Claim
 from tutelage.studies.figures import PALETTE, panel_grid
-from tutelage.studies.statistics import recovery_steps
+from tutelage.studies.intervals import recovery_steps
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.training import Training
 from tutelage.training.inputs import Gaussian

@@ -11,8 +11,7 @@ from tutelage.lab import Context, Experiment, Results, Shared
 from tutelage.lab.experiment import Arrays
 from tutelage.population.expectations import Units
 from tutelage.population.flow import flow
-from tutelage.population.online import online_sgd
-from tutelage.population.order_parameters import follow_overlaps, overlaps
+from tutelage.population.order_parameters import follow_overlaps, online_sgd, overlaps
 from tutelage.settings import Seeds
 from tutelage.studies.claims import SIGNED, Claim
 from tutelage.studies.figures import PALETTE, panel_grid

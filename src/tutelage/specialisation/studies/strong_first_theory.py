@@ -15,7 +15,7 @@ from tutelage.population.kernels import kernel
 from tutelage.specialisation.studies._nearness import spread
 from tutelage.studies.claims import SIGNED, STRONG, Claim
 from tutelage.studies.figures import panel_grid, strength_bar, strength_colours
-from tutelage.studies.statistics import rank_correlations
+from tutelage.studies.intervals import rank_correlations
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.training import Training
 from tutelage.training.inputs import Gaussian

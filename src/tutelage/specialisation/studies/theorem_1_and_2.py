@@ -12,7 +12,7 @@ from tutelage.lab.experiment import Arrays
 from tutelage.specialisation.studies._nearness import BoundaryDistances, Nearness, nearness_course, spread
 from tutelage.studies.claims import MOST, SHARE, SIGNED, STRONG, Claim
 from tutelage.studies.figures import PALETTE, panel_grid
-from tutelage.studies.statistics import rank_correlations
+from tutelage.studies.intervals import rank_correlations
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.training import Training
 from tutelage.training.inputs import Gaussian

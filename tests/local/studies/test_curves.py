@@ -1,10 +1,13 @@
 """Powers, steps to a level and recorded steps, on curves made by hand."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutelage.local.studies._slopes import geometric_steps, powers, steps_to
+from tutelage.local import LocalSetting, groups, local_students, separated_teachers
+from tutelage.local.studies import basin_of_attraction
+from tutelage.local.studies._curves import attached_students, geometric_steps, powers, steps_to
 
 
 @given(st.floats(-4, 4), st.floats(0.1, 10))
@@ -29,3 +32,13 @@ def test_recorded_steps_begin_at_0_grow_and_end_at_the_last(last, count):
     assert steps[0] == 0
     assert steps[-1] == last
     assert (np.diff(steps) > 0).all()
+
+
+@pytest.mark.parametrize("dimension", [basin_of_attraction.DIMENSION, 4])
+def test_every_teacher_has_a_student_at_the_start_of_a_search(dimension):
+    """Of the seeds of the verdicts one draws three students of which none is nearest to one of the teachers."""
+    seeds = range(10_000, 10_048)
+    teachers = separated_teachers(basin_of_attraction.TEACHERS, dimension, seeds)
+    drawn = groups(LocalSetting(teachers, local_students(teachers, 3, seeds))).mass()
+    assert (drawn == 0).any()
+    assert (groups(LocalSetting(teachers, attached_students(teachers, 3, seeds))).mass() > 0).all()

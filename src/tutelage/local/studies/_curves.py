@@ -1,6 +1,11 @@
 """What the studies of local convergence measure on curves: powers, steps to a level, steps to record."""
 
+from collections.abc import Sequence
+
 import numpy as np
+import torch
+
+from tutelage.local import LocalSetting, groups, local_students
 
 PLANE = (20.0, 80.0, 140.0)
 """Degrees of the three unit teachers in the plane."""
@@ -40,3 +45,13 @@ def geometric_steps(last: int, count: int = 120) -> list[int]:
     [0, 1, 2, 4, 8]
     """
     return [0, *sorted({round(step) for step in np.geomspace(1, last, count)})]
+
+
+def attached_students(teachers: torch.Tensor, students: int, seeds: Sequence[int]) -> torch.Tensor:
+    """Students near teachers such that each teacher is the nearest of some student: [S, m, d].
+
+    Where the noise has left a teacher without one, a tenth of a radian of noise is taken, which cannot do that.
+    """
+    drawn = local_students(teachers, students, seeds)
+    without = (groups(LocalSetting(teachers, drawn)).mass() == 0).any(1)
+    return torch.where(without[:, None, None], local_students(teachers, students, seeds, spread=0.1), drawn)
