@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tutelage.errors import TutelageError
-from tutelage.functions.layers.joint import deepen, side_by_side
 from tutelage.functions.bounds.pieces import supremum
 from tutelage.functions.domain import box
+from tutelage.functions.layers.joint import deepen, side_by_side
 from tutelage.functions.pieces.extremes import extreme_values
 from tutelage.functions.pieces.regions import enumerate_regions
 from tutelage.networks import Network, outputs
