@@ -26,7 +26,7 @@ from tutelage.functions.bounds.intervals import bounded_at_once, interval_bounds
 from tutelage.functions.bounds.normal import normal_apart
 from tutelage.functions.bounds.whole_box import decide_sparse
 from tutelage.functions.interruptible import interruptible
-from tutelage.functions.layers.pairs import fits, joined
+from tutelage.functions.layers.pairs import fits, joined, layers_of
 from tutelage.functions.search.hunt import Hunt
 from tutelage.functions.search.sparse import SparseHunt
 from tutelage.networks import Network
@@ -47,7 +47,9 @@ def bounded_whole(pair: tuple[Any, Any], hunt: Hunt, deadline: Deadline) -> Tens
         joint = joined(*pair, hunt.reach, deadline, _of_classes(hunt.question))
         free = int((hunt.high > hunt.low).sum())
         if not fits(joint, free, deadline):
-            return torch.from_numpy(interval_bounds(joint, hunt.low.numpy(), hunt.high.numpy(), deadline=deadline))
+            return torch.from_numpy(
+                interval_bounds(layers_of(joint), hunt.low.numpy(), hunt.high.numpy(), deadline=deadline)
+            )
     except OutOfTime:
         return torch.full_like(hunt.largest, torch.inf)
     bound = Bounder(joint, hunt.question, free, threads=1)
@@ -101,7 +103,7 @@ def _decide(
     try:
         joint = joined(*pair, hunt.reach, limit, _of_classes(question))
         if question.margin is None and (many or not fits(joint, free, limit)):
-            known = bounded_at_once(joint, question, hunt, limit)
+            known = bounded_at_once(layers_of(joint), question, hunt, limit)
             if (known <= question.limits).all():
                 return known, True, 1, None
     except OutOfTime:

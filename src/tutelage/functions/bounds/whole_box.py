@@ -10,12 +10,12 @@ from torch import Tensor
 
 from tutelage.deadline import Deadline
 from tutelage.functions.answers import OnClosing, Question
-from tutelage.functions.bounds._sparse_ranges import LinesAround, Ranges, by_intervals, lines_around
-from tutelage.functions.bounds.backward_pairs import Rows, chosen, combined, upper_bounds
+from tutelage.functions.bounds.backward_pairs import LinesAround, Rows, chosen, combined, lines_around, upper_bounds
 from tutelage.functions.bounds.branch_inputs import MOST_INPUTS
-from tutelage.functions.bounds.intervals import Middle, after, around
+from tutelage.functions.bounds.intervals import Middle, Ranges, after, around, by_intervals
 from tutelage.functions.domain import Domain
-from tutelage.functions.layers.sparse import LayerPair, SparsePair, joined
+from tutelage.functions.layers.pairs import LayerPair
+from tutelage.functions.layers.sparse import SparsePair, joined
 from tutelage.functions.relaxations import Ends
 from tutelage.functions.search.sparse import SparseHunt
 

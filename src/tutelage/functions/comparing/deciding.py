@@ -23,7 +23,7 @@ from tutelage.functions.comparing.tolerance import tolerance_for
 from tutelage.functions.comparing.wording import explained
 from tutelage.functions.domain import Domain, Ends, as_domain, box_for, in_words
 from tutelage.functions.interruptible import interruptible
-from tutelage.functions.layers.pairs import reading_errors
+from tutelage.functions.layers.sparse import reading_errors
 from tutelage.functions.rounding import EXACT_WEIGHTS, TINY, difference_with_error, exact_difference, gamma
 from tutelage.functions.search.anywhere import SAMPLES, Witness, difference_at, sampled, searched
 from tutelage.functions.search.hunt import Hunt

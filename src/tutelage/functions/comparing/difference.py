@@ -23,8 +23,7 @@ from tutelage.functions.checks import (
     slopes,
 )
 from tutelage.functions.domain import Domain, Ends, as_domain, in_words
-from tutelage.functions.layers.pairs import reading_errors
-from tutelage.functions.layers.sparse import SparsePair, equal, sparse_pair
+from tutelage.functions.layers.sparse import SparsePair, equal, reading_errors, sparse_pair
 from tutelage.functions.search.hunt import Hunt
 from tutelage.functions.search.sparse import SparseHunt
 from tutelage.networks import Network, SparseNetwork

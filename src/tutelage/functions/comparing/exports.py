@@ -12,8 +12,7 @@ from tutelage.functions.answers import Answer, OnClosing, Question
 from tutelage.functions.checks import as_network, as_number, in_double, points_for
 from tutelage.functions.comparing.difference import difference_bound, top_class_agreement
 from tutelage.functions.domain import Domain, Ends, as_domain, box
-from tutelage.functions.layers.pairs import reading_errors
-from tutelage.functions.layers.sparse import SparsePair, sparse_pair
+from tutelage.functions.layers.sparse import SparsePair, reading_errors, sparse_pair
 from tutelage.functions.rounding import values
 from tutelage.functions.search.hunt import Hunt
 from tutelage.functions.search.sparse import SparseHunt

@@ -16,7 +16,8 @@ from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
 from tutelage.functions.answers import Answer
 from tutelage.functions.checks import in_double
-from tutelage.functions.layers.pairs import joined, reading_errors
+from tutelage.functions.layers.pairs import joined
+from tutelage.functions.layers.sparse import reading_errors
 from tutelage.functions.proofs.exact_forms import AffineForm, Both, Row, combined, ends, exact_layers, output_forms
 from tutelage.networks import Network
 
